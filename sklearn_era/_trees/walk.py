@@ -1,4 +1,4 @@
-"""What reads fitted trees: features, leaves, and sums from the leaves to the root."""
+"""Features of fitted trees, their leaves, and sums from the leaves to the root."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,7 +9,7 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 
 def column_of_feature(estimator: Any) -> NDArray[np.intp]:
-    """Return each feature's column of X: scikit-learn has categorical ones first."""
+    """Return each feature's column of X; scikit-learn puts categorical ones first."""
     is_categorical = estimator.is_categorical_
     if is_categorical is None:
         return np.arange(estimator.n_features_in_)
@@ -19,8 +19,8 @@ def column_of_feature(estimator: Any) -> NDArray[np.intp]:
 def gains_by_column(
     estimator: Any, predictors: Iterable[TreePredictor]
 ) -> NDArray[np.float64]:
-    """Return the sum of the gains of trees' splits by each column of X; a loss counts
-    as no gain: eras may want a split that loses over all rows, once leaves are shrunk.
+    """Return the sum of the gains of trees' splits for each column of X. A loss counts
+    as no gain: eras may prefer a split with a pooled loss, once leaves are shrunk.
     """
     columns = column_of_feature(estimator)
     gains = np.zeros(columns.size)
@@ -33,8 +33,8 @@ def gains_by_column(
 
 
 def leaf_indices(predictor: TreePredictor) -> TreePredictor:
-    """Return the same tree, predicting the index of the leaf: so scikit-learn's
-    compiled walk serves, with its handling of missing values and categories.
+    """Return the same tree with leaf indices as predictions, so that scikit-learn's
+    compiled walk can be used, with its handling of missing values and categories.
     """
     nodes = predictor.nodes.copy()
     nodes["value"] = np.arange(nodes.shape[0])
@@ -44,7 +44,7 @@ def leaf_indices(predictor: TreePredictor) -> TreePredictor:
 
 
 def sum_up_tree(nodes: NDArray[np.void], sums: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Fill in the sums of split nodes, from the leaves, where the rows are, up."""
+    """Fill in the sums of split nodes, from the leaves, which hold the rows, up."""
     splits = np.flatnonzero(nodes["is_leaf"] == 0)
     depths = nodes["depth"][splits]
     for depth in np.unique(depths)[::-1]:

@@ -1,4 +1,4 @@
-"""The base of all criteria: their parameters, and the traits of their keys."""
+"""The base class of criteria: their parameters, and the traits of their keys."""
 
 from typing import Any, ClassVar, NamedTuple
 
@@ -15,30 +15,30 @@ class KernelTraits(NamedTuple):
 
 
 class SplitCriterion(ParameterObject):
-    """A criterion: its parameters, and what is true of its key."""
+    """A criterion: its parameters, and the properties of its key."""
 
     name: ClassVar[str]  # the string that stands for it
     traits: ClassVar[KernelTraits] = KernelTraits()
-    asks_coverage: ClassVar[bool] = True  # of the eras that a split has to cover
+    asks_coverage: ClassVar[bool] = True  # whether splits must cover eras
     is_gain_of_one_era: ClassVar[bool] = True  # with one era, splits are the gain's
-    # The arguments of the kernel's `Criterion` that parameters are, by name.
+    # The parameters as arguments of the kernel's `Criterion`, by name.
     _kernel_names: ClassVar[dict[str, str]] = {}
 
     @property
     def _parts(self) -> "dict[SplitCriterion, float]":
-        """The criteria whose keys are added up, with their weights."""
+        """The criteria whose keys are summed, with their weights."""
         return {self: 1.0}
 
     @property
     def _is_plain_gain(self) -> bool:
-        """Whether splits are those of the gain, whatever the eras."""
+        """Whether splits are ranked by the gain alone, whatever the eras."""
         return False
 
     @property
     def _needs_target(self) -> bool:
-        """Whether eras are compared by the target, and not by gradients."""
+        """Whether eras are compared by the target instead of gradients."""
         return False
 
     def _kernel_parameters(self) -> dict[str, Any]:
-        """Return the arguments of the kernel's `Criterion` that are of this one."""
+        """Return this criterion's arguments for the kernel's `Criterion`."""
         return {known: getattr(self, own) for own, known in self._kernel_names.items()}

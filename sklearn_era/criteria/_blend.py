@@ -1,4 +1,4 @@
-"""Sums of criteria, and the criterion that a value of `split_criterion` stands for."""
+"""Sums of criteria, and the criterion for a value of `split_criterion`."""
 
 import math
 import sys
@@ -13,22 +13,22 @@ from ._criteria import CRITERIA, Directional, Era, TimeRobust
 class Blend(SplitCriterion):
     """The weighted sum of the keys of several criteria.
 
-    Of :class:`Directional` the key is the share of eras, and ties go to the gain over
-    all rows. The keys of :class:`TimeRobust` and of the ratio of :class:`Invariant` do
-    not add up with others. A split is valid where the sum is positive and the share of
-    eras reaches `min_agreement`, if there is one.
+    The key of :class:`Directional` is the agreement; ties go to the pooled gain. The
+    keys of :class:`TimeRobust` and of the ratio of :class:`Invariant` cannot be summed
+    with others. A split is valid if the sum is positive and the agreement is at least
+    `min_agreement`, if the blend has one.
 
     Parameters
     ----------
     weights : dict of criterion to float
-        The weight of each criterion, 0 or more, by its name or as an object; one of
-        each class. With a single positive weight, the blend is that criterion.
+        The weight of each criterion, 0 or more, by its name or as an object; at most
+        one of each class. A blend with a single positive weight is that criterion.
 
     normalize : bool, default=True
-        Whether gains are divided as by `normalize` of :class:`Era`, the one over all
-        rows too, so that they are of the size of shares of eras. False adds up raw
-        units, in which a gain depends on the target's unit and the number of rows. It
-        holds for all parts.
+        Whether gains, the pooled one too, are divided as by `normalize` of
+        :class:`Era`, so that they have the size of an agreement. False sums raw gains,
+        whose size depends on the target's unit and the number of rows. It holds for all
+        parts.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Blend(SplitCriterion):
         self.normalize = normalize
 
     def _check(self) -> None:
-        """Raise ValueError for parts or weights that cannot be added up."""
+        """Raise ValueError for parts or weights that cannot be summed."""
         super()._check()
         for key, weight in self.weights.items():
             if not 0 <= as_float(weight) < math.inf:
@@ -80,14 +80,14 @@ class Blend(SplitCriterion):
 
     @property
     def _parts(self) -> dict[SplitCriterion, float]:
-        """The criteria with a positive weight, in units of the largest."""
+        """The criteria with a positive weight, as shares of the largest."""
         weights = {
             CRITERIA[key]() if isinstance(key, str) else key: float(weight)
             for key, weight in self.weights.items()
             if weight > 0
         }
-        # The sum is compared with itself and with 0, so that its unit is free, and none
-        # of its parts should overflow.
+        # The sum is only compared with other sums and with 0, so its unit is arbitrary;
+        # no part should overflow.
         largest = max(weights.values())
         return {
             part: max(weight / largest, sys.float_info.min)
@@ -95,10 +95,10 @@ class Blend(SplitCriterion):
         }
 
     def _kernel_parameters(self) -> dict[str, Any]:
-        """Return the arguments of the kernel's `Criterion` that are of this one."""
+        """Return this criterion's arguments for the kernel's `Criterion`."""
         parts = self._parts
         merged: dict[str, Any] = {}
-        # `Era` last: of `Directional`, the mean of the gains has no part in a blend.
+        # `Era` last: the mean of gains of `Directional` is not part of a blend.
         for part in sorted(parts, key=lambda part: isinstance(part, Era)):
             merged |= part._kernel_parameters()
         weights = {part.name: weight for part, weight in parts.items()}
@@ -106,7 +106,7 @@ class Blend(SplitCriterion):
 
 
 def _not_blendable(part: Any, normalize: bool, is_added: bool) -> str | None:
-    """Return the reason for which something cannot be part of a blend, if any."""
+    """Return the reason why a part cannot be part of a blend, or None."""
     if not isinstance(part, SplitCriterion) or isinstance(part, Blend):
         known = [name for name, cls in CRITERIA.items() if cls is not TimeRobust]
         return (
@@ -131,8 +131,8 @@ def _not_blendable(part: Any, normalize: bool, is_added: bool) -> str | None:
 
 
 def as_criterion(value: Any) -> SplitCriterion:
-    """Return the criterion that a value of `split_criterion` stands for, checked; a
-    blend with one positive weight is that part.
+    """Return the checked criterion for a value of `split_criterion`; a blend with one
+    positive weight is that part.
     """
     if isinstance(value, str):
         return CRITERIA[value]()
@@ -143,7 +143,7 @@ def as_criterion(value: Any) -> SplitCriterion:
 
 
 def as_float(number: Any) -> float:
-    """A number as a float, infinite if it is too large; NaN for what is no number."""
+    """Return a number as a float, infinite if too large; NaN if it is no number."""
     try:
         return float(number) if isinstance(number, Real) else math.nan
     except OverflowError:

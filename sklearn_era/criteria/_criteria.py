@@ -12,18 +12,18 @@ _AT_LEAST_0 = [Interval(Real, 0, None, closed="left")]
 
 
 class Gain(SplitCriterion):
-    """The gain over all rows, whatever their eras: scikit-learn's criterion.
+    """The pooled gain, whatever the eras: scikit-learn's criterion.
 
     Parameters
     ----------
     splitter : {'sklearn', 'era'}, default='sklearn'
-        What finds the splits: scikit-learn's code, with its trees bit for bit, or the
-        kernel of the other criteria, in a fraction of the time. The latter rounds
-        gradients to a fixed point, of 33 bits for the largest of 1,000,000 rows. So
-        trees are scikit-learn's up to the last digits of gains and values, and to the
-        choice between splits that are equally good for the training rows, of which it
-        takes that of the first feature and bin. Fits on several workers, and those with
-        a `feature_penalty`, take the kernel in any case.
+        The code that finds splits: scikit-learn's, with its trees bit for bit, or the
+        kernel of the other criteria, in a fraction of the time. The kernel rounds
+        gradients to fixed points, with 33 bits for the largest of 1,000,000 rows. So
+        its trees are scikit-learn's up to the last digits of gains and values, and up
+        to the choice among splits that are equally good for the training rows, where it
+        takes the first feature and bin. Fits on several workers, and with a
+        `feature_penalty`, always use the kernel.
 
     See Also
     --------
@@ -47,36 +47,36 @@ class Gain(SplitCriterion):
 
     @property
     def _is_plain_gain(self) -> bool:
-        """Whether splits are those of the gain, whatever the eras."""
+        """Whether splits are ranked by the gain alone, whatever the eras."""
         return True
 
 
 class Era(SplitCriterion):
-    """Era splitting: the gains of the eras, by their Boltzmann mean.
+    """Era splitting: the Boltzmann mean of the gains of the eras.
+
+    For data in which a few large eras would otherwise decide: a split must help in the
+    eras one by one, and not only in their sum.
 
     The key is ``B_alpha(gain_1, ..., gain_M)`` with
     ``B_alpha(x) = sum_j x_j exp(alpha x_j) / sum_j exp(alpha x_j)``, equation 36 of
     [1]_, whose gain has a factor 1/2, so that its alpha is twice ours. A split is valid
-    where the key is positive. An era that a split does not cover has gain 0.
-
-    It asks of a split that it helps in the eras one by one, and not only in their sum:
-    for data in which some large eras would else decide.
+    if the key is positive. An era that a split does not cover has gain 0.
 
     Parameters
     ----------
     boltzmann_alpha : float, default=0.0
-        0 is the mean of the gains, ``-inf`` the worst era, ``inf`` the best one, and
-        other values are smooth between. Its unit is 1 / gain, and so it depends on the
+        0 is the mean of the gains, ``-inf`` the worst era, ``inf`` the best one;
+        other values interpolate smoothly. Its unit is 1 / gain, which depends on the
         target's unit and the number of rows unless `normalize` is set.
 
     normalize : bool, default=False
         Whether to divide the gain of each era by its sum of hessians in the node and by
-        the variance of the gradients (by unit of hessian) at the root of the tree. Eras
-        of all sizes then weigh alike, and `boltzmann_alpha` is a pure number.
+        the variance of the gradients (per unit of hessian) at the root of the tree.
+        Then eras of all sizes weigh alike, and `boltzmann_alpha` is a pure number.
 
     See Also
     --------
-    Directional : Counts the eras that agree on the direction, and then compares so.
+    Directional : Ranks by the agreement of eras, then by their Boltzmann mean.
 
     References
     ----------
@@ -108,29 +108,28 @@ class Era(SplitCriterion):
 
 
 class Directional(SplitCriterion):
-    """Directional era splitting: the share of eras that agree on a split's direction.
+    """Directional era splitting: the agreement of eras on a split's direction.
 
-    The key is ``D = |sum_j sign(v_Lj - v_Rj)| / M`` with ``v = -G / (H + l2)``,
-    equation 39 of [1]_. Ties, which are the rule, go to the larger ``B_alpha`` of the
-    gains (see :class:`Era`), across features as within one. A split is valid where
-    ``D > 0``, ``D >= min_agreement`` and ``B_alpha > 0``. An era that a split does not
-    cover has direction 0.
+    For effects whose sign matters more than their size: shortcuts that change direction
+    between eras, and weak effects that persist.
 
-    It is for effects whose sign matters more than their size: shortcuts that point in
-    another direction in each era, and weak effects that last.
+    The key is the agreement ``D = |sum_j sign(v_Lj - v_Rj)| / M`` with
+    ``v = -G / (H + l2)``, equation 39 of [1]_. Ties, which are common, go to the larger
+    ``B_alpha`` of the gains (see :class:`Era`), within and across features. A split is
+    valid if ``D > 0``, ``D >= min_agreement`` and ``B_alpha > 0``. An era that a split
+    does not cover has direction 0.
 
     Parameters
     ----------
     min_agreement : float, default=0.0
-        Least D of a valid split, in [0, 1]: 0 if half of the eras agree, 1 if all do.
-        Splits that are left to the gain (see `min_gain_share` of the estimators) need
-        none.
+        Minimum D of a valid split, in [0, 1]: 0 if half of the eras agree, 1 if all do.
+        Splits left to the gain (see `min_gain_share` of the estimators) need none.
 
     boltzmann_alpha : float, default=0.0
-        As of :class:`Era`, for ties. A part of a blend has no use for it.
+        As in :class:`Era`, for ties. Unused in a blend.
 
     normalize : bool, default=False
-        As of :class:`Era`, for ties.
+        As in :class:`Era`, for ties.
 
     References
     ----------
@@ -166,15 +165,15 @@ class Directional(SplitCriterion):
 
 
 class TimeRobust(SplitCriterion):
-    """Time-robust splits: the least impurity in the worst era, or on average.
+    """Time-robust splits: the smallest impurity in the worst era, or on average.
 
-    The key is ``-agg_j n_j / N_j L_j``, where ``L_j`` is the impurity of era j after
-    the split, the mean squared deviation from the values of the two sides of that era,
-    n_j counts its rows in the node and N_j in training; equations 5.1 to 5.4 of [1]_.
-    An era that a split does not cover has no part in the largest impurity.
+    For data in which the worst period counts, with many rows in each: the thesis'
+    package requires 100 rows of each period on both sides.
 
-    It is for periods of which the worst counts, and with many rows of each: the thesis'
-    package asks 100 rows of each period on both sides.
+    The key is ``-agg_j n_j / N_j L_j``: ``L_j`` is the impurity of era j after the
+    split, the mean squared deviation from the values of the two sides of that era, n_j
+    is its number of rows in the node and N_j in training; equations 5.1 to 5.4 of [1]_.
+    The maximum is over the eras that a split covers.
 
     Parameters
     ----------
@@ -182,8 +181,8 @@ class TimeRobust(SplitCriterion):
         Whether the impurity is that of the worst era or the mean over eras.
 
     min_impurity_decrease : float, default=0.0
-        What ``agg_j n_j / N_j (L_before,j - L_j)`` of a valid split has to exceed, agg
-        being the minimum over eras, or the mean.
+        The minimum that ``agg_j n_j / N_j (L_before,j - L_j)`` of a valid split must
+        exceed; agg is the minimum over eras, or the mean.
 
     References
     ----------
@@ -199,7 +198,7 @@ class TimeRobust(SplitCriterion):
 
     name = "time_robust"
     traits = KernelTraits(reads_impurities=True, worst_era_decides=True)
-    is_gain_of_one_era = False  # impurities know no regularization
+    is_gain_of_one_era = False  # impurities have no regularization
     _kernel_names: ClassVar[dict[str, str]] = {
         "min_impurity_decrease": "min_impurity_decrease"
     }
@@ -215,29 +214,28 @@ class TimeRobust(SplitCriterion):
         self.min_impurity_decrease = min_impurity_decrease
 
     def _kernel_parameters(self) -> dict[str, Any]:
-        """Return the arguments of the kernel's `Criterion` that are of this one."""
+        """Return this criterion's arguments for the kernel's `Criterion`."""
         takes_worst = self.aggregation == "max"
         return super()._kernel_parameters() | {"takes_worst_era": takes_worst}
 
 
 class Invariant(SplitCriterion):
-    """The invariant-forest penalty: the gain, less what its effect differs by era.
+    """Invariant-forest splits: the gain, less a penalty on effects that differ by era.
 
-    The key is the gain over all rows, less `penalty` times the node's sum of hessians
-    times the statistic; equations 15 to 22 of [1]_. A split is valid where its gain is
-    positive. An era that a split does not cover has no part in the statistic.
+    For effects whose size differs between eras: they are postponed, and effects that
+    are the same everywhere come first.
 
-    It is for effects that are of different size in each era: those are put off, and
-    those that are the same everywhere come first.
+    The key is the pooled gain, minus `penalty` times the node's sum of hessians times
+    the statistic; equations 15 to 22 of [1]_. A split is valid if its pooled gain is
+    positive. The statistic is over the eras that a split covers.
 
     Parameters
     ----------
     penalty : float, default=1.0
-        Weight of the statistic, 0 or more. With 0 the criterion is the gain, and asks
-        nothing of eras.
+        Weight of the statistic, 0 or more. With 0 the criterion is the plain gain.
 
     statistic : {'effect', 'changing_rate', 'ratio'}, default='effect'
-        What is compared between eras:
+        Statistic of the comparison between eras:
 
         - 'effect': the variance of ``v_Lj - v_Rj``, with ``v = -G / (H + l2)``;
         - 'changing_rate': the variance of ``v_Lj - v_j``, as in equations 20 to 22 of
@@ -275,28 +273,28 @@ class Invariant(SplitCriterion):
 
     @property
     def _is_plain_gain(self) -> bool:
-        """Whether splits are those of the gain, whatever the eras."""
+        """Whether splits are ranked by the gain alone, whatever the eras."""
         return self.penalty == 0
 
     @property
     def _needs_target(self) -> bool:
-        """Whether eras are compared by the target, and not by gradients."""
+        """Whether eras are compared by the target instead of gradients."""
         return self.statistic == "ratio"
 
 
 class VREx(SplitCriterion):
-    """The mean of the gains of the eras, less their deviation.
+    """The mean of the gains of the eras, minus their standard deviation.
 
-    The key is ``mean_j gain_j - penalty * std_j gain_j``, after the penalty of [1]_,
-    and is positive of a valid split. An era that a split does not cover has gain 0.
+    The key is ``mean_j gain_j - penalty * std_j gain_j``, after the penalty of [1]_; a
+    split is valid if it is positive. An era that a split does not cover has gain 0.
 
     Parameters
     ----------
     penalty : float, default=1.0
-        Weight of the deviation, 0 or more.
+        Weight of the standard deviation, 0 or more.
 
     normalize : bool, default=False
-        As of :class:`Era`.
+        As in :class:`Era`.
 
     References
     ----------
@@ -326,24 +324,25 @@ class VREx(SplitCriterion):
 
 
 class HeldOut(SplitCriterion):
-    """The loss that a split saves in each era, by the values of the other eras.
+    """The decrease of the loss in each era, by the values of the other eras.
 
-    The key is ``sum_j [q(G_j, H_j, v_(-j)) - q(G_Lj, H_Lj, v_L(-j)) - q(G_Rj, H_Rj,
-    v_R(-j))]`` with ``q(G, H, v) = 2 G v + H v^2`` and
-    ``v_L(-j) = -(G_L - G_Lj) / (H_L - H_Lj + l2)``, and is positive of a valid split. A
-    side without rows of other eras predicts what they do for the whole node. An era
-    counts as far as its rows go, and none has to be covered.
+    Leave-one-era-out within a node: for few eras, of any size.
 
-    It is the loss of leaving one era out, within a node: for few eras, of any size.
+    The key is
+    ``sum_j [q(G_j, H_j, v_(-j)) - q(G_Lj, H_Lj, v_L(-j)) - q(G_Rj, H_Rj, v_R(-j))]``
+    with ``q(G, H, v) = 2 G v + H v^2`` and
+    ``v_L(-j) = -(G_L - G_Lj) / (H_L - H_Lj + l2)``; a split is valid if it is positive.
+    A side without rows of other eras predicts the others' value of the whole node. Eras
+    weigh by their numbers of rows, and none has to be covered.
 
     Parameters
     ----------
     normalize : bool, default=False
-        As of :class:`Era`; the sum is a mean then.
+        As in :class:`Era`; the sum is then a mean.
 
     See Also
     --------
-    Gain : What the split saves by the values of all rows.
+    Gain : The decrease of the loss by the values of all rows.
 
     Examples
     --------
