@@ -1,4 +1,4 @@
-"""From the scores of many eras to one number."""
+"""Aggregation of the scores of many eras to one number."""
 
 from collections.abc import Callable
 from numbers import Real
@@ -16,14 +16,14 @@ from sklearn_era.metrics._metric import is_number, metric_name
 Values = NDArray[np.float64]
 Aggregation = str | Callable[[Values], float]
 
-# How many eras a message names before it only counts them.
+# Maximum number of eras that a message names; more are counted.
 _MAX_NAMED = 5
 
-# Of the largest score, or of 1: a spread below is rounding. R² of a constant, 1 - a/a,
-# is 0 in one era and 2e-16 in the next.
+# As a share of the largest score, or of 1: a smaller spread is rounding. R² of a
+# constant, 1 - a/a, is 0 in one era and 2e-16 in the next.
 _NO_SPREAD = 16 * np.finfo(np.float64).eps
 
-# Whether a greater aggregate is better, where it is the same for every metric.
+# Whether a greater aggregate is better, if it is the same for all metrics.
 DIRECTIONS: dict[Any, bool] = {"std": False, "max_drawdown": False, "sharpe": True}
 
 _NAMES = {"mean", "std", "sharpe", "worst", "max_drawdown"}
@@ -41,7 +41,7 @@ def aggregate(
     undefined: str | float = "raise",
     name: str = "the metric",
 ) -> float:
-    """Aggregate scores to one number, as `EraScores.aggregate` documents it."""
+    """Aggregate scores to one number, as documented in `EraScores.aggregate`."""
     check_direction(aggregation, greater_is_better, name)
     check_undefined(undefined)
     values = _resolve_undefined(values, labels, undefined, name)
@@ -63,7 +63,7 @@ def aggregate(
 def check_direction(
     aggregation: Any, greater_is_better: bool | None, name: str, what: str = ""
 ) -> None:
-    """Refuse what depends on a direction that is not known, and what needs scores."""
+    """Raise ValueError if a needed direction is unknown, or scores are needed."""
     if callable(aggregation) or aggregation in ("mean", "std"):
         needs_score = False
     else:
@@ -84,7 +84,7 @@ def check_direction(
 
 
 def check_undefined(undefined: Any) -> None:
-    """Refuse True and False, which are numbers to Python."""
+    """Raise ValueError for True and False, which Python counts as numbers."""
     if isinstance(undefined, bool):
         raise ValueError(
             f"undefined must be 'raise', 'omit' or a number; got {undefined!r}."
@@ -148,7 +148,7 @@ def _sharpe(values: Values, undefined: str | float) -> float:
 
 
 def _stand_in(undefined: str | float, message: str) -> float:
-    """Return the number that stands for a result that is undefined, or raise."""
+    """Return the substitute for an undefined result, or raise ValueError."""
     if isinstance(undefined, str):
         raise ValueError(f"{message} Or pass as undefined the number to return.")
     return float(undefined)

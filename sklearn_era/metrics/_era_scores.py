@@ -34,23 +34,23 @@ if TYPE_CHECKING:
 
 
 class EraScores(Mapping[Any, Any]):
-    """Scores of eras, and numbers made of them: the result of :func:`era_scores`.
+    """Scores of eras and their aggregates: the result of :func:`era_scores`.
 
-    A mapping: ``scores[era]`` is the score in an era, and of several metrics a dict of
-    scores. Of two-way groups a label is a tuple, as in ``scores["shop", 3]``.
+    A mapping: ``scores[era]`` is the score in an era, or a dict of scores for several
+    metrics. The labels of two-way groups are tuples, as in ``scores["shop", 3]``.
 
     Attributes
     ----------
     eras : ndarray of shape (n_eras,)
-        The distinct labels, sorted; of two-way groups an object array of tuples.
+        Distinct labels, sorted; for two-way groups, an object array of tuples.
     scores : ndarray of shape (n_eras,), dtype=float64, or dict of str to such
-        The metric in each era, NaN where undefined; of several metrics, a dict by name.
+        The metric in each era, NaN if undefined; for several metrics, a dict by name.
     n_samples : ndarray of shape (n_eras,), dtype=intp
-        Rows in each era.
+        Number of rows in each era.
     levels : dict of str or int to ndarray of shape (n_eras,)
-        The columns of labels, by name or number; of one column, ``"era"``.
+        The columns of labels, by name or number; a single column is ``"era"``.
     directions : dict of str to bool or None
-        Of each metric, whether greater is better; None where that is not known.
+        For each metric, whether greater is better; None if that is not known.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class EraScores(Mapping[Any, Any]):
         return self.scores if is_dict else {next(iter(self.directions)): self.scores}
 
     def _like_scores(self, by_metric: dict[str, Any]) -> Any:
-        """A dict for several metrics, and what is in it for one."""
+        """Return a dict for several metrics, and its one value for one."""
         return by_metric if isinstance(self.scores, dict) else by_metric.popitem()[1]
 
     @cached_property
@@ -112,7 +112,7 @@ class EraScores(Mapping[Any, Any]):
         return "\n".join(lines)
 
     def mean(self, **options: Any) -> Any:
-        """Average over eras, each of which counts the same, however many its rows.
+        """Return the mean over eras, each weighted alike, however many its rows.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class EraScores(Mapping[Any, Any]):
         return self.aggregate("mean", **options)
 
     def worst(self, **options: Any) -> Any:
-        """Return the smallest score, or of an error the largest.
+        """Return the smallest score, or the largest error.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class EraScores(Mapping[Any, Any]):
         by: Any = None,
         undefined: str | float = "raise",
     ) -> Any:
-        """Make one number of the scores s_1, …, s_M, in the order of the labels.
+        """Aggregate the scores s_1, …, s_M, in the order of the labels, to one number.
 
         ================ ============================================== =============
         aggregation      value                                          of M = 1 era
@@ -155,13 +155,13 @@ class EraScores(Mapping[Any, Any]):
                          c_j = s_1 + … + s_j
         ================ ============================================== =============
 
-        A standard deviation of at most ``16 * eps * max(1, max_j |s_j|)``, where eps is
-        2.2e-16, is taken for rounding: "std" is then 0, and "sharpe" undefined. The
-        drawdown is how far the running sum of scores ever fell below its highest value.
-        The sum starts with the first era, not at 0, so a loss there is not counted.
+        A standard deviation of at most ``16 * eps * max(1, max_j |s_j|)``, with eps =
+        2.2e-16, counts as rounding: "std" is then 0, and "sharpe" undefined. The
+        drawdown is the largest fall of the running sum of scores below an earlier
+        value. The sum starts with the first era, not at 0, so no loss there counts.
 
-        Of two-way groups, each shop in each week, say, is an era. With ``by="shop"``
-        each shop gets the aggregate of its weeks, so that
+        Each pair of two-way groups, such as a shop in a week, is an era. With
+        ``by="shop"``, the weeks of each shop are aggregated:
         ``scores.mean(by="shop").worst()`` is the mean of the worst shop.
 
         Parameters
@@ -171,27 +171,27 @@ class EraScores(Mapping[Any, Any]):
             finite number, such as `np.median`.
 
         by : str or int, default=None
-            The column of `levels`, of several, to aggregate for each label of.
+            Column of `levels`, if several; each of its labels is aggregated by itself.
 
         undefined : {"raise", "omit"} or float, default="raise"
-            What to do with eras whose score is NaN or infinite. "raise": a `ValueError`
-            that names them. "omit": they are left out, and a warning names them. A
-            number stands in for their scores, for a Sharpe ratio without spread, and
-            for a NaN or infinity that a callable `aggregation` returns.
+            How to treat eras whose score is NaN or infinite. "raise": a `ValueError`
+            names them. "omit": they are left out, and a warning names them. A number
+            replaces their scores, a Sharpe ratio without spread, and a NaN or infinity
+            that a callable `aggregation` returns.
 
         Returns
         -------
         value : float, dict or EraScores
-            In the unit of the scores: an error stays an error. Of several metrics, a
-            dict; with `by`, `EraScores` of the labels of that column.
+            In the unit of the scores: an error stays an error. A dict for several
+            metrics; `EraScores` of the labels of the column with `by`.
 
         Raises
         ------
         ValueError
-            If `undefined` leaves scores undefined, or none at all; if a callable does
-            not return a number; if `aggregation` depends on whether greater is better,
+            If `undefined` leaves scores undefined, or none at all; if a callable
+            returns no number; if `aggregation` depends on whether greater is better,
             and that is not known; if errors are aggregated by "sharpe" or
-            "max_drawdown"; if a drawdown is of several columns; or if `by` is unknown.
+            "max_drawdown"; if a drawdown has several columns; or if `by` is unknown.
         """
         others = {name: x for name, x in self.levels.items() if name != by}
         if by is not None and not 0 < len(others) < len(self.levels):
@@ -232,7 +232,7 @@ class EraScores(Mapping[Any, Any]):
         )
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return a pandas table: the labels as index, metrics and `n_samples`."""
+        """Return a pandas table with the labels as index: metrics and `n_samples`."""
         pandas = import_optional("pandas", extra="cli")
         columns = [*self.levels.values()]
         index = pandas.MultiIndex.from_arrays(columns, names=self.levels)
@@ -261,49 +261,49 @@ def era_scores(
     greater_is_better: bool | None = None,
     **metric_params: Any,
 ) -> EraScores:
-    """Compute one metric or several in each era by itself.
+    """Compute one or several metrics in each era separately.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        True targets; and what `metric` compares with them: predictions, decisions or
-        probabilities.
+        True targets, and the predictions, decisions or probabilities that `metric`
+        compares with them.
 
     eras : array-like of shape (n_samples,) or (n_samples, n_columns), or dict of such
-        Era of each row: any label that sorts (int, str, datetime64). Several columns,
-        of a data frame, say, make two-way groups, such as each shop in each week.
+        Era of each row: labels of any type that sorts (int, str, datetime64). Several
+        columns, as of a data frame, make two-way groups, such as shops by weeks.
 
     metric : callable, list or tuple of callable, or dict of str to callable
         ``metric(y_true, y_pred, **metric_params) -> float``, such as
-        :func:`sklearn.metrics.r2_score`. It is called once an era, on that era's rows
-        in the order in which they were passed. Of a list, functions' names count.
+        :func:`sklearn.metrics.r2_score`. It is called once per era, with that era's
+        rows in their original order. In a list, metrics are named by their functions.
 
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights, handed to `metric` era by era. Only their ratios within an era
-        matter to most metrics: no weight is put on whole eras.
+        Weights, passed to `metric` era by era. For most metrics only their ratios
+        within an era matter: eras themselves are not weighted.
 
     greater_is_better : bool, default=None
-        Whether `metric` is a score (True) or an error, which decides what is worst.
-        None goes by the names of scikit-learn's functions: ``*_score`` is a score, and
-        ``*_error``, ``*_loss`` and ``*_deviance`` are errors; of any other,
-        aggregations that depend on it raise an error.
+        Whether `metric` is a score (True) or an error, which determines the worst era.
+        None decides by scikit-learn's names: ``*_score`` is a score; ``*_error``,
+        ``*_loss`` and ``*_deviance`` are errors. For other names, aggregations that
+        depend on it raise an error.
 
     **metric_params : dict
-        Further arguments of each metric, the same in every era.
+        Further arguments of each metric, the same for all eras.
 
     Returns
     -------
     scores : EraScores
         A mapping of labels to scores, with `mean`, `worst`, `aggregate` and `to_frame`;
-        arrays are in `eras`, `scores` and `n_samples`. A metric that is undefined in an
-        era is NaN there, and so is that of an era whose weights are all 0.
+        the arrays are `eras`, `scores` and `n_samples`. A metric is NaN in eras where
+        it is undefined, or all weights are 0.
 
     Raises
     ------
     ValueError
         If lengths differ, there are no rows, an era label is missing, `metric` is a
-        scorer, has a parameter `eras` itself or does not return a real number, or
-        `metric` raises a `ValueError`, in which case the message names the era.
+        scorer, has a parameter `eras` or does not return a real number, or if `metric`
+        raises a `ValueError`, in which case the message names the era.
 
     Examples
     --------
@@ -348,7 +348,7 @@ def era_scores(
 
 
 def _score(metric: Metric, own: Any, params: dict[str, Any], era: Any) -> float:
-    """The score of the rows of one era, or an error that names the era."""
+    """Return the score of one era's rows, or raise an error that names the era."""
     name = metric_name(metric)
     try:
         score = metric(*own, **params)
@@ -365,12 +365,12 @@ def _score(metric: Metric, own: Any, params: dict[str, Any], era: Any) -> float:
 
 
 def _rows_by_era(encoded: EncodedEras) -> list[NDArray[np.intp]]:
-    """The rows of each era, in the order in which they were passed."""
+    """Return the rows of each era, in their original order."""
     return np.split(np.argsort(encoded.codes, kind="stable"), encoded.offsets[1:-1])
 
 
 def _join(levels: Mapping[Any, NDArray[Any]]) -> NDArray[Any]:
-    """The one column of labels, or tuples of several."""
+    """Return the one column of labels, or tuples of several."""
     columns = list(levels.values())
     if len(columns) == 1:
         return columns[0]
@@ -378,5 +378,5 @@ def _join(levels: Mapping[Any, NDArray[Any]]) -> NDArray[Any]:
 
 
 def _as_list(labels: NDArray[Any]) -> list[Any]:
-    """Labels as Python's objects, and dates as NumPy's, whose unit may be any."""
+    """Return labels as Python objects, but dates as NumPy's, in whatever unit."""
     return list(labels) if labels.dtype.kind in "mM" else labels.tolist()

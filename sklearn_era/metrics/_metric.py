@@ -10,7 +10,7 @@ from sklearn.metrics._scorer import _BaseScorer
 
 Metric = Callable[..., float]
 
-# How scikit-learn names metrics, and whether of these a greater value is better:
+# scikit-learn's endings of the names of metrics, and whether greater values are better:
 # https://scikit-learn.org/stable/modules/model_evaluation.html
 _ENDINGS = {"_score": True, "_error": False, "_loss": False, "_deviance": False}
 
@@ -18,7 +18,7 @@ _ENDINGS = {"_score": True, "_error": False, "_loss": False, "_deviance": False}
 def metrics_by_name(
     metric: Metric | Sequence[Metric] | Mapping[str, Metric],
 ) -> dict[str, Metric]:
-    """Return one metric or several as a dict, checked."""
+    """Return one or several metrics as a dict, checked."""
     several: Any = [metric] if callable(metric) else metric
     by_name = dict(several) if isinstance(several, Mapping) else {}
     by_name = by_name or {metric_name(one): one for one in several}
@@ -33,7 +33,7 @@ def metrics_by_name(
 
 
 def check_metric(metric: Any) -> None:
-    """Refuse scorers, and callables that take eras: neither is a metric of an era."""
+    """Raise ValueError for scorers and callables that take eras."""
     if isinstance(metric, _BaseScorer) or not callable(metric):
         raise ValueError(
             f"metric is {metric!r}: pass a function of y_true and y_pred, such as "
@@ -48,7 +48,7 @@ def check_metric(metric: Any) -> None:
 
 
 def parameters_of(metric: Metric) -> list[inspect.Parameter]:
-    """The parameters of a metric: y_true and y_pred, if it does not tell."""
+    """Return the parameters of a metric: y_true and y_pred, if it has no signature."""
     try:
         return list(inspect.signature(metric).parameters.values())
     except (TypeError, ValueError):
@@ -72,5 +72,5 @@ def find_direction(metric: Metric, greater_is_better: bool | None) -> bool | Non
 
 
 def is_number(value: Any) -> bool:
-    """Whether a metric's result is one real number, NaN and infinity included."""
+    """Whether a metric's result is one real number; NaN and infinity are."""
     return np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iuf"

@@ -1,4 +1,4 @@
-"""Scorers that are handed the eras of the rows that they score."""
+"""Scorers that receive the eras of the rows to score."""
 
 import inspect
 from dataclasses import dataclass
@@ -57,15 +57,15 @@ def make_era_scorer(
     """Make a scorer that computes a metric era by era, and aggregates.
 
     As :func:`sklearn.metrics.make_scorer`, but ``scorer(estimator, X, y, eras=...)``.
-    Of what it returns, greater is always better: it is *minus* the aggregate of an
-    error, and where `aggregation` is "std" or "max_drawdown".
+    Greater results are always better: errors, and aggregates by "std" or
+    "max_drawdown", are returned with a *minus* sign.
 
     With metadata routing enabled, ``GridSearchCV(...).fit(X, y, eras=eras)`` and
-    ``cross_validate(..., params={"eras": eras})`` hand over the eras of the test rows,
-    which the scorer requests. Without routing nothing is handed over, and by
-    ``permutation_importance`` never: name a column of X, or bind the eras of all rows
-    by ``functools.partial(scorer, eras=eras)``. Early stopping of this package's
-    estimators hands over the eras of ``fit`` in any case.
+    ``cross_validate(..., params={"eras": eras})`` pass on the eras of the test rows,
+    which the scorer requests. Without routing, and in ``permutation_importance``,
+    nothing passes them: name a column of X, or bind the eras of all rows with
+    ``functools.partial(scorer, eras=eras)``. Early stopping of this package's
+    estimators always passes the eras of ``fit``.
 
     Parameters
     ----------
@@ -74,34 +74,34 @@ def make_era_scorer(
         :func:`sklearn.metrics.r2_score`.
 
     eras : str, default=None
-        The column of the data frame X that holds the era of each row, read where no
-        eras are handed over. It is left out for an estimator of which it is no feature.
+        The column of the data frame X with the era of each row, read if no eras are
+        passed. It is dropped for estimators without this feature.
 
     aggregation : {"mean", "std", "sharpe", "worst", "max_drawdown"} or callable, \
 default="mean"
-        How to make one number of the eras' scores; see :meth:`EraScores.aggregate`.
+        How to aggregate the eras' scores; see :meth:`EraScores.aggregate`.
 
     greater_is_better : bool, default=None
-        Whether `metric` is a score (True) or an error. None goes by the name of the
-        function, as :func:`era_scores` does; of other names it has to be passed.
+        Whether `metric` is a score (True) or an error. None decides by the function's
+        name, as in :func:`era_scores`; other names require a value.
 
     response_method : {"predict", "predict_proba", "decision_function"} or \
 list/tuple of such str, default="predict"
-        What to call on the estimator; of several, the first that it has.
+        The method of the estimator to call; of several, the first that it has.
 
     undefined : {"raise", "omit"} or float, default="raise"
-        What to do where the metric is undefined; see :meth:`EraScores.aggregate`. In
-        early stopping, the first model scored predicts a constant: for a correlation,
-        and for "sharpe", pass the number that such a model should get, such as 0.0.
+        How to treat an undefined metric; see :meth:`EraScores.aggregate`. In early
+        stopping, the first scored model predicts a constant: for a correlation, and for
+        "sharpe", pass the number that such a model should get, such as 0.0.
 
     **kwargs : dict
-        Further arguments of `metric`, the same for each era.
+        Further arguments of `metric`, the same for all eras.
 
     Returns
     -------
     scorer : EraScorer
-        ``scorer(estimator, X, y, *, eras=None, sample_weight=None) -> float``. To have
-        weights routed too, call ``scorer.set_score_request(sample_weight=True)``.
+        ``scorer(estimator, X, y, *, eras=None, sample_weight=None) -> float``. To route
+        weights too, call ``scorer.set_score_request(sample_weight=True)``.
 
     Raises
     ------
@@ -135,7 +135,7 @@ list/tuple of such str, default="predict"
 
 @dataclass(frozen=True)
 class _EraMetric:
-    """An aggregated metric, of the signature of the metric with `eras` added to it."""
+    """An aggregated metric, with the signature of the metric plus `eras`."""
 
     metric: Metric
     eras: str | None  # a column of X
@@ -173,7 +173,7 @@ class _EraMetric:
 
     @property
     def __signature__(self) -> inspect.Signature:
-        # scikit-learn reads off what can be requested, and the metric's `pos_label`.
+        # scikit-learn reads requestable metadata here, and the metric's `pos_label`.
         eras = inspect.Parameter("eras", inspect.Parameter.KEYWORD_ONLY, default=None)
         parameters = parameters_of(self.metric)
         at_end = bool(parameters) and parameters[-1].kind is parameters[-1].VAR_KEYWORD
@@ -181,9 +181,9 @@ class _EraMetric:
         return inspect.Signature(parameters)
 
 
-# A subclass of what `make_scorer` returns, which shares predictions with other metrics
-# of one search, and whose `set_score_request` routes metadata. Made by `make_scorer`
-# alone, it would take eras only with metadata routing enabled, and not request them.
+# A subclass of `make_scorer`'s result, which shares predictions with other metrics of a
+# search, and whose `set_score_request` routes metadata. `make_scorer` itself would take
+# eras only with metadata routing enabled, and not request them.
 class EraScorer(_Scorer):
     """A metric, era by era, as a scorer: the result of :func:`make_era_scorer`."""
 
@@ -216,13 +216,13 @@ class EraScorer(_Scorer):
         )
 
     def set_score_request(self, **kwargs: Any) -> "EraScorer":
-        """Set the metadata that is requested, eras being so in any case.
+        """Set the requested metadata; eras are requested in any case.
 
         Parameters
         ----------
         **kwargs : dict
-            ``name=True``, ``False``, ``None`` or an alias, as in scikit-learn;
-            `eras` is True unless it is given.
+            ``name=True``, ``False``, ``None`` or an alias, as in scikit-learn; `eras`
+            is True by default.
         """
         return super().set_score_request(**{"eras": True, **kwargs})
 
