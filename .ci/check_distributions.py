@@ -1,7 +1,7 @@
-"""Check what an sdist and its wheels hold: ``check_distributions.py DIR``.
+"""Check the contents of an sdist and its wheels: ``check_distributions.py DIR``.
 
-None may hold a source of scikit-learn's, all must hold the licences, and a wheel must
-hold the patches, the type marker and nothing that only a build needs.
+None may contain a source of scikit-learn, all must contain the licences, and a wheel
+must contain the patches, the type marker and no files for builds only.
 """
 
 import sys

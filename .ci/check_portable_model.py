@@ -1,14 +1,13 @@
 """Run an exported model with the packages that Numerai's images have.
 
-For each Python of the images that is found, as ``python3.12`` for one, a fresh virtual
-environment gets the versions of that image. There the pickles of a small model, and of
-a blend of two with features of their own, predict live data, by the rules of Numerai's
-model upload. The CSV files have to be the same to the byte, and the same as that of our
-own predictions.
+Each Python of the images that is found, such as ``python3.12``, gets a fresh virtual
+environment with the versions of that image. There the pickles of a small model, and of
+a blend of two with different features, predict live data, by the rules of Numerai's
+model upload. The CSV files must be equal to the byte, and to our own predictions.
 
-Needs sklearn_era with pandas and pyarrow, uv, and a package index. Arguments: a folder
-for the environments, by default a temporary one, and the versions of Python to try, by
-default all::
+Requires sklearn_era with pandas and pyarrow, uv, and a package index. Arguments: a
+folder for the environments, by default a temporary one, and the versions of Python to
+try, by default all::
 
     python .ci/check_portable_model.py [FOLDER [3.12 ...]]
 """
@@ -30,7 +29,7 @@ from sklearn_era.numerai.blend import Blend, Part
 from sklearn_era.numerai.export import write_blend
 from sklearn_era.numerai.export_check import check_portable_model
 
-# What the lock files of numerai/numerai-predict install, at commit 19d1769.
+# The versions in the lock files of numerai/numerai-predict, at commit 19d1769.
 IMAGES = {
     "3.10": {
         "numpy": "1.26.4",
@@ -64,7 +63,7 @@ IMAGES = {
 
 
 def find_python(version: str) -> str | None:
-    """A Python of the version that does run: what pyenv puts on PATH may not."""
+    """Return a Python of the version that runs: pyenv's on PATH may not."""
     name = f"python{version}"
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     candidates = [
@@ -82,12 +81,12 @@ def find_python(version: str) -> str | None:
 
 
 def make_environment(python: str, packages: dict[str, str], folder: Path) -> Path:
-    """The Python of a new virtual environment with these packages."""
+    """Return the Python of a new virtual environment with these packages."""
     made = folder / "bin" / "python"
     options = ["--quiet", "--only-binary=:all:", f"--python={made}"]
     requirements = [f"{name}=={version}" for name, version in packages.items()]
     subprocess.run(["uv", "venv", "--quiet", f"--python={python}", folder], check=True)
-    # The constraints of this project's own environments ask for other versions.
+    # The constraints of this project's own environments have other versions.
     environ = {k: v for k, v in os.environ.items() if k != "UV_CONSTRAINT"}
     install = ["uv", "pip", "install", *options, *requirements]
     subprocess.run(install, check=True, env=environ)
@@ -95,7 +94,7 @@ def make_environment(python: str, packages: dict[str, str], folder: Path) -> Pat
 
 
 def make_frame(n_rows: int, eras: list[str], seed: int) -> pd.DataFrame:
-    """Rows in Numerai's layout: ids, eras, small integers."""
+    """Return rows in Numerai's layout: ids, eras, small integers."""
     rng = np.random.default_rng(seed)
     names = [f"feature_{index}" for index in range(40)]
     frame = pd.DataFrame(
@@ -108,7 +107,7 @@ def make_frame(n_rows: int, eras: list[str], seed: int) -> pd.DataFrame:
 
 
 def make_part(train: pd.DataFrame, names: list[str], seed: int, weight: float) -> Part:
-    """A model of some features, as a part of a blend."""
+    """Return a model of some features, as a part of a blend."""
     noise = np.random.default_rng(seed).normal(size=len(train))
     target = train[names[0]] * 0.1 + train[names[1]] * 0.05 + noise
     model = HistGradientBoostingRegressor(
@@ -119,7 +118,7 @@ def make_part(train: pd.DataFrame, names: list[str], seed: int, weight: float) -
 
 
 def expected_csv(blend: Blend, frame: pd.DataFrame) -> bytes:
-    """What we ourselves predict, an era at a time."""
+    """Return our own predictions, one era at a time."""
     ranks = pd.Series(0.0, index=frame.index, name="prediction")
     for _, rows in frame.groupby("era"):
         ranks[rows.index] = blend.ranks(rows[blend.features].to_numpy(), blend.features)
@@ -127,7 +126,7 @@ def expected_csv(blend: Blend, frame: pd.DataFrame) -> bytes:
 
 
 def main(folder: Path, versions: list[str]) -> bool:
-    """Whether all that was found predicts the same."""
+    """Return whether all Pythons found predict the same."""
     train = make_frame(20_000, [f"{era:04d}" for era in range(1, 21)], seed=0)
     names = [name for name in train if name.startswith("feature_")]
     one, other = (

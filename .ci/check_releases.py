@@ -1,8 +1,8 @@
 """Fit and read models beside a release of scikit-learn: ``check_releases.py DIR``.
 
-Run in an environment for each release, with one DIR for all. The default criterion
-fits that release's trees. Trees of columns with few values, which all releases bin
-alike, are the same in all, and each release reads the model files of those before it.
+Run in one environment per release, with one DIR for all. The default criterion fits
+that release's trees. Trees on columns with few values, which all releases bin alike,
+are the same in all, and each release reads the model files of those before it.
 """
 
 import sys
@@ -31,7 +31,7 @@ def make_rows(rng, n_values):
 
 
 def nodes(model):
-    """All nodes of a booster or forest; to the bit."""
+    """Return all nodes of a booster or forest, to the bit."""
     trees = [tree.nodes for trees in model._predictors for tree in trees]
     return b"".join(tree.tobytes() for tree in trees)
 

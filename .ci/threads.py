@@ -1,6 +1,6 @@
 """Small fits and predictions on four threads, for ThreadSanitizer: see `.ci/sanitize`.
 
-``threads.py LIBRARY`` runs a loop that races instead: it shows that a race is seen.
+``threads.py LIBRARY`` runs a loop with a race instead, to prove that races are found.
 """
 
 import ctypes

@@ -1,7 +1,7 @@
-"""How Sphinx makes a site of the pages, the examples and the docstrings.
+"""The configuration of Sphinx: a site of the pages, the examples and the docstrings.
 
-The root of the repository is the source folder, so that a link from one file to another
-is the same in the repository and on the site. From there:
+The root of the repository is the source folder, so that links between files are the
+same in the repository and on the site. From there:
 
     python -m sphinx -W -n -c docs . build/site
 """
@@ -29,7 +29,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 
-# In full, since autosummary looks from the source folder, and all else from this one.
+# An absolute path: autosummary starts from the source folder, all else from this one.
 templates_path = [str(Path(__file__).parent / "templates")]
 exclude_patterns = ["docs/templates/**", "docs/site_root/**"]
 root_doc = "docs/index"
@@ -47,12 +47,12 @@ myst_heading_anchors = 4  # links to headings, as in the repository
 
 extlinks = {"arxiv": ("https://arxiv.org/abs/%s", "arXiv:%s")}
 autosummary_generate = True
-autosummary_ignore_module_all = False  # what is public is in __all__
+autosummary_ignore_module_all = False  # public names are in __all__
 autosummary_imported_members = True
 toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # types are in the docstrings
 numpydoc_show_class_members = False
-# scikit-learn's own docstrings, which ours contain, refer to its manual and glossary.
+# scikit-learn's docstrings, contained in ours, refer to its manual and glossary.
 suppress_warnings = ["ref.ref", "ref.term"]
 
 sphinx_gallery_conf = {
@@ -63,12 +63,12 @@ sphinx_gallery_conf = {
     "reference_url": {"sklearn_era": None},
     "backreferences_dir": "docs/api/backreferences",
     "show_memory": False,
-    "capture_repr": (),  # of figures' titles and the like
+    "capture_repr": (),  # titles of figures and the like
     "write_computation_times": False,
 }
 
-# Where other packages document their names. Their inventories are not fetched, so that
-# the site builds without a network: a name is linked if it can be imported.
+# The manuals of other packages. Their inventories are not downloaded, so that the site
+# builds without a network: a name is linked if it can be imported.
 _MANUALS = {
     "sklearn": "https://scikit-learn.org/1.9/modules/generated/{}.html",
     "dask": "https://docs.dask.org/en/stable/search.html?q={}",
@@ -82,9 +82,9 @@ _MANUALS = {
 
 
 def _link_other_packages(app, env, node, contnode):
-    """Link a name of another package to its manual; None leaves it broken."""
+    """Link a name of another package to its manual; None leaves it unresolved."""
     name = node.get("reftarget", "")
-    if "." not in name:  # of scikit-learn's own docstrings, beside the class
+    if "." not in name:  # in scikit-learn's own docstrings
         name = f"sklearn.ensemble.{name}"
     package = name.partition(".")[0]
     if package not in _MANUALS or not _exists(name):
@@ -103,7 +103,7 @@ def _exists(name: str) -> bool:
 
 
 def _write_command_line(app):
-    """Write the reference of the commands, as their ``--help`` has it."""
+    """Write the reference of the commands from their ``--help``."""
     page = Path(__file__).parent / "api" / "command-line.md"
     page.parent.mkdir(exist_ok=True)
     command = [sys.executable, "-P", "-m", "typer", "sklearn_era.cli._app", "utils"]
@@ -125,9 +125,9 @@ def _write_names(app):
 
 
 def _for_readers(app, what, name, obj, options, lines):
-    """Leave out private modules, and what scikit-learn says of its own site.
+    """Remove private modules, and scikit-learn's references to its own site.
 
-    Its labels lead to pages that are not here, and its versions are not this package's.
+    Its labels lead to missing pages, and its versions are not this package's.
     """
     text = "\n".join(lines)
     if what == "module":

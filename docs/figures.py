@@ -1,6 +1,6 @@
 """Draw the pictures of the pages: ``python docs/figures.py [NAME]``.
 
-A picture below a block of code is what the code of that page draws; that of the README
+A picture below a block of code on a page is drawn by that code; the README's picture
 and the tree of questions are drawn here.
 """
 
@@ -29,7 +29,7 @@ _BLOCK = re.compile(
 
 
 def draw_front() -> Figure:
-    """What a shortcut does to two criteria, and what a drift does to two models."""
+    """Draw the effects of a shortcut on two criteria, and of a drift on two models."""
     figure = plt.figure(figsize=(12, 3.6), layout="constrained")
     axes = figure.subplots(1, 3, width_ratios=[1, 1, 1.35])
     _draw_spirals(axes[:2])
@@ -38,7 +38,7 @@ def draw_front() -> Figure:
 
 
 def _draw_spirals(axes: list) -> None:
-    """Accuracy where the shortcut is noise, and what is predicted over the spiral."""
+    """Draw accuracies with the shortcut as noise, and predictions over the spiral."""
     data = make_synthetic_memorization(random_state=0)
     X, y = data.X_train, data.y_train
     # A grid over the plane of the spiral, with the shortcut at 0.
@@ -63,7 +63,7 @@ def _draw_spirals(axes: list) -> None:
 
 
 def _draw_months(ax: plt.Axes) -> None:
-    """Score of two models on months that follow the training."""
+    """Draw the scores of two models on the months after training."""
     bikes = load_bike_sharing()
     past = bikes.dates < np.datetime64("2012-07")
     X, y, months = bikes.data, np.log1p(bikes.target), bikes.dates.astype("M8[M]")
@@ -82,7 +82,7 @@ def _draw_months(ax: plt.Axes) -> None:
     ax.legend(loc="lower left")
 
 
-# Questions of which-criterion.md, and the answer to each.
+# Questions of which-criterion.md, with the answer to each.
 QUESTIONS = (
     (
         "Are the eras to predict\namong those of training?",
@@ -96,7 +96,7 @@ QUESTIONS = (
 
 
 def draw_questions() -> Figure:
-    """The questions from top to bottom, each with the answer that ends them."""
+    """Draw the questions from top to bottom, each with the answer that ends them."""
     figure = plt.figure(figsize=(7, 4.4), layout="constrained")
     ax = figure.subplots()
     box = {"boxstyle": "round", "facecolor": "white", "edgecolor": "0.35"}
@@ -114,12 +114,12 @@ def draw_questions() -> Figure:
     return figure
 
 
-# Of the pictures that no page's code draws.
+# Pictures that no page's code draws.
 DRAWN_HERE = {"front": draw_front, "questions": draw_questions}
 
 
 def draw_page(page: Path) -> dict[Path, Figure]:
-    """Run a page's code, and return the figure that is current at each picture."""
+    """Run a page's code, and return the current figure at each picture."""
     names: dict = {}
     figures = {}
     for code, picture in _BLOCK.findall(page.read_text("utf-8")):
@@ -131,7 +131,7 @@ def draw_page(page: Path) -> dict[Path, Figure]:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a PNG of few colours, which is small."""
+    """Write a PNG with few colours, to keep it small."""
     buffer = BytesIO()
     figure.savefig(buffer, dpi=110)
     colors = Image.open(buffer).convert("RGB").quantize(96)
@@ -141,7 +141,7 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def main(*names: str) -> None:
-    """Draw the pictures of these names, or all."""
+    """Draw the pictures with these names, or all."""
     matplotlib.use("agg")
     for name, draw in DRAWN_HERE.items():
         if not names or name in names:

@@ -1,9 +1,9 @@
-"""Draw docs/rooms.svg: the rooms of the package, and which of them imports which.
+"""Draw docs/rooms.svg: the rooms of the package, and their imports of each other.
 
     python docs/rooms.py
 
-What rooms there are, what they say of themselves and import is read from the sources.
-No picture is drawn while modules or folders import each other in a circle.
+Rooms, their descriptions and imports are read from the sources. No picture is drawn
+while modules or folders import each other in a circle.
 """
 
 import ast
@@ -16,7 +16,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parents[1] / "sklearn_era"
 PICTURE = Path(__file__).with_suffix(".svg")
 
-# From top to bottom. What a room imports should stand above it; other imports are red.
+# From top to bottom. A room's imports should be above it; others are red.
 LAYERS = {
     "Beneath all": (
         "#8290a6",
@@ -43,8 +43,8 @@ LAYERS = {
 }
 ROOMS = [room for _, rooms in LAYERS.values() for room in rooms.split()]
 
-# An import within a function counts, since it ties modules no less. One for types alone
-# does not, in `if TYPE_CHECKING`: it is none when the program runs.
+# Imports within functions count, since they tie modules all the same. Those for types
+# alone, in `if TYPE_CHECKING`, do not: they are not run.
 NOT_RUN = re.compile(r"#.*|\\\n|^if TYPE_CHECKING:\n(?: .*\n|\n)*", re.M)
 INCLUDE = re.compile(r"^include +[\"'](\w+)\.pxi[\"']", re.M)
 IMPORT = re.compile(r"^ *(?:from +(\.*)([\w.]*) +)?c?import\b *(\([^)]*\)|.+)", re.M)
@@ -63,7 +63,7 @@ text { font: 12px system-ui, Helvetica, Arial, sans-serif; fill: #475569 }
 
 
 def imported_names(path, folder):
-    """The full name of each thing that a file of a folder imports."""
+    """Yield the full names that a file of a folder imports."""
     text = INCLUDE.sub(r"from . cimport \1", NOT_RUN.sub(" ", path.read_text()))
     for dots, module, names in IMPORT.findall(text):
         parents = folder[: len(folder) + 1 - len(dots)] if dots else ()
@@ -74,7 +74,7 @@ def imported_names(path, folder):
 
 
 def read_imports(package=PACKAGE):
-    """The full names of all that each module imports; a .pxd and its .pyx are one."""
+    """Return the full names that each module imports; a .pxd and its .pyx are one."""
     imports = {}
     for path in sorted(package.rglob("*")):
         if path.suffix in (".py", ".pyx", ".pxd", ".pxi"):
@@ -85,7 +85,7 @@ def read_imports(package=PACKAGE):
 
 
 def check_circles(imports):
-    """Raise ValueError where modules and folders beside each other import in a circle.
+    """Raise ValueError if modules and folders beside each other import in a circle.
 
     An import of a.b.x by a.c.y is one of a.b by a.c. The __init__ of a is beside a.b.
     """
@@ -107,12 +107,12 @@ def check_circles(imports):
 
 
 def read_rooms(modules):
-    """The path of each room, and the rooms that it imports."""
+    """Return the path of each room, and the rooms that it imports."""
     children = [*PACKAGE.iterdir(), *(PACKAGE / "ensemble").iterdir()]
     paths = {p.stem: p for p in children if p.suffix == ".py" or any(p.glob("*.py"))}
     if missing := paths.keys() - {"__init__", "ensemble", *ROOMS}:
         raise ValueError(f"Put {sorted(missing)} into a layer of docs/rooms.py.")
-    public = {  # what `from sklearn_era.ensemble import name` takes from a room
+    public = {  # names that `from sklearn_era.ensemble import name` takes from a room
         f"sklearn_era.ensemble.{name.rpartition('.')[2]}": name
         for name in modules["sklearn_era.ensemble"]
     }
@@ -125,7 +125,7 @@ def read_rooms(modules):
 
 
 def draw(paths, imports):
-    """A box for each room, a line that leads to it, and a dot for each import of it."""
+    """Draw a box for each room, a line to it, and a dot for each import of it."""
     boxes, lines, dots = [], [], []
     imported = [room for room in ROOMS if any(room in i for i in imports.values())]
     x = {room: 880 - 13 * track for track, room in enumerate(imported)}
@@ -157,7 +157,7 @@ def draw(paths, imports):
             f'<path fill="{colour}" d="M528 {start}l8 -4v8z"/>',
         ]
         dots.append(f'<circle cx="{x[other]}" cy="{end}" r="4" fill="{colour}"/>')
-    lines.sort(key=lambda line: 'class="row"' not in line)  # these lie below the others
+    lines.sort(key=lambda line: 'class="row"' not in line)  # these are below the others
     size = f'width="900" height="{top + 34}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 900 {top + 34}" {size}>',
@@ -170,7 +170,7 @@ def draw(paths, imports):
 
 
 def picture():
-    """The text of docs/rooms.svg."""
+    """Return the text of docs/rooms.svg."""
     imports = read_imports()
     check_circles(imports)
     return draw(*read_rooms(imports))

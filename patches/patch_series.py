@@ -1,10 +1,10 @@
-"""The patch series: read, checked and applied, in memory.
+"""The patch series: reads, checks and applies it in memory.
 
-It is installed, with ``UPSTREAM``, ``series`` and the patches, and applied to the
-installed scikit-learn where its modules are first imported. A patch file is a header
-in plain text, a blank line, and a unified diff that modifies files. A hunk applies
-where its lines are, which is to be one place, whatever its line numbers: so one series
-serves releases that differ elsewhere.
+The series, with ``UPSTREAM``, ``series`` and the patches, is part of the installation,
+and is applied to the installed scikit-learn when its modules are first imported. A
+patch file is a header in plain text, a blank line, and a unified diff that modifies
+files. A hunk applies where its lines are found, which must be exactly one place,
+regardless of line numbers: so one series fits releases that differ elsewhere.
 """
 
 import hashlib
@@ -16,11 +16,11 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@(?: .*)?")
 
 
 class PatchError(Exception):
-    """A series that cannot be read, applied or exported; the message says where."""
+    """A series that cannot be read, applied or exported; the message has the place."""
 
 
 class Patch(NamedTuple):
-    """A patch file: its name, its header, and the hunks of each file by its path."""
+    """A patch file: its name, its header, and the hunks of each file by path."""
 
     name: str
     header: str
@@ -29,20 +29,20 @@ class Patch(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of lines added and removed."""
+        """Number of added and removed lines."""
         hunks = [lines for hunks in self.files.values() for lines in hunks]
         return sum(line[0] != " " for lines in hunks for line in lines)
 
 
 class Pin(NamedTuple):
-    """Releases of scikit-learn with the same bytes, and these by path in the wheel."""
+    """Releases of scikit-learn with the same bytes, and their hashes by path."""
 
     versions: list[str]
     hashes: dict[str, str]  # SHA-256 of the text
 
 
 def read_text(file: Any) -> str:
-    r"""Read a UTF-8 file and turn ``\r\n`` into ``\n``, and nothing else."""
+    r"""Read a UTF-8 file and replace ``\r\n`` by ``\n``, nothing else."""
     try:
         return file.read_bytes().decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -50,7 +50,7 @@ def read_text(file: Any) -> str:
 
 
 def read_pins(folder: Any) -> list[Pin]:
-    """Read ``UPSTREAM``, whose releases come in ascending order."""
+    """Read ``UPSTREAM``; its releases are in ascending order."""
     pins: list[Pin] = []
     for line in _entries(folder / "UPSTREAM"):
         digest, _, path = line.partition("  ")
@@ -76,13 +76,13 @@ def read_series(folder: Any) -> list[Patch]:
 
 
 def _entries(file: Any) -> list[str]:
-    """Return the lines of a list, less blanks and ``#`` comments."""
+    """Return the lines of a list, without blank lines and ``#`` comments."""
     lines = read_text(file).split("\n")
     return [line.rstrip() for line in lines if line.strip() and line[0] != "#"]
 
 
 def read_upstream(pins: Sequence[Pin], site: Any, version: str) -> dict[str, str]:
-    """Read the pinned files below the folder `site`, whose bytes are to be a pin's."""
+    """Read the pinned files below the folder `site`, whose hashes must match a pin."""
     texts = {path: read_text(site / path) for path in pins[0].hashes}
     hashes = {path: sha256(text) for path, text in texts.items()}
     if not any(hashes == pin.hashes for pin in pins):
@@ -99,11 +99,11 @@ def sha256(text: str) -> str:
 
 
 def parse(name: str, text: str) -> Patch:
-    """Read the text of a patch file; refuse one that is malformed or cut off."""
+    """Read the text of a patch file; raise PatchError if it is malformed or cut off."""
     header: list[str] = []
     files: dict[str, list[list[str]]] = {}
     path = None
-    old = new = 0  # lines that the hunk still lacks
+    old = new = 0  # lines still missing from the hunk
     *lines, tail = text.split("\n")
     for number, line in enumerate(lines, start=1):
         if old > 0 or new > 0:
@@ -137,7 +137,7 @@ def parse(name: str, text: str) -> Patch:
 
 
 def apply(patch: Patch, texts: Mapping[str, str]) -> dict[str, str]:
-    """Return `texts`, by path, with those changed that `patch` names."""
+    """Return `texts`, by path, after the changes of `patch`."""
     result = dict(texts)
     for path, hunks in patch.files.items():
         if path not in texts:
@@ -148,7 +148,7 @@ def apply(patch: Patch, texts: Mapping[str, str]) -> dict[str, str]:
                 "".join(f"\n{line[1:]}" for line in lines if line[0] != mark) + "\n"
                 for mark in "+-"
             )
-            # The newline before the lines is that after the lines before them.
+            # The newline before a hunk's lines ends the line before them.
             places = text.count(before)
             if places != 1:
                 raise PatchError(
@@ -163,8 +163,8 @@ def apply(patch: Patch, texts: Mapping[str, str]) -> dict[str, str]:
 
 
 def rename(texts: Mapping[str, str]) -> dict[str, str]:
-    """Have patched modules import one another from ``sklearn_era``, and all else from
-    scikit-learn by its full name.
+    """Make patched modules import one another from ``sklearn_era``, and everything else
+    from scikit-learn by its full name.
     """
     modules = [path.removesuffix(".py").replace("/", ".") for path in texts]
     own = re.compile(

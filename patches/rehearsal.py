@@ -1,8 +1,8 @@
 """Try another release of scikit-learn: does the series apply, does the package build?
 
-All of it happens in a scratch folder. There, `wheel` holds the release, `site` what it
-installs, `series` the series rebased, as a git repository, `checkout` a copy of this
-repository that takes the release too, and `venv` is where that is built and tested.
+Everything happens in a scratch folder: `wheel` holds the release, `site` its installed
+files, `series` the rebased series as a git repository, `checkout` a copy of this
+repository adapted to the release, and `venv` the environment to build and test it.
 """
 
 import contextlib
@@ -26,12 +26,12 @@ import used_names
 from patch_series import Patch, PatchError, Pin
 from repository import BASE, BRANCH, git
 
-# By default, fits are scikit-learn's bit for bit; brute force finds the same splits;
+# Default fits are scikit-learn's bit for bit; brute force finds the same splits;
 # scikit-learn's own tests pass with our classes. A minute or two.
 TESTS = ("tests/ensemble/boosters/test_identity.py", "tests/oracle/test_ties.py")
 _HIST = "sklearn.ensemble._hist_gradient_boosting"
 
-# Upstream's lines, those of before, and the patch's, as git marks them.
+# The new lines of upstream, the old ones, and the patch's, as marked by git.
 _CONFLICT = re.compile(
     r"^<{7} .*?\n(.*?)^\|{7} .*?\n(.*?)^={7}\n(.*?)^>{7} ", re.MULTILINE | re.DOTALL
 )
@@ -41,7 +41,7 @@ _TELLING = re.compile(r"\berror\b|not found|^E  |^FAILED|^ERROR", re.IGNORECASE)
 def rehearse(
     folder: Path, version: str, keep: Path | None, build: bool, test: bool
 ) -> list[str]:
-    """Print how the repository fares with a release; return a verdict that is bad."""
+    """Print how the repository fares with a release; return the failures."""
     with contextlib.ExitStack() as stack:
         if keep and keep.exists() and any(keep.iterdir()):
             raise PatchError(f"--keep {keep}: exists and is not an empty folder")
@@ -63,7 +63,7 @@ def rehearse(
 
 
 def _copy(root: Path, target: Path) -> None:
-    """Copy the files of the repository, uncommitted and new ones included."""
+    """Copy the files of the repository, including uncommitted and new ones."""
     options = ("--cached", "--others", "--exclude-standard")
     for path in git(root, "ls-files", "-z", *options).split("\0"):
         if (root / path).is_file():
@@ -72,7 +72,7 @@ def _copy(root: Path, target: Path) -> None:
 
 
 def _fetch(version: str, scratch: Path) -> str:
-    """Have pip download a wheel for this Python, unpack it and return its version."""
+    """Download a wheel for this Python with pip, unpack it and return its version."""
     wanted = [version if version.endswith(".whl") else f"scikit-learn=={version}"]
     if version == "newest":
         wanted = ["--pre", "scikit-learn"]
@@ -104,7 +104,7 @@ def _compare(folder: Path, release: str, scratch: Path) -> tuple[int, int]:
     n_conflicts = _rebase(folder, release, texts, scratch / "series")
     if not n_conflicts:
         _take(scratch / "checkout", pins, release, texts)
-        sys.path.insert(0, str(site))  # what is exported is of what is installed
+        sys.path.insert(0, str(site))  # exports refer to the installed release
         with contextlib.redirect_stdout(io.StringIO()):
             repository.export(scratch / "checkout/patches", scratch / "series")
         sys.path.remove(str(site))
@@ -119,7 +119,7 @@ def _compare(folder: Path, release: str, scratch: Path) -> tuple[int, int]:
 
 
 def _take(checkout: Path, pins: list[Pin], release: str, texts: dict[str, str]) -> None:
-    """Have the copy list the release, and require no older one than it."""
+    """Make the copy list the release, and require no older one."""
     hashes = {path: patch_series.sha256(text) for path, text in texts.items()}
     upstream, project = checkout / "patches/UPSTREAM", checkout / "pyproject.toml"
     listed = upstream.read_text(encoding="utf-8")
@@ -139,9 +139,9 @@ def _take(checkout: Path, pins: list[Pin], release: str, texts: dict[str, str]) 
 
 
 def _rebase(folder: Path, release: str, texts: dict[str, str], target: Path) -> int:
-    """Put the series on the release's files, print patch by patch, count conflicts.
+    """Rebase the series on the release's files, print their state, count conflicts.
 
-    With conflicts, the branch stays where it was, on the tag `pinned`.
+    With conflicts, the branch stays on the tag `pinned`.
     """
     with contextlib.redirect_stdout(io.StringIO()):
         repository.materialise(folder, target)
@@ -168,13 +168,13 @@ def _rebase(folder: Path, release: str, texts: dict[str, str], target: Path) -> 
 
 
 def _fit(patch: Patch, diff: str) -> str:
-    """Whether a patch applies as it is, or git merged it."""
+    """Return whether a patch applies as it is, or git merged it."""
     picked = patch_series.parse(patch.name, f"\n{diff}")
     return "applies" if picked.files == patch.files else "merged by git, to be read"
 
 
 def _conflicts(patch: Patch, target: Path) -> list[str]:
-    """Show where git could not merge: upstream's lines, and what the patch changes."""
+    """Show where git could not merge: upstream's lines, and the patch's changes."""
     shown = []
     for path in patch.files:
         text = patch_series.read_text(target / path)
@@ -188,9 +188,9 @@ def _conflicts(patch: Patch, target: Path) -> list[str]:
 
 
 def _build(scratch: Path, test: bool) -> list[str]:
-    """Build the copy in an environment of its own; return what failed, if anything."""
+    """Build the copy in its own environment; return the failures."""
     checkout, python = scratch / "checkout", str(scratch / "venv/bin/python")
-    # Optimisation of the code changes no result and takes most of the time.
+    # Optimising the code changes no result and takes most of the time.
     (wheel,) = (scratch / "wheel").iterdir()
     install = [python, "-m", "pip", "install", str(wheel), "."]
     install += ["--config-settings=setup-args=-Doptimization=1"]
@@ -222,7 +222,7 @@ def _build(scratch: Path, test: bool) -> list[str]:
 
 
 def _run(command: Sequence[str], folder: Path, **variables: str) -> tuple[bool, str]:
-    """Run a command; return whether it succeeded, and what it printed."""
+    """Run a command; return whether it succeeded, and its output."""
     done = subprocess.run(
         command,
         cwd=folder,

@@ -1,4 +1,4 @@
-"""The series as a git repository, one commit a patch: to edit, and to write back."""
+"""The series as a git repository, one commit per patch: to edit and to export."""
 
 import importlib.metadata
 import os
@@ -10,10 +10,10 @@ from pathlib import Path
 import patch_series
 from patch_series import PatchError
 
-BASE = "upstream"  # the tag of the commit that holds scikit-learn's own files
+BASE = "upstream"  # the tag of the commit with scikit-learn's own files
 BRANCH = "series"
 
-# Commits made here must not depend on the developer's hooks, signing key or identity.
+# Commits here must not depend on the developer's hooks, signing key or identity.
 _GIT = (
     *("git", "-c", f"core.hooksPath={os.devnull}", "-c", "commit.gpgSign=false"),
     *("-c", "user.name=patches", "-c", "user.email=patches@sklearn-era.invalid"),
@@ -34,7 +34,7 @@ def read_installed(folder: Path) -> tuple[str, dict[str, str]]:
 
 
 def materialise(folder: Path, target: Path) -> None:
-    """Make a git repository, with one commit a patch, in an absent or empty folder."""
+    """Make a git repository, one commit per patch, in an absent or empty folder."""
     if target.exists() and any(target.iterdir()):
         raise PatchError(f"{target}: exists and is not an empty folder")
     version, texts = read_installed(folder)
@@ -44,7 +44,7 @@ def materialise(folder: Path, target: Path) -> None:
         commits.append((patch.header, texts))
     target.mkdir(parents=True, exist_ok=True)
     git(target, "init", "--quiet", f"--initial-branch={BRANCH}")
-    # Hunks then name the method that they are in, not only the class.
+    # Hunks then name their method, not only the class.
     (target / ".git/info/attributes").write_text("*.py diff=python\n")
     for header, texts in commits:
         add_commit(target, header, texts)
@@ -53,7 +53,7 @@ def materialise(folder: Path, target: Path) -> None:
 
 
 def add_commit(target: Path, message: str, texts: dict[str, str]) -> None:
-    """Commit files by their path, even where none of them changed."""
+    """Commit files by path, even if none of them changed."""
     for path, text in texts.items():
         (target / path).parent.mkdir(parents=True, exist_ok=True)
         (target / path).write_bytes(text.encode("utf-8"))
@@ -65,8 +65,8 @@ def add_commit(target: Path, message: str, texts: dict[str, str]) -> None:
 def export(folder: Path, target: Path) -> None:
     """Write the commits after the tag back as patches and ``series``.
 
-    A commit belongs to the patch that has its subject, which stays as it is if it has
-    the same lines. Nothing is written unless every commit can be.
+    A commit belongs to the patch with its subject, which is unchanged if its lines are.
+    Nothing is written unless all commits can be.
     """
     _, texts = read_installed(folder)
     old = patch_series.read_series(folder)
@@ -94,7 +94,7 @@ def export(folder: Path, target: Path) -> None:
 
 
 def _read_commits(target: Path, pinned: dict[str, str]) -> list[tuple[str, str, str]]:
-    """Return the commits after the tag, each with its message and its diff."""
+    """Return the commits after the tag, each with its message and diff."""
     status = git(target, "status", "--porcelain", "--branch").strip()
     if status != f"## {BRANCH}":
         state = f"branch {BRANCH}, no rebase and no uncommitted changes"
@@ -120,17 +120,17 @@ def _read_commits(target: Path, pinned: dict[str, str]) -> list[tuple[str, str, 
 
 
 def read_diff(target: Path, commit: str) -> str:
-    """Return what a commit changes, as a patch file spells it."""
+    """Return the diff of a commit, as written in a patch file."""
     text = git(target, "diff-tree", "-p", "-U2", "--no-renames", f"{commit}^", commit)
     return re.sub(r"^(diff --git|index) .*\n", "", text, flags=re.MULTILINE)
 
 
 def git(target: Path, *arguments: str, stdin: str = "") -> str:
-    """Run git in `target` and return what it prints."""
+    """Run git in `target` and return its output."""
     done = subprocess.run(
         [*_GIT, *arguments],
         cwd=target,
-        # A hook's GIT_DIR and the like would send us to the wrong repository.
+        # A hook's GIT_DIR and the like would point to the wrong repository.
         env={k: v for k, v in os.environ.items() if not k.startswith("GIT_")},
         input=stdin,
         capture_output=True,

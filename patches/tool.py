@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None, folder: Path = FOLDER) -> int:
 
 def check(folder: Path) -> list[str]:
     """Apply the series to the installed scikit-learn, print its size and return the
-    rules that it breaks.
+    rules that it violates.
     """
     _, texts = read_installed(folder)
     patches = patch_series.read_series(folder)
@@ -76,7 +76,7 @@ def check(folder: Path) -> list[str]:
 
 
 def _patch_problems(patch: Patch, root: Path) -> list[str]:
-    """Check the size, and the header's fields, which indented lines continue."""
+    """Check the size, and the fields of the header, which indented lines continue."""
     pairs = re.findall(r"^([\w-]+):(.*(?:\n .*)*)", patch.header, re.MULTILINE)
     fields = {name: " ".join(value.split()) for name, value in pairs}
     problems = [f"no {name}: field" for name in FIELDS if not fields.get(name)]

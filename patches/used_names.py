@@ -1,7 +1,7 @@
-"""What our own modules use of scikit-learn, and what of it differs in another release.
+"""The names of scikit-learn that our modules use, and their changes by releases.
 
-A release is the folder that holds its `sklearn`. Names are found in the text, and only
-those count that the pinned release has, so that a wrong guess does no harm.
+A release is the folder that contains its `sklearn`. Names are found in the text, and
+count only if the pinned release has them, so that wrong guesses do no harm.
 """
 
 import json
@@ -18,14 +18,14 @@ from patch_series import PatchError, read_text
 _IMPORT = re.compile(
     r"^ *from (sklearn(?:\.[\w.]+)?) import (\([^)]*\)|.*)", re.MULTILINE
 )
-# A private member that is defined, and its parameters if it is a function.
+# A definition of a private member, with its parameters if it is a function.
 _MEMBER = re.compile(
     r"(?:def |self\.|^ +)(_[a-z]\w*) *(?:(\([^)]*\))|[:=])", re.MULTILINE
 )
-BY_RELEASE = "_scikit_learn.py"  # has other ways for the names that a release lacks
-_HIST = "sklearn.ensemble._hist_gradient_boosting"  # whose classes ours derive from
+BY_RELEASE = "_scikit_learn.py"  # has alternatives for names that a release lacks
+_HIST = "sklearn.ensemble._hist_gradient_boosting"  # the base classes of ours
 
-# Prints the parameters of what can be imported, if it has some, and null for the rest.
+# Prints the parameters of importable names, if they have any, and null for the rest.
 _PROBE = """
 import inspect, json, sys, sklearn
 def look(module, name):
@@ -43,15 +43,15 @@ def look(module, name):
 json.dump([look(*use) for use in json.load(sys.stdin)], sys.stdout)
 """
 
-# A module and a name in it, with dots before attributes. Members are of any module, or
-# of those that ours derive from where we define one of that name.
+# A module and a name in it, with dots before attributes. Members may be of any module,
+# or of our base classes' modules if we define one of that name.
 Use = tuple[str, str]
 Users = defaultdict[Use, set[str]]  # the files that use it
-Found = dict[Use, str]  # the parameters, where they are known
+Found = dict[Use, str]  # the parameters, if known
 
 
 def compare(package: Path, pinned: Path, release: Path) -> tuple[list[str], list[str]]:
-    """Name what `package` uses and a release lacks, or has with other parameters."""
+    """List names that `package` uses, and a release lacks or defines differently."""
     missing, changed = {}, {}  # keys in order, once each
     for look, users in zip((_import, _defined), _read_uses(package), strict=True):
         had, has = look(pinned, users), look(release, users)
@@ -67,7 +67,7 @@ def compare(package: Path, pinned: Path, release: Path) -> tuple[list[str], list
 
 
 def _read_uses(package: Path) -> tuple[Users, Users]:
-    """Find imports, and private members of whatever object."""
+    """Find imports, and private members of any object."""
     imports, members = defaultdict(set), defaultdict(set)
     private: defaultdict[str, set[str]] = defaultdict(set)
     own: set[str] = set()
@@ -91,7 +91,7 @@ def _read_uses(package: Path) -> tuple[Users, Users]:
 
 
 def _import(release: Path, uses: Iterable[Use]) -> Found:
-    """Import them in a process that finds the release before what is installed."""
+    """Import names in a process that finds the release before the installed one."""
     uses = list(uses)
     done = subprocess.run(
         [sys.executable, "-c", _PROBE],
@@ -108,7 +108,7 @@ def _import(release: Path, uses: Iterable[Use]) -> Found:
 
 
 def _defined(release: Path, uses: Iterable[Use]) -> Found:
-    """Look for private functions, methods and attributes, anywhere but in tests."""
+    """Look for private functions, methods and attributes outside of tests."""
     found: defaultdict[Use, set[str]] = defaultdict(set)
     for file in (release / "sklearn").rglob("*.py"):
         if "tests" in file.parts:
