@@ -1,9 +1,9 @@
-"""Count the instructions of small fits, and compare the counts with those on record.
+"""Count the instructions of small fits, and compare the counts with the record.
 
     python asv_benchmarks/instructions.py [--update]
 
-A count varies by a per mille, on a busy machine as well. `--update` writes
-`instructions.json` anew. Needs valgrind with its headers, and a C compiler.
+Counts vary by a per mille, on a busy machine as well. `--update` rewrites
+`instructions.json`. It needs valgrind with its headers, and a C compiler.
 """
 
 import ctypes
@@ -33,9 +33,9 @@ FITS = {
 }
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
-    "PYTHONHASHSEED": "0",  # on which the order of sets depends
-    "SKLEARN_ERA_X86_LEVEL": "v3",  # the highest that valgrind has
-    # One instruction sets or copies a large array, and would count once for each byte.
+    "PYTHONHASHSEED": "0",  # it determines the order of sets
+    "SKLEARN_ERA_X86_LEVEL": "v3",  # the highest that valgrind supports
+    # One instruction sets or copies a large array, but would count once per byte.
     "GLIBC_TUNABLES": "glibc.cpu.x86_rep_stosb_threshold=1073741824:"
     "glibc.cpu.x86_rep_movsb_threshold=1073741824",
 }
@@ -48,20 +48,20 @@ void dump(void) { CALLGRIND_DUMP_STATS; }
 
 
 def tools() -> str:
-    """Return what counts depend on: the compiler of kernels, Python and processor."""
+    """Return the basis of counts: the compiler of kernels, Python and processor."""
     compiler = re.search(rb"GCC: \(.*?\) (\d+)", Path(kernels.__file__).read_bytes())
     gcc = f"GCC {compiler[1].decode()}" if compiler else "another compiler than GCC"
     return f"{gcc}, Python 3.{sys.version_info.minor}, {platform.machine()}"
 
 
 def run_fits(library: str) -> None:
-    """Fit within valgrind, and have it dump the count of each fit."""
+    """Fit within valgrind, and dump the count of each fit."""
     requests = ctypes.CDLL(library)
-    requests.instrument()  # not before, as imports then take much less time
+    requests.instrument()  # not before: imports then take much less time
     gc.disable()
     for learner, task in FITS.values():
         data = make_data(task)
-        learner.fit(data, 1)  # what is done once in a process
+        learner.fit(data, 1)  # one-off work of a process
         gc.collect()
         requests.reset()
         learner.fit(data, task.n_trees)
@@ -69,7 +69,7 @@ def run_fits(library: str) -> None:
 
 
 def count() -> dict[str, int]:
-    """Return the instructions of each fit."""
+    """Return the number of instructions of each fit."""
     with TemporaryDirectory() as folder:
         library, dumps = f"{folder}/requests.so", f"{folder}/dumps"
         compiler = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", library]

@@ -2,10 +2,10 @@
 
     python asv_benchmarks/table.py [--all] [--only REGEX] [--quick] [--large] ...
 
-The rows of the README, or those of the benchmarks page as well.
+The rows of the README, or also those of the benchmarks page.
 
-The table goes to standard output, a row as soon as it is measured; seconds, which hold
-for this machine only, go to standard error.
+The table goes to standard output, each row once measured; seconds, which apply to this
+machine only, go to standard error.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def read_settings(options: argparse.Namespace) -> Settings:
-    """The settings of a command; what is named there overrides `--quick`."""
+    """Return the settings of a command; its options override `--quick`."""
     scale, trees, repeats = (0.05, 10, 2) if options.quick else (1.0, None, 5)
     return Settings(
         n_threads=options.threads,
@@ -70,7 +70,7 @@ def read_settings(options: argparse.Namespace) -> Settings:
 
 
 def measure(rows: Sequence[Row], settings: Settings) -> None:
-    """Print a table of each kind of rows, and below what they were measured with."""
+    """Print a table for each kind of rows, and the conditions of measurement below."""
     columns = None
     for row in sorted(rows, key=lambda row: row.columns, reverse=True):
         case = row.case(settings)
@@ -117,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows += ROWS
     if options.large:
         rows += LARGE_ROWS
-    # Fewer rows have fewer eras, and cases that differ in eras may become the same.
+    # Fewer rows have fewer eras; cases that differ in eras may become the same.
     cases = {row.case(settings): row for row in rows}
     rows = [row for case, row in cases.items() if re.search(options.only, case)]
     if not rows:

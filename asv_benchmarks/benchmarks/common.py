@@ -1,6 +1,6 @@
-"""What all benchmarks share: the tasks, the learners, and how two are timed.
+"""The basis of all benchmarks: tasks, learners, and the timing of several in turns.
 
-asv takes every function here for a benchmark whose name starts as one does (`time_`,
+asv takes every function here for a benchmark whose name starts like one (`time_`,
 `track_`, ...), so none does.
 """
 
@@ -32,9 +32,9 @@ from sklearn_era.ensemble import (
 
 @dataclass(frozen=True)
 class Task:
-    """Rows to train on, and the number of trees to train.
+    """Training rows, and the number of trees to train.
 
-    Integers are shaped as Numerai's are; floats are for trees with default parameters.
+    Integers have the shape of Numerai's; floats are for trees with default parameters.
     """
 
     n_rows: int = 1_000_000
@@ -42,7 +42,7 @@ class Task:
     n_bins: int | None = 5  # values of a feature; None: normal floats
     n_features: int = 100
     n_trees: int = 50
-    dtype: str | None = None  # of X; by default the integer that its values just fit
+    dtype: str | None = None  # of X; by default the smallest integer type that fits
     kind: str | None = None  # "weights", or "classes": two, for log-loss
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class Task:
         return ", ".join(parts)
 
     def resized(self, scale: float, n_trees: int | None = None) -> "Task":
-        """The same with a share of the rows; its eras keep 50 rows each at least."""
+        """Return the task with a share of the rows, and at least 50 rows per era."""
         if scale == 1 and n_trees is None:
             return self
         n_rows = max(2_000, round(self.n_rows * scale))
@@ -69,30 +69,29 @@ class Task:
 
 
 class Data(NamedTuple):
-    """Training rows: integers in columns, as a Parquet file is read; eras in order."""
+    """Training rows: integers in columns, as in a Parquet file; eras in order."""
 
     X: np.ndarray
     y: np.ndarray
     eras: np.ndarray
     sample_weight: np.ndarray | None
-    trees: dict[str, Any]  # parameters of them: `TREES`, or `DEFAULT_TREES`
+    trees: dict[str, Any]  # their parameters: `TREES`, or `DEFAULT_TREES`
 
     @property
     def is_classified(self) -> bool:
         return self.y.dtype == bool
 
 
-# One at a time: the largest has a good gigabyte.
+# One at a time: the largest takes more than a gigabyte.
 @lru_cache(maxsize=1)
 def make_data(task: Task) -> Data:
-    """The rows of a task."""
+    """Return the rows of a task."""
     n_rows, n_eras, n_bins = task.n_rows, task.n_eras, task.n_bins
     n_features = task.n_features
     rng = np.random.default_rng(0)
     eras = np.arange(n_rows) * n_eras // n_rows
-    # Of the features, one in ten has an effect in all eras, and another one in ten an
-    # effect that is drawn anew for each era. Together: 2% of the target's variance, or
-    # 30% with floats.
+    # One feature in ten has an effect in all eras, and another one in ten has an effect
+    # drawn anew for each era: together 2% of the target's variance, 30% with floats.
     n_signals = max(1, n_features // 10)
     if n_bins is None:
         X = rng.standard_normal((n_rows, n_features))
@@ -116,7 +115,7 @@ def make_data(task: Task) -> Data:
     return Data(X, y > 0 if task.kind == "classes" else y, eras, weights, trees)
 
 
-# As scikit-learn has them, but for early stopping, which ends fits at different trees.
+# scikit-learn's defaults, without early stopping, which ends fits at different trees.
 DEFAULT_TREES: dict[str, Any] = {
     "learning_rate": 0.1,
     "max_depth": None,
@@ -132,19 +131,19 @@ TREES: dict[str, Any] = {
     "min_samples_leaf": 20,
     "early_stopping": False,
 }
-# In the papers, a split needs rows of every era on both sides. Hundreds of eras would
-# stop trees early then, which would make them fast and the comparison unfair. With this
-# coverage, all candidates are asked for their eras; by default, few are.
+# In the papers, a split needs rows of every era on both sides. With hundreds of eras
+# this would end trees early, and make the comparison fast and unfair. With this
+# coverage, the eras of all candidates are summed; by default, those of a few.
 COVERAGE: dict[str, Any] = {"min_era_coverage": 0.2, "min_gain_share": 0.0}
 
 
 @dataclass(frozen=True)
 class Learner:
-    """What is timed: from raw values to trees."""
+    """A learner to be timed: from raw values to trees."""
 
     name: str
     fit: Callable[[Data, int], Any]
-    package: str | None = None  # that it needs and that may be missing
+    package: str | None = None  # required, and possibly missing
 
     @property
     def is_installed(self) -> bool:
@@ -176,11 +175,11 @@ def era_booster(
 
 
 def era_learner(split_criterion: str | SplitCriterion, **parameters: Any) -> Learner:
-    """One of the package's criteria, with further parameters of the estimator."""
+    """Return a learner with one of the package's criteria and further parameters."""
 
     def fit(data: Data, n_trees: int) -> Any:
         model = era_booster(data, split_criterion, n_trees, **parameters)
-        # Without eras, as those who do not compare them train.
+        # Without eras, as users train who do not compare them.
         eras = data.eras if compares_eras(split_criterion) else None
         return model.fit(data.X, data.y, data.sample_weight, eras=eras)
 
@@ -190,20 +189,20 @@ def era_learner(split_criterion: str | SplitCriterion, **parameters: Any) -> Lea
     return Learner(name, fit)
 
 
-# Full-grown trees, and shallow ones with leaves of some rows.
+# Full-grown trees, and shallow ones with several rows per leaf.
 _FULL: dict[str, Any] = {"min_samples_leaf": 1}
 FORESTS: dict[str, dict[str, Any]] = {
     "full": _FULL,
     "full, default coverage": _FULL | {"min_era_coverage": 0.1, "min_gain_share": 0.5},
     "shallow": {"max_depth": 5, "min_samples_leaf": 20},
-    # Lopsided by some criteria, and as deep as without eras.
+    # Lopsided with some criteria, and as deep as without eras.
     "full, any era": _FULL | {"min_era_coverage": 1e-6},
     "full, categories": _FULL | {"categorical_features": [0, 1]},
 }
 
 
 def forest_learner(split_criterion: str, trees: str) -> Learner:
-    """A forest by one of the package's criteria, of trees as in `FORESTS`."""
+    """Return a forest with one of the package's criteria, and trees as in `FORESTS`."""
 
     def fit(data: Data, n_trees: int) -> Any:
         gains = split_criterion == "gain"
@@ -255,7 +254,7 @@ RANDOM_FOREST = Learner("`RandomForestRegressor`", _fit_random_forest)
 LIGHTGBM = Learner("LightGBM", _fit_lightgbm, package="lightgbm")
 
 
-# Of X, in which rows to predict come.
+# Layouts of X for predictions.
 LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
     "C order": np.ascontiguousarray,
     "Fortran order": np.asfortranarray,
@@ -264,7 +263,7 @@ LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
 
 
 def mean_leaves(model: Any) -> float:
-    """Leaves of a tree, on average over a model's trees."""
+    """Return the number of leaves per tree, on average over a model's trees."""
     if hasattr(model, "dump_model"):
         trees = model.dump_model()["tree_info"]
         return float(np.mean([tree["num_leaves"] for tree in trees]))
@@ -280,7 +279,7 @@ def interleave_predictions(
     repeats: int,
     n_threads: int | None = None,
 ) -> "list[Timing]":
-    """Time predictions for the training rows in turns, by a model of each learner."""
+    """Time predictions for the training rows in turns, with a model of each learner."""
     data = make_data(task)
     X = LAYOUTS[layout](data.X)
     timings = []
@@ -298,12 +297,12 @@ def interleave_predictions(
 
 
 class Timing(NamedTuple):
-    seconds: float  # the least of all repeats
+    seconds: float  # the fastest of all repeats
     leaves: float
 
 
 def limit_threads(n_threads: int | None) -> Any:
-    """A context in which OpenMP has so many threads; None leaves it alone."""
+    """Return a context in which OpenMP has that many threads; None changes nothing."""
     if n_threads is None:
         return nullcontext()
     return threadpool_limits(n_threads, user_api="openmp")

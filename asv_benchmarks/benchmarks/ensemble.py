@@ -17,7 +17,7 @@ from .common import (
     mean_leaves,
 )
 
-# Numbers of rows, between commas. The whole grid has "100_000,1_000_000".
+# Numbers of rows, separated by commas. The whole grid is "100_000,1_000_000".
 ROWS = os.environ.get("SKLEARN_ERA_BENCHMARK_ROWS", "100_000")
 REPEATS = 3
 OTHER_DATA = {
@@ -28,7 +28,7 @@ OTHER_DATA = {
 
 
 class EraBenchmark:
-    """The grid, and the task of each of its points."""
+    """The grid, and the task at each of its points."""
 
     param_names = ("split_criterion", "n_eras", "n_bins", "n_rows")
     params = (
@@ -38,14 +38,14 @@ class EraBenchmark:
         [int(n_rows) for n_rows in ROWS.split(",")],
     )
     timeout = 3600
-    # A fit takes long enough to be timed once a sample.
+    # A fit takes long enough to be timed once per sample.
     number = 1
     rounds = 1
     repeat = (1, 3, 60.0)
     warmup_time = 0
 
     def setup(self, split_criterion, n_eras, n_bins, n_rows):
-        # The gain does not look at eras, and the others have nothing to compare in one.
+        # The gain ignores eras, and the other criteria have nothing to compare in one.
         if (split_criterion == "gain") != (n_eras == 1):
             raise NotImplementedError
         self.task = Task(n_rows, n_eras, n_bins)
@@ -57,7 +57,7 @@ class EraBenchmark:
 
 
 class Fit(EraBenchmark):
-    """Seconds, and the peak of the process's memory, data included."""
+    """Seconds, and the peak of the process's memory, including data."""
 
     def time_fit(self, *point):
         self.fit()
@@ -67,7 +67,7 @@ class Fit(EraBenchmark):
 
 
 class FitFastGain(Fit):
-    """The gain by the kernel of the other criteria."""
+    """The gain, by the kernel of the other criteria."""
 
     params = (["gain"], [1], *EraBenchmark.params[2:])
 
@@ -77,7 +77,7 @@ class FitFastGain(Fit):
 
 
 class FitOtherData(Fit):
-    """Two classes, weights, and ten times the features of a tenth of the rows."""
+    """Two classes, weights, and ten times the features with a tenth of the rows."""
 
     param_names = ("split_criterion", "data", "n_rows")
     params = (["gain", "directional"], list(OTHER_DATA), EraBenchmark.params[-1])
@@ -91,7 +91,7 @@ class FitOtherData(Fit):
 
 
 class Predict:
-    """Prediction for the rows of the training set, in each type and layout."""
+    """Predictions for the training rows, in each type and layout."""
 
     param_names = ("dtype", "layout", "n_rows")
     params = (
@@ -121,7 +121,7 @@ class Predict:
 
 
 class Ratio(EraBenchmark):
-    """Ours beside plain fits of the same data, whose trees should be as large."""
+    """Our fits relative to plain fits on the same data, with trees of equal size."""
 
     def ratio(self, reference):
         if not reference.is_installed:

@@ -5,12 +5,12 @@ import os
 from . import ensemble
 from .common import FORESTS, Task, forest_learner, make_data, mean_leaves
 
-# Numbers of rows, between commas. Full trees cost more than a booster's shallow ones.
+# Numbers of rows, separated by commas. Full trees cost more than shallow ones.
 ROWS = os.environ.get("SKLEARN_ERA_BENCHMARK_FOREST_ROWS", "20_000")
 
 
 class ForestFit(ensemble.Fit):
-    """Seconds, the peak of the process's memory, and how large the trees are."""
+    """Seconds, the peak of the process's memory, and the size of the trees."""
 
     param_names = ("split_criterion", "n_eras", "trees", "n_rows")
     params = (
@@ -21,7 +21,7 @@ class ForestFit(ensemble.Fit):
     )
 
     def setup(self, split_criterion, n_eras, trees, n_rows):
-        # The gain does not look at eras, and the others have nothing to compare in one.
+        # The gain ignores eras, and the other criteria have nothing to compare in one.
         if (split_criterion == "gain") != (n_eras == 1):
             raise NotImplementedError
         self.task = Task(n_rows, n_eras, n_bins=255, n_features=20, n_trees=10)
@@ -35,7 +35,7 @@ class ForestFit(ensemble.Fit):
 
 
 class ForestPredict:
-    """Prediction for the rows of the training set."""
+    """Predictions for the training rows."""
 
     param_names = ForestFit.param_names
     params = ForestFit.params

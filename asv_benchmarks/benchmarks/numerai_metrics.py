@@ -1,4 +1,4 @@
-"""Numerai's scores of many eras."""
+"""Numerai's scores over many eras."""
 
 from collections.abc import Callable
 from functools import lru_cache

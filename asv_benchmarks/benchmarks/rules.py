@@ -1,4 +1,4 @@
-"""Fit of rule ensembles: of each round, the beam is what takes time."""
+"""Fits of rule ensembles, whose time goes into the beam of each round."""
 
 import numpy as np
 

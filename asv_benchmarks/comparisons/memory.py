@@ -17,7 +17,7 @@ CRITERION = "directional"
 def probe(
     task: Task, n_threads: int, call: str, criterion: str, parameters: dict
 ) -> dict:
-    """Run the probe: its docstring says what it returns."""
+    """Run `memory_probe` and return its result."""
     if not sys.platform.startswith("linux"):
         raise NotPossibleHere("the peak is read from Linux's /proc")
     question = {
@@ -39,10 +39,10 @@ def probe(
 
 @dataclass(frozen=True)
 class MemoryPerCell(Row):
-    """Bytes that a call takes beyond its input, over rows times features."""
+    """Bytes that a call needs beyond its input, divided by rows times features."""
 
     task: Task
-    call: str  # as `memory_probe.make_call` has them
+    call: str  # a call of `memory_probe.make_call`
     criterion: str | None = None
 
     def case(self, settings: Settings) -> str:

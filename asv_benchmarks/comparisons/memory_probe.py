@@ -1,10 +1,10 @@
-"""Fit or predict once, and print the memory that it took.
+"""Fit or predict once, and print the memory used.
 
 ``python -m comparisons.memory_probe QUESTION``, in the folder ``asv_benchmarks``.
 
-A process of its own, because freed memory is not always given back: a second fit would
-seem to take less. Prints, as JSON, the process's resident bytes before the call, their
-peak in it, the seconds that it took, and a fit's mean number of leaves.
+It runs in its own process, because freed memory is not always returned: a second fit
+would seem to use less. It prints, as JSON, the process's resident bytes before the
+call, their peak during it, its seconds, and a fit's mean number of leaves.
 """
 
 import ctypes
@@ -27,20 +27,20 @@ from sklearn_era.ensemble import BinnedDataset
 
 
 def resident_bytes(field: str) -> int:
-    """`VmRSS`, the resident memory now, or `VmHWM`, its peak."""
+    """Return `VmRSS`, the resident memory now, or `VmHWM`, its peak."""
     status = Path("/proc/self/status").read_text()
     (kibibytes,) = re.findall(rf"{field}:\s+(\d+) kB", status)
     return int(kibibytes) * 1024
 
 
 def reset_peak() -> None:
-    """Forget the peak of what came before, and give back what that has freed."""
+    """Reset the peak, and return freed memory to the system."""
     ctypes.CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")
 
 
 def make_call(question: dict, task: Task):
-    """What is asked about, with its input made already and nothing else alive."""
+    """Return the call to be measured, with its input made and nothing else alive."""
     data = make_data(task)
     make_data.cache_clear()
     call, criterion = question["call"], question["split_criterion"]
@@ -62,7 +62,7 @@ def make_call(question: dict, task: Task):
 def main(question: dict) -> dict:
     task = Task(**question["task"])
     with limit_threads(question["n_threads"]):
-        # What the first call of a process imports and starts is not the call's.
+        # The imports and starts of a process's first call do not count.
         make_call(question, Task(n_rows=2_000, n_eras=5, n_features=5, n_trees=1))()
         call = make_call(question, task)
         reset_peak()

@@ -1,4 +1,4 @@
-"""How rows are to be measured, and what comes of it."""
+"""The settings of a measurement, and its result."""
 
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
@@ -8,7 +8,7 @@ from benchmarks.common import Task
 
 @dataclass(frozen=True)
 class Settings:
-    """How to measure, whatever the row."""
+    """The settings of a measurement, for all rows."""
 
     n_threads: int
     repeats: int
@@ -21,22 +21,22 @@ class Settings:
 
 class Result(NamedTuple):
     value: str
-    leaves: str  # ours, and the reference's where there is one
-    seconds: str  # for the eye of who measures: no other machine has them
+    leaves: str  # ours, and the reference's if there is one
+    seconds: str  # for the reader: no other machine has the same
 
 
 class NotPossibleHere(Exception):
-    """A row needs what this machine lacks."""
+    """A row needs something that this machine lacks."""
 
 
 class Row(Protocol):
     columns: ClassVar[str] = "case | result | leaves a tree"
 
     def case(self, settings: Settings) -> str:
-        """What is measured, in words."""
+        """Describe the measurement in words."""
 
     def measure(self, settings: Settings) -> Result:
-        """Measure it. NotPossibleHere says what the machine lacks."""
+        """Measure; raise NotPossibleHere with what the machine lacks."""
 
 
 __all__ = ["NotPossibleHere", "Result", "Row", "Settings"]

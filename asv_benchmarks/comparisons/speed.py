@@ -23,7 +23,7 @@ from .results import NotPossibleHere, Result, Row, Settings
 
 
 class _Ratio(Row):
-    """Seconds of ours over those of a reference."""
+    """Our seconds divided by those of a reference."""
 
     reference: Learner
 
@@ -43,7 +43,7 @@ class _Ratio(Row):
 
 @dataclass(frozen=True)
 class Ratio(_Ratio):
-    """Time of a fit of ours over that of a reference."""
+    """Time of our fit divided by that of a reference."""
 
     task: Task
     ours: Learner
@@ -62,7 +62,7 @@ class Ratio(_Ratio):
 ERA = era_learner("era")
 DIRECTIONAL = era_learner("directional")
 FAST_GAIN = era_learner(Gain(splitter="era"))
-# What users fit: all other parameters are the defaults, but in the papers' rule.
+# As users fit: with default parameters, except for the papers' rule.
 BY_DEFAULT = {
     FAST_GAIN.name: FAST_GAIN,
     **{
@@ -75,7 +75,7 @@ BY_DEFAULT = {
 
 @dataclass(frozen=True)
 class RatiosByDefault(Row):
-    """Times of fits by several criteria over that of scikit-learn's plain fit."""
+    """Times of fits with several criteria over that of scikit-learn's plain fit."""
 
     task: Task
     columns: ClassVar[str] = " | ".join(
@@ -98,7 +98,7 @@ class RatiosByDefault(Row):
 
 @dataclass(frozen=True)
 class PredictRatio(_Ratio):
-    """Time of predictions by a model of ours over those of a reference."""
+    """Time of our model's predictions divided by those of a reference."""
 
     task: Task
     layout: str
@@ -137,17 +137,17 @@ def by_default(n_rows: int, n_features: int, n_eras: int) -> RatiosByDefault:
 
 
 def over_sklearn(n_rows: int, n_eras: int, n_bins: int = 5) -> Ratio:
-    """What eras cost, over no eras at all."""
+    """Return the cost of eras, relative to no eras."""
     return Ratio(Task(n_rows, n_eras, n_bins), DIRECTIONAL, SKLEARN)
 
 
 def over_random_forest(split_criterion: str) -> Ratio:
-    """A forest of full depth, over one that compares no eras and does not bin."""
+    """Return a forest of full depth, relative to one without eras and bins."""
     ours = forest_learner(split_criterion, "full, default coverage")
     return Ratio(FOREST, ours, RANDOM_FOREST)
 
 
-# Those of the README.
+# The rows of the README.
 HEADLINES: tuple[Row, ...] = (
     by_default(10_000, 20, n_eras=50),
     by_default(100_000, 100, n_eras=100),
@@ -165,7 +165,7 @@ SPEED_ROWS: tuple[Row, ...] = (
     over_sklearn(100_000, n_eras=1000),
     over_sklearn(1_000_000, n_eras=1000, n_bins=255),
     Ratio(Task(), ERA, SKLEARN),
-    # What the criteria cost that need more than a sum over eras.
+    # The cost of criteria that need more than a sum over eras.
     Ratio(Task(), era_learner(Era(boltzmann_alpha=-1.0)), ERA),
     Ratio(Task(), era_learner("time_robust"), ERA),
     Ratio(Task(), era_learner("invariant"), ERA),
