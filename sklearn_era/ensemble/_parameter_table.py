@@ -72,12 +72,12 @@ PARAMETERS = {
         [Interval(Real, 0, 1, closed="both")],
         "float",
         """
-        Minimum pooled gain (that over all rows) of the splits that the criterion
-        chooses among, as a share of the node's largest, in [0, 1]. If the criterion
-        admits none of them, the node takes the split with the largest gain. So no split
-        gives up more than ``1 - min_gain_share`` of the gain, and trees grow as large
-        as with 'gain'; nodes are expanded in the order of their pooled gains. 0 leaves
-        the choice to the criterion, 1 only ties.
+        Restricts the criterion to splits whose pooled gain (that over all rows) is at
+        least this share, in [0, 1], of the largest in the node. If the criterion admits
+        none of them, the node takes the split with the largest gain. So no split gives
+        up more than ``1 - min_gain_share`` of the gain, and trees grow as large as with
+        'gain'; nodes are expanded in the order of their pooled gains. 0 leaves the
+        choice to the criterion, as in the papers; 1 leaves it ties only.
         """,
     ),
     "min_impurity_decrease": Parameter(
@@ -122,10 +122,10 @@ PARAMETERS = {
         Weight of an era in all sums over rows: that of its rows, the same for all eras,
         or as in :class:`~sklearn_era.effects.Recency` and, for boosters,
         :class:`~sklearn_era.effects.GroupDRO`. All but 'rows' need `eras` in ``fit``.
-        The weights multiply `sample_weight` and keep its sum: the model is that of a
-        fit with the product as `sample_weight` (but a `BinnedDataset` keeps its bins).
-        Eras that early stopping holds out are counted; of several columns of eras, a
-        forest takes the first.
+        The weights multiply `sample_weight` and keep the sum of all weights: the model
+        is that of a fit with the product as `sample_weight` (but a `BinnedDataset`
+        keeps its bins). All eras count, also those held out by early stopping; of
+        several columns, a forest takes the first.
         """,
     ),
     "leaf_shrinkage": Parameter(
