@@ -139,7 +139,7 @@ def _take(checkout: Path, pins: list[Pin], release: str, texts: dict[str, str]) 
 
 
 def _rebase(folder: Path, release: str, texts: dict[str, str], target: Path) -> int:
-    """Rebase the series on the release's files, print their state, count conflicts.
+    """Rebase the series on the release's files, print each patch, count conflicts.
 
     With conflicts, the branch stays on the tag `pinned`.
     """

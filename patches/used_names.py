@@ -1,4 +1,4 @@
-"""The names of scikit-learn that our modules use, and their changes by releases.
+"""The names of scikit-learn that our modules use, compared with another release.
 
 A release is the folder that contains its `sklearn`. Names are found in the text, and
 count only if the pinned release has them, so that wrong guesses do no harm.

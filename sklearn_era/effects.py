@@ -46,7 +46,7 @@ class GroupDRO(ParameterObject):
     squared error or deviance, the log loss. Bins depend on `sample_weight` alone, and
     so do training scores, unless `scoring` is 'loss', which uses the latest weights.
     Validation rows have no weights of eras. A warm start continues with the weights it
-    had. For boosters only, since trees of a forest have no loss so far.
+    had. For boosters only: trees of a forest do not depend on earlier losses.
 
     Parameters
     ----------
@@ -107,15 +107,15 @@ class Intercepts(ParameterObject):
     of c. Trees explain the era's own shock u_j, and the constants c of eras that agree
     in all columns that are constant within eras: a holiday keeps its effect. Variances
     and phi are those on a grid with the largest restricted likelihood [2]_, estimated
-    before the first tree and after 4, 16, 64 and so on. A level is used if its
-    log-likelihood exceeds that without a level by 2, at least six eras are comparable
-    with earlier ones, and forecasts of each era from those before it have smaller
-    squared errors with the level than without, by more than an
-    autocorrelation-consistent standard error [3]_. Otherwise nothing is carried
-    forward; without a level, the model is the plain one. Eras beyond training that are
-    passed to ``predict`` get the forecast of their own horizon, if labels are numbers,
-    dates or periods in regular steps: a decays by phi, and each step of the trend is
-    0.8 times the one before.
+    before the first tree and after 4, 16, 64 and so on. A level is carried forward if
+    its log-likelihood exceeds that without a level by 2, at least six eras are
+    comparable with earlier ones, and forecasts of each era from those before it have
+    smaller squared errors with the level than without, by more than an
+    autocorrelation-consistent standard error [3]_. Otherwise nothing is; without a
+    level, the model is the plain one. Eras beyond training that are passed to
+    ``predict`` get the forecast of their own horizon, if labels are numbers, dates or
+    periods in regular steps: a decays by phi, and each step of the trend is 0.8 times
+    the one before.
 
     References
     ----------

@@ -132,7 +132,7 @@ TREES: dict[str, Any] = {
     "early_stopping": False,
 }
 # In the papers, a split needs rows of every era on both sides. With hundreds of eras
-# this would end trees early, and make the comparison fast and unfair. With this
+# this would end trees early, which is fast and makes the comparison unfair. With this
 # coverage, the eras of all candidates are summed; by default, those of a few.
 COVERAGE: dict[str, Any] = {"min_era_coverage": 0.2, "min_gain_share": 0.0}
 

@@ -40,11 +40,11 @@ _INVARIANT_RATIO = {"split_criterion": Invariant(penalty=5.0, statistic="ratio")
 class TimeRobustForestRegressor(EraForestRegressor):
     """A time robust forest for regression, as in Moneda's package (2021).
 
-    Trees take the split with the smallest variance on average over eras that leaves at
-    least 100 rows of each era on both sides. The package's regressor, which fails to
-    fit in version 0.1.14, ranks splits by standard deviations times rows. For your own
-    data, begin with ``EraForestRegressor(split_criterion="time_robust")``, whose
-    defaults end no tree for lack of an era.
+    Among splits that leave 100 rows of each era or more on both sides, trees take the
+    one with the smallest variance on average over eras. The package's regressor, which
+    fails to fit in version 0.1.14, ranks splits by standard deviations times rows. For
+    your own data, begin with ``EraForestRegressor(split_criterion="time_robust")``,
+    whose defaults end no tree for lack of an era.
 
     Parameters and attributes are those of :class:`EraForestRegressor`; the defaults
     that differ are ``split_criterion=TimeRobust(aggregation="mean")``,
@@ -64,9 +64,9 @@ class TimeRobustForestRegressor(EraForestRegressor):
 class TimeRobustForestClassifier(EraForestClassifier):
     """A time robust forest for classification, as in Moneda's package (2021).
 
-    Trees take the split with the smallest Gini impurity on average over eras that
-    leaves at least 100 rows of each era on both sides. For your own data, begin with
-    ``EraForestClassifier(split_criterion="time_robust")``.
+    Among splits that leave 100 rows of each era or more on both sides, trees take the
+    one with the smallest Gini impurity on average over eras. For your own data, begin
+    with ``EraForestClassifier(split_criterion="time_robust")``.
 
     Parameters and attributes are those of :class:`EraForestClassifier`, with the
     defaults of :class:`TimeRobustForestRegressor`.
