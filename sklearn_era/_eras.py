@@ -309,6 +309,17 @@ def weigh_eras(
     return weighed * scale, factors * scale
 
 
+def era_means(
+    codes: NDArray[Any], weights: Any, values: NDArray[np.float64], n_eras: int = 0
+) -> NDArray[np.float64]:
+    """Return means by era of values of rows, the last axis; NaN without weight."""
+    totals = np.bincount(codes, weights, n_eras)
+    totals[totals == 0] = np.nan
+    flat = values.reshape(-1, codes.size)
+    sums = [np.bincount(codes, weights * x, n_eras) for x in flat]
+    return np.reshape(sums, (*values.shape[:-1], totals.size)) / totals
+
+
 def number_of_share(share: float, n_all: int) -> int:
     """Return a share of `n_all`, rounded up, at least 1. Rounding errors of the product
     are not rounded up: 0.1 of 30 is 3.

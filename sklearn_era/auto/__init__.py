@@ -1,7 +1,7 @@
 """Averages of models that find out by themselves how to use eras.
 
-``_members`` are the models, one of which is ``_linear``; ``_out_of_era`` fits them in
-folds of whole eras, ``_weights`` weighs them by the ``_losses`` there, and
+``_members`` are the models, one of which is ``_linear``; ``_member_search`` fits them
+in folds of whole eras, ``_weights`` weighs them by the ``_losses`` there, and
 ``_estimator`` fits those with weight to all rows; ``_update`` takes in later eras.
 """
 

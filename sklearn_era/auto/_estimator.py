@@ -28,12 +28,13 @@ from .._renamed import refuses_moved
 from .._tables.no_value import no_value_noted
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..model_selection import EraSearchCV
+from ..model_selection._out_of_era import take_attributes
 from ..model_selection._search_errors import mean_and_error
 from ..model_selection._search_scores import prediction, with_eras
 from ._docstring import DOC
 from ._losses import Loss, loss_of
+from ._member_search import MemberSearch, gather
 from ._members import PLAIN, Member, at_stage, make_members, uses_eras
-from ._out_of_era import MemberSearch, gather
 from ._update import update_average
 from ._weights import LeftOut, error_of_mean, weigh
 
@@ -220,11 +221,7 @@ class _AutoEra(BaseEstimator):
         self.members_ = {
             name: member.model_ for name, member in zip(models, fitted, strict=True)
         }
-        first = next(iter(self.members_.values()))
-        for name in ("classes_", "n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-            if hasattr(first, name):
-                setattr(self, name, getattr(first, name))
+        take_attributes(self, next(iter(self.members_.values())))
 
     @fits_or_fails
     def update(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from .._eras import era_means
 from ..ensemble._boosters.level_forecast import newey_west_error
 from ..model_selection._search_errors import mean_and_error
 from ._losses import Loss
@@ -51,12 +52,7 @@ class LeftOut(NamedTuple):
 
     def by_era(self, values: Array) -> Array:
         """Return means by era of values of rows, the last axis; NaN without weight."""
-        totals = np.bincount(self.codes, self.weights)
-        totals[totals == 0] = np.nan
-        sums = [
-            np.bincount(self.codes, self.weights * x) for x in np.atleast_2d(values)
-        ]
-        return np.reshape(np.array(sums) / totals, (*values.shape[:-1], totals.size))
+        return era_means(self.codes, self.weights, values)
 
 
 class Weighted(NamedTuple):

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._warnings import warn_user
 from ..model_selection._search_scores import prediction
-from ._out_of_era import DOC, OF_PROBABILITIES, Array, LeftOut, OutOfEra
+from ._base import DOC, OF_PROBABILITIES, Array, LeftOut, OutOfEra
 
 _LEVELS = {
     "level": [Interval(Real, 0, 1, closed="neither")],
@@ -20,25 +20,25 @@ _LEVELS = {
 }
 # Sums of masses differ from theirs by rounding.
 _ROUNDING = 1e-9
+_N_HALVINGS = 66  # to the last digit
 # Scores of a model, ascending, and the masses of the first 0, 1, ... of them.
 _Atoms = tuple[Array, Array]
 
 _FOLDS = """, and
         of ordered eras by :class:`~sklearn_era.model_selection.EraWalkForwardSplit`,
         which leaves out the later five sixths"""
-_ATTRIBUTES = """
-    conformity_scores_ : ndarray of shape (n_rows_left_out,)
-        The scores, one fold after another.
-"""
+_SCORES = """    conformity_scores_ : ndarray of shape (n_rows_left_out,)
+        The scores, one fold after another."""
 _NOTES = """
     Notes
     -----
     Where new eras are exchangeable with those left out, a random row of a new one is
     covered with the probability `level`; with `share_of_eras`, so many new eras are
-    covered at `level` or more [2]_, where eras have as many rows. This is exact of a
-    :class:`~sklearn.frozen.FrozenEstimator` of other eras. Of models of folds, 1 - 2a
-    is proven for a level 1 - a [1]_, about [3]_, and 1 - a is usual. With M eras left
-    out, a level or share is at most M / (M + 1). Nothing is guaranteed under drift.
+    covered at `level` or more [2]_, where eras have equally many rows. This is exact
+    for a :class:`~sklearn.frozen.FrozenEstimator` of other eras. With models of folds,
+    1 - 2a is proven for a level 1 - a [1]_, approximately [3]_, and 1 - a is usual.
+    With M eras left out, a level or share is at most M / (M + 1). Nothing is guaranteed
+    under drift.
 
     References
     ----------
@@ -48,7 +48,10 @@ _NOTES = """
        multi-environment scenarios. :arxiv:`2403.16336`
     .. [3] R. F. Barber, E. J. Candès, A. Ramdas, R. J. Tibshirani (2021), Predictive
        inference with the jackknife+. :arxiv:`1905.02928`
-"""
+
+    Examples
+    --------
+    >>> import numpy as np"""
 
 
 def coverage_score(
@@ -60,8 +63,8 @@ def coverage_score(
 ) -> float:
     """Return the share of targets that lie in their intervals, or in their sets.
 
-    A metric, as :func:`~sklearn_era.metrics.era_scores` and
-    :class:`~sklearn_era.inspection.EraScoreDisplay` take it.
+    A metric for :func:`~sklearn_era.metrics.era_scores` and
+    :class:`~sklearn_era.inspection.EraScoreDisplay`.
 
     Parameters
     ----------
@@ -108,12 +111,12 @@ class _Conformal(OutOfEra):
     def _learn(self, left_out: LeftOut, n_eras: int) -> None:
         self.conformity_scores_ = self._score_rows(left_out)
         n_folds = len(self.estimators_)
+        self._folds = left_out.folds
         self._pairs = left_out.codes * n_folds + left_out.folds
         totals = np.bincount(self._pairs, left_out.weights, n_folds * n_eras)
         n_tests = np.count_nonzero(totals.reshape(n_eras, n_folds), axis=1)
         self._masses = left_out.weights / np.where(totals > 0, totals, 1)[self._pairs]
         self._masses /= (n_eras + 1) * n_tests[left_out.codes]
-        self._folds = left_out.folds
 
     def _score_rows(self, left_out: LeftOut) -> Array:
         raise NotImplementedError
@@ -132,9 +135,8 @@ class _Conformal(OutOfEra):
         scores, masses, folds = self.conformity_scores_, self._masses, self._folds
         if share is not None:
             order = np.lexsort((scores, self._pairs))
-            starts = np.flatnonzero(np.diff(self._pairs[order])) + 1
             rows, totals = [], []
-            for own in np.split(order, starts):
+            for own in np.split(order, np.flatnonzero(np.diff(self._pairs[order])) + 1):
                 sums = np.cumsum(masses[own])
                 rows.append(own[np.searchsorted(sums, (level - _ROUNDING) * sums[-1])])
                 totals.append(sums[-1])
@@ -147,42 +149,39 @@ class _Conformal(OutOfEra):
                 f"{math.ceil(n_needed)}: {self._if_too_few}. Ask for at most "
                 f"{n_eras / (n_eras + 1):.3g}, or fit to more eras."
             )
-        if self.era_order_ == "ordered":
-            folds = np.zeros_like(folds)
         found = []
         for fold in range(len(self._models())):
-            own = np.flatnonzero((folds == fold) & (masses > 0))
+            is_own = (self.era_order_ == "ordered") | (folds == fold)
+            own = np.flatnonzero(is_own & (masses > 0))
             own = own[np.argsort(scores[own], kind="stable")]
             found.append((scores[own], np.append(0.0, np.cumsum(masses[own]))))
         return found, level - _ROUNDING
 
 
 class EraConformalRegressor(RegressorMixin, _Conformal):
-    __doc__ = (
-        """Make prediction intervals that cover targets in eras not yet seen.
+    __doc__ = DOC.format(
+        summary="""Make prediction intervals that cover targets in eras not yet seen.
 
     Models are fitted in folds of whole eras. The score of a row left out is its
-    residual without the sign. The upper end of an interval is the quantile of
-    prediction plus score, each by the model of its fold (CV+ [3]_), or by that of all
-    rows where eras are ordered; the lower end likewise. Eras weigh the same, and the
-    new one counts as one more, with an infinite score [1]_."""
-        + DOC.format(task="regressor", folds=_FOLDS, attributes=_ATTRIBUTES)
-        + _NOTES
-        + """
-    Examples
-    --------
-    >>> import numpy as np
+    absolute residual. The upper end of an interval is the quantile of prediction plus
+    score, each by the model of its fold (CV+ [3]_), or by that of all rows where eras
+    are ordered; the lower end likewise. Eras weigh the same, and the new one counts as
+    one more, with an infinite score [1]_.""",
+        task="regressor",
+        folds=_FOLDS,
+        attributes=_SCORES,
+        rest=f"""{_NOTES}
     >>> from sklearn.linear_model import LinearRegression
     >>> from sklearn_era.calibration import EraConformalRegressor
     >>> rng = np.random.default_rng(0)
-    >>> shops = np.repeat([f"shop {i}" for i in range(20)], 30)
+    >>> shops = np.repeat([f"shop {{i}}" for i in range(20)], 30)
     >>> X = rng.normal(size=(600, 1))
     >>> y = X[:, 0] + np.repeat(rng.normal(size=20), 30)
     >>> model = EraConformalRegressor(LinearRegression(), era_order="unordered")
     >>> model.fit(X, y, eras=shops).predict_interval([[0.0], [1.0]], level=0.8).round(1)
     array([[-1.4,  1.1],
            [-0.4,  2.1]])
-    """
+    """,
     )
     _if_too_few = "intervals are infinite"
 
@@ -211,65 +210,54 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
         """
         check_is_fitted(self)
         atoms, mass = self._atoms(level, share_of_eras)
-        centres = np.array([self._respond(model, X) for model in self._models()])
-        lower, upper = (_upper_ends(x, atoms, mass) for x in (-centres, centres))
+        centers = np.array([self._respond(model, X) for model in self._models()])
+        lower, upper = (_upper_ends(x, atoms, mass) for x in (-centers, centers))
         return np.column_stack([-lower, upper])
 
 
-def _upper_ends(centres: Array, atoms: list[_Atoms], least: float) -> Array:
-    """Return the smallest sums of a centre and one of its scores that have a mass of
-    `least` at or below them. Of each model's sums the first one is found by halving.
+def _upper_ends(centers: Array, atoms: list[_Atoms], least: float) -> Array:
+    """Return, by bisection, the smallest numbers at or below which sums of a model's
+    center and one of its scores have a mass of `least`.
     """
-    ends = np.full(centres.shape[1], np.inf)
-    for own, (scores, masses) in enumerate(atoms):
-        low, high = np.zeros(ends.size, int), np.full(ends.size, scores.size)
-        scores = np.append(scores, np.inf)
-        while (is_open := low < high).any():
-            middle = (low + high) // 2
-            found = centres[own] + scores[middle]
-            mass = masses[np.minimum(middle + 1, masses.size - 1)]
-            for other, (others, sums) in enumerate(atoms):
-                if other != own:
-                    places = np.searchsorted(others, found - centres[other], "right")
-                    mass = mass + sums[places]
-            is_enough = mass >= least
-            high = np.where(is_open & is_enough, middle, high)
-            low = np.where(is_open & ~is_enough, middle + 1, low)
-        ends = np.minimum(ends, centres[own] + scores[low])
-    return ends
+    most = max(scores[-1] for scores, _ in atoms if scores.size)
+    high = np.abs(centers).max(axis=0) + most
+    low = -high
+    for _ in range(_N_HALVINGS):
+        middle = (low + high) / 2
+        places = zip(centers, atoms, strict=True)
+        mass = sum(
+            sums[np.searchsorted(scores, middle - center, "right")]
+            for center, (scores, sums) in places
+        )
+        low, high = np.where(mass >= least, [low, middle], [middle, high])
+    return np.where(sum(sums[-1] for _, sums in atoms) >= least, high, np.inf)
 
 
 class EraConformalClassifier(ClassifierMixin, _Conformal):
-    __doc__ = (
-        """Make sets of classes that cover the true one in eras not yet seen.
+    __doc__ = DOC.format(
+        summary="""Make sets of classes that cover the true one in eras not yet seen.
 
-    Models are fitted in folds of whole eras, and a row left out has the score 1 - p,
-    with p the probability of its class. A class is in the set of a row unless scores
-    below its own reach the level, each compared by the model of its fold, or by that of
-    all rows where eras are ordered. Eras weigh the same, and the new one counts as one
-    more, with an infinite score [1]_. A set may be empty, where no class is as probable
-    as true ones mostly are."""
-        + DOC.format(
-            task="classifier with `predict_proba`",
-            folds=_FOLDS,
-            attributes=_ATTRIBUTES,
-        )
-        + _NOTES
-        + """
-    Examples
-    --------
-    >>> import numpy as np
+    Models are fitted in folds of whole eras. The score of a row left out is 1 minus the
+    probability of its class. A class is in the set of a row unless scores below its own
+    reach the level, each compared by the model of its fold, or by that of all rows
+    where eras are ordered. Eras weigh the same, and the new one counts as one more,
+    with an infinite score [1]_. A set is empty where no class is as probable as true
+    ones mostly are.""",
+        task="classifier with `predict_proba`",
+        folds=_FOLDS,
+        attributes=_SCORES,
+        rest=f"""{_NOTES}
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn_era.calibration import EraConformalClassifier
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(600, 1))
     >>> y = X[:, 0] + rng.logistic(size=600) > 0
-    >>> shops = np.repeat([f"shop {i}" for i in range(20)], 30)
+    >>> shops = np.repeat([f"shop {{i}}" for i in range(20)], 30)
     >>> model = EraConformalClassifier(LogisticRegression(), era_order="unordered")
     >>> model.fit(X, y, eras=shops).predict_set([[-3.0], [0.0]])
     array([[ True, False],
            [ True,  True]])
-    """
+    """,
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = OF_PROBABILITIES
     _if_too_few = "sets have all classes"
@@ -290,7 +278,7 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
         X : array-like of shape (n_samples, n_features)
             The rows.
         level, share_of_eras : float
-            As :meth:`EraConformalRegressor.predict_interval` takes them.
+            As in :meth:`EraConformalRegressor.predict_interval`.
 
         Returns
         -------

@@ -11,11 +11,11 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import take_era_column
-from .._eras import check_eras, read_eras
+from .._eras import check_eras, era_means, read_eras
 from .._scikit_learn import check_sample_weight
 from ..metrics import EraScores
 from ..model_selection._search_scores import prediction
-from ._out_of_era import DOC, OF_PROBABILITIES, Array, LeftOut, OutOfEra
+from ._base import DOC, OF_PROBABILITIES, Array, LeftOut, OutOfEra
 
 _LARGEST_LOGIT = 15.0  # of probabilities of 0 and 1
 # Steps of the algorithm, Newton's within each, and the change to end with.
@@ -26,9 +26,8 @@ _TOLERANCE = 1e-5
 class RandomEffects(NamedTuple):
     """Levels and slopes of eras, and the normal distribution that they are drawn from.
 
-    With z the log-odds that were predicted, and c their mean, in era j ::
-
-        logit P(y = 1) = c + level_j + slope_j (z - c)
+    With z the predicted log-odds and c their mean, era j has the model
+    ``logit P(y = 1) = c + level_j + slope_j (z - c)``.
     """
 
     center: float
@@ -41,22 +40,18 @@ class RandomEffects(NamedTuple):
     def fit(
         cls, y: Array, p: Array, weights: Array, codes: NDArray[Any], n_eras: int
     ) -> "RandomEffects":
-        """Fit them to outcomes y and probabilities p of rows of eras 0..n_eras-1.
-
-        An EM algorithm whose E-step is normal at the largest posterior (Stiratelli,
-        Laird, Ware 1984). Squares around the mean are divided by n_eras - 1, which is
-        restricted likelihood where eras are as large.
+        """Fit outcomes and probabilities of rows of eras 0..n_eras-1 by an EM algorithm
+        whose E-step is normal at the largest posterior (Stiratelli, Laird, Ware 1984).
         """
         center = float(np.average(_logit(p), weights=weights))
         x = np.stack([np.ones_like(p), _logit(p) - center])
         mean, covariance = np.array([0.0, 1.0]), np.eye(2) / 4
-        effects = np.tile(mean, (n_eras, 1))
+        effects, errors = np.tile(mean, (n_eras, 1)), np.empty((n_eras, 2, 2))
 
         def sums(values: Array) -> Array:
             flat = [np.bincount(codes, v, n_eras) for v in values.reshape(-1, p.size)]
             return np.reshape(flat, (*values.shape[:-1], n_eras)).T
 
-        errors = np.empty((n_eras, 2, 2))
         for _ in range(_N_STEPS):
             precision = np.linalg.inv(covariance)
             for _ in range(_N_STEPS):
@@ -69,6 +64,7 @@ class RandomEffects(NamedTuple):
                 if np.abs(step).max() < _TOLERANCE:
                     break
             before, mean = np.append(mean, covariance), effects.mean(axis=0)
+            # As in restricted likelihood, where eras are equally large.
             squares = (effects - mean).T @ (effects - mean) / max(1, n_eras - 1)
             covariance = squares + errors.mean(axis=0)
             if np.abs(np.append(mean, covariance) - before).max() < _TOLERANCE:
@@ -77,8 +73,7 @@ class RandomEffects(NamedTuple):
 
     def probabilities(self, p: Array, codes: NDArray[Any]) -> Array:
         """Return P(y = 1) in eras, of code -1 in a new one: the mean over the normal
-        distribution of effects, about (MacKay 1992, The evidence framework applied to
-        classification networks).
+        distribution of effects, approximately (MacKay 1992).
         """
         z = _logit(p) - self.center
         level, slope = np.vstack([self.effects, self.mean])[codes].T
@@ -94,30 +89,28 @@ def _logit(p: Array) -> Array:
 
 
 class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
-    __doc__ = (
-        """Recalibrate probabilities by era, and for new eras by the mean over eras.
+    __doc__ = DOC.format(
+        summary="""Recalibrate probabilities by era, and for new eras on average.
 
-    Logistic regression with random effects [1]_, on predictions out of era: with z
-    their log-odds and c the mean of z, in era j ::
+    Logistic regression with random effects [1]_ on predictions out of era: with z their
+    log-odds and c the mean of z, in era j ::
 
         logit P(y = 1) = c + level_j + slope_j (z - c)
 
-    and levels and slopes are normal. An era that is given to ``predict_proba`` has its
-    own, shrunk to the mean by how well its rows determine them, for a model that has
-    not seen it. Others have the mean probability over the distribution, nearer
-    to 1/2 the more eras differ. Of more than two classes, each is recalibrated against
-    the others, as by :class:`~sklearn.calibration.CalibratedClassifierCV`."""
-        + DOC.format(
-            task="classifier with `predict_proba`",
-            folds=", ordered or not",
-            attributes="""
-    effects_ : ndarray of shape (n_classes, n_eras_left_out, 2)
+    with normal levels and slopes. An era that is given to ``predict_proba`` has its
+    own, shrunk to the mean the more the fewer rows it has, for a model that has not
+    seen it. Other eras get the mean probability over the distribution, nearer to 1/2
+    the more eras differ. Of more than two classes, each is recalibrated against the
+    others. For new eras alone, scikit-learn's
+    :class:`~sklearn.calibration.CalibratedClassifierCV` in folds of whole eras does as
+    well on public data.""",
+        task="classifier with `predict_proba`",
+        folds=", ordered or not",
+        attributes="""    effects_ : ndarray of shape (n_classes, n_eras_left_out, 2)
         Levels and slopes of eras; of two classes, those of the second one alone.
     mean_effects_, spread_effects_ : ndarray of shape (n_classes, 2)
-        Their means and standard deviations in the distribution over eras.
-""",
-        )
-        + """
+        Their means and standard deviations in the distribution over eras.""",
+        rest="""
     References
     ----------
     .. [1] R. Stiratelli, N. Laird, J. H. Ware (1984), Random-effects models for serial
@@ -135,7 +128,7 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
     >>> model = EraCalibratedClassifier(LogisticRegression(), era_order="unordered")
     >>> model.fit(X, y, eras=clinics).predict_proba([[1.0]], eras=[7]).round(2)
     array([[0.17, 0.83]])
-    """
+    """,
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = OF_PROBABILITIES
     _walks_forward = False  # models of few eras are further off than the one of all
@@ -143,10 +136,7 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
     def _learn(self, left_out: LeftOut, n_eras: int) -> None:
         n_classes = self.classes_.size
         if n_classes < 2:
-            raise ValueError(
-                "y has one class, of which there is nothing to calibrate: pass rows of "
-                "two classes or more."
-            )
+            raise ValueError("y has one class: pass rows of two classes or more.")
         self._columns = [1] if n_classes == 2 else list(range(n_classes))
         folds, codes, y, weights, p = left_out
         self._folds_of_eras = np.zeros(n_eras, int)
@@ -184,18 +174,7 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
         return p if method == "predict_proba" else self.classes_[p.argmax(axis=1)]
 
 
-class EraCalibration(EraScores):
-    """Calibration of probabilities by era: the result of :func:`era_calibration`.
-
-    :class:`~sklearn_era.metrics.EraScores` of ``level`` and ``slope``, ``level_error``
-    and ``slope_error``, and of the mean outcome, ``observed``, and ``predicted``.
-
-    Attributes
-    ----------
-    typical, spread : dict of str to float
-        Mean and standard deviation of the levels and slopes that eras are drawn from.
-    """
-
+class _Calibration(EraScores):
     typical: dict[str, float]
     spread: dict[str, float]
 
@@ -207,13 +186,13 @@ def era_calibration(
     eras: Any,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
-) -> EraCalibration:
+) -> _Calibration:
     """Estimate level and slope of probabilities in each era, and their spread.
 
-    By the model of :class:`EraCalibratedClassifier`, of probabilities that are at hand.
     The level is how much too low log-odds are, at their mean: calibration in the large.
-    The slope is below 1 where they are too extreme [1]_. Those of an era are shrunk to
-    the mean of all, the more the fewer rows it has.
+    The slope is below 1 where they are too extreme [1]_. The model is that of
+    :class:`EraCalibratedClassifier`: the levels and slopes of eras are shrunk to the
+    mean of all, the more the fewer rows an era has.
 
     Parameters
     ----------
@@ -230,8 +209,11 @@ def era_calibration(
 
     Returns
     -------
-    calibration : EraCalibration
-        Numbers by era, their means and spread.
+    calibration : EraScores
+        The ``level`` and ``slope`` of each era with ``level_error`` and
+        ``slope_error``, the mean outcome ``observed`` and the mean ``predicted``. The
+        attributes `typical` and `spread` are dicts of the mean and the standard
+        deviation of the levels and slopes that eras are drawn from.
 
     Raises
     ------
@@ -262,24 +244,18 @@ def era_calibration(
         raise ValueError("y_true must hold pos_label and another class: it has one.")
     encoded = read_eras(eras, p, X_name="y_true")
     weights, codes = check_sample_weight(sample_weight, p), encoded.codes
-    of_eras = RandomEffects.fit(is_pos, p, weights, codes, encoded.labels.size)
-    level_error, slope_error = np.sqrt(np.diagonal(of_eras.errors, axis1=1, axis2=2)).T
-    totals = np.bincount(codes, weights)
-    totals[totals == 0] = np.nan
-    table = {
-        "level": of_eras.effects[:, 0],
-        "slope": of_eras.effects[:, 1],
-        "level_error": level_error,
-        "slope_error": slope_error,
-        "observed": np.bincount(codes, weights * is_pos) / totals,
-        "predicted": np.bincount(codes, weights * p) / totals,
-    }
-    directions = dict.fromkeys(table)
-    found = EraCalibration(encoded.labels, table, encoded.counts, directions=directions)
-    found.typical = dict(zip(table, of_eras.mean.tolist(), strict=False))
-    deviations = np.sqrt(np.diagonal(of_eras.covariance)).tolist()
-    found.spread = dict(zip(table, deviations, strict=False))
-    return found
+    found = RandomEffects.fit(is_pos, p, weights, codes, encoded.labels.size)
+    errors = np.sqrt(np.diagonal(found.errors, axis1=1, axis2=2))
+    means = era_means(codes, weights, np.stack([is_pos, p]))
+    names = ["level", "slope", "level_error", "slope_error", "observed", "predicted"]
+    table = dict(zip(names, [*found.effects.T, *errors.T, *means], strict=True))
+    calibration = _Calibration(
+        encoded.labels, table, encoded.counts, directions=dict.fromkeys(names)
+    )
+    spread = np.sqrt(np.diagonal(found.covariance))
+    calibration.typical = dict(zip(names, found.mean.tolist(), strict=False))
+    calibration.spread = dict(zip(names, spread.tolist(), strict=False))
+    return calibration
 
 
-__all__ = ["EraCalibratedClassifier", "EraCalibration", "era_calibration"]
+__all__ = ["EraCalibratedClassifier", "era_calibration"]

@@ -5,32 +5,32 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 from sklearn import config_context
+from sklearn.base import is_classifier
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils import Bunch, _safe_indexing, check_random_state, column_or_1d
+from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
     StrOptions,
     validate_params,
 )
+from sklearn.utils.multiclass import type_of_target
 
-from sklearn_era._era_arguments import take_era_column
-from sklearn_era._eras import follow_each_other, read_eras
 from sklearn_era._optional import import_optional
 from sklearn_era._scikit_learn import check_sample_weight
 from sklearn_era._tables.columns import read_columns
-from sklearn_era.inspection._out_of_era import (
-    as_estimator,
-    find_turning,
-    measure_features,
+from sklearn_era.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
 )
+from sklearn_era.inspection._substitution import MAX_SEED, measure_features
+from sklearn_era.inspection._turning import find_turning
 from sklearn_era.model_selection import EraSearchCV
-from sklearn_era.model_selection._fit_arguments import check_target
+from sklearn_era.model_selection._out_of_era import check_rows
 from sklearn_era.model_selection._search_errors import (
     mean_and_safe_error,
     mean_over_folds,
@@ -38,8 +38,6 @@ from sklearn_era.model_selection._search_errors import (
 
 # The most features with a price of their own: those of the smallest p-values.
 _MOST_PRICED = 10
-
-Array = NDArray[np.float64]
 
 
 @validate_params(
@@ -80,12 +78,11 @@ def era_stability(
     gets values of random training rows. The mean prediction over such draws leaves
     residuals, and the feature's effect in an era is their slope on a score of the
     feature's value. The score is a number for each of ten quantiles, or each category,
-    so that effects need not be linear: a feature that is best in the middle has one
-    effect, and turns where it is worst there. Scores are found in one half of each
-    era's rows, in blocks of consecutive rows, and effects in the other, and the other
-    way round. Errors are those of effects that the feature has where its values are
-    shifted along the rows of an era, so that noise which neighbouring rows share does
-    not pass for an effect.
+    so that effects need not be linear: a feature that is best in the middle turns where
+    it is worst there. Scores come from one half of each era's rows, in blocks of
+    consecutive rows, and effects from the other, and vice versa. Errors are scaled by
+    the effects that shifted values have, so that noise which neighbouring rows share
+    does not pass for an effect.
 
     A feature turns where effects of both signs are too large for chance, by the test of
     Gail and Simon [1]_. With Q+ and Q- the sums of squares of positive and of negative
@@ -101,49 +98,33 @@ def era_stability(
     ----------
     X : array-like or data frame of shape (n_samples, n_features)
         The rows; those of an era in the order of time, if there is one.
-
     y : array-like of shape (n_samples,)
         Their targets.
-
     eras : array-like of shape (n_samples,) or str
         Era of each row, or the name of their column in a data frame, which then is no
         feature. Eras of fewer than 20 rows have no effects.
-
     estimator : object, default=None
         A regressor, or a classifier with ``predict_proba``, whose ``fit`` gets the eras
-        if it takes them. None is the package's booster of 100 trees, of classes where
-        `y` has such.
-
+        if it takes them. None is the package's booster of 100 trees, a classifier where
+        `y` holds classes.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of rows.
-
     cv : int or splitter, default=5
         How many folds of whole eras, at most as many as eras; or a splitter, which gets
         the eras as its `groups`. Eras that are never tested have no effects.
-
     scoring : str, callable or None, default=None
-        The score of prices, as `EraSearchCV` takes it; None is the negative squared
-        error or log loss.
-
+        The score of prices, as in `EraSearchCV`.
     alpha : float, default=0.1
         The false discovery rate.
-
     n_repeats : int, default=2
         Draws of each feature's values.
-
     price : bool, default=True
         Whether to find out what the features that turn are worth, by fits without them.
-
     era_order : {'auto', 'ordered', 'unordered'}, default='auto'
         Whether eras follow each other, as in `EraSearchCV`: for errors of importances,
         and prices in later eras.
-
-    n_jobs : int, default=None
-        Fits to run in parallel.
-
-    random_state : int, RandomState instance or None, default=None
-        Determines draws and the default estimator.
-
+    n_jobs, random_state : int or None, int, RandomState instance or None, default=None
+        Fits to run in parallel; and what draws and the default estimator depend on.
     as_frame : bool, default=False
         Whether to return pandas objects in the Bunch.
 
@@ -157,8 +138,8 @@ def era_stability(
             the feature's score, positive where it goes as in all eras together; and
             standard errors. NaN where there is no effect.
         importances : ndarray of shape (n_eras, n_features), or DataFrame
-            By how much the loss in the era rises with random values of the feature: the
-            squared error or log loss. Negative where the feature harms.
+            By how much the squared error or log loss in the era rises with random
+            values of the feature; negative where the feature harms.
         mean_importance, importance_error : ndarray of shape (n_features,), or Series
             The mean over eras, and its standard error, as in `EraSearchCV`.
         p_value, q_value : ndarray of shape (n_features,), or Series
@@ -166,15 +147,12 @@ def era_stability(
         turns : ndarray of shape (n_features,), dtype=bool, or Series
             Whether the q-value is at most `alpha`.
         price : dict of str to list, or DataFrame
-            A row for each of the ten features that turn most, and one without all that
-            turn: their names in `dropped`, and the mean of score without less score
-            with them, with its error, in rows left out of known eras (`known`,
-            `known_error`) and in eras left out, later ones of ordered eras (`new`,
-            `new_error`).
-        era_labels : ndarray of shape (n_eras,)
-            The distinct labels, sorted.
-        feature_names : ndarray of shape (n_features,)
-            Names of the columns of X; ``x0``, ``x1``, ... where it has none.
+            A row for each of the ten features that turn most, and one for all that
+            turn: their names in `dropped`, and the mean gain of score without them,
+            with its error, in rows left out of known eras (`known`, `known_error`) and
+            in eras left out, later ones of ordered eras (`new`, `new_error`).
+        era_labels, feature_names : ndarray of shape (n_eras,), (n_features,)
+            The sorted labels; and the names of columns, else ``x0``, ``x1``, ...
 
     Raises
     ------
@@ -204,17 +182,19 @@ def era_stability(
     [False, True, False]
     """
     pandas = import_optional("pandas", extra="cli") if as_frame else None
-    check_target(y, X)
-    X, eras = take_era_column(X, eras)
-    if eras is None:
-        raise ValueError("eras is None; pass one label a row of X.")
-    columns, encoded = read_columns(X), read_eras(eras, X)
-    y = column_or_1d(y)
+    X, y, eras, encoded, are_ordered = check_rows(
+        X, y, eras, era_order, "era_stability"
+    )
+    columns, rng = read_columns(X), check_random_state(random_state)
     if sample_weight is not None:
         sample_weight = check_sample_weight(sample_weight, X)
-    rng = check_random_state(random_state)
-    estimator = as_estimator(estimator, y, rng)
-    are_ordered = follow_each_other(encoded, era_order, "era_stability")
+    if estimator is None:
+        estimator = _default_estimator(y, rng)
+    elif is_classifier(estimator) and not hasattr(estimator, "predict_proba"):
+        raise ValueError(
+            f"estimator: {type(estimator).__name__} is a classifier without "
+            "predict_proba, which residuals need; pass one that has it."
+        )
     measured = measure_features(
         estimator, X, y, encoded, sample_weight, cv, n_repeats, n_jobs, rng
     )
@@ -236,24 +216,32 @@ def era_stability(
         walks = are_ordered and encoded.labels.size > 2
         order = "ordered" if walks else "unordered"
         options = {"scoring": scoring, "n_jobs": n_jobs, "era_order": order}
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        result.price = _prices(
-            estimator, X, y, {"eras": eras, **weights}, result, options
-        )
-    if pandas is None:
-        return result
-    names, index = result.feature_names, pandas.Index(encoded.labels, name="era")
+        params = {"eras": eras}
+        if sample_weight is not None:
+            params["sample_weight"] = sample_weight
+        result.price = _prices(estimator, X, y, params, result, options)
+    return result if pandas is None else _as_frames(result, pandas)
+
+
+def _default_estimator(y: Any, rng: np.random.RandomState) -> Any:
+    booster: Any = HistGradientBoostingClassifier
+    if type_of_target(y).startswith("continuous"):
+        booster = HistGradientBoostingRegressor
+    return booster(early_stopping=False, random_state=rng.randint(MAX_SEED))
+
+
+def _as_frames(result: Bunch, pandas: Any) -> Bunch:
+    names, index = result.feature_names, pandas.Index(result.era_labels, name="era")
     for name in ("effects", "errors", "importances"):
         result[name] = pandas.DataFrame(result[name], index=index, columns=names)
     for name in ("mean_importance", "importance_error", "p_value", "q_value", "turns"):
         result[name] = pandas.Series(result[name], index=names, name=name)
-    if price:
+    if "price" in result:
         result.price = pandas.DataFrame(result.price)
     return result
 
 
 def _take_columns(X: Any, columns: Sequence[int]) -> Any:
-    """Return some columns of a table, by their places."""
     return _safe_indexing(X, columns, axis=1)
 
 
@@ -262,29 +250,22 @@ def _prices(
     options: dict[str, Any],
 ) -> dict[str, list[Any]]:  # fmt: skip
     """Measure scores without features that turn, in known eras and in new ones."""
-    turning = np.flatnonzero(result.turns)
+    turning, features = np.flatnonzero(result.turns), np.arange(result.turns.size)
     ranked = turning[np.argsort(result.p_value[turning], kind="stable")]
     sets = [[j] for j in ranked[:_MOST_PRICED].tolist()]
     sets += [turning.tolist()] if turning.size > 1 else []
-    n_features = result.turns.size
-    sets = [each for each in sets if len(each) < n_features]
-    names = [", ".join(str(result.feature_names[j]) for j in each) for each in sets]
+    sets = [each for each in sets if len(each) < features.size]
+    names = [", ".join(map(str, result.feature_names[each])) for each in sets]
     price: dict[str, list[Any]] = {"dropped": names}
     if not sets:
         return price | {k: [] for k in ("known", "known_error", "new", "new_error")}
-    kept = [
-        {"columns": np.setdiff1d(range(n_features), each).tolist()} for each in sets
+    every, *kept = [
+        {"columns": np.setdiff1d(features, each).tolist()} for each in ([], *sets)
     ]
-    model = make_pipeline(
-        FunctionTransformer(
-            _take_columns, kw_args={"columns": list(range(n_features))}
-        ),
-        estimator,
-    )
+    model = make_pipeline(FunctionTransformer(_take_columns, kw_args=every), estimator)
+    grid = {"functiontransformer__kw_args": kept}
     for name, cv in {"known": KFold(3, shuffle=True, random_state=0), "new": 3}.items():
-        search = EraSearchCV(
-            model, {"functiontransformer__kw_args": kept}, cv=cv, refit=False, **options
-        )
+        search = EraSearchCV(model, grid, cv=cv, refit=False, **options)
         with config_context(enable_metadata_routing=False):
             found = search.fit(X, y, **params).cv_results_
         price[name] = found["mean_difference"][1:].tolist()

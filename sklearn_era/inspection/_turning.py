@@ -5,17 +5,23 @@ is found in every other block of an era's rows, and effects in the blocks betwee
 the other way round, so that noise in the direction is none in the effects.
 """
 
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, chi2
 
+from sklearn_era._eras import EncodedEras, era_means
+from sklearn_era._tables.columns import Column
+
+_N_BINS = 10
+_MOST_CATEGORIES = 15  # rarer ones share a bin
 # Blocks of consecutive rows in an era, every other one of which is of the same half.
 _N_BLOCKS = 10
 _LEAST_ROWS = 20
-# Shifts of the feature that errors are found by.
-_N_SHIFTS = 10
+_N_SHIFTS = 10  # of the feature, for errors
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -32,13 +38,11 @@ class Turning(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows with what the other features leave of the target, of any number of outputs;
-    the bins of the feature, and the eras, whose rows follow each other.
-    """
+    """Rows, sorted by era, with residuals of the target without the feature."""
 
     residuals: Array  # (n_rows, n_outputs)
-    bins: Codes
-    codes: Codes
+    bins: Codes  # of the feature
+    codes: Codes  # of eras
     weights: Array
 
     def take(self, rows: NDArray[np.bool_]) -> "Rows":
@@ -52,6 +56,39 @@ class Design(NamedTuple):
     is_used: NDArray[np.bool_]  # rows of eras that have enough
     is_second: NDArray[np.bool_]  # of the rows that are used, their half
     shifts: list[NDArray[np.intp]]  # of the rows that are used
+
+
+def find_turning(
+    columns: Sequence[Column], eras: EncodedEras, measured: Any, weights: Array | None,
+    rng: np.random.RandomState,
+) -> dict[str, Array]:  # fmt: skip
+    """Return `effects` and `errors` by era and feature, and the `p_value` of each."""
+    # By era, and in an era as they are.
+    order = np.lexsort((measured.rows, eras.codes[measured.rows]))
+    rows, n_eras = measured.rows[order], eras.labels.size
+    codes = eras.codes[rows].astype(np.intp)
+    of_rows = np.ones(rows.size) if weights is None else weights[rows]
+    design = make_design(codes, n_eras, rng)
+    found = [
+        turning_of(
+            Rows(residuals[order], _bins(column)[rows], codes, of_rows), n_eras, design
+        )
+        for column, residuals in zip(columns, measured.residuals, strict=True)
+    ]
+    effects, errors, p_value = map(np.array, zip(*found, strict=True))
+    return {"effects": effects.T, "errors": errors.T, "p_value": p_value}
+
+
+def _bins(column: Column) -> Codes:
+    """Number the quantiles or categories of a column; missing values have a bin."""
+    if column.is_categorical:
+        ranked = Counter(column.values.tolist()).most_common()
+        place = {value: i for i, (value, _) in enumerate(ranked)}
+        return np.array([min(place[x], _MOST_CATEGORIES) for x in column.values])
+    is_missing = np.isnan(column.values)
+    known, shares = column.values[~is_missing], np.arange(1, _N_BINS) / _N_BINS
+    edges = np.unique(np.quantile(known, shares)) if known.size else known
+    return np.where(is_missing, edges.size + 1, np.searchsorted(edges, column.values))
 
 
 def make_design(codes: Codes, n_eras: int, rng: np.random.RandomState) -> Design:
@@ -72,25 +109,20 @@ def make_design(codes: Codes, n_eras: int, rng: np.random.RandomState) -> Design
 def turning_of(rows: Rows, n_eras: int, design: Design) -> Turning:
     """Find the effects of a feature, and test whether they have one sign.
 
-    Errors are those of independent rows of any variance (White 1980), times a factor:
-    the root of the mean square of effects by such errors, where the feature's values
-    are shifted along the rows of each era. Both keep what their neighbours share, and
-    so does noise in the effects.
+    Errors are those of independent rows of any variance (White 1980), times the root
+    mean square of effects by such errors where values are shifted along an era's rows.
     """
     rows = rows.take(design.is_used)
     if not rows.codes.size:
-        nothing = np.full(n_eras, np.nan)
-        return Turning(nothing, nothing, 1.0)
+        return Turning(np.full(n_eras, np.nan), np.full(n_eras, np.nan), 1.0)
     n_bins = int(rows.bins.max()) + 1
     effects, errors = _measure(rows, n_eras, n_bins, design.is_second)
     squares = []
     for shift in design.shifts:
         shifted = rows._replace(bins=rows.bins[shift])
         found, error = _measure(shifted, n_eras, n_bins, design.is_second)
-        known = error > 0
-        squares.append((found[known] / error[known]) ** 2)
-    every = np.concatenate(squares)
-    errors *= np.sqrt(max(1.0, every.mean())) if every.size else 1.0
+        squares += ((found[error > 0] / error[error > 0]) ** 2).tolist()
+    errors *= np.sqrt(max(1.0, float(np.mean(squares)))) if squares else 1.0
     return Turning(effects, errors, qualitative(effects, errors))
 
 
@@ -113,32 +145,24 @@ def _measure(
     return effects / 2, np.sqrt(variance) / 2
 
 
-def _centred(values: Array, rows: Rows, n_eras: int) -> Array:
-    """Values less their means by era."""
-    of_era = np.bincount(rows.codes, rows.weights, n_eras)
-    sums = [np.bincount(rows.codes, rows.weights * v, n_eras) for v in values.T]
-    means = np.divide(sums, of_era, out=np.zeros((len(sums), n_eras)), where=of_era > 0)
-    return values - means.T[rows.codes]
+def _centered(values: Array, rows: Rows, n_eras: int) -> Array:
+    """Return values less their means by era."""
+    means = era_means(rows.codes, rows.weights, values.T, n_eras)
+    return values - np.nan_to_num(means.T)[rows.codes]
 
 
 def _direction(rows: Rows, n_eras: int, n_bins: int) -> tuple[Array, Array]:
     """Return scores of bins along which effects are large, and the shape eras share.
 
     The scores are the leading right singular vector of the eras' mean residuals by bin,
-    with a row for the shape that they share, in units of about the same noise. That
-    shape is the least squares one beside a level of each era, which links eras that
-    have no bin in common.
+    and of the shape, in units of about the same noise. The shape is the least squares
+    one beside a level of each era, which links eras without a bin in common.
     """
     cells = rows.codes * n_bins + rows.bins
     n = np.bincount(cells, rows.weights, n_eras * n_bins).reshape(n_eras, n_bins, 1)
-    residuals = _centred(rows.residuals, rows, n_eras)
-    sums = np.stack(
-        [
-            np.bincount(cells, rows.weights * r, n.size).reshape(n.shape[:2])
-            for r in residuals.T
-        ],
-        axis=-1,
-    )
+    residuals = rows.weights * _centered(rows.residuals, rows, n_eras).T
+    of_cells = [np.bincount(cells, r, n.size) for r in residuals]
+    sums = np.stack(of_cells, axis=-1).reshape(n_eras, n_bins, -1)
     least = np.finfo(float).tiny
     of_era = np.maximum(n.sum(axis=1, keepdims=True), least)
     of_bin = n.sum(axis=0)
@@ -159,7 +183,7 @@ def _slopes(scores: Array, rows: Rows, n_eras: int) -> tuple[Array, Array]:
     def of_eras(values: Array) -> Array:
         return np.bincount(rows.codes, values, n_eras).astype(np.float64)
 
-    x, r = (_centred(v, rows, n_eras) for v in (scores[rows.bins], rows.residuals))
+    x, r = (_centered(v, rows, n_eras) for v in (scores[rows.bins], rows.residuals))
     w = rows.weights
     square = of_eras(w * (x * x).sum(axis=1))
     square[square <= 1e-9 * of_eras(w)] = np.nan
@@ -169,11 +193,9 @@ def _slopes(scores: Array, rows: Rows, n_eras: int) -> tuple[Array, Array]:
 
 
 def qualitative(effects: Array, errors: Array) -> float:
-    """Return the p-value of Gail and Simon's test (1985, Biometrics 41, equation 4).
-
-    With Q+ and Q- the sums of the squares of effects of either sign, each by its error,
-    the smaller one, c, has at most the probability
-    ``sum_h Binomial(h; M - 1, 1/2) P(chi2_h > c)`` if all of M effects have one sign.
+    """Return the p-value of Gail and Simon's test (1985, Biometrics 41, equation 4):
+    the largest probability, if all effects have one sign, of as large a sum of squares
+    of both positive and negative effects by their errors.
     """
     known = np.isfinite(effects) & (errors > 0)
     z = effects[known] / errors[known]
@@ -184,4 +206,4 @@ def qualitative(effects: Array, errors: Array) -> float:
     return float(binom.pmf(h, z.size - 1, 0.5) @ chi2.sf(smaller, h))
 
 
-__all__ = ["Rows", "make_design", "qualitative", "turning_of"]
+__all__ = ["Rows", "find_turning", "make_design", "qualitative", "turning_of"]

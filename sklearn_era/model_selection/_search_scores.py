@@ -21,6 +21,7 @@ from sklearn.utils.validation import _check_method_params
 from sklearn_era._era_arguments import take_era_column
 from sklearn_era._eras import check_eras
 from sklearn_era.model_selection._fit_arguments import takes
+from sklearn_era.model_selection._out_of_era import respond
 
 RESPONSES = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 
@@ -204,14 +205,10 @@ class _NegLogLoss(_Scorer):
     def _score(
         self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **kwargs: Any
     ) -> float:
-        known = estimator.classes_
-        labels = np.union1d(known, y_true)
+        labels = np.union1d(estimator.classes_, y_true)
         if labels.size == 1:
             return 0.0
-        found = estimator.predict_proba(X)
-        p = np.zeros((found.shape[0], labels.size))
-        # Boosters of one class have a second column, of 0.
-        p[:, np.searchsorted(labels, known)] = found if known.size > 1 else 1.0
+        p = respond(estimator, X, labels)
         return -log_loss(y_true, p, labels=labels, **kwargs)
 
 

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import get_scorer
 from sklearn.metrics._scorer import _MultimetricScorer
-from sklearn.model_selection import GroupKFold, ParameterGrid
+from sklearn.model_selection import ParameterGrid
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import _routing_enabled
 
 from sklearn_era._eras import EncodedEras, follow_each_other, read_eras
 from sklearn_era.model_selection._fit_arguments import fit_arguments, takes
+from sklearn_era.model_selection._out_of_era import folds_of_eras
 from sklearn_era.model_selection._search_errors import (
     mean_and_safe_error,
     mean_over_folds,
@@ -26,7 +27,6 @@ from sklearn_era.model_selection._search_scores import (
     neg_log_loss,
     tabulate,
 )
-from sklearn_era.model_selection._walk_forward import EraWalkForwardSplit
 
 
 class SearchByEra(BaseSearchCV):
@@ -79,13 +79,10 @@ class SearchByEra(BaseSearchCV):
 
     def _folds_of_eras(self) -> Any:
         """Return what splits whole eras, in place of scikit-learn's folds of rows."""
-        n_eras = np.unique(self._codes).size
-        n_folds = 5 if self.cv is None else self.cv
-        if self.era_order_ == "unordered":
-            return GroupKFold(min(n_folds, n_eras))
-        n_folds = min(n_folds, n_eras - 1)
-        n_tested = max(1, n_eras // (2 * n_folds))
-        return EraWalkForwardSplit(n_folds, test_size=n_tested, gap=self.gap)
+        n_eras, are_ordered = np.unique(self._codes).size, self.era_order_ == "ordered"
+        return folds_of_eras(
+            self.cv, n_eras, are_ordered, gap=self.gap, tests_half=True
+        )
 
     def _get_routed_params_for_fit(self, params: dict[str, Any]) -> Any:
         """Hand eras to whom they are for, by scikit-learn's routing or without."""

@@ -223,7 +223,7 @@ def test_losses_of_classes_that_a_fold_lacks():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"eras": None}, "eras is None; pass one label a row of X"),
+        ({"eras": None}, "era_stability needs eras: pass eras="),
         ({"eras": ERAS[1:]}, "eras has 719 labels, but X has 720 rows"),
         ({"eras": ERAS * 0}, "eras has the one label 0, and nothing is left out"),
         ({"eras": np.array(["a", "b"])[ERAS % 2]}, "Labels are text such as 'a'"),

@@ -1,4 +1,4 @@
-"""Models of folds of whole eras, and what they predict of the eras left out."""
+"""The part that intervals, sets and recalibration share: rows left out of fits."""
 
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
@@ -6,22 +6,27 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.model_selection import GroupKFold, check_cv, cross_validate
-from sklearn.utils import _safe_indexing, column_or_1d, get_tags, indexable
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._era_arguments import eras_by_name, take_era_column, warn_of_row_order
-from .._eras import EncodedEras, follow_each_other, read_eras
+from .._era_arguments import eras_by_name
 from .._fit_attributes import fits_or_fails
 from .._scikit_learn import check_sample_weight
-from ..model_selection import EraWalkForwardSplit
-from ..model_selection._fit_arguments import check_target, fit_arguments, with_order
+from ..model_selection._fit_arguments import fit_arguments, with_order
+from ..model_selection._out_of_era import (
+    check_rows,
+    fit_folds,
+    folds_of_eras,
+    respond,
+    take_attributes,
+)
 from ..model_selection._search_scores import ask, prediction
 
 Array = NDArray[np.float64]
 
-DOC = """
+DOC = """{summary}
 
     Parameters
     ----------
@@ -43,7 +48,7 @@ DOC = """
 {attributes}
     classes_, n_features_in_, feature_names_in_ :
         Those of the estimator.
-"""
+{rest}"""
 
 
 class LeftOut(NamedTuple):
@@ -57,7 +62,7 @@ class LeftOut(NamedTuple):
 
 
 class OutOfEra(MetaEstimatorMixin, BaseEstimator):
-    """An estimator that learns from what others predict out of era."""
+    """An estimator that learns from predictions out of era, by `_learn`."""
 
     _walks_forward: ClassVar = True  # through ordered eras
     __metadata_request__fit: ClassVar = {"eras": True}
@@ -88,7 +93,7 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
     def fit(
         self, X: Any, y: Any = None, *, eras: Any = None, sample_weight: Any = None
     ) -> "OutOfEra":
-        """Fit models in folds of eras and to all rows, and learn of the eras left out.
+        """Fit models in folds of eras and to all rows, and use those left out.
 
         Parameters
         ----------
@@ -107,84 +112,61 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If `eras` is missing, has the wrong length or no known order, or less than
+            If `eras` is missing, has the wrong length or no known order, or fewer than
             three labels, two of unordered eras; or as the estimator's `fit` raises.
         """
         self._validate_params()
-        check_target(y, X)
-        X, eras = take_era_column(X, eras)
-        X, y = indexable(X, y)
-        y, name = column_or_1d(y, warn=True), type(self).__name__
-        warn_of_row_order(eras, X)
-        if eras is None:
-            raise ValueError(
-                f"{name} needs eras: pass fit(X, y, eras=...) with one label a row."
-            )
-        encoded = read_eras(eras, X)
-        are_ordered = follow_each_other(encoded, self.era_order, name)
+        X, y, eras, encoded, are_ordered = check_rows(
+            X, y, eras, self.era_order, type(self).__name__
+        )
         self.era_order_ = "ordered" if are_ordered else "unordered"
-        folds = list(self._splitter(encoded, y).split(X, y, groups=encoded.codes))
+        cv = self._splitter(encoded.labels.size, y)
+        folds = list(cv.split(X, y, groups=encoded.codes))
         weights = check_sample_weight(sample_weight, X)
-        params = {"eras": eras, "sample_weight": sample_weight}
-        if sample_weight is not None:
-            params["sample_weight"] = weights
-        self._fit_models(X, y, folds, params)
-        parts = [
-            (np.full(rows.size, i), encoded.codes[rows], y[rows], weights[rows],
-             self._respond(self.estimators_[i], _safe_indexing(X, rows)))
-            for i, (_, rows) in enumerate(folds)
-        ]  # fmt: skip
-        left_out = LeftOut(*map(np.concatenate, zip(*parts, strict=True)))
-        has_weight = np.bincount(left_out.codes, left_out.weights) > 0
-        self.era_labels_ = encoded.labels[np.flatnonzero(has_weight)]
-        left_out = LeftOut(*(x[has_weight[left_out.codes]] for x in left_out))
-        codes = np.cumsum(has_weight)[left_out.codes] - 1
-        self._learn(left_out._replace(codes=codes), self.era_labels_.size)
-        return self
-
-    def _fit_models(self, X: Any, y: Any, folds: Any, params: dict[str, Any]) -> None:
         model = with_order(self.estimator, self.era_order_)
-        params = fit_arguments(model, **params)
-        self.estimators_ = cross_validate(
-            model, X, y, cv=folds, n_jobs=self.n_jobs, params=params,
-            scoring=lambda *_: 0.0, return_estimator=True, error_score="raise",
-        )["estimator"]  # fmt: skip
+        params = fit_arguments(model, eras, None if sample_weight is None else weights)
+        self.estimators_ = fit_folds(model, X, y, folds, params, self.n_jobs)
         self.estimator_ = model.fit(X, y, **params)
-        for attribute in ("classes_", "n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(attribute, None)
-            if hasattr(self.estimator_, attribute):
-                setattr(self, attribute, getattr(self.estimator_, attribute))
+        take_attributes(self, model)
+        tests = [test for _, test in folds]
+        predicted = [
+            self._respond(one, _safe_indexing(X, test))
+            for one, test in zip(self.estimators_, tests, strict=True)
+        ]
+        rows = np.concatenate(tests)
+        codes = encoded.codes[rows]
+        has_weight = np.bincount(codes, weights[rows]) > 0
+        self.era_labels_ = encoded.labels[np.flatnonzero(has_weight)]
+        kept = has_weight[codes]
+        left_out = LeftOut(
+            np.repeat(np.arange(len(tests)), [test.size for test in tests])[kept],
+            (np.cumsum(has_weight) - 1)[codes[kept]],
+            y[rows[kept]],
+            weights[rows[kept]],
+            np.concatenate(predicted)[kept],
+        )
+        self._learn(left_out, self.era_labels_.size)
+        return self
 
     def _learn(self, left_out: LeftOut, n_eras: int) -> None:
         raise NotImplementedError
 
-    def _splitter(self, encoded: EncodedEras, y: Any) -> Any:
+    def _splitter(self, n_eras: int, y: Any) -> Any:
         """Return `cv`, or folds of whole eras of that number."""
         if self.cv is not None and not isinstance(self.cv, Integral):
             return check_cv(self.cv, y)
-        n_eras, n_folds = encoded.labels.size, 5 if self.cv is None else int(self.cv)
         walks = self._walks_forward and self.era_order_ == "ordered"
         if n_eras < 2 + walks:
             raise ValueError(
-                f"eras holds {n_eras} label(s) (n_samples={encoded.codes.size}), and "
+                f"eras holds {n_eras} label(s) (n_samples={len(y)}), and "
                 f"{type(self).__name__} leaves eras out: pass three or more, or two "
                 "with era_order='unordered'."
             )
-        if walks:
-            return EraWalkForwardSplit(min(n_folds, n_eras - 1))
-        return GroupKFold(min(n_folds, n_eras))
+        return folds_of_eras(self.cv, n_eras, walks)
 
     def _respond(self, model: Any, X: Any) -> Array:
         """Return predictions, or the probabilities of all classes."""
-        if not hasattr(self, "classes_"):
-            return np.asarray(model.predict(X), dtype=np.float64)
-        p, known = (
-            model.predict_proba(X),
-            np.searchsorted(self.classes_, model.classes_),
-        )
-        found = np.zeros((p.shape[0], self.classes_.size))
-        found[:, known] = p[:, : known.size]  # boosters of one class have two columns
-        return found
+        return respond(model, X, getattr(self, "classes_", None))
 
     predict = prediction("predict", "targets or classes")
 

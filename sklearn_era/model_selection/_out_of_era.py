@@ -1,0 +1,77 @@
+"""Models of folds of whole eras, and what they predict of eras left out."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import GroupKFold, cross_validate
+from sklearn.utils import column_or_1d, indexable
+
+from sklearn_era._era_arguments import take_era_column, warn_of_row_order
+from sklearn_era._eras import EncodedEras, follow_each_other, read_eras
+from sklearn_era.model_selection._fit_arguments import check_target
+from sklearn_era.model_selection._walk_forward import EraWalkForwardSplit
+
+
+def check_rows(
+    X: Any, y: Any, eras: Any, era_order: str, name: str
+) -> tuple[Any, NDArray[Any], Any, EncodedEras, bool]:
+    """Return X without a column of eras, targets, eras and their codes, checked, and
+    whether eras follow each other.
+    """
+    check_target(y, X)
+    X, eras = take_era_column(X, eras)
+    X, y = indexable(X, y)
+    y = column_or_1d(y, warn=True)
+    warn_of_row_order(eras, X)
+    if eras is None:
+        raise ValueError(f"{name} needs eras: pass eras=... with one label a row.")
+    encoded = read_eras(eras, X)
+    return X, y, eras, encoded, follow_each_other(encoded, era_order, name)
+
+
+def folds_of_eras(
+    cv: Any, n_eras: int, are_ordered: bool, *, gap: int = 0, tests_half: bool = False
+) -> Any:
+    """Return the splitter of whole eras for a number of folds, 5 for None: groups, or
+    blocks of later eras, perhaps of the last half alone.
+    """
+    n_folds = 5 if cv is None else int(cv)
+    if not are_ordered:
+        return GroupKFold(min(n_folds, n_eras))
+    n_folds = min(n_folds, n_eras - 1)
+    n_tested = max(1, n_eras // (2 * n_folds)) if tests_half else None
+    return EraWalkForwardSplit(n_folds, test_size=n_tested, gap=gap)
+
+
+def fit_folds(
+    model: Any, X: Any, y: Any, folds: Any, params: dict[str, Any], n_jobs: int | None
+) -> list[Any]:
+    """Return copies of a model, each fitted to the training rows of a fold."""
+    return cross_validate(
+        model, X, y, cv=folds, n_jobs=n_jobs, params=params, scoring=lambda *_: 0.0,
+        return_estimator=True, error_score="raise",
+    )["estimator"]  # fmt: skip
+
+
+def respond(model: Any, X: Any, classes: Any = None) -> NDArray[np.float64]:
+    """Return predictions, or the probabilities of `classes`, 0 where the model was
+    trained without the class.
+    """
+    if classes is None:
+        return np.asarray(model.predict(X), dtype=np.float64)
+    p, known = model.predict_proba(X), np.searchsorted(classes, model.classes_)
+    found = np.zeros((p.shape[0], classes.size))
+    found[:, known] = p[:, : known.size]  # boosters of one class have two columns
+    return found
+
+
+def take_attributes(estimator: Any, model: Any) -> None:
+    """Give an estimator the classes and columns of a fitted model inside it."""
+    for name in ("classes_", "n_features_in_", "feature_names_in_"):
+        vars(estimator).pop(name, None)
+        if hasattr(model, name):
+            setattr(estimator, name, getattr(model, name))
+
+
+__all__ = ["check_rows", "fit_folds", "folds_of_eras", "respond", "take_attributes"]
