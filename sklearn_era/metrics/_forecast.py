@@ -45,42 +45,36 @@ class EraScoreForecast(BaseEstimator):
         mean(s) ± t_{M-1} std(s) sqrt(1 + 1 / M).
 
     K is the identity for groups. Eras that follow each other may have a slope, or
-    resemble their neighbours, ``K_ij = rho^|i-j|``, with rho of .3 to .95; beforehand,
-    neither has a probability of 1/2, and the others have 1/4. These are weighed by
-    their restricted likelihoods (Hoeting et al. 1999): as far as the scores have it so,
-    the last eras count for more, and intervals widen with the horizon.
+    resemble their neighbours, ``K_ij = rho^|i-j|``, with rho of .3 to .95. The prior
+    probability of neither is 1/2, and of each 1/4; restricted likelihoods weigh them
+    (Hoeting et al. 1999). The more the scores show it, the more the last eras count,
+    and the wider intervals become with the horizon.
 
     Parameters
     ----------
     trend : {'auto', 'none'}, default='auto'
-        Whether eras that follow each other, by their labels, may be related. By 'none',
-        for groups too, they are not.
-
+        Whether eras that follow each other, by their labels, may be related. With
+        'none' no eras are, as groups never are.
     bounds : tuple of (float or None, float or None), default=None
         Ends of the metric's range, None for no end, within which intervals stay: (0, 1)
         for an area under the ROC curve, (None, 1) for R^2, (-1, 1) for a correlation,
-        and (0, None) for an error, which is the one to gain most. The model is then of
+        and (0, None) for an error, which gains most. The model is then of
         ``log((s - low) / (high - s))``, or the part of it that has an end (Snell et al.
-        2018, for areas), and `mean_` is a median. None is for scores as they are.
+        2018, for areas), and `mean_` is a median. None leaves scores as they are.
 
     Attributes
     ----------
     mean_ : float
         The score to expect of the next era.
-
     spread_ : float
         T, the standard deviation between eras, without sampling errors: the median of
         its distribution, in units of the score at `mean_`.
-
     sampling_error_ : float
         The root mean square of `standard_errors`; 0 where there are none.
-
     related_ : float
-        The probability of a slope, or of neighbours alike; 0 for groups.
-
+        The probability of a slope, or of similar neighbours; 0 for groups.
     optimism_ : float
-        What was taken off the scores, as the model was chosen by them.
-
+        The gain of the choice of the model by the same scores, taken off them.
     scores_, eras_ : ndarray of shape (n_eras,)
         The scores, `optimism_` not taken off, and the labels, sorted.
 
@@ -125,11 +119,9 @@ or (n_candidates, n_eras)
             better. Choosing without era j may take another one, whose score in j is
             less: the mean difference over all j is `optimism_`. A search has such rows;
             the average of an ``AutoEra`` is taken as it is, a little too good.
-
         standard_errors : array-like of shape (n_eras,), default=None
-            Sampling errors, as of :func:`era_standard_errors`. By None they are a part
-            of the spread, and the new era is one of about as many rows.
-
+            Sampling errors, such as those of :func:`era_standard_errors`. With None
+            they are a part of the spread, and the new era has about as many rows.
         eras : array-like of shape (n_eras,), default=None
             Labels of the eras; None takes those of `scores`. An array without labels
             has no order.
@@ -214,23 +206,16 @@ or (n_candidates, n_eras)
         ----------
         level : float, default=0.8
             The probability, between 0 and 1.
-
         horizon : int, default=1
             The new era's place after the last one, where eras follow each other.
-
         standard_error : float, default=None
-            Sampling error of the new score, the less the more rows, and 0 for the score
-            of endlessly many. None is `sampling_error_`.
+            Sampling error of the new score, 0 for infinitely many rows. None is
+            `sampling_error_`.
 
         Returns
         -------
         low, high : float
             Both ends.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of its range, or the forecast is not fitted.
         """
         ahead = self._ahead(horizon, standard_error)
         tail = (1 - _check_level(level)) / 2
@@ -238,32 +223,22 @@ or (n_candidates, n_eras)
         return low, high
 
     def probability_above(
-        self,
-        threshold: float,
-        *,
-        horizon: int = 1,
-        standard_error: float | None = None,
+        self, threshold: float, *, horizon: int = 1, standard_error: float | None = None
     ) -> float:
         """Return the probability that the score of a new era is above a threshold.
 
         Parameters
         ----------
         threshold : float
-            The threshold. Of an error, one minus the result is the probability that it
-            is no larger.
-
+            The threshold. For an error, one minus the result is the probability that
+            it is no larger.
         horizon, standard_error : int and float
-            As of :meth:`interval`.
+            As in :meth:`interval`.
 
         Returns
         -------
         probability : float
             From 0 to 1.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of its range, or the forecast is not fitted.
         """
         check_scalar(threshold, "threshold", Real)
         ahead = self._ahead(horizon, standard_error)
@@ -276,28 +251,22 @@ or (n_candidates, n_eras)
     ) -> float:
         """Return how many eras make an interval as narrow as a width.
 
-        Of M unrelated eras, spread as these, intervals of the next one are as wide as
-        ``2 t_{M-1} sqrt(V (1 + 1 / M))``, which never comes near 0, and of the mean of
-        all there might be as ``2 t_{M-1} sqrt(V / M)``, with
+        With M unrelated eras, spread as these, an interval of the next one is as wide
+        as ``2 t_{M-1} sqrt(V (1 + 1 / M))``, which never comes near 0, and one of the
+        mean of all possible eras as ``2 t_{M-1} sqrt(V / M)``, with
         ``V = spread_^2 + sampling_error_^2``.
 
         Parameters
         ----------
         width, level : float
             The width, and the interval's probability, by default 0.8.
-
         of : {'next_era', 'mean'}, default='next_era'
-            What the interval is for.
+            Whether the interval is for the next era's score or for the mean.
 
         Returns
         -------
         n_eras : int or float
             Eras in all, at least 2; infinity if 10,000 are too few.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of its range, or the forecast is not fitted.
         """
         check_is_fitted(self)
         check_scalar(width, "width", Real, min_val=0, include_boundaries="neither")

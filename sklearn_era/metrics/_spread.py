@@ -37,10 +37,10 @@ class Link(NamedTuple):
     high: float
 
     def __call__(self, scores: Any) -> Any:
-        below = np.log(self.high - scores) if np.isfinite(self.high) else 0.0
-        if np.isfinite(self.low):
-            return np.log(scores - self.low) - below
-        return -below if np.isfinite(self.high) else scores
+        if not np.isfinite(self).any():
+            return scores
+        above = np.log(scores - self.low) if np.isfinite(self.low) else 0.0
+        return above - (np.log(self.high - scores) if np.isfinite(self.high) else 0.0)
 
     def slope(self, scores: Any) -> Any:
         slope = 1 / (scores - self.low) + 1 / (self.high - scores)
@@ -89,12 +89,11 @@ class RelatedEras:
     """Scores s = m + e, where e has the covariance S + T² K: S is diagonal, with the
     squares of sampling errors, T is the spread, and K is of eras related in one way.
 
-    With ``e' (S + T² K)^-1 e``, Cochran's Q at the best m, of a chi-squared
-    distribution with M - 1 degrees of freedom, each quantile of the latter belongs to a
-    spread: together they are T's confidence distribution (Viechtbauer 2007; Nagashima,
-    Noma, Furukawa 2019). Where even T = 0 has too small a Q, the scores differ less
-    than their errors, and covariances are multiplied by the ratio (Hartung, Knapp
-    2001): with equal errors, T's part is that of Student's t, whatever T is.
+    Cochran's Q, ``e' (S + T² K)^-1 e`` at the best m, has a chi-squared distribution:
+    each quantile of it belongs to a spread, and these are T's confidence distribution
+    (Viechtbauer 2007; Nagashima, Noma, Furukawa 2019). Where even T = 0 has too small a
+    Q, covariances are multiplied by the ratio (Hartung, Knapp 2001), so that equal
+    errors have intervals by Student's t, whatever T is.
     """
 
     def __init__(
@@ -125,7 +124,7 @@ class RelatedEras:
         )
 
     def _solve(self, spreads: Array) -> tuple[Array, Array, Array, Array]:
-        """For each spread: weights, precision of the mean, the mean, and Q."""
+        """Return weights, the mean's precision, the mean, and Q, for each spread."""
         weights = 1 / (1 + spreads[:, np.newaxis] ** 2 * self._values)
         precision = weights @ self._ones**2
         mean = weights @ (self._scores * self._ones) / precision
@@ -133,15 +132,15 @@ class RelatedEras:
         return weights, precision, mean, (weights * residuals**2).sum(axis=1)
 
     def _correlations(self, to: Array) -> Array:
-        """Covariances of eras with eras at some places, in squares of the spread."""
+        """Return covariances with eras at some places, in squares of the spread."""
         center, width = self.places.mean(), self.places.std()
         steps = abs(self.places[:, np.newaxis] - to)
         of_slope = np.outer(self.places - center, to - center) / width**2
         return np.where(steps, self.rho**steps, 1.0) + self.slope * of_slope
 
     def predict(self, place: float, error: float) -> tuple[Array, Array]:
-        """Means and variances of the score of an era with a sampling error, a spread
-        each: the best linear unbiased prediction (Robinson 1991).
+        """Return the mean and variance of an era's score, with a sampling error, for
+        each spread: the best linear unbiased prediction (Robinson 1991).
         """
         weights, precision, mean, _ = self._solve(self.spreads)
         shared = self._whiten @ self._correlations(np.array([place]))[:, 0]
@@ -168,25 +167,21 @@ class AnyEras:
         self.weights = np.exp(logs - logsumexp(logs))
 
     def spread(self) -> float:
-        """The median of the spread's distribution."""
+        """Return the median of the spread's distribution."""
         spreads = np.concatenate([model.spreads for model in self.models])
         order = np.argsort(spreads)
         shares = np.repeat(self.weights, _N_QUANTILES)[order].cumsum() / _N_QUANTILES
         return float(np.interp(0.5, shares, spreads[order]))
 
     def predict(self, place: float, error: float) -> Mixture:
-        """The distribution of the score of an era with a sampling error."""
+        """Return the distribution of the score of an era with a sampling error."""
         parts = [model.predict(place, error) for model in self.models]
         means, variances = map(np.concatenate, zip(*parts, strict=True))
         weights = np.repeat(self.weights / _N_QUANTILES, _N_QUANTILES)
         return Mixture(weights, means, np.sqrt(variances))
 
 
-@validate_params(
-    {"y_true": ["array-like"], "y_pred": ["array-like"], "metric": [callable],
-     "sample_weight": ["array-like", None]},
-    prefer_skip_nested_validation=True,
-)  # fmt: skip
+@validate_params({"metric": [callable]}, prefer_skip_nested_validation=True)
 def era_standard_errors(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -198,30 +193,17 @@ def era_standard_errors(
 ) -> NDArray[np.float64]:
     """Estimate the standard error of a metric in each era, by its finitely many rows.
 
-    By the jackknife (Tukey 1958): the rows of an era are dealt at random into G = 20
-    groups, or one a row. With ``s_g`` the metric without group g, and their mean ``s``,
+    The jackknife (Tukey 1958) deals the rows of an era at random into G = 20 groups, or
+    one a row. With ``s_g`` the metric without group g, and their mean ``s``,
 
         error^2 = (G - 1) / G  sum_g (s_g - s)^2,
 
-    which of a mean over rows has the expectation ``std^2 / n``, and serves any metric
-    that changes little with few rows. Rows are taken for independent.
+    which serves any metric that changes little with few rows, if rows are independent.
 
     Parameters
     ----------
-    y_true, y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        True targets; and what `metric` compares with them.
-
-    eras : array-like of shape (n_samples,) or (n_samples, n_columns), or dict of such
-        Era of each row, as :func:`era_scores` takes it.
-
-    metric : callable
-        ``metric(y_true, y_pred, **metric_params) -> float``.
-
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights, handed to `metric`.
-
-    **metric_params : dict
-        Further arguments of the metric.
+    y_true, y_pred, eras, metric, sample_weight, **metric_params :
+        As in :func:`era_scores`, with a single metric.
 
     Returns
     -------
