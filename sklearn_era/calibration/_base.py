@@ -1,7 +1,7 @@
 """The part that intervals, sets and recalibration share: rows left out of fits."""
 
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from .._era_arguments import eras_by_name
 from .._fit_attributes import fits_or_fails
 from .._scikit_learn import check_sample_weight
+from ..model_selection import _out_of_era as out_of_era
 from ..model_selection._fit_arguments import fit_arguments, with_order
-from ..model_selection._out_of_era import (
-    check_rows,
-    fit_folds,
-    folds_of_eras,
-    respond,
-    take_attributes,
-)
 from ..model_selection._search_scores import ask, prediction
 
 Array = NDArray[np.float64]
@@ -34,10 +28,8 @@ DOC = """{summary}
         Any {task}, whose `fit` is passed the eras if it takes them.
     cv : int, splitter or iterable, default=5
         Folds of whole eras by :class:`~sklearn.model_selection.GroupKFold`{folds}.
-    era_order : {{'auto', 'ordered', 'unordered'}}, default='auto'
+    era_order, n_jobs :
         As in :class:`~sklearn_era.model_selection.EraSearchCV`.
-    n_jobs : int, default=None
-        Folds to fit at once.
 
     Attributes
     ----------
@@ -51,18 +43,8 @@ DOC = """{summary}
 {rest}"""
 
 
-class LeftOut(NamedTuple):
-    """Rows that a fold's model has not seen, one fold after another."""
-
-    folds: NDArray[Any]  # of the models, from 0
-    codes: NDArray[Any]  # of the eras, from 0
-    y: NDArray[Any]
-    weights: NDArray[Any]
-    predicted: NDArray[Any]  # of shape (n_rows,) or (n_rows, n_classes)
-
-
 class OutOfEra(MetaEstimatorMixin, BaseEstimator):
-    """An estimator that learns from predictions out of era, by `_learn`."""
+    """An estimator that learns from predictions out of era."""
 
     _walks_forward: ClassVar = True  # through ordered eras
     __metadata_request__fit: ClassVar = {"eras": True}
@@ -76,13 +58,9 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
     }
 
     def __init__(
-        self,
-        estimator: Any,
-        *,
-        cv: Any = 5,
-        era_order: str = "auto",
+        self, estimator: Any, *, cv: Any = 5, era_order: str = "auto",
         n_jobs: int | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.estimator = estimator
         self.cv = cv
         self.era_order = era_order
@@ -93,7 +71,7 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
     def fit(
         self, X: Any, y: Any = None, *, eras: Any = None, sample_weight: Any = None
     ) -> "OutOfEra":
-        """Fit models in folds of eras and to all rows, and use those left out.
+        """Fit models in folds of eras and to all rows, and use the eras left out.
 
         Parameters
         ----------
@@ -116,39 +94,35 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
             three labels, two of unordered eras; or as the estimator's `fit` raises.
         """
         self._validate_params()
-        X, y, eras, encoded, are_ordered = check_rows(
+        X, y, eras, encoded, are_ordered = out_of_era.check_rows(
             X, y, eras, self.era_order, type(self).__name__
         )
         self.era_order_ = "ordered" if are_ordered else "unordered"
         cv = self._splitter(encoded.labels.size, y)
-        folds = list(cv.split(X, y, groups=encoded.codes))
+        trains_and_tests = list(cv.split(X, y, groups=encoded.codes))
         weights = check_sample_weight(sample_weight, X)
         model = with_order(self.estimator, self.era_order_)
         params = fit_arguments(model, eras, None if sample_weight is None else weights)
-        self.estimators_ = fit_folds(model, X, y, folds, params, self.n_jobs)
-        self.estimator_ = model.fit(X, y, **params)
-        take_attributes(self, model)
-        tests = [test for _, test in folds]
-        predicted = [
-            self._respond(one, _safe_indexing(X, test))
-            for one, test in zip(self.estimators_, tests, strict=True)
-        ]
-        rows = np.concatenate(tests)
-        codes = encoded.codes[rows]
-        has_weight = np.bincount(codes, weights[rows]) > 0
-        self.era_labels_ = encoded.labels[np.flatnonzero(has_weight)]
-        kept = has_weight[codes]
-        left_out = LeftOut(
-            np.repeat(np.arange(len(tests)), [test.size for test in tests])[kept],
-            (np.cumsum(has_weight) - 1)[codes[kept]],
-            y[rows[kept]],
-            weights[rows[kept]],
-            np.concatenate(predicted)[kept],
+        self.estimators_ = out_of_era.fit_folds(
+            model, X, y, trains_and_tests, params, self.n_jobs
         )
-        self._learn(left_out, self.era_labels_.size)
+        self.estimator_ = model.fit(X, y, **params)
+        out_of_era.take_attributes(self, model)
+        tests = [test for _, test in trains_and_tests]
+        pairs = zip(self.estimators_, tests, strict=True)
+        predicted = [self._respond(one, _safe_indexing(X, test)) for one, test in pairs]
+        rows = np.concatenate(tests)
+        folds = np.repeat(np.arange(len(tests)), [test.size for test in tests])
+        codes = encoded.codes[rows]
+        has_weight = (np.bincount(codes, weights[rows]) > 0)[codes]
+        known, codes = np.unique(codes[has_weight], return_inverse=True)
+        self.era_labels_ = encoded.labels[known]
+        left_out = folds, y[rows], weights[rows], np.concatenate(predicted)
+        self._learn(codes, *(values[has_weight] for values in left_out))
         return self
 
-    def _learn(self, left_out: LeftOut, n_eras: int) -> None:
+    def _learn(self, codes: Any, folds: Any, y: Any, weights: Any, found: Any) -> None:
+        """Take in eras, folds, targets, weights and predictions of rows left out."""
         raise NotImplementedError
 
     def _splitter(self, n_eras: int, y: Any) -> Any:
@@ -158,15 +132,15 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
         walks = self._walks_forward and self.era_order_ == "ordered"
         if n_eras < 2 + walks:
             raise ValueError(
-                f"eras holds {n_eras} label(s) (n_samples={len(y)}), and "
+                f"eras holds {n_eras} label(s) (n_samples={y.size}), and "
                 f"{type(self).__name__} leaves eras out: pass three or more, or two "
                 "with era_order='unordered'."
             )
-        return folds_of_eras(self.cv, n_eras, walks)
+        return out_of_era.folds_of_eras(self.cv, n_eras, walks)
 
     def _respond(self, model: Any, X: Any) -> Array:
         """Return predictions, or the probabilities of all classes."""
-        return respond(model, X, getattr(self, "classes_", None))
+        return out_of_era.respond(model, X, getattr(self, "classes_", None))
 
     predict = prediction("predict", "targets or classes")
 
@@ -184,4 +158,4 @@ OF_PROBABILITIES = OutOfEra._parameter_constraints | {
     "estimator": [HasMethods(["fit", "predict_proba"])]
 }
 
-__all__ = ["DOC", "OF_PROBABILITIES", "Array", "LeftOut", "OutOfEra"]
+__all__ = ["DOC", "OF_PROBABILITIES", "Array", "OutOfEra"]

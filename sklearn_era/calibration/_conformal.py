@@ -12,12 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._warnings import warn_user
 from ..model_selection._search_scores import prediction
-from ._base import DOC, OF_PROBABILITIES, Array, LeftOut, OutOfEra
+from ._base import DOC, OF_PROBABILITIES, Array, OutOfEra
 
-_LEVELS = {
-    "level": [Interval(Real, 0, 1, closed="neither")],
-    "share_of_eras": [Interval(Real, 0, 1, closed="neither"), None],
-}
+_SHARE = Interval(Real, 0, 1, closed="neither")
+_LEVELS = {"level": [_SHARE], "share_of_eras": [_SHARE, None]}
 # Sums of masses differ from theirs by rounding.
 _ROUNDING = 1e-9
 _N_HALVINGS = 66  # to the last digit
@@ -72,10 +70,8 @@ def coverage_score(
         True targets or classes.
     y_pred : array-like of shape (n_samples, 2) or (n_samples, n_classes)
         Both ends of each interval, which belong to it; or, with `classes`, booleans.
-    classes : array-like of shape (n_classes,), default=None
-        The labels of the columns of sets, such as `classes_`.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights of rows.
+    classes, sample_weight : array-like of shape (n_classes,) and (n_samples,), or None
+        The labels of the columns of sets, such as `classes_`; and weights of rows.
 
     Returns
     -------
@@ -108,22 +104,21 @@ class _Conformal(OutOfEra):
 
     _if_too_few: ClassVar[str]
 
-    def _learn(self, left_out: LeftOut, n_eras: int) -> None:
-        self.conformity_scores_ = self._score_rows(left_out)
-        n_folds = len(self.estimators_)
-        self._folds = left_out.folds
-        self._pairs = left_out.codes * n_folds + left_out.folds
-        totals = np.bincount(self._pairs, left_out.weights, n_folds * n_eras)
+    def _learn(self, codes: Any, folds: Any, y: Any, weights: Any, found: Any) -> None:
+        self.conformity_scores_ = self._score_rows(y, found)
+        n_eras, n_folds = self.era_labels_.size, len(self.estimators_)
+        self._folds, self._pairs = folds, codes * n_folds + folds
+        totals = np.bincount(self._pairs, weights, n_folds * n_eras)
         n_tests = np.count_nonzero(totals.reshape(n_eras, n_folds), axis=1)
-        self._masses = left_out.weights / np.where(totals > 0, totals, 1)[self._pairs]
-        self._masses /= (n_eras + 1) * n_tests[left_out.codes]
+        self._masses = weights / np.where(totals > 0, totals, 1)[self._pairs]
+        self._masses /= (n_eras + 1) * n_tests[codes]
 
-    def _score_rows(self, left_out: LeftOut) -> Array:
+    def _score_rows(self, y: Any, found: Any) -> Array:
         raise NotImplementedError
 
     def _models(self) -> list[Any]:
-        """The models whose predictions scores are added to, each with its own: of
-        ordered eras the model of all rows, which has seen the last ones.
+        """Return the models that scores belong to, those of folds, or for ordered eras
+        the one of all rows, which has seen the last ones.
         """
         return self.estimators_ if self.era_order_ == "unordered" else [self.estimator_]
 
@@ -185,8 +180,8 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
     )
     _if_too_few = "intervals are infinite"
 
-    def _score_rows(self, left_out: LeftOut) -> Array:
-        return np.abs(left_out.y - left_out.predicted)
+    def _score_rows(self, y: Any, found: Any) -> Array:
+        return np.abs(y - found)
 
     @validate_params(_LEVELS, prefer_skip_nested_validation=True)
     def predict_interval(
@@ -263,9 +258,8 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
     _if_too_few = "sets have all classes"
     predict_proba = prediction("predict_proba", "the probabilities of classes")
 
-    def _score_rows(self, left_out: LeftOut) -> Array:
-        columns = np.searchsorted(self.classes_, left_out.y)
-        return 1 - np.take_along_axis(left_out.predicted, columns[:, None], 1)[:, 0]
+    def _score_rows(self, y: Any, found: Any) -> Array:
+        return 1 - found[np.arange(y.size), np.searchsorted(self.classes_, y)]
 
     @validate_params(_LEVELS, prefer_skip_nested_validation=True)
     def predict_set(

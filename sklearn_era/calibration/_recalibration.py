@@ -15,7 +15,7 @@ from .._eras import check_eras, era_means, read_eras
 from .._scikit_learn import check_sample_weight
 from ..metrics import EraScores
 from ..model_selection._search_scores import prediction
-from ._base import DOC, OF_PROBABILITIES, Array, LeftOut, OutOfEra
+from ._base import DOC, OF_PROBABILITIES, Array, OutOfEra
 
 _LARGEST_LOGIT = 15.0  # of probabilities of 0 and 1
 # Steps of the algorithm, Newton's within each, and the change to end with.
@@ -24,10 +24,8 @@ _TOLERANCE = 1e-5
 
 
 class RandomEffects(NamedTuple):
-    """Levels and slopes of eras, and the normal distribution that they are drawn from.
-
-    With z the predicted log-odds and c their mean, era j has the model
-    ``logit P(y = 1) = c + level_j + slope_j (z - c)``.
+    """Levels and slopes of eras, and the normal distribution that they are drawn from;
+    of log-odds around their center.
     """
 
     center: float
@@ -100,10 +98,9 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
     with normal levels and slopes. An era that is given to ``predict_proba`` has its
     own, shrunk to the mean the more the fewer rows it has, for a model that has not
     seen it. Other eras get the mean probability over the distribution, nearer to 1/2
-    the more eras differ. Of more than two classes, each is recalibrated against the
-    others. For new eras alone, scikit-learn's
-    :class:`~sklearn.calibration.CalibratedClassifierCV` in folds of whole eras does as
-    well on public data.""",
+    the more eras differ. Of several classes, each is recalibrated against the others.
+    For new eras alone, :class:`~sklearn.calibration.CalibratedClassifierCV` in folds of
+    whole eras does as well on public data.""",
         task="classifier with `predict_proba`",
         folds=", ordered or not",
         attributes="""    effects_ : ndarray of shape (n_classes, n_eras_left_out, 2)
@@ -133,25 +130,22 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = OF_PROBABILITIES
     _walks_forward = False  # models of few eras are further off than the one of all
 
-    def _learn(self, left_out: LeftOut, n_eras: int) -> None:
-        n_classes = self.classes_.size
+    def _learn(self, codes: Any, folds: Any, y: Any, weights: Any, found: Any) -> None:
+        n_eras, n_classes = self.era_labels_.size, self.classes_.size
         if n_classes < 2:
             raise ValueError("y has one class: pass rows of two classes or more.")
-        self._columns = [1] if n_classes == 2 else list(range(n_classes))
-        folds, codes, y, weights, p = left_out
         self._folds_of_eras = np.zeros(n_eras, int)
         np.maximum.at(self._folds_of_eras, codes, folds)
-        self._calibrators = [
-            RandomEffects.fit(
-                1.0 * (y == self.classes_[i]), p[:, i], weights, codes, n_eras
+        self._calibrators = {
+            i: RandomEffects.fit(
+                1.0 * (y == self.classes_[i]), found[:, i], weights, codes, n_eras
             )
-            for i in self._columns
-        ]
-        self.effects_ = np.array([one.effects for one in self._calibrators])
-        self.mean_effects_ = np.array([one.mean for one in self._calibrators])
-        self.spread_effects_ = np.sqrt(
-            [np.diagonal(one.covariance) for one in self._calibrators]
-        )
+            for i in range(n_classes == 2, n_classes)
+        }
+        fits = self._calibrators.values()
+        self.effects_ = np.array([one.effects for one in fits])
+        self.mean_effects_ = np.array([one.mean for one in fits])
+        self.spread_effects_ = np.sqrt([np.diagonal(one.covariance) for one in fits])
 
     predict_proba = prediction("predict_proba", "probabilities in given or new eras")
 
@@ -163,12 +157,12 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
         if eras is not None:
             known = {label: code for code, label in enumerate(self.era_labels_)}
             codes = np.array([known.get(x, -1) for x in check_eras(eras, X)], int)
-            folds = np.where(codes < 0, -1, self._folds_of_eras[codes])
-            for fold in set(folds[folds >= 0]):
-                own = np.flatnonzero(folds == fold)
-                p[own] = self._respond(self.estimators_[fold], _safe_indexing(X, own))
-        pairs = zip(self._columns, self._calibrators, strict=True)
-        found = np.array([one.probabilities(p[:, i], codes) for i, one in pairs])
+        for fold, model in enumerate(self.estimators_):
+            own = np.flatnonzero((codes >= 0) & (self._folds_of_eras[codes] == fold))
+            if own.size:
+                p[own] = self._respond(model, _safe_indexing(X, own))
+        fits = self._calibrators.items()
+        found = np.array([one.probabilities(p[:, i], codes) for i, one in fits])
         p = np.vstack([1 - found, found]) if len(found) == 1 else found
         p = (p / p.sum(axis=0)).T
         return p if method == "predict_proba" else self.classes_[p.argmax(axis=1)]
@@ -190,18 +184,15 @@ def era_calibration(
     """Estimate level and slope of probabilities in each era, and their spread.
 
     The level is how much too low log-odds are, at their mean: calibration in the large.
-    The slope is below 1 where they are too extreme [1]_. The model is that of
-    :class:`EraCalibratedClassifier`: the levels and slopes of eras are shrunk to the
+    The slope is below 1 where they are too extreme [1]_. As in
+    :class:`EraCalibratedClassifier`, the levels and slopes of eras are shrunk to the
     mean of all, the more the fewer rows an era has.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        True classes, of two.
-    y_prob : array-like of shape (n_samples,)
-        Probabilities of the positive class, by a model that has not seen the eras.
-    eras : array-like of shape (n_samples,)
-        Era of each row.
+    y_true, y_prob, eras : array-like of shape (n_samples,)
+        True classes, of two; probabilities of the positive class, by a model that has
+        not seen the eras; and the eras of rows.
     pos_label : int, float, bool or str, default=None
         The positive class; None is the larger label, and text needs one.
     sample_weight : array-like of shape (n_samples,), default=None

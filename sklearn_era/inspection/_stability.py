@@ -44,7 +44,6 @@ _MOST_PRICED = 10
     {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "cv": [Interval(Integral, 2, None, closed="left"), "cv_object"],
-        "scoring": [object],
         "alpha": [Interval(Real, 0, 1, closed="neither")],
         "n_repeats": [Interval(Integral, 1, None, closed="left")],
         "price": ["boolean"],
@@ -78,11 +77,10 @@ def era_stability(
     gets values of random training rows. The mean prediction over such draws leaves
     residuals, and the feature's effect in an era is their slope on a score of the
     feature's value. The score is a number for each of ten quantiles, or each category,
-    so that effects need not be linear: a feature that is best in the middle turns where
-    it is worst there. Scores come from one half of each era's rows, in blocks of
-    consecutive rows, and effects from the other, and vice versa. Errors are scaled by
-    the effects that shifted values have, so that noise which neighbouring rows share
-    does not pass for an effect.
+    so that effects need not be linear. Scores come from one half of each era's rows, in
+    blocks of consecutive rows, and effects from the other, and vice versa. Errors are
+    scaled by the effects that shifted values have, so that noise which neighbouring
+    rows share does not pass for an effect.
 
     A feature turns where effects of both signs are too large for chance, by the test of
     Gail and Simon [1]_. With Q+ and Q- the sums of squares of positive and of negative
@@ -119,12 +117,11 @@ def era_stability(
     n_repeats : int, default=2
         Draws of each feature's values.
     price : bool, default=True
-        Whether to find out what the features that turn are worth, by fits without them.
-    era_order : {'auto', 'ordered', 'unordered'}, default='auto'
-        Whether eras follow each other, as in `EraSearchCV`: for errors of importances,
-        and prices in later eras.
-    n_jobs, random_state : int or None, int, RandomState instance or None, default=None
-        Fits to run in parallel; and what draws and the default estimator depend on.
+        Whether to measure scores without the features that turn.
+    era_order, n_jobs :
+        As in `EraSearchCV`.
+    random_state : int, RandomState instance or None, default=None
+        Determines draws and the default estimator.
     as_frame : bool, default=False
         Whether to return pandas objects in the Bunch.
 
@@ -142,10 +139,9 @@ def era_stability(
             values of the feature; negative where the feature harms.
         mean_importance, importance_error : ndarray of shape (n_features,), or Series
             The mean over eras, and its standard error, as in `EraSearchCV`.
-        p_value, q_value : ndarray of shape (n_features,), or Series
-            Of turning; the q-value is the smallest `alpha` that finds the feature.
-        turns : ndarray of shape (n_features,), dtype=bool, or Series
-            Whether the q-value is at most `alpha`.
+        p_value, q_value, turns : ndarray of shape (n_features,), or Series
+            The test of turning, the smallest `alpha` that finds the feature, and
+            whether it is at most `alpha`.
         price : dict of str to list, or DataFrame
             A row for each of the ten features that turn most, and one for all that
             turn: their names in `dropped`, and the mean gain of score without them,

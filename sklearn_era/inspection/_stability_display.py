@@ -16,15 +16,12 @@ class EraStabilityDisplay:
     Parameters
     ----------
     stability : Bunch
-        What `era_stability` returned, with frames or without.
+        The result of :func:`era_stability`, with frames or without.
 
     Attributes
     ----------
-    image_ : matplotlib AxesImage
-        The heat map.
-
-    ax_, figure_ : matplotlib Axes and Figure
-        Where it is.
+    image_, ax_, figure_ : matplotlib AxesImage, Axes and Figure
+        The heat map, and where it is.
 
     Raises
     ------
@@ -63,10 +60,8 @@ class EraStabilityDisplay:
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
-
         max_features : int, default=30
             How many features to draw at most, those of the smallest p-values.
-
         **kwargs : dict
             Passed to the ``imshow`` of the axes.
 
@@ -84,7 +79,7 @@ class EraStabilityDisplay:
         """
         if max_features < 1:
             raise ValueError(f"max_features must be 1 or more; got {max_features!r}.")
-        ax = axes_or_new(ax)
+        self.ax_ = ax = axes_or_new(ax)
         effects, p_value, turns, names, eras = (
             np.asarray(self.stability[name]) for name in _FIELDS
         )
@@ -92,8 +87,8 @@ class EraStabilityDisplay:
         cells = effects[:, order].T
         largest = np.max(np.abs(cells), initial=0, where=np.isfinite(cells)) or 1.0
         style = {"cmap": "RdBu_r", "vmin": -largest, "vmax": largest, "aspect": "auto"}
-        self.image_ = ax.imshow(cells, **(style | kwargs))
-        ax.figure.colorbar(self.image_, ax=ax, label="effect; negative: reversed")
+        self.figure_, self.image_ = ax.figure, ax.imshow(cells, **(style | kwargs))
+        self.figure_.colorbar(self.image_, ax=ax, label="effect; negative: reversed")
         ax.set_yticks(range(order.size), [str(name) for name in names[order]])
         for text, is_turning in zip(ax.get_yticklabels(), turns[order], strict=True):
             text.set_fontweight("bold" if is_turning else "normal")
@@ -101,5 +96,4 @@ class EraStabilityDisplay:
         step, text_style = label_places(ax, texts)
         ax.set_xticks(np.arange(eras.size)[::step], texts[::step], **text_style)
         ax.set_xlabel("era")
-        self.ax_, self.figure_ = ax, ax.figure
         return self
