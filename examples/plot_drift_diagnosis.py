@@ -18,9 +18,13 @@ others, and do old data still help? Three measures, and what each of them cannot
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.inspection import permutation_importance
+from sklearn.metrics import RocCurveDisplay
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.inspection import SupportMatchDisplay, domain_classifier_auc
+from sklearn_era.inspection import support_match
 from sklearn_era.model_selection import ReverseLearningCurveDisplay
 
 rng = np.random.default_rng(0)
@@ -40,12 +44,13 @@ is_new = months > 10
 # average. Splits that must leave rows of every month on both sides, as
 # ``min_era_coverage=1.0`` says, cannot use ``age`` well, whatever it tells.
 
+result = support_match(X, eras=months, min_samples=5, as_frame=True)
 fig, axes = plt.subplots(1, 2, figsize=(10, 3.2), layout="constrained")
-for ax, kind in zip(axes, ("bar", "heatmap"), strict=True):
-    display = SupportMatchDisplay.from_data(
-        X, eras=months, min_samples=5, ax=ax, kind=kind
-    )
-print(dict(zip(names, display.match.round(2).tolist(), strict=True)))
+result.match.plot.barh(ax=axes[0], xlabel="support match")
+image = axes[1].imshow(result.by_era.T, vmin=0, vmax=1, aspect="auto")
+axes[1].set(xlabel="month", yticks=range(len(names)), yticklabels=names)
+fig.colorbar(image, label="share of bins covered")
+print(result.match.round(2).to_dict())
 
 # %%
 # Can new rows be told from old ones?
@@ -57,12 +62,20 @@ print(dict(zip(names, display.match.round(2).tolist(), strict=True)))
 
 no_age = [name for name in names if name != "age"]
 fig, axes = plt.subplots(1, 2, figsize=(10, 3.2), layout="constrained")
-for ax, columns in zip(axes, (names, no_age), strict=True):
-    result = domain_classifier_auc(
-        X.loc[~is_new, columns], X.loc[is_new, columns], n_repeats=2, random_state=0
+classifier = HistGradientBoostingClassifier(early_stopping=False)
+folds = StratifiedKFold(5, shuffle=True, random_state=0)
+for columns, label in ((names, "all features"), (no_age, "without age")):
+    p = cross_val_predict(
+        classifier, X[columns], is_new, cv=folds, method="predict_proba"
     )
-    ax.barh(columns, result.importances[0])
-    ax.set(xlabel="loss of AUC where permuted", title=f"AUC {result.auc:.2f}")
+    RocCurveDisplay.from_predictions(is_new, p[:, 1], ax=axes[0], name=label)
+train, test = next(folds.split(X, is_new))
+classifier.fit(X.iloc[train], is_new[train])
+told_by = permutation_importance(
+    classifier, X.iloc[test], is_new[test], scoring="roc_auc", random_state=0
+)
+axes[1].barh(names, told_by.importances_mean)
+axes[1].set_xlabel("loss of AUC where permuted")
 
 # %%
 # Do old data still help?

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_era.inspection import SupportMatchDisplay, support_match
+from sklearn_era.inspection import support_match
 
 
 def naive_match(x, eras, n_bins):
@@ -155,46 +155,3 @@ FRAME = pd.DataFrame({"a": [1.0, 2.0], "c": ["u", "v"]})
 def test_match_refuses(X, parameters, message):
     with pytest.raises(ValueError, match=message):
         support_match(X, **({"eras": [1, 2]} | parameters))
-
-
-def test_bars_are_the_matches_from_the_least_on(ax):
-    day = np.arange(400.0)
-    X = pd.DataFrame({"cycle": day % 50, "day": day, "half": day % 200})
-    eras = day // 100
-    display = SupportMatchDisplay.from_data(X, eras=eras, ax=ax)
-    result = support_match(X, eras=eras)
-    assert display.mean == result.mean
-    assert_allclose([bar.get_width() for bar in display.bars_], np.sort(result.match))
-    names = [text.get_text() for text in ax.get_yticklabels()]
-    assert names == ["day", "half", "cycle"]
-    assert_allclose(display.mean_line_.get_xdata(), result.mean)
-    assert display.image_ is None
-    assert ax.get_title() == ""
-    display.plot(ax, max_features=2)
-    assert len(display.bars_) == 2
-    assert "2 features of least match, of 3" in display.ax_.get_title()
-
-
-def test_heat_map_has_a_cell_an_era_and_feature(pyplot):
-    day = np.arange(400.0)
-    X = np.column_stack([day % 50, day])
-    display = SupportMatchDisplay.from_data(X, eras=day // 100, kind="heatmap")
-    assert display.image_.get_array().shape == (2, 4)
-    result = support_match(X, eras=day // 100)
-    assert_allclose(display.image_.get_array(), result.by_era.T[::-1])
-    ticks = [text.get_text() for text in display.ax_.get_xticklabels()]
-    assert ticks == ["0.0", "1.0", "2.0", "3.0"]
-    assert display.bars_ is None
-    assert pyplot.get_fignums() == [display.figure_.number]
-
-
-def test_display_refuses(ax):
-    with pytest.raises(ValueError, match=r"got the shape \(1, 2\) with 2 era_labels"):
-        SupportMatchDisplay(
-            by_era=[[1, 1]], feature_names=["a", "b"], era_labels=[1, 2]
-        )
-    display = SupportMatchDisplay(by_era=[[1]], feature_names=["a"], era_labels=[1])
-    with pytest.raises(ValueError, match="kind must be 'bar' or 'heatmap'; got 'pie'"):
-        display.plot(ax, kind="pie")
-    with pytest.raises(ValueError, match="max_features must be 1 or more; got 0"):
-        display.plot(ax, max_features=0)
