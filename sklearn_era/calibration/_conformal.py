@@ -16,8 +16,7 @@ from ._base import DOC, OF_PROBABILITIES, Array, OutOfEra
 
 _SHARE = Interval(Real, 0, 1, closed="neither")
 _LEVELS = {"level": [_SHARE], "share_of_eras": [_SHARE, None]}
-# Sums of masses differ from theirs by rounding.
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # of sums of masses
 _N_HALVINGS = 66  # to the last digit
 # Scores of a model, ascending, and the masses of the first 0, 1, ... of them.
 _Atoms = tuple[Array, Array]
@@ -30,13 +29,12 @@ _SCORES = """    conformity_scores_ : ndarray of shape (n_rows_left_out,)
 _NOTES = """
     Notes
     -----
-    Where new eras are exchangeable with those left out, a random row of a new one is
-    covered with the probability `level`; with `share_of_eras`, so many new eras are
-    covered at `level` or more [2]_, where eras have equally many rows. This is exact
-    for a :class:`~sklearn.frozen.FrozenEstimator` of other eras. With models of folds,
-    1 - 2a is proven for a level 1 - a [1]_, approximately [3]_, and 1 - a is usual.
-    With M eras left out, a level or share is at most M / (M + 1). Nothing is guaranteed
-    under drift.
+    Where new eras are exchangeable with the M left out, a random row of a new one is
+    covered with the probability `level`; with `share_of_eras`, that share of new eras
+    is covered at `level` or more [2]_, if eras have equally many rows. This is exact
+    for a :class:`~sklearn.frozen.FrozenEstimator` of other eras; with models of folds,
+    1 - 2a is proven for a level 1 - a [1]_, approximately [3]_. A level or share is at
+    most M / (M + 1). Nothing is guaranteed under drift.
 
     References
     ----------
@@ -53,12 +51,9 @@ _NOTES = """
 
 
 def coverage_score(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    classes: ArrayLike | None = None,
+    y_true: ArrayLike, y_pred: ArrayLike, *, classes: ArrayLike | None = None,
     sample_weight: Any = None,
-) -> float:
+) -> float:  # fmt: skip
     """Return the share of targets that lie in their intervals, or in their sets.
 
     A metric for :func:`~sklearn_era.metrics.era_scores` and
@@ -96,10 +91,8 @@ def coverage_score(
 
 
 class _Conformal(OutOfEra):
-    """Scores of rows, their masses and quantiles, for intervals and sets alike.
-
-    Each of M eras left out has the mass 1 / (M + 1), which its rows share, and the rest
-    is at infinity, for the new era (Lee, Barber, Willett 2023).
+    """Scores of rows and their masses: each of M eras has 1 / (M + 1), which its rows
+    share, and the rest is at infinity, for the new era (Lee, Barber, Willett 2023).
     """
 
     _if_too_few: ClassVar[str]
@@ -157,11 +150,10 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
     __doc__ = DOC.format(
         summary="""Make prediction intervals that cover targets in eras not yet seen.
 
-    Models are fitted in folds of whole eras. The score of a row left out is its
-    absolute residual. The upper end of an interval is the quantile of prediction plus
-    score, each by the model of its fold (CV+ [3]_), or by that of all rows where eras
-    are ordered; the lower end likewise. Eras weigh the same, and the new one counts as
-    one more, with an infinite score [1]_.""",
+    The score of a row left out is its absolute residual. The upper end of an interval
+    is the quantile of prediction plus score, each by the model of its fold (CV+ [3]_),
+    or by that of all rows where eras are ordered; the lower end likewise. Eras weigh
+    the same, and the new one counts as one more, with an infinite score [1]_.""",
         task="regressor",
         folds=_FOLDS,
         attributes=_SCORES,
@@ -210,6 +202,14 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
         return np.column_stack([-lower, upper])
 
 
+def _mass(atoms: list[_Atoms], values: Any, side: Any) -> Any:
+    """Return the mass of all scores below values for their model, or also at them."""
+    return sum(
+        sums[np.searchsorted(scores, of_model, side)]
+        for (scores, sums), of_model in zip(atoms, values, strict=True)
+    )
+
+
 def _upper_ends(centers: Array, atoms: list[_Atoms], least: float) -> Array:
     """Return, by bisection, the smallest numbers at or below which sums of a model's
     center and one of its scores have a mass of `least`.
@@ -219,12 +219,8 @@ def _upper_ends(centers: Array, atoms: list[_Atoms], least: float) -> Array:
     low = -high
     for _ in range(_N_HALVINGS):
         middle = (low + high) / 2
-        places = zip(centers, atoms, strict=True)
-        mass = sum(
-            sums[np.searchsorted(scores, middle - center, "right")]
-            for center, (scores, sums) in places
-        )
-        low, high = np.where(mass >= least, [low, middle], [middle, high])
+        is_enough = _mass(atoms, middle - centers, "right") >= least
+        low, high = np.where(is_enough, [low, middle], [middle, high])
     return np.where(sum(sums[-1] for _, sums in atoms) >= least, high, np.inf)
 
 
@@ -232,12 +228,11 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
     __doc__ = DOC.format(
         summary="""Make sets of classes that cover the true one in eras not yet seen.
 
-    Models are fitted in folds of whole eras. The score of a row left out is 1 minus the
-    probability of its class. A class is in the set of a row unless scores below its own
-    reach the level, each compared by the model of its fold, or by that of all rows
-    where eras are ordered. Eras weigh the same, and the new one counts as one more,
-    with an infinite score [1]_. A set is empty where no class is as probable as true
-    ones mostly are.""",
+    The score of a row left out is 1 minus the probability of its class. A class is in
+    the set of a row unless scores below its own reach the level, each compared by the
+    model of its fold, or by that of all rows where eras are ordered. Eras weigh the
+    same, and the new one counts as one more, with an infinite score [1]_. A set is
+    empty where no class is as probable as true ones mostly are.""",
         task="classifier with `predict_proba`",
         folds=_FOLDS,
         attributes=_SCORES,
@@ -281,11 +276,8 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
         """
         check_is_fitted(self)
         atoms, mass = self._atoms(level, share_of_eras)
-        below: Any = 0.0
-        for model, (scores, sums) in zip(self._models(), atoms, strict=True):
-            places = np.searchsorted(scores, 1 - self._respond(model, X), "left")
-            below = below + sums[places]
-        return below < mass
+        own = [1 - self._respond(model, X) for model in self._models()]
+        return _mass(atoms, own, "left") < mass
 
 
 __all__ = ["EraConformalClassifier", "EraConformalRegressor", "coverage_score"]

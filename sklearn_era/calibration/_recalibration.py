@@ -4,7 +4,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn.base import ClassifierMixin
 from sklearn.metrics._classification import _validate_binary_probabilistic_prediction
 from sklearn.utils import _safe_indexing
@@ -17,9 +17,7 @@ from ..metrics import EraScores
 from ..model_selection._search_scores import prediction
 from ._base import DOC, OF_PROBABILITIES, Array, OutOfEra
 
-_LARGEST_LOGIT = 15.0  # of probabilities of 0 and 1
-# Steps of the algorithm, Newton's within each, and the change to end with.
-_N_STEPS = 500
+_N_STEPS = 500  # of the algorithm, and of Newton's within each
 _TOLERANCE = 1e-5
 
 
@@ -82,8 +80,7 @@ class RandomEffects(NamedTuple):
 
 
 def _logit(p: Array) -> Array:
-    with np.errstate(divide="ignore"):
-        return np.clip(np.log(p) - np.log1p(-p), -_LARGEST_LOGIT, _LARGEST_LOGIT)
+    return np.clip(logit(p), -15.0, 15.0)  # of probabilities of 0 and 1
 
 
 class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
@@ -174,13 +171,9 @@ class _Calibration(EraScores):
 
 
 def era_calibration(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
-    *,
-    eras: Any,
-    pos_label: Any = None,
+    y_true: ArrayLike, y_prob: ArrayLike, *, eras: Any, pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
-) -> _Calibration:
+) -> _Calibration:  # fmt: skip
     """Estimate level and slope of probabilities in each era, and their spread.
 
     The level is how much too low log-odds are, at their mean: calibration in the large.

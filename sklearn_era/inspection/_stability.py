@@ -12,12 +12,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import Bunch, _safe_indexing, check_random_state
-from sklearn.utils._param_validation import (
-    HasMethods,
-    Interval,
-    StrOptions,
-    validate_params,
-)
+from sklearn.utils._param_validation import HasMethods, Interval, validate_params
 from sklearn.utils.multiclass import type_of_target
 
 from sklearn_era._optional import import_optional
@@ -40,37 +35,28 @@ from sklearn_era.model_selection._search_errors import (
 _MOST_PRICED = 10
 
 
-@validate_params(
-    {
-        "estimator": [HasMethods(["fit", "predict"]), None],
-        "cv": [Interval(Integral, 2, None, closed="left"), "cv_object"],
-        "alpha": [Interval(Real, 0, 1, closed="neither")],
-        "n_repeats": [Interval(Integral, 1, None, closed="left")],
-        "price": ["boolean"],
-        "era_order": [StrOptions({"auto", "ordered", "unordered"})],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "as_frame": ["boolean"],
+_CONSTRAINTS = {
+    **{
+        name: EraSearchCV._parameter_constraints[name]
+        for name in ("era_order", "n_jobs")
     },
-    prefer_skip_nested_validation=True,
-)
+    "estimator": [HasMethods(["fit", "predict"]), None],
+    "cv": [Interval(Integral, 2, None, closed="left"), "cv_object"],
+    "alpha": [Interval(Real, 0, 1, closed="neither")],
+    "n_repeats": [Interval(Integral, 1, None, closed="left")],
+    "price": ["boolean"],
+    "random_state": ["random_state"],
+    "as_frame": ["boolean"],
+}
+
+
+@validate_params(_CONSTRAINTS, prefer_skip_nested_validation=True)
 def era_stability(
-    X: Any,
-    y: Any,
-    *,
-    eras: Any,
-    estimator: Any = None,
-    sample_weight: Any = None,
-    cv: Any = 5,
-    scoring: Any = None,
-    alpha: float = 0.1,
-    n_repeats: int = 2,
-    price: bool = True,
-    era_order: str = "auto",
-    n_jobs: int | None = None,
-    random_state: int | np.random.RandomState | None = None,
-    as_frame: bool = False,
-) -> Bunch:
+    X: Any, y: Any, *, eras: Any, estimator: Any = None, sample_weight: Any = None,
+    cv: Any = 5, scoring: Any = None, alpha: float = 0.1, n_repeats: int = 2,
+    price: bool = True, era_order: str = "auto", n_jobs: int | None = None,
+    random_state: int | np.random.RandomState | None = None, as_frame: bool = False,
+) -> Bunch:  # fmt: skip
     """Find features whose effect has one sign in some eras and the other in others.
 
     Models are fitted in folds of whole eras. In the eras left out, each feature in turn
@@ -212,9 +198,7 @@ def era_stability(
         walks = are_ordered and encoded.labels.size > 2
         order = "ordered" if walks else "unordered"
         options = {"scoring": scoring, "n_jobs": n_jobs, "era_order": order}
-        params = {"eras": eras}
-        if sample_weight is not None:
-            params["sample_weight"] = sample_weight
+        params = {"eras": eras, "sample_weight": sample_weight}
         result.price = _prices(estimator, X, y, params, result, options)
     return result if pandas is None else _as_frames(result, pandas)
 

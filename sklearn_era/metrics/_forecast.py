@@ -1,7 +1,6 @@
 """The forecast of the next era's score: its mean, an interval and a probability."""
 
 import math
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -32,15 +31,13 @@ _GROUPS = "pass trend='none' for groups, such as hospitals"
 class EraScoreForecast(BaseEstimator):
     """Predict the score of a model in an era that it has not seen.
 
-    The standard error of the mean of scores shrinks with each era, while eras stay as
-    different as they are. In a random-effects model (Higgins, Thompson, Spiegelhalter
-    2009),
+    The random-effects model (Higgins, Thompson, Spiegelhalter 2009) is ::
 
         s_j = m + e_j + d_j,    e ~ N(0, T^2 K),    d_j ~ N(0, se_j^2),
 
     with the mean m, the spread T of eras, and sampling errors se_j, by finitely many
     rows. T has its confidence distribution (Viechtbauer 2007; Nagashima, Noma, Furukawa
-    2019). With M scores of equal error, or of none, an interval is
+    2019). With M scores of equal error, or of none, an interval is ::
 
         mean(s) ± t_{M-1} std(s) sqrt(1 + 1 / M).
 
@@ -148,17 +145,14 @@ or (n_candidates, n_eras)
                 f"scores has the shape {table.shape}, and standard_errors "
                 f"{errors.shape}: pass one of each an era."
             )
-        is_ordered = False
-        if encoded is not None:
-            if encoded.labels.size < errors.size:
-                raise ValueError("eras has a label twice: pass one score an era.")
-            table, errors = (x[..., encoded.codes.argsort()] for x in (table, errors))
-            is_ordered = self.trend == "auto" and follow_each_other(
-                encoded, order, "trend='auto'", _GROUPS
-            )
-        self.eras_ = np.arange(errors.size) if encoded is None else encoded.labels
+        if encoded.labels.size < errors.size:
+            raise ValueError("eras has a label twice: pass one score an era.")
+        table, errors = (x[..., encoded.codes.argsort()] for x in (table, errors))
+        is_ordered = self.trend == "auto" and follow_each_other(
+            encoded, order, "trend='auto'", _GROUPS
+        )
         best, self.optimism_ = _best(scores, table)
-        self.scores_ = table[best]
+        self.eras_, self.scores_ = encoded.labels, table[best]
         places = np.flatnonzero(np.isfinite(self.scores_))
         if places.size < 2:
             raise ValueError(
@@ -172,19 +166,20 @@ or (n_candidates, n_eras)
                 "out by a score of NaN."
             )
         self._link = make_link(self.bounds, values)
-        of_link = self._link(values), errors * self._link.slope(values)
-        is_related = is_ordered and places.size > 2
-        self._model = AnyEras(*of_link, places.astype(np.float64), is_related)
+        slope, is_related = self._link.slope, is_ordered and places.size > 2
+        self._model = AnyEras(
+            self._link(values), errors * slope(values), places, is_related
+        )
         self._last = self.scores_.size - 1
         self.related_ = float(1 - self._model.weights[0])
         self.sampling_error_ = float(np.sqrt(np.mean(errors**2)))
         ahead = self._model.predict(self._last + 1.0, 0.0)
         self.mean_ = self._link.inverse(float(ahead.weights @ ahead.means))
-        self.spread_ = self._model.spread() / float(self._link.slope(self.mean_))
+        self.spread_ = self._model.spread() / float(slope(self.mean_))
         return self
 
     def _ahead(self, horizon: int, standard_error: float | None) -> Mixture:
-        """The distribution of the score of an era to come, on the scale of the link."""
+        """Return the distribution of a score to come, on the scale of the link."""
         check_is_fitted(self)
         check_scalar(horizon, "horizon", Integral, min_val=1)
         error = self.sampling_error_
@@ -194,12 +189,9 @@ or (n_candidates, n_eras)
         return self._model.predict(float(self._last + horizon), error)
 
     def interval(
-        self,
-        level: float = 0.8,
-        *,
-        horizon: int = 1,
+        self, level: float = 0.8, *, horizon: int = 1,
         standard_error: float | None = None,
-    ) -> tuple[float, float]:
+    ) -> tuple[float, float]:  # fmt: skip
         """Return the interval that has the score of a new era with a probability.
 
         Parameters
@@ -232,7 +224,7 @@ or (n_candidates, n_eras)
         threshold : float
             The threshold. For an error, one minus the result is the probability that
             it is no larger.
-        horizon, standard_error : int and float
+        horizon, standard_error :
             As in :meth:`interval`.
 
         Returns
@@ -274,10 +266,8 @@ or (n_candidates, n_eras)
             raise ValueError(f"of must be 'next_era' or 'mean'; got {of!r}.")
         n = np.arange(2, _MOST_ERAS + 1)
         deviation = np.hypot(self.spread_, self.sampling_error_)
-        deviations = deviation * np.sqrt((of == "next_era") + 1 / n)
-        is_enough = (
-            2 * t.ppf((1 + _check_level(level)) / 2, n - 1) * deviations <= width
-        )
+        half = t.ppf((1 + _check_level(level)) / 2, n - 1) * deviation
+        is_enough = 2 * half * np.sqrt((of == "next_era") + 1 / n) <= width
         return int(n[is_enough.argmax()]) if is_enough.any() else math.inf
 
 
@@ -287,8 +277,8 @@ def _check_level(level: Any) -> float:
     )
 
 
-def _read(scores: Any, eras: Any) -> tuple[Any, EncodedEras | None, str]:
-    """Scores, the labels of eras, and what is known of their order."""
+def _read(scores: Any, eras: Any) -> tuple[Any, EncodedEras, str]:
+    """Return scores, their eras, and the known order of these."""
     found: Any = getattr(scores, "era_scores_", scores)
     own, order = None, getattr(scores, "era_order_", "auto")
     if isinstance(scores, EraScores):
@@ -304,20 +294,21 @@ def _read(scores: Any, eras: Any) -> tuple[Any, EncodedEras | None, str]:
     table = np.atleast_2d(np.asarray(found, dtype=np.float64))
     if eras is not None:
         own = read_eras(eras, table[0], X_name="scores")
+    if own is None:
+        own, order = encode_eras(np.arange(table.shape[-1])), "unordered"
     return table, own, order
 
 
 def _best(scores: Any, table: Array) -> tuple[int, float]:
-    """The row of the model that was chosen, and how much better it seems for it."""
+    """Return the row of the model that was chosen, and the gain of the choice."""
     if hasattr(scores, "weights_"):  # the average is the last one
-        is_plain = scores.weights_[next(iter(scores.weights_))] == 1
+        is_plain = next(iter(scores.weights_.values())) == 1
         return (0 if is_plain else len(table) - 1), 0.0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of candidates that failed in all eras
-        means = np.nanmean(table, axis=1)
-    best = int(np.nanargmax(means)) if np.isfinite(means).any() else 0
+    has_scores = ~np.isnan(table).all(axis=1)
+    rivals, means = table[has_scores], np.full(len(table), -np.inf)
+    means[has_scores] = np.nanmean(rivals, axis=1)
+    best = int(means.argmax())
     chosen = getattr(scores, "best_index_", best)
-    rivals = table[np.isfinite(means)]
     if chosen != best or len(rivals) < 2:
         return chosen, 0.0
     known = np.flatnonzero(np.isfinite(rivals).all(axis=0))

@@ -97,14 +97,19 @@ class RelatedEras:
     """
 
     def __init__(
-        self, scores: Array, errors: Array, places: Array, rho: float, slope: float
+        self,
+        scores: Array,
+        errors: Array,
+        places: NDArray[Any],
+        rho: float,
+        slope: float,
     ) -> None:
         self.rho, self.slope, self.places = rho, slope, places
         n = scores.size
         scale = max(scores.std(ddof=1), 1e-9 * abs(scores).max(), 1e-150)
         errors = np.maximum(errors, _LEAST_ERROR * scale)
         correlations = self._correlations(places)
-        # In whose coordinates all covariances are diagonal.
+        # All covariances are diagonal in coordinates of the vectors.
         values, vectors = np.linalg.eigh(correlations / np.outer(errors, errors))
         self._values = np.maximum(values, 0.0)
         self._whiten = vectors.T / errors
@@ -119,9 +124,8 @@ class RelatedEras:
         # The restricted likelihood, by Jeffreys' prior of T (Bodnar et al. 2017).
         determinant = np.log(precision) - np.log(weights).sum(axis=1)
         prior = np.log(((1 - weights[1:]) ** 2).sum(axis=1))
-        self.log_evidence = logsumexp((prior - determinant[1:] - q[1:]) / 2) + np.log(
-            np.log(grid[1] / grid[0])
-        )
+        self.log_evidence = logsumexp((prior - determinant[1:] - q[1:]) / 2)
+        self.log_evidence += np.log(np.log(grid[1] / grid[0]))
 
     def _solve(self, spreads: Array) -> tuple[Array, Array, Array, Array]:
         """Return weights, the mean's precision, the mean, and Q, for each spread."""
@@ -159,7 +163,7 @@ class AnyEras:
     """Scores of eras that may be related in several ways, weighed by their evidence."""
 
     def __init__(
-        self, scores: Array, errors: Array, places: Array, are_related: bool
+        self, scores: Array, errors: Array, places: NDArray[Any], are_related: bool
     ) -> None:
         ways = _RELATED if are_related else _INDEPENDENT
         self.models = [RelatedEras(scores, errors, places, *way) for way in ways]
@@ -183,14 +187,9 @@ class AnyEras:
 
 @validate_params({"metric": [callable]}, prefer_skip_nested_validation=True)
 def era_standard_errors(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    eras: Any,
-    metric: Metric,
-    sample_weight: ArrayLike | None = None,
-    **metric_params: Any,
-) -> NDArray[np.float64]:
+    y_true: ArrayLike, y_pred: ArrayLike, *, eras: Any, metric: Metric,
+    sample_weight: ArrayLike | None = None, **metric_params: Any,
+) -> NDArray[np.float64]:  # fmt: skip
     """Estimate the standard error of a metric in each era, by its finitely many rows.
 
     The jackknife (Tukey 1958) deals the rows of an era at random into G = 20 groups, or
