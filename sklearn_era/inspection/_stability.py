@@ -118,8 +118,8 @@ def era_stability(
 
         effects, errors : ndarray of shape (n_eras, n_features), or DataFrame
             The change of the target, or of a probability, for a standard deviation of
-            the feature's score, positive where it goes as in all eras together; and
-            standard errors. NaN where there is no effect.
+            the feature's score, positive where it goes as in all eras together, NaN
+            where there is no effect; and standard errors.
         importances : ndarray of shape (n_eras, n_features), or DataFrame
             By how much the squared error or log loss in the era rises with random
             values of the feature; negative where the feature harms.
@@ -171,7 +171,10 @@ def era_stability(
     if sample_weight is not None:
         sample_weight = check_sample_weight(sample_weight, X)
     if estimator is None:
-        estimator = _default_estimator(y, rng)
+        booster: Any = HistGradientBoostingClassifier
+        if type_of_target(y).startswith("continuous"):
+            booster = HistGradientBoostingRegressor
+        estimator = booster(early_stopping=False, random_state=rng.randint(MAX_SEED))
     elif is_classifier(estimator) and not hasattr(estimator, "predict_proba"):
         raise ValueError(
             f"estimator: {type(estimator).__name__} is a classifier without "
@@ -184,15 +187,11 @@ def era_stability(
     mean, error = mean_and_safe_error(measured.importances, are_ordered)
     q_values = false_discovery_control(found["p_value"])
     result = Bunch(
-        **found,
-        importances=mean_over_folds(measured.importances).T,
-        mean_importance=mean,
-        importance_error=error,
-        q_value=q_values,
-        turns=q_values <= alpha,
-        era_labels=encoded.labels,
+        **found, importances=mean_over_folds(measured.importances).T,
+        mean_importance=mean, importance_error=error, q_value=q_values,
+        turns=q_values <= alpha, era_labels=encoded.labels,
         feature_names=np.array([column.name for column in columns], dtype=object),
-    )
+    )  # fmt: skip
     if price:
         # Walking forward needs three eras.
         walks = are_ordered and encoded.labels.size > 2
@@ -201,13 +200,6 @@ def era_stability(
         params = {"eras": eras, "sample_weight": sample_weight}
         result.price = _prices(estimator, X, y, params, result, options)
     return result if pandas is None else _as_frames(result, pandas)
-
-
-def _default_estimator(y: Any, rng: np.random.RandomState) -> Any:
-    booster: Any = HistGradientBoostingClassifier
-    if type_of_target(y).startswith("continuous"):
-        booster = HistGradientBoostingRegressor
-    return booster(early_stopping=False, random_state=rng.randint(MAX_SEED))
 
 
 def _as_frames(result: Bunch, pandas: Any) -> Bunch:

@@ -35,9 +35,9 @@ def measure_features(
             f"eras has the one label {eras.labels[0]!s}, and nothing is left out to "
             "test on; pass rows of two eras or more."
         )
-    is_number = isinstance(cv, Integral)
-    cv = folds_of_eras(cv, n_eras, are_ordered=False) if is_number else check_cv(cv)
-    folds = list(cv.split(eras.codes, y, eras.codes))
+    if isinstance(cv, Integral):
+        cv = folds_of_eras(cv, n_eras, are_ordered=False)
+    folds = list(check_cv(cv).split(eras.codes, y, eras.codes))
     params = fit_arguments(estimator, eras.decode(), sample_weight)
     models = fit_folds(estimator, X, y, folds, params, n_jobs)
     # Targets are numbers, or rows of 0 and 1.

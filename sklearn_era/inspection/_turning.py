@@ -1,8 +1,8 @@
 """A test of whether a feature's effect has one sign in some eras and the other in some.
 
-Effects are measured along a direction: a score of each bin of the feature's values. It
-is found in every other block of an era's rows, and effects in the blocks between, and
-the other way round, so that noise in the direction is none in the effects.
+Effects are slopes on a score of each bin of the feature's values. Scores are found in
+every other block of an era's rows, and effects in the blocks between, and vice versa,
+so that their errors are independent.
 """
 
 from collections import Counter
@@ -27,16 +27,6 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 
-class Turning(NamedTuple):
-    """Effects of a feature by era, positive ones as in all eras together, NaN where
-    they are not defined; and the p-value of a test that they have one sign.
-    """
-
-    effects: Array
-    errors: Array
-    p_value: float
-
-
 class Rows(NamedTuple):
     """Rows, sorted by era, with residuals of the target without the feature."""
 
@@ -51,11 +41,11 @@ class Rows(NamedTuple):
 
 
 class Design(NamedTuple):
-    """The part of the test that all features share, as they have the same rows."""
+    """The rows of eras that have enough; and of these, the half and the shifts."""
 
-    is_used: NDArray[np.bool_]  # rows of eras that have enough
-    is_second: NDArray[np.bool_]  # of the rows that are used, their half
-    shifts: list[NDArray[np.intp]]  # of the rows that are used
+    is_used: NDArray[np.bool_]
+    is_second: NDArray[np.bool_]
+    shifts: list[NDArray[np.intp]]
 
 
 def find_turning(
@@ -63,7 +53,6 @@ def find_turning(
     rng: np.random.RandomState,
 ) -> dict[str, Array]:  # fmt: skip
     """Return `effects` and `errors` by era and feature, and the `p_value` of each."""
-    # By era, and in an era as they are.
     order = np.lexsort((measured.rows, eras.codes[measured.rows]))
     rows, n_eras = measured.rows[order], eras.labels.size
     codes = eras.codes[rows].astype(np.intp)
@@ -106,15 +95,16 @@ def make_design(codes: Codes, n_eras: int, rng: np.random.RandomState) -> Design
     return Design(is_used, place * _N_BLOCKS // of_row % 2 == 1, shifts)
 
 
-def turning_of(rows: Rows, n_eras: int, design: Design) -> Turning:
-    """Find the effects of a feature, and test whether they have one sign.
+def turning_of(rows: Rows, n_eras: int, design: Design) -> tuple[Array, Array, float]:
+    """Return effects by era, positive ones as in all eras together, their errors, and
+    the p-value of a test that they have one sign.
 
     Errors are those of independent rows of any variance (White 1980), times the root
     mean square of effects by such errors where values are shifted along an era's rows.
     """
     rows = rows.take(design.is_used)
     if not rows.codes.size:
-        return Turning(np.full(n_eras, np.nan), np.full(n_eras, np.nan), 1.0)
+        return np.full(n_eras, np.nan), np.full(n_eras, np.nan), 1.0
     n_bins = int(rows.bins.max()) + 1
     effects, errors = _measure(rows, n_eras, n_bins, design.is_second)
     squares = []
@@ -123,7 +113,7 @@ def turning_of(rows: Rows, n_eras: int, design: Design) -> Turning:
         found, error = _measure(shifted, n_eras, n_bins, design.is_second)
         squares += ((found[error > 0] / error[error > 0]) ** 2).tolist()
     errors *= np.sqrt(max(1.0, float(np.mean(squares)))) if squares else 1.0
-    return Turning(effects, errors, qualitative(effects, errors))
+    return effects, errors, qualitative(effects, errors)
 
 
 def _measure(
@@ -152,11 +142,9 @@ def _centered(values: Array, rows: Rows, n_eras: int) -> Array:
 
 
 def _direction(rows: Rows, n_eras: int, n_bins: int) -> tuple[Array, Array]:
-    """Return scores of bins along which effects are large, and the shape eras share.
-
-    The scores are the leading right singular vector of the eras' mean residuals by bin,
-    and of the shape, in units of about the same noise. The shape is the least squares
-    one beside a level of each era, which links eras without a bin in common.
+    """Return scores of bins along which effects are large, the leading right singular
+    vector of the eras' mean residuals by bin and of the shape that eras share, in units
+    of about the same noise; and this shape, by least squares beside levels of eras.
     """
     cells = rows.codes * n_bins + rows.bins
     n = np.bincount(cells, rows.weights, n_eras * n_bins).reshape(n_eras, n_bins, 1)

@@ -97,12 +97,7 @@ class RelatedEras:
     """
 
     def __init__(
-        self,
-        scores: Array,
-        errors: Array,
-        places: NDArray[Any],
-        rho: float,
-        slope: float,
+        self, scores: Array, errors: Array, places: Any, rho: float, slope: float
     ) -> None:
         self.rho, self.slope, self.places = rho, slope, places
         n = scores.size
@@ -163,7 +158,7 @@ class AnyEras:
     """Scores of eras that may be related in several ways, weighed by their evidence."""
 
     def __init__(
-        self, scores: Array, errors: Array, places: NDArray[Any], are_related: bool
+        self, scores: Array, errors: Array, places: Any, are_related: bool
     ) -> None:
         ways = _RELATED if are_related else _INDEPENDENT
         self.models = [RelatedEras(scores, errors, places, *way) for way in ways]
