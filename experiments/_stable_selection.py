@@ -18,8 +18,7 @@ from sklearn.model_selection import GroupKFold
 
 from sklearn_era._eras import EncodedEras, encode_eras
 from sklearn_era._tables.columns import read_columns
-from sklearn_era.inspection._substitution import measure_features
-from sklearn_era.inspection._turning import find_turning
+from sklearn_era.inspection._turning import find_turning, measure_features
 from sklearn_era.model_selection import EraWalkForwardSplit
 from sklearn_era.model_selection._search_errors import mean_and_safe_error
 from sklearn_era.model_selection._search_scores import (

@@ -47,7 +47,10 @@ _NOTES = """
 
     Examples
     --------
-    >>> import numpy as np"""
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> shops = np.repeat(np.arange(20), 30)
+    >>> X = rng.normal(size=(600, 1))"""
 
 
 def coverage_score(
@@ -154,22 +157,17 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
     is the quantile of prediction plus score, each by the model of its fold (CV+ [3]_),
     or by that of all rows where eras are ordered; the lower end likewise. Eras weigh
     the same, and the new one counts as one more, with an infinite score [1]_.""",
-        task="regressor",
-        folds=_FOLDS,
-        attributes=_SCORES,
+        task="regressor", folds=_FOLDS, attributes=_SCORES,
         rest=f"""{_NOTES}
+    >>> y = X[:, 0] + rng.normal(size=20)[shops]
     >>> from sklearn.linear_model import LinearRegression
     >>> from sklearn_era.calibration import EraConformalRegressor
-    >>> rng = np.random.default_rng(0)
-    >>> shops = np.repeat([f"shop {{i}}" for i in range(20)], 30)
-    >>> X = rng.normal(size=(600, 1))
-    >>> y = X[:, 0] + np.repeat(rng.normal(size=20), 30)
     >>> model = EraConformalRegressor(LinearRegression(), era_order="unordered")
     >>> model.fit(X, y, eras=shops).predict_interval([[0.0], [1.0]], level=0.8).round(1)
-    array([[-1.4,  1.1],
-           [-0.4,  2.1]])
+    array([[-1.4,  1.4],
+           [-0.5,  2.4]])
     """,
-    )
+    )  # fmt: skip
     _if_too_few = "intervals are infinite"
 
     def _score_rows(self, y: Any, found: Any) -> Array:
@@ -233,22 +231,17 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
     model of its fold, or by that of all rows where eras are ordered. Eras weigh the
     same, and the new one counts as one more, with an infinite score [1]_. A set is
     empty where no class is as probable as true ones mostly are.""",
-        task="classifier with `predict_proba`",
-        folds=_FOLDS,
-        attributes=_SCORES,
+        task="classifier with `predict_proba`", folds=_FOLDS, attributes=_SCORES,
         rest=f"""{_NOTES}
+    >>> y = X[:, 0] + rng.logistic(size=600) > 0
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn_era.calibration import EraConformalClassifier
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(600, 1))
-    >>> y = X[:, 0] + rng.logistic(size=600) > 0
-    >>> shops = np.repeat([f"shop {{i}}" for i in range(20)], 30)
     >>> model = EraConformalClassifier(LogisticRegression(), era_order="unordered")
     >>> model.fit(X, y, eras=shops).predict_set([[-3.0], [0.0]])
     array([[ True, False],
            [ True,  True]])
     """,
-    )
+    )  # fmt: skip
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = OF_PROBABILITIES
     _if_too_few = "sets have all classes"
     predict_proba = prediction("predict_proba", "the probabilities of classes")

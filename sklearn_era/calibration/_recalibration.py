@@ -116,8 +116,7 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn_era.calibration import EraCalibratedClassifier
     >>> rng = np.random.default_rng(0)
-    >>> clinics = np.repeat(np.arange(20), 50)
-    >>> X = rng.normal(size=(1000, 1))
+    >>> clinics, X = np.repeat(np.arange(20), 50), rng.normal(size=(1000, 1))
     >>> y = X[:, 0] + rng.normal(size=20)[clinics] + rng.logistic(size=1000) > 0
     >>> model = EraCalibratedClassifier(LogisticRegression(), era_order="unordered")
     >>> model.fit(X, y, eras=clinics).predict_proba([[1.0]], eras=[7]).round(2)

@@ -35,16 +35,12 @@ class EraScoreDisplay:
     Parameters
     ----------
     scores : array-like of shape (n_eras,), dtype=float
-        Score of each era. Those that are NaN or infinite, of eras in which the score is
-        not defined, are left out of the mean, and are not drawn; the legend says how
-        many eras there are without them.
-
+        Score of each era. Those that are NaN or infinite, where the score is not
+        defined, are left out of the mean and the figure, and the legend counts them.
     era_labels : array-like of shape (n_eras,)
         Their labels, in the order in which to draw them.
-
     score_name : str, default='score'
-        What to call the score in the figure.
-
+        The name of the score in the figure.
     greater_is_better : bool, default=True
         Whether the worst era is that of the lowest score; else it is that of the
         highest.
@@ -53,27 +49,14 @@ class EraScoreDisplay:
     ----------
     mean : float
         The mean score of the eras, each of which counts the same.
-
     worst : int
         Index of the worst era; the first one, if several are.
-
-    bars_ : matplotlib BarContainer or None
-        The bars; None for a line.
-
-    line_ : matplotlib Line2D or None
-        The line; None for bars.
-
-    mean_line_ : matplotlib Line2D
-        The line at the mean.
-
-    forecast_ : matplotlib Line2D or None
-        The mark at the forecast's mean; None without a forecast.
-
-    ax_ : matplotlib Axes
-        The axes.
-
-    figure_ : matplotlib Figure
-        Their figure.
+    bars_, line_ : matplotlib BarContainer and Line2D
+        The scores, one of them None.
+    mean_line_, forecast_ : matplotlib Line2D
+        The line at the mean; and the mark at the forecast's mean, None without one.
+    ax_, figure_ : matplotlib Axes and Figure
+        Where they are.
 
     Raises
     ------
@@ -145,8 +128,8 @@ class EraScoreDisplay:
             What to draw; a line suits many eras.
 
         forecast : EraScoreForecast, default=None
-            What to expect of the next era, which is drawn after the last one: the mean
-            with the intervals of 80 % and, thin, of 95 %.
+            The forecast of the next era, drawn after the last one: its mean with the
+            intervals of 80 % and, thin, of 95 %.
 
         **kwargs : dict
             Passed to the ``bar`` or ``plot`` of the axes.
@@ -237,11 +220,8 @@ class EraScoreDisplay:
         X : array-like of shape (n_samples, n_features)
             The rows.
 
-        y : array-like of shape (n_samples,)
-            Their targets.
-
-        eras : array-like of shape (n_samples,)
-            Era of each row.
+        y, eras : array-like of shape (n_samples,)
+            Their targets and eras.
 
         scoring : str, callable or None, default=None
             A scorer, as `sklearn.metrics.check_scoring` takes it: a name such as
@@ -254,12 +234,8 @@ class EraScoreDisplay:
             Weights of the rows.
 
         score_name : str, default=None
-            What to call the score; None takes the name of `scoring`, or of its metric.
-
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-
-        **kwargs : dict
+            The name of the score; None takes that of `scoring`, or of its metric.
+        ax, **kwargs :
             Passed to :meth:`plot`.
 
         Returns
@@ -313,14 +289,8 @@ class EraScoreDisplay:
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,)
-            Targets.
-
-        y_pred : array-like of shape (n_samples,) or (n_samples, n_classes)
-            Predictions, as `metric` takes them.
-
-        eras : array-like of shape (n_samples,)
-            Era of each row.
+        y_true, y_pred, eras : array-like of shape (n_samples,), or more for `y_pred`
+            Targets, predictions as `metric` takes them, and eras.
 
         metric : callable
             ``metric(y_true, y_pred)``, such as `sklearn.metrics.r2_score`; with
@@ -334,12 +304,8 @@ class EraScoreDisplay:
             Weights of the rows.
 
         score_name : str, default=None
-            What to call the score; None takes the name of the function.
-
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-
-        **kwargs : dict
+            The name of the score; None takes that of the function.
+        ax, **kwargs :
             Passed to :meth:`plot`.
 
         Returns

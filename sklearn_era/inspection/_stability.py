@@ -22,8 +22,7 @@ from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-from sklearn_era.inspection._substitution import MAX_SEED, measure_features
-from sklearn_era.inspection._turning import find_turning
+from sklearn_era.inspection._turning import MAX_SEED, find_turning, measure_features
 from sklearn_era.model_selection import EraSearchCV
 from sklearn_era.model_selection._out_of_era import check_rows
 from sklearn_era.model_selection._search_errors import (
@@ -59,24 +58,22 @@ def era_stability(
 ) -> Bunch:  # fmt: skip
     """Find features whose effect has one sign in some eras and the other in others.
 
-    Models are fitted in folds of whole eras. In the eras left out, each feature in turn
-    gets values of random training rows. The mean prediction over such draws leaves
-    residuals, and the feature's effect in an era is their slope on a score of the
-    feature's value. The score is a number for each of ten quantiles, or each category,
-    so that effects need not be linear. Scores come from one half of each era's rows, in
+    In eras that models have not seen, each feature in turn gets values of random
+    training rows. The mean prediction over such draws leaves residuals, and the
+    feature's effect in an era is their slope on a score of its value: a number for each
+    of ten quantiles, or each category. Scores come from one half of each era's rows, in
     blocks of consecutive rows, and effects from the other, and vice versa. Errors are
-    scaled by the effects that shifted values have, so that noise which neighbouring
-    rows share does not pass for an effect.
+    scaled by the effects of values that are shifted along the rows, so that noise which
+    neighbouring rows share does not pass for an effect.
 
-    A feature turns where effects of both signs are too large for chance, by the test of
-    Gail and Simon [1]_. With Q+ and Q- the sums of squares of positive and of negative
-    effects, each by its standard error, and c the smaller one, ::
+    A feature turns where effects of both signs are too large for chance [1]_. With Q+
+    and Q- the sums of squares of positive and of negative effects, each by its standard
+    error, and c the smaller one, over M eras ::
 
         p = sum_{h=1}^{M-1} Binomial(h; M - 1, 1/2) P(chi2_h > c)
 
-    over M eras. An effect that is larger in some eras, or nil, does not turn. Features
-    are found at a false discovery rate of `alpha` [2]_, for p-values that are
-    independent or positively related.
+    An effect that is merely larger in some eras does not turn. Features are found at a
+    false discovery rate of `alpha` [2]_, if p-values are not negatively related.
 
     Parameters
     ----------
