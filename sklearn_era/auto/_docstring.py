@@ -1,4 +1,4 @@
-"""The docstring of both estimators."""
+"""The docstring of AutoEraRegressor and AutoEraClassifier."""
 
 DOC = """The average of models for {task}, weighted by eras that they have not seen.
 
@@ -11,7 +11,7 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
 
     where v is on the simplex, u is equal for the best three members that are no worse
     than the best by more than a standard error, and the loss is the plain model's; of
-    eras, each counts the same. Weights by rows are less noisy, but know no new eras:
+    eras, each counts the same. Weights by rows are less noisy, but not of new eras:
     the weights are ``s w_eras + (1 - s) w_rows``, where s rises from 0 to 1 while
     w_eras lose less in eras left out than w_rows by one to three standard errors.
     Numbers of trees are chosen likewise. The plain model keeps all the weight unless
@@ -24,7 +24,6 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
     estimator : {kind}, default=None
         The plain model, whose parameters all boosters share but for what makes them
         members. None is ``{kind}(random_state=random_state)``.
-
     members : 'default' or list, default='default'
         Models beside the plain one: names of default members, 'default' for all of
         these, and pairs of a name and an estimator: ``["default", ("mine", model)]``.
@@ -32,19 +31,15 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
         'forest', 'last_levels' and 'directional'. There is one for each 50 rows at
         most; fewer than six eras have none of those that use eras, and losses whose
         best prediction is no mean have neither forest nor linear model.
-
     time_budget : float, default=None
         Seconds that the fit may take. Members for which there is no time are left out,
         the last first; the plain model is fitted in all cases.
-
     random_state : int, RandomState instance or None, default=None
         Of the plain model, where `estimator` is None. A forest has the plain model's,
         or 0.
-
     verbose : int, default=0
         1 prints a line a member, 2 also those of
         :class:`~sklearn_era.model_selection.EraSearchCV`.
-
     cv, n_jobs, era_order :
         As in :class:`~sklearn_era.model_selection.EraSearchCV`. Eras whose numbers are
         mere names (hospitals, shops) need ``era_order="unordered"``. Targets that span
@@ -56,25 +51,19 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
     weights_ : dict of str to float
         Weights of all members that were fitted in folds, the plain one first; they add
         up to 1.
-
     members_ : dict of str to object
         Those that have weight, fitted to all rows.
-
     cv_results_ : dict of str to array-like of shape (n_members + 1,)
         Of each member, and last of their average: its name as ``member``; the number
         of trees chosen as ``stage``, 0 where there was no choice; ``mean_era_score``
         and ``worst_era_score``; ``mean_difference`` and ``se_difference`` to the plain
         model; ``weight``, and the ``fit_time`` of all folds in seconds.
-
     era_scores_ : ndarray of shape (n_members + 1, n_test_eras)
         Negative losses by era left out, of members and last of their average.
-
     era_labels_ : ndarray of shape (n_test_eras,)
         Labels of these eras.
-
     era_order_ : {{'ordered', 'unordered'}}
         How eras were taken.
-
     update_log_ : list of dict
         Of each ``update``: the labels of new ``eras``, the average's ``loss`` in them
         and the one ``expected`` by eras left out before, with its ``error`` and

@@ -42,7 +42,7 @@ _OF_SEARCH = ("era_order", "cv", "n_jobs", "verbose")
 
 
 class _AutoEra(BaseEstimator):
-    """The weighted average of members, of a task that a subclass has."""
+    """The weighted average of members, for the task of a subclass."""
 
     __metadata_request__fit: ClassVar = {"eras": True}
     __metadata_request__predict: ClassVar = {"eras": True}
@@ -95,10 +95,8 @@ class _AutoEra(BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             The input samples.
-
         y, eras : array-like of shape (n_samples,)
             Their targets and eras, or the name of the column of eras.
-
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of rows, in fits and losses.
 
@@ -240,10 +238,8 @@ class _AutoEra(BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows of new eras; and of all earlier ones, if there may be a refit.
-
         y, eras : array-like of shape (n_samples,)
             Their targets and eras, or the name of the column of eras.
-
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of rows.
 
@@ -323,7 +319,6 @@ def _score(
     ----------
     X : array-like of shape (n_samples, n_features)
         The rows to predict.
-
     y, sample_weight, eras : array-like of shape (n_samples,)
         Their targets and, both by default None, weights and eras.
 

@@ -16,8 +16,8 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from .._tables.columns import Column, is_data_frame, read_columns
 
-# Of the mean loss of a row, from strong to weak: where a prediction has the last one
-# by default, the first few of them are a model as well.
+# Penalties of a row's mean loss, from strong to weak. Predictions have the last one by
+# default, and a model may end with any of the first.
 PENALTIES = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
 # A category of fewer rows has no coefficient.
 _LEAST_ROWS = 10

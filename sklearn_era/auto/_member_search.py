@@ -21,7 +21,7 @@ from ._weights import LeftOut, equal_eras
 
 
 class Responses(float):
-    """The score of a fold by all stages, and what the member predicted after each."""
+    """The score of a fold, and the predictions of the member after each stage."""
 
     predicted: NDArray[np.float64]  # of shape (n_stages, n_rows)
     rows: NDArray[np.intp]

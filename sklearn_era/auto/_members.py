@@ -1,5 +1,5 @@
-"""The members of an average: boosters that share the plain model's parameters, a forest
-and a linear model; and what they predict of rows that they have not seen.
+"""The members of an average, and their predictions: boosters that share the plain
+model's parameters, a forest and a linear model.
 """
 
 from typing import Any
@@ -23,11 +23,11 @@ from ._losses import Loss
 BOOSTERS = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 PLAIN = "plain"
 
-# Of all iterations, of which the best are chosen.
+# Shares of all iterations, of which the best one is chosen.
 _SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
 # Losses whose best prediction is the mean.
 _OF_MEANS = ("squared_error", "poisson", "gamma", "log_loss")
-# What eras are used for needs some of them.
+# Members that use eras need as many.
 _LEAST_ERAS = 6
 # Times that fits take, over the plain model's, on public data.
 _COSTS = {"linear": 0.1}
@@ -40,7 +40,7 @@ _DEFAULT = (
 )  # fmt: skip
 # With few rows, weights of many members are noise.
 _ROWS_PER_MEMBER = 50
-# Those that folds of rows know nothing about.
+# Members that folds of rows cannot assess.
 _OF_ERAS = ("level", "last_levels", "directional")
 
 
@@ -137,7 +137,7 @@ def default_members(
     if n_eras >= _LEAST_ERAS:
         level = Intercepts(forecast="auto" if are_ordered else "mean")
         members["level"] = booster(3, 8, era_effects=level)
-        if are_ordered:  # where fewer eras than an estimate needs say enough
+        if are_ordered:  # where the last eras may do
             members["last_levels"] = booster(3, 8, era_effects=Intercepts())
         agreed = {"split_criterion": "directional", "min_era_coverage": 0.5}
         members["directional"] = booster(1.5, 15, **agreed)

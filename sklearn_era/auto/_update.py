@@ -22,7 +22,7 @@ from ._losses import Loss
 from ._members import Member, respond
 from ._weights import LeftOut, equal_eras, update_weights
 
-# Of a loss in new eras as large as that, if nothing has changed.
+# With less, the loss in new eras is larger than chance explains.
 _LEAST_P_VALUE = 0.05
 
 

@@ -1,7 +1,7 @@
 """Weights of members by their losses in rows that they have not seen.
 
 Folds of whole eras have all members, and the more noise the fewer eras there are; folds
-of shuffled rows have those that use no eras, and know nothing of new eras. The weights
+of shuffled rows have those that use no eras, and do not assess new eras. The weights
 are those of the former as far as they are better in eras left out beyond chance.
 """
 
@@ -16,7 +16,7 @@ from ..ensemble._boosters.level_forecast import newey_west_error
 from ..model_selection._search_errors import mean_and_error
 from ._losses import Loss
 
-# Of the weights of least loss, beside the average of the best few.
+# The share of the weights of least loss, beside the average of the best few.
 _SHARE_OF_CONVEX = 0.5
 _N_BEST = 3
 # A member of less weight would only make predictions slower.

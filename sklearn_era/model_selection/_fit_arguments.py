@@ -1,4 +1,4 @@
-"""What an estimator's fit takes beside X and y, itself or further inside."""
+"""The arguments of an estimator's fit beside X and y, also of one further inside."""
 
 import inspect
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 
 def name_in_fit(estimator: Any, argument: str) -> str | None:
-    """The name by which an estimator's fit takes an argument."""
+    """Return the name by which an estimator's fit takes an argument."""
     if get_config()["enable_metadata_routing"]:
         requests = get_routing_for_object(estimator)
         return argument if requests.consumes("fit", [argument]) else None

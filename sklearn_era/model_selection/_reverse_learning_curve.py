@@ -1,4 +1,4 @@
-"""Whether old eras help: scores of models trained on ever older data."""
+"""Scores of models trained on ever older data, which show whether old eras help."""
 
 import inspect
 import time
@@ -73,66 +73,48 @@ def reverse_learning_curve(
 
         score_k = score(model fitted to the k latest training eras, test set)
 
-    A curve that rises says that old data still help to predict the test set; one that
-    falls says that they mislead the model, and that a shorter window, or a criterion
-    that asks for what holds in all eras, is worth a try.
+    A curve rises where old data still help to predict the test set, and falls where
+    they mislead the model: then try a shorter window, or a criterion that asks for
+    splits that hold in all eras.
 
     Eras are taken in the order of their labels. An estimator whose `fit` takes eras is
     handed those of its rows: directly, as the last step of a
     :class:`~sklearn.pipeline.Pipeline`, inside a search or a
-    :class:`~sklearn.compose.TransformedTargetRegressor`, or as metadata routing says.
+    :class:`~sklearn.compose.TransformedTargetRegressor`, or by metadata routing.
     (Its warning that there is a single era, at the first point, is not passed on.)
 
     Parameters
     ----------
     estimator : object
         Any regressor or classifier. It is cloned, and not fitted itself.
-
     X : array-like of shape (n_samples, n_features)
         The training rows, and those of `test_eras`, if given.
-
     y : array-like of shape (n_samples,)
         Their targets.
-
     eras : array-like of shape (n_samples,)
         Era of each row, in labels that sort by time.
-
     test_eras : array-like of shape (n_test_eras,), default=None
         Labels of the eras to score on, all of them after those to train on. Either this
         or `X_test` and `y_test`.
-
-    X_test : array-like of shape (n_test, n_features), default=None
-        Rows to score on.
-
-    y_test : array-like of shape (n_test,), default=None
-        Their targets.
-
+    X_test, y_test : array-like of shape (n_test, n_features) and (n_test,)
+        Rows to score on, and their targets.
     eras_test : array-like of shape (n_test,), default=None
         Era of each row of `X_test`; needed for a `scoring` that asks for eras.
-
     n_train_eras : array-like of shape (n_points,), dtype=int, default=None
         How many eras to train on, for each point of the curve. None is every number
         from 1 on; with hundreds of eras, pass some.
-
     era_order : {'auto', 'ordered'}, default='auto'
         As of :class:`EraWalkForwardSplit`.
-
     scoring : str, callable or None, default=None
         A scorer, as `sklearn.metrics.check_scoring` takes it. None is the ``score`` of
         the estimator. Greater is better. One that asks for eras, as those of
         :func:`~sklearn_era.metrics.make_era_scorer`, is handed those of the test set.
-
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows of X, for `fit`, and with `test_eras` for the score.
-
     sample_weight_test : array-like of shape (n_test,), default=None
         Weights of the rows of `X_test`, for the score.
-
     n_jobs : int, default=None
-        Fits to run in parallel; None is 1, or what a
-        :obj:`joblib.parallel_config` context says, and -1 is as many as there are
-        cores.
-
+        Fits to run in parallel; -1 is as many as there are cores.
     return_estimator : bool, default=False
         Whether to return the fitted models.
 
@@ -151,10 +133,8 @@ def reverse_learning_curve(
             Score on the test set, in the scorer's unit.
         fit_times : ndarray of shape (n_points,), dtype=float64
             Seconds that the fit took.
-        score_name : str
-            What `scoring` is called.
-        passes_eras : bool
-            Whether `fit` was handed eras.
+        score_name, passes_eras : str, bool
+            The name of `scoring`; and whether `fit` was handed eras.
         estimators : list of length n_points
             The models, with `return_estimator`.
 
@@ -290,7 +270,7 @@ def _test_set(
     weights: NDArray[Any] | None,
     sample_weight_test: Any,
 ) -> tuple[NDArray[np.intp], Bunch]:
-    """The codes of the eras to train on, and what to score on."""
+    """Return the codes of the eras to train on, and the test set."""
     every = np.arange(encoded.labels.size)
     beside = {
         "X_test": X_test,
@@ -365,7 +345,7 @@ def _test_set(
 
 
 def _written(label: Any) -> str:
-    """A label in a message: text in quotes, to tell "2020" from 2020."""
+    """Return a label for a message, text in quotes: "2020" is not 2020."""
     return repr(str(label)) if isinstance(label, str) else str(label)
 
 
@@ -398,7 +378,7 @@ def _fit_and_score(
     score_arguments: dict[str, Any],
     what: str,
 ) -> tuple[Any, float, float, list[Any]]:
-    """One point of the curve: model, score, seconds of the fit, and empty columns."""
+    """Return the model, its score, seconds of the fit, and empty columns."""
     start = time.perf_counter()
     try:
         with no_value_noted() as empty:

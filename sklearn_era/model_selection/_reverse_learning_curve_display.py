@@ -1,4 +1,4 @@
-"""The reverse learning curve, drawn."""
+"""A figure of the reverse learning curve."""
 
 from typing import Any
 
@@ -13,34 +13,25 @@ from sklearn_era.model_selection._reverse_learning_curve import reverse_learning
 class ReverseLearningCurveDisplay:
     """Score of models trained on ever older eras.
 
-    Make it with `from_estimator`, or of what `reverse_learning_curve` returns. Curves
-    of several models go into one figure by passing the `ax_` of the first to the
-    others: the first one is blue, and further ones have matplotlib's next colours.
+    Make it with `from_estimator`, or from the result of `reverse_learning_curve`.
+    Curves of several models go into one figure by passing the `ax_` of the first to the
+    others.
 
     Parameters
     ----------
     n_train_eras : array-like of shape (n_points,), dtype=int
         Eras trained on, ascending.
-
     scores : array-like of shape (n_points,), dtype=float
         Score on the test set.
-
     oldest_eras : array-like of shape (n_points,)
         Label of the oldest era trained on.
-
     score_name : str, default='score'
-        What to call the score in the figure.
+        The name of the score in the figure.
 
     Attributes
     ----------
-    line_ : matplotlib Line2D
-        The curve.
-
-    ax_ : matplotlib Axes
-        The axes.
-
-    figure_ : matplotlib Figure
-        Their figure.
+    line_, ax_, figure_ : matplotlib Line2D, Axes and Figure
+        The curve, and where it is.
 
     Raises
     ------
@@ -87,7 +78,6 @@ class ReverseLearningCurveDisplay:
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
-
         **kwargs : dict
             Passed to the ``plot`` of the axes; `label` for the legend.
 
@@ -145,53 +135,13 @@ class ReverseLearningCurveDisplay:
 
         Parameters
         ----------
-        estimator : object
-            Any regressor or classifier.
-
-        X : array-like of shape (n_samples, n_features)
-            The training rows, and those of `test_eras`.
-
-        y : array-like of shape (n_samples,)
-            Their targets.
-
-        eras : array-like of shape (n_samples,)
-            Era of each row.
-
-        test_eras : array-like of shape (n_test_eras,), default=None
-            Labels of the eras to score on. Either this or `X_test` and `y_test`.
-
-        X_test : array-like of shape (n_test, n_features), default=None
-            Rows to score on.
-
-        y_test : array-like of shape (n_test,), default=None
-            Their targets.
-
-        eras_test : array-like of shape (n_test,), default=None
-            Era of each row of `X_test`, for a `scoring` that asks for eras.
-
-        n_train_eras : array-like of shape (n_points,), dtype=int, default=None
-            How many eras to train on; None is every number.
-
-        scoring : str, callable or None, default=None
-            A scorer; None is the ``score`` of the estimator.
-
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows of X.
-
-        sample_weight_test : array-like of shape (n_test,), default=None
-            Weights of the rows of `X_test`.
-
-        n_jobs : int, default=None
-            Fits to run in parallel.
-
+        estimator, X, y, eras, test_eras, X_test, y_test, eras_test, n_train_eras, \
+scoring, sample_weight, sample_weight_test, n_jobs :
+            As in :func:`reverse_learning_curve`.
         score_name : str, default=None
-            What to call the score; None takes the name of `scoring`.
-
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-
-        **kwargs : dict
-            Passed to the ``plot`` of the axes.
+            The name of the score; None takes that of `scoring`.
+        ax, **kwargs :
+            Passed to :meth:`plot`.
 
         Returns
         -------

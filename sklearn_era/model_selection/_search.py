@@ -72,47 +72,37 @@ class EraSearchCV(SearchByEra):
     ----------
     estimator : object
         Any estimator, with the parameters of the plain model.
-
     param_grid : dict or list of dict
         Parameters to try in place of the estimator's: of each dict all combinations of
         its lists.
-
     scoring : str, callable, list, tuple, dict or None, default=None
         As :class:`~sklearn.model_selection.GridSearchCV` takes it, of the rows of one
         era at a time. None is the negative squared error, and for classifiers the
         negative log loss, which eras of any size have; for others their ``score``.
-
     n_jobs : int or None, default=None
         Fits to run in parallel, of all candidates and folds.
-
     refit : bool, str or callable, default=True
         Whether to fit the best model to all rows. With several metrics, the name of the
         one to choose by. A function of `cv_results_` that returns the index of the best
         takes the place of the rule.
-
     cv : int, splitter, iterable or None, default=3
         A number of folds of whole eras, 5 for None: of ordered eras later ones are
         tested, the last half in so many blocks (:class:`EraWalkForwardSplit`), and of
         others groups (:class:`~sklearn.model_selection.GroupKFold`). A splitter gets
         the eras as its `groups`, unless `fit` is passed some.
-
     verbose, pre_dispatch, error_score, return_train_score :
         As in :class:`~sklearn.model_selection.GridSearchCV`. A candidate whose score is
         NaN in a fold does not qualify.
-
     gap : int, default=0
         Eras left out between training and test, where eras are ordered and `cv` is a
         number: h - 1 of targets that span h eras, as they overlap.
-
     era_order : {'auto', 'ordered', 'unordered'}, default='auto'
         Whether eras follow each other, in the order of their labels. By 'auto' numbers,
         dates and ordered categoricals do, and text that is numbers or dates of one
         form, such as '0001' or '2024-W07', with a warning; other text raises.
-
     choose_by : {'mean', 'worst'}, default='mean'
         Whether the candidates that qualify are ranked by the mean over eras or by the
         worst era.
-
     rule : {'one_standard_error', 'best'}, default='one_standard_error'
         What qualifies: see above. With 'best' all candidates of `param_grid` do, and
         the plain model is none of them, as in scikit-learn's searches.
@@ -124,20 +114,15 @@ class EraSearchCV(SearchByEra):
         The score of a fold is the mean over its eras. Of the metric to choose by also
         ``mean_era_score`` and ``worst_era_score`` over all test eras, ``qualifies``,
         and ``mean_difference`` and ``se_difference`` to the plain model.
-
     era_scores_ : ndarray of shape (n_candidates, n_test_eras)
         Scores by era, the mean of those that several folds test; NaN where they are not
         defined. With several metrics a dict of such.
-
     era_labels_ : ndarray of shape (n_test_eras,)
         Labels of the eras tested.
-
     era_order_ : {'ordered', 'unordered'}
         How eras were taken.
-
     best_params_ : dict
         Parameters of the best candidate, those of the plain model among them.
-
     best_estimator_, best_index_, best_score_, scorer_, n_splits_, refit_time_, \
 multimetric_, classes_, n_features_in_, feature_names_in_ :
         As in :class:`~sklearn.model_selection.GridSearchCV`. Scorers are those of rows
@@ -165,7 +150,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
     {'era_effects': 'intercept'}
     """
 
-    # As those of the boosters.
+    # The requests of the boosters.
     __metadata_request__fit: ClassVar = {"eras": True}
     __metadata_request__predict: ClassVar = {"eras": True}
     __metadata_request__predict_proba: ClassVar = {"eras": True}
@@ -231,14 +216,11 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         ----------
         X : array-like of shape (n_samples, n_features)
             The input samples.
-
         y : array-like of shape (n_samples,), default=None
             Target values.
-
         eras : array-like of shape (n_samples,) or str
             Era of each row, or the name of their column in a data frame, which is then
             no feature; for the search, and for a `fit` that takes eras.
-
         **params : dict of str to object
             For `fit`, scorers and splitter, as metadata are routed. Without routing,
             `groups` goes to the splitter, all else to `fit`, and `sample_weight` to
@@ -333,14 +315,11 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         ----------
         X : array-like of shape (n_samples, n_features)
             The input samples.
-
         y : array-like of shape (n_samples,), default=None
             Their targets.
-
         eras : array-like of shape (n_samples,), default=None
             Eras of the rows, for a model with intercepts of eras, or a scorer that asks
             for eras.
-
         **params : dict of str to object
             Other arguments of the scorer, with metadata routing.
 

@@ -1,4 +1,4 @@
-"""The candidates of a search by eras, drawn."""
+"""A figure of the candidates of a search by eras."""
 
 from typing import Any
 
@@ -16,28 +16,18 @@ class EraSearchDisplay:
 
     Parameters
     ----------
-    means : array-like of shape (n_candidates,), dtype=float
-        Mean of each candidate's scores less those of the plain model.
-
-    errors : array-like of shape (n_candidates,), dtype=float
-        Their standard errors.
-
+    means, errors : array-like of shape (n_candidates,), dtype=float
+        Mean of each candidate's scores less those of the plain model, and its standard
+        error.
     names : array-like of str of shape (n_candidates,)
-        What to call the candidates.
-
+        Names of the candidates.
     chosen : int or None, default=None
         Index of the candidate to mark.
 
     Attributes
     ----------
-    errorbar_ : matplotlib ErrorbarContainer
-        The means, and two standard errors on both sides.
-
-    ax_ : matplotlib Axes
-        The axes.
-
-    figure_ : matplotlib Figure
-        Their figure.
+    errorbar_, ax_, figure_ : matplotlib ErrorbarContainer, Axes and Figure
+        The means with two standard errors on both sides, and where they are.
 
     Raises
     ------
@@ -84,7 +74,6 @@ class EraSearchDisplay:
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
-
         **kwargs : dict
             Passed to the ``errorbar`` of the axes.
 
@@ -123,12 +112,8 @@ class EraSearchDisplay:
         ----------
         search : EraSearchCV, AutoEraRegressor or AutoEraClassifier
             A search that is fitted.
-
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-
-        **kwargs : dict
-            Passed to the ``errorbar`` of the axes.
+        ax, **kwargs :
+            Passed to :meth:`plot`.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""The scores of a search, era by era: a scorer that finds them, and their table."""
+"""Scorers of a search that score era by era, and the table of the scores."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +27,7 @@ RESPONSES = ("predict", "predict_proba", "predict_log_proba", "decision_function
 
 
 class EraMean(float):
-    """The mean score of a fold's eras, which has the scores."""
+    """The mean score of a fold's eras, with the scores as attributes."""
 
     codes: NDArray[np.integer]  # of the eras, ascending
     scores: NDArray[np.float64]  # of eras; NaN where the score is not defined
@@ -79,7 +79,7 @@ class ScorerByEra:
         return make(_values(found))
 
     def _score(self, *args: Any, **params: Any) -> Any:
-        """The score of an era, or the error if it is not defined there."""
+        """Return the score of an era, or the error if it is not defined there."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of classes that it lacks
             try:
@@ -105,7 +105,7 @@ class ScorerByEra:
 
 
 def _values(scores: Sequence[Any], *names: str) -> list[Any]:
-    """The scores of eras, perhaps those of a name, with NaN for errors."""
+    """Return the scores of eras, of several metrics those of a name, NaN for errors."""
     return [
         np.nan if isinstance(x, ValueError) else (x[names[0]] if names else x)
         for x in scores
@@ -160,7 +160,6 @@ def prediction(method: str, returned: str) -> Callable[..., Any]:
         ----------
         X : array-like of shape (n_samples, n_features)
             The input samples.
-
         eras : array-like of shape (n_samples,), default=None
             Eras of the rows, for models with intercepts of eras.
 
@@ -190,7 +189,7 @@ def ask(model: Any, method: str, X: Any, eras: Any) -> Any:
 
 
 def with_eras(model: Any, eras: Any) -> Any:
-    """Return a copy of a fitted model whose predictions know the eras of the rows."""
+    """Return a copy of a fitted model that predicts with the eras of the rows."""
     return _copy(model, lambda method, X: ask(model, method, X, eras))
 
 
@@ -200,7 +199,7 @@ def asks_for_eras(scorer: Any) -> bool:
 
 
 class _NegLogLoss(_Scorer):
-    """The log loss, where neither the model nor the rows need all classes."""
+    """The log loss, for models or rows that lack classes."""
 
     def _score(
         self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **kwargs: Any

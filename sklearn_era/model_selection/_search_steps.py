@@ -33,7 +33,7 @@ class SearchByEra(BaseSearchCV):
     """The steps of scikit-learn's search that `EraSearchCV` replaces."""
 
     _name: ClassVar[str] = "EraSearchCV"
-    # Of `EraSearchCV`.
+    # Parameters of `EraSearchCV`.
     param_grid: Any
     gap: int
     era_order: str
@@ -101,7 +101,7 @@ class SearchByEra(BaseSearchCV):
         elif of_split.get("groups") is None and (
             not hasattr(self.cv, "split") or takes(self.cv.split, "groups")
         ):
-            # Of ordered eras the numbers: a splitter along eras need not ask again.
+            # Codes of ordered eras: a splitter need not find the order again.
             is_ordered = self.era_order_ == "ordered"
             of_split["groups"] = self._codes if is_ordered else eras
         return routed
@@ -121,7 +121,7 @@ class SearchByEra(BaseSearchCV):
         return scorer, metric
 
     def _default_scorer(self) -> Any:
-        """The scorer where none is passed; None is the estimator's own."""
+        """Return the scorer where none is passed; None is the estimator's own."""
         if self.scoring is not None:
             return None
         if is_classifier(self.estimator) and hasattr(self.estimator, "predict_proba"):
@@ -146,7 +146,7 @@ class SearchByEra(BaseSearchCV):
         context.call_on_fit_task_end(estimator=self)
 
     def _list_candidates(self) -> list[dict[str, Any]]:
-        """The plain model, by its values of the parameters to try, and the grid's."""
+        """Return the plain model's values of the parameters to try, and the grid's."""
         candidates = list(ParameterGrid(self.param_grid))
         if self.rule == "best":
             return candidates
@@ -156,7 +156,7 @@ class SearchByEra(BaseSearchCV):
     def _format_results(
         self, candidate_params: Any, n_splits: int, out: Any, more_results: Any = None
     ) -> dict[str, Any]:
-        """Add what there is to know by era to scikit-learn's results."""
+        """Add scores by era, and the numbers of the rule, to scikit-learn's results."""
         results = super()._format_results(candidate_params, n_splits, out, more_results)
         scores = [fit["test_scores"] for fit in out]
         is_multimetric = isinstance(scores[0], dict)
@@ -177,7 +177,7 @@ class SearchByEra(BaseSearchCV):
     def _compare(
         self, scores: NDArray[np.float64], plain: NDArray[np.float64]
     ) -> dict[str, NDArray[Any]]:
-        """The numbers that the rule needs, by candidate, fold and era."""
+        """Return the numbers of the rule, from scores by candidate, fold and era."""
         by_era = mean_over_folds(scores)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of candidates that failed in all eras
@@ -210,7 +210,7 @@ class SearchByEra(BaseSearchCV):
         return int(np.argmax(self._rank(results)))
 
     def _rank(self, results: Mapping[str, Any]) -> NDArray[np.float64]:
-        """The scores to choose by, and less than any of what does not qualify."""
+        """Return the scores to choose by, -inf for candidates that do not qualify."""
         scores = results[f"{self.choose_by}_era_score"]
         return np.where(results["qualifies"], scores, -np.inf)
 

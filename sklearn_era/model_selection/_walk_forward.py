@@ -48,17 +48,13 @@ class EraWalkForwardSplit(BaseCrossValidator):
     ----------
     n_splits : int, default=5
         Number of splits; at least 1.
-
     max_train_size : int, default=None
         Most eras to train on in each split: the last ones before the gap. None: all.
-
     test_size : int, default=None
         Eras in each test block. By default as many as leave the first split as many to
         train on, ``(n_eras - gap) // (n_splits + 1)``.
-
     gap : int, default=0
         Eras left out before each test block.
-
     era_order : {'auto', 'ordered'}, default='auto'
         How the order of eras is known. With 'auto', numbers, dates, periods and ordered
         categoricals follow each other, and so does text that is numbers or dates of one
@@ -87,7 +83,7 @@ class EraWalkForwardSplit(BaseCrossValidator):
     [2019 2020 2021] [2023]
     """
 
-    # As scikit-learn's own splitters of groups: requested without being told.
+    # As in scikit-learn's own splitters of groups.
     __metadata_request__split: ClassVar = {"groups": True}
 
     @refuses_moved(
@@ -132,10 +128,8 @@ class EraWalkForwardSplit(BaseCrossValidator):
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows, of which only the number matters.
-
         y : array-like of shape (n_samples,), default=None
             Ignored, exists for compatibility.
-
         groups : array-like of shape (n_samples,)
             Era of each row: any label that `np.unique` sorts. Rows may be in any order.
 
