@@ -1,6 +1,5 @@
 """Scores of models trained on ever older data, which show whether old eras help."""
 
-import inspect
 import time
 import warnings
 from itertools import chain
@@ -16,16 +15,9 @@ from sklearn.utils._param_validation import StrOptions, validate_params
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
-from sklearn_era._eras import (
-    TIME_ONLY,
-    EncodedEras,
-    check_eras,
-    check_order,
-    read_eras,
-)
+from sklearn_era._eras import TIME_ONLY, EncodedEras, check_eras, check_order, read_eras
 from sklearn_era._scikit_learn import check_sample_weight
 from sklearn_era._tables.no_value import no_value_noted, warn_of_no_value
-from sklearn_era.metrics import EraScorer
 from sklearn_era.model_selection._fit_arguments import (
     check_target,
     fit_arguments,
@@ -33,6 +25,7 @@ from sklearn_era.model_selection._fit_arguments import (
     takes,
     with_order,
 )
+from sklearn_era.model_selection._search_scores import asks_for_eras
 
 
 @validate_params(
@@ -193,15 +186,14 @@ def reverse_learning_curve(
     estimator = with_order(estimator, "ordered")
     arguments = fit_arguments(estimator, encoded.decode(), weights)
     scorer = check_scoring(estimator, scoring)
-    asks_for_eras = isinstance(scorer, EraScorer) or (
-        "eras" in inspect.signature(scorer).parameters
-    )
-    if asks_for_eras and test.eras is None:
-        raise ValueError(
-            f"eras_test is missing: scoring={scoring!r} asks for eras, so pass the era "
-            "of each row of X_test."
-        )
     score_arguments = {}
+    if asks_for_eras(scorer):
+        if test.eras is None:
+            raise ValueError(
+                f"eras_test is missing: scoring={scoring!r} asks for eras, so pass the "
+                "era of each row of X_test."
+            )
+        score_arguments["eras"] = test.eras
     if test.weights is not None:
         if not takes(scorer, "sample_weight"):
             raise ValueError(
@@ -210,9 +202,6 @@ def reverse_learning_curve(
                 "set out: pass X_test and y_test in place of test_eras."
             )
         score_arguments["sample_weight"] = test.weights
-    if asks_for_eras:
-        score_arguments["eras"] = test.eras
-
     steps = []
     for count in counts.tolist():
         chosen = train_codes[train_codes.size - count :]
@@ -220,18 +209,13 @@ def reverse_learning_curve(
         steps.append((rows, count, encoded.labels[chosen[0]]))
     results = Parallel(n_jobs=n_jobs)(
         delayed(_fit_and_score)(
-            estimator,
-            _safe_indexing(X, rows),
-            _safe_indexing(y, rows),
+            estimator, _safe_indexing(X, rows), _safe_indexing(y, rows),
             {name: values[rows] for name, values in arguments.items()},
-            scorer,
-            test.X,
-            test.y,
-            score_arguments,
+            scorer, test.X, test.y, score_arguments,
             f"the latest {count} training era(s), from {oldest!s} on",
         )
         for rows, count, oldest in steps
-    )
+    )  # fmt: skip
     models, scores, fit_times, empty = zip(*results, strict=True)
     warn_of_no_value(list(chain(*empty)), "rows that a fit is trained on")
     result = Bunch(
@@ -260,24 +244,15 @@ def _weights(weights: Any, X: Any, name: str) -> NDArray[Any] | None:
 
 
 def _test_set(
-    encoded: EncodedEras,
-    X: Any,
-    y: Any,
-    test_eras: Any,
-    X_test: Any,
-    y_test: Any,
-    eras_test: Any,
-    weights: NDArray[Any] | None,
-    sample_weight_test: Any,
-) -> tuple[NDArray[np.intp], Bunch]:
+    encoded: EncodedEras, X: Any, y: Any, test_eras: Any, X_test: Any, y_test: Any,
+    eras_test: Any, weights: NDArray[Any] | None, sample_weight_test: Any,
+) -> tuple[NDArray[np.intp], Bunch]:  # fmt: skip
     """Return the codes of the eras to train on, and the test set."""
     every = np.arange(encoded.labels.size)
     beside = {
-        "X_test": X_test,
-        "y_test": y_test,
-        "eras_test": eras_test,
+        "X_test": X_test, "y_test": y_test, "eras_test": eras_test,
         "sample_weight_test": sample_weight_test,
-    }
+    }  # fmt: skip
     given = [name for name, value in beside.items() if value is not None]
     if test_eras is None:
         if X_test is None or y_test is None:
@@ -368,16 +343,9 @@ def _check_n_train_eras(n_train_eras: Any, n_eras: int) -> NDArray[np.intp]:
 
 
 def _fit_and_score(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    arguments: dict[str, Any],
-    scorer: Any,
-    X_test: Any,
-    y_test: Any,
-    score_arguments: dict[str, Any],
-    what: str,
-) -> tuple[Any, float, float, list[Any]]:
+    estimator: Any, X: Any, y: Any, arguments: dict[str, Any], scorer: Any, X_test: Any,
+    y_test: Any, score_arguments: dict[str, Any], what: str,
+) -> tuple[Any, float, float, list[Any]]:  # fmt: skip
     """Return the model, its score, seconds of the fit, and empty columns."""
     start = time.perf_counter()
     try:

@@ -153,20 +153,11 @@ scoring, sample_weight, sample_weight_test, n_jobs :
             As `reverse_learning_curve`.
         """
         result = reverse_learning_curve(
-            estimator,
-            X,
-            y,
-            eras=eras,
-            test_eras=test_eras,
-            X_test=X_test,
-            y_test=y_test,
-            eras_test=eras_test,
-            n_train_eras=n_train_eras,
-            scoring=scoring,
-            sample_weight=sample_weight,
-            sample_weight_test=sample_weight_test,
-            n_jobs=n_jobs,
-        )
+            estimator, X, y, eras=eras, test_eras=test_eras, X_test=X_test,
+            y_test=y_test, eras_test=eras_test, n_train_eras=n_train_eras,
+            scoring=scoring, sample_weight=sample_weight,
+            sample_weight_test=sample_weight_test, n_jobs=n_jobs,
+        )  # fmt: skip
         display = cls(
             n_train_eras=result.n_train_eras,
             scores=result.scores,
