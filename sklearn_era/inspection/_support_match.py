@@ -36,9 +36,9 @@ def support_match(
 ) -> Bunch:
     """Measure how far eras cover the same values of each feature.
 
-    A split that is to hold in every era needs rows of every era on both sides. So eras
-    have to cover the same values. After [1]_, section 6.2, a numeric feature is cut at
-    its quantiles over all rows, and ::
+    A split that is to hold in every era needs rows of every era on both sides, so that
+    eras have to cover the same values. After [1]_, section 6.2, a numeric feature is
+    cut at its quantiles over all rows, and ::
 
         match_f = 1/M Σ_e c_fe / B_f
 
@@ -48,36 +48,30 @@ def support_match(
     the era, such as a date, has about 1 / M. The match of the data set is the mean over
     features.
 
-    Quantiles are values that occur, so that bins do not depend on the feature's scale;
-    where many rows have one value, several quantiles are one, and there are fewer than
-    `n_bins` bins. B_f counts those that there are, which lets 1 be reached. Missing
-    values are a bin of their own, as they are to the trees. [1]_ says neither.
+    Quantiles are values that occur, so that bins do not depend on the feature's scale.
+    Where many rows have one value, there are fewer than `n_bins` bins, and B_f counts
+    those with rows. Missing values are a bin of their own, as in the trees. The thesis
+    leaves both open.
 
     Parameters
     ----------
     X : array-like or data frame of shape (n_samples, n_features)
         The rows: those of the training set.
-
     eras : array-like of shape (n_samples,)
         Era of each row.
-
     X_holdout : array-like or data frame of shape (n_holdout, n_features), default=None
         Rows of another set, later ones for example, to be held against the bins of X.
-
     categorical_features : 'from_dtype', None or array-like of {bool, int, str}, \
 default='from_dtype'
         Which features are categorical: by a mask, indices, or names of a frame's
         columns. 'from_dtype' takes a frame's columns of category, string or object
         dtype.
-
     n_bins : int, default=10
         Number of quantile bins of a numeric feature; at least 2.
-
     min_samples : int, default=1
         Rows that an era needs in a bin to cover it. An era of few rows misses bins by
         chance: of n rows spread evenly over B bins, one is missed with probability
         ``(1 - 1/B)**n``.
-
     as_frame : bool, default=False
         Whether to return pandas objects in the Bunch.
 
@@ -86,18 +80,14 @@ default='from_dtype'
     result : Bunch
         With the fields
 
-        mean : float
-            The match of the data set, in (0, 1].
-        match : ndarray of shape (n_features,), or Series
-            The match of each feature.
+        mean, match : float, and ndarray of shape (n_features,) or Series
+            The match of the data set, in (0, 1], and of each feature.
         by_era : ndarray of shape (n_eras, n_features), or DataFrame
             c_fe / B_f.
         n_bins : ndarray of shape (n_features,), or Series
             B_f.
-        era_labels : ndarray of shape (n_eras,)
-            The distinct labels, sorted.
-        feature_names : ndarray of shape (n_features,)
-            Names of the columns of X; ``x0``, ``x1``, ... where it has none.
+        era_labels, feature_names : ndarray of shape (n_eras,), (n_features,)
+            The sorted labels; and the names of columns, else ``x0``, ``x1``, ...
         holdout : ndarray of shape (n_features,), or Series
             With `X_holdout`: the share of the bins of X in which it has rows, at least
             `min_samples`.
@@ -186,7 +176,9 @@ default='from_dtype'
 def _bins(
     column: Column, other: NDArray[Any], n_bins: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
-    """Put the values of a column, and another set's, into the bins of the column."""
+    """Return the bins of a column's values and of another set's, and which of the
+    latter are outside of what the column covers.
+    """
     values = column.values
     if column.is_categorical:
         index: dict[Any, int] = {None: -1}
