@@ -15,13 +15,7 @@ from sklearn.utils.validation import (
 )
 
 from sklearn_era._eras import label_texts
-from sklearn_era._plotting import (
-    BLUE,
-    GRAY,
-    ORANGE,
-    axes_or_new,
-    label_places,
-)
+from sklearn_era._plotting import BLUE, GRAY, ORANGE, axes_or_new, label_places
 from sklearn_era.metrics import EraScoreForecast, EraScorer, era_scores
 from sklearn_era.metrics._aggregation import check_direction
 from sklearn_era.metrics._metric import find_direction, metric_name
@@ -80,13 +74,9 @@ class EraScoreDisplay:
     figure_: Any
 
     def __init__(
-        self,
-        *,
-        scores: ArrayLike,
-        era_labels: ArrayLike,
-        score_name: str = "score",
+        self, *, scores: ArrayLike, era_labels: ArrayLike, score_name: str = "score",
         greater_is_better: bool = True,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.scores = np.asarray(scores, dtype=np.float64)
         self.era_labels = np.asarray(era_labels)
         self.score_name = score_name
@@ -108,13 +98,9 @@ class EraScoreDisplay:
         self.worst = int(defined[worst(self.scores[defined])])
 
     def plot(
-        self,
-        ax: Any = None,
-        *,
-        kind: str = "bar",
-        forecast: EraScoreForecast | None = None,
-        **kwargs: Any,
-    ) -> "EraScoreDisplay":
+        self, ax: Any = None, *, kind: str = "bar",
+        forecast: EraScoreForecast | None = None, **kwargs: Any,
+    ) -> "EraScoreDisplay":  # fmt: skip
         """Draw the scores.
 
         Eras are drawn at equal distances, in the order of `era_labels`.
@@ -163,14 +149,8 @@ class EraScoreDisplay:
         else:
             style = {"color": BLUE, "marker": ".", "label": "_eras"} | kwargs
             (self.line_,) = ax.plot(places, scores, **style)
-            ax.plot(
-                self.worst,
-                self.scores[self.worst],
-                color=ORANGE,
-                marker="o",
-                linestyle="none",
-                label=worst_label,
-            )
+            worst = self.worst, self.scores[self.worst]
+            ax.plot(*worst, "o", color=ORANGE, label=worst_label)
         mean_label = f"mean: {self.mean:.4g}"
         if not is_defined.all():
             mean_label = (
@@ -198,18 +178,10 @@ class EraScoreDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        eras: Any,
-        scoring: Any = None,
-        sample_weight: Any = None,
-        score_name: str | None = None,
-        ax: Any = None,
+        cls, estimator: Any, X: Any, y: Any, *, eras: Any, scoring: Any = None,
+        sample_weight: Any = None, score_name: str | None = None, ax: Any = None,
         **kwargs: Any,
-    ) -> "EraScoreDisplay":
+    ) -> "EraScoreDisplay":  # fmt: skip
         """Score a fitted model in each era, and draw that.
 
         Parameters
@@ -259,12 +231,9 @@ class EraScoreDisplay:
             return scorer(estimator, _safe_indexing(X, rows), y, **weights)
 
         # A scorer predicts by itself: in the place of predictions it gets the rows.
+        rows = np.arange(_num_samples(X))
         result = era_scores(
-            y,
-            np.arange(_num_samples(X)),
-            eras=eras,
-            metric=score,
-            sample_weight=sample_weight,
+            y, rows, eras=eras, metric=score, sample_weight=sample_weight
         )
         display = cls(
             scores=result.scores, era_labels=result.eras, score_name=score_name
@@ -273,18 +242,10 @@ class EraScoreDisplay:
 
     @classmethod
     def from_predictions(
-        cls,
-        y_true: Any,
-        y_pred: Any,
-        *,
-        eras: Any,
-        metric: Callable[..., float],
-        greater_is_better: bool | None = None,
-        sample_weight: Any = None,
-        score_name: str | None = None,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> "EraScoreDisplay":
+        cls, y_true: Any, y_pred: Any, *, eras: Any, metric: Callable[..., float],
+        greater_is_better: bool | None = None, sample_weight: Any = None,
+        score_name: str | None = None, ax: Any = None, **kwargs: Any,
+    ) -> "EraScoreDisplay":  # fmt: skip
         """Score predictions in each era, and draw that.
 
         Parameters
@@ -330,11 +291,9 @@ class EraScoreDisplay:
         if score_name is None:
             score_name = getattr(metric, "__name__", "score").replace("_", " ")
         display = cls(
-            scores=result.scores,
-            era_labels=result.eras,
-            score_name=score_name,
+            scores=result.scores, era_labels=result.eras, score_name=score_name,
             greater_is_better=bool(is_score),
-        )
+        )  # fmt: skip
         return display.plot(ax, **kwargs)
 
 

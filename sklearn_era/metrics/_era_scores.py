@@ -169,10 +169,8 @@ class EraScores(Mapping[Any, Any]):
         aggregation : {"mean", "std", "sharpe", "worst", "max_drawdown"} or callable
             One of the rows above, or a function from an ndarray of shape (n_eras,) to a
             finite number, such as `np.median`.
-
         by : str or int, default=None
             Column of `levels`, if several; each of its labels is aggregated by itself.
-
         undefined : {"raise", "omit"} or float, default="raise"
             How to treat eras whose score is NaN or infinite. "raise": a `ValueError`
             names them. "omit": they are left out, and a warning names them. A number
@@ -268,26 +266,21 @@ def era_scores(
     y_true, y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
         True targets, and the predictions, decisions or probabilities that `metric`
         compares with them.
-
     eras : array-like of shape (n_samples,) or (n_samples, n_columns), or dict of such
         Era of each row: labels of any type that sorts (int, str, datetime64). Several
         columns, as of a data frame, make two-way groups, such as shops by weeks.
-
     metric : callable, list or tuple of callable, or dict of str to callable
         ``metric(y_true, y_pred, **metric_params) -> float``, such as
         :func:`sklearn.metrics.r2_score`. It is called once per era, with that era's
         rows in their original order. In a list, metrics are named by their functions.
-
     sample_weight : array-like of shape (n_samples,), default=None
         Weights, passed to `metric` era by era. For most metrics only their ratios
         within an era matter: eras themselves are not weighted.
-
     greater_is_better : bool, default=None
         Whether `metric` is a score (True) or an error, which determines the worst era.
         None decides by scikit-learn's names: ``*_score`` is a score; ``*_error``,
         ``*_loss`` and ``*_deviance`` are errors. For other names, aggregations that
         depend on it raise an error.
-
     **metric_params : dict
         Further arguments of each metric, the same for all eras.
 

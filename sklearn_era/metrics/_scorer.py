@@ -72,28 +72,22 @@ def make_era_scorer(
     metric : callable
         ``metric(y_true, y_pred, **kwargs) -> float``, such as
         :func:`sklearn.metrics.r2_score`.
-
     eras : str, default=None
         The column of the data frame X with the era of each row, read if no eras are
         passed. It is dropped for estimators without this feature.
-
     aggregation : {"mean", "std", "sharpe", "worst", "max_drawdown"} or callable, \
 default="mean"
         How to aggregate the eras' scores; see :meth:`EraScores.aggregate`.
-
     greater_is_better : bool, default=None
         Whether `metric` is a score (True) or an error. None decides by the function's
         name, as in :func:`era_scores`; other names require a value.
-
     response_method : {"predict", "predict_proba", "decision_function"} or \
 list/tuple of such str, default="predict"
         The method of the estimator to call; of several, the first that it has.
-
     undefined : {"raise", "omit"} or float, default="raise"
         How to treat an undefined metric; see :meth:`EraScores.aggregate`. In early
         stopping, the first scored model predicts a constant: for a correlation, and for
         "sharpe", pass the number that such a model should get, such as 0.0.
-
     **kwargs : dict
         Further arguments of `metric`, the same for all eras.
 
