@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name
+from .._eras import EncodedEras
 from .._fit_attributes import fits_or_fails
 from .._scikit_learn import check_sample_weight
 from ..model_selection import _out_of_era as out_of_era
@@ -46,6 +47,7 @@ DOC = """{summary}
 class OutOfEra(MetaEstimatorMixin, BaseEstimator):
     """An estimator that learns from predictions out of era."""
 
+    _learn: Any  # from eras, folds, targets, weights and predictions of rows left out
     _walks_forward: ClassVar = True  # through ordered eras
     __metadata_request__fit: ClassVar = {"eras": True}
     __metadata_request__predict: ClassVar = {"eras": True}
@@ -98,8 +100,8 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
             X, y, eras, self.era_order, type(self).__name__
         )
         self.era_order_ = "ordered" if are_ordered else "unordered"
-        cv = self._splitter(encoded.labels.size, y)
-        trains_and_tests = list(cv.split(X, y, groups=encoded.codes))
+        splits = self._splitter(encoded, y).split(X, y, groups=encoded.codes)
+        trains_and_tests = list(splits)
         weights = check_sample_weight(sample_weight, X)
         model = with_order(self.estimator, self.era_order_)
         params = fit_arguments(model, eras, None if sample_weight is None else weights)
@@ -121,22 +123,13 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
         self._learn(codes, *(values[has_weight] for values in left_out))
         return self
 
-    def _learn(self, codes: Any, folds: Any, y: Any, weights: Any, found: Any) -> None:
-        """Take in eras, folds, targets, weights and predictions of rows left out."""
-        raise NotImplementedError
-
-    def _splitter(self, n_eras: int, y: Any) -> Any:
+    def _splitter(self, encoded: EncodedEras, y: Any) -> Any:
         """Return `cv`, or folds of whole eras of that number."""
         if self.cv is not None and not isinstance(self.cv, Integral):
             return check_cv(self.cv, y)
         walks = self._walks_forward and self.era_order_ == "ordered"
-        if n_eras < 2 + walks:
-            raise ValueError(
-                f"eras holds {n_eras} label(s) (n_samples={y.size}), and "
-                f"{type(self).__name__} leaves eras out: pass three or more, or two "
-                "with era_order='unordered'."
-            )
-        return out_of_era.folds_of_eras(self.cv, n_eras, walks)
+        out_of_era.check_enough(encoded, walks, type(self).__name__)
+        return out_of_era.folds_of_eras(self.cv, encoded.labels.size, walks)
 
     def _respond(self, model: Any, X: Any) -> Array:
         """Return predictions, or the probabilities of all classes."""

@@ -23,7 +23,12 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn_era._eras import EncodedEras, era_means
 from sklearn_era._tables.columns import Column
 from sklearn_era.model_selection._fit_arguments import fit_arguments
-from sklearn_era.model_selection._out_of_era import fit_folds, folds_of_eras, respond
+from sklearn_era.model_selection._out_of_era import (
+    check_enough,
+    fit_folds,
+    folds_of_eras,
+    respond,
+)
 
 MAX_SEED = np.iinfo(np.int32).max
 _N_BINS = 10
@@ -66,14 +71,9 @@ def measure_features(
     """Return the `importances` of features, of shape (n_features, n_folds, n_eras), and
     `rows` left out with their `residuals`, of shape (n_features, n_rows, n_outputs).
     """
-    n_eras = eras.labels.size
-    if n_eras < 2:
-        raise ValueError(
-            f"eras has the one label {eras.labels[0]!s}, and nothing is left out to "
-            "test on; pass rows of two eras or more."
-        )
+    check_enough(eras, False, "era_stability")
     if isinstance(cv, Integral):
-        cv = folds_of_eras(cv, n_eras, are_ordered=False)
+        cv = folds_of_eras(cv, eras.labels.size, are_ordered=False)
     folds = list(check_cv(cv).split(eras.codes, y, eras.codes))
     params = fit_arguments(estimator, eras.decode(), sample_weight)
     models = fit_folds(estimator, X, y, folds, params, n_jobs)

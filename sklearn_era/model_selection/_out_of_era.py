@@ -30,6 +30,17 @@ def check_rows(
     return X, y, eras, encoded, follow_each_other(encoded, era_order, name)
 
 
+def check_enough(eras: EncodedEras, are_ordered: bool, name: str) -> None:
+    """Raise ValueError for fewer eras than those to train on and to test."""
+    n_eras = eras.labels.size
+    if n_eras < 2 + are_ordered:
+        raise ValueError(
+            f"eras holds {n_eras} label(s) (n_samples={eras.codes.size}), and {name} "
+            "tests on eras that a model has not seen: pass the labels of three or more,"
+            " or of two with era_order='unordered'."
+        )
+
+
 def folds_of_eras(
     cv: Any, n_eras: int, are_ordered: bool, *, gap: int = 0, tests_half: bool = False
 ) -> Any:
@@ -74,4 +85,7 @@ def take_attributes(estimator: Any, model: Any) -> None:
             setattr(estimator, name, getattr(model, name))
 
 
-__all__ = ["check_rows", "fit_folds", "folds_of_eras", "respond", "take_attributes"]
+__all__ = [
+    "check_enough", "check_rows", "fit_folds", "folds_of_eras", "respond",
+    "take_attributes",
+]  # fmt: skip

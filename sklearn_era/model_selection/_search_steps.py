@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import _routing_enabled
 
 from sklearn_era._eras import EncodedEras, follow_each_other, read_eras
 from sklearn_era.model_selection._fit_arguments import fit_arguments, takes
-from sklearn_era.model_selection._out_of_era import folds_of_eras
+from sklearn_era.model_selection._out_of_era import check_enough, folds_of_eras
 from sklearn_era.model_selection._search_errors import (
     mean_and_safe_error,
     mean_over_folds,
@@ -45,20 +45,10 @@ class SearchByEra(BaseSearchCV):
         """Check the labels of rows, what is to become of them, and set `era_order_`."""
         name, splits_eras = self._name, self._splits_eras()
         encoded = read_eras(eras, X)
-        labels = encoded.labels
         are_ordered = follow_each_other(encoded, self.era_order, name)
         self.era_order_ = "ordered" if are_ordered else "unordered"
-        if splits_eras and labels.size == 1:
-            raise ValueError(
-                f"eras holds the single era {labels[0]!s} (n_samples="
-                f"{encoded.codes.size}), and {name} tests on eras that a model has not "
-                "seen; pass the labels of two or more."
-            )
-        if splits_eras and are_ordered and labels.size == 2:
-            raise ValueError(
-                "eras holds 2 eras, and walking forward tests on one, which has no "
-                "standard error; pass three or more, or era_order='unordered'."
-            )
+        if splits_eras:
+            check_enough(encoded, are_ordered, name)
         if self.gap and not (splits_eras and are_ordered):
             raise ValueError(
                 f"gap={self.gap} is for ordered eras and cv as a number of folds; "

@@ -319,8 +319,8 @@ def test_a_candidate_that_cannot_be_fitted_is_none(data):
     ("params", "arguments", "message"),
     [
         ({}, {"eras": None}, r"EraSearchCV needs eras: pass fit\(X, y, eras=\.\.\.\)"),
-        ({}, {"eras": np.zeros(240)}, "holds the single era 0"),
-        ({}, {"eras": np.arange(240) % 2}, "walking forward tests on one"),
+        ({}, {"eras": np.zeros(240)}, r"holds 1 label\(s\) \(n_samples=240\)"),
+        ({}, {"eras": np.arange(240) % 2}, "holds 2 label.* three or more"),
         ({"scoring": refuse, "error_score": "raise"}, {}, "not today"),
         ({"gap": 1, "cv": GroupKFold(3)}, {}, "gap=1 is for ordered eras and cv as"),
         ({"gap": 1, "era_order": "unordered"}, {}, "gap=1 is for ordered eras"),
