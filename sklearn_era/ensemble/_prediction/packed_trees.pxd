@@ -1,8 +1,9 @@
 # The trees of a call, packed for `trees`.
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.math cimport isnan
+from libc.stdint cimport uint32_t, uint64_t, uint8_t
 
-from .._arrays cimport node_struct
+from .._arrays cimport in_bitset, node_struct
 
 cdef enum:
     MAX_LEAVES = 64  # of a small tree: bits of a word
@@ -95,3 +96,21 @@ cdef class PackedTrees:
 cdef inline int place(uint64_t leaves) noexcept nogil:
     """Return the index of the lowest leaf in 64 values, by a de Bruijn sequence."""
     return <int> (((leaves & -leaves) * <uint64_t> 0x03F79D71B4CB0A89) >> 58)
+
+
+cdef inline bint category_goes_left(
+    PackedTrees trees,
+    const tree_struct * tree,
+    Py_ssize_t feature,
+    Py_ssize_t bitset_idx,
+    bint missing_go_to_left,
+    double value,
+) noexcept nogil:
+    """Return whether a category goes to the left; unknown ones count as missing."""
+    if isnan(value) or value < 0:
+        return missing_go_to_left
+    if in_bitset(&tree.left_categories[bitset_idx * 8], <uint8_t> value):
+        return True
+    return missing_go_to_left and not in_bitset(
+        &trees.known_categories[trees.f_idx_map[feature], 0], <uint8_t> value
+    )

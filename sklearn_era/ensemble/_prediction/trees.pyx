@@ -32,8 +32,8 @@ from .._arrays cimport node_struct
 from .packed_trees import UNSOUND, damaged
 
 from .packed_trees cimport (
-    CATEGORICAL, MISSING_LEFT, PackedTrees, is_sound, packed_node, place, split_struct,
-    tree_limits, tree_struct,
+    CATEGORICAL, MISSING_LEFT, PackedTrees, category_goes_left, is_sound, packed_node,
+    place, split_struct, tree_limits, tree_struct,
 )
 
 cdef enum:
@@ -370,28 +370,6 @@ cdef inline uint32_t child_of(
         else:
             goes_left |= missing_go_to_left & (value != value)
     return node.left + (not goes_left)
-
-
-cdef inline bint category_goes_left(
-    PackedTrees trees,
-    const tree_struct * tree,
-    Py_ssize_t feature,
-    Py_ssize_t bitset_idx,
-    bint missing_go_to_left,
-    double value,
-) noexcept nogil:
-    """Return whether a category goes to the left; unknown ones count as missing."""
-    if isnan(value) or value < 0:
-        return missing_go_to_left
-    if has_category(&tree.left_categories[bitset_idx * 8], <uint8_t> value):
-        return True
-    return missing_go_to_left and not has_category(
-        &trees.known_categories[trees.f_idx_map[feature], 0], <uint8_t> value
-    )
-
-
-cdef inline bint has_category(const uint32_t * bitset, uint8_t category) noexcept nogil:
-    return (bitset[category >> 5] >> (category & 31)) & 1
 
 
 cdef bint fill_tile(
