@@ -14,7 +14,7 @@ from sklearn.linear_model import (
 )
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
-from .._tables.columns import Column, is_data_frame, read_columns
+from .._tables.columns import Column, as_matrix, is_data_frame, read_columns
 
 # Penalties of a row's mean loss, from strong to weak. Predictions have the last one by
 # default, and a model may end with any of the first.
@@ -90,6 +90,15 @@ class _Linear(BaseEstimator):
             self._intercepts, self._coefficients, strict=True
         ):
             yield Z @ coefficient.T + intercept
+
+    def _terms(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What each column adds to the raw prediction of one output; the columns."""
+        columns = self._read(X)
+        parts = [_encode(*pair) for pair in zip(columns, self._codings, strict=True)]
+        ends = np.cumsum([part.shape[1] for part in parts])[:-1]
+        coefficients = np.split(self._coefficients[-1][0], ends)
+        terms = [part @ b for part, b in zip(parts, coefficients, strict=True)]
+        return np.column_stack(terms), as_matrix(columns)[0]
 
     def check(self) -> bool:
         """Return if the parts of a fitted model fit together."""

@@ -2,6 +2,8 @@
 
 from sklearn_era.inspection._era_score_display import EraScoreDisplay
 from sklearn_era.inspection._importances import era_feature_importances
+from sklearn_era.inspection._shap_display import EraShapDisplay
+from sklearn_era.inspection._shap_values import ShapValues, shap_values
 from sklearn_era.inspection._split_agreement_display import SplitAgreementDisplay
 from sklearn_era.inspection._split_statistics import split_statistics
 from sklearn_era.inspection._stability import era_stability
@@ -10,10 +12,13 @@ from sklearn_era.inspection._support_match import support_match
 
 __all__ = [
     "EraScoreDisplay",
+    "EraShapDisplay",
     "EraStabilityDisplay",
+    "ShapValues",
     "SplitAgreementDisplay",
     "era_feature_importances",
     "era_stability",
+    "shap_values",
     "split_statistics",
     "support_match",
 ]

@@ -84,16 +84,25 @@ class EraStabilityDisplay:
             np.asarray(self.stability[name]) for name in _FIELDS
         )
         order = np.argsort(p_value, kind="stable")[:max_features]
-        cells = effects[:, order].T
-        largest = np.max(np.abs(cells), initial=0, where=np.isfinite(cells)) or 1.0
-        style = {"cmap": "RdBu_r", "vmin": -largest, "vmax": largest, "aspect": "auto"}
-        self.figure_, self.image_ = ax.figure, ax.imshow(cells, **(style | kwargs))
-        self.figure_.colorbar(self.image_, ax=ax, label="effect; negative: reversed")
-        ax.set_yticks(range(order.size), [str(name) for name in names[order]])
+        cells, label = effects[:, order].T, "effect; negative: reversed"
+        self.image_ = draw_cells(ax, cells, names[order], eras, label, **kwargs)
         for text, is_turning in zip(ax.get_yticklabels(), turns[order], strict=True):
             text.set_fontweight("bold" if is_turning else "normal")
-        texts = label_texts(eras)
-        step, text_style = label_places(ax, texts)
-        ax.set_xticks(np.arange(eras.size)[::step], texts[::step], **text_style)
-        ax.set_xlabel("era")
+        self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def draw_cells(
+    ax: Any, cells: Any, names: Any, eras: Any, label: str, **kwargs: Any
+) -> Any:
+    """Draw features by eras as a heat map, of colours around 0; return the image."""
+    largest = np.max(np.abs(cells), initial=0, where=np.isfinite(cells)) or 1.0
+    style = {"cmap": "RdBu_r", "vmin": -largest, "vmax": largest, "aspect": "auto"}
+    image = ax.imshow(cells, **(style | kwargs))
+    ax.figure.colorbar(image, ax=ax, label=label)
+    ax.set_yticks(range(len(names)), [str(name) for name in names])
+    texts = label_texts(eras)
+    step, text_style = label_places(ax, texts)
+    ax.set_xticks(np.arange(len(texts))[::step], texts[::step], **text_style)
+    ax.set_xlabel("era")
+    return image

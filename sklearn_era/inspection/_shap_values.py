@@ -1,0 +1,338 @@
+"""Shapley values of predictions, exact, and their sums by era."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn._loss.link import IdentityLink
+from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
+    BaseHistGradientBoosting,
+)
+from sklearn.linear_model._base import LinearModel
+from sklearn.utils import Bunch
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sklearn_era._eras import read_eras
+from sklearn_era._threads import openmp_threads
+from sklearn_era._trees.walk import column_of_feature
+from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
+from sklearn_era.auto._linear import LinearRegressor
+from sklearn_era.ensemble._splitting.lanes.instruction_sets import lane_module
+from sklearn_era.inspection._features import feature_names
+
+
+class ShapValues(Bunch):
+    """Shapley values of predictions, with the fields of ``shap.Explanation``.
+
+    ``shap.Explanation(**result)`` has all of them, for the plots of that package.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_samples, n_features) or \
+            (n_samples, n_features, n_classes)
+        What each feature adds to the prediction of each row.
+
+    base_values : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        What they are added to: ``values.sum(axis=1) + base_values`` is the prediction.
+
+    data : ndarray of shape (n_samples, n_features)
+        The rows as numbers; categories by their codes.
+
+    display_data : ndarray of shape (n_samples, n_features) or None
+        The rows as given, if there are categories.
+
+    feature_names, output_names : list of str
+        Columns of X, and classes; None for a single output.
+    """
+
+    def by_era(self, eras: Any) -> Bunch:
+        """Summarise the values of each feature in each era.
+
+        Parameters
+        ----------
+        eras : array-like of shape (n_samples,)
+            Era of each row.
+
+        Returns
+        -------
+        summary : Bunch
+            With arrays of shape (n_eras, n_features), or (n_eras, n_features,
+            n_classes):
+
+            mean_abs : ndarray
+                Mean of ``|value|`` over the rows of an era: how much the feature moves
+                predictions.
+            mean : ndarray
+                Mean of the values: where it moves them to.
+            std : ndarray
+                Standard deviation of the values within the era.
+
+            of shape (n_features,) or (n_features, n_classes):
+
+            mean_abs_spread, mean_spread : ndarray
+                Standard deviation over eras of the means, each era counting once.
+
+            and ``era_labels``, ``feature_names`` and ``output_names``.
+
+        Raises
+        ------
+        ValueError
+            If a label is missing, or there is not one for each row.
+
+        Notes
+        -----
+        Each row is added to its era once: time does not grow with the number of eras.
+        """
+        encoded = read_eras(eras, self.values, X_name="the explained X")
+        order = slice(None) if encoded.order is None else encoded.order
+        values = np.asarray(self.values)[order]
+        shape = (-1, *[1] * (values.ndim - 1))
+
+        def mean_of(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+            sums = np.add.reduceat(numbers, encoded.offsets[:-1], axis=0)
+            return sums / encoded.counts.reshape(shape)
+
+        mean, mean_abs = mean_of(values), mean_of(np.abs(values))
+        deviations = values - np.repeat(mean, encoded.counts, axis=0)
+        return Bunch(
+            mean_abs=mean_abs,
+            mean=mean,
+            std=np.sqrt(mean_of(deviations**2)),
+            mean_abs_spread=mean_abs.std(axis=0),
+            mean_spread=mean.std(axis=0),
+            era_labels=encoded.labels,
+            feature_names=self.feature_names,
+            output_names=self.output_names,
+        )
+
+
+class _Sums(NamedTuple):
+    """The values of a model, and what else there is to know of its rows."""
+
+    values: NDArray[np.float64]  # (n_samples, n_features, n_outputs)
+    base: NDArray[np.float64]  # (n_outputs,)
+    data: NDArray[np.float64]
+    has_categories: bool
+
+
+def shap_values(model: Any, X: Any, *, background: Any = None) -> ShapValues:
+    """Compute the exact Shapley values of a model's predictions.
+
+    The value of a feature is what it adds to the prediction when it becomes known,
+    averaged over all orders in which features may become known [1]_:
+
+        phi_i = sum_S |S|! (n - |S| - 1)! / n! (v(S + i) - v(S))
+
+    over the sets S of other features. What v(S) is of features that are not known
+    depends on `background`; in both cases the sums are exact. Missing values and
+    categories go the way that they go in ``predict``.
+
+    Parameters
+    ----------
+    model : HistGradientBoostingRegressor, HistGradientBoostingClassifier, \
+            EraForestRegressor, EraForestClassifier or AutoEraRegressor
+        A fitted model; a booster may be scikit-learn's. Of `AutoEraRegressor`, members
+        may also be linear models, if `background` is given.
+
+    X : array-like of shape (n_samples, n_features)
+        The rows to explain.
+
+    background : array-like of shape (n_background, n_features), default=None
+        Rows from which unknown features are taken, some hundred of them:
+        ``v(S) = mean_b f(x_S, b_not S)`` ("interventional") [3]_. None takes the shares
+        of training rows on both sides of each split instead ("path-dependent", the
+        TreeSHAP of [2]_): counts of rows, as trees do not store sample weights.
+
+    Returns
+    -------
+    result : ShapValues
+        With fields ``values``, ``base_values``, ``data``, ``feature_names``, and the
+        method ``by_era``. `shap.Explanation(**result)` takes it.
+
+        Values are those of the raw prediction: of a booster with the loss "poisson" or
+        "gamma" the logarithm, of a classifier log-odds (``decision_function``), with
+        more than two classes one for each; of `EraForestClassifier` the mean proportion
+        of the second class, or of each of more than two, before they are scaled to add
+        up to 1. With `era_effects`, ``base_values`` has the forecast of a new era in it,
+        as ``predict`` without eras.
+
+    Raises
+    ------
+    ValueError
+        If `model` is of another class, or its prediction is no sum over trees: an
+        `AutoEraClassifier`, or an `AutoEraRegressor` with a log link, averages after
+        its link; a linear member needs `background`, and may be cut off at the range of
+        its targets. If `X` or `background` do not have the columns of the fit, or a
+        path of a tree has more than 64 features, with `background`.
+    NotFittedError
+        If `model` is not fitted.
+
+    Notes
+    -----
+    Path-dependent values take O(n_samples L D^2 / 2) for L leaves on paths of D
+    features, a tile of rows side by side. With `background`, the values of a leaf are
+    worked out once for each set of features that rows fail, so that time hardly grows
+    with the background. Memory is that of X and of the values, twice.
+
+    References
+    ----------
+    .. [1] L. S. Shapley (1953), A value for n-person games. Contributions to the Theory
+       of Games II.
+    .. [2] S. M. Lundberg et al. (2020), From local explanations to global understanding
+       with explainable AI for trees. Nature Machine Intelligence 2.
+    .. [3] D. Janzing, L. Minorics, P. Bloebaum (2020), Feature relevance quantification
+       in explainable AI: a causal problem. AISTATS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_era.ensemble import HistGradientBoostingRegressor
+    >>> from sklearn_era.inspection import shap_values
+    >>> rng = np.random.default_rng(0)
+    >>> X, eras = rng.normal(size=(300, 3)), np.repeat(np.arange(5), 60)
+    >>> model = HistGradientBoostingRegressor(max_iter=5).fit(X, X[:, 0])
+    >>> result = shap_values(model, X)
+    >>> sums = result.values.sum(axis=1) + result.base_values
+    >>> bool(np.allclose(sums, model.predict(X)))
+    True
+    >>> result.by_era(eras).mean_abs.shape
+    (5, 3)
+    """
+    sums = _explain(model, X, background)
+    names = None
+    values, base = sums.values, np.tile(sums.base, (len(sums.values), 1))
+    if sums.base.size == 1:
+        values, base = values[..., 0], base[:, 0]
+    else:
+        names = [str(label) for label in model.classes_]
+    to_numpy = getattr(X, "to_numpy", lambda: np.asarray(X))
+    return ShapValues(
+        values=values,
+        base_values=base,
+        data=sums.data,
+        display_data=to_numpy() if sums.has_categories else None,
+        feature_names=[str(name) for name in feature_names(model)],
+        output_names=names,
+    )
+
+
+def _explain(model: Any, X: Any, background: Any) -> _Sums:
+    if isinstance(model, BaseHistGradientBoosting):
+        check_is_fitted(model)
+        return _of_trees(model, X, background)
+    if isinstance(model, AutoEraRegressor):
+        check_is_fitted(model)
+        return _of_average(model, X, background)
+    if isinstance(model, AutoEraClassifier):
+        raise ValueError(
+            "AutoEraClassifier averages probabilities, which are no sums over trees; "
+            "explain its members_ one by one, whose log-odds are."
+        )
+    raise ValueError(
+        "model must be a HistGradientBoostingRegressor or "
+        "HistGradientBoostingClassifier, of sklearn_era or of scikit-learn, an "
+        f"EraForestRegressor, EraForestClassifier or AutoEraRegressor; got {model!r}. "
+        "Of a pipeline, pass the last step, and X as it reaches that; of EraSearchCV "
+        "its best_estimator_."
+    )
+
+
+def _of_trees(model: Any, X: Any, background: Any) -> _Sums:
+    """Those of a booster or forest, in raw predictions."""
+    data = model._preprocess_X(X, reset=False)
+    if background is None:
+        others = np.zeros((0, data.shape[1]))
+    else:
+        others = model._preprocess_X(background, reset=False)
+    columns = column_of_feature(model)
+    values = np.zeros((model.n_trees_per_iteration_, data.shape[1], data.shape[0]))
+    with openmp_threads(getattr(model, "n_jobs", None), type(model).__name__):
+        base = lane_module(
+            "sklearn_era.ensemble._prediction.shapley"
+        ).add_shapley_values(
+            *(np.ascontiguousarray(rows.T, np.float64) for rows in (data, others)),
+            model._predictors,
+            *model._bin_mapper.make_known_categories_bitsets(),
+            columns,
+            values,
+            _openmp_effective_n_threads(),
+        )
+    if background is None:
+        base = base + model._baseline_prediction.ravel()
+    else:
+        base = model._raw_predict(background).mean(axis=0)
+    in_order = np.empty(data.shape)
+    in_order[:, columns] = data
+    has_categories = model.is_categorical_ is not None
+    return _Sums(values.transpose(2, 1, 0), base, in_order, has_categories)
+
+
+def _of_average(model: Any, X: Any, background: Any) -> _Sums:
+    """The weighted sum of those of the members."""
+    parts = []
+    for name, member in model.members_.items():
+        if not isinstance(member, BaseHistGradientBoosting):
+            parts.append(_of_additive(name, member, X, background))
+        elif isinstance(member._loss.link, IdentityLink):
+            parts.append(_of_trees(member, X, background))
+        else:
+            raise ValueError(
+                f"AutoEraRegressor averages predictions of {member.loss!r}, which are "
+                "exponentials of sums over trees, and no sums; explain its members_ "
+                "one by one, whose logarithms are."
+            )
+    weights = [model.weights_[name] for name in model.members_]
+    values = sum(w * part.values for w, part in zip(weights, parts, strict=True))
+    base = sum(w * part.base for w, part in zip(weights, parts, strict=True))
+    has_categories = any(part.has_categories for part in parts)
+    return _Sums(np.asarray(values), np.asarray(base), parts[0].data, has_categories)
+
+
+def _of_additive(name: str, model: Any, X: Any, background: Any) -> _Sums:
+    """Of a sum of functions of single columns: each less its mean over background."""
+    read: Callable[[Any], tuple[NDArray[np.float64], NDArray[np.float64]]]
+    if isinstance(model, LinearRegressor) and model.loss == "squared_error":
+        lowest, highest = model._range
+        read, intercept = model._terms, model._intercepts[-1][0]
+    elif isinstance(model, LinearModel) and np.ndim(model.coef_) == 1:
+        lowest, highest = -np.inf, np.inf
+        intercept = model.intercept_
+
+        def read(rows: Any) -> Any:
+            data = validate_data(model, rows, reset=False, dtype=np.float64)
+            return data * model.coef_, data
+    else:
+        raise ValueError(
+            f"Member {name!r} of AutoEraRegressor, a {type(model).__name__}, has no "
+            "exact values: it is neither one of trees nor linear. Explain the other "
+            "members_ one by one, or fit without it."
+        )
+    if background is None:
+        raise ValueError(
+            f"Member {name!r} of AutoEraRegressor is linear, and has no paths; pass "
+            "background, such as some hundred rows of the training set."
+        )
+    terms, data = read(X)
+    others, _ = read(background)
+    is_cut = np.zeros(len(terms), dtype=bool)
+    if np.isfinite(highest):
+        for other in others:  # the mixes of both that are lowest and highest
+            least = np.minimum(terms, other).sum(axis=1) + intercept
+            most = np.maximum(terms, other).sum(axis=1) + intercept
+            is_cut |= (least < lowest) | (most > highest)
+    if is_cut.any():
+        raise ValueError(
+            f"Member {name!r} of AutoEraRegressor cuts off its predictions at the range "
+            f"of training targets, where some mixes of background and {is_cut.sum()} of "
+            f"{is_cut.size} rows of X get, the first being row {is_cut.argmax()}; they "
+            "are no sums then. Leave these rows out, or explain members_ one by one."
+        )
+    mean = others.mean(axis=0)
+    base = np.array([intercept + mean.sum()])
+    has_categories = bool(np.any(getattr(model, "is_categorical_", False)))
+    return _Sums((terms - mean)[..., np.newaxis], base, data, has_categories)
+
+
+__all__ = ["ShapValues", "shap_values"]
