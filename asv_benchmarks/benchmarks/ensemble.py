@@ -4,6 +4,7 @@ import os
 from dataclasses import replace
 
 from sklearn_era.criteria import Gain
+from sklearn_era.inspection import shap_values
 
 from .common import (
     LAYOUTS,
@@ -118,6 +119,23 @@ class Predict:
 
     track_ratio_to_sklearn.unit = "prediction time / scikit-learn's"
     track_ratio_to_lightgbm.unit = "prediction time / LightGBM's"
+
+
+class ShapValues:
+    """Exact Shapley values of a hundred trees, by paths and by background rows."""
+
+    param_names = ("n_background", "n_rows")
+    params = ([0, 100], [10_000])
+    timeout = 3600
+
+    def setup(self, n_background, n_rows):
+        task = Task(n_rows, 1, None, n_features=50, n_trees=100)
+        self.X = make_data(task).X
+        self.model = era_learner("gain").fit(make_data(task), task.n_trees)
+        self.background = self.X[:n_background] if n_background else None
+
+    def time_shap_values(self, *point):
+        shap_values(self.model, self.X, background=self.background)
 
 
 class Ratio(EraBenchmark):

@@ -1,6 +1,7 @@
 """Shapley values of predictions, exact, and their sums by era."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,8 @@ from sklearn_era.ensemble._splitting.lanes.instruction_sets import lane_module
 from sklearn_era.inspection._features import feature_names
 
 
-class ShapValues(Bunch):
+@dataclass(frozen=True, eq=False)
+class ShapValues:
     """Shapley values of predictions, with the fields of ``shap.Explanation``.
 
     ``shap.Explanation(**result)`` has all of them, for the plots of that package.
@@ -46,6 +48,20 @@ class ShapValues(Bunch):
     feature_names, output_names : list of str
         Columns of X, and classes; None for a single output.
     """
+
+    values: NDArray[np.float64]
+    base_values: NDArray[np.float64]
+    data: NDArray[np.float64]
+    display_data: NDArray[Any] | None
+    feature_names: list[str]
+    output_names: list[str] | None
+
+    def keys(self) -> list[str]:
+        """Return the names of the fields, as ``**result`` asks for them."""
+        return [field.name for field in fields(self)]
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
 
     def by_era(self, eras: Any) -> Bunch:
         """Summarise the values of each feature in each era.
@@ -152,11 +168,10 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> ShapValues:
         method ``by_era``. `shap.Explanation(**result)` takes it.
 
         Values are those of the raw prediction: of a booster with the loss "poisson" or
-        "gamma" the logarithm, of a classifier log-odds (``decision_function``), with
-        more than two classes one for each; of `EraForestClassifier` the mean proportion
-        of the second class, or of each of more than two, before they are scaled to add
-        up to 1. With `era_effects`, ``base_values`` has the forecast of a new era in it,
-        as ``predict`` without eras.
+        "gamma" the logarithm; of a classifier log-odds, as ``decision_function``; of
+        `EraForestClassifier` the mean proportion of the second class, or of each of
+        more than two, before they are scaled to add up to 1. With `era_effects`,
+        ``base_values`` holds the forecast of a new era, as ``predict`` without eras.
 
     Raises
     ------
@@ -279,7 +294,7 @@ def _of_average(model: Any, X: Any, background: Any) -> _Sums:
             parts.append(_of_trees(member, X, background))
         else:
             raise ValueError(
-                f"AutoEraRegressor averages predictions of {member.loss!r}, which are "
+                f"AutoEraRegressor averages predictions by loss={member.loss!r}, the "
                 "exponentials of sums over trees, and no sums; explain its members_ "
                 "one by one, whose logarithms are."
             )
@@ -324,10 +339,10 @@ def _of_additive(name: str, model: Any, X: Any, background: Any) -> _Sums:
             is_cut |= (least < lowest) | (most > highest)
     if is_cut.any():
         raise ValueError(
-            f"Member {name!r} of AutoEraRegressor cuts off its predictions at the range "
-            f"of training targets, where some mixes of background and {is_cut.sum()} of "
-            f"{is_cut.size} rows of X get, the first being row {is_cut.argmax()}; they "
-            "are no sums then. Leave these rows out, or explain members_ one by one."
+            f"Member {name!r} of AutoEraRegressor cuts off predictions at the range of "
+            f"training targets, which some mixes of background and {is_cut.sum()} of "
+            f"{is_cut.size} rows of X leave, the first of them row {is_cut.argmax()}; "
+            "there it is no sum. Leave these rows out, or explain members_ one by one."
         )
     mean = others.mean(axis=0)
     base = np.array([intercept + mean.sum()])

@@ -157,7 +157,7 @@ cdef bint list_edges(
     double * reach,              # share of the training rows that come there
     double * base,
 ) noexcept nogil:
-    """List a tree's edges in the order of a walk to the left first; False if damaged."""
+    """List a tree's edges as a walk to the left passes them; False if damaged."""
     cdef:
         const node_struct * parent
         const node_struct * child
@@ -181,7 +181,8 @@ cdef bint list_edges(
         parent, child = &nodes[way.parent], &nodes[way.node]
         edge.level, edge.value, edge.is_leaf = way.level, child.value, child.is_leaf
         edge.is_left = way.node == parent.left
-        edge.threshold, edge.feature = parent.num_threshold, <uint32_t> parent.feature_idx
+        edge.threshold = parent.num_threshold
+        edge.feature = <uint32_t> parent.feature_idx
         edge.bitset_idx, edge.is_categorical = parent.bitset_idx, parent.is_categorical
         edge.missing_go_to_left = parent.missing_go_to_left
         open[way.level] = edge
@@ -259,7 +260,7 @@ def add_shapley_values(
         Py_ssize_t n_rows = X.shape[1]
         Py_ssize_t n_parts = max(1, min(n_threads, n_rows // TILE_ROWS))
         Py_ssize_t n_background = background.shape[1]
-        Py_ssize_t part, start, stop, i
+        Py_ssize_t part, i
         Py_ssize_t size = 0
         const double[:, ::1] factors
         double * memory
@@ -282,11 +283,10 @@ def add_shapley_values(
             f"A path of the model's trees has {most} features, and values by a "
             f"background take at most {MOST_FEATURES}; pass background=None."
         )
-    a = np.arange(1, max(2, most + 1))
     # (a - 1)! b! / (a + b)!, of a at least 1; the first row is not in use.
-    factors = np.vstack([np.zeros((1, a.size + 1)), 1.0 / (
-        a[:, np.newaxis] * binom(a[:, np.newaxis] + np.arange(a.size + 1), a[:, np.newaxis])
-    )])
+    b = np.arange(most + 1)
+    a = b[1:, np.newaxis]
+    factors = np.vstack([np.zeros((1, b.size)), 1.0 / (a * binom(a + b, a))])
     memory = <double *> calloc(n_parts * size + 1, sizeof(double))
     if not memory:
         raise MemoryError
@@ -374,8 +374,8 @@ cdef inline Py_ssize_t tile_size(const paths_struct * paths) noexcept nogil:
 cdef void fill_table(const paths_struct * paths, double * table) noexcept nogil:
     """Work out what `add_tile` multiplies with, for each edge and point.
 
-    With o and z of the feature, and o' and z' before the edge, these are values of
-    ``f / f'`` with ``f = (1 - t) z + t o``, and of ``w ((o - z) / f - (o' - z') / f')``.
+    With o and z of the feature, o' and z' before the edge and f = (1 - t) z + t o,
+    these are the values of f / f' and of w ((o - z) / f - (o' - z') / f').
     """
     cdef:
         const edge_struct * edge
@@ -461,11 +461,11 @@ cdef inline void open_edge(
         const double * o_before = passes + edge.previous * TILE_ROWS
         double value = edge.value
         double if_failed, low, more
-        int q, row
+        int row
     if edge.previous:
         for row in range(TILE_ROWS):
             o[row] *= o_before[row]
-    for q in range(n_points):
+    for _ in range(n_points):
         if_failed, low, more = table[0], table[1] - table[0], table[2]
         if edge.previous:
             for row in range(TILE_ROWS):
@@ -504,9 +504,9 @@ cdef inline void close_edge(
         double * above = sums + (edge.level - 1) * n_points * TILE_ROWS
         double[TILE_ROWS] total
         double low, more
-        int q, row
+        int row
     memset(total, 0, sizeof(total))
-    for q in range(n_points):
+    for _ in range(n_points):
         low, more = table[3], table[4]
         if edge.previous:
             for row in range(TILE_ROWS):

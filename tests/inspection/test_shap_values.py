@@ -1,0 +1,336 @@
+"""Shapley values: sums over all sets of features, other packages, and eras."""
+
+import sys
+from functools import lru_cache
+from math import comb
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.ensemble import HistGradientBoostingRegressor as StockRegressor
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.neighbors import KNeighborsRegressor
+
+from helpers.data import make_data
+from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
+from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.ensemble._splitting.lanes.instruction_sets import available_levels
+from sklearn_era.inspection import EraShapDisplay, shap_values
+
+SIZES = {"min_samples_leaf": 5, "random_state": 0}
+KINDS = {
+    "regressor": ("real", Regressor, {}),
+    "stock": ("real", StockRegressor, {}),
+    "constraints": (
+        "real", Regressor,
+        {"monotonic_cst": [0, 1, -1, 0, 0], "interaction_cst": [{0, 1}, {2, 3, 4}]},
+    ),
+    "intercepts": ("real", Regressor, {"era_effects": "intercept"}),
+    "poisson": ("count", Regressor, {"loss": "poisson"}),
+    "binary": ("binary", Classifier, {"split_criterion": "directional"}),
+    "multiclass": ("multiclass", Classifier, {}),
+    "forest": ("real", EraForestRegressor, {"bootstrap": "within_eras"}),
+    "classes of forest": ("multiclass", EraForestClassifier, {}),
+    "shared bins": ("real", Regressor, {"max_bins": 4}),
+}  # fmt: skip
+
+
+@lru_cache
+def make_model(kind, seed, n_leaves=8):
+    """A model of random data with categories and missing values, and the data."""
+    target, make, parameters = KINDS[kind]
+    X, y, _, eras = make_data(target, seed=seed)
+    size = "n_estimators" if "orest" in kind else "max_iter"
+    model = make(
+        **{size: 4, "categorical_features": [0], "max_leaf_nodes": n_leaves},
+        **SIZES | parameters,
+    )
+    model.fit(X, y, **({} if kind == "stock" else {"eras": eras}))
+    X[:20, 0] = 77  # a category that the fit has not seen
+    return model, X, eras
+
+
+def by_sets(worth):
+    """Shapley values from the worth of each set, whose bits are features."""
+    n = len(worth).bit_length() - 1
+    sets = np.arange(len(worth))
+    sizes = np.array([int(s).bit_count() for s in sets])
+    values = []
+    for i in range(n):
+        without = sets[(sets >> i) & 1 == 0]
+        weights = 1 / (n * np.array([comb(n - 1, k) for k in sizes[without]]))
+        values.append(weights @ (worth[without | 1 << i] - worth[without]))
+    return np.array(values)
+
+
+def worth_by_background(predict, x, background):
+    """Predictions with features of a set from x, others from the background."""
+    sets = np.arange(2**x.size)
+    known = (sets[:, np.newaxis] >> np.arange(x.size)) & 1 == 1
+    mixes = np.where(known[:, np.newaxis], x, background).reshape(-1, x.size)
+    predicted = predict(mixes)
+    return predicted.reshape(sets.size, len(background), -1).mean(axis=1)
+
+
+def worth_by_paths(model, x):
+    """Expectations by counts of rows where a split's feature is not in the set."""
+    known, rows_of_known = model._bin_mapper.make_known_categories_bitsets()
+    columns = np.argsort(~model.is_categorical_, kind="stable")
+
+    def has(bits, code):
+        return bool(bits[code >> 5] >> np.uint32(code & 31) & 1)
+
+    def goes_left(tree, node):
+        value = x[columns[node["feature_idx"]]]
+        if not node["is_categorical"]:
+            missing = np.isnan(value)
+            return (
+                node["missing_go_to_left"]
+                if missing
+                else value <= node["num_threshold"]
+            )
+        code = 255 if np.isnan(value) else int(value)
+        if not has(known[rows_of_known[node["feature_idx"]]], code):
+            return node["missing_go_to_left"]
+        return has(tree.raw_left_cat_bitsets[node["bitset_idx"]], code)
+
+    def expect(tree, index, features):
+        node = tree.nodes[index]
+        if node["is_leaf"]:
+            return node["value"]
+        left, right = int(node["left"]), int(node["right"])
+        if features >> columns[node["feature_idx"]] & 1:
+            return expect(tree, left if goes_left(tree, node) else right, features)
+        counts = tree.nodes["count"][[left, right]]
+        both = [expect(tree, child, features) for child in (left, right)]
+        return np.dot(counts, both) / node["count"]
+
+    worth = [
+        [sum(expect(trees[k], 0, s) for trees in model._predictors)
+         for k in range(model.n_trees_per_iteration_)]
+        for s in range(2**x.size)
+    ]  # fmt: skip
+    return np.array(worth) + model._baseline_prediction
+
+
+SEEDS = [pytest.param(i, marks=[pytest.mark.slow] * (i >= 30)) for i in range(200)]
+
+
+@pytest.mark.filterwarnings("ignore:.* share a bin")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_sums_are_raw_predictions(seed):
+    kind = list(KINDS)[seed % len(KINDS)]
+    model, X, _ = make_model(kind, seed, n_leaves=[4, 12, 31][seed % 3])
+    raw = model._raw_predict(X)
+    for background in (None, X[100:150]):
+        result = shap_values(model, X, background=background)
+        sums = result.values.sum(axis=1) + result.base_values
+        assert_allclose(sums.reshape(raw.shape), raw, rtol=0, atol=1e-9)
+    assert_allclose(sums.mean(axis=0), raw.mean(axis=0).squeeze(), atol=1e-9)
+    base = model._raw_predict(X[100:150]).mean(axis=0)
+    assert_allclose(result.base_values.reshape(raw.shape), np.tile(base, (len(X), 1)))
+
+
+@pytest.mark.filterwarnings("ignore:.* share a bin")
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "shared bins"])
+def test_values_are_those_over_all_sets(kind):
+    model, X, _ = make_model(kind, seed=7)
+    rows, background = X[[0, 25, 130]], X[40:60]
+    by_paths = shap_values(model, rows)
+    by_rows = shap_values(model, rows, background=background)
+    for x, *found in zip(rows, by_paths.values, by_rows.values, strict=True):
+        of_paths = worth_by_paths(model, x)
+        of_rows = worth_by_background(model._raw_predict, x, background)
+        for values, worth in zip(found, (of_paths, of_rows), strict=True):
+            assert_allclose(values.reshape(by_sets(worth).shape), by_sets(worth),
+                            rtol=0, atol=1e-12)  # fmt: skip
+    assert_allclose(by_paths.base_values[-1], of_paths[0].squeeze())
+
+
+@pytest.mark.parametrize("n_features", [6, 14])
+def test_paths_of_many_features(n_features):
+    """Sets of more than 12 features are not remembered."""
+    rng = np.random.default_rng(0)
+    X = np.exp(rng.normal(size=(3000, n_features)))
+    model = EraForestRegressor(2, min_samples_leaf=1, random_state=0)
+    model.fit(X, X.prod(axis=1) ** 0.3)
+    rows, background = X[:2], X[10:14]
+    result = shap_values(model, rows, background=background)
+    for x, values in zip(rows, result.values, strict=True):
+        worth = worth_by_background(model._raw_predict, x, background)[:, 0]
+        assert_allclose(values, by_sets(worth), atol=1e-12)
+    result = shap_values(model, X)
+    sums = result.values.sum(axis=1) + result.base_values
+    assert_allclose(sums, model.predict(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("background", [None, 30])
+def test_threads_chunks_and_levels_make_no_difference(background, monkeypatch):
+    model, X, _ = make_model("binary", seed=1)
+    X = np.tile(X, (12, 1))
+    background = None if background is None else X[:background]
+    expected = shap_values(model, X[:100], background=background).values
+    for level in available_levels():
+        monkeypatch.setenv("SKLEARN_ERA_X86_LEVEL", level)
+        found = shap_values(model, X, background=background).values
+        assert_allclose(found, np.tile(found[:400], (12, 1)), atol=1e-15)
+        assert_allclose(found[:100], expected, atol=1e-14)
+
+
+def test_categories_by_name():
+    X, y, _, _ = make_data()
+    frame = pd.DataFrame(X[:, ::-1], columns=list("pqrst"))
+    names = frame["t"].map("tree {:.0f}".format, na_action="ignore")
+    frame["t"] = names.astype("category")
+    result = shap_values(Regressor(max_iter=5, **SIZES).fit(frame, y), frame)
+    of_codes = Regressor(max_iter=5, categorical_features=[0], **SIZES).fit(X, y)
+    assert_allclose(result.values[:, ::-1], shap_values(of_codes, X).values)
+    assert_array_equal(result.data[:, ::-1], X)
+    assert result.display_data[np.flatnonzero(X[:, 0] == 2)[0], 4] == "tree 2"
+    assert result.feature_names == list("pqrst")
+
+
+def test_averages_of_trees_and_linear_models():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4))
+    y, eras = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=400), np.arange(400) % 8
+    y[:2] = [-20, 20]  # beyond which the linear member cuts off
+    members = ["linear", ("ridge", Ridge()), ("forest", EraForestRegressor(3))]
+    plain = Regressor(max_iter=5, max_leaf_nodes=4)
+    model = AutoEraRegressor(plain, members=members, era_order="unordered")
+    model.fit(X, y, eras=eras)
+    model.weights_ = dict.fromkeys(model.members_, 1 / len(model.members_))
+    assert {"linear", "ridge"} <= model.members_.keys()
+    result = shap_values(model, X[:3], background=X[50:70])
+    for x, values in zip(X[:3], result.values, strict=True):
+        worth = worth_by_background(model.predict, x, X[50:70])[:, 0]
+        assert_allclose(values, by_sets(worth), atol=1e-12)
+    sums = result.values.sum(axis=1) + result.base_values
+    assert_allclose(sums, model.predict(X[:3]))
+    with pytest.raises(ValueError, match=r"'linear' .* is linear, .*; pass background"):
+        shap_values(model, X)
+    with pytest.raises(ValueError, match=r"cuts off .* 1 of 400 rows .* row 9;"):
+        shap_values(model, np.where(np.arange(400)[:, None] == 9, 99, X), background=X)
+    model.members_["ridge"] = KNeighborsRegressor().fit(X, y)
+    with pytest.raises(ValueError, match=r"'ridge' .*KNeighbors.*, has no exact"):
+        shap_values(model, X, background=X)
+
+
+def make_chain(n):
+    """A model of one tree that splits by each of n features in turn."""
+    X = np.tri(n + 1, n)
+    model = Regressor(max_iter=1, min_samples_leaf=1).fit(X, np.arange(n + 1))
+    nodes = np.zeros(2 * n + 1, model._predictors[0][0].nodes.dtype)
+    splits = nodes[:-1:2]
+    nodes["is_leaf"], nodes["value"] = 1, np.arange(2 * n + 1) % 7
+    splits["is_leaf"], splits["feature_idx"] = 0, np.arange(n)
+    splits["left"], splits["right"] = 2 * np.arange(n) + [[1], [2]]
+    nodes["count"] = 2 * n + 1 - np.arange(2 * n + 1)
+    model._predictors[0][0].nodes = nodes
+    return model
+
+
+def test_refusals():
+    X, y, _, eras = make_data("count")
+    averages = {"era_order": "unordered", "members": [("other", Regressor("poisson"))]}
+    means = AutoEraRegressor(Regressor("poisson", max_iter=2), **averages)
+    classes = AutoEraClassifier(Classifier(max_iter=2), members=[], cv=2)
+    narrow = make_model("regressor", seed=0)[0]
+    n = 65
+    chain, wide = make_chain(n), np.tri(n + 1, n)
+    result = shap_values(chain, wide)
+    sums = result.values.sum(axis=1) + result.base_values
+    assert_allclose(sums, chain.predict(wide), atol=1e-9)
+    damaged = make_chain(n)
+    damaged._predictors[0][0].nodes["right"][8] = 2
+    for model, rows, background, message in (
+        (
+            means.fit(X, y, eras=eras),
+            X,
+            None,
+            "'poisson', .* explain its members_",
+        ),
+        (classes.fit(X, y > 1, eras=eras), X, None, "averages probabilities"),
+        (LinearRegression(), X, None, "model must be .*; got LinearReg"),
+        (narrow, X[:, 1:], None, "X has 4 features"),
+        (narrow, X, X[:0], "0 sample"),
+        (chain, wide, wide, "has 65 features, .* pass background=None"),
+        (damaged, wide, None, "A tree of the model is damaged"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            shap_values(model, rows, background=background)
+
+
+def test_values_by_era(ax):
+    model, X, eras = make_model("multiclass", seed=0)
+    for values in (shap_values(model, X), shap_values(make_model("forest", 0)[0], X)):
+        summary = values.by_era(eras)
+        for k in range(5):
+            frame = pd.DataFrame(values.values[:, k].reshape(len(X), -1))
+            of_eras = {
+                "mean": frame.groupby(eras).mean(),
+                "mean_abs": frame.abs().groupby(eras).mean(),
+                "std": frame.groupby(eras).std(ddof=0),
+            }
+            for name, expected in of_eras.items():
+                found = summary[name][:, k].reshape(expected.shape)
+                assert_allclose(found, expected, atol=1e-14)
+            assert_allclose(
+                np.ravel(summary.mean_abs_spread[k]), of_eras["mean_abs"].std(ddof=0)
+            )
+            assert_allclose(
+                np.ravel(summary.mean_spread[k]), of_eras["mean"].std(ddof=0)
+            )
+    assert_array_equal(summary.era_labels, np.unique(eras))
+    display = EraShapDisplay(summary).plot(ax, field="mean", max_features=3)
+    order = np.argsort(-summary.mean_abs.mean(axis=0))[:3]
+    assert_array_equal(display.image_.get_array(), summary.mean[:, order].T)
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names == [summary.feature_names[i] for i in order]
+    classes = EraShapDisplay(shap_values(model, X).by_era(eras))
+    assert classes.plot(output=2).image_.get_clim()[0] == 0
+    for display, options, message in (
+        (classes, {}, r"classes \['0', '1', '2'\], from 0; got None"),
+        (EraShapDisplay(summary), {"output": 1}, "output=1: there is one alone"),
+        (EraShapDisplay(summary), {"field": "max"}, "field must be .*; got 'max'"),
+        (EraShapDisplay(summary), {"max_features": 0}, "max_features must be 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            display.plot(**options)
+
+
+@pytest.mark.slow
+class TestShap:
+    """Where the package is right, values are its own."""
+
+    @pytest.fixture
+    def shap(self):
+        pytest.importorskip("shap", exc_type=ImportError)
+        return sys.modules["shap"]
+
+    @pytest.mark.parametrize("kind", ["regressor", "multiclass", "forest"])
+    @pytest.mark.parametrize("n_background", [None, 40])
+    def test_values_without_categories(self, shap, kind, n_background):
+        target, make, _ = KINDS[kind]
+        X, y, _, _ = make_data(target)
+        # By a background, it rounds to single precision.
+        X = X[:, 1:] if n_background is None else X[:, 1:].astype("f4").astype("f8")
+        model = make(max_leaf_nodes=12, **SIZES).fit(X, y)
+        background = None if n_background is None else X[:n_background]
+        explainer = shap.TreeExplainer(model, background)
+        result = shap_values(model, X, background=background)
+        atol = 1e-9 if n_background is None else 1e-7
+        assert_allclose(result.values, explainer.shap_values(X), atol=atol)
+        base = np.ravel(explainer.expected_value)
+        assert_allclose(result.base_values, np.tile(base, (len(X), 1)).squeeze())
+
+    def test_plots_take_the_result(self, shap, pyplot):
+        model, X, _ = make_model("regressor", seed=0)
+        explanation = shap.Explanation(**shap_values(model, X))
+        shap.plots.beeswarm(explanation, show=False)
+        labels = [text.get_text() for text in pyplot.gca().get_yticklabels()]
+        assert set(labels) == {f"x{i}" for i in range(5)}
+        shap.plots.waterfall(explanation[0], show=False)
