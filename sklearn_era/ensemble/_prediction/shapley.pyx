@@ -86,20 +86,28 @@ cdef struct way_struct:
     int level
 
 
-cdef class PackedPaths:
+cdef class Work:
+    """The edges of all trees, and the arrays of a call."""
     cdef:
         PackedTrees trees
+        const double[:, ::1] X, background
+        const Py_ssize_t[::1] columns
+        double[:, :, ::1] values
+        double[:, ::1] factors  # of features that the row and the background fail
+        double[::1] base        # of each output: the expectation by covers
+        dict points             # by their number, of which `paths` point to some
+        Py_ssize_t n_trees
+        int n_features          # most features of a path
         paths_struct * paths
         edge_struct * edges
-        Py_ssize_t n_trees
-        dict points            # by their number, of which `paths` point to some
-        double[::1] base       # of each output: the expectation by covers
 
-    def __cinit__(self, PackedTrees trees):
+    def __cinit__(self, PackedTrees trees, X, background, columns, values):
         cdef Py_ssize_t i, n_edges = 0
-        self.trees = trees
+        self.trees, self.points = trees, {}
+        self.X, self.background, self.columns, self.values = (
+            X, background, columns, values
+        )
         self.n_trees = len(trees.node_arrays)
-        self.points = {}
         self.base = np.zeros(trees.n_outputs)
         self.paths = <paths_struct *> calloc(self.n_trees + 1, sizeof(paths_struct))
         self.edges = <edge_struct *> calloc(trees.size + 1, sizeof(edge_struct))
@@ -109,6 +117,11 @@ cdef class PackedPaths:
             self.paths[i].edges = self.edges + n_edges
             self.pack(i, &self.paths[i])
             n_edges += self.paths[i].n_edges
+            self.n_features = max(self.n_features, self.paths[i].n_features)
+        # (a - 1)! b! / (a + b)!, of a at least 1; the first row is not in use.
+        b = np.arange(self.n_features + 1)
+        a = b[1:, np.newaxis]
+        self.factors = np.vstack([np.zeros((1, b.size)), 1.0 / (a * binom(a + b, a))])
 
     def __dealloc__(self):
         free(self.paths)
@@ -163,69 +176,55 @@ cdef bint list_edges(
         const node_struct * child
         edge_struct * edge
         way_struct way
+        uint32_t node_idx = 0
         int n_stacked = 0
-        int level
-    base[0] = nodes[0].value if nodes[0].is_leaf else 0.0
+        int level = 0
+        int above
+    base[0] = 0.0
     reach[0] = 1.0
-    if not nodes[0].is_leaf and not stack_children(
-        nodes, 0, 0, limits, stack, &n_stacked
-    ):
-        return False
-    while n_stacked:
+    while True:
+        if nodes[node_idx].is_leaf:
+            base[0] += nodes[node_idx].value * reach[level]
+        elif n_stacked + 2 > <int> limits.n_nodes or not is_sound(
+            &nodes[node_idx], node_idx, limits
+        ):
+            return False
+        else:
+            stack[n_stacked] = way_struct(nodes[node_idx].right, node_idx, level + 1)
+            stack[n_stacked + 1] = way_struct(nodes[node_idx].left, node_idx, level + 1)
+            n_stacked += 2
+        if not n_stacked:
+            return True
         n_stacked -= 1
         way = stack[n_stacked]
+        node_idx, level = way.node, way.level
         if paths.n_edges + 1 >= limits.n_nodes:
             return False
         edge = &paths.edges[paths.n_edges]
         paths.n_edges += 1
-        parent, child = &nodes[way.parent], &nodes[way.node]
-        edge.level, edge.value, edge.is_leaf = way.level, child.value, child.is_leaf
+        parent, child = &nodes[way.parent], &nodes[node_idx]
+        edge.level, edge.value, edge.is_leaf = level, child.value, child.is_leaf
         edge.is_left = way.node == parent.left
         edge.threshold = parent.num_threshold
         edge.feature = <uint32_t> parent.feature_idx
         edge.bitset_idx, edge.is_categorical = parent.bitset_idx, parent.is_categorical
         edge.missing_go_to_left = parent.missing_go_to_left
-        open[way.level] = edge
-        edge.n_features = open[way.level - 1].n_features if way.level > 1 else 0
+        open[level] = edge
+        edge.n_features = open[level - 1].n_features if level > 1 else 0
         edge.previous, edge.cover_before = 0, 1.0
-        for level in range(way.level - 1, 0, -1):
-            if open[level].feature == edge.feature:
-                edge.previous, edge.place = level, open[level].place
-                edge.cover_before = open[level].cover
+        for above in range(level - 1, 0, -1):
+            if open[above].feature == edge.feature:
+                edge.previous, edge.place = above, open[above].place
+                edge.cover_before = open[above].cover
                 break
         if not edge.previous:
             edge.place = edge.n_features
             edge.n_features += 1
         edge.cover = <double> child.count / parent.count if parent.count else 0.0
-        reach[way.level] = reach[way.level - 1] * edge.cover
+        reach[level] = reach[level - 1] * edge.cover
         edge.cover *= edge.cover_before
-        paths.depth = max(paths.depth, way.level)
+        paths.depth = max(paths.depth, level)
         paths.n_features = max(paths.n_features, edge.n_features)
-        if child.is_leaf:
-            base[0] += child.value * reach[way.level]
-        elif not stack_children(
-            nodes, way.node, way.level, limits, stack, &n_stacked
-        ):
-            return False
-    return True
-
-
-cdef bint stack_children(
-    const node_struct * nodes,
-    uint32_t node_idx,
-    int level,
-    const tree_limits * limits,
-    way_struct * stack,
-    int * n_stacked,
-) noexcept nogil:
-    """Stack the children of a split, to visit the left one first; False if damaged."""
-    cdef const node_struct * node = &nodes[node_idx]
-    if n_stacked[0] + 2 > <int> limits.n_nodes or not is_sound(node, node_idx, limits):
-        return False
-    stack[n_stacked[0]] = way_struct(node.right, node_idx, level + 1)
-    stack[n_stacked[0] + 1] = way_struct(node.left, node_idx, level + 1)
-    n_stacked[0] += 2
-    return True
 
 
 def add_shapley_values(
@@ -256,60 +255,41 @@ def add_shapley_values(
         values by a background.
     """
     cdef:
-        PackedPaths paths
+        Work work
         Py_ssize_t n_rows = X.shape[1]
         Py_ssize_t n_parts = max(1, min(n_threads, n_rows // TILE_ROWS))
-        Py_ssize_t n_background = background.shape[1]
         Py_ssize_t part, i
         Py_ssize_t size = 0
-        const double[:, ::1] factors
         double * memory
-    paths = PackedPaths(
-        PackedTrees(
-            predictors, (n_rows, X.shape[0]), (n_rows, values.shape[0]),
-            known_cat_bitsets, f_idx_map,
-        )
+    trees = PackedTrees(
+        predictors, (n_rows, X.shape[0]), (n_rows, values.shape[0]),
+        known_cat_bitsets, f_idx_map,
     )
-    most = 0
-    for i in range(paths.n_trees):
-        most = max(most, paths.paths[i].n_features)
-        size = max(
-            size,
-            intervention_size(&paths.paths[i], n_background) if n_background
-            else tile_size(&paths.paths[i]),
-        )
-    if n_background and most > MOST_FEATURES:
+    work = Work(trees, X, background, columns, values)
+    if background.shape[1] and work.n_features > MOST_FEATURES:
         raise ValueError(
-            f"A path of the model's trees has {most} features, and values by a "
-            f"background take at most {MOST_FEATURES}; pass background=None."
+            f"A path of the model's trees has {work.n_features} features, and values "
+            f"by a background take at most {MOST_FEATURES}; pass background=None."
         )
-    # (a - 1)! b! / (a + b)!, of a at least 1; the first row is not in use.
-    b = np.arange(most + 1)
-    a = b[1:, np.newaxis]
-    factors = np.vstack([np.zeros((1, b.size)), 1.0 / (a * binom(a + b, a))])
+    for i in range(work.n_trees):
+        if background.shape[1]:
+            size = max(size, intervention_size(&work.paths[i], background.shape[1]))
+        else:
+            size = max(size, tile_size(&work.paths[i]))
     memory = <double *> calloc(n_parts * size + 1, sizeof(double))
     if not memory:
         raise MemoryError
     for part in prange(n_parts, schedule="static", nogil=True, num_threads=n_parts):
         add_part(
-            paths, X, background, columns, factors, values,
-            n_rows * part // n_parts, n_rows * (part + 1) // n_parts,
+            work, n_rows * part // n_parts, n_rows * (part + 1) // n_parts,
             memory + part * size,
         )
     free(memory)
-    return np.asarray(paths.base)
+    return np.asarray(work.base)
 
 
 cdef void add_part(
-    PackedPaths paths,
-    const double[:, ::1] X,
-    const double[:, ::1] background,
-    const Py_ssize_t[::1] columns,
-    const double[:, ::1] factors,
-    double[:, :, ::1] values,    # IN and OUT
-    Py_ssize_t start,
-    Py_ssize_t stop,
-    double * memory,
+    Work work, Py_ssize_t start, Py_ssize_t stop, double * memory
 ) noexcept nogil:
     """Add the values of a thread's rows, all trees for one chunk after the other."""
     cdef:
@@ -317,27 +297,21 @@ cdef void add_part(
         paths_struct * tree
     while start < stop:
         end = min(start + CHUNK_ROWS, stop)
-        for i in range(paths.n_trees):
-            tree = &paths.paths[i]
-            if background.shape[1]:
-                intervene(
-                    paths.trees, tree, X, background, columns, factors, values,
-                    start, end, memory,
-                )
+        for i in range(work.n_trees):
+            tree = &work.paths[i]
+            if work.background.shape[1]:
+                intervene(work, tree, start, end, memory)
                 continue
             fill_table(tree, memory)
             row = start
             while row < end:
-                add_tile(
-                    paths.trees, tree, X, columns, values, row,
-                    <int> min(TILE_ROWS, end - row), memory,
-                )
+                add_tile(work, tree, row, <int> min(TILE_ROWS, end - row), memory)
                 row += TILE_ROWS
         start = end
 
 
 cdef inline void test_rows(
-    PackedTrees trees,
+    Work work,
     const paths_struct * paths,
     const edge_struct * edge,
     const double * x,
@@ -353,7 +327,7 @@ cdef inline void test_rows(
     if edge.is_categorical:
         for row in range(n_rows):
             passes[row] = if_left if category_goes_left(
-                trees, &paths.tree, edge.feature, edge.bitset_idx,
+                work.trees, &paths.tree, edge.feature, edge.bitset_idx,
                 edge.missing_go_to_left, x[row],
             ) else if_right
         return
@@ -398,14 +372,7 @@ cdef void fill_table(const paths_struct * paths, double * table) noexcept nogil:
 
 
 cdef void add_tile(
-    PackedTrees trees,
-    const paths_struct * paths,
-    const double[:, ::1] X,
-    const Py_ssize_t[::1] columns,
-    double[:, :, ::1] values,    # IN and OUT
-    Py_ssize_t first,
-    int n_rows,
-    double * memory,
+    Work work, const paths_struct * paths, Py_ssize_t first, int n_rows, double * memory
 ) noexcept nogil:
     """Add the path-dependent values of a tree, for a tile of rows."""
     cdef:
@@ -427,8 +394,9 @@ cdef void add_tile(
         while level and (i == paths.n_edges or level >= paths.edges[i].level):
             edge = &paths.edges[open[level]]
             close_edge(
-                edge, n_points, table + open[level] * n_points * TABLE, passes,
-                sums, &values[paths.tree.output, columns[edge.feature], first], n_rows,
+                edge, n_points, table + open[level] * n_points * TABLE, passes, sums,
+                &work.values[paths.tree.output, work.columns[edge.feature], first],
+                n_rows,
             )
             level -= 1
         if i < paths.n_edges:
@@ -436,7 +404,7 @@ cdef void add_tile(
             level = edge.level
             open[level] = i
             test_rows(
-                trees, paths, edge, &X[edge.feature, first], n_rows,
+                work, paths, edge, &work.X[edge.feature, first], n_rows,
                 passes + level * TILE_ROWS,
             )
             open_edge(
@@ -545,13 +513,8 @@ cdef inline Py_ssize_t intervention_size(
 
 
 cdef void intervene(
-    PackedTrees trees,
+    Work work,
     const paths_struct * paths,
-    const double[:, ::1] X,
-    const double[:, ::1] background,
-    const Py_ssize_t[::1] columns,
-    const double[:, ::1] factors,
-    double[:, :, ::1] values,    # IN and OUT
     Py_ssize_t start,
     Py_ssize_t stop,
     double * memory,
@@ -559,7 +522,8 @@ cdef void intervene(
     """Add the values of a tree by a background, for a chunk of rows."""
     cdef:
         Py_ssize_t n_rows = stop - start
-        Py_ssize_t n_all = n_rows + background.shape[1]
+        Py_ssize_t n_others = work.background.shape[1]
+        Py_ssize_t n_all = n_rows + n_others
         double * passes = memory
         uint64_t * fails = <uint64_t *> (memory + n_all)
         uint64_t * parents
@@ -571,30 +535,38 @@ cdef void intervene(
         uint64_t bit
         Py_ssize_t i, row
     rows.fails = fails + (paths.depth + 1) * n_all
-    rows.sizes = <int *> (rows.fails + background.shape[1])
-    rows.weights = <double *> (rows.fails + 2 * background.shape[1])
-    path = <Py_ssize_t *> (rows.weights + background.shape[1])
+    rows.sizes = <int *> (rows.fails + n_others)
+    rows.weights = <double *> (rows.fails + 2 * n_others)
+    path = <Py_ssize_t *> (rows.weights + n_others)
     memo = <double *> (path + paths.n_features)
     memset(fails, 0, n_all * sizeof(uint64_t))
     for i in range(paths.n_edges):
         edge = &paths.edges[i]
-        test_rows(trees, paths, edge, &X[edge.feature, start], n_rows, passes)
+        test_rows(work, paths, edge, &work.X[edge.feature, start], n_rows, passes)
         test_rows(
-            trees, paths, edge, &background[edge.feature, 0], background.shape[1],
+            work, paths, edge, &work.background[edge.feature, 0], n_others,
             passes + n_rows,
         )
-        path[edge.place] = columns[edge.feature]
+        path[edge.place] = work.columns[edge.feature]
         bit = <uint64_t> 1 << edge.place
         parents = fails + (edge.level - 1) * n_all
         children = parents + n_all
         for row in range(n_all):
             children[row] = parents[row] | (0 if passes[row] != 0.0 else bit)
         if edge.is_leaf:
-            count_sets(edge, children + n_rows, background.shape[1], &rows, memo)
+            count_sets(edge, children + n_rows, n_others, &rows, memo)
             add_leaf(
-                edge, children, n_rows, &rows, factors, memo, path,
-                &values[paths.tree.output, 0, start], values.shape[2],
+                work, edge, children, n_rows, &rows, memo, path,
+                &work.values[paths.tree.output, 0, start],
             )
+
+
+cdef inline int size_of(uint64_t features) noexcept nogil:
+    cdef int size = 0
+    while features:
+        features &= features - 1
+        size += 1
+    return size
 
 
 cdef void count_sets(
@@ -609,7 +581,6 @@ cdef void count_sets(
         double weight = leaf.value / n_rows
         bint is_small = leaf.n_features <= MEMO_FEATURES
         Py_ssize_t row, i, n_sets = 0
-        uint64_t rest
     if is_small:
         memset(memo, 0, (<Py_ssize_t> 1 << leaf.n_features) * sizeof(double))
     for row in range(n_rows):
@@ -617,12 +588,9 @@ cdef void count_sets(
         if is_small and memo[fails[row]] != 0.0:
             i = <Py_ssize_t> memo[fails[row]] - 1
         else:
-            background.fails[i] = rest = fails[row]
+            background.fails[i] = fails[row]
+            background.sizes[i] = size_of(fails[row])
             background.weights[i] = 0.0
-            background.sizes[i] = 0
-            while rest:
-                rest &= rest - 1
-                background.sizes[i] += 1
             n_sets += 1
             if is_small:
                 memo[fails[row]] = n_sets
@@ -631,15 +599,14 @@ cdef void count_sets(
 
 
 cdef void add_leaf(
+    Work work,
     const edge_struct * leaf,
     const uint64_t * fails,      # the set of each row
     Py_ssize_t n_rows,
     const background_struct * background,
-    const double[:, ::1] factors,
     double * memo,               # of each set whether it is known, and its values
     const Py_ssize_t * path,     # columns of the features
     double * values,             # IN and OUT: of the chunk's first row and column 0
-    Py_ssize_t stride,           # from a column's to the next
 ) noexcept nogil:
     """Add the values of a leaf."""
     cdef:
@@ -647,6 +614,7 @@ cdef void add_leaf(
         Py_ssize_t n_sets = <Py_ssize_t> 1 << min(leaf.n_features, MEMO_FEATURES)
         double * of_set
         uint64_t slot
+        Py_ssize_t stride = work.X.shape[1]  # from a column's values to the next
         Py_ssize_t row
         int i
     memset(memo, 0, n_sets * sizeof(double))
@@ -656,7 +624,7 @@ cdef void add_leaf(
         if not is_small or memo[slot] == 0.0:
             # 1: all values are 0, as no background row passes what the row fails.
             memo[slot] = 1.0 + value_set(
-                fails[row], leaf.n_features, background, factors, of_set
+                work, fails[row], leaf.n_features, background, of_set
             )
         if memo[slot] == 2.0:
             for i in range(leaf.n_features):
@@ -664,33 +632,29 @@ cdef void add_leaf(
 
 
 cdef bint value_set(
+    Work work,
     uint64_t fails,
     int n_features,
     const background_struct * background,
-    const double[:, ::1] factors,
     double * values,             # OUT
 ) noexcept nogil:
     """Work out the values of features for a set that is failed; False if all are 0."""
     cdef:
         double total = 0.0       # that each of the failed features takes away
         double share
-        uint64_t rest = fails
         uint64_t other
         bint is_any = False
         Py_ssize_t j
-        int n_failed = 0
+        int n_failed = size_of(fails)
         int i
-    while rest:
-        rest &= rest - 1
-        n_failed += 1
     memset(values, 0, n_features * sizeof(double))
     for j in range(background.n_sets):
         other = background.fails[j]
         if other & fails:
             continue             # a feature that neither passes: nobody gets there
         is_any = True
-        total += background.weights[j] * factors[n_failed, background.sizes[j]]
-        share = background.weights[j] * factors[background.sizes[j], n_failed]
+        total += background.weights[j] * work.factors[n_failed, background.sizes[j]]
+        share = background.weights[j] * work.factors[background.sizes[j], n_failed]
         for i in range(n_features):
             values[i] += share * <double> ((other >> i) & 1)
     for i in range(n_features):
