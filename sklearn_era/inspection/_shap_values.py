@@ -47,6 +47,16 @@ class ShapValues:
 
     feature_names, output_names : list of str
         Columns of X, and classes; None for a single output.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_era.ensemble import HistGradientBoostingRegressor
+    >>> from sklearn_era.inspection import shap_values
+    >>> X = np.arange(40.0).reshape(20, 2)
+    >>> model = HistGradientBoostingRegressor(max_iter=1).fit(X, X[:, 0])
+    >>> dict(**shap_values(model, X)).keys() >= {"values", "base_values", "data"}
+    True
     """
 
     values: NDArray[np.float64]
@@ -165,7 +175,7 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> ShapValues:
     -------
     result : ShapValues
         With fields ``values``, ``base_values``, ``data``, ``feature_names``, and the
-        method ``by_era``. `shap.Explanation(**result)` takes it.
+        method ``by_era``. ``shap.Explanation(**result)`` takes it.
 
         Values are those of the raw prediction: of a booster with the loss "poisson" or
         "gamma" the logarithm; of a classifier log-odds, as ``decision_function``; of

@@ -121,6 +121,16 @@ class TestShap:
         model, X = fit_categorical(estimator, parameters)
         assert np.abs(explain(model, X) - model.predict(X)).max() > 1
 
+    @pytest.mark.parametrize(("dtype", "is_right"), [("f4", True), ("f8", False)])
+    def test_rows_are_rounded_with_a_background(self, dtype, is_right):
+        shap = pytest.importorskip("shap")
+        X = np.random.default_rng(0).normal(size=(400, 4)).astype(dtype).astype("f8")
+        model = ensemble.HistGradientBoostingRegressor(**PARAMETERS).fit(X, X[:, 0])
+        explainer = shap.TreeExplainer(model, X[:40])
+        sums = explainer.shap_values(X, check_additivity=False).sum(axis=1)
+        errors = np.abs(sums + explainer.expected_value - model.predict(X))
+        assert (errors.max() < 1e-6) == is_right
+
     def test_classes_of_forests_are_refused(self):
         shap = pytest.importorskip("shap")
         error = shap.utils._exceptions.InvalidModelError

@@ -232,27 +232,13 @@ def add_shapley_values(
     known_cat_bitsets, f_idx_map, const Py_ssize_t[::1] columns,
     double[:, :, ::1] values, int n_threads,
 ):
-    """Add the Shapley values of trees, and return their base of each output.
+    """Add the Shapley values of trees, and return their base of each output, by paths.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_features, n_samples)
-        The rows, transposed; those of the background likewise.
-    background : ndarray of shape (n_features, n_background)
-        Path-dependent values without rows, and then the base is that of the trees.
-    predictors, known_cat_bitsets, f_idx_map
-        As in `trees.add_trees`.
-    columns : ndarray of shape (n_features,), dtype=intp
-        Column of `values` for each feature.
-    values : ndarray of shape (n_trees_per_iteration, n_features, n_samples)
-        Is added to.
-    n_threads : int
-
-    Raises
-    ------
-    ValueError
-        If a tree reaches beyond its arrays, or has more than 64 features on a path, for
-        values by a background.
+    X and background are transposed, of shapes (n_features, n_rows): without background
+    rows, values are path-dependent. `columns` are those of `values` for each feature;
+    `values` of shape (n_outputs, n_features, n_rows) is added to. All else is as in
+    `trees.add_trees`. ValueError if a tree reaches beyond its arrays, or has more than
+    64 features on a path, for values by a background.
     """
     cdef:
         Work work
@@ -311,13 +297,10 @@ cdef void add_part(
 
 
 cdef inline void test_rows(
-    Work work,
-    const paths_struct * paths,
-    const edge_struct * edge,
-    const double * x,
-    Py_ssize_t n_rows,
-    double * passes,             # OUT: 1 for rows that take the edge, else 0
+    Work work, const paths_struct * paths, const edge_struct * edge, const double * x,
+    Py_ssize_t n_rows, double * passes,
 ) noexcept nogil:
+    """Set `passes` to 1 for rows that take an edge, else 0."""
     cdef:
         Py_ssize_t row
         double threshold = edge.threshold
@@ -415,15 +398,10 @@ cdef void add_tile(
 
 
 cdef inline void open_edge(
-    const edge_struct * edge,
-    int n_points,
-    const double * table,
-    double * passes,             # IN and OUT
-    const double * above,        # products
-    double * below,              # OUT
-    double * sums,               # OUT
+    const edge_struct * edge, int n_points, const double * table, double * passes,
+    const double * above, double * below, double * sums,
 ) noexcept nogil:
-    """Multiply by the factors of an edge, by point and row."""
+    """Multiply products above by the factors of an edge, by point and row."""
     cdef:
         double * o = passes + edge.level * TILE_ROWS
         const double * o_before = passes + edge.previous * TILE_ROWS
@@ -456,13 +434,8 @@ cdef inline void open_edge(
 
 
 cdef inline void close_edge(
-    const edge_struct * edge,
-    int n_points,
-    const double * table,
-    const double * passes,
-    double * sums,               # IN and OUT
-    double * values,             # IN and OUT
-    int n_rows,
+    const edge_struct * edge, int n_points, const double * table, const double * passes,
+    double * sums, double * values, int n_rows,
 ) noexcept nogil:
     """Add what all leaves below an edge are worth to its feature."""
     cdef:
@@ -513,10 +486,7 @@ cdef inline Py_ssize_t intervention_size(
 
 
 cdef void intervene(
-    Work work,
-    const paths_struct * paths,
-    Py_ssize_t start,
-    Py_ssize_t stop,
+    Work work, const paths_struct * paths, Py_ssize_t start, Py_ssize_t stop,
     double * memory,
 ) noexcept nogil:
     """Add the values of a tree by a background, for a chunk of rows."""
@@ -570,11 +540,8 @@ cdef inline int size_of(uint64_t features) noexcept nogil:
 
 
 cdef void count_sets(
-    const edge_struct * leaf,
-    const uint64_t * fails,
-    Py_ssize_t n_rows,
-    background_struct * background,  # OUT
-    double * memo,
+    const edge_struct * leaf, const uint64_t * fails, Py_ssize_t n_rows,
+    background_struct * background, double * memo,
 ) noexcept nogil:
     """Find the distinct sets that background rows fail, where these are not many."""
     cdef:
@@ -632,11 +599,8 @@ cdef void add_leaf(
 
 
 cdef bint value_set(
-    Work work,
-    uint64_t fails,
-    int n_features,
-    const background_struct * background,
-    double * values,             # OUT
+    Work work, uint64_t fails, int n_features, const background_struct * background,
+    double * values,
 ) noexcept nogil:
     """Work out the values of features for a set that is failed; False if all are 0."""
     cdef:
