@@ -79,7 +79,7 @@ class EraStabilityDisplay:
         """
         if max_features < 1:
             raise ValueError(f"max_features must be 1 or more; got {max_features!r}.")
-        self.ax_ = ax = axes_or_new(ax)
+        ax = axes_or_new(ax)
         effects, p_value, turns, names, eras = (
             np.asarray(self.stability[name]) for name in _FIELDS
         )
