@@ -126,13 +126,14 @@ class _AutoEra(BaseEstimator):
         with config_context(enable_metadata_routing=False):
             try:
                 by_eras.fit(X, y, **known)
+                weights = by_eras.routed.estimator.fit.get("sample_weight")
+                encoded = read_eras(eras, X)
+                of_eras = gather(by_eras, y, encoded.codes, weights)
             except ValueError as error:
-                if "fits failed" in str(error):  # the error of a single one is clearer
+                # The error of a single fit is clearer than the count of those.
+                if "fits failed" in str(error) or "in some fold" in str(error):
                     clone(plain).fit(X, y, **known)
                 raise
-            weights = by_eras.routed.estimator.fit.get("sample_weight")
-            encoded = read_eras(eras, X)
-            of_eras = gather(by_eras, y, encoded.codes, weights)
             of_rows = of_eras
             alike = {
                 name: model

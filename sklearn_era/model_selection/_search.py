@@ -258,7 +258,8 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         X, eras = take_era_column(X, eras)
         X, y = indexable(X, y)
         if y is not None and is_classifier(self.estimator):
-            type_of_target(y, input_name="y")  # it refuses missing classes
+            with np.errstate(invalid="ignore"):
+                type_of_target(y, input_name="y")  # it refuses missing classes
         warn_of_row_order(eras, X)
         if eras is None:
             raise ValueError(
