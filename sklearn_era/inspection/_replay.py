@@ -20,10 +20,10 @@ from sklearn.utils.validation import (
 from sklearn_era._eras import EncodedEras, is_fixed, read_eras, weigh_eras
 from sklearn_era._scikit_learn import check_sample_weight
 from sklearn_era._threads import openmp_threads
-from sklearn_era._trees.walk import (
-    leaf_indices,
-    sum_up_tree,
-)
+from sklearn_era._trees.walk import leaf_indices, sum_up_tree
+from sklearn_era.ensemble._criteria.objects import sum_leaves
+from sklearn_era.ensemble._prediction.blocks import BLOCK_VALUES
+from sklearn_era.ensemble._splitting.lanes.instruction_sets import lane_module
 from sklearn_era.inspection._fit_gradients import gradients_of_fit
 
 
@@ -110,50 +110,37 @@ def replay_trees(estimator: Any, data: ReplayData) -> Iterator[TreeSums]:
     """
     with openmp_threads(getattr(estimator, "n_jobs", None), type(estimator).__name__):
         n_threads = _openmp_effective_n_threads()
-    known_cat_bitsets, f_idx_map = estimator._bin_mapper.make_known_categories_bitsets()
     fit_gradients = gradients_of_fit(
         estimator, data.y, data.sample_weight, data.eras, n_threads
     )
+    leaves = _leaves_by_tree(estimator, data.X, n_threads)
     for iteration, predictors in enumerate(estimator._predictors):
         gradients, hessians = fit_gradients.of_iteration(predictors)
         for output, predictor in enumerate(predictors):
-            leaves = leaf_indices(predictor).predict(
-                data.X, known_cat_bitsets, f_idx_map, n_threads
-            )
-            leaf_of_row = leaves.astype(np.intp)
-            fit_gradients.add_tree(output, predictor.nodes["value"][leaf_of_row])
-            yield TreeSums(
-                iteration,
-                output,
-                predictor,
-                *_sum_sides(
-                    predictor.nodes,
-                    leaf_of_row,
-                    data.eras,
-                    gradients[:, output],
-                    hessians[:, output],
-                ),
-            )
+            nodes, leaf_of_row = predictor.nodes, next(leaves)
+            sums = sum_leaves(
+                leaf_of_row, data.eras.codes, gradients[:, output],
+                hessians[:, output], nodes.shape[0], data.eras.labels.size,
+            )  # fmt: skip
+            values = np.ascontiguousarray(nodes["value"])
+            fit_gradients.add_tree(output, values[leaf_of_row.astype(np.intp)])
+            splits = sum_up_tree(nodes, sums)
+            left, right = sums[nodes["left"][splits]], sums[nodes["right"][splits]]
+            yield TreeSums(iteration, output, predictor, splits, left, right)
 
 
-def _sum_sides(
-    nodes: NDArray[Any],
-    leaf_of_row: NDArray[np.intp],
-    eras: EncodedEras,
-    gradients: NDArray[np.float32],
-    hessians: NDArray[np.float32],
-) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-    """The split nodes of a tree, and the sums of their children by era."""
-    n_eras = eras.labels.size
-    n_cells = nodes.shape[0] * n_eras
-    cell_of_row = leaf_of_row * n_eras + eras.codes
-    sums = np.stack(
-        [
-            np.bincount(cell_of_row, weights, minlength=n_cells)
-            for weights in (gradients, hessians, None)
-        ],
-        axis=-1,
-        dtype=np.float64,
-    ).reshape(nodes.shape[0], n_eras, 3)
-    splits = sum_up_tree(nodes, sums)
-    return splits, sums[nodes["left"][splits]], sums[nodes["right"][splits]]
+def _leaves_by_tree(
+    estimator: Any, X: NDArray[np.float64], n_threads: int
+) -> Iterator[NDArray[np.float64]]:
+    """Return the leaf of each row, tree by tree: a prediction of some trees at once,
+    each for an output of its own, whose values are the indices of nodes.
+    """
+    known = estimator._bin_mapper.make_known_categories_bitsets()
+    add_trees = lane_module("sklearn_era.ensemble._prediction.trees").add_trees
+    trees = [leaf_indices(tree) for trees in estimator._predictors for tree in trees]
+    n_trees = max(1, BLOCK_VALUES // max(1, X.shape[0]))
+    for start in range(0, len(trees), n_trees):
+        some = trees[start : start + n_trees]
+        leaves = np.zeros((X.shape[0], len(some)), order="F")
+        add_trees(X, [some], *known, leaves, n_threads)
+        yield from leaves.T

@@ -195,6 +195,22 @@ def compare_sides(
     )
 
 
+def sum_leaves(
+    const double[:] leaves, const int[:] codes, const float[:] gradients,
+    const float[:] hessians, Py_ssize_t n_nodes, Py_ssize_t n_eras,
+):
+    """Sum up rows by leaf and era, into an array of shape (n_nodes, n_eras, 3)."""
+    cdef:
+        double [:, ::1] sums = np.zeros((n_nodes * n_eras, 3))
+        Py_ssize_t i, cell
+    for i in range(leaves.shape[0]):
+        cell = <Py_ssize_t> leaves[i] * n_eras + codes[i]
+        sums[cell, 0] += gradients[i]
+        sums[cell, 1] += hessians[i]
+        sums[cell, 2] += 1.0
+    return np.asarray(sums).reshape(n_nodes, n_eras, 3)
+
+
 def boltzmann_mean(const double[::1] values, double alpha):
     """Boltzmann operator of values: sum x exp(alpha x) / sum exp(alpha x).
 
