@@ -44,25 +44,8 @@ def era_feature_importances(
 
     Parameters
     ----------
-    estimator : HistGradientBoostingRegressor, HistGradientBoostingClassifier, \
-            EraForestRegressor or EraForestClassifier
-        A fitted model; a booster may be scikit-learn's.
-
-    X : array-like of shape (n_samples, n_features)
-        The rows: those of the fit or others.
-
-    y : array-like of shape (n_samples,)
-        Their targets.
-
-    eras : array-like of shape (n_samples,)
-        Era of each row.
-
-    sample_weight : array-like of shape (n_samples,), default=None
-        Their weights.
-
-    min_samples_per_era : int, default=None
-        Rows that an era needs on both sides of a split to have a gain. None takes the
-        estimator's own, and 1 if it has none.
+    estimator, X, y, eras, sample_weight, min_samples_per_era :
+        As `split_statistics` takes them.
 
     normalize : bool, default=False
         Whether to divide each era's importances, and the pooled ones, by the sum of

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,6 @@ from sklearn_era.inspection._replay import (
     check_replay_data,
     replay_trees,
 )
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 # The columns with a value a split, in the order of the data frame.
 _COLUMNS: dict[str, Any] = {
@@ -54,45 +51,6 @@ _ERA_COLUMNS: dict[str, tuple[Any, str]] = {
 }
 
 
-@overload
-def split_statistics(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    eras: Any,
-    sample_weight: Any = None,
-    min_samples_per_era: int | None = None,
-    as_frame: Literal[False] = False,
-) -> Bunch: ...
-
-
-@overload
-def split_statistics(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    eras: Any,
-    sample_weight: Any = None,
-    min_samples_per_era: int | None = None,
-    as_frame: Literal[True],
-) -> "DataFrame": ...
-
-
-@overload
-def split_statistics(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    eras: Any,
-    sample_weight: Any = None,
-    min_samples_per_era: int | None = None,
-    as_frame: bool,
-) -> "Bunch | DataFrame": ...
-
-
 def split_statistics(
     estimator: Any,
     X: Any,
@@ -102,7 +60,7 @@ def split_statistics(
     sample_weight: Any = None,
     min_samples_per_era: int | None = None,
     as_frame: bool = False,
-) -> "Bunch | DataFrame":
+) -> Any:
     """Tabulate the splits of a fitted model with their gain in every era.
 
     The model is run over the rows as its fit was: gradients and hessians of an

@@ -241,7 +241,7 @@ def split_agreement(estimators: Mapping[str, Any], sample: Sample) -> "Figure":
     for ax, (name, estimator) in zip(axes, estimators.items(), strict=True):
         statistics = split_statistics(estimator, sample.X, sample.y, eras=eras)
         if np.any(statistics.gain > 0):
-            SplitAgreementDisplay.from_statistics(statistics, ax=ax)
+            SplitAgreementDisplay(statistics).plot(ax)
         else:
             ax.set_axis_off()
             text = "no split has a gain on these rows"

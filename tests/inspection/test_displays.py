@@ -216,29 +216,12 @@ def test_bubbles_hold_the_gain_of_their_depth_and_agreement(ax):
         assert_allclose(mean, np.average(agreement[at], weights=gain[at]))
 
 
-def test_a_dot_a_split_by_share_of_the_gain(ax):
-    model, X, y, eras = fit_data()
-    table = split_statistics(model, X, y, eras=eras, as_frame=True)
-    display = SplitAgreementDisplay.from_statistics(table, ax=ax, x="gain_share")
-    places = np.asarray(display.points_.get_offsets())
-    assert_allclose(places[:, 0], table["gain"] / table["gain"].sum())
-    assert_allclose(places[:, 1], table["direction_agreement"])
-    assert ax.get_xscale() == "log"
-    assert display.mean_line_ is None
-    # Of held-out rows some splits have none.
-    few = split_statistics(model, X[:8], y[:8], eras=eras[:8])
-    assert np.any(few.gain == 0)
-    SplitAgreementDisplay.from_statistics(few, ax=ax, x="gain_share")
-    assert ax.get_xscale() == "symlog"
-
-
 def test_agreement_makes_a_figure_and_takes_a_style(pyplot):
     model, X, y, eras = fit_data()
     display = SplitAgreementDisplay.from_estimator(model, X, y, eras=eras, color="red")
     assert pyplot.get_fignums() == [display.figure_.number]
     assert_array_equal(display.points_.get_facecolor()[0][:3], [1, 0, 0])
-    again = display.plot(x="gain_share")
-    assert again is display
+    assert display.plot() is display
     assert len(pyplot.get_fignums()) == 2
 
 
@@ -246,17 +229,13 @@ def test_agreement_refuses(ax):
     model, X, y, eras = fit_data()
     table = split_statistics(model, X, y, eras=eras, as_frame=True)
     few = split_statistics(model, X[:1], y[:1], eras=eras[:1])
-    for statistics, options, message in (
-        (table, {"x": "D"}, "x must be 'depth' or 'gain_share'; got 'D'"),
-        (table.drop(columns=["depth", "gain"]), {},
-         "statistics has no column depth, gain;"),
-        (few, {}, "no split has a gain on these rows"),
-        (table[:0], {}, "The model has no split"),
-    ):  # fmt: skip
+    for statistics, message in (
+        (table.drop(columns=["depth", "gain"]), "statistics has no column depth, gain"),
+        (few, "no split has a gain on these rows"),
+        (table[:0], "The model has no split"),
+    ):
         with pytest.raises(ValueError, match=message):
-            SplitAgreementDisplay.from_statistics(statistics, ax=ax, **options)
-    with pytest.raises(ValueError, match=r"one value a split each; got .*\(2,\)"):
-        SplitAgreementDisplay(depth=[0, 1], gain=[1], direction_agreement=[1])
+            SplitAgreementDisplay(statistics).plot(ax)
     with pytest.raises(ValueError, match="estimator must be a HistGradientBoosting"):
         SplitAgreementDisplay.from_estimator(LinearRegression(), X, y, eras=eras, ax=ax)
 
