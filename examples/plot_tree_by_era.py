@@ -1,0 +1,85 @@
+"""
+Which splits hold in every month?
+=================================
+
+A tree shows what a model has learnt, and nothing of when it held. Here each split has
+an arrow for each month below it, which points to the side that predicts more there.
+"""
+
+# %%
+# Twelve months, and an effect that turns
+# ---------------------------------------
+#
+# The target grows with ``income`` in all months, and is higher in two of the regions.
+# The effect of ``rate`` is turned round from month 10 on. Over all months it is the
+# largest, and so a plain model splits by it first.
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.inspection import (
+    era_feature_importances,
+    era_permutation_importance,
+    export_text,
+    plot_tree,
+)
+
+rng = np.random.default_rng(0)
+months = np.repeat(np.arange(1, 13), 300)
+X = pd.DataFrame(rng.normal(size=(3600, 2)), columns=["income", "rate"])
+X["region"] = pd.Categorical(rng.choice(["north", "south", "east", "west"], 3600))
+effect = np.where(months < 10, 2, -2)
+y = X["income"] + effect * X["rate"] + X["region"].isin(["north", "west"])
+y += rng.normal(size=3600)
+options = {"max_iter": 20, "max_leaf_nodes": 7, "early_stopping": False}
+plain = HistGradientBoostingRegressor(**options).fit(X, y)
+
+# %%
+# The tree, month by month
+# ------------------------
+#
+# Arrows of a split by ``income`` or ``region`` point to one side. Those of a split
+# by ``rate`` point to the right for nine months, and to the left for the last three:
+# what the model has learnt of it is the opposite of what a next month will have.
+
+plot_tree(plain, X, y, eras=months, max_depth=2)
+
+# %%
+# With an arrow for each of 120 eras one would see nothing. Of more than 30 eras, a
+# histogram is drawn.
+
+tenths = 10 * months + np.arange(3600) % 10
+plot_tree(plain, X, y, eras=tenths, max_depth=1)
+
+# %%
+# The same as text, here of a model that asks every month about every split. It has no
+# use for ``rate``.
+
+careful = HistGradientBoostingRegressor(
+    split_criterion="directional", min_era_coverage=1.0, min_gain_share=0.0, **options
+).fit(X, y, eras=months)
+print(export_text(careful, X, y, eras=months, max_depth=1))
+
+# %%
+# Gains, and what they are worth
+# ------------------------------
+#
+# The gain of a split tells how much a feature tells within a month, in either
+# direction. Permuted in months that the model has not seen, ``rate`` is of use in the
+# first nine months and does harm in the last three.
+
+gains = era_feature_importances(
+    plain, X, y, eras=months, normalize=True, as_frame=True
+).importances
+permuted = era_permutation_importance(
+    plain, X, y, eras=months, random_state=0, as_frame=True
+).importances
+fig, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+for ax, table, title in zip(
+    axes, (gains, permuted), ("share of gains", "fall of R² if permuted"), strict=True
+):
+    table.plot(ax=ax, marker=".", title=title, xlabel="month")
+axes[1].axhline(0, color="gray", linewidth=0.5)
+plt.show()

@@ -1,0 +1,183 @@
+"""Importances of features in eras that a model has not seen, by permutations."""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import Bunch, _safe_indexing, check_random_state
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    validate_params,
+)
+from sklearn.utils.parallel import Parallel, delayed
+
+from sklearn_era._eras import EncodedEras
+from sklearn_era._optional import import_optional
+from sklearn_era._scikit_learn import check_sample_weight
+from sklearn_era.inspection._turning import MAX_SEED, _with_column
+from sklearn_era.model_selection._fit_arguments import fit_arguments, with_order
+from sklearn_era.model_selection._out_of_era import (
+    check_enough,
+    check_rows,
+    fit_folds,
+    folds_of_eras,
+)
+from sklearn_era.model_selection._search_errors import (
+    mean_and_safe_error,
+    mean_over_folds,
+)
+from sklearn_era.model_selection._search_scores import ScorerByEra
+
+Array = NDArray[np.float64]
+
+
+@validate_params(
+    {"estimator": [HasMethods(["fit"])], "n_jobs": [Integral, None],
+     "cv": [Interval(Integral, 2, None, closed="left"), "cv_object"],
+     "scoring": [str, callable, None], "as_frame": ["boolean"],
+     "n_repeats": [Interval(Integral, 1, None, closed="left")],
+     "era_order": [StrOptions({"auto", "ordered", "unordered"})],
+     "random_state": ["random_state"]},
+    prefer_skip_nested_validation=True,
+)  # fmt: skip
+def era_permutation_importance(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    eras: Any,
+    sample_weight: Any = None,
+    cv: Any = 5,
+    scoring: Any = None,
+    n_repeats: int = 5,
+    era_order: str = "auto",
+    n_jobs: int | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    as_frame: bool = False,
+) -> Bunch:
+    """Measure by how much the score falls in eras left out if a feature is permuted.
+
+    Models are fitted in folds of whole eras. In each era left out, one feature at a
+    time is permuted among the era's rows, and its importance is the score less the mean
+    score of permutations [1]_: of what it tells within eras, not of its level by era.
+    `era_stability` finds features that turn, by values from other eras.
+
+    Parameters
+    ----------
+    estimator : object
+        Any estimator; its ``fit`` gets the eras if it takes them.
+
+    X, y, eras, sample_weight, cv :
+        Rows, and folds of whole eras, as in `era_stability`.
+
+    scoring : str, callable or None, default=None
+        A scorer, as :func:`sklearn.metrics.check_scoring` takes it, also one of
+        `make_era_scorer`. None is the ``score`` of the estimator.
+
+    n_repeats : int, default=5
+        Permutations of each feature.
+
+    era_order, n_jobs, random_state, as_frame :
+        As in `era_stability`.
+
+    Returns
+    -------
+    result : Bunch
+        As of `era_stability`: `importances` of shape (n_eras, n_features), NaN in an
+        era that is not tested or has no score; `mean_importance` and `importance_error`
+        over eras, of shape (n_features,); `era_labels` and `feature_names`.
+
+    Raises
+    ------
+    ValueError
+        If there is but one era, lengths differ, a label is missing, or a fold has no
+        era with a score.
+    MissingPackageError
+        If pandas is not installed, with ``as_frame=True``.
+
+    References
+    ----------
+    .. [1] L. Breiman (2001), Random Forests. Machine Learning 45, 5-32.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn_era.inspection import era_permutation_importance
+    >>> rng = np.random.default_rng(0)
+    >>> eras, X = np.repeat(np.arange(6), 200), rng.normal(size=(1200, 3))
+    >>> y = X[:, 0] + np.where(eras < 4, 1, -1) * X[:, 1] + rng.normal(size=1200)
+    >>> result = era_permutation_importance(Ridge(), X, y, eras=eras, random_state=0)
+    >>> (result.importances[:, 1] < 0).tolist()
+    [False, False, False, False, True, True]
+    """
+    pandas = import_optional("pandas", extra="cli") if as_frame else None
+    if issparse(X):
+        raise ValueError("X is sparse, and its columns are permuted; pass X.toarray().")
+    name = "era_permutation_importance"
+    X, y, eras, encoded, are_ordered = check_rows(X, y, eras, era_order, name)
+    check_enough(encoded, False, name)
+    if sample_weight is not None:
+        sample_weight = check_sample_weight(sample_weight, X)
+    estimator = with_order(estimator, "ordered" if are_ordered else "unordered")
+    scorer = ScorerByEra(check_scoring(estimator, scoring))
+    if isinstance(cv, Integral):
+        cv = folds_of_eras(cv, encoded.labels.size, are_ordered=False)
+    folds = list(check_cv(cv).split(encoded.codes, y, encoded.codes))
+    params = fit_arguments(estimator, encoded.decode(), sample_weight)
+    models = fit_folds(estimator, X, y, folds, params, n_jobs)
+    rng = check_random_state(random_state)
+    found = Parallel(n_jobs=n_jobs)(
+        delayed(_falls_in_fold)(
+            model, X, y, encoded, sample_weight, test, scorer, n_repeats,
+            rng.randint(MAX_SEED),
+        )
+        for model, (_, test) in zip(models, folds, strict=True)
+    )  # fmt: skip
+    falls = np.stack(found, axis=1)
+    mean, error = mean_and_safe_error(falls, are_ordered)
+    names = getattr(X, "columns", [f"x{j}" for j in range(falls.shape[0])])
+    result = Bunch(
+        importances=mean_over_folds(falls).T, mean_importance=mean,
+        importance_error=error, era_labels=encoded.labels,
+        feature_names=np.array(names, dtype=object),
+    )  # fmt: skip
+    if pandas is not None:
+        index = pandas.Index(encoded.labels, name="era")
+        result.importances = pandas.DataFrame(result.importances, index, names)
+        for name in ("mean_importance", "importance_error"):
+            result[name] = pandas.Series(result[name], index=names, name=name)
+    return result
+
+
+def _falls_in_fold(
+    model: Any, X: Any, y: Any, eras: EncodedEras, weights: Array | None, test: Any,
+    scorer: ScorerByEra, n_repeats: int, seed: int,
+) -> Array:  # fmt: skip
+    """Return falls of the score of a fold by feature and era."""
+    rng, codes = np.random.default_rng(seed), eras.codes[test]
+    rows = _safe_indexing(X, test)
+    options: dict[str, Any] = {"era_codes": codes}
+    if weights is not None:
+        options["sample_weight"] = weights[test]
+
+    def score(rows: Any) -> Array:
+        found = np.full(eras.labels.size, np.nan)
+        scores = scorer(model, rows, y[test], **options)
+        found[scores.codes] = scores.scores
+        return found
+
+    base, falls = score(rows), np.zeros((np.shape(X)[1], eras.labels.size))
+    by_era, source = np.argsort(codes, kind="stable"), np.empty(test.size, dtype=int)
+    for j in range(falls.shape[0]):
+        for _ in range(n_repeats):
+            source[by_era] = np.lexsort((rng.random(test.size), codes))
+            permuted = _with_column(rows, j, _safe_indexing(rows, source))
+            falls[j] += (base - score(permuted)) / n_repeats
+    return falls

@@ -1,0 +1,155 @@
+"""A tree of a model, drawn, with an arrow for each era under each split."""
+
+import textwrap
+from typing import Any
+
+import numpy as np
+
+from sklearn_era._eras import label_texts, read_eras
+from sklearn_era._optional import import_optional
+from sklearn_era._plotting import BLUE, ORANGE, axes_or_new
+from sklearn_era.inspection._tree_text import Node, describe_tree
+
+_MOST_ARROWS = 30  # beyond them, eras are counted
+_N_BARS = 10  # of either side
+_LINE = 26  # letters
+_SIZE, _LEVEL = 8.0, 1.7  # a font's in points, a level's in inches
+# Of a level, from its top: where its text ends, and its eras begin and end.
+_TEXT, _TOP, _BOTTOM = 0.40, 0.44, 0.84
+
+
+def plot_tree(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    eras: Any,
+    sample_weight: Any = None,
+    tree: int = 0,
+    max_depth: int = 3,
+    ax: Any = None,
+) -> Any:
+    """Draw a tree of a booster or forest, and under each split what eras make of it.
+
+    Rows that meet the condition go to the left. Below, an arrow for each era points to
+    the side that predicts more there, as long as the effect: the root of the gain a
+    row, over the split's largest one. Where all point to one side, the split holds. Of
+    more than 30 eras a histogram of arrows is drawn. Leaves have their values.
+
+    Parameters
+    ----------
+    estimator, X, y, eras, sample_weight :
+        A booster or forest and rows, as `split_statistics` takes them.
+
+    tree : int, default=0
+        Which tree, as `split_statistics` counts them.
+
+    max_depth : int, default=3
+        Splits of this depth are the last ones that are drawn.
+
+    ax : matplotlib Axes, default=None
+        Where to draw; None makes a figure that has room for all texts.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+        Where the tree is; its figure is ``ax.figure``.
+
+    Raises
+    ------
+    ValueError, MissingPackageError
+        As `export_text`, or if matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_era.ensemble import HistGradientBoostingRegressor
+    >>> from sklearn_era.inspection import plot_tree
+    >>> X, eras = np.arange(200.0)[:, np.newaxis], np.arange(200) % 4
+    >>> model = HistGradientBoostingRegressor(max_iter=1).fit(X, X[:, 0])
+    >>> plot_tree(model, X, X[:, 0], eras=eras)  # doctest: +SKIP
+    """
+    if X is None or y is None or eras is None:
+        raise ValueError("X, y and eras: plot_tree draws eras, and needs all three.")
+    nodes = describe_tree(estimator, X, y, eras, sample_weight, tree)
+    places: dict[int, tuple[float, int]] = {}
+    n_columns = _place(nodes, 0, max_depth, places, 0)
+    texts = {i: _text(nodes[i], max_depth) for i in places}
+    lines = "\n".join(texts.values()).split("\n")
+    text_path = import_optional("matplotlib.textpath", extra="plot").TextPath
+    widest = text_path((0, 0), max(lines, key=len), size=_SIZE).get_extents().width
+    is_drawn = {i: nodes[i].children and nodes[i].depth <= max_depth for i in places}
+    ends = [places[i][1] + (_BOTTOM if is_drawn[i] else _TEXT) for i in places]
+    height = max(ends) + 0.05
+    is_new, ax = ax is None, axes_or_new(ax)
+    if is_new:
+        width = max(6.0, n_columns * (widest / 72 + 0.35))
+        ax.figure.set_size_inches(width, height * _LEVEL)
+    room = 72 * ax.get_position().width * ax.figure.get_size_inches()[0] / n_columns
+    color = import_optional("matplotlib", extra="plot").rcParams["text.color"]
+    style = {"fontsize": _SIZE * min(1.0, 0.85 * room / widest), "ha": "center"}
+    style |= {"va": "bottom", "parse_math": False}  # a $ in a name is no formula
+    box = {"boxstyle": "round", "facecolor": ax.get_facecolor(), "edgecolor": color}
+    ax.set(xlim=(-0.5, n_columns - 0.5), ylim=(height, 0))
+    ax.set_axis_off()
+    for i, (x, level) in places.items():
+        ax.text(x, level + _TEXT, texts[i], bbox=box, **style)
+        if is_drawn[i]:
+            draw_eras(ax, x, level, nodes[i].effects, color)
+            for child in nodes[i].children:
+                end, below = places[child]
+                ends = [level + _BOTTOM, below + _TEXT]
+                ax.plot([x, end], ends, color=color, linewidth=0.8, zorder=0)
+    labels = label_texts(read_eras(eras, X).labels)
+    title = f"Tree {tree}: left if true; eras point to the side that predicts more"
+    if len(labels) <= _MOST_ARROWS:
+        title += f", {labels[0]} on top and {labels[-1]} at the bottom"
+    ax.set_title(f"{title}.", fontsize=style["fontsize"], parse_math=False)
+    return ax
+
+
+def draw_eras(ax: Any, x: float, level: float, effects: Any, color: Any) -> None:
+    """Draw an arrow for each era, the first one on top, or a histogram of arrows."""
+    top, height, n_eras = level + _TOP, _BOTTOM - _TOP, effects.size
+    lengths = -0.4 * effects / (np.abs(effects).max() or 1.0)
+    ax.vlines(x, top, top + height, color=color, linewidth=0.5, alpha=0.5)
+    if n_eras > _MOST_ARROWS:
+        counts, edges = np.histogram(
+            lengths[lengths != 0], np.linspace(-0.4, 0.4, 2 * _N_BARS + 1)
+        )
+        heights = -height * counts / max(1, counts.max())
+        colors = np.repeat([BLUE, ORANGE], _N_BARS)
+        ax.bar(x + edges[:-1], heights, edges[1] - edges[0], top + height,
+               align="edge", color=colors)  # fmt: skip
+        return
+    steps, nothing = (np.arange(n_eras) + 0.5) / n_eras, np.zeros(n_eras)
+    heads = dict.fromkeys(("headwidth", "headlength", "headaxislength"), 3.5)
+    ax.quiver(
+        nothing + x, top + steps * height, lengths, nothing, angles="xy",
+        color=np.where(lengths < 0, BLUE, ORANGE), scale_units="xy", scale=1,
+        units="inches", width=min(0.35 * _LEVEL * height / n_eras, 0.03),
+        minlength=0.5, zorder=2, **heads,
+    )  # fmt: skip
+
+
+def _place(
+    nodes: list[Node], i: int, max_depth: int, places: dict[int, Any], n: int
+) -> int:
+    """Place a node above the middle of its children, each end in a column of its own;
+    return the number of columns, of which `n` are taken.
+    """
+    node = nodes[i]
+    if not node.children or node.depth > max_depth:
+        places[i] = (float(n), node.depth)
+        return n + 1
+    for child in node.children:
+        n = _place(nodes, child, max_depth, places, n)
+    places[i] = (sum(places[x][0] for x in node.children) / 2, node.depth)
+    return n
+
+
+def _text(node: Node, max_depth: int) -> str:
+    if not node.children:
+        return node.value
+    texts = (node.left, *node.facts) if node.depth <= max_depth else ("(...)",)
+    return "\n".join(textwrap.fill(text, _LINE) for text in texts)

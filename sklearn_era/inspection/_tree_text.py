@@ -1,0 +1,207 @@
+"""A tree of a model as text and for Graphviz, with how far eras agree on its splits."""
+
+import json
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_era._trees.walk import column_of_feature
+from sklearn_era.ensemble._forests.fit import ForestFitMixin
+from sklearn_era.inspection._features import feature_names, left_categories
+from sklearn_era.inspection._replay import check_hist_gradient_boosting
+from sklearn_era.inspection._split_statistics import split_statistics
+
+
+class Node(NamedTuple):
+    """A node of a tree, in words; a leaf has no children."""
+
+    depth: int
+    value: str
+    children: tuple[int, ...] = ()
+    left: str = ""  # which rows go there
+    right: str = ""
+    facts: tuple[str, ...] = ()  # rows, gain, and how far eras agree
+    # Of eras, with the sign of their direction: the root of the gain a row.
+    effects: NDArray[np.float64] | None = None
+
+
+def describe_tree(
+    estimator: Any, X: Any, y: Any, eras: Any, sample_weight: Any, tree: int
+) -> list[Node]:
+    """Return the nodes of a tree in their order, the root first."""
+    check_hist_gradient_boosting(estimator)
+    trees = [tree for trees in estimator._predictors for tree in trees]
+    if not isinstance(tree, Integral) or not 0 <= tree < len(trees):
+        raise ValueError(
+            f"tree must be an integer from 0 to {len(trees) - 1}; got {tree!r}."
+        )
+    if len({X is None, y is None, eras is None}) > 1:
+        raise ValueError("X, y and eras are of the same rows: pass all three, or none.")
+    table, rows = None, {}
+    if X is not None:
+        options = {"eras": eras, "sample_weight": sample_weight}
+        table = split_statistics(estimator, X, y, **options)
+        rows = {int(table.node[i]): i for i in np.flatnonzero(table.tree == tree)}
+    names = feature_names(estimator)[column_of_feature(estimator)]
+    # All values of a forest are divided by the number of trees.
+    scale = estimator.n_iter_ if isinstance(estimator, ForestFitMixin) else 1
+    nodes = []
+    for i, node in enumerate(trees[tree].nodes):
+        depth, value = int(node["depth"]), f"{node['value'] * scale:.6g}"
+        if node["is_leaf"]:
+            nodes.append(Node(depth, value))
+            continue
+        categories = left_categories(estimator, trees[tree], i)
+        sides = _sides(names[node["feature_idx"]], node, categories)
+        children = int(node["left"]), int(node["right"])
+        facts = f"{node['count']:,} rows, gain {node['gain']:.4g}"
+        if table is None:
+            nodes.append(Node(depth, value, children, *sides, (facts,)))
+            continue
+        signs = table.era_directions[row := rows[i]]
+        means = table.era_gains[row] / np.maximum(table.era_counts[row], 1)
+        facts = f"{table['count'][row]:,} rows, gain {table.gain[row]:.4g}"
+        more = f"more on the left in {(signs > 0).sum()}, right in {(signs < 0).sum()}"
+        effects = signs * np.sqrt(np.maximum(means, 0))
+        nodes.append(Node(depth, value, children, *sides, (facts, more), effects))
+    return nodes
+
+
+def _sides(name: str, node: Any, categories: tuple[Any, ...] | None) -> tuple[str, str]:
+    """Return which rows go to the left of a split, and which to the right."""
+    missing, known = f"{name} is missing", f"{name} is not missing"
+    if categories == ():
+        return missing, known
+    if categories is not None:
+        listed = ", ".join(map(str, categories))
+        left, right = f"{name} in {{{listed}}}", f"{name} not in {{{listed}}}"
+    elif np.isinf(node["num_threshold"]):
+        return known, missing
+    else:
+        threshold = f"{node['num_threshold']:.6g}"
+        left, right = f"{name} <= {threshold}", f"{name} > {threshold}"
+    if node["missing_go_to_left"]:
+        return f"{left} or missing", right
+    return left, f"{right} or missing"
+
+
+def export_text(
+    estimator: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    eras: Any = None,
+    sample_weight: Any = None,
+    tree: int = 0,
+    max_depth: int = 10,
+) -> str:
+    """Return a tree of a booster or forest as text, with how far eras agree.
+
+    As :func:`sklearn.tree.export_text`, with categories and missing values. A split has
+    its rows and its gain: those of the fit, or of the rows given, and then also in how
+    many eras the left side predicts more, and in how many the right one.
+
+    Parameters
+    ----------
+    estimator, X, y, eras, sample_weight :
+        A booster or forest and rows, as `split_statistics` takes them, or no rows.
+
+    tree : int, default=0
+        Which tree, as `split_statistics` counts them.
+
+    max_depth : int, default=10
+        Splits of this depth are the last ones that are shown.
+
+    Returns
+    -------
+    text : str
+        Lines, the left side of a split before the right one. The value of a leaf is
+        what the tree adds to the raw prediction, or predicts in a forest.
+
+    Raises
+    ------
+    ValueError
+        If there is no such tree, some of X, y and eras are missing, or as
+        `split_statistics`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_era.ensemble import HistGradientBoostingRegressor
+    >>> from sklearn_era.inspection import export_text
+    >>> X, eras = np.arange(200.0)[:, np.newaxis], np.arange(200) % 4
+    >>> y = np.where(X[:, 0] < 100, 0.0, np.where(eras == 3, -0.5, 1.0))
+    >>> model = HistGradientBoostingRegressor(max_iter=1, max_depth=1).fit(X, y)
+    >>> print(export_text(model, X, y, eras=eras))
+    |--- x0 <= 99.5  [200 rows, gain 19.53; more on the left in 1, right in 3]
+    |   |--- value: -0.03125
+    |--- x0 > 99.5 or missing
+    |   |--- value: 0.03125
+    """
+    nodes = describe_tree(estimator, X, y, eras, sample_weight, tree)
+
+    def lines(i: int) -> Iterator[str]:
+        node, bars = nodes[i], "|   " * nodes[i].depth + "|--- "
+        if not node.children:
+            yield f"{bars}value: {node.value}"
+        elif node.depth > max_depth:
+            yield f"{bars}(...)"
+        else:
+            yield f"{bars}{node.left}  [{'; '.join(node.facts)}]"
+            yield from lines(node.children[0])
+            yield f"{bars}{node.right}"
+            yield from lines(node.children[1])
+
+    return "\n".join(lines(0))
+
+
+def export_graphviz(
+    estimator: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    eras: Any = None,
+    sample_weight: Any = None,
+    tree: int = 0,
+) -> str:
+    """Return a tree of a booster or forest in the DOT language of Graphviz.
+
+    Parameters
+    ----------
+    estimator, X, y, eras, sample_weight :
+        A booster or forest and rows, as `split_statistics` takes them, or no rows.
+
+    tree : int, default=0
+        Which tree, as `split_statistics` counts them.
+
+    Returns
+    -------
+    dot : str
+        For ``graphviz.Source(dot)`` or the program ``dot``, with the texts of
+        `export_text`.
+
+    Raises
+    ------
+    ValueError
+        As `export_text`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_era.ensemble import HistGradientBoostingRegressor
+    >>> from sklearn_era.inspection import export_graphviz
+    >>> X = np.arange(200.0)[:, np.newaxis]
+    >>> model = HistGradientBoostingRegressor(max_iter=1, max_depth=1).fit(X, X[:, 0])
+    >>> print(export_graphviz(model)[:14])
+    digraph Tree {
+    """
+    lines = ["digraph Tree {", "node [shape=box];"]
+    for i, node in enumerate(describe_tree(estimator, X, y, eras, sample_weight, tree)):
+        text = "\n".join([node.left, *node.facts] if node.children else [node.value])
+        lines.append(f"{i} [label={json.dumps(text, ensure_ascii=False)}];")
+        for child, answer in zip(node.children, ("yes", "no"), strict=False):
+            lines.append(f"{i} -> {child} [label={answer}];")
+    return "\n".join([*lines, "}"])

@@ -1,0 +1,110 @@
+"""Permutation importances by era, against scikit-learn's and closed forms."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.inspection import permutation_importance
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import mean_squared_error
+from sklearn.model_selection import LeaveOneGroupOut
+
+from helpers.inspection import make_mixed_frame
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.inspection import era_permutation_importance, era_stability
+from sklearn_era.metrics import make_era_scorer
+
+
+def make_data(n_eras=6, n=60):
+    rng = np.random.default_rng(0)
+    eras, X = np.repeat(np.arange(n_eras), n), rng.normal(size=(n_eras * n, 3))
+    X[:, 2] += eras
+    return X, X[:, 0] - np.where(eras < 3, 1, 0) * X[:, 1] + 0.1 * X[:, 2], eras
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_importances_are_those_of_scikit_learn_in_each_era_left_out(weighted):
+    X, y, eras = make_data()
+    weights = np.random.default_rng(1).uniform(0.2, 2, y.size) if weighted else None
+    options = {"n_repeats": 20, "scoring": "neg_mean_squared_error"}
+    result = era_permutation_importance(
+        LinearRegression(), X, y, eras=eras, sample_weight=weights,
+        cv=LeaveOneGroupOut(), random_state=0, **options,
+    )  # fmt: skip
+    for era in range(6):
+        left, kept = (np.flatnonzero(eras == era), np.flatnonzero(eras != era))
+        w_left, w_kept = (None if weights is None else weights[r] for r in (left, kept))
+        model = LinearRegression().fit(X[kept], y[kept], w_kept)
+        expected = permutation_importance(
+            model, X[left], y[left], sample_weight=w_left, random_state=1, **options
+        )
+        errors = 5 * np.sqrt(2 / 20) * expected.importances_std
+        found = result.importances[era]
+        assert np.all(abs(found - expected.importances_mean) < errors)
+    assert_allclose(result.mean_importance, result.importances.mean(axis=0))
+    assert np.all(result.importance_error > 0)
+    assert_array_equal(result.era_labels, np.arange(6))
+    assert result.feature_names.tolist() == ["x0", "x1", "x2"]
+
+
+def test_a_level_by_era_is_no_importance_and_errors_are_those_of_era_stability():
+    X, y, eras = make_data()
+    X = np.column_stack([X, eras])
+    options = {"eras": eras, "random_state": 0}
+    result = era_permutation_importance(LinearRegression(), X, y, **options)
+    assert_allclose(result.importances[:, 3], 0, atol=1e-12)
+    assert era_stability(X, y, price=False, **options).mean_importance.shape == (4,)
+    unordered = era_permutation_importance(
+        LinearRegression(), X, y, era_order="unordered", cv=6, **options
+    )
+    deviation = unordered.importances.std(axis=0, ddof=1) / np.sqrt(6)
+    assert_allclose(unordered.importance_error, deviation)
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_frames_keep_their_columns_and_eras_may_be_one(library):
+    frame, y, eras = make_mixed_frame()
+    frame = frame.assign(week=np.array(["a", "b", "c", "d"])[eras])
+    before = frame.copy()
+    X = frame if library is pd else pl.from_pandas(frame)
+    model = HistGradientBoostingRegressor(max_iter=10, categorical_features=["t"])
+    result = era_permutation_importance(
+        model, X, y, eras="week", era_order="unordered", n_repeats=2, random_state=0,
+        as_frame=True,
+    )  # fmt: skip
+    assert result.importances.shape == (4, 5)
+    assert result.importances.columns.tolist() == list("pqrst")
+    assert result.importances.index.tolist() == ["a", "b", "c", "d"]
+    assert result.mean_importance.idxmax() == "s"
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_scores_by_era_and_undefined_ones():
+    X, y, eras = make_data()
+    options = {"eras": eras, "cv": 2, "n_repeats": 2, "random_state": 0}
+    of_names = [
+        era_permutation_importance(LinearRegression(), X, y, scoring=scoring, **options)
+        for scoring in ("neg_mean_squared_error", make_era_scorer(mean_squared_error))
+    ]
+    assert_allclose(of_names[0].importances, of_names[1].importances)
+    classes = np.where(eras == 0, 1, y > y.mean())  # era 0 has a single one
+    found = era_permutation_importance(
+        LogisticRegression(), X, classes, scoring="roc_auc", **options
+    ).importances
+    assert np.isnan(found[0]).all()
+    assert np.isfinite(found[1:]).all()
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [({"eras": None}, "era_permutation_importance needs eras: pass eras="),
+     ({"eras": np.zeros(360)}, "eras holds 1 label.*tests on eras that a model has"),
+     ({"y": np.zeros(3)}, "y has 3 rows, but X has 360"),
+     ({"n_repeats": 0}, "The 'n_repeats' parameter .* must be an int in the range"),
+     ({"scoring": ["r2"]}, "The 'scoring' parameter")],
+)  # fmt: skip
+def test_refusals(changed, message):
+    options = dict(zip(("X", "y", "eras"), make_data(), strict=True)) | changed
+    with pytest.raises(ValueError, match=message):
+        era_permutation_importance(LinearRegression(), **options)
