@@ -8,6 +8,7 @@ import importlib.util
 import inspect
 import io
 import re
+import warnings
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -24,7 +25,9 @@ COMMANDS = {
     "submit", "export", "upload", "scores",
 }  # fmt: skip
 # A block with one of these imports runs where the package is installed.
-OTHER_PACKAGES = ("erasplit", "skl2onnx", "time_robust_forest")
+OTHER_PACKAGES = (
+    "erasplit", "mlflow", "optuna", "skl2onnx", "skops", "time_robust_forest",
+)  # fmt: skip
 
 
 def page_id(page):
@@ -38,11 +41,9 @@ def examples(page):
     )
 
 
-def lacks_a_package(block):
-    return any(
-        f"from {package}" in block and importlib.util.find_spec(package) is None
-        for package in OTHER_PACKAGES
-    )
+def other_packages(block):
+    imported = re.findall(r"^(?:from|import) (\w+)", block, re.MULTILINE)
+    return {*imported} & {*OTHER_PACKAGES}
 
 
 def assert_same_words(printed, expected):
@@ -56,8 +57,6 @@ def assert_same_words(printed, expected):
 
 
 @pytest.mark.slow
-# onnx hands protobuf booleans for integers; protobuf 7 will refuse them.
-@pytest.mark.filterwarnings("ignore:Field onnx:DeprecationWarning")
 @pytest.mark.parametrize("page", [*filter(examples, PAGES)], ids=page_id)
 def test_examples_run_and_print_what_the_page_says(page, tmp_path, monkeypatch):
     """In order, as one program that needs nothing but what the page says."""
@@ -66,8 +65,11 @@ def test_examples_run_and_print_what_the_page_says(page, tmp_path, monkeypatch):
     names: dict = {}
     printed = io.StringIO()
     for code, expected in examples(page):
-        if not lacks_a_package(code):
-            with contextlib.redirect_stdout(printed):
+        others = other_packages(code)
+        if all(map(importlib.util.find_spec, others)):
+            with contextlib.redirect_stdout(printed), warnings.catch_warnings():
+                if others:
+                    warnings.simplefilter("ignore")  # such as of protobuf 7
                 exec(compile(code, page.name, "exec"), names)
             if expected:
                 assert_same_words(printed.getvalue(), expected)
