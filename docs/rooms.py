@@ -21,8 +21,8 @@ LAYERS = {
     "Beneath all": (
         "#8290a6",
         "_scikit_learn _optional _files _plotting _warnings _threads _fit_attributes "
-        "_renamed _parameter_object effects _eras _era_arguments _era_columns _tables "
-        "_trees",
+        "_renamed _parameter_object effects _eras _era_arguments _era_routing "
+        "_era_columns _tables _trees",
     ),
     "Rows become bytes": ("#0d9488", "_binning"),
     "What a split is worth": ("#8b5cf6", "criteria _criteria"),
@@ -36,7 +36,7 @@ LAYERS = {
     ),
     "What uses these": (
         "#ca8a04",
-        "datasets environments metrics model_selection calibration auto "
+        "datasets environments metrics model_selection preprocessing calibration auto "
         "_just_train_twice causal rules inspection interop model_files numerai dask "
         "cli",
     ),

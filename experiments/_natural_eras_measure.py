@@ -22,11 +22,13 @@ from threadpoolctl import threadpool_limits
 from experiments._natural_eras_controls import losses, predict
 from experiments._natural_eras_data import Scenario, Table, Task
 from experiments.common import ExperimentError, seed_of, summarize
+from sklearn_era._era_routing import prepares_by_era, routed, with_eras
 from sklearn_era.effects import Recency
 from sklearn_era.model_selection import EraWalkForwardSplit
 
 Rows = NDArray[np.intp]
-# From the task and a seed to an estimator; `fit` gets the eras where it takes them.
+# From the task and a seed to an estimator, or None, which leaves the task out; `fit`
+# gets the eras where it takes them.
 Factory = Callable[[Task, int], Any]
 
 # What all are compared with, unless something else is named, and the rows of the table
@@ -136,6 +138,7 @@ def measure(
         for split in range(2 if quick else scenario.n_splits)
         for run in range(n_runs)
         for model in models
+        if models[model](scenario.task, 0) is not None
     ]
     parts: dict[tuple, list[dict]] = {}
     for row in wanted:
@@ -210,13 +213,18 @@ def _measure(
     is_of_groups = scenario.kind == "groups"
     seed = seed_of("natural eras", row["scenario"], row["split"], row["run"])
     train = thinned(train, eras, 1_000 if quick else scenario.most_rows, seed)
-    labels = (eras.astype(str) if is_of_groups else eras)[train]
+    labels = eras.astype(str) if is_of_groups else eras
     estimator = make(scenario.task, seed)
-    _adapt(estimator, labels, is_of_groups, categories)
-    knows_eras = has_fit_parameter(estimator, "eras")
+    _adapt(estimator, labels[train], is_of_groups, categories)
+    prepares = prepares_by_era(estimator)
+    knows_eras = prepares or has_fit_parameter(estimator, "eras")
+    known = {"eras": labels[train]} if knows_eras else {}
     start = time.process_time()
-    estimator.fit(X[train], y[train], **({"eras": labels} if knows_eras else {}))
+    with routed(estimator):
+        estimator.fit(X[train], y[train], **known)
     seconds = time.process_time() - start
+    if prepares:
+        estimator = with_eras(estimator, labels[test])
     predicted = predict(scenario.task, estimator, X[test])
     of_eras = [
         score_rows(scenario.task, y[test][rows], predicted[rows])

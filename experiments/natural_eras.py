@@ -4,6 +4,14 @@ No table of a paper: which model predicts eras best that it has not seen. The pr
 is docs/natural-eras.md, and was written before anything was measured. A script measures
 other models than `MODELS` on the same splits by `measure`, and prints what
 `show(compare_all(scores))` has of them.
+
+Such are those of `PREPARED`, the plain booster with columns or targets that are
+transformed within each era, by the transformers' defaults. Beside the raw columns it
+has the ranks, or the standardised values, of those of more than ten values; or it
+learns the standardised target, in regression. To predict, all rows of a test era are
+transformed at once, as in use; predicted targets have the mean level and scale of the
+eras of training. Each is compared with the plain booster on the splits of `SCENARIOS`
+and `FRESH`, by the mean difference and its standard error, and nothing is chosen.
 """
 
 from collections.abc import Iterator
@@ -14,6 +22,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
@@ -21,6 +31,7 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline, make_union
 
 from experiments._natural_eras_controls import (
     AnchorBoosting,
@@ -57,6 +68,11 @@ from sklearn_era.ensemble import (
     InvariantForestRegressor,
     TimeRobustForestClassifier,
     TimeRobustForestRegressor,
+)
+from sklearn_era.preprocessing import (
+    EraRankTransformer,
+    EraStandardScaler,
+    EraTargetRegressor,
 )
 
 TITLE = "Natural eras: differences of R² or ROC AUC to the plain gain, out of era"
@@ -196,6 +212,29 @@ _OTHERS: dict[type[OtherBooster], dict[str, list]] = {
 for _kind, _grid in _OTHERS.items():
     if find_spec(_kind.__name__.lower()) is not None:
         MODELS[f"{_kind.__name__} by eras"] = _other_by_eras(_kind, _grid)
+
+
+def _more_than_ten(X: NDArray[np.float64]) -> list[int]:
+    """The columns of more than ten values."""
+    return [j for j, x in enumerate(X.T) if np.unique(x[~np.isnan(x)]).size > 10]
+
+
+def _beside(transformer: Any) -> Factory:
+    """The plain booster of raw columns and of what a transformer makes of them."""
+    transformed = make_column_transformer((transformer, _more_than_ten))
+    union = make_union("passthrough", transformed)
+    return lambda task, seed: make_pipeline(union, booster()(task, seed))
+
+
+def _of_target(task: Task, seed: int) -> Any:
+    return EraTargetRegressor(booster()(task, seed)) if task == "regression" else None
+
+
+PREPARED: dict[str, Factory] = {
+    "ranks beside": _beside(EraRankTransformer()),
+    "standardised beside": _beside(EraStandardScaler()),
+    "standardised target": _of_target,
+}
 
 
 def run(

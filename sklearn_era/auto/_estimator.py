@@ -22,6 +22,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from .._era_arguments import eras_by_name, take_era_column
+from .._era_routing import ask, prepares_by_era, with_eras
 from .._eras import check_eras, read_eras
 from .._fit_attributes import fits_or_fails
 from .._renamed import refuses_moved
@@ -30,7 +31,7 @@ from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegre
 from ..model_selection import EraSearchCV
 from ..model_selection._out_of_era import take_attributes
 from ..model_selection._search_errors import mean_and_error
-from ..model_selection._search_scores import prediction, with_eras
+from ..model_selection._search_scores import prediction
 from ._docstring import DOC
 from ._losses import Loss, loss_of
 from ._member_search import MemberSearch, gather
@@ -298,9 +299,9 @@ class _AutoEra(BaseEstimator):
             return self.classes_[p.argmax(axis=1)]
         parts = []
         for name, model in self.members_.items():
-            known = getattr(model, "era_effects", None) is not None
-            params = {"eras": eras} if known and eras is not None else {}
-            parts.append(self.weights_[name] * getattr(model, method)(X, **params))
+            uses = getattr(model, "era_effects", None) is not None
+            known = eras if uses or prepares_by_era(model) else None
+            parts.append(self.weights_[name] * ask(model, method, X, known))
         return np.sum(parts, axis=0)
 
     def __sklearn_tags__(self) -> Any:

@@ -43,10 +43,16 @@ class _Scorer(ScorerByEra):
         self.loss = loss
 
     def __call__(
-        self, estimator: Any, X: Any, *y: Any, era_codes: Any, **params: Any
+        self,
+        estimator: Any,
+        X: Any,
+        *y: Any,
+        era_codes: Any,
+        labels: Any = None,
+        **params: Any,
     ) -> Responses:
         model = estimator.model_
-        predicted = respond(model, X, y[0], stages_of(model))
+        predicted = respond(model, X, y[0], stages_of(model), labels)
         losses = self.loss(np.asarray(y[0]), predicted[-1])
         weights = params.get("sample_weight")
         if weights is not None and not np.any(weights):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.validation import _num_samples
 
+from .._era_routing import ask, prepares_by_era, routed
 from ..criteria import Gain
 from ..effects import Intercepts
 from ..ensemble import EraForestClassifier, EraForestRegressor
@@ -72,20 +73,23 @@ class Member(BaseEstimator):
         self, X: Any, y: Any, eras: Any = None, sample_weight: Any = None
     ) -> "Member":
         self.model_ = clone(self.model)
-        self.model_.fit(X, y, **fit_arguments(self.model_, eras, sample_weight))
+        with routed(self.model_):
+            self.model_.fit(X, y, **fit_arguments(self.model_, eras, sample_weight))
         return self
 
     def __sklearn_tags__(self) -> Any:
         return self.model.__sklearn_tags__()
 
 
-def respond(model: Any, X: Any, y: Any, stages: list[int]) -> NDArray[np.float64]:
+def respond(
+    model: Any, X: Any, y: Any, stages: list[int], eras: Any = None
+) -> NDArray[np.float64]:
     """Return predictions of shape (n_stages, n_rows): of a regressor; or of a
-    classifier the probability of the row's own class.
+    classifier the probability of the row's own class. Eras are for transformers.
     """
     method = "predict_proba" if is_classifier(model) else "predict"
     if stages == [0]:
-        found = [getattr(model, method)(X)]
+        found = [ask(model, method, X, eras if prepares_by_era(model) else None)]
     else:
         staged = enumerate(getattr(model, f"staged_{method}")(X), 1)
         found = [values for n, values in staged if n in stages]

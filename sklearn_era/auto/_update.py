@@ -42,7 +42,7 @@ def update_average(
     codes, weights = encoded.codes[rows], weights[rows]
     _check_new(model, labels, is_new, known_labels, y, weights)
     before = LeftOut(**model._left_out)
-    after = _with_new_eras(model, before, X_new, y_new, codes, weights)
+    after = _with_new_eras(model, before, X_new, y_new, codes, weights, labels[codes])
     shares = np.array([model.weights_[name] for name in before.predicted])
     losses = after.by_era(loss(after.y, shares @ after.at_end()))
     entry: dict[str, Any] = {"eras": as_keys(labels[is_new])}
@@ -103,7 +103,7 @@ def _check_new(
 
 
 def _with_new_eras(
-    model: Any, before: LeftOut, X: Any, y: Any, codes: Any, weights: Any
+    model: Any, before: LeftOut, X: Any, y: Any, codes: Any, weights: Any, eras: Any
 ) -> LeftOut:
     """Return the rows left out so far, and those of new eras, of which no model was
     fitted either.
@@ -115,7 +115,7 @@ def _with_new_eras(
     return LeftOut(
         {
             name: np.concatenate(
-                [values, respond(model.members_[name], X, y, [0])], axis=1
+                [values, respond(model.members_[name], X, y, [0], eras)], axis=1
             )
             for name, values in before.predicted.items()
         },

@@ -12,12 +12,13 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name
+from .._era_routing import ask, routed
 from .._eras import EncodedEras
 from .._fit_attributes import fits_or_fails
 from .._scikit_learn import check_sample_weight
 from ..model_selection import _out_of_era as out_of_era
 from ..model_selection._fit_arguments import fit_arguments, with_order
-from ..model_selection._search_scores import ask, prediction
+from ..model_selection._search_scores import prediction
 
 Array = NDArray[np.float64]
 
@@ -108,11 +109,15 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
         self.estimators_ = out_of_era.fit_folds(
             model, X, y, trains_and_tests, params, self.n_jobs
         )
-        self.estimator_ = model.fit(X, y, **params)
+        with routed(model):
+            self.estimator_ = model.fit(X, y, **params)
         out_of_era.take_attributes(self, model)
         tests = [test for _, test in trains_and_tests]
         pairs = zip(self.estimators_, tests, strict=True)
-        predicted = [self._respond(one, _safe_indexing(X, test)) for one, test in pairs]
+        predicted = [
+            self._respond(one, *(_safe_indexing(x, test) for x in (X, eras)))
+            for one, test in pairs
+        ]
         rows = np.concatenate(tests)
         folds = np.repeat(np.arange(len(tests)), [test.size for test in tests])
         codes = encoded.codes[rows]
@@ -131,9 +136,9 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
         out_of_era.check_enough(encoded, walks, type(self).__name__)
         return out_of_era.folds_of_eras(self.cv, encoded.labels.size, walks)
 
-    def _respond(self, model: Any, X: Any) -> Array:
+    def _respond(self, model: Any, X: Any, eras: Any = None) -> Array:
         """Return predictions, or the probabilities of all classes."""
-        return out_of_era.respond(model, X, getattr(self, "classes_", None))
+        return out_of_era.respond(model, X, getattr(self, "classes_", None), eras)
 
     predict = prediction("predict", "targets or classes")
 

@@ -11,6 +11,7 @@ from sklearn.metrics._scorer import _cached_call, _Scorer
 from sklearn.utils._param_validation import StrOptions, validate_params
 
 from sklearn_era._era_arguments import take_era_column
+from sklearn_era._era_routing import prepares_by_era, takes, with_eras
 from sklearn_era.metrics._aggregation import (
     AGGREGATION_CONSTRAINT,
     DIRECTIONS,
@@ -205,6 +206,9 @@ class EraScorer(_Scorer):
         X = X if name is eras or name in features else rest
         if sample_weight is not None:
             kwargs["sample_weight"] = sample_weight
+        # A copy that answers for rows of known eras takes none.
+        if prepares_by_era(estimator) and takes(estimator.predict, "eras"):
+            estimator = with_eras(estimator, eras)
         return self._score(
             partial(_cached_call, None), estimator, X, y_true, eras=eras, **kwargs
         )

@@ -1,7 +1,5 @@
 """The arguments of an estimator's fit beside X and y, also of one further inside."""
 
-import inspect
-from collections.abc import Callable
 from typing import Any
 
 from numpy.typing import NDArray
@@ -11,10 +9,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
+from sklearn_era._era_routing import prepares_by_era, takes
+
 
 def name_in_fit(estimator: Any, argument: str) -> str | None:
     """Return the name by which an estimator's fit takes an argument."""
-    if get_config()["enable_metadata_routing"]:
+    if get_config()["enable_metadata_routing"] or prepares_by_era(estimator):
         requests = get_routing_for_object(estimator)
         return argument if requests.consumes("fit", [argument]) else None
     if has_fit_parameter(estimator, argument):
@@ -73,11 +73,3 @@ def check_target(y: Any, X: Any) -> None:
             f"y has {_num_samples(y)} rows, but X has {_num_samples(X)}; pass the same "
             "rows in both."
         )
-
-
-def takes(function: Callable[..., Any], argument: str) -> bool:
-    """Return if a function takes an argument, by its name or as one of any."""
-    parameters = inspect.signature(function).parameters
-    return argument in parameters or any(
-        parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
-    )

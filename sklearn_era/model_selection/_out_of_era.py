@@ -8,6 +8,7 @@ from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.utils import column_or_1d, indexable
 
 from sklearn_era._era_arguments import take_era_column, warn_of_row_order
+from sklearn_era._era_routing import ask, prepares_by_era, routed
 from sklearn_era._eras import EncodedEras, follow_each_other, read_eras
 from sklearn_era.model_selection._fit_arguments import check_target
 from sklearn_era.model_selection._walk_forward import EraWalkForwardSplit
@@ -59,19 +60,24 @@ def fit_folds(
     model: Any, X: Any, y: Any, folds: Any, params: dict[str, Any], n_jobs: int | None
 ) -> list[Any]:
     """Return copies of a model, each fitted to the training rows of a fold."""
-    return cross_validate(
-        model, X, y, cv=folds, n_jobs=n_jobs, params=params, scoring=lambda *_: 0.0,
-        return_estimator=True, error_score="raise",
-    )["estimator"]  # fmt: skip
+    with routed(model):
+        return cross_validate(
+            model, X, y, cv=folds, n_jobs=n_jobs, params=params, scoring=lambda *_: 0.0,
+            return_estimator=True, error_score="raise",
+        )["estimator"]  # fmt: skip
 
 
-def respond(model: Any, X: Any, classes: Any = None) -> NDArray[np.float64]:
+def respond(
+    model: Any, X: Any, classes: Any = None, eras: Any = None
+) -> NDArray[np.float64]:
     """Return predictions, or the probabilities of `classes`, 0 where the model was
-    trained without the class.
+    trained without the class. Eras are for transformers in a pipeline.
     """
+    eras = eras if prepares_by_era(model) else None
     if classes is None:
-        return np.asarray(model.predict(X), dtype=np.float64)
-    p, known = model.predict_proba(X), np.searchsorted(classes, model.classes_)
+        return np.asarray(ask(model, "predict", X, eras), dtype=np.float64)
+    p = ask(model, "predict_proba", X, eras)
+    known = np.searchsorted(classes, model.classes_)
     found = np.zeros((p.shape[0], classes.size))
     found[:, known] = p[:, : known.size]  # boosters of one class have two columns
     return found

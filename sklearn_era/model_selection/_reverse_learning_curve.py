@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import StrOptions, validate_params
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
+from sklearn_era._era_routing import takes
 from sklearn_era._eras import TIME_ONLY, EncodedEras, check_eras, check_order, read_eras
 from sklearn_era._scikit_learn import check_sample_weight
 from sklearn_era._tables.no_value import no_value_noted, warn_of_no_value
@@ -22,7 +23,6 @@ from sklearn_era.model_selection._fit_arguments import (
     check_target,
     fit_arguments,
     name_in_fit,
-    takes,
     with_order,
 )
 from sklearn_era.model_selection._search_scores import asks_for_eras

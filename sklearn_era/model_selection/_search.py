@@ -21,20 +21,18 @@ from sklearn_era._era_arguments import (
     take_era_column,
     warn_of_row_order,
 )
+from sklearn_era._era_routing import ask, routed, takes, with_eras
 from sklearn_era._fit_attributes import fits_or_fails
 from sklearn_era._renamed import refuses_moved
 from sklearn_era._scikit_learn import check_sample_weight
 from sklearn_era._tables.no_value import no_value_noted, warn_of_no_value
 from sklearn_era.model_selection._fit_arguments import (
     check_target,
-    takes,
     with_order,
 )
 from sklearn_era.model_selection._search_scores import (
-    ask,
     asks_for_eras,
     prediction,
-    with_eras,
 )
 from sklearn_era.model_selection._search_steps import SearchByEra
 
@@ -285,7 +283,8 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
             given: Any = self.estimator, self.cv
             self.estimator: Any = with_order(self.estimator, self.era_order_)
             try:
-                super().fit(X, y, eras=eras, **params)
+                with routed(self.estimator):
+                    super().fit(X, y, eras=eras, **params)
             finally:
                 self.estimator, self.cv = given
         warn_of_no_value(empty, "rows that some fold trains on")

@@ -18,12 +18,8 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_method_params
 
-from sklearn_era._era_arguments import take_era_column
-from sklearn_era._eras import check_eras
-from sklearn_era.model_selection._fit_arguments import takes
+from sklearn_era._era_routing import answered_by, prepares_by_era, with_eras
 from sklearn_era.model_selection._out_of_era import respond
-
-RESPONSES = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 
 
 class EraMean(float):
@@ -53,8 +49,16 @@ class ScorerByEra:
         return repr(self.scorer)
 
     def __call__(
-        self, estimator: Any, X: Any, *y: Any, era_codes: Any, **params: Any
+        self,
+        estimator: Any,
+        X: Any,
+        *y: Any,
+        era_codes: Any,
+        labels: Any = None,
+        **params: Any,
     ) -> Any:
+        if prepares_by_era(estimator):
+            estimator = with_eras(estimator, labels)
         if asks_for_eras(self.scorer):
             params["eras"] = era_codes
         order = np.argsort(era_codes, kind="stable")
@@ -94,13 +98,14 @@ class ScorerByEra:
         return "sample_weight" in signature(self.scorer).parameters
 
     def get_metadata_routing(self) -> Any:
-        """Return what the scorer requests, and the eras of the rows."""
+        """Return what the scorer requests, and eras of rows: codes and labels."""
         routing: Any = get_routing_for_object(self.scorer)
         own = routing
         if isinstance(routing, MetadataRouter):
             own = MetadataRequest(owner=self)
             routing.add_self_request(own)
-        own.score.add_request(param="era_codes", alias=True)
+        for name in ("era_codes", "labels"):
+            own.score.add_request(param=name, alias=True)
         return routing
 
 
@@ -132,19 +137,7 @@ def _asked_once(
                 return [values[part] for values in known[method]]
             return _safe_indexing(known[method], part)
 
-        yield part, _copy(model, answer), X_part
-
-
-def _copy(model: Any, answer: Any) -> Any:
-    """Return a shallow copy of a fitted model whose predictions a function answers."""
-    copied = object.__new__(type(model))
-    copied.__dict__.update(vars(model))
-    for method in RESPONSES:
-        if hasattr(model, method):
-            respond: Any = partial(answer, method)
-            respond.__name__ = method
-            setattr(copied, method, respond)
-    return copied
+        yield part, answered_by(model, answer), X_part
 
 
 def prediction(method: str, returned: str) -> Callable[..., Any]:
@@ -169,28 +162,6 @@ def prediction(method: str, returned: str) -> Callable[..., Any]:
             As the `{method}` of scikit-learn's models has them.
         """
     return predict
-
-
-def ask(model: Any, method: str, X: Any, eras: Any) -> Any:
-    """Return what a model predicts of rows whose eras are known, or None."""
-    respond = getattr(model, method)
-    if eras is None:
-        return respond(X)
-    X, eras = take_era_column(X, eras)
-    if not takes(respond, "eras"):
-        raise ValueError(
-            f"eras: the {method} of {type(model).__name__} takes none; leave eras out."
-        )
-    check_eras(eras, X)
-    # A booster without intercepts is the same in all eras, and refuses them.
-    last = model[-1] if hasattr(model, "steps") else model
-    is_the_same = getattr(last, "era_effects", "unknown") is None
-    return respond(X) if is_the_same else respond(X, eras=eras)
-
-
-def with_eras(model: Any, eras: Any) -> Any:
-    """Return a copy of a fitted model that predicts with the eras of the rows."""
-    return _copy(model, lambda method, X: ask(model, method, X, eras))
 
 
 def asks_for_eras(scorer: Any) -> bool:
@@ -236,7 +207,4 @@ def tabulate(
     return table.reshape(len(scores) // n_folds, n_folds, codes.size), codes
 
 
-__all__ = [
-    "ScorerByEra", "ask", "asks_for_eras", "neg_log_loss", "prediction", "tabulate",
-    "with_eras",
-]  # fmt: skip
+__all__ = ["ScorerByEra", "asks_for_eras", "neg_log_loss", "prediction", "tabulate"]

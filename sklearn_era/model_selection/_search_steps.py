@@ -15,8 +15,9 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import _routing_enabled
 
+from sklearn_era._era_routing import takes
 from sklearn_era._eras import EncodedEras, follow_each_other, read_eras
-from sklearn_era.model_selection._fit_arguments import fit_arguments, takes
+from sklearn_era.model_selection._fit_arguments import fit_arguments
 from sklearn_era.model_selection._out_of_era import check_enough, folds_of_eras
 from sklearn_era.model_selection._search_errors import (
     mean_and_safe_error,
@@ -84,7 +85,7 @@ class SearchByEra(BaseSearchCV):
         if not is_routed:
             weights = of_fit.pop("sample_weight", None)
             of_fit |= fit_arguments(self.estimator, eras, weights)
-        routed.scorer.score["era_codes"] = self._codes
+        routed.scorer.score |= {"era_codes": self._codes, "labels": eras}
         if self._splits_eras():
             of_split["groups"] = self._codes
             self.cv = self._folds_of_eras()

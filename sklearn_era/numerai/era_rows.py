@@ -1,4 +1,4 @@
-"""Rows grouped by era: checks, scores, and regressions on features."""
+"""Rows grouped by era: checks and scores."""
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -7,19 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import cho_solve
-from scipy.linalg.lapack import dpocon, dpotrf
 from sklearn.utils import check_array, check_consistent_length, check_scalar
 
 from sklearn_era._eras import check_eras, encode_eras
 from sklearn_era._optional import import_optional
 from sklearn_era.metrics import EraScores
-
-# A residual below this share of the predictions' spread is rounding.
-_NOTHING_LEFT = 1e-9
-# Below this reciprocal condition of N'N, use numerai-tools, which drops directions of N
-# below 1e-6: 1e-12 here, and LAPACK's estimate may be 10 times too large.
-_MIN_RECIPROCAL_CONDITION = 1e-10
 
 Index = slice | NDArray[np.integer]
 Column = NDArray[np.float64]
@@ -113,28 +105,3 @@ def import_tools() -> list[Any]:
     """Import pandas, and the scores of numerai-tools, which work on its objects."""
     names = "pandas", "numerai_tools.scoring"
     return [import_optional(name, extra="numerai") for name in names]
-
-
-def residual(values: Column, block: NDArray[Any]) -> Column:
-    """The residual of values after a regression on an era's features; 0 if rounding."""
-    if np.ptp(values) == 0:
-        return np.zeros_like(values)
-    # Constant columns duplicate the intercept, and early eras have many.
-    varies = (block != block[0]).any(axis=0)
-    design = np.column_stack([block[:, varies], np.ones(values.size)])
-    # 3 times as fast as numerai-tools with 400 features, and 7 times with 2,000.
-    gram = design.T @ design
-    norm = np.linalg.norm(gram, 1)
-    # Symmetric: the transpose is the same, and LAPACK need not copy it.
-    factor, info = dpotrf(gram.T, lower=1, clean=0, overwrite_a=1)
-    left = values - values.mean()
-    rounding = _NOTHING_LEFT * np.linalg.norm(left)
-    if not info and dpocon(factor, norm, uplo="L")[0] > _MIN_RECIPROCAL_CONDITION:
-        for _ in range(3):  # iterative refinement: N'N squares the condition
-            explained = cho_solve((factor, True), design.T @ left, check_finite=False)
-            left = left - design @ explained
-    else:  # nearly singular
-        pandas, scoring = import_tools()
-        frame = pandas.DataFrame({"x": values})
-        left = scoring.neutralize(frame, pandas.DataFrame(block))["x"].to_numpy()
-    return left if np.linalg.norm(left) > rounding else np.zeros_like(left)

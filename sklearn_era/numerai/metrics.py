@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
-from scipy.stats import rankdata
 from sklearn.feature_selection import r_regression
 from sklearn.utils import check_scalar
 
 from sklearn_era.metrics import EraScores
-from sklearn_era.numerai.era_rows import Column, EraRows, import_tools, residual
+from sklearn_era.numerai.era_rows import Column, EraRows, import_tools
+from sklearn_era.preprocessing._neutralizer import regression
+from sklearn_era.preprocessing._ranks import era_ranks
 
 __all__ = [
     "correlation_contribution", "feature_exposures", "feature_neutral_corr",
@@ -59,7 +60,7 @@ def rank_normalize(
     rows = EraRows(eras, x=x)
     ranks = np.empty_like(rows.x)
     for _, own in rows:
-        ranks[own] = (rankdata(rows.x[own]) - 0.5) / rows.x[own].size
+        ranks[own] = era_ranks(rows.x[own])
     return ranks
 
 
@@ -194,7 +195,7 @@ def feature_neutral_corr(
     rows = EraRows(eras, y_pred=y_pred, y_true=y_true, features=features)
     spread = gaussianize(rank_normalize(y_pred, eras=eras))
     for _, own, block in rows.blocks("features"):
-        spread[own] = residual(spread[own], block)
+        spread[own] = regression(spread[own, np.newaxis], block)[0][:, 0]
     return numerai_corr(y_true, spread, eras=eras, max_missing_share=max_missing_share)
 
 
@@ -300,7 +301,8 @@ def neutralize(
     rows = EraRows(eras, y_pred=y_pred, neutralizers=neutralizers)
     neutral = np.empty_like(rows.x)
     for where, own, block in rows.blocks("neutralizers"):
-        x, left = rows.x[own], residual(rows.x[own], block)
+        x = rows.x[own]
+        left = regression(x[:, np.newaxis], block)[0][:, 0]
         if np.ptp(x) == 0 or (proportion == 1 and not left.any()):
             raise ValueError(
                 f"Nothing is left of the predictions{where}: they are all equal, or "

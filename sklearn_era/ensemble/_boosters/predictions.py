@@ -20,6 +20,20 @@ class EraPredictionMixin(BaseHistGradientBoosting):
     __metadata_request__decision_function: ClassVar = {"eras": True}
     __metadata_request__score: ClassVar = {"eras": False}
 
+    def get_metadata_routing(self) -> Any:
+        """Return what is routed: eras to predictions of a model with intercepts alone.
+
+        Returns
+        -------
+        routing : MetadataRequest
+        """
+        routing = super().get_metadata_routing()
+        if self.era_effects is None:
+            for method in ("predict", "predict_proba", "decision_function"):
+                if "eras" in getattr(routing, method).requests:
+                    getattr(routing, method).add_request(param="eras", alias=False)
+        return routing
+
     def predict(self, X: Any, *, eras: Any = None) -> NDArray[Any]:
         """Predict the target, or the class, of rows.
 

@@ -1,0 +1,85 @@
+"""Eras on their way to the transformers of a pipeline, and to predictions."""
+
+import inspect
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Any
+
+from sklearn import config_context
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import get_routing_for_object
+
+from ._era_arguments import take_era_column
+from ._eras import check_eras
+
+RESPONSES = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+
+
+def prepares_by_era(estimator: Any) -> bool:
+    """Whether an estimator is, or has inside, a pipeline with a step before the last
+    whose transform takes eras.
+    """
+    if isinstance(estimator, Pipeline):
+        steps = [step for _, step in estimator.steps]
+        return prepares_by_era(steps[-1]) or any(
+            get_routing_for_object(step).consumes("transform", ["eras"])
+            for step in steps[:-1]
+            if hasattr(step, "transform")
+        )
+    inner = getattr(estimator, "regressor", None)
+    return inner is not None and prepares_by_era(inner)
+
+
+def routed(estimator: Any) -> AbstractContextManager[None]:
+    """Return a context in which metadata are routed, if steps of an estimator get their
+    eras in no other way.
+    """
+    if prepares_by_era(estimator):
+        return config_context(enable_metadata_routing=True)
+    return nullcontext()
+
+
+def takes(function: Callable[..., Any], argument: str) -> bool:
+    """Return if a function takes an argument, by its name or as one of any."""
+    parameters = inspect.signature(function).parameters
+    return argument in parameters or any(
+        parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
+    )
+
+
+def ask(model: Any, method: str, X: Any, eras: Any) -> Any:
+    """Return what a model predicts of rows whose eras are known, or None."""
+    respond = getattr(model, method)
+    if eras is None:
+        return respond(X)
+    X, eras = take_era_column(X, eras)
+    if not takes(respond, "eras"):
+        raise ValueError(
+            f"eras: the {method} of {type(model).__name__} takes none; leave eras out."
+        )
+    check_eras(eras, X)
+    if prepares_by_era(model):
+        with routed(model):
+            return respond(X, eras=eras)
+    # A booster without intercepts is the same in all eras, and refuses them.
+    last = model[-1] if hasattr(model, "steps") else model
+    is_the_same = getattr(last, "era_effects", "unknown") is None
+    return respond(X) if is_the_same else respond(X, eras=eras)
+
+
+def with_eras(model: Any, eras: Any) -> Any:
+    """Return a copy of a fitted model whose predictions know the eras of the rows."""
+    return answered_by(model, lambda method, X: ask(model, method, X, eras))
+
+
+def answered_by(model: Any, answer: Any) -> Any:
+    """Return a shallow copy of a fitted model whose predictions a function answers."""
+    copied = object.__new__(type(model))
+    copied.__dict__.update(vars(model))
+    for method in RESPONSES:
+        if hasattr(model, method):
+            respond: Any = partial(answer, method)
+            respond.__name__ = method
+            setattr(copied, method, respond)
+    return copied

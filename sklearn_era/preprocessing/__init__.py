@@ -1,0 +1,14 @@
+"""Transformers of columns and targets by the statistics of each era."""
+
+from ._neutralizer import EraNeutralizer
+from ._ranks import EraRankTransformer
+from ._scaler import EraStandardScaler
+from ._target import EraTargetRegressor, EraTargetTransformer
+
+__all__ = [
+    "EraNeutralizer",
+    "EraRankTransformer",
+    "EraStandardScaler",
+    "EraTargetRegressor",
+    "EraTargetTransformer",
+]

@@ -1,0 +1,169 @@
+"""Columns less what others explain of them within the era."""
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve
+from scipy.linalg.lapack import dpocon, dpotrf
+from sklearn.utils._param_validation import Interval
+
+from .._eras import EncodedEras
+from ._base import Array, TableTransformer, rows_by_era
+from ._docstring import ATTRIBUTES, NOTES, SMOOTH, UNSEEN
+
+# A share of the values' spread: less is rounding, and columns explain all.
+_NOTHING_LEFT = 1e-9
+# Of N'N; below it, singular values, of which those below 1e-6 of N are left out, as by
+# numerai-tools: 1e-12 here, and LAPACK's estimate may be 10 times too large.
+_MIN_RECIPROCAL_CONDITION = 1e-10
+
+
+def regression(
+    values: Array, block: NDArray[Any], weights: Array | None = None
+) -> tuple[Array, Array]:
+    """Return what a regression on the columns of a block and on ones leaves of values,
+    of shape (n, m), 0 where rounding, and its coefficients, those of ones last.
+    """
+    # A constant column is what the ones are, and many are constant in early eras.
+    varies = np.append((block != block[0]).any(axis=0), True)
+    design = np.column_stack([block[:, varies[:-1]], np.ones(len(block))])
+    is_constant = np.ptp(values, axis=0) == 0
+    if weights is not None:
+        roots = np.sqrt(weights)[:, np.newaxis]
+        design, values, block = design * roots, values * roots, block * roots
+    # 3 times as fast as numerai-tools with 400 columns, and 7 times with 2,000.
+    gram = design.T @ design
+    norm = np.linalg.norm(gram, 1)
+    # It is symmetric: its transpose, which LAPACK need not copy, is the same.
+    factor, info = dpotrf(gram.T, lower=1, clean=0, overwrite_a=1)
+    coefficients = np.zeros((varies.size, values.shape[1]))
+    ones = design[:, -1:]
+    coefficients[-1] = ones[:, 0] @ values / np.vdot(ones, ones)
+    left = values - ones * coefficients[-1]
+    rounding = np.where(is_constant, np.inf, _NOTHING_LEFT)
+    rounding *= np.linalg.norm(left, axis=0) + is_constant
+    if not info and dpocon(factor, norm, uplo="L")[0] > _MIN_RECIPROCAL_CONDITION:
+        for _ in range(3):  # repeated, for the digits that the condition of N'N costs
+            step = cho_solve((factor, True), design.T @ left, check_finite=False)
+            coefficients[varies] += step
+            left = left - design @ step
+    else:  # nearly singular
+        design = np.column_stack([block, ones])
+        coefficients = np.linalg.lstsq(design, values, rcond=1e-6)[0]
+        left = values - design @ coefficients
+    left[:, np.linalg.norm(left, axis=0) <= rounding] = 0.0
+    return left, coefficients
+
+
+class EraNeutralizer(TableTransformer):
+    __doc__ = f"""Subtract from columns what others explain of them within each era.
+
+    With N the neutralizers of an era, and ones, as columns, a column x becomes
+    ``x - c N b``, where b are the coefficients of the era's least squares, mixed with
+    those of the training: n are its rows less the number of neutralizers. The
+    neutralizers are returned as they are. With ``smooth=0`` this is
+    :func:`~sklearn_era.numerai.metrics.neutralize`.
+
+    Parameters
+    ----------
+    neutralizers : list of str or int
+        Columns of X, by their names or places, without missing values.
+    proportion : float, default=1.0
+        c, between 0 (nothing is subtracted) and 1.
+    {SMOOTH}
+    {UNSEEN}
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_neutralizers + 1, n_features)
+        The coefficients of the training, those of the ones last.
+    {ATTRIBUTES}
+
+    {NOTES}
+
+    Examples
+    --------
+    >>> from sklearn_era.preprocessing import EraNeutralizer
+    >>> X = [[0, 1.0], [0, 2.0], [1, 4.0], [1, 5.0]]
+    >>> EraNeutralizer([0], smooth=0).fit_transform(X, eras=[1] * 4)[:, 1].round(6)
+    array([-0.5,  0.5, -0.5,  0.5])
+    """
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **TableTransformer._parameter_constraints,
+        "neutralizers": [list, tuple],
+        "proportion": [Interval(Real, 0, 1, closed="both")],
+    }
+
+    def __init__(
+        self,
+        neutralizers: list[str] | list[int],
+        *,
+        proportion: float = 1.0,
+        smooth: float = 10.0,
+        unseen: str = "batch",
+    ) -> None:
+        self.neutralizers = neutralizers
+        self.proportion = proportion
+        self.smooth = smooth
+        self.unseen = unseen
+
+    def _learn(self, X: Array, eras: EncodedEras, weights: Array) -> None:
+        names = getattr(self, "feature_names_in_", [])
+        places: dict[Any, int] = {j: j for j in range(X.shape[1])}
+        places |= {name: j for j, name in enumerate(names)}
+        if unknown := [x for x in self.neutralizers if x not in places]:
+            raise ValueError(
+                f"neutralizers has {unknown[0]!r}, which is no column of X: pass names "
+                f"or places of its {X.shape[1]} columns."
+            )
+        self._columns = [places[x] for x in self.neutralizers]
+        super()._learn(X, eras, weights)
+        if np.isnan(self._training).any():
+            raise ValueError(
+                f"neutralizers: no era has more rows with values than these "
+                f"{len(self._columns)} columns (n_samples={X.shape[0]}): pass fewer."
+            )
+        self.coef_ = self._training
+
+    def _by(self, X: Array) -> Array:
+        by = X[:, self._columns]
+        if np.isnan(by).any():
+            raise ValueError(
+                "neutralizers has columns of X with missing values (NaN): fill them, "
+                "such as by a SimpleImputer, or leave these columns out."
+            )
+        return by
+
+    def _measure(
+        self, X: Array, eras: EncodedEras, weights: Array
+    ) -> tuple[Array, Array]:
+        by = self._by(X)
+        n = np.zeros((eras.labels.size, X.shape[1]))
+        table = np.zeros((eras.labels.size, by.shape[1] + 1, X.shape[1]))
+        for i, own in enumerate(rows_by_era(eras)):
+            is_known = ~np.isnan(X[own])
+            n[i] = np.maximum(0.0, weights[own] @ is_known - by.shape[1])
+            # Columns that lack the same rows are regressed at once.
+            kinds, of_kind = np.unique(is_known, axis=1, return_inverse=True)
+            for k, rows in enumerate(kinds.T):
+                at, columns = own[rows], (of_kind.ravel() == k) & (n[i] > 0)
+                columns[self._columns] = False
+                if columns.any():
+                    found = regression(X[at][:, columns], by[at], weights[at])
+                    table[i][:, columns] = found[1]
+        n[:, self._columns] = 1.0  # their coefficients are known to be 0
+        return n, table
+
+    def _apply(self, X: Array, eras: EncodedEras) -> Array:
+        table, out, by = self._statistics(X, eras), X.copy(), self._by(X)
+        for coefficients, own in zip(table, rows_by_era(eras), strict=True):
+            explained = by[own] @ coefficients[:-1]
+            out[own] -= self.proportion * (explained + coefficients[-1])
+        return out
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = False  # in neutralizers
+        return tags

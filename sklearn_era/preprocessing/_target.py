@@ -1,0 +1,221 @@
+"""Targets centred and scaled within the era, and a regressor that learns them."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from .._era_arguments import eras_by_name, take_era_column
+from .._era_routing import ask, prepares_by_era, routed, takes
+from .._eras import EncodedEras, check_order
+from .._fit_attributes import fits_or_fails
+from ..model_selection._fit_arguments import check_target, fit_arguments
+from ._base import Array
+from ._docstring import ATTRIBUTES, CENTER, NOTES, SMOOTH, WITH
+from ._scaler import EraStandardScaler
+
+
+class EraTargetTransformer(EraStandardScaler):
+    __doc__ = f"""Centre and scale targets within each era, and bring predictions back.
+
+    As :class:`EraStandardScaler` with ``unseen="train"``: no target is known of an era
+    that is to be predicted, and it has the statistics that `level` names.
+
+    Parameters
+    ----------
+    {WITH}
+    level : {{'mean', 'last'}}, default='mean'
+        Which statistics unseen eras have, and rows without `eras`: those of the
+        training, or of its last era, where eras follow each other.
+    {SMOOTH}
+
+    Attributes
+    ----------
+    {CENTER}
+    {ATTRIBUTES}
+
+    {NOTES}
+
+    Examples
+    --------
+    >>> from sklearn_era.preprocessing import EraTargetTransformer
+    >>> transformer = EraTargetTransformer(smooth=0, level="last")
+    >>> y, weeks = [[1.0], [3.0], [10.0], [30.0]], [1, 1, 2, 2]
+    >>> transformer.fit_transform(y, eras=weeks).ravel().tolist()
+    [-1.0, 1.0, -1.0, 1.0]
+    >>> transformer.inverse_transform([[1.0], [1.0]], eras=[1, 3]).ravel().tolist()
+    [3.0, 30.0]
+    """
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **EraStandardScaler._parameter_constraints,
+        "level": [StrOptions({"mean", "last"})],
+    }
+    del _parameter_constraints["unseen"]
+    unseen = "train"
+
+    def __init__(
+        self,
+        *,
+        with_centering: bool = True,
+        with_scaling: bool = True,
+        robust: bool = False,
+        level: str = "mean",
+        smooth: float = 10.0,
+    ) -> None:
+        self.with_centering = with_centering
+        self.with_scaling = with_scaling
+        self.robust = robust
+        self.level = level
+        self.smooth = smooth
+
+    def _learn(self, X: Array, eras: EncodedEras, weights: Array) -> None:
+        super()._learn(X, eras, weights)
+        if self.level == "last":
+            check_order(
+                eras, "auto", "level='last'", "level='mean'", "use level='mean'"
+            )
+            self._typical = self._of_eras[-1]
+
+    def inverse_transform(self, X: Any, *, eras: Any = None) -> Array:
+        """Bring targets, or predictions of them, to the level of their eras.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            What ``transform`` returns.
+        eras : array-like of shape (n_samples,), default=None
+            Era of each row.
+
+        Returns
+        -------
+        X_out : ndarray of shape (n_samples, n_features)
+            In the unit of the target.
+        """
+        check_is_fitted(self)
+        values, encoded = self._read(X, eras, reset=False)
+        center, scale = self._parts(self._statistics(values, encoded))
+        return values * scale[encoded.codes] + center[encoded.codes]
+
+
+class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
+    """Fit a regressor to targets that are transformed within each era.
+
+    As :class:`~sklearn.compose.TransformedTargetRegressor`, which has no eras for its
+    transformer.
+
+    Parameters
+    ----------
+    regressor : object, default=None
+        Any regressor, whose `fit` is passed the eras if it takes them; None is
+        scikit-learn's :class:`~sklearn.ensemble.HistGradientBoostingRegressor`.
+    transformer : object, default=None
+        What transforms targets and brings predictions back, to the level that it knows
+        for their eras; None is ``EraTargetTransformer()``.
+
+    Attributes
+    ----------
+    regressor_, transformer_ : object
+        Both, fitted.
+    n_features_in_, feature_names_in_ :
+        Those of the regressor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from sklearn_era.preprocessing import EraTargetRegressor, EraTargetTransformer
+    >>> weeks, x = np.repeat([1, 2, 3], 100), np.tile(np.arange(100.0), 3)
+    >>> last = EraTargetTransformer(level="last", smooth=0)
+    >>> model = EraTargetRegressor(LinearRegression(), last)
+    >>> model.fit(x[:, np.newaxis], x + 1000 * weeks, eras=weeks)
+    EraTargetRegressor(...)
+    >>> model.predict([[5.0]]).round(6), model.predict([[5.0]], eras=[1]).round(6)
+    (array([3005.]), array([1005.]))
+    """
+
+    __metadata_request__fit: ClassVar = {"eras": True}
+    __metadata_request__predict: ClassVar = {"eras": True}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "regressor": [HasMethods(["fit", "predict"]), None],
+        "transformer": [HasMethods(["fit", "transform", "inverse_transform"]), None],
+    }
+
+    def __init__(self, regressor: Any = None, transformer: Any = None) -> None:
+        self.regressor = regressor
+        self.transformer = transformer
+
+    @eras_by_name
+    @fits_or_fails
+    def fit(
+        self, X: Any, y: Any = None, *, eras: Any = None, sample_weight: Any = None
+    ) -> Any:
+        """Fit the transformer to targets, and the regressor to what it makes of them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y, eras : array-like of shape (n_samples,)
+            Their targets and eras, or the name of the column of eras.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of rows.
+
+        Returns
+        -------
+        self : object
+            The model, fitted.
+        """
+        self._validate_params()
+        check_target(y, X)
+        X, eras = take_era_column(X, eras)
+        y = column_or_1d(y, warn=True, dtype=np.float64)[:, np.newaxis]
+        known = {"eras": eras, "sample_weight": sample_weight}
+        regressor, transformer = self.regressor, self.transformer
+        if regressor is None:
+            regressor = HistGradientBoostingRegressor()
+        if transformer is None:
+            transformer = EraTargetTransformer()
+        self.regressor_, self.transformer_ = clone(regressor), clone(transformer)
+        self.transformer_.fit(y, **known)
+        y = self.transformer_.transform(y, eras=eras)[:, 0]
+        with routed(self.regressor_):
+            self.regressor_.fit(X, y, **fit_arguments(self.regressor_, **known))
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(self.regressor_, name):
+                setattr(self, name, getattr(self.regressor_, name))
+        return self
+
+    def predict(self, X: Any, *, eras: Any = None) -> NDArray[np.float64]:
+        """Predict targets, at the level of their eras.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        eras : array-like of shape (n_samples,) or str, default=None
+            Era of each row, or the name of their column in X.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            In the unit of the target.
+        """
+        check_is_fitted(self)
+        X, eras = take_era_column(X, eras)
+        model = self.regressor_
+        takes_eras = prepares_by_era(model) or takes(model.predict, "eras")
+        found = ask(model, "predict", X, eras if takes_eras else None)
+        found = np.reshape(found, (-1, 1))
+        return self.transformer_.inverse_transform(found, eras=eras)[:, 0]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self.regressor is not None:
+            tags.input_tags = get_tags(self.regressor).input_tags
+        return tags

@@ -1,0 +1,413 @@
+"""Statistics by era, by brute force and other packages, and eras in pipelines."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm, rankdata
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.metrics import r2_score
+from sklearn.model_selection import GroupKFold, cross_validate
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import RobustScaler, StandardScaler
+
+from helpers.releases import from_1_9
+from sklearn_era.auto import AutoEraRegressor
+from sklearn_era.calibration import EraConformalRegressor
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.metrics import make_era_scorer
+from sklearn_era.model_selection import EraSearchCV
+from sklearn_era.numerai.metrics import gaussianize, neutralize, rank_normalize
+from sklearn_era.preprocessing import (
+    EraNeutralizer,
+    EraRankTransformer,
+    EraStandardScaler,
+    EraTargetRegressor,
+    EraTargetTransformer,
+)
+from sklearn_era.preprocessing import _ranks as ranks_module
+
+RNG = np.random.default_rng(0)
+ERAS = np.repeat(np.array(["a", "b", "c", "d"]), [3, 20, 60, 137])
+ORDER = RNG.permutation(ERAS.size)
+LEVELS = RNG.normal(size=(4, 5))[np.unique(ERAS, return_inverse=True)[1]]
+X = RNG.normal(size=(ERAS.size, 5)) + 3 * LEVELS
+X[:, 1] = X[:, 1].round()
+X, ERAS = X[ORDER], ERAS[ORDER]
+WITH_NAN = X.copy()
+WITH_NAN[(RNG.random(X.shape) < 0.2) & (ERAS != "a")[:, None]] = np.nan
+WITH_NAN[:, 0] = X[:, 0]
+WEIGHTS = RNG.integers(0, 4, ERAS.size) + (ERAS == "a")
+K = 7.0
+TRANSFORMERS = [
+    EraRankTransformer(smooth=K),
+    EraRankTransformer(output_distribution="normal", smooth=K),
+    EraStandardScaler(smooth=K),
+    EraStandardScaler(smooth=K, robust=True),
+    EraNeutralizer([0], smooth=K),
+    EraTargetTransformer(smooth=K),
+]
+each = pytest.mark.parametrize("transformer", TRANSFORMERS, ids=repr)
+
+
+def apart(transform, *columns):
+    """What a function makes of the rows of each era."""
+    out = np.full(X.shape, np.nan)
+    for era in set(ERAS):
+        out[era == ERAS] = transform(*(column[era == ERAS] for column in columns))
+    return out
+
+
+def ranks(x):
+    return (rankdata(x, axis=0, nan_policy="omit") - 0.5) / (~np.isnan(x)).sum(axis=0)
+
+
+# With k = 0, an era has its own statistics alone.
+
+
+@pytest.mark.parametrize(
+    ("transformer", "expected"),
+    [
+        (EraRankTransformer(), ranks),
+        (
+            EraRankTransformer(output_distribution="normal"),
+            lambda x: norm.ppf(ranks(x)),
+        ),
+        (EraStandardScaler(), StandardScaler().fit_transform),
+        (EraStandardScaler(with_scaling=False), lambda x: x - np.nanmean(x, axis=0)),
+        (
+            EraStandardScaler(with_centering=False),
+            StandardScaler(with_mean=False).fit_transform,
+        ),
+        (
+            EraStandardScaler(robust=True, with_scaling=False),
+            RobustScaler(with_scaling=False).fit_transform,
+        ),
+    ],
+    ids=repr,
+)
+def test_each_era_alone_is_that_of_scikit_learn_and_scipy(transformer, expected):
+    found = transformer.set_params(smooth=0).fit_transform(WITH_NAN, eras=ERAS)
+    assert_allclose(found, apart(expected, WITH_NAN), rtol=0, atol=1e-12)
+
+
+def test_ranks_and_neutral_columns_are_those_of_numerai():
+    for output, spread in {"uniform": np.asarray, "normal": gaussianize}.items():
+        transformer = EraRankTransformer(output_distribution=output, smooth=0)
+        found = transformer.fit_transform(X, eras=ERAS)
+        expected = [spread(rank_normalize(x, eras=ERAS)) for x in X.T]
+        assert_array_equal(found, np.transpose(expected))
+    for proportion in (0.4, 1.0):
+        kept = ERAS != "a"  # more rows than neutralizers
+        neutral = EraNeutralizer([0, 1], proportion=proportion, smooth=0)
+        found = neutral.fit_transform(X[kept], eras=ERAS[kept])
+        known = {"proportion": proportion, "eras": ERAS[kept]}
+        for x, column in zip(X[kept].T[2:], found.T[2:], strict=True):
+            expected = neutralize(x, X[kept, :2], **known)
+            assert_allclose(column, expected, rtol=0, atol=1e-12)
+        assert_array_equal(found[:, :2], X[kept, :2])
+
+
+def test_scaled_columns_are_those_of_skfolio():
+    skfolio = pytest.importorskip("skfolio.preprocessing")
+    panel = RNG.normal(size=(4, 30))  # an era a row
+    eras = np.repeat(np.arange(4), 30)
+
+    def of(transformer):
+        found = transformer.fit_transform(panel.reshape(-1, 1), eras=eras)
+        return found.reshape(panel.shape)
+
+    for ours, theirs in [
+        (EraRankTransformer(smooth=0), skfolio.CSPercentileRankScaler()),
+        (
+            EraRankTransformer(output_distribution="normal", smooth=0),
+            skfolio.CSGaussianRankScaler(scale=False),
+        ),
+    ]:
+        assert_allclose(of(ours), theirs.fit_transform(panel), rtol=0, atol=1e-12)
+    scaled = of(EraStandardScaler(smooth=0)) * np.sqrt(29 / 30)
+    expected = skfolio.CSStandardScaler().fit_transform(panel)
+    assert_allclose(scaled, expected, rtol=0, atol=1e-12)
+
+
+# With k > 0, by the equations.
+
+
+def statistics(x, w):
+    """n, the mean and the variance within an era."""
+    x, w = x[~np.isnan(x)], w[~np.isnan(x)]
+    mean = np.average(x, weights=w)
+    return w.sum(), mean, np.average((x - mean) ** 2, weights=w)
+
+
+@pytest.mark.parametrize("unseen", ["batch", "train"])
+def test_statistics_are_mixed_with_those_of_the_training(unseen):
+    scaler = EraStandardScaler(smooth=K, unseen=unseen)
+    scaler.fit(WITH_NAN, eras=ERAS, sample_weight=WEIGHTS)
+    new = np.array([[0.5, np.nan, 1, 2, 3], [1.5, np.nan, 1, 2, 9]])
+    found = scaler.transform(new, eras=["new", "new"])
+    again = scaler.transform(WITH_NAN, eras=ERAS)
+    weights = np.ones(X.shape[0]) if unseen == "batch" else WEIGHTS
+    for j, x in enumerate(WITH_NAN.T):
+        rows = [(x[era == ERAS], WEIGHTS[era == ERAS]) for era in "abcd"]
+        n, mean, variance = np.transpose([statistics(*row) for row in rows])
+        training = n / (n + K) @ np.transpose([mean, variance]) / (n / (n + K)).sum()
+        assert_allclose([scaler.center_[j], scaler.scale_[j] ** 2], training)
+        parts = {era: (era == ERAS, x, weights, again) for era in "abcd"}
+        parts["new"] = [True, True], new[:, j], np.ones(2) * (unseen == "batch"), found
+        for rows, values, w, result in parts.values():
+            values, result = values[rows], result[rows, j]
+            n, own = 0.0, np.zeros(2)
+            if (w[rows] * ~np.isnan(values)).any():
+                n, *own = statistics(values, w[rows])
+            center, square = (n * np.array(own) + K * training) / (n + K)
+            assert_allclose(result, (values - center) / np.sqrt(square), atol=1e-12)
+
+
+def test_ranks_are_mixed_with_those_of_the_training():
+    transformer = EraRankTransformer(smooth=K).fit(X, eras=ERAS, sample_weight=WEIGHTS)
+    totals = {era: WEIGHTS[era == ERAS].sum() for era in "abcd"}
+    w = WEIGHTS / (np.array([totals[era] for era in ERAS]) + K)
+    new = np.sort(X[:9], axis=0)[::4]  # three values of the training
+    found = transformer.transform(new, eras=np.zeros(3))
+    for x, values, column in zip(X.T, new.T, found.T, strict=True):
+        below = (x[:, None] < values) + (x[:, None] == values) / 2
+        own = ranks(values[:, None])[:, 0]
+        expected = (3 * own + K * (w @ below / w.sum())) / (3 + K)
+        # Values of rows without weight lie between those of others.
+        is_known = np.isin(values, x[WEIGHTS > 0])
+        assert_allclose(column[is_known], expected[is_known], rtol=0, atol=1e-12)
+    ends = transformer.transform([[-1e9] * 5, [1e9] * 5], eras=[0, 1])
+    assert 0 < ends[0].max() < ends[1].min() < 1
+
+
+def test_few_ranks_of_many_values_are_remembered(monkeypatch):
+    exact = EraRankTransformer(unseen="train").fit_transform(X, eras=ERAS)
+    monkeypatch.setattr(ranks_module, "_MOST_POINTS", 50)
+    transformer = EraRankTransformer(unseen="train").fit(X, eras=ERAS)
+    assert_allclose(transformer.transform(X, eras=ERAS), exact, rtol=0, atol=0.04)
+    assert max(values.size for values, _ in transformer._training) <= 50
+
+
+def test_coefficients_are_mixed_with_those_of_the_training():
+    transformer = EraNeutralizer([0], smooth=K)
+    found = transformer.fit_transform(WITH_NAN, eras=ERAS, sample_weight=WEIGHTS)
+    for j in range(1, 5):
+        x, tables = WITH_NAN[:, j], []
+        for weights in (WEIGHTS, np.ones(ERAS.size)):
+            table = []
+            for era in "abcd":
+                rows = (era == ERAS) & ~np.isnan(x) & (weights > 0)
+                n = max(0, weights[rows].sum() - 1)
+                ridge = LinearRegression().fit(X[rows, :1], x[rows], weights[rows])
+                table.append([n, ridge.coef_[0], ridge.intercept_])
+            tables.append(np.array(table))
+        shares = tables[0][:, 0] / (tables[0][:, 0] + K)
+        training = shares @ tables[0][:, 1:] / shares.sum()
+        assert_allclose(transformer.coef_[:, j], training, rtol=0, atol=1e-9)
+        for era, (n, *own) in zip("abcd", tables[1], strict=True):
+            slope, level = (n * np.array(own) + K * training) / (n + K)
+            rows = era == ERAS
+            expected = x[rows] - slope * X[rows, 0] - level
+            assert_allclose(found[rows, j], expected, rtol=0, atol=1e-9)
+
+
+@each
+def test_rows_come_out_alone_as_with_others_by_the_statistics_of_training(transformer):
+    if "unseen" in transformer.get_params():
+        transformer = clone(transformer).set_params(unseen="train")
+    transformed = transformer.fit_transform(WITH_NAN, eras=ERAS)
+    assert_array_equal(np.isnan(transformed), np.isnan(WITH_NAN))
+    for i in (0, 100):
+        alone = transformer.transform(WITH_NAN[[i]], eras=ERAS[[i]])
+        assert_allclose(alone, transformed[[i]], rtol=0, atol=1e-12)
+    unseen = transformer.transform(WITH_NAN, eras=np.where(ERAS == "a", "z", ERAS))
+    without = transformer.transform(WITH_NAN)
+    assert_array_equal(unseen[ERAS == "a"], without[ERAS == "a"])
+    assert_array_equal(unseen[ERAS != "a"], transformed[ERAS != "a"])
+    assert not np.allclose(
+        unseen[ERAS == "a"], transformed[ERAS == "a"], equal_nan=True
+    )
+
+
+@each
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_data_frames_go_in_and_come_out(transformer, library):
+    frames = pytest.importorskip(library)
+    names = [*"vwxyz"]
+    frame = frames.DataFrame(dict(zip(names, X.T, strict=True)))
+    named = frames.DataFrame({"era": ERAS, **{n: frame[n] for n in names}})
+    if isinstance(transformer, EraNeutralizer):
+        transformer = clone(transformer).set_params(neutralizers=["v"])
+    expected = transformer.fit_transform(frame, eras=ERAS)
+    of_frame = clone(transformer).set_output(transform=library).fit(named, eras="era")
+    of_frame = pickle.loads(pickle.dumps(of_frame))
+    found = of_frame.transform(named)  # which knows the name of the column
+    assert isinstance(found, frames.DataFrame)
+    assert [*found.columns] == [*of_frame.get_feature_names_out()] == names
+    assert_array_equal(found.to_numpy(), expected)
+
+
+def test_columns_without_values_stay_so_and_constants_are_zero():
+    table = np.column_stack(
+        [X[:, 0], np.full(ERAS.size, 0.1), np.full(ERAS.size, np.nan)]
+    )
+    for transformer in TRANSFORMERS[:4]:
+        fitted = transformer.fit(table, eras=ERAS)
+        found = fitted.transform(np.nan_to_num(table), eras=ERAS)
+        assert np.isnan(found[:, 2]).all()
+        middle = 0.5 if transformer == TRANSFORMERS[0] else 0.0
+        assert_allclose(found[:, 1], middle, rtol=0, atol=1e-12)
+
+
+# Targets.
+
+
+def test_predictions_come_back_to_the_level_of_their_era():
+    weeks = np.repeat([1, 2, 3], 50)
+    x = np.tile(np.linspace(-1, 1, 50), 3)
+    y = weeks**2 * (10 + x)
+    rows, new = x[:, None], [[0.5]]
+    for level, factor in {"mean": (1 + 4 + 9) / 3, "last": 9}.items():
+        transformer = EraTargetTransformer(smooth=0, level=level)
+        model = EraTargetRegressor(LinearRegression(), transformer).fit(
+            rows, y, eras=weeks
+        )
+        scale = 9 if level == "last" else np.sqrt((1 + 16 + 81) / 3)
+        assert_allclose(model.predict(new), 10 * factor + 0.5 * scale)
+        assert_allclose(model.predict(new, eras=[4]), model.predict(new))
+        assert_allclose(model.predict(rows, eras=weeks), y)
+    frame = pd.DataFrame({"week": weeks, "x": x})
+    by_name = clone(model).fit(frame, y, eras="week")
+    assert_array_equal(
+        by_name.predict(frame, eras="week"), model.predict(rows, eras=weeks)
+    )
+    assert by_name.feature_names_in_.tolist() == ["x"]
+
+
+# Eras in pipelines.
+
+
+def make_task(n_eras=12, n_rows=50):
+    """Targets are the ranks of a column whose level changes with the era."""
+    rng = np.random.default_rng(1)
+    eras = np.repeat(np.arange(2000, 2000 + n_eras), n_rows)
+    rows = rng.normal(size=(eras.size, 3))
+    y = rank_normalize(rows[:, 0], eras=eras)
+    return rows + 10 * rng.normal(size=(n_eras, 3))[eras - 2000], y, eras
+
+
+COLUMNS = make_column_transformer(
+    (EraRankTransformer(), [0, 1]), (EraStandardScaler(), [2]), remainder="drop"
+)
+PIPELINES = {
+    "columns": make_pipeline(COLUMNS, Ridge(1e-6)),
+    "union": make_pipeline(
+        make_union("passthrough", EraRankTransformer()),
+        HistGradientBoostingRegressor(max_iter=30),
+    ),
+    "target": EraTargetRegressor(make_pipeline(COLUMNS, Ridge(1e-6))),
+}
+each_pipeline = pytest.mark.parametrize(
+    "pipeline", PIPELINES.values(), ids=[*PIPELINES]
+)
+
+
+@pytest.mark.parametrize(
+    "scoring", [pytest.param(None, marks=from_1_9), make_era_scorer(r2_score)]
+)  # 1.7 routes nothing where there is no scoring
+def test_eras_are_routed_in_cross_validation(scoring):
+    rows, y, eras = make_task()
+    folds = GroupKFold(3)
+    with config_context(enable_metadata_routing=True):
+        found = cross_validate(
+            PIPELINES["columns"], rows, y, cv=folds, scoring=scoring,
+            params={"eras": eras, "groups": eras}, return_estimator=True,
+        )  # fmt: skip
+        expected = []
+        for train, test in folds.split(rows, groups=eras):
+            model = clone(PIPELINES["columns"]).fit(
+                rows[train], y[train], eras=eras[train]
+            )
+            expected.append(model.score(rows[test], y[test], eras=eras[test]))
+    if scoring is None:
+        assert_allclose(found["test_score"], expected)
+    assert found["test_score"].min() > 0.9
+
+
+@each_pipeline
+@pytest.mark.parametrize("routing", [False, True])
+def test_searches_hand_eras_to_transformers(pipeline, routing):
+    rows, y, eras = make_task()
+    with config_context(enable_metadata_routing=routing):
+        by_era = make_era_scorer(r2_score)
+        for scoring, name in (
+            ("r2", "score"),
+            (by_era, "score"),
+            (["r2", "neg_max_error"], "r2"),
+        ):
+            search = EraSearchCV(pipeline, {}, scoring=scoring, refit="r2", rule="best")
+            search.fit(rows, y, eras=eras)
+            assert search.cv_results_[f"mean_test_{name}"] > 0.9
+        assert search.score(rows, y, eras=eras) > 0.9
+        assert r2_score(y, search.predict(rows, eras=eras)) > 0.9
+        assert r2_score(y, search.predict(rows)) < 0.5  # of one era
+
+
+@each_pipeline
+def test_averages_hand_eras_to_transformers(pipeline):
+    rows, y, eras = make_task()
+    plain = HistGradientBoostingRegressor(max_iter=5)
+    model = AutoEraRegressor(plain, members=[("by era", pipeline)])
+    model.fit(rows, y, eras=eras)
+    assert model.weights_["by era"] > 0.9
+    assert r2_score(y, model.predict(rows, eras=eras)) > 0.9
+    assert r2_score(y, model.predict(rows)) < 0.5
+    later, y_later, _ = make_task()
+    model.update(later, y_later, eras=eras + 100)
+    assert model.update_log_[-1]["loss"] < 0.02
+
+
+def test_intervals_are_of_eras_that_are_prepared():
+    rows, y, eras = make_task()
+    model = EraConformalRegressor(PIPELINES["columns"]).fit(rows, y, eras=eras)
+    assert np.abs(model.conformity_scores_).mean() < 0.1
+
+
+# What is refused.
+
+BAD = [
+    ("^eras has 1 labels, but X has 220",
+     lambda: EraRankTransformer().fit(X, eras=["a"])),
+    ("^eras='week' names a column, but X is ndarray",
+     lambda: EraStandardScaler().fit(X, eras="week")),
+    ("^The 'smooth' parameter",
+     lambda: EraRankTransformer(smooth=-1).fit(X, eras=ERAS)),
+    ("^neutralizers has 'f', which is no column of X: pass names or places of its 5",
+     lambda: EraNeutralizer(["f"]).fit(X, eras=ERAS)),
+    (r"^neutralizers has columns of X with missing values \(NaN\): fill them",
+     lambda: EraNeutralizer([0]).fit(X, eras=ERAS).transform(np.full((2, 5), np.nan))),
+    (r"^neutralizers: no era has more rows with values than these 3 columns \(n_sam",
+     lambda: EraNeutralizer([0, 1, 2]).fit(X[:3], eras=["a"] * 3)),
+    ("^Labels are text such as 'a', and level='last' depends on its order: use level",
+     lambda: EraTargetTransformer(level="last").fit(X, eras=ERAS)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("message", "call"), BAD)
+def test_bad_input_is_named(message, call):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_fits_without_eras_are_warned_of():
+    with pytest.warns(
+        UserWarning, match=r"^EraRankTransformer takes all rows for one era"
+    ):
+        found = EraRankTransformer(smooth=0).fit(X).transform(X)
+    assert_array_equal(found, ranks(X))
