@@ -2,8 +2,9 @@
 Which splits hold in every month?
 =================================
 
-A tree shows what a model has learnt, and nothing of when it held. Here each split has
-an arrow for each month below it, which points to the side that predicts more there.
+A tree shows a model, and not when it holds. Here each split has an arrow for each month
+below it, which points to the side that predicts more there. Gains, permutations and
+SHAP values by month follow.
 """
 
 # %%
@@ -20,10 +21,12 @@ import pandas as pd
 
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.inspection import (
+    EraShapDisplay,
     era_feature_importances,
     era_permutation_importance,
     export_text,
     plot_tree,
+    shap_values,
 )
 
 rng = np.random.default_rng(0)
@@ -42,20 +45,19 @@ plain = HistGradientBoostingRegressor(**options).fit(X, y)
 #
 # Arrows of a split by ``income`` or ``region`` point to one side. Those of a split
 # by ``rate`` point to the right for nine months, and to the left for the last three:
-# what the model has learnt of it is the opposite of what a next month will have.
+# the model has learnt the opposite of what a next month will have.
 
 plot_tree(plain, X, y, eras=months, max_depth=2)
 
 # %%
-# With an arrow for each of 120 eras one would see nothing. Of more than 30 eras, a
-# histogram is drawn.
+# More than 30 eras are drawn as a histogram.
 
 tenths = 10 * months + np.arange(3600) % 10
 plot_tree(plain, X, y, eras=tenths, max_depth=1)
 
 # %%
-# The same as text, here of a model that asks every month about every split. It has no
-# use for ``rate``.
+# The same as text, here of a model whose splits every month has to agree on. It does
+# not use ``rate``.
 
 careful = HistGradientBoostingRegressor(
     split_criterion="directional", min_era_coverage=1.0, min_gain_share=0.0, **options
@@ -66,8 +68,8 @@ print(export_text(careful, X, y, eras=months, max_depth=1))
 # Gains, and what they are worth
 # ------------------------------
 #
-# The gain of a split tells how much a feature tells within a month, in either
-# direction. Permuted in months that the model has not seen, ``rate`` is of use in the
+# The gain of a split is how much a feature explains within a month, in either
+# direction. Permuted in months that the model has not seen, ``rate`` helps in the
 # first nine months and does harm in the last three.
 
 gains = era_feature_importances(
@@ -82,4 +84,18 @@ for ax, table, title in zip(
 ):
     table.plot(ax=ax, marker=".", title=title, xlabel="month")
 axes[1].axhline(0, color="gray", linewidth=0.5)
+plt.show()
+
+# %%
+# What moves predictions, month by month
+# --------------------------------------
+#
+# SHAP values add up to the prediction of a row. Their means by month show what moves
+# predictions where rows change: here incomes grow, and the other columns stay.
+
+growing = X.assign(income=X["income"] + (months - 6) / 6)
+summary = shap_values(plain, growing).by_era(months)
+fig, axes = plt.subplots(1, 2, figsize=(10, 3), layout="constrained")
+for ax, field in zip(axes, ("mean", "mean_abs"), strict=True):
+    EraShapDisplay(summary).plot(ax, field=field)
 plt.show()
