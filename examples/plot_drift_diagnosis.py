@@ -2,8 +2,8 @@
 What kind of drift is it?
 =========================
 
-Before there is a model of eras: do features move, can the newest rows be told from the
-others, and do old data still help? Three measures, and what each of them cannot see.
+Before there is a model of eras: do features move, do the newest rows differ from the
+others, and do old data still help? Three measures, and their blind spots.
 """
 
 # %%
@@ -41,8 +41,8 @@ is_new = months > 10
 # -----------------------------------------
 #
 # The support match of a feature is the share of its bins that a month covers, on
-# average. Splits that must leave rows of every month on both sides, as
-# ``min_era_coverage=1.0`` says, cannot use ``age`` well, whatever it tells.
+# average. With ``min_era_coverage=1.0`` splits leave rows of every month on both
+# sides, so that they cannot use ``age`` well, however informative it is.
 
 result = support_match(X, eras=months, min_samples=5, as_frame=True)
 fig, axes = plt.subplots(1, 2, figsize=(10, 3.2), layout="constrained")
@@ -53,11 +53,11 @@ fig.colorbar(image, label="share of bins covered")
 print(result.match.round(2).to_dict())
 
 # %%
-# Can new rows be told from old ones?
-# -----------------------------------
+# Do new rows differ from old ones?
+# ---------------------------------
 #
-# A classifier learns to tell the last two months from the others. 0.5 is guessing. With
-# ``age`` it is easy. Without, it is guesswork, though the effect of ``rate`` has
+# A classifier learns to separate the last two months from the others. 0.5 is guessing.
+# With ``age`` it is easy. Without, it is guesswork, though the effect of ``rate`` has
 # changed its sign: the classifier looks at the features, not at what they do.
 
 no_age = [name for name in names if name != "age"]
@@ -84,8 +84,8 @@ axes[1].set_xlabel("loss of AUC where permuted")
 # This is the measure that looks at the target. Models are trained on the latest two of
 # the months before the test, the latest three, and so on, and scored on months 11 and
 # 12. The curve stays up as far as month 7, and falls as soon as months of the other
-# effect come in. With ``age`` it hardly falls, as a model can tell old rows by it: here
-# the harmless drift repairs the harmful one.
+# effect come in. With ``age`` it hardly falls, as a model can date rows by it: here the
+# harmless drift repairs the harmful one.
 
 plain = HistGradientBoostingRegressor(max_iter=50, early_stopping=False)
 # In every month or not at all, however much of the gain it has.
@@ -116,7 +116,7 @@ for label, model, columns in (
 plt.show()
 
 # %%
-# A model that asks for what holds in all months gives up ``rate``. On all months that
-# is better than the plain model without ``age``, and far worse than the plain model on
-# the right window: where old data mislead, look for the window first. To give up
-# ``rate`` is for those who do not know which way it will turn next.
+# A model of effects that hold in all months gives up ``rate``. On all months that is
+# better than the plain model without ``age``, and far worse than the plain model on the
+# right window: where old data mislead, look for the window first. To give up ``rate``
+# is for those who do not know which way it will turn next.

@@ -37,7 +37,7 @@ y_test = X_test[:, 0] - 1.2 * X_test[:, 1] + rng.normal(size=n_rows)
 
 def test_score(criterion, eras):
     # All eras, or no split: a shortcut can have most of the gain, and by default only
-    # such splits are compared. The pooled gain asks for neither.
+    # such splits are compared. The pooled gain needs neither.
     model = HistGradientBoostingRegressor(
         split_criterion=criterion,
         min_era_coverage=1.0,
@@ -69,7 +69,7 @@ for name, eras in labels.items():
     print(f"{name:26} R² {scores[name]:6.2f}")
 
 # %%
-# Blocks need not meet the regimes exactly. The features do not tell the regimes.
+# Blocks need not meet the regimes exactly. The features do not give away the regimes.
 
 fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 ax.barh(list(scores), list(scores.values()), color="tab:blue")

@@ -2,11 +2,10 @@
 Which split criterion sees through a shortcut?
 ==============================================
 
-A shortcut tells the classes apart in every era of the training set, each time in
-another way, and is gone afterwards. Beside it is a spiral: hard to learn, and true
-everywhere. Boosting by the pooled gain takes the shortcut. Criteria that compare eras
-at each split can take the spiral, and on data where eras do not differ they pay for
-their caution.
+A shortcut separates the classes in every era of the training set, each time in another
+way, and is gone afterwards. Beside it is a spiral: hard to learn, and true everywhere.
+Boosting by the pooled gain takes the shortcut. Criteria that compare eras at each split
+can take the spiral, and on data where eras do not differ they pay for their caution.
 """
 
 # sphinx_gallery_thumbnail_number = 2
@@ -38,7 +37,7 @@ fig.suptitle("The spiral, and two of the 16 features of the shortcut")
 # --------------
 #
 # All with the same trees. ``"era"`` takes the mean over eras of the gain within each,
-# ``"directional"`` asks how many eras agree on which side of the split predicts more.
+# ``"directional"`` counts the eras that agree on which side of the split predicts more.
 # ``min_era_coverage=1.0`` is the paper's rule that each split leaves rows of every era
 # on both sides, and ``min_gain_share=0.0`` compares all of them: by default only splits
 # with half of the largest gain are compared, and next to the shortcut the spiral has
@@ -50,7 +49,7 @@ criteria = ("gain", "era", "directional")
 def make_model(criterion, coverage=1.0, gain_share=0.0):
     return HistGradientBoostingClassifier(
         split_criterion=criterion,
-        # The pooled gain asks for neither.
+        # The pooled gain needs neither.
         min_era_coverage=coverage,
         min_gain_share=gain_share,
         max_iter=50,
@@ -88,8 +87,8 @@ fig.suptitle("Probability of class 1, and accuracy on the test set")
 # Rows held out of the *training* eras still have the shortcut, and there the pooled
 # gain makes no mistake. In a second data set there is no shortcut, and eras do not
 # differ: the criteria that compare them see fewer rows to each decision, and must leave
-# a row of every era on both sides of a split. ``min_era_coverage=0.5`` asks that of
-# half of them. The defaults ask it of a tenth, and for half of the gain.
+# a row of every era on both sides of a split. ``min_era_coverage=0.5`` requires half of
+# them, the defaults a tenth, and half of the gain.
 
 is_kept = np.arange(data.y_train.size) % 4 > 0
 alike = make_synthetic_memorization(

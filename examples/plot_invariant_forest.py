@@ -13,10 +13,10 @@ stable features, and what that costs in the eras of training and brings in a new
 # --------
 #
 # In both tasks half of what can be known of the target is the same in all eras, and the
-# rest is environmental: it says more in the first training era, less in the second, and
-# least, or the opposite, in the test era. For numbers, five stable features are causes,
-# and the environmental one is the target with noise. For classes, five features of
-# either kind are copies of the label with noise, some of them wrong.
+# rest is environmental: more informative in the first training era, less so in the
+# second, and least, or misleading, in the test era. For numbers, five stable features
+# are causes, and the environmental one is the target with noise. For classes, five
+# features of either kind are copies of the label with noise, some of them wrong.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -106,7 +106,7 @@ axes[1, 0].legend()
 #
 # The gain of each feature in each era, in the plain forest and with a penalty of 30. In
 # the plain one the environmental feature has nearly all of it in era 0, and half in era
-# 1, where it says less.
+# 1, where it is weaker.
 
 X, y = make_regression()
 names = [*(f"stable {index}" for index in range(n_stable)), "environmental"]

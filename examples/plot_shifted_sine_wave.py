@@ -55,7 +55,7 @@ grid = np.linspace(0, 2 * np.pi, 200)[:, np.newaxis]
 def fit(criterion, X, y):
     model = HistGradientBoostingRegressor(
         split_criterion=criterion,
-        # The paper's rule; the pooled gain asks for neither.
+        # The paper's rule; the pooled gain needs neither.
         min_era_coverage=1.0,
         min_gain_share=0.0,
         max_iter=50,

@@ -1,5 +1,5 @@
 """
-Can out-of-bag scores tell that a feature has faded?
+Can out-of-bag scores show that a feature has faded?
 ====================================================
 
 One feature is the target in the first period, and noise from the second on. A forest
@@ -88,7 +88,7 @@ for ax in axes:
 # Where time has no natural periods
 # ---------------------------------
 #
-# Who does not know how long a period is can hand over fine eras, say weeks, and let
+# Who does not know how long a period is can hand over fine eras, such as weeks, and let
 # each tree draw how finely it looks: with ``random_segments=k`` it compares from 2 to k
 # segments of consecutive weeks. Here each period has 20 weeks of 50 rows. A week can
 # leave a few rows on both sides of a split, a segment 50. With two segments, each tree

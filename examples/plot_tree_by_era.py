@@ -87,8 +87,8 @@ axes[1].axhline(0, color="gray", linewidth=0.5)
 plt.show()
 
 # %%
-# What moves predictions, month by month
-# --------------------------------------
+# SHAP values of predictions, by month
+# ------------------------------------
 #
 # SHAP values add up to the prediction of a row. Their means by month show what moves
 # predictions where rows change: here incomes grow, and the other columns stay.

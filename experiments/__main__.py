@@ -92,7 +92,7 @@ def measure(name: str, options: argparse.Namespace) -> None:
         raise ExperimentError("It takes neither --cache nor --jobs.")
     n_runs = options.runs or (1 if options.quick else experiment.N_RUNS)
     with warnings.catch_warnings():
-        # Of trees that end early and of eras without an effect: the table shows them.
+        # The table shows trees that end early and eras without an effect.
         warnings.simplefilter("ignore", UserWarning)
         frame = experiment.run(
             data_dir=options.data, n_runs=n_runs, quick=options.quick, **given

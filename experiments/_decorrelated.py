@@ -101,7 +101,7 @@ class EraMoments:
         return EraMoments(counts, sums, products)
 
     def correlations(self) -> tuple[NDArray[np.float64], ...]:
-        """What the objective and its slopes are made of, era by era."""
+        """Return the parts of the objective and its slopes, by era."""
         means = self.sums / self.counts[:, np.newaxis]
         covariances = (
             self.products / self.counts[:, np.newaxis, np.newaxis]

@@ -1,8 +1,8 @@
-"""What the experiments on the rules of Du et al. (2025) share.
+"""Code shared by the experiments on Du et al. (2025).
 
 The paper's settings are 100 rounds, a beam of 30 rules, depth 2 and 8 bins of equal
-width. It does not say by what steps the coefficients grow: ours are Newton's, whole
-ones (`learning_rate=1.0`) unless said otherwise.
+width. It does not give the steps of the coefficients: ours are Newton's, whole ones
+(`learning_rate=1.0`) unless stated otherwise.
 """
 
 import math
@@ -105,9 +105,9 @@ def rates_of_rules(
     Parameters
     ----------
     tables : mapping of str to Bunch
-        What `rule_table` says of each set of rows.
+        The `rule_table` of each set of rows.
     places : ndarray of int
-        Of the rules.
+        The rules' places.
 
     Returns
     -------

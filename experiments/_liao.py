@@ -33,10 +33,10 @@ ENVIRONMENTAL = "splits on environmental"
 SPLIT_SHARE = "stable share of splits"
 GAIN_SHARE = "stable share of gain"
 
-# Which splits there are. The paper says nothing of an era that a node, or a side of the
-# split, has no row of. The first rule asks for every era on both sides, and a node
-# without it is a leaf. With the other one an era is enough, and eras that are not on
-# both sides have no part in the penalty. Without a penalty there is no rule.
+# Which splits there are. The paper does not treat eras without a row in a node, or on a
+# side of the split. The first rule requires every era on both sides, and a node without
+# it is a leaf. With the other one an era is enough, and eras that are not on both sides
+# have no part in the penalty. Without a penalty there is no rule.
 EVERY_ERA = "every era"
 ANY_ERA = "any era"
 COVERAGE = {EVERY_ERA: 1.0, ANY_ERA: 1e-6}

@@ -8,7 +8,7 @@ A data set comes in environments, of which some train and another one tests:
 - scenario 3 is scenario 2 with the training rows' environments.
 
 Where the rows have none, subsets with little correlation among features are made eras.
-The paper says how (Decorr), not how many: here they are two, as many as environments
+The paper has the method (Decorr), no number: here they are two, as many as environments
 train in the regression tasks.
 
 With tuning, RF takes the depth of least loss on that environment, and IRF the penalty

@@ -194,7 +194,7 @@ class GPBoost(OtherBooster):
         # Else rates depend on the scale of the target.
         newton = self._of_task(True, False)
         parameters = self._parameters(leaves_newton_update=newton)
-        # Of both, or it warns.
+        # In both calls, or it warns.
         of_both = {"categorical_feature": list(self.categories)}
         rows = gpboost.Dataset(X, y, **of_both)
         self.booster_ = gpboost.train(
@@ -203,7 +203,7 @@ class GPBoost(OtherBooster):
         return self
 
     def predict(self, X: NDArray, n_trees: int | None = None) -> NDArray[np.float64]:
-        # Of an era without an intercept yet.
+        # An era without an intercept yet.
         eras = np.full(len(X), "unknown")
         return self.booster_.predict(
             data=X, num_iteration=n_trees, group_data_pred=eras, predict_var=False,

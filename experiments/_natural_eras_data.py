@@ -1,7 +1,7 @@
 """Public data with natural eras: what is predicted, from what, and what an era is.
 
-docs/natural-eras.md says why. A feature that names the era is left out: the year or the
-number of the row where eras are in time, the group where groups are left out.
+docs/natural-eras.md has the reasons. A feature that names the era is left out: the year
+or the number of the row where eras are in time, the group where groups are left out.
 """
 
 from collections.abc import Callable
@@ -85,7 +85,7 @@ def _as_numbers(column: pd.Series) -> pd.Series:
     if _is_number(column):
         return column
     texts = column.fillna("none").astype(str)
-    # Of those that are as common, the first in the alphabet.
+    # Ties go by the alphabet.
     counts = texts.value_counts().sort_index()
     order = counts.sort_values(ascending=False, kind="stable").index
     return texts.map({text: place for place, text in enumerate(order)})
@@ -266,7 +266,7 @@ def _computers(data_dir: Path | None) -> Columns:
 
 def _wages(data_dir: Path | None) -> Columns:
     rows = packaged("sampleSelection", "nlswork")
-    # Age and year of birth tell the year.
+    # Age and year of birth give the year.
     left_out = ["idcode", "year", "birth_yr", "ln_wage"]
     return rows.drop(columns=left_out), rows["ln_wage"], rows["year"]
 

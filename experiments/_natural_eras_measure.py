@@ -31,8 +31,8 @@ Rows = NDArray[np.intp]
 # gets the eras where it takes them.
 Factory = Callable[[Task, int], Any]
 
-# What all are compared with, unless something else is named, and the rows of the table
-# over all scenarios: those that defaults were chosen on, and fresh ones.
+# The model that all are compared with by default, and the rows of the table over all
+# scenarios: those that defaults were chosen on, and fresh ones.
 REFERENCE = "gain"
 ALL = "all scenarios"
 ALL_FRESH = "all fresh scenarios"
@@ -44,7 +44,7 @@ _NAMES = ["scenario", "split", "run", "model"]
 _KEY = itemgetter(*_NAMES)
 _COLUMNS = [*_NAMES, *SCORES, "fit_seconds"]
 
-# Of an era, for a score of its own: rows, and rows of each class.
+# Least rows of an era, and of each class, for a score of its own.
 _LEAST_ROWS = 30
 _LEAST_ROWS_OF_CLASS = 5
 
@@ -108,7 +108,7 @@ def measure(
         the eras that it is trained on.
     data_dir : Path or None
         The folder of the data files. A scenario that lacks its file or its package is
-        left out, and standard error says so.
+        left out, with a line on standard error.
     n_runs : int, default=1
         Seeds, of the rows to train on and of the forests.
     quick : bool, default=False
@@ -195,7 +195,7 @@ def _measure_split(
     rows = []
     for row in wanted:
         with threadpool_limits(1), warnings.catch_warnings():
-            # Of trees that end early and of eras without an effect.
+            # Trees that end early, and eras without an effect.
             warnings.simplefilter("ignore", UserWarning)
             rows.append(_measure(scenario, table, models[row["model"]], row, quick))
         if cache is not None:
@@ -248,7 +248,7 @@ def _adapt(
     if hasattr(parameters.get("estimator"), "categories"):
         estimator.set_params(estimator__categories=categories)
     if is_of_groups and "era_order" in parameters:
-        # Where groups without an order are told to have one, it is that of their names.
+        # Groups without an order have that of their names where one is needed.
         needs_order = isinstance(weighting, Recency) or effects is not None
         estimator.set_params(era_order="ordered" if needs_order else "unordered")
     if isinstance(weighting, Recency):

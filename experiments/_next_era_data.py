@@ -101,7 +101,7 @@ class _Split:
         ]
 
     def staged(self, parameters: dict, fitted: Any, asked: Any) -> Values:
-        """What a booster predicts after shares of its trees, of shape (7, n_rows)."""
+        """Predict after shares of a booster's trees, of shape (7, n_rows)."""
         model = self.fit(booster(**parameters)(self.task, self.seed), fitted)
         is_number = self.task == "regression"
         name = "staged_predict" if is_number else "staged_predict_proba"

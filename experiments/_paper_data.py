@@ -223,7 +223,7 @@ def make_cows_versus_camels(
 
 
 def make_colored_digits(random_state: int, *, n_components: int | None = None) -> Bunch:
-    """Arjovsky et al.: digits whose colour tells more of the label than their shape.
+    """Arjovsky et al.: digits whose colour predicts the label better than the shape.
 
     scikit-learn's 1797 digits stand in for MNIST. The label is digit >= 5, wrong in a
     quarter of the rows, the colour that label, wrong with probability e of the era, and
@@ -310,11 +310,11 @@ def make_shortcut_classification(
 ) -> Bunch:
     """Weak evidence in every era, and strong evidence that misleads in the test eras.
 
-    Of two classes, each has three invariant features and a shortcut of its own, with
-    standard deviation 1 and mean ``strength * ([named == class] - 1 / 2)``. Of an
-    invariant feature the strength is 1, and `named` the row's class. Of the shortcut
-    the strength is 3; it names the other class in misleading eras, and in silent ones
-    its strength is 0. Of 16 training eras, these are drawn; all 4 test eras mislead.
+    Both classes have three invariant features and a shortcut of their own, with
+    standard deviation 1 and mean ``strength * ([named == class] - 1 / 2)``. An
+    invariant feature has strength 1, and `named` is the row's class. The shortcut has
+    strength 3; it names the other class in misleading eras, and in silent ones its
+    strength is 0. The order of 16 training eras is drawn; all 4 test eras mislead.
     """
     rng, n_eras = np.random.RandomState(random_state), 16
     strengths = np.repeat([3.0, 0.0], [n_eras - n_silent_eras, n_silent_eras])

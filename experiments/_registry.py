@@ -17,16 +17,16 @@ _HELPERS = ("common",)
 
 
 class Experiment(Protocol):
-    """What a module that reprints a table has.
+    """A module that reprints a table.
 
     Attributes
     ----------
     TITLE : str
-        What is reprinted, with the paper and the table's number.
+        The subject, with the paper and the table's number.
     DATA_FILES : tuple of str
         Names of the files it needs of the folder of data; they stand in `SOURCES`.
     N_RUNS : int
-        The number of runs whose mean is printed: the paper's, where it says one.
+        The number of runs whose mean is printed: the paper's, where it has one.
     """
 
     TITLE: str
@@ -46,7 +46,7 @@ class Experiment(Protocol):
             The number of runs.
         quick : bool, default=False
             Whether to take fewer trees, rows or configurations, so that a run is done
-            in seconds. The numbers then say little.
+            in seconds. The numbers then mean little.
 
         Returns
         -------

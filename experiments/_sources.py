@@ -1,7 +1,7 @@
 """Where the public data files come from, and what each has to look like."""
 
 # The name looked for in the folder of --data: one clause for the error that it is not
-# there. The README of this folder says how to make each of the public file.
+# there. The README of this folder shows how to make each of the public file.
 SOURCES: dict[str, str] = {
     "synthetic_memorization.npz": (
         "the arrays X_train, y_train, X_eras, X_test and y_test of "

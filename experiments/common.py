@@ -1,4 +1,4 @@
-"""What the experiments share: data files, seeds, summaries, tables and figures."""
+"""Shared by the experiments: data files, seeds, summaries, tables and figures."""
 
 import zlib
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe & Ito's colours, which colour-blind readers tell apart.
+# Okabe & Ito's colours, which colour-blind readers distinguish.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "0.5")
 
 # Splits cover all eras, however much of the gain they have.
@@ -22,7 +22,7 @@ RULE_OF_PAPERS: dict[str, Any] = {"min_era_coverage": 1.0, "min_gain_share": 0.0
 
 
 class ExperimentError(Exception):
-    """What an experiment needs is not there. The message is one sentence."""
+    """An experiment lacks a file or package. The message is one sentence."""
 
 
 def coverage_of_papers(criterion: str) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def summarize(
     -------
     table : DataFrame
         The columns of `by`, then `n_runs`, `mean`, `std` (with n - 1, NaN for a single
-        run) and `paper`, and `runs` where they are asked for.
+        run) and `paper`, and `runs` if `show_runs`.
     """
     groups = runs.groupby(list(by), sort=False, dropna=False)[value]
     table = groups.agg(n_runs="size", mean="mean", std="std").reset_index()

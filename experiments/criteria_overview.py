@@ -92,11 +92,11 @@ DATA: dict[str, Callable[[int], Rows]] = {
     "no shortcut": no_shortcut,
     "100 eras of 20": small_eras,
 }
-# Of `shortcut`, whose spiral takes deep trees and full steps.
+# For `shortcut`, whose spiral takes deep trees and full steps.
 DEEP = {"max_iter": 50, "max_depth": 10, "max_leaf_nodes": 32, "learning_rate": 1.0}
 
 
-# Every era in every split, the papers' rule, unless the name says otherwise.
+# Every era in every split, the papers' rule, unless the name has another rule.
 _CRITERIA: dict[str, str | SplitCriterion | dict] = {
     **{
         f"era, alpha = {alpha:g}": Era(boltzmann_alpha=alpha)

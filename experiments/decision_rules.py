@@ -1,11 +1,11 @@
 """Groups of people as eras: table V of Du et al. (2025), as far as it is here.
 
 Du et al. look at how rules hold between groups: races in *Adult*, countries in *Churn*.
-They train on a majority group and several minorities and test on several groups, but
-do not say on which rows, nor what their accuracies are averaged over, which term their
-rules have and at what λ, nor any setting of group DRO and JTT. Theirs are below that of
-saying no to everyone, which is right for 76 % of the rows of *Adult* and 80 % of
-*Churn*. So our numbers and theirs cannot be compared, and the questions are ours:
+They train on a majority group and several minorities and test on several groups, but do
+not give the rows, nor what their accuracies are averaged over, which term their rules
+have and at what λ, nor any setting of group DRO and JTT. Theirs are below that of a
+constant no, which is right for 76 % of the rows of *Adult* and 80 % of *Churn*. So our
+numbers and theirs cannot be compared, and the questions are ours:
 
 - *all groups known*: 70 % of each group to train, the others to test;
 - *group left out*: each group in turn is tested by a model that has seen the others.

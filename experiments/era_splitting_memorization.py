@@ -43,13 +43,13 @@ N_RUNS = 10
 ARRAYS = "author's arrays"
 GENERATED = "generated"
 NOTEBOOK = "notebook's trees"
-# What each grid changes in table 2.
+# Changes of each grid to table 2.
 GRIDS: dict[str, dict[str, Sequence[float]]] = {
     "table 2": {},
     "255 bins": {"max_bins": (255,)},
     NOTEBOOK: {"max_bins": (255,), "colsample_bytree": (1,), "max_leaf_nodes": (32,)},
 }
-# The paper does not tell its grid. Its numbers stand beside the one that can have
+# The paper does not give its grid. Its numbers stand beside the one that can have
 # given them.
 PAPER = {
     ("gain", ARRAYS, NOTEBOOK, BY_TEST): 52.0,
@@ -57,7 +57,7 @@ PAPER = {
     ("directional", ARRAYS, NOTEBOOK, BY_TEST): 96.0,
 }
 
-# Of sixteen.
+# Out of sixteen.
 _N_HELD_OUT = 4
 
 

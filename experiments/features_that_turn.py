@@ -61,7 +61,7 @@ N_ERAS = (5, 8, 12, 20, 30)
 MOST_ROWS = 200
 ALPHA = 0.1
 ROWS_TO_SELECT, ROWS_TO_TEST = 2_000, 10_000
-# Of five or six.
+# One of five or six.
 SPLITS = (0,)
 # How many columns of each kind: its name, the correlation, and whether it turns.
 KINDS = (

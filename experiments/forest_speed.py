@@ -1,12 +1,12 @@
 """How long forests take: beside scikit-learn's, and beside time-robust-forest 0.1.14.
 
 50 trees of 20,000 rows and 20 features, in 10 eras of equal size, with the same limits
-in both: depth, rows of a leaf, features looked at. A ratio below 1 says that ours is
-the faster. scikit-learn has its own parallel fit, with as many threads.
+in both: depth, rows of a leaf, features looked at. With a ratio below 1 ours is the
+faster. scikit-learn has its own parallel fit, with as many threads.
 
 Where a criterion compares eras, its splits need rows of every era on both sides, so
 that its trees end earlier than a random forest's; the mean number of leaves is there to
-see it, and the last of the settings asks for no more than one era.
+see it, and the last of the settings needs no more than one era.
 
 time-robust-forest is measured where the environment variable
 ``SKLEARN_ERA_PEER_PYTHON`` names a Python that has it; its pinned packages are for
@@ -14,7 +14,7 @@ Python 3.9. It grows one tree of 16,000 rows and 10 features, and its time for 5
 them, on as many cores as threads here, is that of one times 50 by the number of cores.
 
 Fits take turns, A B A B, and the fastest of several counts: of times that are disturbed
-by other programs only the fastest says something.
+by other programs only the fastest is meaningful.
 """
 
 import os
@@ -67,7 +67,7 @@ _SHAPE = (20_000, 20)
 _PEER_SHAPE = (16_000, 10)
 _QUICK_SHAPE = (2_500, 4)
 
-# What the other Python runs. It gets a folder with the arrays, and prints seconds.
+# The other Python's program. It gets a folder with the arrays, and prints seconds.
 _PEER_PROGRAM = """
 import sys, time
 import numpy as np, pandas as pd
@@ -152,7 +152,7 @@ def _beside_scikit_learn(
         if is_regression
         else (RandomForestClassifier, EraForestClassifier)
     )
-    # What random forests look at by default.
+    # The defaults of random forests.
     features = {"max_features": 1.0 if is_regression else "sqrt"}
     shared: dict[str, Any] = {
         "n_estimators": n_trees,
@@ -208,7 +208,7 @@ def beside_peer(shape: tuple[int, int], n_trees: int, n_runs: int) -> list[dict]
     Raises
     ------
     ExperimentError
-        If the other Python fails: one sentence with the variable and what it said.
+        If the other Python fails: one sentence with the variable and its error.
 
     Warns
     -----

@@ -37,7 +37,7 @@ class Cell(NamedTuple):
 
 
 def early_stopping(seed: int, quick: bool) -> Iterator[Cell]:
-    """What is held out: rows or whole eras; tested on 20 new eras."""
+    """Hold out rows or whole eras, and test on 20 new eras."""
     rng = np.random.default_rng(seed)
     lasting = rng.normal(size=10) / 4
 
@@ -158,7 +158,7 @@ def weak_effects(
 
 
 def _correlation(y_true: NDArray[Any], y_pred: NDArray[Any]) -> float:
-    """Of ranks; 0 where all is predicted the same."""
+    """Correlate ranks; 0 for a constant prediction."""
     if np.ptp(y_pred) == 0:
         return 0.0
     return float(spearmanr(y_true, y_pred).statistic)

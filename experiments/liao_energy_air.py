@@ -3,7 +3,7 @@
 The appliances' energy of a house, by the hour of the day or by time; the fine dust of
 Beijing, by the month or by time. Environments are those of table 6, for the paper's
 data sets Energy1 and Air1. Two environments train, another one tests; in the scenarios
-2 and 3 a fourth one tunes. What they are, `_liao_scenarios` says.
+2 and 3 a fourth one tunes. `_liao_scenarios` describes them.
 
 Scores are ratios to the mean squared error of scikit-learn's RandomForestRegressor, of
 as many trees and the same depth, which splits down to single rows and looks at all
@@ -13,7 +13,7 @@ penalty, and only the package's rule that a split needs rows of every era on bot
 without the rule ("any era") only the equations to the letter are measured.
 
 The paper does not preprocess. Here the rows without a target are left out, and so are
-the columns that tell the time to which an environment belongs: the number of the row
+the columns with the time to which an environment belongs: the number of the row
 always, the hour or the month by which the rows are split, and the year where they are
 split by time. The wind's direction is four columns of 0 and 1.
 """
@@ -53,7 +53,7 @@ from sklearn_era.environments import time_blocks
 
 TITLE = "Liao et al. (2024), tables 7 and 8: energy and air, MSE by that of RF"
 DATA_FILES = ("energy1_appliances.csv.gz", "air1_beijing_pm25.csv.gz")
-# Of seeds; the paper's runs are the choices of environments.
+# Seeds; the paper's runs are the choices of environments.
 N_RUNS = 1
 
 STATISTICS = ("effect", "changing_rate")

@@ -1,8 +1,8 @@
 """Shares that rise: Liao, Wu and Yan (2024), section 5.4, table 4.
 
 Whether a share's price rises in the year after the one that its indicators are of;
-environments are the years 2014 to 2018. Any three of them train, without being told
-apart, and the other two test: scenario 1 of `_liao_scenarios`.
+environments are the years 2014 to 2018. Any three of them train, pooled, and the other
+two test: scenario 1 of `_liao_scenarios`.
 
 The paper has the raw files, without missing values filled; here they are cleaned, with
 the columns that all years have: 37 numbers and the sector, as columns of 0 and 1. That
@@ -48,7 +48,7 @@ from experiments.common import draw_bars, find_data_file, seed_of, summarize
 
 TITLE = "Liao et al. (2024), table 4: shares that rise, accuracy in %"
 DATA_FILES = ("financial_2014_2018_cleaned.parquet",)
-# Of seeds; the paper's runs are the choices of years.
+# Seeds; the paper's runs are the choices of years.
 N_RUNS = 1
 
 RISEN = "risen"

@@ -4,7 +4,7 @@ Features are intake type, intake condition, animal type, sex, breed, colour and 
 thesis' file ends in March 2021, this one in March 2018: intakes of 2014 to 2016 are in
 time here, and those from 2017 on are the holdout, where the thesis has 2014 to 2017 and
 2018 to 2021. The target is the thesis' code's, adoption before the 30th day; its text
-says after 30 days. Ages are in days, whereas the thesis' code reads "4 weeks" as four
+has after 30 days. Ages are in days, whereas the thesis' code reads "4 weeks" as four
 years. For the protocol see `_moneda_years.py`.
 """
 
@@ -64,7 +64,7 @@ def run(
 def read_table(path: Path) -> YearTable:
     """The intakes from 2014 on, encoded."""
     frame = pd.read_parquet(path)
-    # Of 2013 there is one quarter.
+    # 2013 has one quarter.
     frame = frame[frame["intake_year"] >= 2014]
     return make_year_table(
         frame,

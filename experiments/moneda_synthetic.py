@@ -3,7 +3,7 @@
 *As in the thesis*: a decision tree and time robust trees of the settings of section
 5.3.3, depth 30, a decrease of Gini impurity of 0.01, ten rows of each period on both
 sides of a split, and for the decision tree twenty rows to split. Each run has data of
-its own, with 1,000 rows a period, which the thesis does not say.
+its own, with 1,000 rows a period; the thesis has no number.
 
 The thesis' decrease is one of the Gini impurity, which is twice the squared error that
 the forests here measure: 0.01 there is 0.005 here. For the decision tree it is the
@@ -55,7 +55,7 @@ POOLED = "K-folds"
 BY_PERIOD = "Env K-folds"
 MIN_MAX = "Env K-folds Min-Max"
 
-# The thesis does not say how its tree aggregates; its algorithm 3 takes the mean, and
+# The thesis leaves open how its tree aggregates; its algorithm 3 takes the mean, and
 # only the largest impurity gives its number.
 PAPER = {
     (SHIFT, FIXED, DECISION_TREE, "training"): 0.92,

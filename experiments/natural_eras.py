@@ -77,7 +77,7 @@ from sklearn_era.preprocessing import (
 
 TITLE = "Natural eras: differences of R² or ROC AUC to the plain gain, out of era"
 DATA_FILES = FILES
-# Of seeds.
+# Seeds.
 N_RUNS = 1
 
 PARTS = {

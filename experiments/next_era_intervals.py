@@ -65,7 +65,7 @@ _LEAST_ROWS = 30
 _MOST_ROWS = 5_000
 _QUICK = ("bike rentals, months", "bank clients, countries and sexes")
 _COLUMNS = ["part", "data", "split", "method", "era", "coverage", "size"]
-# Of CSVs: those of calibration have numbers of this name instead.
+# CSV columns: those of calibration have numbers of this name instead.
 _CALIBRATION = ("log loss", "level", "slope")
 
 
@@ -258,7 +258,7 @@ def _summarize(rows: pd.DataFrame) -> pd.DataFrame:
     for part, of_part in rows[~of_calibration].groupby("part"):
         split = ["data", "split"]
         sizes = of_part.groupby([*split, "method"])["size"].first().unstack()
-        # What suffices for a row does for a share of eras of the same size.
+        # Sizes that suffice for a row do so for a share of eras.
         is_finite: pd.Series = sizes.abs().max(axis=1) < np.inf
         ours = of_part.set_index(split)
         ours = ours.loc[is_finite.reindex(ours.index).to_numpy()]

@@ -51,7 +51,7 @@ from sklearn_era.metrics import EraScoreForecast
 
 TITLE = "Scores of the next era inside their intervals, in %"
 DATA_FILES = FILES
-# Of simulated forecasts, in hundreds.
+# Hundreds of simulated forecasts.
 N_RUNS = 20
 
 LEVELS = (0.8, 0.95)
@@ -78,7 +78,7 @@ def _plug_in(scores: Values, level: float) -> dict[str, tuple[float, float]]:
 
 
 def _simulate(cell: tuple[str, int, float], seed: int, n: int) -> list[dict]:
-    """Draw scores, and say which intervals have the last one."""
+    """Draw scores, and check which intervals have the last one."""
     kind, n_eras, spread = cell
     rng, times = np.random.default_rng(seed), np.arange(n_eras + 1)
     rho, slope = {"AR(1)": (0.7, 0.0), "slope": (0.0, 1 / 3)}.get(kind, (0.0, 0.0))

@@ -8,9 +8,9 @@ term is made as a user would: `invariant_features` looks at the graph, and
 
 *Figures 3 and 6, table IV*: accuracy by environment. *Tables I and II*: rates of the
 five best rules, by their coefficients or by their rates in training. The paper does not
-say which rows of the test set its rates are of. As half of these are as in training, a
-fall from 0.83 to 0.16 can only be one to the rows after the intervention: `minority`.
-*Figure 4*: accuracy after the intervention, by how much more the variant features say.
+give the test rows of its rates. As half of these are as in training, a fall from 0.83
+to 0.16 can only be one to the rows after the intervention: `minority`. *Figure 4*:
+accuracy after the intervention, by the variant features' strength.
 
 Rules take whole Newton steps, or tenths ("small steps"), with which more rules speak
 for what the first one has found. λ is that of the graph term.
@@ -204,7 +204,7 @@ def _realization(
         invariant_strength=strength,
         mediator_std=mediator_std,
     )
-    # Of many rows, as the ratio is one of the realization, and not of the run.
+    # Many rows, as the ratio is one of the realization, and not of the run.
     many = make_anticausal_intervention(
         0,
         n_samples=20_000,

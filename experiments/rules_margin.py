@@ -11,12 +11,12 @@ K = 5, 7 and 10, with the variance term. *Table IV*: scikit-learn's boosting. On
 same data, which the paper has not: the package's boosters, which may know the eras.
 
 The paper's groups follow from "two groups of invariant features in the original
-generating process", and it says no more. Ours, `cells`, are by the side of its median
-on which each of the five invariant features is, 32 labels; of a class, those of fewer
-than ten rows become one. They are made before the features are scrambled. λ = 3, of the
-score's variance, was chosen among 1, 3 and 6 at K = 5, and 3 and 6 at K = 7 and 10, and
-eras of one size in place of a majority of 50 or 90 %, on data sets of the seeds 900 to
-903, which are not among those reported here. The other groups were tried beside it: the
+generating process", and no more. Ours, `cells`, are by the side of its median on which
+each of the five invariant features is, 32 labels; of a class, those of fewer than ten
+rows become one. They are made before the features are scrambled. λ = 3, of the score's
+variance, was chosen among 1, 3 and 6 at K = 5, and 3 and 6 at K = 7 and 10, and eras of
+one size in place of a majority of 50 or 90 %, on data sets of the seeds 900 to 903,
+which are not among those reported here. The other groups were tried beside it: the
 eras, and two clusters of the invariant features by k-means.
 """
 
