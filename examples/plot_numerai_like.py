@@ -12,7 +12,7 @@ a split before it is made?
 # The data
 # --------
 #
-# Of 60 features in :func:`~sklearn_era.datasets.make_numerai_like`, 6 are stable and 12
+# In :func:`~sklearn_era.datasets.make_numerai_like` 6 of 60 features are stable and 12
 # unstable. The unstable ones help in training, less and less afterwards, and mislead in
 # the live eras.
 

@@ -8,8 +8,8 @@ A data set comes in environments, of which some train and another one tests:
 - scenario 3 is scenario 2 with the training rows' environments.
 
 Where the rows have none, subsets with little correlation among features are made eras.
-The paper has the method (Decorr), no number: here they are two, as many as environments
-train in the regression tasks.
+The paper names the method (Decorr), but no number: here they are two, as many as
+environments train in the regression tasks.
 
 With tuning, RF takes the depth of least loss on that environment, and IRF the penalty
 of least loss among 0, 1, 5 and 10 at RF's depth.

@@ -310,11 +310,11 @@ def make_shortcut_classification(
 ) -> Bunch:
     """Weak evidence in every era, and strong evidence that misleads in the test eras.
 
-    Both classes have three invariant features and a shortcut of their own, with
-    standard deviation 1 and mean ``strength * ([named == class] - 1 / 2)``. An
-    invariant feature has strength 1, and `named` is the row's class. The shortcut has
-    strength 3; it names the other class in misleading eras, and in silent ones its
-    strength is 0. The order of 16 training eras is drawn; all 4 test eras mislead.
+    Each of two classes has three invariant features and a shortcut, with standard
+    deviation 1 and mean ``strength * ([named == class] - 1 / 2)``. An invariant feature
+    has strength 1, and `named` is the row's class. The shortcut has strength 3; it
+    names the other class in misleading eras, and in silent ones its strength is 0. The
+    order of 16 training eras is drawn; all 4 test eras mislead.
     """
     rng, n_eras = np.random.RandomState(random_state), 16
     strengths = np.repeat([3.0, 0.0], [n_eras - n_silent_eras, n_silent_eras])

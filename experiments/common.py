@@ -22,7 +22,7 @@ RULE_OF_PAPERS: dict[str, Any] = {"min_era_coverage": 1.0, "min_gain_share": 0.0
 
 
 class ExperimentError(Exception):
-    """An experiment lacks a file or package. The message is one sentence."""
+    """An experiment lacks something it needs. The message is one sentence."""
 
 
 def coverage_of_papers(criterion: str) -> dict[str, Any]:

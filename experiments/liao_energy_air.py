@@ -13,9 +13,9 @@ penalty, and only the package's rule that a split needs rows of every era on bot
 without the rule ("any era") only the equations to the letter are measured.
 
 The paper does not preprocess. Here the rows without a target are left out, and so are
-the columns with the time to which an environment belongs: the number of the row
-always, the hour or the month by which the rows are split, and the year where they are
-split by time. The wind's direction is four columns of 0 and 1.
+the columns with the time to which an environment belongs: the number of the row always,
+the hour or the month by which the rows are split, and the year where they are split by
+time. The wind's direction is four columns of 0 and 1.
 """
 
 from collections.abc import Iterator
