@@ -27,7 +27,7 @@ OPTIONAL = CLUSTER | {
     "dotenv", "filelock", "lightgbm", "matplotlib", "numerai_tools", "pandas", "polars",
     "pyarrow", "pydantic", "requests", "rich", "typer",
 }  # fmt: skip
-# Of these folders, what is tested needs them.
+# The packages that tests of these folders need.
 NEEDS = {
     "cli": OPTIONAL
     - CLUSTER
@@ -96,7 +96,7 @@ def lacking(file: Path) -> frozenset[str]:
 
 
 def pytest_ignore_collect(collection_path):
-    """Leave out a file whose packages are not installed; the summary says so."""
+    """Leave out a file whose packages are not installed; the summary lists it."""
     if collection_path.is_dir():
         file = collection_path / "conftest.py"
         is_part = file.exists() and collection_path != TESTS

@@ -163,7 +163,7 @@ def test_weights_are_those_by_brute_force(noise_of_eras):
 
 
 def test_members_of_eras_alone_have_no_weight_by_rows():
-    """Nor have few trees, if eras do not tell more than chance."""
+    """Nor have few trees, if eras are no better than chance."""
     rng = np.random.default_rng(0)
     codes = np.repeat(range(6), 50)
     y = rng.normal(size=300)
@@ -260,7 +260,7 @@ def test_the_number_of_trees_is_that_of_the_least_loss():
         staged = fitted.staged_predict(X[test])
         losses += [mean_squared_error(y[test], p) for p in staged]
     best = min(stages, key=lambda n: losses[n - 1])
-    assert model.cv_results_["stage"][1] == best  # eras say no more than rows
+    assert model.cv_results_["stage"][1] == best  # eras add nothing to rows
     for name, fitted in model.members_.items():
         assert fitted.n_iter_ == model.cv_results_["stage"][int(name == "few")]
 

@@ -131,7 +131,7 @@ def test_new_eras_are_covered_as_often_as_promised(share):
         of_eras = np.bincount(eras, is_in) / 12
         found.append(of_eras.mean() if share is None else np.mean(of_eras >= 0.8))
     error = np.std(found) / np.sqrt(len(found))
-    # Of a share, at most one era of the ten more.
+    # With a share, at most one era of ten more.
     assert 0.8 - 2 * error < np.mean(found) < (0.95 if share is None else 0.9)
 
 

@@ -100,7 +100,7 @@ def test_calibration_by_era_is_a_table():
     twice = era_calibration(*(np.tile(x, 2) for x in (y, p)), eras=np.tile(eras, 2))
     heavy = era_calibration(y, p, eras=eras, sample_weight=np.full(y.size, 2))
     np.testing.assert_allclose(twice.scores["level"], heavy.scores["level"])
-    # Of many rows, an era's own logistic regression.
+    # With many rows, an era's own logistic regression.
     rows, z = eras == 2, (logit(p) - logit(p).mean())[:, np.newaxis]
     own = LogisticRegression(C=np.inf).fit(z[rows], y[rows])
     assert found[2]["slope"] == pytest.approx(own.coef_[0, 0], abs=0.05)

@@ -1,4 +1,4 @@
-"""Invariant features of causal graphs, and what the other columns say of the target."""
+"""Invariant features of causal graphs, and other columns' information on the target."""
 
 import networkx as nx
 import numpy as np
@@ -28,7 +28,7 @@ BY_HAND = {
     # Unmeasured, the spouse is a part of the effect's mechanism.
     "collider, unmeasured spouse": ("Y>C S>C", "S", "C", ""),
     "collider, intervention on the effect": ("Y>C S>C", "C", "S C", "S"),
-    # Given A, its hidden cause tells of Y, and does so in another way.
+    # Given A, its hidden cause predicts Y in another way.
     "hidden cause of a manipulable feature and Y": ("A~Y", "A", "A", ""),
     "hidden cause of a feature and Y": ("X~Y Y>A", "A", "X A", "X"),
     "hidden cause of two effects": ("Y>X Y>A X~A", "A", "X A", ""),
@@ -38,7 +38,7 @@ BY_HAND = {
     # Example 1 of the paper, and the same with A measured: the text below the theorem.
     "mediator, unmeasured": ("Y>X Y>A A>Z", "A", "X Z", "X"),
     "mediator, measured": ("Y>X Y>A A>Z", "A", "X A Z", "X"),
-    # Given W, X says nothing of Y: P(Y | W, X) would stay, P(Y | X) changes.
+    # Given W, X is independent of Y: P(Y | W, X) would stay, P(Y | X) changes.
     "mediator behind an effect": ("Y>W W>A A>X", "A", "W A X", "W"),
     "mediator before Y, measured": ("X>A A>Y", "A", "X A", "X A"),
     # Without its parent, the mechanism of Y includes what changes.
@@ -324,7 +324,7 @@ def test_missing_values_and_categories_are_bins():
             "filled": np.where(is_missing, 7, X[:, 1]),
             "text": letters,
             "category": pd.Categorical(letters, categories=list("ecabdz")),
-            # Unordered codes: as numbers in two bins they would say less.
+            # Unordered codes: as numbers in two bins they predict less.
             "many": pd.Categorical.from_codes(X[:, 1], [f"{i}" for i in range(5)]),
         }
     )

@@ -2,8 +2,8 @@
 
 import pytest
 
-# What needs more packages than the suite is imported in the fixtures: pytest reads this
-# file even where the folder's tests are left out.
+# Fixtures import the packages that not all of the suite needs: pytest reads this file
+# even where the folder's tests are left out.
 
 
 @pytest.fixture(autouse=True)

@@ -83,7 +83,7 @@ def test_bad_arguments(small, arguments, message, tmp_path):
     write(small, "d.parquet")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     told = fail(*arguments)
-    # What typer says differs by version in such things.
+    # Typer's message differs by version.
     assert told.replace(": File '", ": file '") == message
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
@@ -260,7 +260,7 @@ FRACTIONS = (
 )  # fmt: skip
 def test_values_that_cannot_be_used(small, columns, arguments, message, tmp_path):
     changed = columns(small) if callable(columns) else columns
-    # Of CSV and Parquet, the second keeps what is infinite, and types.
+    # Parquet keeps infinite values and types, CSV does not.
     arguments = ["d.parquet" if x == "d.csv" else x for x in arguments]
     write(small.assign(**changed), "d.parquet")
     told = fail(*arguments)
@@ -293,7 +293,7 @@ def test_a_value_that_is_no_number(small, path):
     told = fail(*predict(data=path))
     assert told == f"DATA: {subject}; the model was fitted to numbers."
     assert fail(*fit(data=path)).startswith(f"DATA: {subject}; declare it with ")
-    # As a target, it is told of rather than learnt as a class.
+    # As a target, it is refused rather than learnt as a class.
     write(small.assign(beta=beta), path)
     target = fit(data=path, target="beta", features=["alpha"])
     for task in ("auto", "regression"):

@@ -166,7 +166,7 @@ def test_estimator_gets_every_option(small):
 def test_defaults_are_the_estimators():
     assert run(*fit(), "--no-score").endswith("s.\nWrote new.era.\n")
     assert load_model("new.era")[0].get_params() == Regressor().get_params()
-    # Of 60 rows, no leaf has 40.
+    # No split of 60 rows leaves 40.
     output = run(*fit(), *params(min_samples_leaf=40, max_iter=2), "--no-score")
     assert "(0 of 2 trees have splits)" in output
 
@@ -295,7 +295,7 @@ def test_version():
 
 @pytest.mark.parametrize("command", [[], ["fit"], ["predict"], ["demo"]])
 def test_help_fits_in_a_terminal(command):
-    # Of 80 columns, of which two stay free.
+    # 80 columns, of which two stay free.
     text = CliRunner().invoke(app, [*command, "--help"], terminal_width=78).stdout
     assert max(map(len, text.splitlines())) <= 80
     assert "..." not in text.partition("Options:")[2]

@@ -1,4 +1,4 @@
-"""Clusters of real processes: each test file that asks for one has it to its end."""
+"""Clusters of real processes: each test file that uses one has it to its end."""
 
 import contextlib
 import importlib

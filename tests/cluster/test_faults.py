@@ -1,4 +1,4 @@
-"""What ends a fit on a cluster: one error says where, and the next fit is right."""
+"""Faults end a fit on a cluster: one error names the place, the next fit is right."""
 
 import os
 import signal
@@ -78,7 +78,7 @@ def test_killed_worker(client, i):
     with pytest.raises(DaskFitError, match=f"{address} is gone"):
         killed.fit(**collections(data))
     assert_next_fit_is_right(client)
-    # What was whole by then is not fitted again.
+    # Trees that were whole are not fitted again.
     assert 3 <= killed.n_iter_ < 30
     n_iter = killed.n_iter_
     killed.set_params(max_iter=n_iter + 2).fit(**collections(data))

@@ -65,7 +65,7 @@ def pair(client, data, sample_weight=None, collections=None, **params):
     dX, dy, weights, labels = collections
     fitted = kinds[0](**params, client=client, timeout=60)
     fitted.fit(dX, dy, weights, eras=labels)
-    with warnings.catch_warnings():  # what both say, the one on the cluster has said
+    with warnings.catch_warnings():  # both warn alike
         warnings.simplefilter("ignore")
         local = kinds[1](**params).fit(X, y, sample_weight, eras=eras)
     return fitted, local

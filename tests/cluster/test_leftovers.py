@@ -1,4 +1,4 @@
-"""What a fit leaves on a cluster, however it ends: nothing that another waits for."""
+"""Leftovers of a fit on a cluster, however it ends: none that another waits for."""
 
 import sys
 import threading

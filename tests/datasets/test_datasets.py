@@ -1,4 +1,4 @@
-"""What the data sets share, the real one, and the one that tempts to memorise."""
+"""All data sets, the real one, and the one that tempts to memorise."""
 
 import numpy as np
 import pytest

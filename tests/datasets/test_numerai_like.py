@@ -127,5 +127,5 @@ def test_directional_is_better_than_gain_when_unstable_effects_reverse(seed):
         live[getattr(criterion, "name", criterion)] = scores.scores.mean()
     assert live["directional"] > live["gain"] + 0.04
     assert live["directional"] > 0.04
-    # Mean gains of eras do not know directions, as the docstring says.
+    # Mean gains of eras ignore directions, as documented.
     assert live["era"] < live["gain"]

@@ -35,7 +35,7 @@ def take(labels):
     return np.array(labels)[CODES]
 
 
-# What eras of these labels are to whatever depends on their order.
+# Labels of eras, and whether they have an order.
 LABELS = {
     "numbers": (CODES + 2000, "ordered"),
     "dates": (np.datetime64("2024-01-05") + 7 * CODES, "ordered"),
@@ -160,7 +160,7 @@ def test_random_eras_are_held_out_of_those_without_an_order():
 
 @pytest.mark.parametrize("order", ["ordered", "unordered"])
 def test_what_is_inside_a_search_knows_the_order(order):
-    """Early stopping, intercepts and splitters ask no more than the search."""
+    """Early stopping, intercepts and splitters need no more than the search."""
     names, _ = LABELS["named weeks"]
     booster = HistGradientBoostingRegressor(
         max_iter=3, early_stopping=order == "unordered"

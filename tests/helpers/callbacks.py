@@ -4,7 +4,7 @@ MAX_ITER = 5  # of `helpers.estimators.ours`
 
 
 class Recorder:
-    """Keep what every hook gets; subclasses ask to stop, fail, or ask for less."""
+    """Keep what every hook gets; subclasses stop, fail, or request less."""
 
     def __init__(self):
         self.events = []
@@ -41,7 +41,7 @@ class Propagated(Recorder):
 
 
 class Hook:
-    """Do something at the end of each iteration, and ask for nothing."""
+    """Do something at the end of each iteration, and request nothing."""
 
     def __init__(self, hook):
         self.hook = hook

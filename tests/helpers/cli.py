@@ -46,7 +46,7 @@ def read(path, **options):
 
 
 def write(frame, path):
-    """Write a table in the format that the file's name tells; return the name."""
+    """Write a table in the format of the file's name; return the name."""
     if path.endswith(".parquet"):
         frame.to_parquet(path, index=False)
     elif path.endswith(".feather"):

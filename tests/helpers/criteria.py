@@ -26,7 +26,7 @@ CRITERIA = {
     "era": {"split_criterion": "era"},
     "era, smoothed": {"split_criterion": Era(boltzmann_alpha=-1.0)},
     "era, worst": {"split_criterion": Era(boltzmann_alpha=-math.inf)},
-    # Sums over eras say all that is asked, with gains normalised.
+    # Sums over eras suffice, with gains normalised.
     "era, normalised mean": {"split_criterion": Era(normalize=True)},
     "era, normalised": {"split_criterion": Era(boltzmann_alpha=-3.0, normalize=True)},
     "directional": {"split_criterion": "directional"},
@@ -67,7 +67,7 @@ SHARING = [name for name in CRITERIA if "sharing" in name]
 # For a target of 0 and 1 only.
 RATIO = {"split_criterion": Invariant(penalty=0.1, statistic="ratio")} | COVER_ALL
 
-# Where nothing else is said, all eras have to be on both sides of a split.
+# By default, all eras have to be on both sides of a split.
 for _name, _criterion in CRITERIA.items():
     if _name != "gain":
         _others = SHARED if "held_out" in _name else COVER_ALL
@@ -82,6 +82,6 @@ COVERING = {
     if "held_out" not in name and name not in SHARING
 }
 
-# What `split_criterion` takes by name, and one blend.
+# Names that `split_criterion` takes, and one blend.
 NAMES = ["gain", "era", "directional", "time_robust", "invariant", "vrex", "held_out"]
 BLEND = {"era": 1.0, "gain": 0.5}

@@ -97,7 +97,7 @@ def make_rows(
 def with_categories(rows: Rows) -> Rows:
     """The same rows, every other feature taken for categorical.
 
-    A bin stands for another category in X, which only the raw bitsets say.
+    A bin stands for another category in X, which only the raw bitsets have.
     """
     n_bins = rows.bins.n_bins_non_missing
     is_categorical = (np.arange(n_bins.size) % 2 == 0).astype(np.uint8)

@@ -65,7 +65,7 @@ def make_estimators() -> dict[str, Any]:
 
 @dataclass
 class Rows:
-    """What a fit is given; `names` and `categories` are letters, '' for none."""
+    """Input of a fit; `names` and `categories` are letters, '' for none."""
 
     X: Any
     y: np.ndarray
@@ -155,7 +155,7 @@ def _with_text(X: Any) -> Any:
     )
 
 
-# What is wrong with a fit's arguments: the name of one, and what becomes of it.
+# Faults of a fit's arguments: the name of one, and its change.
 FAULTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "nan_in_y": ("y", _with_nan),
     "short_y": ("y", lambda y: y[:-1]),
@@ -202,7 +202,7 @@ def bad_parameters(estimator: Any) -> dict[str, Any]:
 
 
 def trees_parameter(estimator: Any) -> str | None:
-    """The parameter by which a warm start asks for more trees, if there is one."""
+    """The parameter for the trees of a warm start, if there is one."""
     if isinstance(estimator, BOOSTERS):
         return "max_iter"
     return "n_estimators" if isinstance(estimator, FORESTS) else None

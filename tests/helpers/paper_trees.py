@@ -30,7 +30,7 @@ def split_of(node):
 
 
 def sides(values, eras, goes_left):
-    """(G, H, n) of each era on both sides of a split; values are what rows ask for.
+    """(G, H, n) of each era on both sides of a split; values are the rows' optima.
 
     With a squared error, that is the target, or the target less any constant.
     """

@@ -90,7 +90,7 @@ class State:
         self.start_round()
 
     def start_round(self) -> None:
-        """What follows from the scores alone, and of every rule the same."""
+        """Compute what follows from the scores, the same for every rule."""
         probability = 1 / (1 + np.exp(-self.scores))
         self.residuals = self.sample_weight * (self.is_positive - probability)
         self.curvatures = self.sample_weight * probability * (1 - probability)

@@ -1,4 +1,4 @@
-"""What it means that two fits are the same, from every bit down to the splits."""
+"""Comparisons of two fits, from every bit down to the splits."""
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal

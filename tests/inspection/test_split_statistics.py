@@ -71,7 +71,7 @@ def test_gain_and_count_on_the_rows_of_the_fit(
     assert_equals_fit(model, statistics, root=False)
     assert_array_equal(statistics.era_counts.sum(axis=1), statistics.count_in_fit)
     if split_criterion == "directional":
-        # What the criterion has asked for.
+        # The criterion requires all eras.
         assert np.all(statistics.n_eras_covered == 4)
         assert np.all(statistics.direction_agreement > 0)
 
@@ -90,7 +90,7 @@ def test_gain_and_count_on_the_rows_of_the_fit(
 def test_gain_and_coverage_of_every_criterion(parameters):
     model, statistics, *_ = run(**parameters)
     assert_equals_fit(model, statistics)
-    # Of as many eras as the fit has asked for, and no more.
+    # As many eras as the fit requires, and no more.
     assert statistics.n_eras_covered.min() == 4 * parameters["min_era_coverage"]
 
 
@@ -243,7 +243,7 @@ def test_features_are_columns_of_X_and_categories_its_values():
     assert table.loc[by_category, "threshold"].isna().all()
     assert table.loc[~by_category, "threshold"].notna().all()
     assert {0, 1} <= set(table.loc[~by_category, "feature"])
-    # A root's rows go where the table says.
+    # A root's rows go to the side in the table.
     checked = 0
     for _, split in table[table["depth"] == 0].iterrows():
         column = frame[split["feature_name"]]

@@ -106,7 +106,7 @@ def test_rows_of_an_era_are_parted_and_shifted():
 
 
 def test_noise_that_rows_share_is_no_effect():
-    """Of null features that vary slowly, beside a target that does, few turn."""
+    """Few null features that vary slowly, beside a target that does, turn."""
     rng = np.random.default_rng(0)
     codes = np.repeat(np.arange(20), 100)
     design, ones = make_design(codes, 20, np.random.RandomState(0)), np.ones(2000)

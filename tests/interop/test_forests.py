@@ -1,4 +1,4 @@
-"""What other packages and files make of forests: the same predictions, or a refusal."""
+"""Forests in other packages and files: the same predictions, or a refusal."""
 
 import pickle
 
@@ -64,7 +64,7 @@ def test_a_stock_estimator_predicts_the_same_bits(forest):
     assert b"sklearn_era" not in pickle.dumps(stock)
     assert stock.n_iter_ == stock.max_iter == 6
     assert stock.min_samples_leaf == 1
-    stock.fit(X, X[:, 0] > 2)  # a booster, as its parameters say
+    stock.fit(X, X[:, 0] > 2)  # a booster, by its parameters
     with pytest.raises(NotFittedError):
         to_sklearn(EraForestRegressor())
     frame = pd.DataFrame(X, columns=list("abcd"))

@@ -134,7 +134,7 @@ def forge_array(arrays, rng):
 def predict_all(model, X):
     """Predictions of rows of all types, few and many, by all methods."""
     outcomes = []
-    # Of an average, also of a column that is no more of the kind that its member knows.
+    # An average may also refuse a column that is not of its member's kind.
     of_average = (ValueError,) if hasattr(model, "members_") else ()
     for rows in (X, X[:1], X.astype(np.int8), np.asfortranarray(X), np.tile(X, (9, 1))):
         methods = ["predict_proba"] if is_classifier(model) else []

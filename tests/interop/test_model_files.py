@@ -114,7 +114,7 @@ def test_regressor_round_trip(parameters, tmp_path):
         for name, array in vars(tree).items():
             assert array.dtype == getattr(other, name).dtype
             assert np.array_equal(array, getattr(other, name))
-    # What is left out is of the fit only: the loaded one can be fitted as before.
+    # Only parts of the fit are left out: the loaded one can be fitted as before.
     assert model._skl_callbacks == callbacks
     of_the_fit = {"_scorer", "_raw_predict", "_skl_callbacks"}
     assert {"_skl_callbacks"} <= set(vars(model)) - set(vars(loaded)) <= of_the_fit
@@ -204,7 +204,7 @@ def test_a_sklearn_that_is_not_supported_is_refused_before_it_is_read(
 
 
 def test_another_version_is_read_by_its_format(regressor, saved, monkeypatch):
-    """Of sklearn_era, and of scikit-learn's patches; later ones may tell more."""
+    """Versions of sklearn_era, and patches of scikit-learn; later ones may add keys."""
     _, X, *_ = fit()
     patch = sklearn.__version__.rpartition(".")[0] + ".99"
     changes = {"sklearn_era": "0.0.7", SKLEARN: patch}

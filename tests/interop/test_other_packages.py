@@ -1,10 +1,10 @@
-"""What other packages make of our models equals ``predict``, or is known not to.
+"""Other packages predict what ``predict`` of our models does, or are known not to.
 
-`docs/interoperability.md` tells users of it. Where a package is wrong in silence, on
+`docs/interoperability.md` documents it. Where a package is wrong in silence, on
 scikit-learn's own models too, a test holds that it is: when it fails, there is a fixed
-release to tell of.
+release to name.
 
-What needs packages besides those of the suite is slow.
+Tests that need packages besides those of the suite are slow.
 """
 
 import sys
@@ -89,7 +89,7 @@ def fit_categorical(estimator, parameters):
 
 
 def outputs(model, X):
-    """What the packages predict: probabilities of classes, or the value."""
+    """The prediction to compare: probabilities of classes, or the value."""
     if hasattr(model, "predict_proba"):
         return model.predict_proba(X)
     return model.predict(X)[:, np.newaxis]

@@ -1,4 +1,4 @@
-"""What is expected of the next era, against formulas and dense linear algebra."""
+"""Forecasts of the next era, against formulas and dense linear algebra."""
 
 import pickle
 
@@ -177,7 +177,7 @@ def test_scores_are_taken_from_what_has_them():
     backward = EraScoreForecast().fit(scores.scores[::-1], eras=weeks[::-30])
     assert by_era.mean_ == pytest.approx(backward.mean_)
     assert by_era.eras_.tolist() == backward.eras_.tolist() == [*range(12)]
-    # Of ordered eras only what has no order differs.
+    # Only a forecast without order differs.
     groups = EraScoreForecast(trend="none").fit(scores)
     assert groups.mean_ == pytest.approx(scores.mean())
     for make in (pd.Series, pl.Series, list):

@@ -68,7 +68,7 @@ def test_walk_equals_the_naive_loop(walk):
 @given(walks())
 def test_the_walk_is_that_of_time_series_split(walk):
     parameters, n_eras, _ = walk
-    assume(parameters["n_splits"] > 1)  # which it asks for
+    assume(parameters["n_splits"] > 1)  # which it requires
     ours = EraWalkForwardSplit(**parameters).split_eras(np.arange(n_eras))
     theirs = TimeSeriesSplit(**parameters).split(np.arange(n_eras))
     for pair, expected in zip(ours, theirs, strict=True):

@@ -1,4 +1,4 @@
-"""What tests share: the small demo, a program with its stand-in for Numerai."""
+"""Fixtures: the small demo, a program with its stand-in for Numerai."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""The client: what Numerai says, understood; nothing half submitted or half fetched."""
+"""The client reads Numerai's answers; nothing is half submitted or half fetched."""
 
 import hashlib
 import os
@@ -312,7 +312,7 @@ def test_a_second_attempt_at_storing_asks_for_another_address(server, upload, ki
 @pytest.mark.parametrize("kind", [500, "drop", "lost", "garbage", "shape", "truncated"])
 @pytest.mark.parametrize("made", [False, True])
 def test_what_is_unclear_is_settled_by_numerais_list(server, upload, kind, made):
-    """Whether the call had been heard or not, it ends in one submission."""
+    """Whether the call arrived or not, it ends in one submission."""
     if made and isinstance(kind, int):
         server.add_submission(MODEL_ID, CSV, "predictions-00000001.csv")
     server.fail("create_submission", kind, value={"id": None})
@@ -335,7 +335,7 @@ def test_a_submission_made_meanwhile_is_not_taken_for_ours(server, client):
     ("kinds", "said"),
     [
         ([500, 500, 500], "it is unclear whether it was created"),
-        # A refusal after it says nothing of the call before.
+        # A refusal after it does not settle the call before.
         ([500, 400], "it is unclear whether it was created"),
         (["lost"], "it is unclear whether it was created"),
         # It was called unclear, where Numerai had refused each call.
@@ -379,7 +379,7 @@ def no_keys(monkeypatch):
 
 
 def complaint(folder, secret=SECRET_KEY):
-    """What is said where there is no key to send."""
+    """The error where there is no key to send."""
     with pytest.raises(ConfigError) as caught:
         Numerai.from_environment(folder).check_keys()
     assert secret not in everything_said(caught.value)
@@ -445,7 +445,7 @@ def test_keys_that_others_can_read_are_warned_of(settings, monkeypatch, mode):
     with pytest.warns(UserWarning, match=rf"^{re.escape(told)}\S+\.$") as caught:
         Numerai.from_environment(settings.parent).check_keys()
     assert len(caught) == 1
-    # Nor are they where the file is not asked, or has none.
+    # Nor are they where the file is not read, or has none.
     with monkeypatch.context() as patch:
         for name in KEY_NAMES:
             patch.setenv(name, SECRET_KEY)

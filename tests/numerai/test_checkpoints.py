@@ -120,7 +120,7 @@ def train_interrupted(path, folder, n_trees, **changes):
 
 
 def train_and_tell(path, folder, **changes):
-    """Train; return the numbers of trees told of."""
+    """Train; return the reported numbers of trees."""
     told = []
     train_on(path, folder, on_progress=lambda *x: told.append(x), **changes)
     return [n_trees for stage, n_trees, _ in told if stage == "model"]
@@ -247,7 +247,7 @@ def test_a_training_anew_leaves_the_checkpoint_until_it_has_its_own(
 def test_another_fit_is_told_apart(
     path, trained, folder, tmp_path, changes, said, said_of_rows
 ):
-    """By what is asked for, and by the rows once they are read, as for a checkpoint."""
+    """By the settings, and by the rows once they are read, as for a checkpoint."""
     if "files" in changes:
         other = make_frame()
         other.iloc[100, other.columns.get_loc(FEATURES[4])] ^= 1
@@ -265,7 +265,7 @@ def test_another_fit_is_told_apart(
 def test_the_fit_that_is_configured_needs_no_training(path, trained, tmp_path):
     assert why(path, tmp_path) == "not trained yet"
     assert why(path, trained) is None
-    # What trees do not depend on, and what is as it would be anyway.
+    # Settings that trees do not depend on, and defaults.
     free = {"n_jobs": 2, "min_gain_share": 0.5, "max_depth": None}
     assert why(path, trained, parameters=free, checkpoint_every=3) is None
     for file in (path.with_name("train_8.parquet"), "train.parquet", "train"):

@@ -1,4 +1,4 @@
-"""The configuration file: what it may hold, and what is said of a wrong one."""
+"""The configuration file: valid contents, and errors for wrong ones."""
 
 import re
 import tomllib
@@ -49,7 +49,7 @@ def test_the_template_spells_out_every_key_with_its_default(path):
     ):
         assert document[name].keys() == section.model_fields.keys(), name
     config, workspace = load_config(path)
-    # Of the file of a new user alone; an older one does not ask for it.
+    # Only a new user's file has it.
     compared = resolved(validate={"compare_with_gain": True})
     assert config.model_dump() == compared.model_dump() != resolved().model_dump()
     assert workspace.root == path.parent
@@ -178,7 +178,7 @@ def test_what_is_wrong_is_told_with_its_table(tables, said):
 
 
 def test_an_average_among_other_fits():
-    """What is set for the others is inherited, and of no use to it, or to them."""
+    """Settings of the others are inherited, and of no use to it, or to them."""
     tables = train(estimator="auto", time_budget=9.0)
     tables |= member({"name": "x"}, {"name": "y", "estimator": "boosting"})
     x, y = (one.train for one in resolved(**tables).models[0].members)

@@ -1,4 +1,4 @@
-"""The demo's files have the layout of Numerai's, and hide what they say they hide."""
+"""The demo's files have the layout of Numerai's, and hide what they should."""
 
 import re
 

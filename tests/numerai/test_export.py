@@ -188,7 +188,7 @@ def test_an_export_that_fails_its_check_is_not_kept(blends, tmp_path, monkeypatc
     assert not export_is_current(path, records, weights)
     make_frame(60).to_parquet(live)
     assert export().rows == 60
-    # Of these fits and weights, and not of the times of files.
+    # It depends on fits and weights, not on the times of files.
     os.utime(path, (0, 0))
     assert export_is_current(path, records, weights)
     assert not export_is_current(path, records[::-1], weights)

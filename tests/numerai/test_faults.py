@@ -1,4 +1,4 @@
-"""What goes wrong in ``sklearn-era numerai`` is one line, and nothing by halves."""
+"""Faults in ``sklearn-era numerai`` print one line, and leave nothing by halves."""
 
 import io
 import json

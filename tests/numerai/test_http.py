@@ -1,4 +1,4 @@
-"""One exchange: failures told apart, bounded in time and size, nothing given away."""
+"""One exchange: kinds of failures, bounds on time and size, nothing given away."""
 
 import logging
 import re
@@ -221,7 +221,7 @@ def test_a_redirect_is_followed_to_https_or_on_this_machine(server, tmp_path):
     there = server.sign(f"/data/{NAME}")
     server.fail("GET", 307, headers={"Location": there})
     fetch(server, tmp_path / "notes")
-    # From elsewhere, nothing on this machine is asked for.
+    # From elsewhere, nothing on this machine is requested.
     assert http._redirected("https://numerai.invalid/x", there) == ""
     server.fail("GET", 302, times=99, headers={"Location": "/round/and/round"})
     with pytest.raises(HttpFailure, match="HTTP 302"):
@@ -251,7 +251,7 @@ def test_neither_netrc_nor_a_proxy_nor_logging_matter(
     assert client.model_id("my_model") == MODEL_ID
     fetch(server, tmp_path / "notes")
     assert "X-Amz-Signature" not in caplog.text
-    # What others send is theirs to log.
+    # Others' requests are theirs to log.
     logging.getLogger("urllib3.connectionpool").debug("of others")
     assert "of others" in caplog.text
     assert_discreet(server, repr(client), str(client), repr(vars(client)))

@@ -25,7 +25,7 @@ COMMAND = [sys.executable, "-P", "-c", PROGRAM, "numerai"]
 def start(
     program: Program, *command: str, env=os.environ, **options
 ) -> subprocess.Popen:
-    """Run a command in a process of its own, with pipes for what it says."""
+    """Run a command in a process of its own, with pipes for its output."""
     return subprocess.Popen(
         [*COMMAND, *command],
         cwd=program.folder,
@@ -37,7 +37,7 @@ def start(
 
 
 def result(program: Program) -> tuple:
-    """What a finished run has made, which must not depend on how it came about."""
+    """The results of a finished run, which must not depend on how it came about."""
     predictions = (program.round_folder / "predictions.csv").read_bytes()
     (made,), record = program.server.submissions, program.submission()
     assert (record["state"], record["submission_id"]) == ("submitted", made["id"])

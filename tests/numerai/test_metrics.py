@@ -280,7 +280,7 @@ NAN_Y, INF_Y = np.where(e == "b", np.nan, y), np.where(x == 1, np.inf, y)
 ODD_X = np.where(e == "b", 0.5, x)
 TABLE = pd.DataFrame(NAN_F, columns=["f", "g"])
 
-# What is said, and the call that it is said of.
+# Messages, and the calls that raise them.
 BAD = [
     ("^Input y_pred contains NaN", lambda: numerai_corr(y, NAN_X, eras=e)),
     ("^Input y_true contains infinity", lambda: numerai_corr(INF_Y, x, eras=e)),

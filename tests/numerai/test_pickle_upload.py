@@ -1,4 +1,4 @@
-"""An exported model goes to Numerai, and its result there is told."""
+"""An exported model goes to Numerai, and its result is printed."""
 
 from types import SimpleNamespace
 

@@ -134,7 +134,7 @@ def test_run_does_what_is_left_to_do(program: Program, monkeypatch):
 
 
 def test_the_round_is_submitted_before_anything_else(program: Program, monkeypatch):
-    """Neither training, nor validation, nor export has a say in the submission."""
+    """Neither training, nor validation, nor export affects the submission."""
 
     def broken(*_, **__):
         assert program.server.submissions, "the round was not submitted first"
@@ -425,7 +425,7 @@ def test_an_upgrade_trains_nothing_and_keeps_all(empty: Program):
     model = "models/someone/model"
     for name in (f"{model}.era", f"{model}.json", "rounds/1/someone/predictions.csv"):
         assert after[name] == before[name]
-    # The record of the submission is read, and Numerai is asked for it.
+    # The submission's record is read, and looked up at Numerai.
     assert "submission" in empty.run("run --dry-run")
 
 

@@ -53,7 +53,7 @@ def test_a_fit_is_read_back_with_its_record(tmp_path):
 
 
 def test_trees_that_do_not_grow_are_told(tmp_path):
-    """Of two features, one is constant: a tree that draws it alone has no split."""
+    """One of two features is constant: a tree that draws it alone has no split."""
     X = np.arange(200)[:, None] * [1, 0]
     drawn = Regressor(max_iter=9, colsample_bytree=0.5, random_state=0)
     record = save_fit(tmp_path, "model", drawn.fit(X, X[:, 0]), RECORD)

@@ -74,9 +74,9 @@ class Numerai:
         self.round = Round(1401, NOW - HOUR, NOW + HOUR, True)
         self.made: list[dict] = []
         self.stored: dict[str, bytes] = {}
-        self.hold = bytes  # what is made of a submission's content
+        self.hold = bytes  # changes a submission's content
         self.lag = 0  # how many lists lack the newest submission
-        self.listed: dict = {}  # what the list says besides
+        self.listed: dict = {}  # other fields of the list
         self.kill = (-1, "")
         self.calls: list[str] = []
         self.waits = 0
@@ -302,7 +302,7 @@ def test_a_run_killed_at_any_write_can_be_repeated(desk, number, monkeypatch):
 
 
 def test_a_list_that_lags_is_asked_again_before_an_upload(desk, client):
-    """What an earlier run made is looked for a few times, by its file or its id."""
+    """An earlier run's submission is looked for a few times, by its file or its id."""
     desk.kill(IN_ORDER.index("create"))
     for _ in range(2):
         client.lag, client.waits = 2, 0
@@ -339,12 +339,12 @@ def test_other_ids_or_another_round_stop_the_submission(desk, client):
     assert desk.refusal(SubmissionError) == f"{said}: {AGAIN}"
     assert not desk.record.exists()
     assert client.stored == {}
-    # Of other features there is a warning.
+    # Other features cause a warning.
     client.round = client.round._replace(number=1401)
     client.live = parquet(LIVE.assign(feature_a=np.int8(0)))
     with pytest.warns(UserWarning, match="changed its live file since live_1401"):
         desk.assert_submits_once()
-    # What was submitted in a round is not taken for the next one's.
+    # A round's submission is not taken for the next one's.
     client.round = client.round._replace(number=1402)
     assert desk.refusal(SubmissionError).endswith(AGAIN)
 
@@ -413,7 +413,7 @@ def test_a_queued_submission_may_have_other_ids(desk, client):
         "Submission submission-1 at Numerai differs from "
         "predictions.csv: submit it again with --force."
     )
-    # Either as Numerai says, or by our own look at the round.
+    # By Numerai's list, or by our own look at the round.
     queued = {"is_open": False, "closes": None}
     for listed, changes, warned in (
         ({"round_number": 1402}, {}, "Numerai counts it for round 1402"),

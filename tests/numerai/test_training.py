@@ -139,7 +139,7 @@ def test_parameters_are_checked_before_files_are_read(tmp_path, parameters, mess
         train_on(tmp_path / "no_such.parquet", tmp_path, parameters=parameters)
     assert "\n" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
-    # What names features is not checked where they are not known.
+    # Names of features are not checked where they are unknown.
     raises = pytest.raises(ConfigError, match=message)
     with nullcontext() if "cst" in message else raises:
         make_estimator(make_settings(parameters=parameters), None)

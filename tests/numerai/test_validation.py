@@ -418,7 +418,7 @@ def test_folds_never_train_on_an_era_that_they_score_nor_within_the_purge(
         found = result.scores["corr"].scores[np.isin(eras, inside)]
         assert found == pytest.approx(expected.scores, abs=1e-12)
     assert scored == eras
-    # Of the train file, and others of the validation file.
+    # Eras of the train file, and others of the validation file.
     assert {"0030", "0031"} < {*eras}
     assert eras[-1] == "0050"
 

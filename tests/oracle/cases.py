@@ -29,7 +29,7 @@ from sklearn_era.criteria import (
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 
-# What the table of all grids holds, and the parameters at the ends of their ranges.
+# The table of all grids, and the parameters at the ends of their ranges.
 TABLE = criteria_table.CRITERIA | {"invariant, ratio": criteria_table.RATIO}
 EXTREMES = {
     repr(criterion): {"split_criterion": criterion}
@@ -75,7 +75,7 @@ SLOW = pytest.mark.slow
 
 
 def names_of(criterion: dict) -> set[str]:
-    """The criteria that have a say where there are several eras."""
+    """The criteria that count where there are several eras."""
     return set(rules_of(Regressor(**criterion), 2).weights)
 
 
@@ -187,7 +187,7 @@ def make_case(target: str, aspects, seed: int, n_eras=3, n_samples=90) -> Case:
     if "big_era" in aspects and n_eras > 1:
         sizes = np.r_[0.8, np.full(n_eras - 1, 0.2 / (n_eras - 1))]
     codes = rng.choice(n_eras, size=n_samples, p=sizes)
-    # Enough for three rows of each era to a side, which is the most asked for below.
+    # Enough for three rows of each era to a side, the largest limit below.
     codes[: 6 * n_eras] = np.arange(6 * n_eras) % n_eras
     rng.shuffle(codes)
     X = rng.normal(size=(n_samples, 3))

@@ -1,4 +1,4 @@
-"""What each split criterion makes of one split, by brute force.
+"""Evaluate one split by each criterion, by brute force.
 
 `judge_eras` looks at the rows of every era by themselves and returns the keys of the
 split as intervals (see `formulas`).
@@ -111,7 +111,7 @@ ZERO = exactly(0.0)
 
 @dataclass
 class Keys:
-    """What the splits of a node are compared by, and the nodes by their splits."""
+    """Keys by which the splits of a node, and nodes by their splits, are compared."""
 
     primary: Interval
     valid: bool | None
@@ -219,7 +219,7 @@ class EraSplit:
         return around(found, error + self.lost_gain(l2))
 
     def lost_gain(self, l2: float) -> float:
-        """What the gain is less if the sides are, or may be, taken to be alike."""
+        """The loss of gain if the sides are, or may be, taken to be alike."""
         if self.direction(l2):
             return 0.0
         (G_L, H_L), (G_R, H_R), _ = self.sums
@@ -229,7 +229,7 @@ class EraSplit:
 
     @cached_property
     def criterion_gain(self) -> Interval:
-        """The gain of the era, in the units that the criterion asks for."""
+        """The gain of the era, in the units of the criterion."""
         found = self.gain(self.l2)
         if self.problem.rules.normalize and self.is_informative:
             found = found * exactly(1 / self.H) * self.problem.variance.inverted()

@@ -1,4 +1,4 @@
-"""What the splits of a feature pay, by brute force: `feature_penalty`.
+"""Penalties of the splits of a feature, by brute force: `feature_penalty`.
 
 A penalty is a share of the largest key of a node's valid splits.
 """

@@ -1,4 +1,4 @@
-"""What a fitted model's trees must look like, by brute force.
+"""Check the trees of a fitted model by brute force.
 
 `check_fit` grows every tree once more, from the gradients that it was fitted to, by
 following the fitted nodes: each of them must be a split that no admissible one beats
@@ -22,7 +22,7 @@ __all__ = ["Report", "boltzmann_mean", "check_fit"]
 
 @dataclass
 class Report:
-    """How much was checked, so that tests can tell that it was not nothing."""
+    """How much was checked, so that tests can assert that it was not nothing."""
 
     n_splits: int = 0
     n_candidates: int = 0
@@ -155,7 +155,7 @@ class _Growth:
         if candidate.bin != fitted["bin_threshold"]:
             return False
         if not self.problem.has_missing[candidate.feature]:
-            return True  # the flag then says which child has more rows
+            return True  # the flag then marks the child with more rows
         return candidate.missing_left == fitted["missing_go_to_left"]
 
     def _left_categories(self, node: Node) -> frozenset[int]:
@@ -183,7 +183,7 @@ class _Growth:
                 and not (node.rows & (c.left ^ chosen.left)).any()
             ]
             assert chosen is same[0], f"{where}: {same[0]} comes before {chosen}"
-        # Undecided: another split is as good, as far as the reference can tell.
+        # Undecided: another split is as good, as far as the reference can see.
         self.report.n_undecided += any(
             (node.rows & (c.left ^ chosen.left)).any()
             for c in node.rivals

@@ -116,7 +116,7 @@ class Candidate:
         return self._comes_before(other, self.primary, other.primary)
 
     def surely_precedes(self, other: "Candidate") -> bool:
-        """Of two nodes, this one is split first."""
+        """This one of two nodes is split first."""
         if self.order is not None:
             return self.order.low > other.order.high
         return self._comes_before(other, self.primary, other.primary)

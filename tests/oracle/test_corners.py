@@ -218,7 +218,7 @@ def test_heavy_tails_and_odd_units(criterion, scale):
 
 @of_each(ERA_CRITERIA, step=2)
 def test_an_era_without_weight(criterion):
-    """It is covered, and has a say only where it counts as 0."""
+    """It is covered, and matters only where it counts as 0."""
     case = make_case("squared_error", [], seed=1)
     case.sample_weight = np.where(case.eras == "w", 0.0, 1.0)
     case.params |= {"min_samples_leaf": 5}

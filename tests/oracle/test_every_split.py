@@ -78,7 +78,7 @@ def test_every_split_is_the_best_one_in_any_combination(pytestconfig):
         n_eras=st.integers(1, 6),
         seed=st.integers(0, 2**16),
     )
-    # The gain, whatever rows of an era other criteria would ask for.
+    # The gain, whatever rows of an era other criteria would require.
     @example("squared_error", {"rows_per_era"}, {"split_criterion": "held_out"}, 1, 1)
     def check(target, aspects, criterion, n_eras, seed):
         nonlocal total, n_examples

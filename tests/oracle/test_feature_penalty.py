@@ -70,8 +70,8 @@ def test_every_split_is_the_best_one_that_pays_in_any_combination(pytestconfig):
     assert total.n_undecided <= total.n_splits / 6
 
 
-# Of eras, rows of each, and bins: sums that are kept; masks, with and without a first
-# look at directions; lanes; bins that have rows only; and a first look at many bins.
+# Eras, rows of each, and bins: sums that are kept; masks, with and without a first look
+# at directions; lanes; bins that have rows only; and a first look at many bins.
 SHAPES = [
     (3, 500, 5),
     (12, 40, 5),

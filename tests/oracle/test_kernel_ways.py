@@ -137,7 +137,7 @@ def test_eras_without_a_row_in_most_nodes(criterion):
     assert min(splitter.n_eras) < 38
 
 
-# More rows than are packed at a time. Twice the same eras say the same.
+# More rows than are packed at a time. Twice the same eras give the same.
 @pytest.mark.parametrize("criterion", ["directional", "era", "invariant"])
 def test_more_rows_than_a_chunk_has(criterion):
     X, y, eras = make_eras(40, 875, 20, n_features=6)

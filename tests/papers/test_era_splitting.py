@@ -50,7 +50,7 @@ def test_table_1_of_delise_is_split_within_the_eras(criterion):
     assert root["gain"] == 1.0
 
 
-# What figure 3 of DeLise (2023) shows on its right: the first feature acts strongly,
+# Figure 3 of DeLise (2023), on its right: the first feature acts strongly,
 # but one way in one era and the other way in the other; the second one always alike.
 CONFLICT_X = np.array([[a, b] for _ in range(2) for a in (0, 1) for b in (0, 1)], float)
 CONFLICT_ERAS = np.repeat([0, 1], 4)
@@ -122,5 +122,5 @@ def test_generated_twin(seed):
     assert directional >= 0.97
     assert 0.72 <= era < directional
     assert gain == pytest.approx(0.5, abs=0.05)
-    # In the eras that it was fitted to, the shortcut tells all.
+    # In the eras that it was fitted to, the shortcut suffices.
     assert accuracy(models[2], *train) > 0.99

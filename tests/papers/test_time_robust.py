@@ -32,8 +32,8 @@ MOTIVATING = np.array(
 MOTIVATING_X, MOTIVATING_Y = MOTIVATING[:, :2], MOTIVATING[:, 2]
 PERIODS = np.repeat([1, 2], 6)
 
-# Feature and value of a rule, Gini impurities by period as printed and in full, and
-# the pooled one of these rows. Of the latter the thesis prints .49, .44, .49 and .27.
+# Feature and value of a rule, Gini impurities by period as printed and in full, and the
+# pooled one of these rows. The thesis prints the latter as .49, .44, .49 and .27.
 TABLE_5_1 = [
     (0, 3, (0.50, 0.40), (1 / 2, 2 / 5), 13 / 27),
     (0, 4, (0.44, 0.44), (4 / 9, 4 / 9), 4 / 9),
@@ -109,9 +109,9 @@ def test_synthetic_example_of_moneda(seed):
     """Section 5.3.3: X2 is the target in period 1, and noise from then on.
 
     The thesis has AUCs of .83 in training and .81 afterwards for the time robust tree,
-    .92 and .64 for the decision tree, and does not tell the number of rows. With 2000
-    a period, thirty draws gave .77 to .83 and .77 to .82 for the former, .84 to .89 and
-    .66 to .76 for the latter. So does scikit-learn's DecisionTreeClassifier.
+    .92 and .64 for the decision tree, without the number of rows. With 2000 a period,
+    thirty draws gave .77 to .83 and .77 to .82 for the former, .84 to .89 and .66 to
+    .76 for the latter. So does scikit-learn's DecisionTreeClassifier.
     """
     data = make_moneda_drift(seed, n_samples_per_era=2000)
 

@@ -56,7 +56,7 @@ each = pytest.mark.parametrize("transformer", TRANSFORMERS, ids=repr)
 
 
 def apart(transform, *columns):
-    """What a function makes of the rows of each era."""
+    """Apply a function to the rows of each era."""
     out = np.full(X.shape, np.nan)
     for era in set(ERAS):
         out[era == ERAS] = transform(*(column[era == ERAS] for column in columns))
@@ -379,7 +379,7 @@ def test_intervals_are_of_eras_that_are_prepared():
     assert np.abs(model.conformity_scores_).mean() < 0.1
 
 
-# What is refused.
+# Refusals.
 
 BAD = [
     ("^eras has 1 labels, but X has 220",

@@ -1,4 +1,4 @@
-"""The benchmarks, on tiny data: they run, and compare what they say."""
+"""The benchmarks, on tiny data: they run, and compare their output."""
 
 import contextlib
 import itertools

@@ -1,4 +1,4 @@
-"""What a build says when it cannot start, and what the wheels are built with."""
+"""Messages of a build that cannot start, and the settings of the wheels."""
 
 import os
 import subprocess

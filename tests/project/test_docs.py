@@ -1,4 +1,4 @@
-"""The pages of docs/ and docstrings: examples run, links lead on, all is told of."""
+"""The pages of docs/ and docstrings: examples run, links lead on, all is documented."""
 
 import ast
 import contextlib
@@ -59,7 +59,7 @@ def assert_same_words(printed, expected):
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [*filter(examples, PAGES)], ids=page_id)
 def test_examples_run_and_print_what_the_page_says(page, tmp_path, monkeypatch):
-    """In order, as one program that needs nothing but what the page says."""
+    """In order, as one program that needs nothing but the page."""
     plt.switch_backend("agg")
     monkeypatch.chdir(tmp_path)
     names: dict = {}
@@ -150,7 +150,7 @@ def write_modules(folder, files):
         ("p.a p.b", {"a.py": "import os, p.b as b", "b.py": "from . import a"}),
         ("p.a p.b", {"a.py": "def f():\n    from .b import x", "b.py": "import p.a"}),
         ("p p.a", {"__init__.py": "from .a import x", "a.py": "from . import x"}),
-        (  # Of folders, by modules that are in none.
+        (  # Folders, by modules that are in none.
             "p.a p.f",
             {"a.pyx": "from .f.x cimport z", "f/x.pxd": "", "f/y.py": "import p.a"},
         ),
@@ -202,7 +202,7 @@ def test_imports_that_are_in_no_circle_are_not_refused(tmp_path):
 
 @pytest.mark.parametrize(
     "room",
-    [  # What is public tells of functions, not of modules.
+    [  # Public packages document functions, not modules.
         path
         for path in sorted((ROOT / "sklearn_era").rglob("__init__.py"))
         if re.match("sklearn_era/(_[a-z]|cli|ensemble|numerai)", page_id(path))
@@ -269,7 +269,7 @@ def test_docstring_lists_every_parameter_in_order(name):
 def test_every_estimator_and_function_has_an_example():
     public = {name for name in OBJECTS if name.count(".") == 1}
     assert public - {*WITH_EXAMPLES} == {
-        # What these hold or read, another example makes.
+        # Other examples make the objects that these hold or read.
         "ensemble.InvariantForestClassifier", "ensemble.TimeRobustForestClassifier",
         "metrics.EraScorer", "metrics.EraScores", "model_files.ModelFileError",
         "model_files.ModelMetadata", "model_files.load_model",

@@ -46,7 +46,7 @@ some_rows = st.sampled_from(sorted(ROWS))
 
 
 def answer(estimator, method, rows):
-    """What a method returns for some rows; iterators as lists."""
+    """The result of a method for some rows; iterators as lists."""
     if method == "score":
         arguments = rows.arguments(estimator)
         return estimator.score(arguments["X"], arguments["y"])
@@ -55,7 +55,7 @@ def answer(estimator, method, rows):
 
 
 def answers(estimator, rows):
-    """All that a fitted estimator has to say of rows."""
+    """All answers of a fitted estimator for rows."""
     found = {
         name: answer(estimator, name, rows)
         for name in METHODS
@@ -82,7 +82,7 @@ def refused(call, *arguments, **named):
 
 
 def attempt(call, *arguments, catch=REFUSALS, **named):
-    """What a call returns, and the error that it raises in place of that."""
+    """The result of a call, and the error that it raises in place of that."""
     try:
         return call(*arguments, **named), None
     except catch as error:

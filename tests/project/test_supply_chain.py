@@ -59,7 +59,7 @@ def test_a_release_is_what_passed_the_tests_on_main():
     assert "needs: check\n" in release["publish"]
     assert "environment: pypi\n" in release["publish"]
     assert "attestations: true" in release["publish"]
-    # What may publish runs no code of the repository.
+    # A job that may publish runs no code of the repository.
     assert "run:" not in release["publish"]
     assert "checkout" not in release["publish"]
     assert [name for name in release if "id-token" in release[name]] == ["publish"]

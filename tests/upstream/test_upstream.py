@@ -27,7 +27,7 @@ HIST = "sklearn.ensemble._hist_gradient_boosting"
 
 OUTCOMES = Path(__file__).with_name("stock_outcomes.json")
 
-# Of more categories than bins, which scikit-learn refuses.
+# Tests with more categories than bins, which scikit-learn refuses.
 MANY_CATEGORIES = "test_categorical_bad_encoding or test_dataframe_categorical_errors"
 
 # Which arguments select the tests that use the two classes, module by module.
@@ -66,7 +66,7 @@ UNBOUND = [
 # `era_upstream_search.py` puts `EraSearchCV` in the place of `GridSearchCV`.
 SEARCH = "sklearn.model_selection.tests.test_search"
 EXTRA_COLUMNS = "cv_results_ has columns of scores by era, too"
-# Of its tests what does not apply to a search by eras.
+# Its tests that do not apply to a search by eras.
 NOT_OF_SEARCH = {
     "test_grid_search_no_score": "a target that is missing is refused before all else",
     "test_grid_search_groups": "the eras are the groups where none are passed",
@@ -214,7 +214,7 @@ def test_frozen_outcomes_are_those_of_stock(tmp_path, request):
 def test_sabotage_is_noticed(part, tmp_path):
     run = run_upstream(tmp_path, SABOTAGES[part], ERA_UPSTREAM_SABOTAGE=part)
     assert run.returncode == pytest.ExitCode.TESTS_FAILED, run.output
-    # What failed was an assertion of scikit-learn's, not the sabotage itself.
+    # An assertion of scikit-learn's failed, not the sabotage itself.
     assert re.search(r"^E +(AssertionError|assert )", run.output, re.MULTILINE)
 
 

@@ -245,7 +245,7 @@ def test_warm_starts_on_rows_with_and_without_values(kind, has_value_first):
 
 
 def test_a_column_with_values_in_rows_that_are_not_drawn():
-    """All of its values share a bin, which a split can tell from missing ones."""
+    """All of its values share a bin, which a split can part from missing ones."""
     n = 210_000
     X = np.column_stack([np.arange(n) % 7.0, np.arange(n)])
     model = Regressor(max_iter=2, early_stopping=False, random_state=0)

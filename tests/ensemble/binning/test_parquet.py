@@ -423,7 +423,7 @@ def test_pyarrow_is_asked_for(monkeypatch):
 
 @from_1_9
 def test_columns_without_a_value(tmp_path):
-    """Of any type, null too; in all files, or in all batches but the last."""
+    """Any type, null too; in all files, or in all batches but the last."""
     n = 300
     table = pa.table(
         {

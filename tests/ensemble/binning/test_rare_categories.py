@@ -192,7 +192,7 @@ def test_rare_categories_go_together_and_new_ones_as_missing_values(fitted):
     missing = model.predict(at(X, None))
     assert_array_equal(model.predict(at(X, "new")), missing)
     assert (missing != shared).any()
-    # Of many rows, which are converted in blocks.
+    # Many rows, which are converted in blocks.
     many = pd.concat([X] * 1000, ignore_index=True)
     assert_array_equal(model.predict(many), np.tile(model.predict(X), 1000))
 

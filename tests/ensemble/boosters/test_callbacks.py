@@ -1,4 +1,4 @@
-"""What scikit-learn's callbacks hear of a fit, and that trees do not depend on it."""
+"""Calls of scikit-learn's callbacks in a fit, whose trees do not depend on them."""
 
 import pickle
 
@@ -22,7 +22,7 @@ ScoringMonitor = pytest.importorskip("sklearn.callback").ScoringMonitor
 
 TARGETS = ["real", "binary", "multiclass"]
 
-# What callbacks are told
+# Arguments of callbacks
 
 
 @pytest.mark.parametrize("weighted", [False, True])

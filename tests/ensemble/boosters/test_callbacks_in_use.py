@@ -175,7 +175,7 @@ def test_the_progress_bar_counts_iterations(wide_console, capsys):
     with pytest.raises(KeyboardInterrupt):
         model.set_callbacks(callback.ProgressBar(), failing).fit(X, y)
     assert failing.torn_down
-    # The bar hears of the end of the sixth before the callback behind it fails.
+    # The bar gets the end of the sixth before the callback behind it fails.
     assert "75%" in capsys.readouterr().out
     stop = Hook(lambda estimator: estimator.n_iter_ == 2)
     model.set_callbacks(callback.ProgressBar(), stop).fit(X, y)

@@ -1,8 +1,8 @@
 """Eras follow the rows into early stopping, its scorers and warm starts.
 
-Rows are held out at random here; test_held_out_eras.py holds out whole eras.
-The first feature of the data is the number of a row's era. Bins of so few values are
-the values, so a scorer, which is shown binned rows, can tell which eras it should get.
+Rows are held out at random here; test_held_out_eras.py holds out whole eras. The first
+feature of the data is the number of a row's era. Bins of so few values are the values,
+so a scorer, which is shown binned rows, knows which eras it should get.
 """
 
 import numpy as np
@@ -176,7 +176,7 @@ def test_missing_eras_are_named():
         assert "_fit_state" not in vars(model)
 
 
-# What random rows can leave of an era.
+# Eras of which random rows leave few or none.
 
 
 def fit_with_era_of_two_rows(seed, **parameters):

@@ -1,4 +1,4 @@
-"""What eras weigh, how they shrink leaves, and the intercepts that they have."""
+"""Weights of eras, how they shrink leaves, and their intercepts."""
 
 import pickle
 import re
@@ -44,7 +44,7 @@ def problem(target, **params):
 
 
 def make_drift(n_eras=20, n_rows=100, slope=0.5, seed=0):
-    """Rows whose level grows from era to era, which no feature tells."""
+    """Rows whose level grows from era to era, which no feature shows."""
     rng = np.random.default_rng(seed)
     eras = np.repeat(np.arange(n_eras), n_rows)
     X = rng.normal(size=(eras.size, 3))
@@ -250,7 +250,7 @@ def test_eras_without_weight_count_for_nothing_in_the_forecast():
 
 @pytest.mark.parametrize("n_rows", [1, 20])
 def test_intercepts_do_not_fit_noise(n_rows):
-    """Of classes, whose variance within eras trees make small, and of single rows."""
+    """Trees reduce the variance of classes within eras; a single row has none."""
     rng = np.random.default_rng(0)
     X, eras = rng.normal(size=(1200, 3)), np.arange(1200) // n_rows
     y = rng.random(1200) < 0.05

@@ -1,4 +1,4 @@
-"""Group DRO: weights of eras that follow their losses, and what a fit tells of them."""
+"""Group DRO: weights of eras that follow their losses, and the attributes with them."""
 
 import pickle
 from types import SimpleNamespace
@@ -64,7 +64,7 @@ def problem(target, **params):
 
 
 def stages(model, X):
-    """What a model predicts before each of its iterations."""
+    """Predictions of a model before each of its iterations."""
     raw = [np.repeat(model._baseline_prediction, len(X), axis=0)]
     raw += list(model._staged_raw_predict(X))[:-1]
     if hasattr(model, "classes_"):
@@ -266,7 +266,7 @@ def test_fixed_weights_are_told_too(weighting):
     assert product.sum() == pytest.approx(weights.sum())
     same = ours().fit(X, y, product, eras=days)
     assert np.allclose(model.predict(X), same.predict(X), rtol=1e-6)
-    # Of the eras that are trained on.
+    # The eras that are trained on.
     model.set_params(early_stopping=True).fit(X, y, weights, eras=days)
     factors = factors[:3]
     assert np.array_equal(table(model), np.tile(factors, (model.n_iter_, 1)))
@@ -434,7 +434,7 @@ def test_split_statistics_are_those_of_the_weighted_rows(target, weighted):
 
 
 def test_split_statistics_heed_the_steps_of_before():
-    """Of a warm start with another step, as recorded."""
+    """The step before a warm start was another one, as recorded."""
     model, X, y, _, eras = problem("real", **DRO)
     model.set_params(warm_start=True, max_iter=5, era_weighting=GroupDRO(1.0))
     model.fit(X, y, eras=eras)

@@ -293,7 +293,7 @@ def test_warm_start_keeps_the_eras_that_are_held_out(split_criterion, validation
             assert all(map(np.array_equal, calls, first))
 
 
-# What is scored.
+# Scores.
 
 
 @pytest.mark.parametrize("validation_eras", ["last", "random", None])
@@ -335,7 +335,7 @@ def test_a_score_that_no_longer_gets_better_stops_the_fit():
 @pytest.mark.parametrize("scoring", ["loss", "accuracy", None])
 @pytest.mark.parametrize("split_criterion", ["gain", "directional"])
 def test_class_of_held_out_eras_only(split_criterion, scoring):
-    """It is a class of the model, of which no training row has told it anything."""
+    """It is a class of the model, though no training row has it."""
     X, _, _, eras = data_of_ten_eras()
     y = np.where(eras == 9, "c", np.where(np.nan_to_num(X[:, 1]) > 0, "b", "a"))
     model = ours("multiclass", split_criterion=split_criterion, scoring=scoring)
@@ -370,7 +370,7 @@ def test_thousands_of_rows_are_scored_by_a_part_of_the_training_rows(validation_
         seen.append(eras)
         return 0.0
 
-    # More rows than 10,000, so that early stopping is on without being asked for.
+    # More rows than 10,000, so that early stopping is on by default.
     ours(
         early_stopping="auto",
         scoring=scoring,

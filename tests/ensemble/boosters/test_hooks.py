@@ -320,7 +320,7 @@ def test_interaction_sets_of_other_columns_are_warned_of(data):
 def test_the_only_category_is_told_from_missing_values():
     # scikit-learn takes the categories of another split for those of this one, and so
     # does the plain gain, which is scikit-learn's to the bit. If that has gone, a
-    # release has mended it: docs/interoperability.md tells how to do without it.
+    # release has mended it: docs/interoperability.md shows how to do without it.
     X, y, eras = make_only_category()
     params = {"categorical_features": [0, 1], "learning_rate": 1.0, "max_iter": 20}
     wrong = stock(early_stopping=False, **params).fit(X, y).predict(X)
@@ -340,7 +340,7 @@ def test_the_only_category_is_told_from_missing_values():
 @pytest.mark.parametrize("split_criterion", ["era", "directional"])
 def test_constant_model_is_warned_of(data, split_criterion, estimator):
     X, y, eras = data
-    X = eras.reshape(-1, 1) + 0.0  # tells the eras apart, and nothing else
+    X = eras.reshape(-1, 1) + 0.0  # identifies the eras, and nothing else
     message = "^No split was admissible for split_criterion.*predicts a constant"
     est = estimator(split_criterion=split_criterion, **COVER_ALL)
     with pytest.warns(UserWarning, match=message) as caught:

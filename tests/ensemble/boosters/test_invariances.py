@@ -1,4 +1,4 @@
-"""What the trees of a criterion that compares eras may depend on, and what not."""
+"""Trees of a criterion that compares eras: what they may depend on, and what not."""
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ ON_TARGETS = [
     *grid(CRITERIA, ["real", "binary"], every=2),
     pytest.param(RATIO, "binary", id="ratio"),
 ]
-# What other tests hold for every criterion too, by default of every third one.
+# Other tests cover every criterion too, by default every third one.
 ON_FEWER = [*grid(CRITERIA, ["real", "binary"], every=6), ON_TARGETS[-1]]
 
 WORDS = np.array(["a", "b", "ba", "c"])
@@ -198,7 +198,7 @@ def test_scale_of_weights_does_not_matter(criterion, target, factor):
     assert_same_splits(fit((X, y, weights * factor, eras), criterion, target), expected)
 
 
-# Of weights in no binary ratio, products are rounded, and what is equal by chance comes
+# Weights in no binary ratio: products are rounded, and what is equal by chance comes
 # apart: the two sides of an era whose rows are all of one class, for one thing.
 @pytest.mark.parametrize("factor", [0.1, slow(10.0)])
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_what_lasts_is_carried_on_and_nothing_else():
         n_carried[kind] = 0
         for seed in range(20):
             series = make_series(40, 1, seed, steps=0.3 * (kind == "walk"))
-            if kind == "seasons":  # which a column tells
+            if kind == "seasons":  # which a column holds
                 groups = np.arange(40) % 12
                 series = series._replace(
                     values=series.values + rng.normal(size=12)[groups], groups=groups

@@ -133,7 +133,7 @@ def test_all_of_the_gain_of_more_rows_than_a_sum_takes_at_a_time(n_bins, is_weig
 
 WITHOUT_PENALTY = {
     "split_criterion": Invariant(penalty=0),
-    # Whatever else is asked of eras: scikit-learn's splitter does not look at them.
+    # Other limits of eras: scikit-learn's splitter does not look at them.
     "min_samples_per_era": 500,
     "min_era_coverage": 0.9,
 }
@@ -359,7 +359,7 @@ def test_least_decrease_is_that_of_decision_trees(weighted):
 
 
 def test_decrease_is_a_share_of_the_root_of_each_tree():
-    """Hessians of log loss shrink from tree to tree, and so does what is asked."""
+    """Hessians of log loss shrink from tree to tree, and so does the least decrease."""
     X, y, weights, eras = make_data("binary", 800)
     for split_criterion in ("gain", "era"):
         params = {"split_criterion": split_criterion, "max_iter": 8}

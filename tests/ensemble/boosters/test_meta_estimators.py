@@ -68,7 +68,7 @@ def assert_scores(search, candidates, splits, X, y, eras):
 
 
 def test_eras_of_other_rows_give_another_model(data):
-    """What the tests below rest on."""
+    """The premise of the tests below."""
     X, y, eras = data
     model = make_regressor().fit(X, y, eras=eras)
     other = make_regressor().fit(X, y, eras=np.roll(eras, 1))
@@ -256,7 +256,7 @@ def test_pickle_of_the_stock_state_warns():
 def test_pandas_output_and_feature_names(data):
     X, y, eras = data
     frame = pd.DataFrame(X, columns=list("abcde"))
-    # Rows of a Series are taken in order, whatever its index says.
+    # Rows of a Series are taken in order, whatever its index.
     labels = pd.Series(eras, index=1 + np.random.default_rng(0).permutation(300))
     pipeline = make_pipeline(StandardScaler(), make_regressor())
     pipeline.set_output(transform="pandas")
@@ -295,7 +295,7 @@ def test_importances_are_shares_of_the_gain_by_the_columns_of_x(data, split_crit
     gains = np.zeros(X.shape[1])
     for (tree,) in plain._predictors:
         for node in tree.nodes[tree.nodes["is_leaf"] == 0]:
-            # Of the trees' features, the categorical one is the first.
+            # The trees' first feature is the categorical one.
             gains[node["feature_idx"] - 1] += max(node["gain"], 0.0)
     assert_allclose(plain.feature_importances_, gains / gains.sum())
     selected = SelectFromModel(plain, prefit=True, threshold=-np.inf, max_features=1)

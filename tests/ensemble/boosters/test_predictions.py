@@ -66,7 +66,7 @@ def test_stages_have_the_last_intercepts(target):
                 assert stage == pytest.approx(expected.reshape(stage.shape))
             else:
                 assert np.array_equal(stage, expected)
-    # Wrong labels are refused before the first stage is asked for.
+    # Wrong labels are refused before the first stage.
     with pytest.raises(ValueError, match="eras has 1 labels, but X has 400 rows"):
         model.staged_predict(X, eras=[0])
 

@@ -28,7 +28,7 @@ from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn_era.ensemble._prediction.blocks import BlockPredictionMixin
 from sklearn_era.inspection import split_statistics
 
-# What each asks for, where there are four threads.
+# Values of `n_jobs`, and their threads out of four.
 OF_FOUR = [
     (None, 4), (1, 1), (3, 3), (4, 4), (9, 4), (-1, 4), (-2, 3), (-4, 1), (-9, 1),
     (np.int64(2), 2),
@@ -57,7 +57,7 @@ class Scoring:
 
 @pytest.fixture
 def predicting(monkeypatch):
-    """The threads that each sum of trees is told to use."""
+    """The threads that each sum of trees gets."""
     noted = []
 
     def note(owner, name):
@@ -253,7 +253,7 @@ def test_nothing_is_done_where_nothing_is_to_be_limited(n_jobs, monkeypatch):
 
 
 def run_script(script: str, **environment: str) -> str:
-    """What a script prints in a process of its own."""
+    """The output of a script in a process of its own."""
     kept = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
     return subprocess.run(
         [sys.executable, "-P", "-c", script],

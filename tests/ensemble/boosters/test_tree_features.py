@@ -41,7 +41,7 @@ def features_of(tree):
 
 @pytest.fixture
 def growth(monkeypatch):
-    """What each tree that is grown was allowed, as a whole and at each node."""
+    """Features allowed to each grown tree, as a whole and at each node."""
     grown = []
 
     class Recorder(grower.TreeGrower):
@@ -141,7 +141,7 @@ def test_cost_is_that_of_the_features_drawn(share, expected, histograms):
     data = X, y, None, eras
     model = fitted(data, colsample_bytree=share, min_samples_leaf=2)
     assert [len(tree.nodes) for tree in trees_of(model)] == [11] * 5
-    # Of the root, and of the smaller child of each split but the last of a tree.
+    # The root, and the smaller child of each split but the last of a tree.
     assert histograms == [expected] * 25
 
 

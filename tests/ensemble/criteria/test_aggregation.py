@@ -39,7 +39,7 @@ def mean(values, alpha: float) -> float:
 
 
 def rounding(values) -> float:
-    """What a float64 computation may be off by."""
+    """The error that a float64 computation may have."""
     return 1e-13 * len(values) * max(map(abs, values)) + 1e-307
 
 

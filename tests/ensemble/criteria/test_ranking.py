@@ -1,4 +1,4 @@
-"""What each criterion ranks a split by, calculated by hand."""
+"""The key of a split by each criterion, calculated by hand."""
 
 import math
 
@@ -84,7 +84,7 @@ WEIGHTED = np.average(GAINS, weights=np.exp(0.1 * np.array(GAINS)))
             },
             approx(10 / 28 + (3 + 4 + 1) / 6 + (10 - 0.1 * 14 * 8) / 28),
         ),
-        # A blend asks for agreement only with a share in it.
+        # A blend needs agreement only with a share in it.
         (
             BLEND,
             {"weights": {"era": 1.0, "gain": 1.0}, "min_direction_agreement": 0.5},
@@ -188,9 +188,9 @@ def test_held_out_takes_the_values_of_the_other_eras(normalised):
     params = {"gradient_variance": 2.0, "normalize_era_gain": normalised}
     result = rank(HELD_OUT, left, right, l2_regularization=0.5, **params)
     assert result.primary == approx(expected)
-    # What rounding leaves between sides of equal rows is nothing that a split saves.
+    # Sides of equal rows differ by rounding, which a split does not save.
     assert rank(HELD_OUT, [(-3 - 3e-7, 3, 3)] * 2, [(-3.0, 3, 3)] * 2) is None
-    # Of alike eras it is the gain, whatever their number.
+    # Alike eras have the gain, whatever their number.
     twice = [(-6.0, 3.0, 3)] * 2, [(6.0, 3.0, 3)] * 2
     assert rank(HELD_OUT, *twice).primary == 2 * 6**2 / 3 * 2
 

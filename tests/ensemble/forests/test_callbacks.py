@@ -1,4 +1,4 @@
-"""What scikit-learn's callbacks hear of a forest's fit: a task for each tree."""
+"""Calls of scikit-learn's callbacks in a forest's fit: a task for each tree."""
 
 import numpy as np
 import pytest

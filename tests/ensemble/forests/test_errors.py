@@ -1,4 +1,4 @@
-"""What forests refuse, in one sentence that says what to do."""
+"""Forests refuse bad input in one sentence with the remedy."""
 
 import numpy as np
 import pandas as pd
@@ -87,7 +87,7 @@ REFUSED_IN_TWO_COLUMNS = [
         r"^max_samples=3 is more than the 2 er",
     ),
 ]
-# What becomes of the eras, and the message.
+# A change of the eras, and the message.
 REFUSED_ERAS = [
     (
         lambda e: pd.DataFrame(index=range(e.size)),

@@ -33,7 +33,7 @@ BOOTSTRAPS = ["rows", "within_eras", "whole_eras", False]
 
 
 def no_categories(X):
-    """What a tree asks of the categories of X to predict, and one thread."""
+    """Arguments of a tree's prediction for the categories of X, and one thread."""
     return np.zeros((0, 8), np.uint32), np.zeros(X.shape[1], np.uint32), 1
 
 
@@ -330,7 +330,7 @@ def test_class_weights_are_row_weights():
     assert_same_trees(balanced, classifier(max_depth=1).fit(X, skewed, weights))
 
 
-# What must not matter, and what must.
+# Arguments that must not matter, and those that must.
 
 
 @pytest.mark.parametrize("bootstrap", grid(BOOTSTRAPS, every=2))

@@ -67,7 +67,7 @@ def test_of_a_classification(bootstrap, n_classes):
         expected = np.column_stack([1 - raw, raw])
     else:
         expected = raw.copy()
-        expected[raw.sum(axis=1) == 0] = 1  # every tree said "another class"
+        expected[raw.sum(axis=1) == 0] = 1  # all trees predict another class
         expected /= expected.sum(axis=1, keepdims=True)
     assert_allclose(forest.oob_decision_function_, expected, atol=1e-12)
     known = ~np.isnan(expected[:, 0])

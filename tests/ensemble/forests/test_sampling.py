@@ -1,4 +1,4 @@
-"""What each tree of a forest draws: rows, eras, segments and features."""
+"""Each tree of a forest draws rows, eras, segments and features."""
 
 import itertools
 
@@ -184,7 +184,7 @@ def test_an_era_larger_than_a_block_does_not_crowd_the_others(
     assert (np.isin(np.diff(blocks), [0, 1])).all()
     rows = np.bincount(blocks, weights=counts)
     assert rows.size == n_blocks
-    # What the others have, shared among all blocks but that of the large era.
+    # All blocks but that of the large era share the others' rows.
     others = np.delete(rows, blocks[place])
     assert others.min() >= max(10, 0.3 * others.mean())
     assert others.max() <= 1.5 * others.mean() + 10
@@ -292,7 +292,7 @@ def test_features_are_counted_as_scikit_learns_forests_count(max_features, n_fea
 )
 def test_nodes_draw_on_until_a_feature_varies(kind, split_criterion, max_features):
     # All rows of eight binary columns differ, and each path is done with its columns;
-    # others say nothing of any row.
+    # others separate no rows.
     X = (np.arange(256)[:, np.newaxis] >> np.arange(8)) % 2
     X = np.repeat(np.hstack([X, np.ones((256, 30), dtype=int)]), 2, axis=0)
     y = np.repeat(np.random.default_rng(0).normal(size=256), 2)

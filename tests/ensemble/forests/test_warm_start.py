@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from helpers.forests import classifier, make_classes, make_data, regressor
 from helpers.trees import assert_same_trees, trees_of
 
-# Of few trees, some row or other is in every bag.
+# With few trees, some row is in every bag.
 pytestmark = pytest.mark.filterwarnings("ignore:.*were drawn for every:UserWarning")
 
 

@@ -27,7 +27,7 @@ def make_data(n_samples=300, n_features=4):
 
 
 def stock_prediction(model, X, method):
-    """What scikit-learn's class makes of the same trees."""
+    """The prediction of scikit-learn's class from the same trees."""
     stock = getattr(ensemble, type(model).__name__)
     own = stock.__new__(stock)
     own.__dict__.update(model.__dict__)

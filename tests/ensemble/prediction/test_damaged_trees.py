@@ -62,7 +62,7 @@ SPOILT = {
     "other_type": replace_nodes(lambda nodes: nodes["value"].copy()),
     "list": replace_nodes(lambda nodes: nodes.tolist()),
 }
-# What walks down the trees, small or large.
+# Methods that walk down the trees, small or large.
 WAYS = {
     "packed_small": (20, lambda model, X, y: model.predict(X)),
     "packed_large": (300, lambda model, X, y: model.predict(X)),

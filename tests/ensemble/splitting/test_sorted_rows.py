@@ -47,7 +47,7 @@ def assert_same_structure(tree, expected, atol=1e-12):
 )
 def test_tree_is_the_one_without_small_nodes(criterion, shape):
     rows = make_rows(is_binary=criterion == "invariant, ratio", **SHAPES[shape])
-    # Of many eras, few have a row on each side of a split deep in the tree.
+    # Deep in the tree, few of many eras have a row on each side of a split.
     params = {"min_era_coverage": 0.05 if shape == "many eras" else 1.0}
     expected = grow(rows, criterion, small_node_rows=0, **params)
     # One era has no others to be judged by.

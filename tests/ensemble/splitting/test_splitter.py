@@ -57,7 +57,7 @@ def test_kept_histograms_and_streamed_ones_give_the_same_trees(criterion, missin
 
 @pytest.mark.parametrize("criterion", grid(CRITERIA, every=6))
 def test_kept_histograms_of_several_chunks_give_the_same_trees(criterion):
-    """Of 65,536 rows: 13 eras each, which are no whole number of vectors."""
+    """Chunks have 65,536 rows: 13 eras, which are no whole number of vectors."""
     data = make_eras(40, 5000, n_bins=5)
     params = {"splitter": RecordingSplitter, "max_iter": 1}
     kept, recorder = fit(data, criterion, **params)
@@ -149,7 +149,7 @@ def test_bundles_of_other_neighbours_give_the_same_trees(criterion):
     grid(CRITERIA, [0.0, 0.15], [0.1, 0.9], every=5),
 )
 def test_splits_that_are_ruled_out_are_not_the_best_ones(criterion, missing, coverage):
-    """With a penalty of any feature, the eras are asked of all splits to the end."""
+    """With a penalty of any feature, all splits are compared by era to the end."""
     X, y, eras = make_eras(40, 60, n_bins=40, n_features=8, missing=missing)
     criterion = criterion | {"min_era_coverage": coverage}
     some, _ = fit((X, y, eras), criterion)

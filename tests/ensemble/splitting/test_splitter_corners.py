@@ -42,7 +42,7 @@ def test_all_codes_of_a_byte(name, categorical):
     eras = rng.permutation(np.arange(x.size) % 4)
     y = np.round(20 * np.sin(np.nan_to_num(x, nan=300) / 40) + rng.normal(size=x.size))
     params = {"max_leaf_nodes": 2, "categorical_features": categorical}
-    # What has less support than ten rows is no category to split off.
+    # Categories of fewer than ten rows are not split off.
     y, eras, X = (np.repeat(values, 2, axis=0) for values in (y, eras, x[:, None]))
     model, _ = fit((X, y, eras), CRITERIA[name], **params)
     assert model._bin_mapper.n_bins_non_missing_[0] == 255

@@ -1,4 +1,4 @@
-"""How the stand-in for Numerai speaks HTTP, and what goes wrong when it is told to."""
+"""The HTTP of the stand-in for Numerai, with faults on request."""
 
 import gzip
 import json
@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 PUBLIC_ID = "PUBLICHALF"
 SECRET_KEY = "THISISTHESECRETHALF"
-# What an operation is called here, by what its query holds; the first match counts.
+# Names of operations, by a part of their query; the first match counts.
 OPERATIONS = (
     "submission_upload_auth", "create_submission", "submissionDownloadAuth",
     "submissionScores", "latestSubmissions", "submissions",
@@ -27,7 +27,7 @@ _WITHOUT_KEY = ("listDatasets", "dataset", "rounds", "submissionScores")
 
 @dataclass
 class Fault:
-    """What goes wrong, in which operation, for how many calls, and what errors say.
+    """A fault: its kind, operation, number of calls, and message.
 
     The operation is one of `OPERATIONS`, or "PUT" or "GET" for the storage. The kind is
     an HTTP status, such as 302 with `headers` for where to; or
@@ -36,7 +36,7 @@ class Fault:
       deeply; "shape", an answer that is `value` instead;
     - "hang", no answer; "drip", one that comes byte by byte, "drip head", the same from
       its first line on, and "drip size", from the size of its first chunk on; "drop", a
-      connection closed without one; "lost", the same, after what was asked for is done;
+      connection closed without one; "lost", the same, after the request is done;
     - "truncated" and "corrupt", of what is sent, the second of the right size;
       "compressed", sent so; "bomb", 100 MB of zeros, compressed; "part", sent unasked;
     - "unlisted", a submission that the list lacks.
@@ -135,14 +135,14 @@ class Handler(BaseHTTPRequestHandler):
         self._send(status, content[start or 0 :], kind=kind, **headers)
 
     def _range_start(self, version: dict[str, str]) -> int | None:
-        """Where a range begins that is asked for, and may be sent."""
+        """The start of a requested range that may be sent."""
         match = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
         condition = self.headers.get("If-Range")
         same = condition in (None, version.get("ETag")) or self.numerai.any_range
         return int(match[1]) if match and same else None
 
     def _noted(self, operation, variables, body, query="") -> tuple[Any, Any]:
-        """Note a request, and answer it if a fault says how; what else goes wrong."""
+        """Note a request; answer by its fault, or return the fault's kind and value."""
         headers = {name.lower(): value for name, value in self.headers.items()}
         headers.pop("authorization", None)
         path = urlsplit(self.path).path

@@ -42,7 +42,7 @@ def make_blend():
 
 
 def expected_ranks(blend, frame, eras=None):
-    """What a blend itself predicts of each era, as a frame."""
+    """A blend's own predictions of each era, as a frame."""
     eras = frame["era"] if eras is None else eras
     ranks = pd.Series(np.nan, index=frame.index, name="prediction")
     for _, rows in frame.groupby(eras.to_numpy()):

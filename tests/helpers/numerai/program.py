@@ -18,7 +18,7 @@ SMALL_DEMO = {
     "n_train_eras": 20, "n_validation_eras": 40, "n_future_eras": 2,
     "rows_per_era": 40, "n_features": 20,
 }  # fmt: skip
-# Of the template, what makes it small and fast.
+# Changes that make the template small and fast.
 SMALL = {
     "feature_set": '"small"', "checkpoint_every": "5", "max_iter": "10",
     "max_depth": "3", "min_samples_leaf": "5", "files": '["train"]', "folds": "2",
@@ -141,5 +141,5 @@ class Program:
 
     @property
     def sent(self) -> Counter:
-        """How often each operation that changes something at Numerai was asked for."""
+        """The number of requests for each operation that changes data at Numerai."""
         return Counter(name for name in self.server.operations if name in SENT)

@@ -1,7 +1,7 @@
 """A stand-in for Numerai's API and its storage, on this machine.
 
 It hands out signed addresses of its own, keeps a list of the requests, the submissions
-and the uploaded models, and fails where it is told to: see `Fault`.
+and the uploaded models, and fails on request: see `Fault`.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ class NumeraiServer:
     It serves files by names like ``"v5.3/live.parquet"``. All of it may be changed at
     any time: the current round, whether that is open, its models (there is one of
     Signals too), its clock, and the `faults` that are still to come. `requests`,
-    `submissions` and `pickles` tell what came in, oldest first.
+    `submissions` and `pickles` list what came in, oldest first.
     """
 
     def __init__(self, files: dict[str, bytes]) -> None:
@@ -48,7 +48,7 @@ class NumeraiServer:
         self.round_number, self.is_open, self.between_rounds = 1401, True, False
         # Hours until the next round opens, if Numerai calls that the current one.
         self.opens_in: float | None = None
-        # Of the clock, which tells when rounds open, from that of the machine.
+        # From the clock of the machine to that by which rounds open.
         self.clock_offset = timedelta(0)
         self.etags = "strong"  # or "weak", or "" for none
         self.etag_salt = ""  # another one changes them
@@ -62,7 +62,7 @@ class NumeraiServer:
         self.signatures: dict[str, str] = {}
         self.scores: list[dict] = []  # as Numerai lists them: see `add_score`
         self.pickles: list[dict] = []
-        # Of a pickle, one after the other as somebody looks; the last one stays.
+        # A pickle has one after the other, by request; the last one stays.
         self.statuses = [("pending", ""), ("success", "Model passed validation")]
         self.closing, self.lock = threading.Event(), threading.RLock()
 
@@ -70,7 +70,7 @@ class NumeraiServer:
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._http.numerai = self
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
-        # What a program's environment needs to call this one.
+        # The environment of programs that call this one.
         self.environment = {
             "NUMERAI_PUBLIC_ID": PUBLIC_ID,
             "NUMERAI_SECRET_KEY": SECRET_KEY,
@@ -92,7 +92,7 @@ class NumeraiServer:
         return [request.operation for request in self.requests]
 
     def fail(self, *fault, **more) -> None:
-        """Let the next calls of an operation fail, as `Fault` says."""
+        """Let the next calls of an operation fail by a `Fault`."""
         self.faults.append(Fault(*fault, **more))
 
     def add_submission(self, model_id: str, content: bytes, filename: str) -> str:
@@ -120,7 +120,7 @@ class NumeraiServer:
         return datetime.now(UTC) + self.clock_offset
 
     def version_of(self, content: bytes) -> dict[str, str]:
-        """The header that tells the version of a file."""
+        """The header with the version of a file."""
         salted = content + self.etag_salt.encode()
         etag = f'"{hashlib.md5(salted, usedforsecurity=False).hexdigest()}"'
         known = {"strong": {"ETag": etag}, "weak": {"ETag": f"W/{etag}"}}
@@ -139,7 +139,7 @@ class NumeraiServer:
                 fault.times -= 1
             return fault
 
-    # What each operation answers with; ValueError for an error.
+    # Answers of each operation; ValueError for an error.
 
     def _models(self, **_):
         rows = [(key, name, 8) for name, key in self.models.items()]
@@ -241,7 +241,7 @@ class NumeraiServer:
         return found
 
     def read(self, path: str) -> bytes | None:
-        """What lies in the storage."""
+        """The content in the storage."""
         kind, _, name = path.lstrip("/").partition("/")
         if kind.startswith("data-"):
             return self.files_of_round[int(kind.removeprefix("data-"))].get(name)

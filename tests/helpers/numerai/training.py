@@ -67,7 +67,7 @@ def train_on(
 def why(
     path, folder, *, features=FEATURES, files=None, version="v5.3", purge=0, **changes
 ):
-    """Why the usual settings, with changes, ask for a training."""
+    """Why the usual settings, with changes, need a training."""
     files, settings = files or [path], make_settings(**changes)
     return why_train(
         settings, folder, "model", files=files, features=features, version=version,
@@ -79,7 +79,7 @@ VERSION_BEFORE = Path(__file__).parents[2] / "numerai" / "version_before"
 
 
 def copy_version_before(folder):
-    """A folder that the version before left, to work in; its README says how."""
+    """A folder that the version before left, to work in; its README shows how."""
     return shutil.copytree(VERSION_BEFORE, folder / "version_before")
 
 

@@ -1,4 +1,4 @@
-"""The experiments: each runs end to end, reduced, and the command says what it does."""
+"""The experiments: each runs end to end, reduced, and the command reports it."""
 
 import re
 from pathlib import Path

@@ -58,7 +58,7 @@ def make_search(n_samples, n_features, n_eras):
 
 
 def test_slopes_are_derivatives_of_the_objective():
-    """Of the objective after one row more, with the weight of a small part of it."""
+    """Compare with the objective after one row more, of small weight."""
     search, X, labels = make_search(60, 4, 3)
     moments = EraMoments.of(X, labels, 3)
     targets, changes = search.best_moves(np.arange(60))

@@ -1,4 +1,4 @@
-"""Planted columns do what their kind says, and the selection drops what harms."""
+"""Planted columns act by their kind, and the selection drops what harms."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from experiments.features_that_turn import KINDS, plant, summarize_columns
 
 
 def correlations(columns, y, eras):
-    """Of each column with the target, by era."""
+    """Correlate each column with the target, by era."""
     return np.array(
         [
             [np.corrcoef(column[eras == e], y[eras == e])[0, 1] for column in columns.T]

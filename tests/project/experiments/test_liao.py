@@ -57,7 +57,7 @@ def error_objective(y, left, eras, penalty):
 
 
 def least_objective(X, y, eras, objective, penalty):
-    """Of all splits with both eras on both sides that lower the squared error."""
+    """Search splits with both eras on both sides that lower the squared error."""
     values = []
     for column in X.T:
         for low, _ in pairwise(np.unique(column)):

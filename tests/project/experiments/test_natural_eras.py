@@ -107,7 +107,7 @@ def test_differences_are_taken_split_by_split():
     assert cell["n_runs"] == 3
     expected = [0.2, 0.1 / 3**0.5, 0.9]
     np.testing.assert_allclose(cell[["mean", "se", "level"]].tolist(), expected)
-    # Of 0.2 and 0.4.
+    # Mean of 0.2 and 0.4.
     over_all = by_cell.loc[(ALL, "other")][["n_runs", "mean", "se"]].tolist()
     np.testing.assert_allclose(over_all, [2, 0.3, 0.1])
     # The logarithm of a ratio of losses is as the scores were made to be.

@@ -13,7 +13,7 @@ TRAINED, TESTED = np.linspace(0.7, 0.8, 8), np.array([0.6, 0.75, 0.82])
 
 @pytest.fixture(scope="module")
 def intervals():
-    """Of two candidates, the second better by a constant, in all parts and eras."""
+    """Two candidates, the second better by a constant, in all parts and eras."""
     rows = [
         {"scenario": "votes, states", "split": 0, "model": model, "metric": "score",
          "candidate": candidate, "part": part, "era": era, "n_rows": 50,

@@ -292,7 +292,7 @@ def test_who_passes():
     known, later = accuracy(data, "ood")
     assert known > 0.95
     assert later < 0.62
-    # What is lost is lost to the rotation alone.
+    # Undoing the rotation restores the score.
     foreground = (data.X_ood @ data.rotation.T)[:, :5]
     linear = LogisticRegression(C=1e6).fit(foreground, data.y_ood)
     assert linear.score(foreground, data.y_ood) > 0.99

@@ -15,7 +15,7 @@ def test_the_plain_model_is_left_as_often_as_the_docs_say():
     table = search_rule.run(n_runs=2)
     rates = table.pivot(index=["error", "rho"], columns="size", values="mean")
     ours = rates.loc[search_rule.OURS]
-    # Of 4,000 draws, a share has a standard error of 0.8 % at most.
+    # A share of 4,000 draws has a standard error of 0.8 % at most.
     for rho, most in {0.0: 16, 0.3: 25, 0.6: 25, 0.9: 34}.items():
         assert ours.loc[rho].max() < most + 2.5
     columns = [f"{n_folds} x {n_eras}" for n_folds, n_eras in search_rule.SIZES]
