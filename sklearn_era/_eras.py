@@ -281,7 +281,7 @@ def warn_of_text_order(labels: NDArray[Any], what: str) -> None:
 
 
 def is_fixed(era_weighting: Any) -> bool:
-    """Whether `era_weighting` gives eras fixed weights, the same in all iterations."""
+    """Return whether `era_weighting` gives eras the same weights in all iterations."""
     return era_weighting == "equal" or isinstance(era_weighting, Recency)
 
 

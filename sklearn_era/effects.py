@@ -146,12 +146,12 @@ class Intercepts(ParameterObject):
 
     @property
     def _is_ordered(self) -> bool:
-        """Whether the forecast depends on the order of eras."""
+        """Return whether the forecast depends on the order of eras."""
         return self.forecast != "mean"
 
     @property
     def _estimates(self) -> bool:
-        """Whether the forecast is that of estimated levels, not a weighted mean."""
+        """Return whether estimated levels are the forecast, not a weighted mean."""
         return self.forecast == "auto"
 
     def _forecast_weights(self, has_weight: NDArray[np.bool_]) -> NDArray[np.float64]:

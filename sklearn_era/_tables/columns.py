@@ -67,7 +67,7 @@ def read_columns(
 
 
 def is_data_frame(X: Any) -> bool:
-    """Whether a table is a data frame."""
+    """Return whether a table is a data frame."""
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
@@ -149,7 +149,7 @@ def _as_array(X: Any, name: str) -> NDArray[Any]:
 
 
 def _holds_text(dtype: Any) -> bool:
-    """Whether a frame's column with this dtype is categorical by default."""
+    """Return whether a frame's column with this dtype is categorical by default."""
     if hasattr(dtype, "is_numeric"):  # polars
         text = str(dtype).partition("(")[0]
         return text in ("String", "Utf8", "Categorical", "Enum", "Object")
@@ -159,7 +159,7 @@ def _holds_text(dtype: Any) -> bool:
 
 
 def _holds_dates(dtype: Any) -> bool:
-    """Whether a column with this dtype holds dates or times."""
+    """Return whether a column with this dtype holds dates or times."""
     if hasattr(dtype, "is_temporal"):  # polars
         return bool(dtype.is_temporal())
     # Pandas' periods have the kind of objects.

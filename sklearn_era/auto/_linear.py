@@ -92,7 +92,7 @@ class _Linear(BaseEstimator):
             yield Z @ coefficient.T + intercept
 
     def _terms(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """What each column adds to the raw prediction of one output; the columns."""
+        """Return each column's part of an output's raw prediction, and the columns."""
         columns = self._read(X)
         parts = [_encode(*pair) for pair in zip(columns, self._codings, strict=True)]
         ends = np.cumsum([part.shape[1] for part in parts])[:-1]

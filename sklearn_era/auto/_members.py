@@ -46,8 +46,8 @@ _OF_ERAS = ("level", "last_levels", "directional")
 
 
 def uses_eras(name: str, model: Any) -> bool:
-    """Whether a member has intercepts of eras or a criterion other than the gain, or,
-    if it is none of ours, a fit that takes eras.
+    """Return whether a member has intercepts of eras or a criterion other than the
+    gain, or, if it is none of ours, a fit that takes eras.
     """
     if not isinstance(model, (*BOOSTERS, EraForestClassifier, EraForestRegressor)):
         return name_in_fit(model, "eras") is not None
@@ -163,7 +163,7 @@ def default_members(
 
 
 def _is_free(plain: Any) -> bool:
-    """Whether a plain model may use all columns as it likes."""
+    """Return whether a plain model may use all columns as it likes."""
     names = ("monotonic_cst", "interaction_cst", "feature_penalty")
     return all(getattr(plain, name) is None for name in names)
 

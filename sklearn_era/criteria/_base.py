@@ -31,12 +31,12 @@ class SplitCriterion(ParameterObject):
 
     @property
     def _is_plain_gain(self) -> bool:
-        """Whether splits are ranked by the gain alone, whatever the eras."""
+        """Return whether splits are ranked by the gain alone, whatever the eras."""
         return False
 
     @property
     def _needs_target(self) -> bool:
-        """Whether eras are compared by the target instead of gradients."""
+        """Return whether eras are compared by the target instead of gradients."""
         return False
 
     def _kernel_parameters(self) -> dict[str, Any]:

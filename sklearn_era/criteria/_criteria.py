@@ -47,7 +47,7 @@ class Gain(SplitCriterion):
 
     @property
     def _is_plain_gain(self) -> bool:
-        """Whether splits are ranked by the gain alone, whatever the eras."""
+        """Return whether splits are ranked by the gain alone, whatever the eras."""
         return True
 
 
@@ -273,12 +273,12 @@ class Invariant(SplitCriterion):
 
     @property
     def _is_plain_gain(self) -> bool:
-        """Whether splits are ranked by the gain alone, whatever the eras."""
+        """Return whether splits are ranked by the gain alone, whatever the eras."""
         return self.penalty == 0
 
     @property
     def _needs_target(self) -> bool:
-        """Whether eras are compared by the target instead of gradients."""
+        """Return whether eras are compared by the target instead of gradients."""
         return self.statistic == "ratio"
 
 

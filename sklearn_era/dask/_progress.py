@@ -10,7 +10,7 @@ from ._training import KEPT, answer
 
 
 def is_resumed(estimator: Any) -> bool:
-    """Whether a fit continues with an estimator's trees."""
+    """Return whether a fit continues with an estimator's trees."""
     return estimator.warm_start and estimator._is_fitted()
 
 

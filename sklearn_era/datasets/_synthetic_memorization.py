@@ -179,7 +179,7 @@ def _draw_anchors(
 
 
 def _is_contradicted(anchors: NDArray[np.float64]) -> bool:
-    """Whether each split on a shortcut feature is reversed in at least one era."""
+    """Return whether each split on a shortcut feature is reversed in some era."""
     n_anchors = anchors.shape[1]
     cuts = np.unique(np.concatenate([anchors, -anchors]))[:-1]
     class_0_below = np.zeros(cuts.size, dtype=bool)

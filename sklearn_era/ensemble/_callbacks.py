@@ -51,7 +51,7 @@ class Tasks:
             self._follower.begin_iteration(self._estimator)
 
     def end_iteration(self) -> bool:
-        """Return whether a callback asks to stop."""
+        """Return whether a callback requests a stop."""
         state = self._estimator._fit_state
         if state.keeps_iterations:
             state.last_whole = Snapshot(self._estimator)
@@ -198,8 +198,8 @@ class TrainingRows:
 
 
 def _takes_eras(callback: Any) -> bool:
-    """Whether a callback accepts eras in the metadata: the scorer of a `ScoringMonitor`
-    gets all metadata, and raises an error for what it did not request.
+    """Return whether a callback accepts eras in the metadata: the scorer of a
+    `ScoringMonitor` gets all metadata, and raises an error for what it did not request.
     """
     if not isinstance(callback, ScoringMonitor):
         return True

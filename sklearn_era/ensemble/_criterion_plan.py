@@ -48,21 +48,21 @@ class CriterionPlan:
 
     @property
     def is_plain_gain(self) -> bool:
-        """Whether splits are ranked by the gain alone, whatever the eras."""
+        """Return whether splits are ranked by the gain alone, whatever the eras."""
         return self.criterion._is_plain_gain
 
     @property
     def is_by_kernel(self) -> bool:
-        """Whether the other criteria's kernel finds the splits of the plain gain."""
+        """Return whether the other criteria's kernel finds splits of the plain gain."""
         return getattr(self.criterion, "splitter", None) == "era"
 
     @property
     def sees_all_eras(self) -> bool:
-        """Whether an era's part of a key depends on the other eras."""
+        """Return whether an era's part of a key depends on the other eras."""
         return any(part.traits.sees_all_eras for part in self.criterion._parts)
 
     def compares(self, n_eras: int) -> bool:
-        """Whether splits of rows of `n_eras` eras are ranked by more than the gain."""
+        """Return whether more than the gain ranks splits of rows of `n_eras` eras."""
         return not (self.is_plain_gain or (n_eras == 1 and self.is_gain_of_one_era))
 
 

@@ -57,7 +57,7 @@ def penalties_by_column(estimator: Any) -> NDArray[np.float64]:
 
 
 def _has_names(given: Any) -> bool:
-    """Whether `given` is a Series whose index holds names of columns."""
+    """Return whether `given` is a Series whose index holds names of columns."""
     index: Any = getattr(given, "index", ())  # a method, if it is a list
     return np.size(index) > 0 and all(isinstance(key, str) for key in np.ravel(index))
 

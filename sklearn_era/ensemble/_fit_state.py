@@ -73,7 +73,7 @@ def _missing(name: str) -> ValueError:
 
 
 def asks_for_eras(scorer: Any) -> bool:
-    """Whether `scorer` takes eras, by its metadata request or else its signature."""
+    """Return whether `scorer` takes eras, by its metadata request or signature."""
     if _routing_enabled() and hasattr(scorer, "get_metadata_routing"):
         request = scorer.get_metadata_routing().score.requests.get("eras")
         return request is True or isinstance(request, str)

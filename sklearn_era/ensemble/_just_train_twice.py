@@ -42,7 +42,7 @@ from ..model_selection._fit_arguments import name_in_fit
 
 
 def _has(name: str) -> Any:
-    """Whether the estimator, fitted or not, has a method."""
+    """Return whether the estimator, fitted or not, has a method."""
     return lambda self: hasattr(getattr(self, "estimator_", self.estimator), name)
 
 

@@ -145,7 +145,7 @@ def _hand_over(model: Any, stock: Any) -> None:
 
 
 def _is_of_this_package(scoring: Any) -> bool:
-    """Whether a pickle of `scoring` names something of sklearn_era."""
+    """Return whether a pickle of `scoring` names something of sklearn_era."""
     if scoring is None or isinstance(scoring, str):
         return False
     try:

@@ -64,7 +64,7 @@ def metric_name(metric: Any) -> str:
 
 
 def find_direction(metric: Metric, greater_is_better: bool | None) -> bool | None:
-    """Whether a greater value is better: as given, or by the name; None if unknown."""
+    """Return whether greater is better: as given, or by the name; None if unknown."""
     name = metric_name(metric)
     if greater_is_better is None and not name.startswith("neg_"):
         return next((_ENDINGS[x] for x in _ENDINGS if name.endswith(x)), None)
@@ -72,5 +72,5 @@ def find_direction(metric: Metric, greater_is_better: bool | None) -> bool | Non
 
 
 def is_number(value: Any) -> bool:
-    """Whether a metric's result is one real number; NaN and infinity are."""
+    """Return whether a metric's result is one real number; NaN and infinity are."""
     return np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iuf"

@@ -57,7 +57,7 @@ class EraSearchCV(SearchByEra):
 
         mean_j d_cj > standard error of the mean,
 
-    the rule of Breiman et al. (1984, section 3.4.3). Of those that qualify the best
+    the rule of Breiman et al. (1984, section 3.4.3). Among those that qualify, the best
     mean over eras is chosen, or the best worst era; without any the plain model is.
     Eras are no independent draws, and the standard error is the larger one of two:
 

@@ -165,7 +165,7 @@ def prediction(method: str, returned: str) -> Callable[..., Any]:
 
 
 def asks_for_eras(scorer: Any) -> bool:
-    """Whether a scorer has an argument of that name."""
+    """Return whether a scorer has an argument of that name."""
     return callable(scorer) and "eras" in signature(scorer).parameters
 
 

@@ -65,7 +65,7 @@ class SearchByEra(BaseSearchCV):
         return encoded
 
     def _splits_eras(self) -> bool:
-        """Whether `cv` is a number, of folds of whole eras."""
+        """Return whether `cv` is a number, of folds of whole eras."""
         return self.cv is None or isinstance(self.cv, Integral)
 
     def _folds_of_eras(self) -> Any:

@@ -137,7 +137,7 @@ def export_model(
 def export_is_current(
     path: Path, records: Sequence[ModelRecord], weights: Sequence[float]
 ) -> bool:
-    """Whether the checked pickle is of these fits and weights."""
+    """Return whether the checked pickle is of these fits and weights."""
     made = ExportRecord.read(Path(f"{path}.json"), advice="Delete it and export again.")
     return (
         made is not None

@@ -51,7 +51,7 @@ class HttpFailure(ApiError):
 
     @property
     def asks_too_much(self) -> bool:
-        """Whether the server asks for a longer wait than a run may take."""
+        """Return whether the server requires a longer wait than a run may take."""
         return self.retry_after > _MOST_ASKED
 
 
@@ -275,17 +275,17 @@ class Http:
 
 
 def _is_foreign(record: logging.LogRecord) -> bool:
-    """Whether a log record comes from another client's request."""
+    """Return whether a log record comes from another client's request."""
     return threading.current_thread().name != _THREAD
 
 
 def is_loopback(url: str) -> bool:
-    """Whether an address is on this machine."""
+    """Return whether an address is on this machine."""
     return bool(_LOCAL.fullmatch(urlsplit(url).hostname or ""))
 
 
 def may_be_called(url: str) -> bool:
-    """Whether an address is https, or on this machine."""
+    """Return whether an address is https, or on this machine."""
     with suppress(ValueError):  # such as an unclosed bracket
         parts = urlsplit(url)
         schemes = ("https", "http") if is_loopback(url) else ("https",)

@@ -76,7 +76,7 @@ class Sample(NamedTuple):
 def report_is_current(
     config: Config, workspace: Workspace, model: Model, records: Sequence[ModelRecord]
 ) -> bool:
-    """Whether the report is of these fits and the configured validation."""
+    """Return whether the report is of these fits and the configured validation."""
     path = workspace.report_dir(model.name) / REPORT_NAME
     with suppress(DataError):
         if report := Report.read(path, advice="Validate again."):

@@ -208,7 +208,7 @@ class Steps:
         report.validated(model, results, files)
 
     def is_validated(self, model: Model) -> bool:
-        """Whether the report is of the current fits, or none can be made."""
+        """Return whether the report is of the current fits, or none can be made."""
         if "validation" not in self.config.data.files:
             return True
         records = self.read_records(model)
@@ -237,7 +237,7 @@ class Steps:
         )
 
     def is_exported(self, model: Model) -> bool:
-        """Whether the pickle is of the current fits."""
+        """Return whether the pickle is of the current fits."""
         records = self.read_records(model)
         weights = [member.weight for member in model.members]
         with suppress(DataError):  # a damaged record is replaced
@@ -245,7 +245,7 @@ class Steps:
         return False
 
     def wants_export(self, model: Model) -> bool:
-        """Whether a run exports the model: if configured, and possible in a pickle."""
+        """Return whether a run exports the model: as configured, if a pickle can."""
         trees = all(member.train.estimator == "boosting" for member in model.members)
         share = model.predict.neutralize_proportion
         return self.config.export.automatic and trees and not share

@@ -251,7 +251,7 @@ class _Upload:
         return self.record
 
     def confirm(self, listed: Listed) -> bool:
-        """Whether Numerai has the file that was sent; False if unknown."""
+        """Return whether Numerai has the file that was sent; False if unknown."""
         try:
             stored = self.client.fetch(listed.id)
         except errors.ApiError as error:

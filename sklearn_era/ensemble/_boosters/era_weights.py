@@ -131,8 +131,8 @@ def next_log_weights(
 
 
 def is_reweighted(estimator: Any) -> bool:
-    """Whether iterations update the weights of eras, as Group DRO does; with a step
-    size of 0, only if a warm start continues with earlier weights.
+    """Return whether iterations update the weights of eras, as Group DRO does; with a
+    step size of 0, only if a warm start continues with earlier weights.
     """
     weighting = estimator.era_weighting
     if not isinstance(weighting, GroupDRO):

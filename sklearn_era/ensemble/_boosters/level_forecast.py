@@ -209,8 +209,8 @@ def _places(n_eras: int) -> Array:
 
 
 def forecasts_gain(series: Series, level: Level) -> bool:
-    """Whether forecasts of each era from the eras before it have smaller squared errors
-    with the level than without, by more than the standard error of the mean.
+    """Return whether forecasts of each era from the eras before it have smaller squared
+    errors with the level than without, by more than the standard error of the mean.
     """
     with_it = forecast_errors(series, level)
     without = forecast_errors(series, Level(tau2=level.tau2))

@@ -108,7 +108,7 @@ class TopGrower(TreeGrower):
         return np.sort(features[:n_drawn]).astype(np.uint32)
 
     def _can_split(self, feature: int, node: Any) -> bool:
-        """Whether a feature has two values in a node, or two supported categories."""
+        """Return whether a node has two values or supported categories of a feature."""
         column = self.X_binned[:, feature]
         rows = np.asarray(node.sample_indices)
         if self.splitter.is_categorical[feature]:
