@@ -6,14 +6,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name
 from .._era_routing import ask, routed
-from .._eras import EncodedEras
 from .._fit_attributes import fits_or_fails
 from .._scikit_learn import check_sample_weight
 from ..model_selection import _out_of_era as out_of_era
@@ -97,44 +95,34 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
             three labels, two of unordered eras; or as the estimator's `fit` raises.
         """
         self._validate_params()
+        name = type(self).__name__
         X, y, eras, encoded, are_ordered = out_of_era.check_rows(
-            X, y, eras, self.era_order, type(self).__name__
+            X, y, eras, self.era_order, name
         )
         self.era_order_ = "ordered" if are_ordered else "unordered"
-        splits = self._splitter(encoded, y).split(X, y, groups=encoded.codes)
-        trains_and_tests = list(splits)
+        walks = self._walks_forward and are_ordered
+        folds = out_of_era.split_eras(self.cv, X, y, encoded, walks, name)
         weights = check_sample_weight(sample_weight, X)
         model = with_order(self.estimator, self.era_order_)
         params = fit_arguments(model, eras, None if sample_weight is None else weights)
-        self.estimators_ = out_of_era.fit_folds(
-            model, X, y, trains_and_tests, params, self.n_jobs
-        )
+        self.estimators_ = out_of_era.fit_folds(model, X, y, folds, params, self.n_jobs)
         with routed(model):
             self.estimator_ = model.fit(X, y, **params)
         out_of_era.take_attributes(self, model)
-        tests = [test for _, test in trains_and_tests]
-        pairs = zip(self.estimators_, tests, strict=True)
+        tests = [test for _, test in folds]
         predicted = [
             self._respond(one, *(_safe_indexing(x, test) for x in (X, eras)))
-            for one, test in pairs
+            for one, test in zip(self.estimators_, tests, strict=True)
         ]
         rows = np.concatenate(tests)
-        folds = np.repeat(np.arange(len(tests)), [test.size for test in tests])
         codes = encoded.codes[rows]
         has_weight = (np.bincount(codes, weights[rows]) > 0)[codes]
         known, codes = np.unique(codes[has_weight], return_inverse=True)
         self.era_labels_ = encoded.labels[known]
-        left_out = folds, y[rows], weights[rows], np.concatenate(predicted)
+        numbers = np.repeat(np.arange(len(tests)), [test.size for test in tests])
+        left_out = numbers, y[rows], weights[rows], np.concatenate(predicted)
         self._learn(codes, *(values[has_weight] for values in left_out))
         return self
-
-    def _splitter(self, encoded: EncodedEras, y: Any) -> Any:
-        """Return `cv`, or folds of whole eras of that number."""
-        if self.cv is not None and not isinstance(self.cv, Integral):
-            return check_cv(self.cv, y)
-        walks = self._walks_forward and self.era_order_ == "ordered"
-        out_of_era.check_enough(encoded, walks, type(self).__name__)
-        return out_of_era.folds_of_eras(self.cv, encoded.labels.size, walks)
 
     def _respond(self, model: Any, X: Any, eras: Any = None) -> Array:
         """Return predictions, or the probabilities of all classes."""
@@ -155,5 +143,3 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
 OF_PROBABILITIES = OutOfEra._parameter_constraints | {
     "estimator": [HasMethods(["fit", "predict_proba"])]
 }
-
-__all__ = ["DOC", "OF_PROBABILITIES", "Array", "OutOfEra"]

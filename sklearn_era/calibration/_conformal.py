@@ -18,8 +18,7 @@ _SHARE = Interval(Real, 0, 1, closed="neither")
 _LEVELS = {"level": [_SHARE], "share_of_eras": [_SHARE, None]}
 _ROUNDING = 1e-9  # of sums of masses
 _N_HALVINGS = 66  # to the last digit
-# Scores of a model, ascending, and the masses of the first 0, 1, ... of them.
-_Atoms = tuple[Array, Array]
+_Atoms = list[tuple[Array, Array]]  # scores of each model, and sums of their masses
 
 _FOLDS = """, and
         of ordered eras by :class:`~sklearn_era.model_selection.EraWalkForwardSplit`,
@@ -29,12 +28,13 @@ _SCORES = """    conformity_scores_ : ndarray of shape (n_rows_left_out,)
 _NOTES = """
     Notes
     -----
-    Where new eras are exchangeable with the M left out, a random row of a new one is
-    covered with the probability `level`; with `share_of_eras`, that share of new eras
-    is covered at `level` or more [2]_, if eras have equally many rows. This is exact
-    for a :class:`~sklearn.frozen.FrozenEstimator` of other eras; with models of folds,
-    1 - 2a is proven for a level 1 - a [1]_, approximately [3]_. A level or share is at
-    most M / (M + 1). Nothing is guaranteed under drift.
+    Eras weigh the same, and the new one counts as one more, with an infinite score
+    [1]_. Where new eras are exchangeable with the M left out, a random row of a new one
+    is covered with the probability `level`; with `share_of_eras`, that share of new
+    eras is covered at `level` or more [2]_, if eras have equally many rows. This is
+    exact for a :class:`~sklearn.frozen.FrozenEstimator` of other eras; with models of
+    folds, 1 - 2a is proven for a level 1 - a [1]_, approximately [3]_. A level or share
+    is at most M / (M + 1). Nothing is guaranteed under drift.
 
     References
     ----------
@@ -59,8 +59,7 @@ def coverage_score(
 ) -> float:  # fmt: skip
     """Return the share of targets that lie in their intervals, or in their sets.
 
-    A metric for :func:`~sklearn_era.metrics.era_scores` and
-    :class:`~sklearn_era.inspection.EraScoreDisplay`.
+    A metric for :func:`~sklearn_era.metrics.era_scores`.
 
     Parameters
     ----------
@@ -99,6 +98,7 @@ class _Conformal(OutOfEra):
     """
 
     _if_too_few: ClassVar[str]
+    _score_rows: Any  # from targets and predictions
 
     def _learn(self, codes: Any, folds: Any, y: Any, weights: Any, found: Any) -> None:
         self.conformity_scores_ = self._score_rows(y, found)
@@ -109,20 +109,16 @@ class _Conformal(OutOfEra):
         self._masses = weights / np.where(totals > 0, totals, 1)[self._pairs]
         self._masses /= (n_eras + 1) * n_tests[codes]
 
-    def _score_rows(self, y: Any, found: Any) -> Array:
-        raise NotImplementedError
-
-    def _models(self) -> list[Any]:
-        """Return the models that scores belong to, those of folds, or for ordered eras
-        the one of all rows, which has seen the last ones.
+    def _ask_models(
+        self, X: Any, level: float, share: float | None
+    ) -> tuple[Array, _Atoms, float]:
+        """Return what each model predicts, its scores, and the mass to be covered. With
+        a share of eras, an era has one score, the quantile of its own at `level`.
         """
-        return self.estimators_ if self.era_order_ == "unordered" else [self.estimator_]
-
-    def _atoms(self, level: float, share: float | None) -> tuple[list[_Atoms], float]:
-        """Return the scores of each model, and the mass that an end has below it.
-
-        With a share of eras, an era has one score, the quantile of its own at `level`.
-        """
+        check_is_fitted(self)
+        # The model of all rows has seen the last ones of ordered eras.
+        is_one = self.era_order_ == "ordered"
+        models = [self.estimator_] if is_one else self.estimators_
         scores, masses, folds = self.conformity_scores_, self._masses, self._folds
         if share is not None:
             order = np.lexsort((scores, self._pairs))
@@ -140,13 +136,13 @@ class _Conformal(OutOfEra):
                 f"{math.ceil(n_needed)}: {self._if_too_few}. Ask for at most "
                 f"{n_eras / (n_eras + 1):.3g}, or fit to more eras."
             )
-        found = []
-        for fold in range(len(self._models())):
-            is_own = (self.era_order_ == "ordered") | (folds == fold)
-            own = np.flatnonzero(is_own & (masses > 0))
+        atoms = []
+        for fold in range(len(models)):
+            own = np.flatnonzero((is_one | (folds == fold)) & (masses > 0))
             own = own[np.argsort(scores[own], kind="stable")]
-            found.append((scores[own], np.append(0.0, np.cumsum(masses[own]))))
-        return found, level - _ROUNDING
+            atoms.append((scores[own], np.append(0.0, np.cumsum(masses[own]))))
+        predicted = np.array([self._respond(model, X) for model in models])
+        return predicted, atoms, level - _ROUNDING
 
 
 class EraConformalRegressor(RegressorMixin, _Conformal):
@@ -155,8 +151,7 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
 
     The score of a row left out is its absolute residual. The upper end of an interval
     is the quantile of prediction plus score, each by the model of its fold (CV+ [3]_),
-    or by that of all rows where eras are ordered; the lower end likewise. Eras weigh
-    the same, and the new one counts as one more, with an infinite score [1]_.""",
+    or by that of all rows where eras are ordered; the lower end likewise.""",
         task="regressor", folds=_FOLDS, attributes=_SCORES,
         rest=f"""{_NOTES}
     >>> y = X[:, 0] + rng.normal(size=20)[shops]
@@ -193,14 +188,12 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
         intervals : ndarray of shape (n_samples, 2)
             Lower and upper ends, infinite with a warning where there are too few eras.
         """
-        check_is_fitted(self)
-        atoms, mass = self._atoms(level, share_of_eras)
-        centers = np.array([self._respond(model, X) for model in self._models()])
+        centers, atoms, mass = self._ask_models(X, level, share_of_eras)
         lower, upper = (_upper_ends(x, atoms, mass) for x in (-centers, centers))
         return np.column_stack([-lower, upper])
 
 
-def _mass(atoms: list[_Atoms], values: Any, side: Any) -> Any:
+def _mass(atoms: _Atoms, values: Any, side: Any) -> Any:
     """Return the mass of all scores below values for their model, or also at them."""
     return sum(
         sums[np.searchsorted(scores, of_model, side)]
@@ -208,10 +201,8 @@ def _mass(atoms: list[_Atoms], values: Any, side: Any) -> Any:
     )
 
 
-def _upper_ends(centers: Array, atoms: list[_Atoms], least: float) -> Array:
-    """Return, by bisection, the smallest numbers at or below which sums of a model's
-    center and one of its scores have a mass of `least`.
-    """
+def _upper_ends(centers: Array, atoms: _Atoms, least: float) -> Array:
+    """Bisect for the least numbers with the mass `least` of center plus score below."""
     most = max(scores[-1] for scores, _ in atoms if scores.size)
     high = np.abs(centers).max(axis=0) + most
     low = -high
@@ -228,9 +219,8 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
 
     The score of a row left out is 1 minus the probability of its class. A class is in
     the set of a row unless scores below its own reach the level, each compared by the
-    model of its fold, or by that of all rows where eras are ordered. Eras weigh the
-    same, and the new one counts as one more, with an infinite score [1]_. A set is
-    empty where no class is as probable as true ones mostly are.""",
+    model of its fold, or by that of all rows where eras are ordered. A set is empty
+    where no class is as probable as true ones mostly are.""",
         task="classifier with `predict_proba`", folds=_FOLDS, attributes=_SCORES,
         rest=f"""{_NOTES}
     >>> y = X[:, 0] + rng.logistic(size=600) > 0
@@ -267,10 +257,5 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
         sets : ndarray of shape (n_samples, n_classes), dtype=bool
             Whether each class is in the set; all, with a warning, if eras are too few.
         """
-        check_is_fitted(self)
-        atoms, mass = self._atoms(level, share_of_eras)
-        own = [1 - self._respond(model, X) for model in self._models()]
-        return _mass(atoms, own, "left") < mass
-
-
-__all__ = ["EraConformalClassifier", "EraConformalRegressor", "coverage_score"]
+        p, atoms, mass = self._ask_models(X, level, share_of_eras)
+        return _mass(atoms, 1 - p, "left") < mass

@@ -22,8 +22,8 @@ _TOLERANCE = 1e-5
 
 
 class RandomEffects(NamedTuple):
-    """Levels and slopes of eras, and the normal distribution that they are drawn from;
-    of log-odds around their center.
+    """Levels and slopes of eras, for log-odds around their center, and their normal
+    distribution.
     """
 
     center: float
@@ -39,8 +39,9 @@ class RandomEffects(NamedTuple):
         """Fit outcomes and probabilities of rows of eras 0..n_eras-1 by an EM algorithm
         whose E-step is normal at the largest posterior (Stiratelli, Laird, Ware 1984).
         """
-        center = float(np.average(_logit(p), weights=weights))
-        x = np.stack([np.ones_like(p), _logit(p) - center])
+        z = _logit(p)
+        center = float(np.average(z, weights=weights))
+        x = np.stack([np.ones_like(p), z - center])
         mean, covariance = np.array([0.0, 1.0]), np.eye(2) / 4
         effects, errors = np.tile(mean, (n_eras, 1)), np.empty((n_eras, 2, 2))
 
@@ -239,6 +240,3 @@ def era_calibration(
     calibration.typical = dict(zip(names, found.mean.tolist(), strict=False))
     calibration.spread = dict(zip(names, spread.tolist(), strict=False))
     return calibration
-
-
-__all__ = ["EraCalibratedClassifier", "era_calibration"]

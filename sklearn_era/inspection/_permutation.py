@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -26,7 +25,7 @@ from sklearn_era.model_selection._out_of_era import (
     check_enough,
     check_rows,
     fit_folds,
-    folds_of_eras,
+    split_eras,
 )
 from sklearn_era.model_selection._search_errors import (
     mean_and_safe_error,
@@ -127,9 +126,7 @@ def era_permutation_importance(
         sample_weight = check_sample_weight(sample_weight, X)
     estimator = with_order(estimator, "ordered" if are_ordered else "unordered")
     scorer = ScorerByEra(check_scoring(estimator, scoring))
-    if isinstance(cv, Integral):
-        cv = folds_of_eras(cv, encoded.labels.size, are_ordered=False)
-    folds = list(check_cv(cv).split(encoded.codes, y, encoded.codes))
+    folds = split_eras(cv, X, y, encoded, False, name)
     params = fit_arguments(estimator, encoded.decode(), sample_weight)
     models = fit_folds(estimator, X, y, folds, params, n_jobs)
     rng = check_random_state(random_state)

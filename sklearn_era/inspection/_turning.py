@@ -8,7 +8,6 @@ noise in the scores is none in the effects.
 
 from collections import Counter
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import narwhals
@@ -16,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, chi2
 from sklearn.base import is_classifier
-from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -26,8 +24,8 @@ from sklearn_era.model_selection._fit_arguments import fit_arguments
 from sklearn_era.model_selection._out_of_era import (
     check_enough,
     fit_folds,
-    folds_of_eras,
     respond,
+    split_eras,
 )
 
 MAX_SEED = np.iinfo(np.int32).max
@@ -72,9 +70,7 @@ def measure_features(
     `rows` left out with their `residuals`, of shape (n_features, n_rows, n_outputs).
     """
     check_enough(eras, False, "era_stability")
-    if isinstance(cv, Integral):
-        cv = folds_of_eras(cv, eras.labels.size, are_ordered=False)
-    folds = list(check_cv(cv).split(eras.codes, y, eras.codes))
+    folds = split_eras(cv, X, y, eras, False, "era_stability")
     params = fit_arguments(estimator, eras.decode(), sample_weight)
     models = fit_folds(estimator, X, y, folds, params, n_jobs)
     # Targets are numbers, or rows of 0 and 1.
@@ -287,9 +283,3 @@ def qualitative(effects: Array, errors: Array) -> float:
     smaller = min((z[z > 0] ** 2).sum(), (z[z < 0] ** 2).sum())
     h = np.arange(1, z.size)
     return float(binom.pmf(h, z.size - 1, 0.5) @ chi2.sf(smaller, h))
-
-
-__all__ = [
-    "MAX_SEED", "Rows", "find_turning", "make_design", "measure_features",
-    "qualitative", "turning_of",
-]  # fmt: skip

@@ -1,10 +1,11 @@
 """Models of folds of whole eras, and what they predict of eras left out."""
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import GroupKFold, cross_validate
+from sklearn.model_selection import GroupKFold, check_cv, cross_validate
 from sklearn.utils import column_or_1d, indexable
 
 from sklearn_era._era_arguments import take_era_column, warn_of_row_order
@@ -17,9 +18,7 @@ from sklearn_era.model_selection._walk_forward import EraWalkForwardSplit
 def check_rows(
     X: Any, y: Any, eras: Any, era_order: str, name: str
 ) -> tuple[Any, NDArray[Any], Any, EncodedEras, bool]:
-    """Return X without a column of eras, targets, eras and their codes, checked, and
-    whether eras follow each other.
-    """
+    """Return X without eras, targets, eras, their codes, and if these are ordered."""
     check_target(y, X)
     X, eras = take_era_column(X, eras)
     X, y = indexable(X, y)
@@ -45,7 +44,7 @@ def check_enough(eras: EncodedEras, are_ordered: bool, name: str) -> None:
 def folds_of_eras(
     cv: Any, n_eras: int, are_ordered: bool, *, gap: int = 0, tests_half: bool = False
 ) -> Any:
-    """Return the splitter of whole eras for a number of folds, 5 for None: groups, or
+    """Return the splitter of whole eras into so many folds, 5 for None: groups, or
     blocks of later eras, perhaps of the last half alone.
     """
     n_folds = 5 if cv is None else int(cv)
@@ -54,6 +53,16 @@ def folds_of_eras(
     n_folds = min(n_folds, n_eras - 1)
     n_tested = max(1, n_eras // (2 * n_folds)) if tests_half else None
     return EraWalkForwardSplit(n_folds, test_size=n_tested, gap=gap)
+
+
+def split_eras(
+    cv: Any, X: Any, y: Any, eras: EncodedEras, are_ordered: bool, name: str
+) -> list[Any]:
+    """Return rows to train on and to test, by a splitter or in folds of whole eras."""
+    if cv is None or isinstance(cv, Integral):
+        check_enough(eras, are_ordered, name)
+        cv = folds_of_eras(cv, eras.labels.size, are_ordered)
+    return list(check_cv(cv, y).split(X, y, eras.codes))
 
 
 def fit_folds(
@@ -89,9 +98,3 @@ def take_attributes(estimator: Any, model: Any) -> None:
         vars(estimator).pop(name, None)
         if hasattr(model, name):
             setattr(estimator, name, getattr(model, name))
-
-
-__all__ = [
-    "check_enough", "check_rows", "fit_folds", "folds_of_eras", "respond",
-    "take_attributes",
-]  # fmt: skip
