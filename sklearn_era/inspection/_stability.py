@@ -1,6 +1,5 @@
 """Features whose effect turns between eras: tests, importances and prices."""
 
-from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,30 +14,18 @@ from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, validate_params
 from sklearn.utils.multiclass import type_of_target
 
-from sklearn_era._optional import import_optional
-from sklearn_era._scikit_learn import check_sample_weight
-from sklearn_era._tables.columns import read_columns
-from sklearn_era.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
-from sklearn_era.inspection._turning import MAX_SEED, find_turning, measure_features
-from sklearn_era.model_selection import EraSearchCV
-from sklearn_era.model_selection._out_of_era import check_rows
-from sklearn_era.model_selection._search_errors import (
-    mean_and_safe_error,
-    mean_over_folds,
-)
+from .._optional import import_optional
+from .._scikit_learn import check_sample_weight
+from .._tables.columns import read_columns
+from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from ..model_selection import EraSearchCV
+from ..model_selection._out_of_era import check_rows
+from ..model_selection._search_errors import mean_and_safe_error, mean_over_folds
+from ._turning import MAX_SEED, find_turning, measure_features
 
-# The most features with a price of their own: those of the smallest p-values.
-_MOST_PRICED = 10
+_MOST_PRICED = 10  # features, those of the smallest p-values
 
-
-_CONSTRAINTS = {
-    **{
-        name: EraSearchCV._parameter_constraints[name]
-        for name in ("era_order", "n_jobs")
-    },
+_CONSTRAINTS = EraSearchCV._parameter_constraints | {
     "estimator": [HasMethods(["fit", "predict"]), None],
     "cv": [Interval(Integral, 2, None, closed="left"), "cv_object"],
     "alpha": [Interval(Real, 0, 1, closed="neither")],
@@ -61,10 +48,9 @@ def era_stability(
     In eras that models have not seen, each feature in turn gets values of random
     training rows. The mean prediction over such draws leaves residuals, and the
     feature's effect in an era is their slope on a score of its value: a number for each
-    of ten quantiles, or each category. Scores come from one half of each era's rows, in
-    blocks of consecutive rows, and effects from the other, and vice versa. Errors are
-    scaled by the effects of values that are shifted along the rows, so that noise which
-    neighbouring rows share does not pass for an effect.
+    of ten quantiles, or each category. Scores come from every other block of an era's
+    rows, and effects from the blocks between, and vice versa. Effects of values shifted
+    along the rows scale the errors, since neighbouring rows may share noise.
 
     A feature turns where effects of both signs are too large for chance [1]_. With Q+
     and Q- the sums of squares of positive and of negative effects, each by its standard
@@ -79,20 +65,17 @@ def era_stability(
     ----------
     X : array-like or data frame of shape (n_samples, n_features)
         The rows; those of an era in the order of time, if there is one.
-    y : array-like of shape (n_samples,)
-        Their targets.
-    eras : array-like of shape (n_samples,) or str
-        Era of each row, or the name of their column in a data frame, which then is no
+    y, eras : array-like of shape (n_samples,)
+        Their targets and eras, or the name of the column of eras, which then is no
         feature. Eras of fewer than 20 rows have no effects.
     estimator : object, default=None
         A regressor, or a classifier with ``predict_proba``, whose ``fit`` gets the eras
-        if it takes them. None is the package's booster of 100 trees, a classifier where
-        `y` holds classes.
+        if it takes them. None is the package's booster of 100 trees that suits `y`.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of rows.
     cv : int or splitter, default=5
-        How many folds of whole eras, at most as many as eras; or a splitter, which gets
-        the eras as its `groups`. Eras that are never tested have no effects.
+        Folds of whole eras; a splitter gets them as its `groups`. Eras that are never
+        tested have no effects.
     scoring : str, callable or None, default=None
         The score of prices, as in `EraSearchCV`.
     alpha : float, default=0.1
@@ -118,8 +101,7 @@ def era_stability(
             the feature's score, positive where it goes as in all eras together, NaN
             where there is no effect; and standard errors.
         importances : ndarray of shape (n_eras, n_features), or DataFrame
-            By how much the squared error or log loss in the era rises with random
-            values of the feature; negative where the feature harms.
+            Rises of the squared error or log loss with random values of the feature.
         mean_importance, importance_error : ndarray of shape (n_features,), or Series
             The mean over eras, and its standard error, as in `EraSearchCV`.
         p_value, q_value, turns : ndarray of shape (n_features,), or Series
@@ -153,17 +135,15 @@ def era_stability(
     >>> import numpy as np
     >>> from sklearn_era.inspection import era_stability
     >>> rng = np.random.default_rng(0)
-    >>> eras = np.repeat(np.arange(8), 200)
-    >>> X = rng.normal(size=(1600, 3))
+    >>> eras, X = np.repeat(np.arange(8), 200), rng.normal(size=(1600, 3))
     >>> y = X[:, 0] + np.where(eras < 5, 1, -1) * X[:, 1] + rng.normal(size=1600)
     >>> result = era_stability(X, y, eras=eras, price=False, random_state=0)
     >>> result.turns.tolist()
     [False, True, False]
     """
     pandas = import_optional("pandas", extra="cli") if as_frame else None
-    X, y, eras, encoded, are_ordered = check_rows(
-        X, y, eras, era_order, "era_stability"
-    )
+    name = "era_stability"
+    X, y, eras, encoded, are_ordered = check_rows(X, y, eras, era_order, name)
     columns, rng = read_columns(X), check_random_state(random_state)
     if sample_weight is not None:
         sample_weight = check_sample_weight(sample_weight, X)
@@ -180,7 +160,7 @@ def era_stability(
     measured = measure_features(
         estimator, X, y, encoded, sample_weight, cv, n_repeats, n_jobs, rng
     )
-    found = find_turning(columns, encoded, measured, sample_weight, rng)
+    found = find_turning(columns, encoded, measured, rng)
     mean, error = mean_and_safe_error(measured.importances, are_ordered)
     q_values = false_discovery_control(found["p_value"])
     result = Bunch(
@@ -190,8 +170,7 @@ def era_stability(
         feature_names=np.array([column.name for column in columns], dtype=object),
     )  # fmt: skip
     if price:
-        # Walking forward needs three eras.
-        walks = are_ordered and encoded.labels.size > 2
+        walks = are_ordered and encoded.labels.size > 2  # training on one or more
         order = "ordered" if walks else "unordered"
         options = {"scoring": scoring, "n_jobs": n_jobs, "era_order": order}
         params = {"eras": eras, "sample_weight": sample_weight}
@@ -210,28 +189,21 @@ def _as_frames(result: Bunch, pandas: Any) -> Bunch:
     return result
 
 
-def _take_columns(X: Any, columns: Sequence[int]) -> Any:
-    return _safe_indexing(X, columns, axis=1)
-
-
 def _prices(
-    estimator: Any, X: Any, y: Any, params: dict[str, Any], result: Bunch,
-    options: dict[str, Any],
-) -> dict[str, list[Any]]:  # fmt: skip
+    estimator: Any, X: Any, y: Any, params: Any, result: Bunch, options: Any
+) -> dict[str, list[Any]]:
     """Measure scores without features that turn, in known eras and in new ones."""
     turning, features = np.flatnonzero(result.turns), np.arange(result.turns.size)
     ranked = turning[np.argsort(result.p_value[turning], kind="stable")]
     sets = [[j] for j in ranked[:_MOST_PRICED].tolist()]
     sets += [turning.tolist()] if turning.size > 1 else []
     sets = [each for each in sets if len(each) < features.size]
-    names = [", ".join(map(str, result.feature_names[each])) for each in sets]
-    price: dict[str, list[Any]] = {"dropped": names}
+    price = {"dropped": [", ".join(map(str, result.feature_names[s])) for s in sets]}
     if not sets:
         return price | {k: [] for k in ("known", "known_error", "new", "new_error")}
-    every, *kept = [
-        {"columns": np.setdiff1d(features, each).tolist()} for each in ([], *sets)
-    ]
-    model = make_pipeline(FunctionTransformer(_take_columns, kw_args=every), estimator)
+    columns = [np.setdiff1d(features, each).tolist() for each in ([], *sets)]
+    every, *kept = [{"indices": indices, "axis": 1} for indices in columns]
+    model = make_pipeline(FunctionTransformer(_safe_indexing, kw_args=every), estimator)
     grid = {"functiontransformer__kw_args": kept}
     for name, cv in {"known": KFold(3, shuffle=True, random_state=0), "new": 3}.items():
         search = EraSearchCV(model, grid, cv=cv, refit=False, **options)

@@ -1,9 +1,7 @@
 """Effects of features out of era, and a test of whether these have both signs.
 
-In eras left out, a feature gets random values in place of its own. Its effects are
-slopes of the residuals on a score of each bin of its values. Scores are found in every
-other block of an era's rows, and effects in the blocks between, and vice versa, so that
-noise in the scores is none in the effects.
+Scores of bins are found in one half of the rows and effects in the other, and vice
+versa, so that noise in the scores is none in the effects.
 """
 
 from collections import Counter
@@ -18,21 +16,15 @@ from sklearn.base import is_classifier
 from sklearn.utils import Bunch, _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_era._eras import EncodedEras, era_means
-from sklearn_era._tables.columns import Column
-from sklearn_era.model_selection._fit_arguments import fit_arguments
-from sklearn_era.model_selection._out_of_era import (
-    check_enough,
-    fit_folds,
-    respond,
-    split_eras,
-)
+from .._eras import EncodedEras, era_means
+from .._tables.columns import Column
+from ..model_selection._fit_arguments import fit_arguments
+from ..model_selection._out_of_era import check_enough, fit_folds, respond, split_eras
 
 MAX_SEED = np.iinfo(np.int32).max
 _N_BINS = 10
 _MOST_CATEGORIES = 15  # rarer ones share a bin
-# Blocks of consecutive rows in an era, every other one of which is of the same half.
-_N_BLOCKS = 10
+_N_BLOCKS = 10  # of consecutive rows in an era, of both halves by turns
 _LEAST_ROWS = 20
 _N_SHIFTS = 10  # of the feature, for errors
 
@@ -49,8 +41,7 @@ class Rows(NamedTuple):
     weights: Array
 
     def take(self, rows: NDArray[np.bool_]) -> "Rows":
-        taken: list = [values[rows] for values in self]
-        return Rows(*taken)
+        return Rows._make(values[rows] for values in self)
 
 
 class Design(NamedTuple):
@@ -58,16 +49,15 @@ class Design(NamedTuple):
 
     is_used: NDArray[np.bool_]
     is_second: NDArray[np.bool_]
-    shifts: list[NDArray[np.intp]]
+    shifts: Codes  # (n_shifts, n_rows), the rows whose values to take
 
 
 def measure_features(
-    estimator: Any, X: Any, y: NDArray[Any], eras: EncodedEras,
-    sample_weight: Array | None, cv: Any, n_repeats: int, n_jobs: int | None,
-    rng: np.random.RandomState,
+    estimator: Any, X: Any, y: NDArray[Any], eras: EncodedEras, sample_weight: Any,
+    cv: Any, n_repeats: int, n_jobs: int | None, rng: np.random.RandomState,
 ) -> Bunch:  # fmt: skip
-    """Return the `importances` of features, of shape (n_features, n_folds, n_eras), and
-    `rows` left out with their `residuals`, of shape (n_features, n_rows, n_outputs).
+    """Return `importances` of shape (n_features, n_folds, n_eras), `rows` left out with
+    `residuals` of shape (n_features, n_rows, n_outputs), and `weights` of all rows.
     """
     check_enough(eras, False, "era_stability")
     folds = split_eras(cv, X, y, eras, False, "era_stability")
@@ -90,6 +80,7 @@ def measure_features(
     return Bunch(
         importances=np.stack(importances, axis=1),
         rows=np.concatenate([test for _, test in folds]),
+        weights=weights,
         residuals=np.concatenate(residuals, axis=1),
     )
 
@@ -140,18 +131,17 @@ def _with_column(X: Any, j: int, other: Any) -> Any:
 
 
 def find_turning(
-    columns: Sequence[Column], eras: EncodedEras, measured: Any, weights: Array | None,
-    rng: np.random.RandomState,
-) -> dict[str, Array]:  # fmt: skip
+    columns: Sequence[Column], eras: EncodedEras, measured: Any, rng: Any
+) -> dict[str, Array]:
     """Return `effects` and `errors` by era and feature, and the `p_value` of each."""
     order = np.lexsort((measured.rows, eras.codes[measured.rows]))
     rows, n_eras = measured.rows[order], eras.labels.size
     codes = eras.codes[rows].astype(np.intp)
-    of_rows = np.ones(rows.size) if weights is None else weights[rows]
+    weights = measured.weights[rows]
     design = make_design(codes, n_eras, rng)
     found = [
         turning_of(
-            Rows(residuals[order], _bins(column)[rows], codes, of_rows), n_eras, design
+            Rows(residuals[order], _bins(column)[rows], codes, weights), n_eras, design
         )
         for column, residuals in zip(columns, measured.residuals, strict=True)
     ]
@@ -175,44 +165,38 @@ def make_design(codes: Codes, n_eras: int, rng: np.random.RandomState) -> Design
     """Part rows that are sorted by era, and draw shifts along the rows of each."""
     counts = np.bincount(codes, minlength=n_eras)
     is_used = (counts >= _LEAST_ROWS)[codes]
-    of_row = counts[codes[is_used]]
-    is_first = np.diff(codes[is_used], prepend=-1) > 0
-    first = np.maximum.accumulate(np.where(is_first, np.arange(of_row.size), 0))
-    place = np.arange(of_row.size) - first
-    shifts = []
-    for _ in range(_N_SHIFTS):
-        by = rng.uniform(0.1, 0.9, n_eras)[codes[is_used]] * of_row
-        shifts.append(first + (place + by.astype(np.intp)) % np.maximum(of_row, 1))
+    used = codes[is_used]
+    of_row, first = counts[used], np.searchsorted(used, used)
+    place = np.arange(used.size) - first
+    by = rng.uniform(0.1, 0.9, (_N_SHIFTS, n_eras))[:, used] * of_row
+    shifts = first + (place + by.astype(np.intp)) % of_row
     return Design(is_used, place * _N_BLOCKS // of_row % 2 == 1, shifts)
 
 
 def turning_of(rows: Rows, n_eras: int, design: Design) -> tuple[Array, Array, float]:
     """Return effects by era, positive ones as in all eras together, their errors, and
-    the p-value of a test that they have one sign.
-
-    Errors are those of independent rows of any variance (White 1980), times the root
-    mean square of effects by such errors where values are shifted along an era's rows.
+    the p-value of a test that they have one sign. Errors by White (1980) are multiplied
+    by the root mean square of effects of shifted values, by such errors.
     """
     rows = rows.take(design.is_used)
     if not rows.codes.size:
         return np.full(n_eras, np.nan), np.full(n_eras, np.nan), 1.0
     n_bins = int(rows.bins.max()) + 1
     effects, errors = _measure(rows, n_eras, n_bins, design.is_second)
-    squares = []
-    for shift in design.shifts:
-        shifted = rows._replace(bins=rows.bins[shift])
-        found, error = _measure(shifted, n_eras, n_bins, design.is_second)
-        squares += ((found[error > 0] / error[error > 0]) ** 2).tolist()
-    errors *= np.sqrt(max(1.0, float(np.mean(squares)))) if squares else 1.0
+    of_shifts = [
+        _measure(rows._replace(bins=rows.bins[shift]), n_eras, n_bins, design.is_second)
+        for shift in design.shifts
+    ]
+    found, error = np.stack(of_shifts, axis=1)
+    z = found[error > 0] / error[error > 0]
+    errors *= np.sqrt(np.mean(z**2).clip(1.0)) if z.size else 1.0
     return effects, errors, qualitative(effects, errors)
 
 
 def _measure(
     rows: Rows, n_eras: int, n_bins: int, is_second: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
-    """Return effects by era, and errors of independent rows: either half has its
-    effects along the direction of the other.
-    """
+    """Return effects by era, each half's in the direction of the other, and errors."""
     halves = rows.take(~is_second), rows.take(is_second)
     (first, shape), (second, _) = (_direction(half, n_eras, n_bins) for half in halves)
     of_bin = np.bincount(rows.bins, rows.weights, n_bins)[:, np.newaxis]
@@ -233,9 +217,8 @@ def _centered(values: Array, rows: Rows, n_eras: int) -> Array:
 
 
 def _direction(rows: Rows, n_eras: int, n_bins: int) -> tuple[Array, Array]:
-    """Return scores of bins along which effects are large, the leading right singular
-    vector of the eras' mean residuals by bin and of the shape that eras share, in units
-    of about the same noise; and this shape, by least squares beside levels of eras.
+    """Return scores of bins, the leading right singular vector of the eras' mean
+    residuals and the shape they share, in units of about the same noise; and the shape.
     """
     cells = rows.codes * n_bins + rows.bins
     n = np.bincount(cells, rows.weights, n_eras * n_bins).reshape(n_eras, n_bins, 1)
@@ -245,6 +228,7 @@ def _direction(rows: Rows, n_eras: int, n_bins: int) -> tuple[Array, Array]:
     least = np.finfo(float).tiny
     of_era = np.maximum(n.sum(axis=1, keepdims=True), least)
     of_bin = n.sum(axis=0)
+    # The shape is by least squares, beside levels of eras.
     laplacian = np.diag(of_bin[:, 0]) - (n / of_era)[..., 0].T @ n[..., 0]
     shape = np.linalg.pinv(laplacian, hermitian=True) @ sums.sum(axis=0)
     shape -= (of_bin * shape).sum(axis=0) / of_bin.sum()
@@ -272,10 +256,7 @@ def _slopes(scores: Array, rows: Rows, n_eras: int) -> tuple[Array, Array]:
 
 
 def qualitative(effects: Array, errors: Array) -> float:
-    """Return the p-value of Gail and Simon's test (1985, Biometrics 41, equation 4):
-    the largest probability, if all effects have one sign, of as large a sum of squares
-    of both positive and negative effects by their errors.
-    """
+    """Return the p-value of one sign of all effects (Gail, Simon 1985, equation 4)."""
     known = np.isfinite(effects) & (errors > 0)
     z = effects[known] / errors[known]
     if z.size < 2:

@@ -18,7 +18,7 @@ from sklearn_era.model_selection._walk_forward import EraWalkForwardSplit
 def check_rows(
     X: Any, y: Any, eras: Any, era_order: str, name: str
 ) -> tuple[Any, NDArray[Any], Any, EncodedEras, bool]:
-    """Return X without eras, targets, eras, their codes, and if these are ordered."""
+    """Return X without eras, y, eras, their codes, and whether these are ordered."""
     check_target(y, X)
     X, eras = take_era_column(X, eras)
     X, y = indexable(X, y)
@@ -44,9 +44,7 @@ def check_enough(eras: EncodedEras, are_ordered: bool, name: str) -> None:
 def folds_of_eras(
     cv: Any, n_eras: int, are_ordered: bool, *, gap: int = 0, tests_half: bool = False
 ) -> Any:
-    """Return the splitter of whole eras into so many folds, 5 for None: groups, or
-    blocks of later eras, perhaps of the last half alone.
-    """
+    """Return a splitter of eras in `cv` or 5 folds, perhaps of the last half alone."""
     n_folds = 5 if cv is None else int(cv)
     if not are_ordered:
         return GroupKFold(min(n_folds, n_eras))
@@ -62,7 +60,7 @@ def split_eras(
     if cv is None or isinstance(cv, Integral):
         check_enough(eras, are_ordered, name)
         cv = folds_of_eras(cv, eras.labels.size, are_ordered)
-    return list(check_cv(cv, y).split(X, y, eras.codes))
+    return list(check_cv(cv, y).split(X, y, groups=eras.codes))
 
 
 def fit_folds(
@@ -79,10 +77,8 @@ def fit_folds(
 def respond(
     model: Any, X: Any, classes: Any = None, eras: Any = None
 ) -> NDArray[np.float64]:
-    """Return predictions, or the probabilities of `classes`, 0 where the model was
-    trained without the class. Eras are for transformers in a pipeline.
-    """
-    eras = eras if prepares_by_era(model) else None
+    """Return predictions, or probabilities of classes, 0 of those not trained on."""
+    eras = eras if prepares_by_era(model) else None  # for transformers in a pipeline
     if classes is None:
         return np.asarray(ask(model, "predict", X, eras), dtype=np.float64)
     p = ask(model, "predict_proba", X, eras)
