@@ -49,8 +49,7 @@ _NOTES = """
     --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> shops = np.repeat(np.arange(20), 30)
-    >>> X = rng.normal(size=(600, 1))"""
+    >>> shops, X = np.repeat(np.arange(20), 30), rng.normal(size=(600, 1))"""
 
 
 def coverage_score(
@@ -203,8 +202,7 @@ def _mass(atoms: _Atoms, values: Any, side: Any) -> Any:
 
 def _upper_ends(centers: Array, atoms: _Atoms, least: float) -> Array:
     """Bisect for the least numbers with the mass `least` of center plus score below."""
-    most = max(scores[-1] for scores, _ in atoms if scores.size)
-    high = np.abs(centers).max(axis=0) + most
+    high = np.abs(centers).max(axis=0) + max(x[-1] for x, _ in atoms if x.size)
     low = -high
     for _ in range(_N_HALVINGS):
         middle = (low + high) / 2

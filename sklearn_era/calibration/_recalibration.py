@@ -22,9 +22,7 @@ _TOLERANCE = 1e-5
 
 
 class RandomEffects(NamedTuple):
-    """Levels and slopes of eras, for log-odds around their center, and their normal
-    distribution.
-    """
+    """Levels and slopes of eras, of centered log-odds, and their distribution."""
 
     center: float
     mean: Array  # of shape (2,)
@@ -36,9 +34,7 @@ class RandomEffects(NamedTuple):
     def fit(
         cls, y: Array, p: Array, weights: Array, codes: NDArray[Any], n_eras: int
     ) -> "RandomEffects":
-        """Fit outcomes and probabilities of rows of eras 0..n_eras-1 by an EM algorithm
-        whose E-step is normal at the largest posterior (Stiratelli, Laird, Ware 1984).
-        """
+        """Fit by EM, with normal E-steps at modes (Stiratelli, Laird, Ware 1984)."""
         z = _logit(p)
         center = float(np.average(z, weights=weights))
         x = np.stack([np.ones_like(p), z - center])
@@ -69,9 +65,7 @@ class RandomEffects(NamedTuple):
         return cls(center, mean, covariance, effects, errors)
 
     def probabilities(self, p: Array, codes: NDArray[Any]) -> Array:
-        """Return P(y = 1) in eras, of code -1 in a new one: the mean over the normal
-        distribution of effects, approximately (MacKay 1992).
-        """
+        """Return mean P(y = 1) over effects of eras; -1 is a new one (MacKay 1992)."""
         z = _logit(p) - self.center
         level, slope = np.vstack([self.effects, self.mean])[codes].T
         spread = np.concatenate([self.errors, self.covariance[np.newaxis]])[codes]
@@ -177,9 +171,8 @@ def era_calibration(
     """Estimate level and slope of probabilities in each era, and their spread.
 
     The level is how much too low log-odds are, at their mean: calibration in the large.
-    The slope is below 1 where they are too extreme [1]_. As in
-    :class:`EraCalibratedClassifier`, the levels and slopes of eras are shrunk to the
-    mean of all, the more the fewer rows an era has.
+    The slope is below 1 where they are too extreme [1]_. Both are shrunk to their
+    means, as in :class:`EraCalibratedClassifier`.
 
     Parameters
     ----------

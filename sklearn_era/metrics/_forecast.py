@@ -12,20 +12,11 @@ from sklearn.utils import check_scalar
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_era._eras import (
-    EncodedEras,
-    encode_eras,
-    follow_each_other,
-    label_texts,
-    read_eras,
-)
-from sklearn_era.metrics._era_scores import EraScores
-from sklearn_era.metrics._spread import AnyEras, Mixture, make_link
+from .._eras import EncodedEras, encode_eras, follow_each_other, label_texts, read_eras
+from ._era_scores import EraScores
+from ._spread import AnyEras, Mixture, make_link
 
 Array = NDArray[np.float64]
-
-_MOST_ERAS = 10_000
-_GROUPS = "pass trend='none' for groups, such as hospitals"
 
 
 class EraScoreForecast(BaseEstimator):
@@ -55,9 +46,8 @@ class EraScoreForecast(BaseEstimator):
     bounds : tuple of (float or None, float or None), default=None
         Ends of the metric's range, None for no end, within which intervals stay: (0, 1)
         for an area under the ROC curve, (None, 1) for R^2, (-1, 1) for a correlation,
-        and (0, None) for an error, which gains most. The model is then of
-        ``log((s - low) / (high - s))``, or the part of it that has an end (Snell et al.
-        2018, for areas), and `mean_` is a median. None leaves scores as they are.
+        and (0, None) for an error. The model is of ``log((s - low) / (high - s))``, or
+        the part that has an end (Snell et al. 2018), and `mean_` is then a median.
 
     Attributes
     ----------
@@ -131,15 +121,14 @@ or (n_candidates, n_eras)
         Raises
         ------
         ValueError
-            If there are fewer than two scores, lengths differ, a label comes twice, an
-            error is negative or missing, a score is not within `bounds`, `scores` are
-            of several metrics, or labels are text, which has no known order.
+            If scores are fewer than two, of several metrics or not within `bounds`,
+            lengths differ, an error is negative or missing, a label comes twice, or
+            labels are text, which has no known order.
         """
         self._validate_params()
         table, encoded, order = _read(scores, eras)
-        errors = np.zeros(table.shape[-1])
-        if standard_errors is not None:
-            errors = np.asarray(standard_errors, dtype=np.float64)
+        raw = np.zeros(table.shape[-1]) if standard_errors is None else standard_errors
+        errors = np.asarray(raw, dtype=np.float64)
         if table.ndim != 2 or errors.shape != table.shape[1:]:
             raise ValueError(
                 f"scores has the shape {table.shape}, and standard_errors "
@@ -148,8 +137,9 @@ or (n_candidates, n_eras)
         if encoded.labels.size < errors.size:
             raise ValueError("eras has a label twice: pass one score an era.")
         table, errors = (x[..., encoded.codes.argsort()] for x in (table, errors))
+        remedy = "pass trend='none' for groups, such as hospitals"
         is_ordered = self.trend == "auto" and follow_each_other(
-            encoded, order, "trend='auto'", _GROUPS
+            encoded, order, "trend='auto'", remedy
         )
         best, self.optimism_ = _best(scores, table)
         self.eras_, self.scores_ = encoded.labels, table[best]
@@ -170,10 +160,9 @@ or (n_candidates, n_eras)
         self._model = AnyEras(
             self._link(values), errors * slope(values), places, is_related
         )
-        self._last = self.scores_.size - 1
         self.related_ = float(1 - self._model.weights[0])
         self.sampling_error_ = float(np.sqrt(np.mean(errors**2)))
-        ahead = self._model.predict(self._last + 1.0, 0.0)
+        ahead = self._model.predict(float(self.scores_.size), 0.0)
         self.mean_ = self._link.inverse(float(ahead.weights @ ahead.means))
         self.spread_ = self._model.spread() / float(slope(self.mean_))
         return self
@@ -182,11 +171,10 @@ or (n_candidates, n_eras)
         """Return the distribution of a score to come, on the scale of the link."""
         check_is_fitted(self)
         check_scalar(horizon, "horizon", Integral, min_val=1)
-        error = self.sampling_error_
-        if standard_error is not None:
-            error = check_scalar(standard_error, "standard_error", Real, min_val=0)
+        error = self.sampling_error_ if standard_error is None else standard_error
+        check_scalar(error, "standard_error", Real, min_val=0)
         error *= float(self._link.slope(self.mean_))
-        return self._model.predict(float(self._last + horizon), error)
+        return self._model.predict(float(self.scores_.size - 1 + horizon), error)
 
     def interval(
         self, level: float = 0.8, *, horizon: int = 1,
@@ -222,8 +210,7 @@ or (n_candidates, n_eras)
         Parameters
         ----------
         threshold : float
-            The threshold. For an error, one minus the result is the probability that
-            it is no larger.
+            The score to exceed. For an error, take one minus the result.
         horizon, standard_error :
             As in :meth:`interval`.
 
@@ -243,10 +230,9 @@ or (n_candidates, n_eras)
     ) -> float:
         """Return how many eras make an interval as narrow as a width.
 
-        With M unrelated eras, spread as these, an interval of the next one is as wide
-        as ``2 t_{M-1} sqrt(V (1 + 1 / M))``, which never comes near 0, and one of the
-        mean of all possible eras as ``2 t_{M-1} sqrt(V / M)``, with
-        ``V = spread_^2 + sampling_error_^2``.
+        With M unrelated eras and ``V = spread_^2 + sampling_error_^2``, the widths are
+        ``2 t_{M-1} sqrt(V (1 + 1 / M))`` for the next era, never near 0, and
+        ``2 t_{M-1} sqrt(V / M)`` for the mean of all possible eras.
 
         Parameters
         ----------
@@ -264,7 +250,7 @@ or (n_candidates, n_eras)
         check_scalar(width, "width", Real, min_val=0, include_boundaries="neither")
         if of not in ("next_era", "mean"):
             raise ValueError(f"of must be 'next_era' or 'mean'; got {of!r}.")
-        n = np.arange(2, _MOST_ERAS + 1)
+        n = np.arange(2, 10_001)
         deviation = np.hypot(self.spread_, self.sampling_error_)
         half = t.ppf((1 + _check_level(level)) / 2, n - 1) * deviation
         is_enough = 2 * half * np.sqrt((of == "next_era") + 1 / n) <= width
@@ -315,6 +301,3 @@ def _best(scores: Any, table: Array) -> tuple[int, float]:
     without = [np.nanmean(np.delete(rivals, j, axis=1), axis=1).argmax() for j in known]
     gains = table[best, known] - rivals[without, known]
     return best, max(0.0, float(gains.mean())) if known.size else 0.0
-
-
-__all__ = ["EraScoreForecast"]

@@ -11,9 +11,9 @@ from scipy.stats import chi2
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import validate_params
 
-from sklearn_era._era_columns import encode_groups
-from sklearn_era.metrics._era_scores import era_scores
-from sklearn_era.metrics._metric import Metric
+from .._era_columns import encode_groups
+from ._era_scores import era_scores
+from ._metric import Metric
 
 Array = NDArray[np.float64]
 
@@ -23,11 +23,8 @@ _N_GROUPS = 20
 _INDEPENDENT = {(0.0, 0.0): 1.0}
 _RELATED = {(0.0, 0.0): 0.5, (0.0, 1.0): 0.15, (0.0, 30.0): 0.1}
 _RELATED |= {(rho, 0.0): 0.05 for rho in (0.3, 0.5, 0.7, 0.85, 0.95)}
-# Quantiles of chi-squared that stand for its distribution, and places of the integral.
-_N_QUANTILES = 400
-_N_SPREADS = 400
-# The least sampling error, in place of 0, in standard deviations of the scores.
-_LEAST_ERROR = 1e-3
+_N_POINTS = 400  # quantiles of chi-squared, and spreads to integrate over
+_LEAST_ERROR = 1e-3  # in place of 0, in standard deviations of the scores
 
 
 class Link(NamedTuple):
@@ -80,20 +77,14 @@ class Mixture(NamedTuple):
         return float(self.weights @ ndtr((value - self.means) / self.deviations))
 
     def quantile(self, share: float) -> float:
-        low = float((self.means - 40 * self.deviations).min())
-        high = float((self.means + 40 * self.deviations).max())
-        return float(brentq(lambda x: self.below(x) - share, low, high))
+        low, high = self.means - 40 * self.deviations, self.means + 40 * self.deviations
+        return float(brentq(lambda x: self.below(x) - share, low.min(), high.max()))
 
 
 class RelatedEras:
-    """Scores s = m + e, where e has the covariance S + T² K: S is diagonal, with the
-    squares of sampling errors, T is the spread, and K is of eras related in one way.
-
-    Cochran's Q, ``e' (S + T² K)^-1 e`` at the best m, has a chi-squared distribution:
-    each quantile of it belongs to a spread, and these are T's confidence distribution
-    (Viechtbauer 2007; Nagashima, Noma, Furukawa 2019). Where even T = 0 has too small a
-    Q, covariances are multiplied by the ratio (Hartung, Knapp 2001), so that equal
-    errors have intervals by Student's t, whatever T is.
+    """The model of `EraScoreForecast` for one K. Spreads T are those where Cochran's Q,
+    ``e' (S + T² K)^-1 e`` with S = diag(se²), is a quantile of chi-squared. Where Q is
+    less even at T = 0, covariances are multiplied by the ratio (Hartung, Knapp 2001).
     """
 
     def __init__(
@@ -109,11 +100,12 @@ class RelatedEras:
         self._values = np.maximum(values, 0.0)
         self._whiten = vectors.T / errors
         self._scores, self._ones = self._whiten @ scores, self._whiten.sum(axis=1)
-        quantiles = chi2.ppf((np.arange(_N_QUANTILES) + 0.5) / _N_QUANTILES, n - 1)
+        quantiles = chi2.ppf((np.arange(_N_POINTS) + 0.5) / _N_POINTS, n - 1)
         typical = np.sqrt(np.mean(errors**2))
         most = 30 * max(scale, typical) * np.sqrt((n - 1) / quantiles[0])
-        grid = np.geomspace(min(scale, typical) / 30, most, _N_SPREADS)
-        weights, precision, _, q = self._solve(np.append(0.0, grid))
+        grid = np.geomspace(min(scale, typical) / 30, most, _N_POINTS)
+        weights, precision, _, residuals = self._solve(np.append(0.0, grid))
+        q = (weights * residuals**2).sum(axis=1)
         self.spreads = np.interp(-quantiles, -q, np.append(0.0, grid))
         self.factors = np.minimum(1.0, q[0] / quantiles)
         # The restricted likelihood, by Jeffreys' prior of T (Bodnar et al. 2017).
@@ -123,12 +115,12 @@ class RelatedEras:
         self.log_evidence += np.log(np.log(grid[1] / grid[0]))
 
     def _solve(self, spreads: Array) -> tuple[Array, Array, Array, Array]:
-        """Return weights, the mean's precision, the mean, and Q, for each spread."""
+        """Return weights, the mean's precision, the mean, and residuals by spread."""
         weights = 1 / (1 + spreads[:, np.newaxis] ** 2 * self._values)
         precision = weights @ self._ones**2
         mean = weights @ (self._scores * self._ones) / precision
         residuals = self._scores - mean[:, np.newaxis] * self._ones
-        return weights, precision, mean, (weights * residuals**2).sum(axis=1)
+        return weights, precision, mean, residuals
 
     def _correlations(self, to: Array) -> Array:
         """Return covariances with eras at some places, in squares of the spread."""
@@ -138,13 +130,10 @@ class RelatedEras:
         return np.where(steps, self.rho**steps, 1.0) + self.slope * of_slope
 
     def predict(self, place: float, error: float) -> tuple[Array, Array]:
-        """Return the mean and variance of an era's score, with a sampling error, for
-        each spread: the best linear unbiased prediction (Robinson 1991).
-        """
-        weights, precision, mean, _ = self._solve(self.spreads)
+        """Return best linear unbiased predictions (Robinson 1991) and variances."""
+        weights, precision, mean, residuals = self._solve(self.spreads)
         shared = self._whiten @ self._correlations(np.array([place]))[:, 0]
         squares = self.spreads**2
-        residuals = self._scores - mean[:, np.newaxis] * self._ones
         distance = (place - self.places.mean()) / self.places.std()
         variance = squares * (1 + self.slope * distance**2) + error**2
         variance -= squares**2 * (weights @ shared**2)
@@ -157,9 +146,7 @@ class RelatedEras:
 class AnyEras:
     """Scores of eras that may be related in several ways, weighed by their evidence."""
 
-    def __init__(
-        self, scores: Array, errors: Array, places: Any, are_related: bool
-    ) -> None:
+    def __init__(self, scores: Array, errors: Array, places: Any, are_related: bool):
         ways = _RELATED if are_related else _INDEPENDENT
         self.models = [RelatedEras(scores, errors, places, *way) for way in ways]
         logs = np.log([*ways.values()]) + [x.log_evidence for x in self.models]
@@ -169,14 +156,14 @@ class AnyEras:
         """Return the median of the spread's distribution."""
         spreads = np.concatenate([model.spreads for model in self.models])
         order = np.argsort(spreads)
-        shares = np.repeat(self.weights, _N_QUANTILES)[order].cumsum() / _N_QUANTILES
+        shares = np.repeat(self.weights, _N_POINTS)[order].cumsum() / _N_POINTS
         return float(np.interp(0.5, shares, spreads[order]))
 
     def predict(self, place: float, error: float) -> Mixture:
         """Return the distribution of the score of an era with a sampling error."""
         parts = [model.predict(place, error) for model in self.models]
         means, variances = map(np.concatenate, zip(*parts, strict=True))
-        weights = np.repeat(self.weights / _N_QUANTILES, _N_QUANTILES)
+        weights = np.repeat(self.weights / _N_POINTS, _N_POINTS)
         return Mixture(weights, means, np.sqrt(variances))
 
 
@@ -243,6 +230,3 @@ def era_standard_errors(
     errors, has = np.full(n_known.size, np.nan), n_known > 1
     errors[has] = np.sqrt((n_known[has] - 1) * np.nanvar(without[:, has], axis=0))
     return errors
-
-
-__all__ = ["AnyEras", "Mixture", "era_standard_errors", "make_link"]
