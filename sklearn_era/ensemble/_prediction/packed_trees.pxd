@@ -99,12 +99,8 @@ cdef inline int place(uint64_t leaves) noexcept nogil:
 
 
 cdef inline bint category_goes_left(
-    PackedTrees trees,
-    const tree_struct * tree,
-    Py_ssize_t feature,
-    Py_ssize_t bitset_idx,
-    bint missing_go_to_left,
-    double value,
+    PackedTrees trees, const tree_struct * tree, Py_ssize_t feature,
+    Py_ssize_t bitset_idx, bint missing_go_to_left, double value,
 ) noexcept nogil:
     """Return whether a category goes to the left; unknown ones count as missing."""
     if isnan(value) or value < 0:

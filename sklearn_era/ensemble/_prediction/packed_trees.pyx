@@ -35,12 +35,7 @@ cdef class PackedTrees:
     """
 
     def __cinit__(
-        self,
-        predictors,
-        tuple X_shape,
-        tuple out_shape,
-        known_cat_bitsets,
-        f_idx_map,
+        self, predictors, tuple X_shape, tuple out_shape, known_cat_bitsets, f_idx_map,
         str categories="raw_left_cat_bitsets",
     ):
         n_rows, n_outputs = out_shape
@@ -192,9 +187,7 @@ def check_trees(
 
 
 cdef uint64_t pack_splits(
-    const node_struct * nodes,
-    uint32_t node_idx,
-    const tree_limits * limits,
+    const node_struct * nodes, uint32_t node_idx, const tree_limits * limits,
     tree_struct * tree,
 ) noexcept nogil:
     """Pack the subtree of a node as splits; return its leaves, 0 if this is impossible.

@@ -93,15 +93,13 @@ def add_trees(
         If indices of a tree are out of bounds.
     """
     cdef:
-        Py_ssize_t n_trees
-        PackedTrees trees
+        PackedTrees trees = PackedTrees(
+            predictors, X.shape, (raw_predictions.shape[0], raw_predictions.shape[1]),
+            known_cat_bitsets, f_idx_map,
+        )
+        Py_ssize_t n_trees = len(trees.node_arrays)
         Py_buffer buffer
         matrix rows
-    trees = PackedTrees(
-        predictors, X.shape, (raw_predictions.shape[0], raw_predictions.shape[1]),
-        known_cat_bitsets, f_idx_map,
-    )
-    n_trees = len(trees.node_arrays)
     if trees.size > n_trees * (NODES_PER_CALL + NODES_PER_ROW * len(X)):
         walk_trees(trees, np.asarray(X, dtype=np.float64), raw_predictions, n_threads)
         return
@@ -122,9 +120,7 @@ def add_trees(
 
 
 cdef int walk_trees(
-    PackedTrees trees,
-    const double[:, :] X,
-    double[:, :] raw_predictions,  # IN and OUT
+    PackedTrees trees, const double[:, :] X, double[:, :] raw_predictions,
     Py_ssize_t n_threads,
 ) except -1:
     """Add the predictions of unpacked trees, with a check of each visited node."""
@@ -151,13 +147,9 @@ cdef int walk_trees(
 
 
 cdef inline bint walk_row(
-    PackedTrees trees,
-    const tree_struct * tree,
-    const tree_limits * limits,
-    const node_struct * nodes,
-    const double[:, :] X,
-    Py_ssize_t row,
-    double * sum_of_row,         # IN and OUT
+    PackedTrees trees, const tree_struct * tree, const tree_limits * limits,
+    const node_struct * nodes, const double[:, :] X, Py_ssize_t row,
+    double * sum_of_row,
 ) noexcept nogil:
     """Add the value of a row's leaf; return False if the path is damaged."""
     cdef:
@@ -185,9 +177,7 @@ cdef inline bint walk_row(
 
 
 cdef int add_in_threads(
-    PackedTrees trees,
-    const matrix * X,
-    double[:, :] raw_predictions,  # IN and OUT
+    PackedTrees trees, const matrix * X, double[:, :] raw_predictions,
     Py_ssize_t n_threads,
 ) except -1:
     """Add the trees' predictions for all rows."""
@@ -249,14 +239,10 @@ cdef void add_tiles(
 
 
 cdef inline void add_tree(
-    PackedTrees trees,
-    const tree_struct * tree,
-    const double * tile,
-    int n_rows,
-    double * sums,               # IN and OUT
-    Py_ssize_t stride,           # from row to row
-    bint has_missing,
+    PackedTrees trees, const tree_struct * tree, const double * tile, int n_rows,
+    double * sums, Py_ssize_t stride, bint has_missing,
 ) noexcept nogil:
+    """Add the values of rows' leaves; `stride` leads from a row's sum to the next."""
     if not tree.nodes:
         add_small_tree(trees, tree, tile, n_rows, sums, stride)
     elif has_missing or tree.has_categories:
@@ -266,12 +252,8 @@ cdef inline void add_tree(
 
 
 cdef inline void add_small_tree(
-    PackedTrees trees,
-    const tree_struct * tree,
-    const double * tile,
-    int n_rows,
-    double * sums,               # IN and OUT
-    Py_ssize_t stride,
+    PackedTrees trees, const tree_struct * tree, const double * tile, int n_rows,
+    double * sums, Py_ssize_t stride,
 ) noexcept nogil:
     """Evaluate all splits: remove the leaves that a row cannot reach."""
     cdef:
@@ -309,17 +291,12 @@ cdef inline void add_small_tree(
 
 
 cdef inline void add_large_tree(
-    PackedTrees trees,
-    const tree_struct * tree,
-    const double * tile,
-    int n_rows,
-    double * sums,               # IN and OUT
-    Py_ssize_t stride,
-    bint is_plain,               # a constant
+    PackedTrees trees, const tree_struct * tree, const double * tile, int n_rows,
+    double * sums, Py_ssize_t stride, bint is_plain,
 ) noexcept nogil:
     """Descend to the leaves with some rows side by side.
 
-    `is_plain`: without missing values and categories.
+    `is_plain`, a constant: without missing values and categories.
     """
     cdef:
         const double * values
@@ -347,13 +324,10 @@ cdef inline void add_large_tree(
 
 
 cdef inline uint32_t child_of(
-    PackedTrees trees,
-    const tree_struct * tree,
-    uint32_t at,
-    const double * row,          # of a tile
+    PackedTrees trees, const tree_struct * tree, uint32_t at, const double * row,
     bint is_plain,
 ) noexcept nogil:
-    """Return the child that a row goes to."""
+    """Return the child that a row of a tile goes to."""
     cdef:
         const packed_node * node = &tree.nodes[at]
         uint32_t feature = node.feature & (MISSING_LEFT - 1)
@@ -373,13 +347,11 @@ cdef inline uint32_t child_of(
 
 
 cdef bint fill_tile(
-    PackedTrees trees,
-    const matrix * X,
-    Py_ssize_t first,        # of the rows
-    int n_rows,
-    double * tile,           # OUT, column after column
+    PackedTrees trees, const matrix * X, Py_ssize_t first, int n_rows, double * tile,
 ) noexcept nogil:
-    """Convert the needed columns of some rows; return whether a value is missing."""
+    """Convert the needed columns of rows from the first on, column after column, to a
+    tile; return whether a value is missing.
+    """
     cdef const char * row = X.values + first * X.row_stride
     if X.code == b"d":
         return fill_from(trees, <const double *> row, X, n_rows, tile)
@@ -393,11 +365,8 @@ cdef bint fill_tile(
 
 
 cdef inline bint fill_from(
-    PackedTrees trees,
-    const number * values,
-    const matrix * X,
-    int n_rows,
-    double * tile,           # OUT
+    PackedTrees trees, const number * values, const matrix * X, int n_rows,
+    double * tile,
 ) noexcept nogil:
     cdef:
         const char * column
