@@ -1,0 +1,204 @@
+"""Effects and Shapley values of features by era, drawn as heat maps."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_era._eras import label_texts
+from sklearn_era._plotting import axes_or_new, label_places
+
+_FIELDS = ("effects", "p_value", "turns", "feature_names", "era_labels")
+_LABELS = {
+    "mean_abs": "mean |SHAP value|",
+    "mean": "mean SHAP value",
+    "std": "standard deviation of SHAP values",
+}
+
+
+class _HeatMap:
+    image_: Any
+    ax_: Any
+    figure_: Any
+
+    def _draw(
+        self, ax: Any, found: Any, cells: Any, rank: Any, n: int, label: str, style: Any
+    ) -> NDArray[np.intp]:
+        """Draw features by eras, the smallest `rank` on top; return their order."""
+        if n < 1:
+            raise ValueError(f"max_features must be 1 or more; got {n!r}.")
+        ax = axes_or_new(ax)
+        order = np.argsort(rank, kind="stable")[:n]
+        cells = np.asarray(cells)[:, order].T
+        largest = np.max(np.abs(cells), initial=0, where=np.isfinite(cells)) or 1.0
+        colors = {"cmap": "RdBu_r", "vmin": -largest, "vmax": largest}
+        self.image_ = ax.imshow(cells, **({"aspect": "auto"} | colors | style))
+        ax.figure.colorbar(self.image_, ax=ax, label=label)
+        names = np.asarray(found["feature_names"])[order]
+        ax.set_yticks(range(len(names)), [str(name) for name in names])
+        texts = label_texts(np.asarray(found["era_labels"]))
+        step, text_style = label_places(ax, texts)
+        ax.set_xticks(np.arange(len(texts))[::step], texts[::step], **text_style)
+        ax.set_xlabel("era")
+        self.ax_, self.figure_ = ax, ax.figure
+        return order
+
+
+class EraStabilityDisplay(_HeatMap):
+    """Sign and size of each feature's effect in each era, as a heat map.
+
+    Parameters
+    ----------
+    stability : Bunch
+        The result of :func:`era_stability`, with frames or without.
+
+    Attributes
+    ----------
+    image_, ax_, figure_ : matplotlib AxesImage, Axes and Figure
+        The heat map, and where it is.
+
+    Raises
+    ------
+    ValueError
+        If a field is missing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_era.inspection import EraStabilityDisplay, era_stability
+    >>> rng = np.random.default_rng(0)
+    >>> X, eras = rng.normal(size=(300, 2)), np.repeat(np.arange(5), 60)
+    >>> result = era_stability(X, X[:, 0], eras=eras, price=False)
+    >>> EraStabilityDisplay(result).plot()  # doctest: +SKIP
+    """
+
+    def __init__(self, stability: Any) -> None:
+        missing = [name for name in _FIELDS if name not in stability]
+        if missing:
+            raise ValueError(
+                f"stability has no field {', '.join(missing)}; pass what era_stability "
+                "returned."
+            )
+        self.stability = stability
+
+    def plot(
+        self, ax: Any = None, *, max_features: int = 30, **kwargs: Any
+    ) -> "EraStabilityDisplay":
+        """Draw the features by their p-values, those that turn in bold.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        max_features : int, default=30
+            How many features to draw at most, those on top.
+        **kwargs : dict
+            Passed to the ``imshow`` of the axes.
+
+        Returns
+        -------
+        display : EraStabilityDisplay
+            This object.
+
+        Raises
+        ------
+        ValueError
+            If `max_features` is less than 1.
+        MissingPackageError
+            If matplotlib is not installed.
+        """
+        found, label = self.stability, "effect; negative: reversed"
+        order = self._draw(
+            ax, found, found["effects"], found["p_value"], max_features, label, kwargs
+        )
+        turns = np.asarray(found["turns"])[order]
+        for text, is_turning in zip(self.ax_.get_yticklabels(), turns, strict=True):
+            text.set_fontweight("bold" if is_turning else "normal")
+        return self
+
+
+class EraShapDisplay(_HeatMap):
+    """Shapley values of each feature in each era, as a heat map.
+
+    Parameters
+    ----------
+    summary : Bunch
+        The result of the method ``by_era`` of `ShapValues`.
+
+    Attributes
+    ----------
+    image_, ax_, figure_ : matplotlib AxesImage, Axes and Figure
+        As of `EraStabilityDisplay`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_era.ensemble import HistGradientBoostingRegressor
+    >>> from sklearn_era.inspection import EraShapDisplay, shap_values
+    >>> X, eras = np.arange(200.0)[:, np.newaxis], np.arange(200) % 4
+    >>> model = HistGradientBoostingRegressor(max_iter=1).fit(X, X[:, 0])
+    >>> summary = shap_values(model, X).by_era(eras)
+    >>> EraShapDisplay(summary).plot()  # doctest: +SKIP
+    """
+
+    def __init__(self, summary: Any) -> None:
+        self.summary = summary
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        field: str = "mean_abs",
+        output: int | None = None,
+        max_features: int = 30,
+        **kwargs: Any,
+    ) -> "EraShapDisplay":
+        """Draw the features by their mean absolute values, the largest first.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        field : {'mean_abs', 'mean', 'std'}, default='mean_abs'
+            Which numbers of the summary to draw.
+        output : int, default=None
+            The number of the class to draw, where there are more than two.
+        max_features, **kwargs :
+            As in `EraStabilityDisplay`.
+
+        Returns
+        -------
+        display : EraShapDisplay
+            This object.
+
+        Raises
+        ------
+        ValueError
+            If `field` is another one, `output` is missing or is none of the classes, or
+            `max_features` is less than 1.
+        MissingPackageError
+            If matplotlib is not installed.
+        """
+        if field not in _LABELS:
+            raise ValueError(
+                f"field must be one of {', '.join(map(repr, _LABELS))}; got {field!r}."
+            )
+        found, label = self.summary, _LABELS[field]
+        size, cells, names = found.mean_abs, found[field], found.output_names
+        if names is None and output is not None:
+            raise ValueError(f"output={output!r}: there is one alone; leave it out.")
+        if names is not None:
+            if output not in range(len(names)):
+                raise ValueError(
+                    f"output must be the number of one of the classes {names}, from 0; "
+                    f"got {output!r}."
+                )
+            size, cells = size[..., output], cells[..., output]
+            label += f", class {names[output]}"
+        style = {} if field == "mean" else {"cmap": "Blues", "vmin": 0.0}
+        rank = -size.mean(axis=0)
+        self._draw(ax, found, cells, rank, max_features, label, style | kwargs)
+        return self
+
+
+__all__ = ["EraShapDisplay", "EraStabilityDisplay"]
