@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from sklearn_era.auto._linear import LinearRegressor
 from sklearn_era.ensemble._splitting.lanes.instruction_sets import lane_module
 from sklearn_era.inspection._features import feature_names
 
+Array = NDArray[np.float64]
+Sums = tuple[Array, Array, Array]  # values, by output too; base of outputs; rows
+
 
 @dataclass(frozen=True, eq=False)
 class ShapValues:
@@ -35,16 +38,12 @@ class ShapValues:
     values : ndarray of shape (n_samples, n_features) or \
             (n_samples, n_features, n_classes)
         What each feature adds to the prediction of each row.
-
     base_values : ndarray of shape (n_samples,) or (n_samples, n_classes)
         What they are added to: ``values.sum(axis=1) + base_values`` is the prediction.
-
     data : ndarray of shape (n_samples, n_features)
         The rows as numbers; categories by their codes.
-
     display_data : ndarray of shape (n_samples, n_features) or None
         The rows as given, if there are categories.
-
     feature_names, output_names : list of str
         Columns of X, and classes; None for a single output.
 
@@ -59,9 +58,9 @@ class ShapValues:
     True
     """
 
-    values: NDArray[np.float64]
-    base_values: NDArray[np.float64]
-    data: NDArray[np.float64]
+    values: Array
+    base_values: Array
+    data: Array
     display_data: NDArray[Any] | None
     feature_names: list[str]
     output_names: list[str] | None
@@ -84,76 +83,46 @@ class ShapValues:
         Returns
         -------
         summary : Bunch
-            With arrays of shape (n_eras, n_features), or (n_eras, n_features,
-            n_classes):
-
-            mean_abs : ndarray
-                Mean of ``|value|`` over the rows of an era: how much the feature moves
-                predictions.
-            mean : ndarray
-                Mean of the values: where it moves them to.
-            std : ndarray
-                Standard deviation of the values within the era.
-
-            of shape (n_features,) or (n_features, n_classes):
-
-            mean_abs_spread, mean_spread : ndarray
-                Standard deviation over eras of the means, each era counting once.
-
-            and ``era_labels``, ``feature_names`` and ``output_names``.
+            With `mean_abs`, `mean` and `std`, the means of the absolute values and of
+            the values over the rows of an era and their standard deviation there, of
+            shape (n_eras, n_features) or (n_eras, n_features, n_classes);
+            `mean_abs_spread` and `mean_spread`, the standard deviations of both means
+            over eras, each era counting once, of shape (n_features,) or (n_features,
+            n_classes); and `era_labels`, `feature_names` and `output_names`.
 
         Raises
         ------
         ValueError
             If a label is missing, or there is not one for each row.
-
-        Notes
-        -----
-        Each row is added to its era once: time does not grow with the number of eras.
         """
         encoded = read_eras(eras, self.values, X_name="the explained X")
         order = slice(None) if encoded.order is None else encoded.order
         values = np.asarray(self.values)[order]
         shape = (-1, *[1] * (values.ndim - 1))
 
-        def mean_of(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        def mean_of(numbers: Array) -> Array:
             sums = np.add.reduceat(numbers, encoded.offsets[:-1], axis=0)
             return sums / encoded.counts.reshape(shape)
 
         mean, mean_abs = mean_of(values), mean_of(np.abs(values))
         deviations = values - np.repeat(mean, encoded.counts, axis=0)
         return Bunch(
-            mean_abs=mean_abs,
-            mean=mean,
-            std=np.sqrt(mean_of(deviations**2)),
-            mean_abs_spread=mean_abs.std(axis=0),
-            mean_spread=mean.std(axis=0),
-            era_labels=encoded.labels,
-            feature_names=self.feature_names,
+            mean_abs=mean_abs, mean_abs_spread=mean_abs.std(axis=0), mean=mean,
+            mean_spread=mean.std(axis=0), std=np.sqrt(mean_of(deviations**2)),
+            era_labels=encoded.labels, feature_names=self.feature_names,
             output_names=self.output_names,
-        )
-
-
-class _Sums(NamedTuple):
-    """The values of a model, and what else there is to know of its rows."""
-
-    values: NDArray[np.float64]  # (n_samples, n_features, n_outputs)
-    base: NDArray[np.float64]  # (n_outputs,)
-    data: NDArray[np.float64]
-    has_categories: bool
+        )  # fmt: skip
 
 
 def shap_values(model: Any, X: Any, *, background: Any = None) -> ShapValues:
     """Compute the exact Shapley values of a model's predictions.
 
-    The value of a feature is what it adds to the prediction when it becomes known,
-    averaged over all orders in which features may become known [1]_:
+    The value of a feature is what it adds to the prediction v(S) of a set of known
+    features, averaged over all orders in which features may become known [1]_:
 
         phi_i = sum_S |S|! (n - |S| - 1)! / n! (v(S + i) - v(S))
 
-    over the sets S of other features. What v(S) is of features that are not known
-    depends on `background`; in both cases the sums are exact. Missing values and
-    categories go the way that they go in ``predict``.
+    Missing values and categories go the way that they go in ``predict``.
 
     Parameters
     ----------
@@ -161,10 +130,8 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> ShapValues:
             EraForestRegressor, EraForestClassifier or AutoEraRegressor
         A fitted model; a booster may be scikit-learn's. Of `AutoEraRegressor`, members
         may also be linear models, if `background` is given.
-
     X : array-like of shape (n_samples, n_features)
         The rows to explain.
-
     background : array-like of shape (n_background, n_features), default=None
         Rows from which unknown features are taken, some hundred of them:
         ``v(S) = mean_b f(x_S, b_not S)`` ("interventional") [3]_. None takes the shares
@@ -174,9 +141,6 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> ShapValues:
     Returns
     -------
     result : ShapValues
-        With fields ``values``, ``base_values``, ``data``, ``feature_names``, and the
-        method ``by_era``. ``shap.Explanation(**result)`` takes it.
-
         Values are those of the raw prediction: of a booster with the loss "poisson" or
         "gamma" the logarithm; of a classifier log-odds, as ``decision_function``; of
         `EraForestClassifier` the mean proportion of the second class, or of each of
@@ -186,20 +150,18 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> ShapValues:
     Raises
     ------
     ValueError
-        If `model` is of another class, or its prediction is no sum over trees: an
-        `AutoEraClassifier`, or an `AutoEraRegressor` with a log link, averages after
-        its link; a linear member needs `background`, and may be cut off at the range of
-        its targets. If `X` or `background` do not have the columns of the fit, or a
-        path of a tree has more than 64 features, with `background`.
+        If the prediction is no sum over trees: `AutoEraClassifier`, or an
+        `AutoEraRegressor` with a log link, averages after its link; linear members need
+        `background`, and may be cut off at the range of targets. If columns are not
+        those of the fit, or a path has more than 64 features, with `background`.
     NotFittedError
         If `model` is not fitted.
 
     Notes
     -----
     Path-dependent values take O(n_samples L D^2 / 2) for L leaves on paths of D
-    features, a tile of rows side by side. With `background`, the values of a leaf are
-    worked out once for each set of features that rows fail, so that time hardly grows
-    with the background. Memory is that of X and of the values, twice.
+    features. With `background`, the values of a leaf are worked out once for each set
+    of features that rows fail. Memory is that of X and of the values, twice.
 
     References
     ----------
@@ -215,87 +177,52 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> ShapValues:
     >>> import numpy as np
     >>> from sklearn_era.ensemble import HistGradientBoostingRegressor
     >>> from sklearn_era.inspection import shap_values
-    >>> rng = np.random.default_rng(0)
-    >>> X, eras = rng.normal(size=(300, 3)), np.repeat(np.arange(5), 60)
+    >>> X, eras = np.arange(200.0).reshape(100, 2), np.arange(100) % 4
     >>> model = HistGradientBoostingRegressor(max_iter=5).fit(X, X[:, 0])
     >>> result = shap_values(model, X)
     >>> sums = result.values.sum(axis=1) + result.base_values
     >>> bool(np.allclose(sums, model.predict(X)))
     True
     >>> result.by_era(eras).mean_abs.shape
-    (5, 3)
+    (4, 2)
     """
-    sums = _explain(model, X, background)
-    names = None
-    values, base = sums.values, np.tile(sums.base, (len(sums.values), 1))
-    if sums.base.size == 1:
-        values, base = values[..., 0], base[:, 0]
+    values, base, data = _explain(model, X, background)
+    base_values, names = np.tile(base, (len(values), 1)), None
+    if base.size == 1:
+        values, base_values = values[..., 0], base_values[:, 0]
     else:
         names = [str(label) for label in model.classes_]
+    fitted = [model, *getattr(model, "members_", {}).values()]
+    has_categories = any(np.any(getattr(x, "is_categorical_", None)) for x in fitted)
     to_numpy = getattr(X, "to_numpy", lambda: np.asarray(X))
     return ShapValues(
         values=values,
-        base_values=base,
-        data=sums.data,
-        display_data=to_numpy() if sums.has_categories else None,
+        base_values=base_values,
+        data=data,
+        display_data=to_numpy() if has_categories else None,
         feature_names=[str(name) for name in feature_names(model)],
         output_names=names,
     )
 
 
-def _explain(model: Any, X: Any, background: Any) -> _Sums:
+def _explain(model: Any, X: Any, background: Any) -> Sums:
     if isinstance(model, BaseHistGradientBoosting):
         check_is_fitted(model)
         return _of_trees(model, X, background)
-    if isinstance(model, AutoEraRegressor):
-        check_is_fitted(model)
-        return _of_average(model, X, background)
     if isinstance(model, AutoEraClassifier):
         raise ValueError(
             "AutoEraClassifier averages probabilities, which are no sums over trees; "
             "explain its members_ one by one, whose log-odds are."
         )
-    raise ValueError(
-        "model must be a HistGradientBoostingRegressor or "
-        "HistGradientBoostingClassifier, of sklearn_era or of scikit-learn, an "
-        f"EraForestRegressor, EraForestClassifier or AutoEraRegressor; got {model!r}. "
-        "Of a pipeline, pass the last step, and X as it reaches that; of EraSearchCV "
-        "its best_estimator_."
-    )
-
-
-def _of_trees(model: Any, X: Any, background: Any) -> _Sums:
-    """Those of a booster or forest, in raw predictions."""
-    data = model._preprocess_X(X, reset=False)
-    if background is None:
-        others = np.zeros((0, data.shape[1]))
-    else:
-        others = model._preprocess_X(background, reset=False)
-    columns = column_of_feature(model)
-    values = np.zeros((model.n_trees_per_iteration_, data.shape[1], data.shape[0]))
-    with openmp_threads(getattr(model, "n_jobs", None), type(model).__name__):
-        base = lane_module(
-            "sklearn_era.ensemble._prediction.shapley"
-        ).add_shapley_values(
-            *(np.ascontiguousarray(rows.T, np.float64) for rows in (data, others)),
-            model._predictors,
-            *model._bin_mapper.make_known_categories_bitsets(),
-            columns,
-            values,
-            _openmp_effective_n_threads(),
+    if not isinstance(model, AutoEraRegressor):
+        raise ValueError(
+            "model must be a HistGradientBoostingRegressor or "
+            "HistGradientBoostingClassifier, of sklearn_era or of scikit-learn, an "
+            "EraForestRegressor, EraForestClassifier or AutoEraRegressor; got "
+            f"{model!r}. Of a pipeline, pass the last step, and X as it reaches that; "
+            "of EraSearchCV its best_estimator_."
         )
-    if background is None:
-        base = base + model._baseline_prediction.ravel()
-    else:
-        base = model._raw_predict(background).mean(axis=0)
-    in_order = np.empty(data.shape)
-    in_order[:, columns] = data
-    has_categories = model.is_categorical_ is not None
-    return _Sums(values.transpose(2, 1, 0), base, in_order, has_categories)
-
-
-def _of_average(model: Any, X: Any, background: Any) -> _Sums:
-    """The weighted sum of those of the members."""
+    check_is_fitted(model)
     parts = []
     for name, member in model.members_.items():
         if not isinstance(member, BaseHistGradientBoosting):
@@ -309,21 +236,45 @@ def _of_average(model: Any, X: Any, background: Any) -> _Sums:
                 "one by one, whose logarithms are."
             )
     weights = [model.weights_[name] for name in model.members_]
-    values = sum(w * part.values for w, part in zip(weights, parts, strict=True))
-    base = sum(w * part.base for w, part in zip(weights, parts, strict=True))
-    has_categories = any(part.has_categories for part in parts)
-    return _Sums(np.asarray(values), np.asarray(base), parts[0].data, has_categories)
+    values, base = (
+        np.asarray(sum(w * part[i] for w, part in zip(weights, parts, strict=True)))
+        for i in (0, 1)
+    )
+    return values, base, parts[0][2]
 
 
-def _of_additive(name: str, model: Any, X: Any, background: Any) -> _Sums:
+def _of_trees(model: Any, X: Any, background: Any) -> Sums:
+    """Those of a booster or forest, in raw predictions."""
+    data, columns = model._preprocess_X(X, reset=False), column_of_feature(model)
+    others = data[:0]
+    if background is not None:
+        others = model._preprocess_X(background, reset=False)
+    values = np.zeros((model.n_trees_per_iteration_, data.shape[1], data.shape[0]))
+    kernel = lane_module("sklearn_era.ensemble._prediction.shapley")
+    with openmp_threads(getattr(model, "n_jobs", None), type(model).__name__):
+        base = kernel.add_shapley_values(
+            *(np.ascontiguousarray(rows.T, np.float64) for rows in (data, others)),
+            model._predictors,
+            *model._bin_mapper.make_known_categories_bitsets(),
+            columns,
+            values,
+            _openmp_effective_n_threads(),
+        )
+    if background is None:
+        base = base + model._baseline_prediction.ravel()
+    else:
+        base = model._raw_predict(background).mean(axis=0)
+    return values.transpose(2, 1, 0), base, data[:, np.argsort(columns)]
+
+
+def _of_additive(name: str, model: Any, X: Any, background: Any) -> Sums:
     """Of a sum of functions of single columns: each less its mean over background."""
-    read: Callable[[Any], tuple[NDArray[np.float64], NDArray[np.float64]]]
+    read: Callable[[Any], tuple[Array, Array]]
     if isinstance(model, LinearRegressor) and model.loss == "squared_error":
         lowest, highest = model._range
         read, intercept = model._terms, model._intercepts[-1][0]
     elif isinstance(model, LinearModel) and np.ndim(model.coef_) == 1:
-        lowest, highest = -np.inf, np.inf
-        intercept = model.intercept_
+        lowest, highest, intercept = -np.inf, np.inf, model.intercept_
 
         def read(rows: Any) -> Any:
             data = validate_data(model, rows, reset=False, dtype=np.float64)
@@ -342,11 +293,10 @@ def _of_additive(name: str, model: Any, X: Any, background: Any) -> _Sums:
     terms, data = read(X)
     others, _ = read(background)
     is_cut = np.zeros(len(terms), dtype=bool)
-    if np.isfinite(highest):
-        for other in others:  # the mixes of both that are lowest and highest
-            least = np.minimum(terms, other).sum(axis=1) + intercept
-            most = np.maximum(terms, other).sum(axis=1) + intercept
-            is_cut |= (least < lowest) | (most > highest)
+    for other in others if np.isfinite(highest) else ():
+        # The mixes of both that are lowest and highest.
+        is_cut |= np.minimum(terms, other).sum(axis=1) + intercept < lowest
+        is_cut |= np.maximum(terms, other).sum(axis=1) + intercept > highest
     if is_cut.any():
         raise ValueError(
             f"Member {name!r} of AutoEraRegressor cuts off predictions at the range of "
@@ -355,9 +305,7 @@ def _of_additive(name: str, model: Any, X: Any, background: Any) -> _Sums:
             "there it is no sum. Leave these rows out, or explain members_ one by one."
         )
     mean = others.mean(axis=0)
-    base = np.array([intercept + mean.sum()])
-    has_categories = bool(np.any(getattr(model, "is_categorical_", False)))
-    return _Sums((terms - mean)[..., np.newaxis], base, data, has_categories)
+    return (terms - mean)[..., np.newaxis], np.array([intercept + mean.sum()]), data
 
 
 __all__ = ["ShapValues", "shap_values"]
