@@ -38,15 +38,10 @@ def plot_tree(
 
     Parameters
     ----------
-    estimator, X, y, eras, sample_weight :
-        A booster or forest and rows, as `split_statistics` takes them.
-
-    tree : int, default=0
-        Which tree, as `split_statistics` counts them.
-
+    estimator, X, y, eras, sample_weight, tree :
+        As in `export_text`, with rows.
     max_depth : int, default=3
         Splits of this depth are the last ones that are drawn.
-
     ax : matplotlib Axes, default=None
         Where to draw; None makes a figure that has room for all texts.
 
@@ -71,15 +66,14 @@ def plot_tree(
     """
     if X is None or y is None or eras is None:
         raise ValueError("X, y and eras: plot_tree draws eras, and needs all three.")
-    nodes = describe_tree(estimator, X, y, eras, sample_weight, tree)
-    places: dict[int, tuple[float, int]] = {}
-    n_columns = _place(nodes, 0, max_depth, places, 0)
-    texts = {i: _text(nodes[i], max_depth) for i in places}
+    nodes = describe_tree(estimator, X, y, eras, sample_weight, tree, max_depth)
+    places: dict[int, float] = {}  # by node
+    n_columns = _place(nodes, 0, places, 0)
+    texts = {i: _text(nodes[i]) for i in places}
     lines = "\n".join(texts.values()).split("\n")
     text_path = import_optional("matplotlib.textpath", extra="plot").TextPath
     widest = text_path((0, 0), max(lines, key=len), size=_SIZE).get_extents().width
-    is_drawn = {i: nodes[i].children and nodes[i].depth <= max_depth for i in places}
-    ends = [places[i][1] + (_BOTTOM if is_drawn[i] else _TEXT) for i in places]
+    ends = [nodes[i].depth + (_BOTTOM if nodes[i].children else _TEXT) for i in places]
     height = max(ends) + 0.05
     is_new, ax = ax is None, axes_or_new(ax)
     if is_new:
@@ -92,14 +86,14 @@ def plot_tree(
     box = {"boxstyle": "round", "facecolor": ax.get_facecolor(), "edgecolor": color}
     ax.set(xlim=(-0.5, n_columns - 0.5), ylim=(height, 0))
     ax.set_axis_off()
-    for i, (x, level) in places.items():
+    for i, x in places.items():
+        level = nodes[i].depth
         ax.text(x, level + _TEXT, texts[i], bbox=box, **style)
-        if is_drawn[i]:
+        if nodes[i].children:
             draw_eras(ax, x, level, nodes[i].effects, color)
             for child in nodes[i].children:
-                end, below = places[child]
-                ends = [level + _BOTTOM, below + _TEXT]
-                ax.plot([x, end], ends, color=color, linewidth=0.8, zorder=0)
+                ends = [level + _BOTTOM, level + 1 + _TEXT]
+                ax.plot([x, places[child]], ends, color=color, linewidth=0.8, zorder=0)
     labels = label_texts(read_eras(eras, X).labels)
     title = f"Tree {tree}: left if true; eras point to the side that predicts more"
     if len(labels) <= _MOST_ARROWS:
@@ -132,24 +126,17 @@ def draw_eras(ax: Any, x: float, level: float, effects: Any, color: Any) -> None
     )  # fmt: skip
 
 
-def _place(
-    nodes: list[Node], i: int, max_depth: int, places: dict[int, Any], n: int
-) -> int:
+def _place(nodes: list[Node], i: int, places: dict[int, float], n: int) -> int:
     """Place a node above the middle of its children, each end in a column of its own;
     return the number of columns, of which `n` are taken.
     """
-    node = nodes[i]
-    if not node.children or node.depth > max_depth:
-        places[i] = (float(n), node.depth)
-        return n + 1
-    for child in node.children:
-        n = _place(nodes, child, max_depth, places, n)
-    places[i] = (sum(places[x][0] for x in node.children) / 2, node.depth)
-    return n
+    for child in nodes[i].children:
+        n = _place(nodes, child, places, n)
+    columns = [places[child] for child in nodes[i].children] or [n]
+    places[i] = sum(columns) / len(columns)
+    return n if nodes[i].children else n + 1
 
 
-def _text(node: Node, max_depth: int) -> str:
-    if not node.children:
-        return node.value
-    texts = (node.left, *node.facts) if node.depth <= max_depth else ("(...)",)
+def _text(node: Node) -> str:
+    texts = (node.left, *node.facts) if node.children else (node.value,)
     return "\n".join(textwrap.fill(text, _LINE) for text in texts)

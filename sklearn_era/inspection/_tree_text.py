@@ -14,12 +14,14 @@ from sklearn_era.inspection._features import feature_names, left_categories
 from sklearn_era.inspection._replay import check_hist_gradient_boosting
 from sklearn_era.inspection._split_statistics import split_statistics
 
+CUT = "(...)"  # in place of a split that is too deep
+
 
 class Node(NamedTuple):
     """A node of a tree, in words; a leaf has no children."""
 
     depth: int
-    value: str
+    value: str  # of a leaf
     children: tuple[int, ...] = ()
     left: str = ""  # which rows go there
     right: str = ""
@@ -29,9 +31,9 @@ class Node(NamedTuple):
 
 
 def describe_tree(
-    estimator: Any, X: Any, y: Any, eras: Any, sample_weight: Any, tree: int
+    estimator: Any, X: Any, y: Any, eras: Any, weights: Any, tree: int, max_depth: float
 ) -> list[Node]:
-    """Return the nodes of a tree in their order, the root first."""
+    """Return the nodes of a tree in their order; too deep a split has no children."""
     check_hist_gradient_boosting(estimator)
     trees = [tree for trees in estimator._predictors for tree in trees]
     if not isinstance(tree, Integral) or not 0 <= tree < len(trees):
@@ -42,8 +44,7 @@ def describe_tree(
         raise ValueError("X, y and eras are of the same rows: pass all three, or none.")
     table, rows = None, {}
     if X is not None:
-        options = {"eras": eras, "sample_weight": sample_weight}
-        table = split_statistics(estimator, X, y, **options)
+        table = split_statistics(estimator, X, y, eras=eras, sample_weight=weights)
         rows = {int(table.node[i]): i for i in np.flatnonzero(table.tree == tree)}
     names = feature_names(estimator)[column_of_feature(estimator)]
     # All values of a forest are divided by the number of trees.
@@ -51,22 +52,23 @@ def describe_tree(
     nodes = []
     for i, node in enumerate(trees[tree].nodes):
         depth, value = int(node["depth"]), f"{node['value'] * scale:.6g}"
-        if node["is_leaf"]:
-            nodes.append(Node(depth, value))
+        if node["is_leaf"] or depth > max_depth:
+            nodes.append(Node(depth, value if node["is_leaf"] else CUT))
             continue
         categories = left_categories(estimator, trees[tree], i)
         sides = _sides(names[node["feature_idx"]], node, categories)
         children = int(node["left"]), int(node["right"])
-        facts = f"{node['count']:,} rows, gain {node['gain']:.4g}"
-        if table is None:
-            nodes.append(Node(depth, value, children, *sides, (facts,)))
-            continue
-        signs = table.era_directions[row := rows[i]]
-        means = table.era_gains[row] / np.maximum(table.era_counts[row], 1)
-        facts = f"{table['count'][row]:,} rows, gain {table.gain[row]:.4g}"
-        more = f"more on the left in {(signs > 0).sum()}, right in {(signs < 0).sum()}"
-        effects = signs * np.sqrt(np.maximum(means, 0))
-        nodes.append(Node(depth, value, children, *sides, (facts, more), effects))
+        count, gain, more, effects = node["count"], node["gain"], (), None
+        if table is not None:
+            row = rows[i]
+            count, gain = table["count"][row], table.gain[row]
+            signs = table.era_directions[row]
+            means = table.era_gains[row] / np.maximum(table.era_counts[row], 1)
+            effects = signs * np.sqrt(np.maximum(means, 0))
+            left, right = (signs > 0).sum(), (signs < 0).sum()
+            more = (f"more on the left in {left}, right in {right}",)
+        facts = (f"{count:,} rows, gain {gain:.4g}", *more)
+        nodes.append(Node(depth, value, children, *sides, facts, effects))
     return nodes
 
 
@@ -108,10 +110,8 @@ def export_text(
     ----------
     estimator, X, y, eras, sample_weight :
         A booster or forest and rows, as `split_statistics` takes them, or no rows.
-
     tree : int, default=0
         Which tree, as `split_statistics` counts them.
-
     max_depth : int, default=10
         Splits of this depth are the last ones that are shown.
 
@@ -141,19 +141,17 @@ def export_text(
     |--- x0 > 99.5 or missing
     |   |--- value: 0.03125
     """
-    nodes = describe_tree(estimator, X, y, eras, sample_weight, tree)
+    nodes = describe_tree(estimator, X, y, eras, sample_weight, tree, max_depth)
 
     def lines(i: int) -> Iterator[str]:
         node, bars = nodes[i], "|   " * nodes[i].depth + "|--- "
         if not node.children:
-            yield f"{bars}value: {node.value}"
-        elif node.depth > max_depth:
-            yield f"{bars}(...)"
-        else:
-            yield f"{bars}{node.left}  [{'; '.join(node.facts)}]"
-            yield from lines(node.children[0])
-            yield f"{bars}{node.right}"
-            yield from lines(node.children[1])
+            yield bars + ("" if node.value == CUT else "value: ") + node.value
+            return
+        yield f"{bars}{node.left}  [{'; '.join(node.facts)}]"
+        yield from lines(node.children[0])
+        yield f"{bars}{node.right}"
+        yield from lines(node.children[1])
 
     return "\n".join(lines(0))
 
@@ -171,11 +169,8 @@ def export_graphviz(
 
     Parameters
     ----------
-    estimator, X, y, eras, sample_weight :
-        A booster or forest and rows, as `split_statistics` takes them, or no rows.
-
-    tree : int, default=0
-        Which tree, as `split_statistics` counts them.
+    estimator, X, y, eras, sample_weight, tree :
+        As in `export_text`.
 
     Returns
     -------
@@ -199,7 +194,8 @@ def export_graphviz(
     digraph Tree {
     """
     lines = ["digraph Tree {", "node [shape=box];"]
-    for i, node in enumerate(describe_tree(estimator, X, y, eras, sample_weight, tree)):
+    nodes = describe_tree(estimator, X, y, eras, sample_weight, tree, np.inf)
+    for i, node in enumerate(nodes):
         text = "\n".join([node.left, *node.facts] if node.children else [node.value])
         lines.append(f"{i} [label={json.dumps(text, ensure_ascii=False)}];")
         for child, answer in zip(node.children, ("yes", "no"), strict=False):
