@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+from sklearn.utils import Bunch
 from sklearn.utils.validation import _check_feature_names_in
 
 from sklearn_era.ensemble._binning.rare_categories import (
@@ -16,6 +17,19 @@ from sklearn_era.ensemble._binning.rare_categories import (
 def feature_names(estimator: Any) -> NDArray[Any]:
     """The names of the columns of X; ``x0``, ``x1``, ... where the fit saw none."""
     return np.asarray(_check_feature_names_in(estimator), dtype=object)
+
+
+def as_frames(result: Bunch, pandas: Any) -> Bunch:
+    """Make a Series of numbers by feature, and a DataFrame of those by era."""
+    names, index = result.feature_names, pandas.Index(result.era_labels, name="era")
+    for name in result.keys() - {"feature_names", "era_labels"}:
+        if isinstance(result[name], dict):
+            result[name] = pandas.DataFrame(result[name])
+        elif result[name].ndim == 2:
+            result[name] = pandas.DataFrame(result[name], index=index, columns=names)
+        else:
+            result[name] = pandas.Series(result[name], index=names, name=name)
+    return result
 
 
 def left_categories(

@@ -8,7 +8,7 @@ from sklearn.utils import Bunch
 
 from sklearn_era._optional import import_optional
 from sklearn_era._trees.walk import column_of_feature
-from sklearn_era.inspection._features import feature_names
+from sklearn_era.inspection._features import as_frames, feature_names
 from sklearn_era.inspection._replay import (
     check_hist_gradient_boosting,
     check_replay_data,
@@ -111,11 +111,7 @@ def era_feature_importances(
     result = Bunch(
         importances=importances, pooled=pooled, era_labels=labels, feature_names=names
     )
-    if pandas is not None:
-        index = pandas.Index(labels, name="era")
-        result.importances = pandas.DataFrame(importances, index=index, columns=names)
-        result.pooled = pandas.Series(pooled, index=names, name="pooled")
-    return result
+    return result if pandas is None else as_frames(result, pandas)
 
 
 def _normalized(importances: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,6 +1,5 @@
 """Importances of features in eras that a model has not seen, by permutations."""
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -8,25 +7,17 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.metrics import check_scoring
 from sklearn.utils import Bunch, _safe_indexing, check_random_state
-from sklearn.utils._param_validation import (
-    HasMethods,
-    Interval,
-    StrOptions,
-    validate_params,
-)
+from sklearn.utils._param_validation import HasMethods, validate_params
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_era._eras import EncodedEras
 from sklearn_era._optional import import_optional
 from sklearn_era._scikit_learn import check_sample_weight
-from sklearn_era.inspection._turning import MAX_SEED, _with_column
+from sklearn_era.inspection._features import as_frames
+from sklearn_era.inspection._stability import CONSTRAINTS
+from sklearn_era.inspection._turning import MAX_SEED, with_column
+from sklearn_era.model_selection import _out_of_era
 from sklearn_era.model_selection._fit_arguments import fit_arguments, with_order
-from sklearn_era.model_selection._out_of_era import (
-    check_enough,
-    check_rows,
-    fit_folds,
-    split_eras,
-)
 from sklearn_era.model_selection._search_errors import (
     mean_and_safe_error,
     mean_over_folds,
@@ -36,15 +27,10 @@ from sklearn_era.model_selection._search_scores import ScorerByEra
 Array = NDArray[np.float64]
 
 
-@validate_params(
-    {"estimator": [HasMethods(["fit"])], "n_jobs": [Integral, None],
-     "cv": [Interval(Integral, 2, None, closed="left"), "cv_object"],
-     "scoring": [str, callable, None], "as_frame": ["boolean"],
-     "n_repeats": [Interval(Integral, 1, None, closed="left")],
-     "era_order": [StrOptions({"auto", "ordered", "unordered"})],
-     "random_state": ["random_state"]},
-    prefer_skip_nested_validation=True,
-)  # fmt: skip
+_OTHERS = {"estimator": [HasMethods(["fit"])], "scoring": [str, callable, None]}
+
+
+@validate_params(CONSTRAINTS | _OTHERS, prefer_skip_nested_validation=True)
 def era_permutation_importance(
     estimator: Any,
     X: Any,
@@ -71,17 +57,13 @@ def era_permutation_importance(
     ----------
     estimator : object
         Any estimator; its ``fit`` gets the eras if it takes them.
-
     X, y, eras, sample_weight, cv :
         Rows, and folds of whole eras, as in `era_stability`.
-
     scoring : str, callable or None, default=None
         A scorer, as :func:`sklearn.metrics.check_scoring` takes it, also one of
         `make_era_scorer`. None is the ``score`` of the estimator.
-
     n_repeats : int, default=5
         Permutations of each feature.
-
     era_order, n_jobs, random_state, as_frame :
         As in `era_stability`.
 
@@ -120,15 +102,17 @@ def era_permutation_importance(
     if issparse(X):
         raise ValueError("X is sparse, and its columns are permuted; pass X.toarray().")
     name = "era_permutation_importance"
-    X, y, eras, encoded, are_ordered = check_rows(X, y, eras, era_order, name)
-    check_enough(encoded, False, name)
+    X, y, eras, encoded, are_ordered = _out_of_era.check_rows(
+        X, y, eras, era_order, name
+    )
+    _out_of_era.check_enough(encoded, False, name)
     if sample_weight is not None:
         sample_weight = check_sample_weight(sample_weight, X)
     estimator = with_order(estimator, "ordered" if are_ordered else "unordered")
     scorer = ScorerByEra(check_scoring(estimator, scoring))
-    folds = split_eras(cv, X, y, encoded, False, name)
+    folds = _out_of_era.split_eras(cv, X, y, encoded, False, name)
     params = fit_arguments(estimator, encoded.decode(), sample_weight)
-    models = fit_folds(estimator, X, y, folds, params, n_jobs)
+    models = _out_of_era.fit_folds(estimator, X, y, folds, params, n_jobs)
     rng = check_random_state(random_state)
     found = Parallel(n_jobs=n_jobs)(
         delayed(_falls_in_fold)(
@@ -145,12 +129,7 @@ def era_permutation_importance(
         importance_error=error, era_labels=encoded.labels,
         feature_names=np.array(names, dtype=object),
     )  # fmt: skip
-    if pandas is not None:
-        index = pandas.Index(encoded.labels, name="era")
-        result.importances = pandas.DataFrame(result.importances, index, names)
-        for name in ("mean_importance", "importance_error"):
-            result[name] = pandas.Series(result[name], index=names, name=name)
-    return result
+    return result if pandas is None else as_frames(result, pandas)
 
 
 def _falls_in_fold(
@@ -175,6 +154,6 @@ def _falls_in_fold(
     for j in range(falls.shape[0]):
         for _ in range(n_repeats):
             source[by_era] = np.lexsort((rng.random(test.size), codes))
-            permuted = _with_column(rows, j, _safe_indexing(rows, source))
+            permuted = with_column(rows, j, _safe_indexing(rows, source))
             falls[j] += (base - score(permuted)) / n_repeats
     return falls

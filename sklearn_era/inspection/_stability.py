@@ -21,11 +21,12 @@ from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegre
 from ..model_selection import EraSearchCV
 from ..model_selection._out_of_era import check_rows
 from ..model_selection._search_errors import mean_and_safe_error, mean_over_folds
+from ._features import as_frames
 from ._turning import MAX_SEED, find_turning, measure_features
 
 _MOST_PRICED = 10  # features, those of the smallest p-values
 
-_CONSTRAINTS = EraSearchCV._parameter_constraints | {
+CONSTRAINTS = EraSearchCV._parameter_constraints | {
     "estimator": [HasMethods(["fit", "predict"]), None],
     "cv": [Interval(Integral, 2, None, closed="left"), "cv_object"],
     "alpha": [Interval(Real, 0, 1, closed="neither")],
@@ -36,7 +37,7 @@ _CONSTRAINTS = EraSearchCV._parameter_constraints | {
 }
 
 
-@validate_params(_CONSTRAINTS, prefer_skip_nested_validation=True)
+@validate_params(CONSTRAINTS, prefer_skip_nested_validation=True)
 def era_stability(
     X: Any, y: Any, *, eras: Any, estimator: Any = None, sample_weight: Any = None,
     cv: Any = 5, scoring: Any = None, alpha: float = 0.1, n_repeats: int = 2,
@@ -175,18 +176,7 @@ def era_stability(
         options = {"scoring": scoring, "n_jobs": n_jobs, "era_order": order}
         params = {"eras": eras, "sample_weight": sample_weight}
         result.price = _prices(estimator, X, y, params, result, options)
-    return result if pandas is None else _as_frames(result, pandas)
-
-
-def _as_frames(result: Bunch, pandas: Any) -> Bunch:
-    names, index = result.feature_names, pandas.Index(result.era_labels, name="era")
-    for name in ("effects", "errors", "importances"):
-        result[name] = pandas.DataFrame(result[name], index=index, columns=names)
-    for name in ("mean_importance", "importance_error", "p_value", "q_value", "turns"):
-        result[name] = pandas.Series(result[name], index=names, name=name)
-    if "price" in result:
-        result.price = pandas.DataFrame(result.price)
-    return result
+    return result if pandas is None else as_frames(result, pandas)
 
 
 def _prices(

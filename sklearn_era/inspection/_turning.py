@@ -105,7 +105,7 @@ def _measure_fold(
         rise, mean = np.zeros(test.size), np.zeros(target.shape)
         for _ in range(n_repeats):
             drawn = _safe_indexing(X, rng.choice(train, test.size))
-            p, loss = predict(_with_column(rows, j, drawn))
+            p, loss = predict(with_column(rows, j, drawn))
             rise += (loss - base) / n_repeats
             mean += p / n_repeats
         codes, n_eras = eras.codes[test], eras.labels.size
@@ -115,7 +115,7 @@ def _measure_fold(
     return np.array(importances), np.array(residuals)
 
 
-def _with_column(X: Any, j: int, other: Any) -> Any:
+def with_column(X: Any, j: int, other: Any) -> Any:
     """Return a table with column j of another one, of the same number of rows."""
     if hasattr(X, "iloc"):
         X = X.copy()
