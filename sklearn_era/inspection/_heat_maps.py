@@ -199,6 +199,3 @@ class EraShapDisplay(_HeatMap):
         rank = -size.mean(axis=0)
         self._draw(ax, found, cells, rank, max_features, label, style | kwargs)
         return self
-
-
-__all__ = ["EraShapDisplay", "EraStabilityDisplay"]

@@ -46,12 +46,10 @@ def era_feature_importances(
     ----------
     estimator, X, y, eras, sample_weight, min_samples_per_era :
         As `split_statistics` takes them.
-
     normalize : bool, default=False
         Whether to divide each era's importances, and the pooled ones, by the sum of
         their absolute values, so that eras of different size compare. (A gain can only
         be negative with `l2_regularization`.) Eras without any gain keep their zeros.
-
     as_frame : bool, default=False
         Whether to return pandas objects in the Bunch.
 

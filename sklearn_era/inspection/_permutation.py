@@ -15,9 +15,9 @@ from sklearn_era._optional import import_optional
 from sklearn_era._scikit_learn import check_sample_weight
 from sklearn_era.inspection._features import as_frames
 from sklearn_era.inspection._stability import CONSTRAINTS
-from sklearn_era.inspection._turning import MAX_SEED, with_column
-from sklearn_era.model_selection import _out_of_era
-from sklearn_era.model_selection._fit_arguments import fit_arguments, with_order
+from sklearn_era.inspection._turning import MAX_SEED, fit_in_folds, with_column
+from sklearn_era.model_selection._fit_arguments import with_order
+from sklearn_era.model_selection._out_of_era import check_enough, check_rows
 from sklearn_era.model_selection._search_errors import (
     mean_and_safe_error,
     mean_over_folds,
@@ -25,8 +25,6 @@ from sklearn_era.model_selection._search_errors import (
 from sklearn_era.model_selection._search_scores import ScorerByEra
 
 Array = NDArray[np.float64]
-
-
 _OTHERS = {"estimator": [HasMethods(["fit"])], "scoring": [str, callable, None]}
 
 
@@ -102,17 +100,13 @@ def era_permutation_importance(
     if issparse(X):
         raise ValueError("X is sparse, and its columns are permuted; pass X.toarray().")
     name = "era_permutation_importance"
-    X, y, eras, encoded, are_ordered = _out_of_era.check_rows(
-        X, y, eras, era_order, name
-    )
-    _out_of_era.check_enough(encoded, False, name)
+    X, y, eras, encoded, are_ordered = check_rows(X, y, eras, era_order, name)
+    check_enough(encoded, False, name)
     if sample_weight is not None:
         sample_weight = check_sample_weight(sample_weight, X)
     estimator = with_order(estimator, "ordered" if are_ordered else "unordered")
     scorer = ScorerByEra(check_scoring(estimator, scoring))
-    folds = _out_of_era.split_eras(cv, X, y, encoded, False, name)
-    params = fit_arguments(estimator, encoded.decode(), sample_weight)
-    models = _out_of_era.fit_folds(estimator, X, y, folds, params, n_jobs)
+    folds, models = fit_in_folds(estimator, X, y, encoded, sample_weight, cv, n_jobs)
     rng = check_random_state(random_state)
     found = Parallel(n_jobs=n_jobs)(
         delayed(_falls_in_fold)(

@@ -127,9 +127,7 @@ def draw_eras(ax: Any, x: float, level: float, effects: Any, color: Any) -> None
 
 
 def _place(nodes: list[Node], i: int, places: dict[int, float], n: int) -> int:
-    """Place a node above the middle of its children, each end in a column of its own;
-    return the number of columns, of which `n` are taken.
-    """
+    """Place a node above its children; return the number of columns, `n` before."""
     for child in nodes[i].children:
         n = _place(nodes, child, places, n)
     columns = [places[child] for child in nodes[i].children] or [n]

@@ -11,11 +11,7 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
 )
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
-from sklearn.utils.validation import (
-    _check_y,
-    _num_samples,
-    check_is_fitted,
-)
+from sklearn.utils.validation import _check_y, _num_samples, check_is_fitted
 
 from sklearn_era._eras import EncodedEras, is_fixed, read_eras, weigh_eras
 from sklearn_era._scikit_learn import check_sample_weight

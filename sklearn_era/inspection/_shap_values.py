@@ -15,7 +15,7 @@ from sklearn.utils import Bunch
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_era._eras import read_eras
+from sklearn_era._eras import era_means, read_eras
 from sklearn_era._threads import openmp_threads
 from sklearn_era._trees.walk import column_of_feature
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
@@ -96,16 +96,13 @@ class ShapValues:
             If a label is missing, or there is not one for each row.
         """
         encoded = read_eras(eras, self.values, X_name="the explained X")
-        order = slice(None) if encoded.order is None else encoded.order
-        values = np.asarray(self.values)[order]
-        shape = (-1, *[1] * (values.ndim - 1))
+        ones = np.ones(len(self.values))
 
         def mean_of(numbers: Array) -> Array:
-            sums = np.add.reduceat(numbers, encoded.offsets[:-1], axis=0)
-            return sums / encoded.counts.reshape(shape)
+            return era_means(encoded.codes, ones, numbers.T).T
 
-        mean, mean_abs = mean_of(values), mean_of(np.abs(values))
-        deviations = values - np.repeat(mean, encoded.counts, axis=0)
+        mean, mean_abs = mean_of(self.values), mean_of(np.abs(self.values))
+        deviations = self.values - mean[encoded.codes]
         return Bunch(
             mean_abs=mean_abs, mean_abs_spread=mean_abs.std(axis=0), mean=mean,
             mean_spread=mean.std(axis=0), std=np.sqrt(mean_of(deviations**2)),
@@ -195,14 +192,9 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> ShapValues:
     fitted = [model, *getattr(model, "members_", {}).values()]
     has_categories = any(np.any(getattr(x, "is_categorical_", None)) for x in fitted)
     to_numpy = getattr(X, "to_numpy", lambda: np.asarray(X))
-    return ShapValues(
-        values=values,
-        base_values=base_values,
-        data=data,
-        display_data=to_numpy() if has_categories else None,
-        feature_names=[str(name) for name in feature_names(model)],
-        output_names=names,
-    )
+    shown = to_numpy() if has_categories else None
+    columns = [str(name) for name in feature_names(model)]
+    return ShapValues(values, base_values, data, shown, columns, names)
 
 
 def _explain(model: Any, X: Any, background: Any) -> Sums:
@@ -250,15 +242,13 @@ def _of_trees(model: Any, X: Any, background: Any) -> Sums:
     if background is not None:
         others = model._preprocess_X(background, reset=False)
     values = np.zeros((model.n_trees_per_iteration_, data.shape[1], data.shape[0]))
+    rows = (np.ascontiguousarray(some.T, np.float64) for some in (data, others))
+    known = model._bin_mapper.make_known_categories_bitsets()
     kernel = lane_module("sklearn_era.ensemble._prediction.shapley")
     with openmp_threads(getattr(model, "n_jobs", None), type(model).__name__):
+        n_threads = _openmp_effective_n_threads()
         base = kernel.add_shapley_values(
-            *(np.ascontiguousarray(rows.T, np.float64) for rows in (data, others)),
-            model._predictors,
-            *model._bin_mapper.make_known_categories_bitsets(),
-            columns,
-            values,
-            _openmp_effective_n_threads(),
+            *rows, model._predictors, *known, columns, values, n_threads
         )
     if background is None:
         base = base + model._baseline_prediction.ravel()
@@ -306,6 +296,3 @@ def _of_additive(name: str, model: Any, X: Any, background: Any) -> Sums:
         )
     mean = others.mean(axis=0)
     return (terms - mean)[..., np.newaxis], np.array([intercept + mean.sum()]), data
-
-
-__all__ = ["ShapValues", "shap_values"]

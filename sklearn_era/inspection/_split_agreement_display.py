@@ -30,13 +30,8 @@ class SplitAgreementDisplay:
     ----------
     gain_share : ndarray of shape (n_splits,)
         Share of each split in the sum of gains.
-
-    points_ : matplotlib PathCollection
-        The bubbles.
-
-    mean_line_ : matplotlib Line2D
-        The mean agreement by depth.
-
+    points_, mean_line_ : matplotlib PathCollection and Line2D
+        The bubbles, and the mean agreement by depth.
     ax_, figure_ : matplotlib Axes and Figure
         Where they are.
 
@@ -90,7 +85,6 @@ class SplitAgreementDisplay:
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
-
         **kwargs : dict
             Passed to the ``scatter`` of the axes.
 
@@ -148,7 +142,6 @@ class SplitAgreementDisplay:
         ----------
         estimator, X, y, eras, sample_weight, min_samples_per_era :
             As `split_statistics` takes them.
-
         ax, **kwargs :
             As `plot` takes them.
 
@@ -161,12 +154,6 @@ class SplitAgreementDisplay:
         ValueError
             As `split_statistics` and the class.
         """
-        statistics = split_statistics(
-            estimator,
-            X,
-            y,
-            eras=eras,
-            sample_weight=sample_weight,
-            min_samples_per_era=min_samples_per_era,
-        )
-        return cls(statistics).plot(ax, **kwargs)
+        options = {"eras": eras, "sample_weight": sample_weight}
+        options["min_samples_per_era"] = min_samples_per_era
+        return cls(split_statistics(estimator, X, y, **options)).plot(ax, **kwargs)

@@ -12,10 +12,7 @@ from sklearn_era._eras import label_texts
 from sklearn_era._optional import import_optional
 from sklearn_era._trees.walk import column_of_feature
 from sklearn_era.ensemble._criteria.objects import EraComparison, compare_sides
-from sklearn_era.inspection._features import (
-    feature_names,
-    left_categories,
-)
+from sklearn_era.inspection._features import feature_names, left_categories
 from sklearn_era.inspection._replay import (
     ReplayData,
     TreeSums,
@@ -77,25 +74,19 @@ def split_statistics(
     estimator : HistGradientBoostingRegressor, HistGradientBoostingClassifier, \
             EraForestRegressor or EraForestClassifier
         A fitted model; a booster may be scikit-learn's.
-
     X : array-like of shape (n_samples, n_features)
         The rows: those of the fit or others.
-
     y : array-like of shape (n_samples,)
         Their targets.
-
     eras : array-like of shape (n_samples,)
         Era of each row, of any labels that `np.unique` sorts; not only of those that
         the fit has seen.
-
     sample_weight : array-like of shape (n_samples,), default=None
         Their weights. The estimator's `class_weight` comes on top, as in ``fit``;
         "balanced" is balanced over these rows.
-
     min_samples_per_era : int, default=None
         Rows that an era needs on both sides of a split to be covered, and so to have a
         gain and a direction. None takes the estimator's own, and 1 if it has none.
-
     as_frame : bool, default=False
         Whether to return a pandas DataFrame.
 
@@ -205,19 +196,19 @@ def split_statistics(
     minimum = check_min_samples_per_era(estimator, min_samples_per_era)
     data = check_replay_data(estimator, X, y, eras, sample_weight)
     labels = data.eras.labels
-    statistics = _empty_table(_count_splits(estimator), labels.size)
+    trees = (tree for trees in estimator._predictors for tree in trees)
+    n_splits = sum(int((tree.nodes["is_leaf"] == 0).sum()) for tree in trees)
+    statistics = _empty_table(n_splits, labels.size)
     columns, names = column_of_feature(estimator), feature_names(estimator)
-    stop = 0
+    n_outputs, stop = estimator.n_trees_per_iteration_, 0
     for sums, pooled, by_era in compare_trees(estimator, data, minimum):
         start, stop = stop, stop + sums.splits.size
         rows = slice(start, stop)
         nodes = sums.predictor.nodes[sums.splits]
         counts = (sums.left[..., 2] + sums.right[..., 2]).astype(np.int64)
         statistics["iteration"][rows] = sums.iteration
-        statistics["tree"][rows] = (
-            sums.iteration * estimator.n_trees_per_iteration_ + sums.output
-        )
-        if estimator.n_trees_per_iteration_ > 1:
+        statistics["tree"][rows] = sums.iteration * n_outputs + sums.output
+        if n_outputs > 1:
             statistics["class_label"][rows] = estimator.classes_[sums.output]
         statistics["node"][rows] = sums.splits
         statistics["depth"][rows] = nodes["depth"]
@@ -226,15 +217,13 @@ def split_statistics(
             nodes["is_categorical"], np.nan, nodes["num_threshold"]
         )
         for row, split in enumerate(sums.splits, start):
-            statistics["left_categories"][row] = left_categories(
-                estimator, sums.predictor, split
-            )
+            categories = left_categories(estimator, sums.predictor, split)
+            statistics["left_categories"][row] = categories
         statistics["missing_go_to_left"][rows] = nodes["missing_go_to_left"]
         statistics["count"][rows] = counts.sum(axis=1)
         statistics["gain"][rows] = pooled.gains[:, 0]
-        statistics["direction_agreement"][rows] = (
-            np.abs(by_era.directions.sum(axis=1)) / by_era.directions.shape[1]
-        )
+        agreement = np.abs(by_era.directions.mean(axis=1))
+        statistics["direction_agreement"][rows] = agreement
         statistics["n_eras_covered"][rows] = by_era.covered.sum(axis=1)
         statistics["count_in_fit"][rows] = nodes["count"]
         statistics["gain_in_fit"][rows] = nodes["gain"]
@@ -273,26 +262,13 @@ def compare_trees(
     """The splits of each tree, compared over all rows and within each era."""
     l2 = float(estimator.l2_regularization)
     for sums in replay_trees(estimator, data):
-        pooled = compare_sides(
-            sums.left.sum(axis=1, keepdims=True),
-            sums.right.sum(axis=1, keepdims=True),
-            l2_regularization=l2,
-        )
+        sides = sums.left, sums.right
+        totals = (side.sum(axis=1, keepdims=True) for side in sides)
+        pooled = compare_sides(*totals, l2_regularization=l2)
         by_era = compare_sides(
-            sums.left,
-            sums.right,
-            l2_regularization=l2,
-            min_samples_per_era=min_samples_per_era,
+            *sides, l2_regularization=l2, min_samples_per_era=min_samples_per_era
         )
         yield sums, pooled, by_era
-
-
-def _count_splits(estimator: Any) -> int:
-    return sum(
-        int((predictor.nodes["is_leaf"] == 0).sum())
-        for predictors in estimator._predictors
-        for predictor in predictors
-    )
 
 
 def _empty_table(n_splits: int, n_eras: int) -> dict[str, NDArray[Any]]:

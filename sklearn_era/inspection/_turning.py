@@ -52,6 +52,15 @@ class Design(NamedTuple):
     shifts: Codes  # (n_shifts, n_rows), the rows whose values to take
 
 
+def fit_in_folds(
+    model: Any, X: Any, y: Any, eras: EncodedEras, weights: Any, cv: Any, n_jobs: Any
+) -> tuple[list[Any], list[Any]]:
+    """Return folds of whole eras, and a model fitted in each."""
+    folds = split_eras(cv, X, y, eras, False, "era_stability")
+    params = fit_arguments(model, eras.decode(), weights)
+    return folds, fit_folds(model, X, y, folds, params, n_jobs)
+
+
 def measure_features(
     estimator: Any, X: Any, y: NDArray[Any], eras: EncodedEras, sample_weight: Any,
     cv: Any, n_repeats: int, n_jobs: int | None, rng: np.random.RandomState,
@@ -60,9 +69,7 @@ def measure_features(
     `residuals` of shape (n_features, n_rows, n_outputs), and `weights` of all rows.
     """
     check_enough(eras, False, "era_stability")
-    folds = split_eras(cv, X, y, eras, False, "era_stability")
-    params = fit_arguments(estimator, eras.decode(), sample_weight)
-    models = fit_folds(estimator, X, y, folds, params, n_jobs)
+    folds, models = fit_in_folds(estimator, X, y, eras, sample_weight, cv, n_jobs)
     # Targets are numbers, or rows of 0 and 1.
     targets, classes = y[:, np.newaxis], None
     if is_classifier(estimator):
