@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
+from scipy.stats import rankdata
 from sklearn.feature_selection import r_regression
 from sklearn.utils import check_scalar
 
 from sklearn_era.metrics import EraScores
 from sklearn_era.numerai.era_rows import Column, EraRows, import_tools
 from sklearn_era.preprocessing._neutralizer import regression
-from sklearn_era.preprocessing._ranks import era_ranks
 
 __all__ = [
     "correlation_contribution", "feature_exposures", "feature_neutral_corr",
@@ -60,7 +60,7 @@ def rank_normalize(
     rows = EraRows(eras, x=x)
     ranks = np.empty_like(rows.x)
     for _, own in rows:
-        ranks[own] = era_ranks(rows.x[own])
+        ranks[own] = (rankdata(rows.x[own]) - 0.5) / rows.x[own].size
     return ranks
 
 

@@ -1,5 +1,7 @@
 """Fit and transform by era: where the statistics of an era come from."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -18,18 +20,26 @@ from ..ensemble._boosters.known_eras import alike, as_keys
 
 Array = NDArray[np.float64]
 
+# Makes the constructor of an estimator; the rest is scikit-learn's.
+with_parameters = dataclass(kw_only=True, eq=False, repr=False)
+
 
 class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Learns statistics by era; a subclass has `_learn` and `_apply`."""
+    """Transforms rows by statistics of their era, mixed with those of the training; a
+    subclass has `_measure(X, weights)`, which returns the rows that these are of, for
+    each column, and the statistics, and `_apply(X, n, statistics)`.
+    """
 
+    smooth: float
+    unseen: str
+    _measure: ClassVar[Any]
+    _apply: ClassVar[Any]
     __metadata_request__fit: ClassVar = {"eras": True}
     __metadata_request__transform: ClassVar = {"eras": True}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "smooth": [Interval(Real, 0, None, closed="left")],
         "unseen": [StrOptions({"batch", "train"})],
     }
-    smooth: float
-    unseen: str
 
     @eras_by_name
     @fits_or_fails
@@ -67,7 +77,11 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         rows = np.flatnonzero(weights)
         encoded = encoded.take(rows)
         self.era_labels_ = encoded.labels
-        self._learn(values[rows], encoded, weights[rows])
+        values, weights = values[rows], weights[rows]
+        self._of_eras = self._measure_eras(values, encoded, weights)
+        self._learn(values, encoded, weights)
+        if self.unseen == "batch":
+            del self._of_eras
         return self
 
     def transform(self, X: Any, *, eras: Any = None) -> Any:
@@ -86,26 +100,11 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             The columns, transformed, as float64.
         """
         check_is_fitted(self)
-        eras = self._era_column if eras is None else eras
-        return self._apply(*self._read(X, eras, reset=False))
+        return self._by_era(self._apply, X, self._era_column if eras is None else eras)
 
-    def fit_transform(
-        self, X: Any, y: Any = None, *, eras: Any = None, sample_weight: Any = None
-    ) -> Any:
-        """Fit to rows and transform them, as ``fit`` and ``transform`` do.
-
-        Parameters
-        ----------
-        X, y, eras, sample_weight :
-            As in ``fit``.
-
-        Returns
-        -------
-        X_out : ndarray or data frame of shape (n_samples, n_features)
-            The columns, transformed, as float64.
-        """
-        fitted = self.fit(X, y, eras=eras, sample_weight=sample_weight)
-        return fitted.transform(X, eras=eras)
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        # The docstring is scikit-learn's, whose method hands no eras to `transform`.
+        return self.fit(X, y, **fit_params).transform(X, eras=fit_params.get("eras"))
 
     def _read(self, X: Any, eras: Any, *, reset: bool) -> tuple[Array, EncodedEras]:
         X, eras = take_era_column(X, eras)
@@ -118,17 +117,40 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             return values, EncodedEras(np.array([None], object), codes)
         return values, read_eras(eras, X)
 
-    def _places(self, eras: EncodedEras) -> NDArray[np.intp]:
-        """The places of eras among those of the training, -1 of unseen ones."""
-        known, labels = map(as_keys, alike(self.era_labels_, eras.labels))
-        places = {label: i for i, label in enumerate(known)}
-        return np.array([places.get(label, -1) for label in labels], np.intp)
-
     def _learn(self, X: Array, eras: EncodedEras, weights: Array) -> None:
-        raise NotImplementedError
+        """Take the means of the statistics of eras for those of the training."""
+        n, own = map(np.array, zip(*self._of_eras, strict=True))
+        shares = self._share(n)[:, np.newaxis]
+        total = np.where(shares > 0, shares * own, 0.0).sum(axis=0)
+        with np.errstate(invalid="ignore"):  # columns without values are NaN
+            self._training = total / shares.sum(axis=0)
+        self._typical = np.zeros(X.shape[1]), self._training
 
-    def _apply(self, X: Array, eras: EncodedEras) -> Array:
-        raise NotImplementedError
+    def _measure_eras(self, X: Array, eras: EncodedEras, weights: Array) -> list[Any]:
+        return [self._measure(X[own], weights[own]) for own in rows_by_era(eras)]
+
+    def _by_era(self, apply: Callable[..., Array], X: Any, eras: Any) -> Array:
+        """Apply the statistics of eras to their rows."""
+        X, encoded = self._read(X, eras, reset=False)
+        if self.unseen == "batch":
+            measured = self._measure_eras(X, encoded, np.ones(X.shape[0]))
+        else:
+            known, labels = map(as_keys, alike(self.era_labels_, encoded.labels))
+            of_labels = dict(zip(known, self._of_eras, strict=True))
+            measured = [of_labels.get(label, self._typical) for label in labels]
+        out = np.empty_like(X)
+        for own, found in zip(rows_by_era(encoded), measured, strict=True):
+            out[own] = apply(X[own], *found)
+        return out
+
+    def _share(self, n: Array) -> Array:
+        """The share of the statistics of an era's own n rows; 0 without any."""
+        return np.divide(n, n + self.smooth, out=np.zeros(n.shape), where=n > 0)
+
+    def _mixed(self, n: Array, own: Array, training: Array) -> Array:
+        """The statistics of an era of n rows, mixed with those of the training."""
+        shares = self._share(n)
+        return np.where(shares > 0, shares * own + (1 - shares) * training, training)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -136,52 +158,6 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-class TableTransformer(EraTransformer):
-    """Has a table of statistics, of shape (n_eras, n_statistics, n_features)."""
-
-    def _measure(
-        self, X: Array, eras: EncodedEras, weights: Array
-    ) -> tuple[Array, Array]:
-        """Return the rows that the statistics of eras are of, of shape (n_eras,
-        n_features), and the statistics.
-        """
-        raise NotImplementedError
-
-    def _learn(self, X: Array, eras: EncodedEras, weights: Array) -> None:
-        n, own = self._measure(X, eras, weights)
-        shares = share_of(n, self.smooth)[:, np.newaxis]
-        total = np.where(shares > 0, shares * own, 0.0).sum(axis=0)
-        with np.errstate(invalid="ignore"):  # columns without values are NaN
-            self._training = self._typical = total / shares.sum(axis=0)
-        if self.unseen == "train":
-            self._of_eras = mixed(n[:, np.newaxis], own, self._training, self.smooth)
-
-    def _statistics(self, X: Array, eras: EncodedEras) -> Array:
-        """The statistics of the eras of rows to transform."""
-        if self.unseen == "train":
-            table = np.append(self._of_eras, [self._typical], axis=0)
-            return table[self._places(eras)]
-        n, own = self._measure(X, eras, np.ones(X.shape[0]))
-        return mixed(n[:, np.newaxis], own, self._training, self.smooth)
-
-
-def share_of(n: Array, smooth: float) -> Array:
-    """The share of the statistics of an era's own n rows; 0 without any."""
-    return np.divide(n, n + smooth, out=np.zeros(n.shape), where=n > 0)
-
-
-def mixed(n: Array, own: Array, training: Array, smooth: float) -> Array:
-    """The statistics of eras of n rows, mixed with those of the training."""
-    shares = share_of(n, smooth)
-    return np.where(shares > 0, shares * own + (1 - shares) * training, training)
-
-
 def rows_by_era(eras: EncodedEras) -> list[NDArray[np.intp]]:
     order = np.arange(eras.codes.size) if eras.order is None else eras.order
     return np.split(order, eras.offsets[1:-1])
-
-
-def sums_by_era(values: Array, eras: EncodedEras) -> Array:
-    """The sums of columns, of shape (n_eras, n_features)."""
-    ordered = values if eras.order is None else values[eras.order]
-    return np.add.reduceat(ordered, eras.offsets[:-1])

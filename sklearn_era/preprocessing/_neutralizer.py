@@ -1,5 +1,6 @@
 """Columns less what others explain of them within the era."""
 
+from dataclasses import field
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ from scipy.linalg.lapack import dpocon, dpotrf
 from sklearn.utils._param_validation import Interval
 
 from .._eras import EncodedEras
-from ._base import Array, TableTransformer, rows_by_era
+from ._base import Array, EraTransformer, with_parameters
 from ._docstring import ATTRIBUTES, NOTES, SMOOTH, UNSEEN
 
 # A share of the values' spread: less is rounding, and columns explain all.
@@ -57,7 +58,8 @@ def regression(
     return left, coefficients
 
 
-class EraNeutralizer(TableTransformer):
+@with_parameters
+class EraNeutralizer(EraTransformer):
     __doc__ = f"""Subtract from columns what others explain of them within each era.
 
     With N the neutralizers of an era, and ones, as columns, a column x becomes
@@ -91,34 +93,29 @@ class EraNeutralizer(TableTransformer):
     array([-0.5,  0.5, -0.5,  0.5])
     """
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TableTransformer._parameter_constraints,
+        **EraTransformer._parameter_constraints,
         "neutralizers": [list, tuple],
         "proportion": [Interval(Real, 0, 1, closed="both")],
     }
+    neutralizers: list[str] | list[int] = field(kw_only=False)
+    proportion: float = 1.0
+    smooth: float = 10.0
+    unseen: str = "batch"
 
-    def __init__(
-        self,
-        neutralizers: list[str] | list[int],
-        *,
-        proportion: float = 1.0,
-        smooth: float = 10.0,
-        unseen: str = "batch",
-    ) -> None:
-        self.neutralizers = neutralizers
-        self.proportion = proportion
-        self.smooth = smooth
-        self.unseen = unseen
-
-    def _learn(self, X: Array, eras: EncodedEras, weights: Array) -> None:
+    def _read(self, X: Any, eras: Any, *, reset: bool) -> tuple[Array, EncodedEras]:
+        values, encoded = super()._read(X, eras, reset=reset)
+        places: dict[Any, int] = {j: j for j in range(values.shape[1])}
         names = getattr(self, "feature_names_in_", [])
-        places: dict[Any, int] = {j: j for j in range(X.shape[1])}
         places |= {name: j for j, name in enumerate(names)}
         if unknown := [x for x in self.neutralizers if x not in places]:
             raise ValueError(
                 f"neutralizers has {unknown[0]!r}, which is no column of X: pass names "
-                f"or places of its {X.shape[1]} columns."
+                f"or places of its {values.shape[1]} columns."
             )
         self._columns = [places[x] for x in self.neutralizers]
+        return values, encoded
+
+    def _learn(self, X: Array, eras: EncodedEras, weights: Array) -> None:
         super()._learn(X, eras, weights)
         if np.isnan(self._training).any():
             raise ValueError(
@@ -136,32 +133,25 @@ class EraNeutralizer(TableTransformer):
             )
         return by
 
-    def _measure(
-        self, X: Array, eras: EncodedEras, weights: Array
-    ) -> tuple[Array, Array]:
-        by = self._by(X)
-        n = np.zeros((eras.labels.size, X.shape[1]))
-        table = np.zeros((eras.labels.size, by.shape[1] + 1, X.shape[1]))
-        for i, own in enumerate(rows_by_era(eras)):
-            is_known = ~np.isnan(X[own])
-            n[i] = np.maximum(0.0, weights[own] @ is_known - by.shape[1])
-            # Columns that lack the same rows are regressed at once.
-            kinds, of_kind = np.unique(is_known, axis=1, return_inverse=True)
-            for k, rows in enumerate(kinds.T):
-                at, columns = own[rows], (of_kind.ravel() == k) & (n[i] > 0)
-                columns[self._columns] = False
-                if columns.any():
-                    found = regression(X[at][:, columns], by[at], weights[at])
-                    table[i][:, columns] = found[1]
-        n[:, self._columns] = 1.0  # their coefficients are known to be 0
+    def _measure(self, X: Array, weights: Array) -> tuple[Array, Array]:
+        by, is_known = self._by(X), ~np.isnan(X)
+        n = np.maximum(0.0, weights @ is_known - by.shape[1])
+        n[self._columns] = 0.0
+        table = np.zeros((by.shape[1] + 1, X.shape[1]))
+        # Columns that lack the same rows are regressed at once.
+        kinds, of_kind = np.unique(is_known, axis=1, return_inverse=True)
+        for k, rows in enumerate(kinds.T):
+            columns = (of_kind.ravel() == k) & (n > 0)
+            if columns.any():
+                known = X[rows][:, columns], by[rows], weights[rows]
+                table[:, columns] = regression(*known)[1]
+        n[self._columns] = 1.0  # their coefficients are known to be 0
         return n, table
 
-    def _apply(self, X: Array, eras: EncodedEras) -> Array:
-        table, out, by = self._statistics(X, eras), X.copy(), self._by(X)
-        for coefficients, own in zip(table, rows_by_era(eras), strict=True):
-            explained = by[own] @ coefficients[:-1]
-            out[own] -= self.proportion * (explained + coefficients[-1])
-        return out
+    def _apply(self, X: Array, n: Array, own: Array) -> Array:
+        coefficients = self._mixed(n, own, self._training)
+        explained = self._by(X) @ coefficients[:-1] + coefficients[-1]
+        return X - self.proportion * explained
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

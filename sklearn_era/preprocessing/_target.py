@@ -1,5 +1,6 @@
 """Targets centred and scaled within the era, and a regressor that learns them."""
 
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,11 +16,14 @@ from .._era_routing import ask, prepares_by_era, routed, takes
 from .._eras import EncodedEras, check_order
 from .._fit_attributes import fits_or_fails
 from ..model_selection._fit_arguments import check_target, fit_arguments
-from ._base import Array
+from ..model_selection._out_of_era import take_attributes
+from ..model_selection._search_scores import prediction
+from ._base import Array, with_parameters
 from ._docstring import ATTRIBUTES, CENTER, NOTES, SMOOTH, WITH
 from ._scaler import EraStandardScaler
 
 
+@with_parameters
 class EraTargetTransformer(EraStandardScaler):
     __doc__ = f"""Centre and scale targets within each era, and bring predictions back.
 
@@ -29,10 +33,10 @@ class EraTargetTransformer(EraStandardScaler):
     Parameters
     ----------
     {WITH}
+    {SMOOTH}
     level : {{'mean', 'last'}}, default='mean'
         Which statistics unseen eras have, and rows without `eras`: those of the
         training, or of its last era, where eras follow each other.
-    {SMOOTH}
 
     Attributes
     ----------
@@ -56,22 +60,8 @@ class EraTargetTransformer(EraStandardScaler):
         "level": [StrOptions({"mean", "last"})],
     }
     del _parameter_constraints["unseen"]
-    unseen = "train"
-
-    def __init__(
-        self,
-        *,
-        with_centering: bool = True,
-        with_scaling: bool = True,
-        robust: bool = False,
-        level: str = "mean",
-        smooth: float = 10.0,
-    ) -> None:
-        self.with_centering = with_centering
-        self.with_scaling = with_scaling
-        self.robust = robust
-        self.level = level
-        self.smooth = smooth
+    level: str = "mean"
+    unseen: str = field(default="train", init=False)
 
     def _learn(self, X: Array, eras: EncodedEras, weights: Array) -> None:
         super()._learn(X, eras, weights)
@@ -97,9 +87,11 @@ class EraTargetTransformer(EraStandardScaler):
             In the unit of the target.
         """
         check_is_fitted(self)
-        values, encoded = self._read(X, eras, reset=False)
-        center, scale = self._parts(self._statistics(values, encoded))
-        return values * scale[encoded.codes] + center[encoded.codes]
+        return self._by_era(self._invert, X, eras)
+
+    def _invert(self, X: Array, n: Array, own: Array) -> Array:
+        center, scale = self._parts(self._mixed(n, own, self._training))
+        return X * scale + center
 
 
 class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
@@ -185,32 +177,17 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         y = self.transformer_.transform(y, eras=eras)[:, 0]
         with routed(self.regressor_):
             self.regressor_.fit(X, y, **fit_arguments(self.regressor_, **known))
-        for name in ("n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-            if hasattr(self.regressor_, name):
-                setattr(self, name, getattr(self.regressor_, name))
+        take_attributes(self, self.regressor_)
         return self
 
-    def predict(self, X: Any, *, eras: Any = None) -> NDArray[np.float64]:
-        """Predict targets, at the level of their eras.
+    predict = prediction("predict", "targets, at the level of their eras")
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-        eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row, or the name of their column in X.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            In the unit of the target.
-        """
+    def _ask(self, method: str, X: Any, eras: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
         X, eras = take_era_column(X, eras)
         model = self.regressor_
         takes_eras = prepares_by_era(model) or takes(model.predict, "eras")
-        found = ask(model, "predict", X, eras if takes_eras else None)
+        found = ask(model, method, X, eras if takes_eras else None)
         found = np.reshape(found, (-1, 1))
         return self.transformer_.inverse_transform(found, eras=eras)[:, 0]
 
