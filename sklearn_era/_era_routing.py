@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -13,18 +13,16 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from ._era_arguments import take_era_column
 from ._eras import check_eras
 
-RESPONSES = ("predict", "predict_proba", "predict_log_proba", "decision_function")
-
 
 def prepares_by_era(estimator: Any) -> bool:
     """Whether an estimator is, or has inside, a pipeline with a step before the last
     whose transform takes eras.
     """
     if isinstance(estimator, Pipeline):
-        steps = [step for _, step in estimator.steps]
-        return prepares_by_era(steps[-1]) or any(
+        *steps, last = (step for _, step in estimator.steps)
+        return prepares_by_era(last) or any(
             get_routing_for_object(step).consumes("transform", ["eras"])
-            for step in steps[:-1]
+            for step in steps
             if hasattr(step, "transform")
         )
     inner = getattr(estimator, "regressor", None)
@@ -32,12 +30,8 @@ def prepares_by_era(estimator: Any) -> bool:
 
 
 def routed(estimator: Any) -> AbstractContextManager[None]:
-    """Return a context in which metadata are routed, if steps of an estimator get their
-    eras in no other way.
-    """
-    if prepares_by_era(estimator):
-        return config_context(enable_metadata_routing=True)
-    return nullcontext()
+    """Return a context that routes metadata if steps get eras in no other way."""
+    return config_context(enable_metadata_routing=prepares_by_era(estimator) or None)
 
 
 def takes(function: Callable[..., Any], argument: str) -> bool:
@@ -77,7 +71,12 @@ def answered_by(model: Any, answer: Any) -> Any:
     """Return a shallow copy of a fitted model whose predictions a function answers."""
     copied = object.__new__(type(model))
     copied.__dict__.update(vars(model))
-    for method in RESPONSES:
+    for method in (
+        "predict",
+        "predict_proba",
+        "predict_log_proba",
+        "decision_function",
+    ):
         if hasattr(model, method):
             respond: Any = partial(answer, method)
             respond.__name__ = method

@@ -92,5 +92,3 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
     >>> est.predict(data.X_test).shape
     (2000,)
     """
-
-__all__ = ["DOC"]

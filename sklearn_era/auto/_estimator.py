@@ -354,6 +354,3 @@ class AutoEraClassifier(ClassifierMixin, _AutoEra):
     score = _score
 
     predict_proba = prediction("predict_proba", "the probabilities of classes")
-
-
-__all__ = ["AutoEraClassifier", "AutoEraRegressor"]

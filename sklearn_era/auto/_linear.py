@@ -187,6 +187,3 @@ def _encode(column: Column, coding: Any) -> NDArray[np.float64]:
         is_known, (np.where(is_known, values, 0.0) - mean) / deviation, 0
     )
     return np.column_stack([numbers, ~is_known]) if has_missing else numbers[:, None]
-
-
-__all__ = ["PENALTIES", "LinearClassifier", "LinearRegressor"]

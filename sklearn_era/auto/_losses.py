@@ -69,5 +69,3 @@ _LOSSES = {
         ),
     )
 }
-
-__all__ = ["Loss", "loss_of"]

@@ -38,21 +38,16 @@ class Responses(float):
 class _Scorer(ScorerByEra):
     """Scores a fold, and keeps what was predicted of it."""
 
-    def __init__(self, loss: Loss) -> None:
-        super().__init__(get_scorer("neg_mean_squared_error"))  # what takes weights
+    def __init__(self, loss: Loss, labels: NDArray[Any]) -> None:
+        super().__init__(get_scorer("neg_mean_squared_error"), labels)  # takes weights
         self.loss = loss
 
     def __call__(
-        self,
-        estimator: Any,
-        X: Any,
-        *y: Any,
-        era_codes: Any,
-        labels: Any = None,
-        **params: Any,
+        self, estimator: Any, X: Any, *y: Any, era_codes: Any, **params: Any
     ) -> Responses:
         model = estimator.model_
-        predicted = respond(model, X, y[0], stages_of(model), labels)
+        eras = self.labels[era_codes]
+        predicted = respond(model, X, y[0], stages_of(model), eras)
         losses = self.loss(np.asarray(y[0]), predicted[-1])
         weights = params.get("sample_weight")
         if weights is not None and not np.any(weights):
@@ -85,7 +80,7 @@ class MemberSearch(EraSearchCV):
         self.seconds: dict[str, float] = {}
 
     def _get_scorers(self, by_era: bool = True) -> tuple[Any, str]:
-        return _Scorer(self.loss), "score"
+        return _Scorer(self.loss, self._labels), "score"
 
     def _get_routed_params_for_fit(self, params: dict[str, Any]) -> Any:
         self.routed = super()._get_routed_params_for_fit(params)
@@ -195,6 +190,3 @@ def gather(search: MemberSearch, y: Any, codes: Any, sample_weight: Any) -> Left
         weights / weights.sum(),
         codes,
     )
-
-
-__all__ = ["MemberSearch", "gather"]

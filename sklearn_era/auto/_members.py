@@ -221,16 +221,3 @@ def _checked(name: Any, model: Any, plain: Any) -> Any:
             f"members: {name!r} is {type(model).__name__}, which is no {kind}."
         )
     return model
-
-
-__all__ = [
-    "BOOSTERS",
-    "PLAIN",
-    "Member",
-    "at_stage",
-    "cost_of",
-    "make_members",
-    "respond",
-    "stages_of",
-    "uses_eras",
-]

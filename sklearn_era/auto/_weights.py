@@ -191,13 +191,3 @@ def _minimum(
     weights /= weights.sum()
     better = value_and_slope(start)[0] > value_and_slope(weights)[0]
     return weights if better else start
-
-
-__all__ = [
-    "LeftOut",
-    "Weighted",
-    "equal_eras",
-    "error_of_mean",
-    "update_weights",
-    "weigh",
-]

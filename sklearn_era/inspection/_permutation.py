@@ -105,7 +105,7 @@ def era_permutation_importance(
     if sample_weight is not None:
         sample_weight = check_sample_weight(sample_weight, X)
     estimator = with_order(estimator, "ordered" if are_ordered else "unordered")
-    scorer = ScorerByEra(check_scoring(estimator, scoring))
+    scorer = ScorerByEra(check_scoring(estimator, scoring), encoded.labels)
     folds, models = fit_in_folds(estimator, X, y, encoded, sample_weight, cv, n_jobs)
     rng = check_random_state(random_state)
     found = Parallel(n_jobs=n_jobs)(

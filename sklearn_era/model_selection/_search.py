@@ -267,7 +267,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)  # of another fit
         encoded = self._check_eras(eras, X)
-        self._codes = encoded.codes
+        self._codes, self._labels = encoded.codes, encoded.labels
         if params.get("groups") is not None and self._splits_eras():
             raise ValueError(
                 f"groups is for the splitter that is passed as cv, and cv={self.cv!r} "
@@ -290,7 +290,9 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         warn_of_no_value(empty, "rows that some fold trains on")
         self.era_labels_ = encoded.labels[self._test_codes]
         self.scorer_ = self._get_scorers(by_era=False)[0]
-        for name in {"_codes", "_test_codes", "_checked_cv_orig"} & {*vars(self)}:
+        for name in {"_codes", "_labels", "_test_codes", "_checked_cv_orig"} & {
+            *vars(self)
+        }:
             delattr(self, name)
         return self
 
@@ -345,13 +347,4 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         return BaseSearchCV.score(known, X, y, **params)
 
     def get_metadata_routing(self) -> Any:
-        """Return what is routed: what scikit-learn's searches do, and the eras.
-
-        Returns
-        -------
-        routing : MetadataRouter
-        """
         return super().get_metadata_routing().add_self_request(self)
-
-
-__all__ = ["EraSearchCV"]

@@ -147,6 +147,3 @@ class EraSearchDisplay:
             chosen=chosen - 1 if chosen > 0 else None,
         )
         return display.plot(ax, **kwargs)
-
-
-__all__ = ["EraSearchDisplay"]

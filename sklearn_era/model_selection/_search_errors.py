@@ -79,6 +79,3 @@ def _error_of_folds(differences: NDArray[np.float64]) -> NDArray[np.float64]:
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = np.where(n_folds > 1, n_folds / (n_folds - 1), np.nan)
     return np.sqrt(scale * (of_folds**2).sum(axis=-1)) / n_known
-
-
-__all__ = ["mean_and_error", "mean_and_safe_error", "mean_over_folds"]

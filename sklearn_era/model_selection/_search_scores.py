@@ -42,23 +42,18 @@ class EraMean(float):
 class ScorerByEra:
     """A scorer that asks another one for the rows of one era at a time."""
 
-    def __init__(self, scorer: Any):
+    def __init__(self, scorer: Any, labels: NDArray[Any]) -> None:
         self.scorer = scorer
+        self.labels = labels  # by code
 
     def __repr__(self) -> str:
         return repr(self.scorer)
 
     def __call__(
-        self,
-        estimator: Any,
-        X: Any,
-        *y: Any,
-        era_codes: Any,
-        labels: Any = None,
-        **params: Any,
+        self, estimator: Any, X: Any, *y: Any, era_codes: Any, **params: Any
     ) -> Any:
         if prepares_by_era(estimator):
-            estimator = with_eras(estimator, labels)
+            estimator = with_eras(estimator, self.labels[era_codes])
         if asks_for_eras(self.scorer):
             params["eras"] = era_codes
         order = np.argsort(era_codes, kind="stable")
@@ -98,14 +93,13 @@ class ScorerByEra:
         return "sample_weight" in signature(self.scorer).parameters
 
     def get_metadata_routing(self) -> Any:
-        """Return what the scorer requests, and eras of rows: codes and labels."""
+        """Return what the scorer requests, and the eras of the rows."""
         routing: Any = get_routing_for_object(self.scorer)
         own = routing
         if isinstance(routing, MetadataRouter):
             own = MetadataRequest(owner=self)
             routing.add_self_request(own)
-        for name in ("era_codes", "labels"):
-            own.score.add_request(param=name, alias=True)
+        own.score.add_request(param="era_codes", alias=True)
         return routing
 
 
@@ -205,6 +199,3 @@ def tabulate(
         if not isinstance(score, EraMean):
             table[i, is_tested[i % n_folds]] = score
     return table.reshape(len(scores) // n_folds, n_folds, codes.size), codes
-
-
-__all__ = ["ScorerByEra", "asks_for_eras", "neg_log_loss", "prediction", "tabulate"]

@@ -41,6 +41,7 @@ class SearchByEra(BaseSearchCV):
     choose_by: str
     rule: str
     _codes: NDArray[np.int32]  # of the eras of rows, in a fit
+    _labels: NDArray[Any]
 
     def _check_eras(self, eras: Any, X: Any) -> EncodedEras:
         """Check the labels of rows, what is to become of them, and set `era_order_`."""
@@ -85,7 +86,7 @@ class SearchByEra(BaseSearchCV):
         if not is_routed:
             weights = of_fit.pop("sample_weight", None)
             of_fit |= fit_arguments(self.estimator, eras, weights)
-        routed.scorer.score |= {"era_codes": self._codes, "labels": eras}
+        routed.scorer.score["era_codes"] = self._codes
         if self._splits_eras():
             of_split["groups"] = self._codes
             self.cv = self._folds_of_eras()
@@ -106,9 +107,11 @@ class SearchByEra(BaseSearchCV):
             if not by_era:
                 return scorer._scorers, metric
             scorers = scorer._scorers.items()
-            scorer._scorers = {name: ScorerByEra(one) for name, one in scorers}
+            scorer._scorers = {
+                name: ScorerByEra(one, self._labels) for name, one in scorers
+            }
         elif by_era:
-            scorer = ScorerByEra(scorer)
+            scorer = ScorerByEra(scorer, self._labels)
         return scorer, metric
 
     def _default_scorer(self) -> Any:
@@ -209,6 +212,3 @@ class SearchByEra(BaseSearchCV):
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
         tags.target_tags, tags.input_tags = inner.target_tags, inner.input_tags
         return tags
-
-
-__all__ = ["SearchByEra"]

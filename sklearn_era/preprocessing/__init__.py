@@ -2,8 +2,8 @@
 
 from ._neutralizer import EraNeutralizer
 from ._ranks import EraRankTransformer
-from ._scaler import EraStandardScaler
-from ._target import EraTargetRegressor, EraTargetTransformer
+from ._scaler import EraStandardScaler, EraTargetTransformer
+from ._target import EraTargetRegressor
 
 __all__ = [
     "EraNeutralizer",

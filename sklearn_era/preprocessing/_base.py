@@ -20,6 +20,27 @@ from ..ensemble._boosters.known_eras import alike, as_keys
 
 Array = NDArray[np.float64]
 
+# Parts of the docstrings of transformers.
+SMOOTH = """smooth : float, default=10.0
+        k, the rows that the training counts as in each era: its own statistics, of n
+        rows, count ``n / (n + k)``, and those of the training ``k / (n + k)``."""
+UNSEEN = """unseen : {'batch', 'train'}, default='batch'
+        Where ``transform`` takes statistics from. 'batch': each era's from the rows
+        that are passed, which should be all rows of the era. 'train': from ``fit``; the
+        eras that it has seen keep their own, and others have those of the training."""
+REST = """era_labels_ : ndarray of shape (n_eras,)
+        The eras of the training.
+    n_features_in_, feature_names_in_ :
+        As in scikit-learn's transformers.
+
+    Notes
+    -----
+    Statistics of the training are the means of its eras' by weights ``n / (n + k)``, so
+    that large eras count the same, and small ones by their rows. These are empirical
+    Bayes estimates if the variance between eras is 1 / k of that within them.
+    `sample_weight` counts as repeated rows, in ``fit`` alone. Missing values are left
+    out, and stay missing."""
+
 # Makes the constructor of an estimator; the rest is scikit-learn's.
 with_parameters = dataclass(kw_only=True, eq=False, repr=False)
 

@@ -11,8 +11,7 @@ from scipy.linalg.lapack import dpocon, dpotrf
 from sklearn.utils._param_validation import Interval
 
 from .._eras import EncodedEras
-from ._base import Array, EraTransformer, with_parameters
-from ._docstring import ATTRIBUTES, NOTES, SMOOTH, UNSEEN
+from ._base import REST, SMOOTH, UNSEEN, Array, EraTransformer, with_parameters
 
 # A share of the values' spread: less is rounding, and columns explain all.
 _NOTHING_LEFT = 1e-9
@@ -81,9 +80,7 @@ class EraNeutralizer(EraTransformer):
     ----------
     coef_ : ndarray of shape (n_neutralizers + 1, n_features)
         The coefficients of the training, those of the ones last.
-    {ATTRIBUTES}
-
-    {NOTES}
+    {REST}
 
     Examples
     --------

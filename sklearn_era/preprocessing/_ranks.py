@@ -7,8 +7,7 @@ from scipy.special import ndtri
 from sklearn.utils._param_validation import StrOptions
 
 from .._eras import EncodedEras
-from ._base import Array, EraTransformer, with_parameters
-from ._docstring import ATTRIBUTES, NOTES, SMOOTH, UNSEEN
+from ._base import REST, SMOOTH, UNSEEN, Array, EraTransformer, with_parameters
 
 # Values of a column to remember, as many as scikit-learn's QuantileTransformer does.
 _MOST_POINTS = 1000
@@ -35,9 +34,7 @@ class EraRankTransformer(EraTransformer):
 
     Attributes
     ----------
-    {ATTRIBUTES}
-
-    {NOTES}
+    {REST}
 
     Examples
     --------
@@ -88,7 +85,7 @@ def _fewer(points: Points) -> Points:
     if values.size <= _MOST_POINTS:
         return points
     wanted = np.linspace(ranks[0], ranks[-1], _MOST_POINTS)
-    kept = np.unique(np.searchsorted(ranks, wanted).clip(max=values.size - 1))
+    kept = np.unique(np.searchsorted(ranks, wanted))
     return values[kept], ranks[kept]
 
 

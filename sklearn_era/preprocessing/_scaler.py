@@ -1,14 +1,25 @@
-"""Columns centred and scaled within the era."""
+"""Columns and targets centred and scaled within the era."""
 
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.preprocessing._data import _is_constant_feature
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.stats import _weighted_percentile
+from sklearn.utils.validation import check_is_fitted
 
-from .._eras import EncodedEras
-from ._base import Array, EraTransformer, with_parameters
-from ._docstring import ATTRIBUTES, CENTER, NOTES, SMOOTH, UNSEEN, WITH
+from .._eras import EncodedEras, check_order
+from ._base import REST, SMOOTH, UNSEEN, Array, EraTransformer, with_parameters
+
+WITH = """with_centering, with_scaling : bool, default=True
+        Whether to subtract the mean, and to divide by the standard deviation; by 1
+        where there is none.
+    robust : bool, default=False
+        Whether these are the median and the interquartile range instead, as in
+        :class:`~sklearn.preprocessing.RobustScaler`."""
+CENTER = """center_, scale_ : ndarray of shape (n_features,)
+        Those of the training."""
 
 
 @with_parameters
@@ -29,9 +40,7 @@ class EraStandardScaler(EraTransformer):
     Attributes
     ----------
     {CENTER}
-    {ATTRIBUTES}
-
-    {NOTES}
+    {REST}
 
     Examples
     --------
@@ -55,13 +64,15 @@ class EraStandardScaler(EraTransformer):
 
     def _learn(self, X: Array, eras: EncodedEras, weights: Array) -> None:
         super()._learn(X, eras, weights)
-        self.center_, self.scale_ = self._parts(self._training)
+        self.center_, self.scale_ = self._parts(*self._typical)
 
     def _measure(self, X: Array, weights: Array) -> tuple[Array, Array]:
         known = weights[:, np.newaxis] * ~np.isnan(X)
         n = known.sum(axis=0)
         if self.robust:
-            low, center, high = (_quantile(X, weights, p) for p in (25, 50, 75))
+            low, center, high = (
+                _weighted_percentile(X, weights, p, average=True) for p in (25, 50, 75)
+            )
             return n, np.array([center, (high - low) ** 2])
 
         def mean(values: Array) -> Array:
@@ -73,19 +84,81 @@ class EraStandardScaler(EraTransformer):
         square[_is_constant_feature(square, center, n)] = 0.0
         return n, np.array([center, square])
 
-    def _parts(self, table: Array) -> tuple[Array, Array]:
-        """The centre and the scale, 0 and 1 where these are not wanted."""
-        center, scale = table[0], np.sqrt(table[1])
-        is_used = (scale != 0) & self.with_scaling
+    def _parts(self, n: Array, own: Array) -> tuple[Array, Array]:
+        """The centre and the scale of an era, 0 and 1 where these are not wanted."""
+        center, square = self._mixed(n, own, self._training)
+        is_used = (square != 0) & self.with_scaling
         center = np.where(self.with_centering, center, 0.0)
-        return center, np.where(is_used, scale, 1.0)
+        return center, np.sqrt(np.where(is_used, square, 1.0))
 
     def _apply(self, X: Array, n: Array, own: Array) -> Array:
-        center, scale = self._parts(self._mixed(n, own, self._training))
+        center, scale = self._parts(n, own)
         return (X - center) / scale
 
 
-def _quantile(X: Array, weights: Array, percent: float) -> Array:
-    """The averaged inverse of the distribution: of two values halfway, their mean."""
-    up = _weighted_percentile(X, weights, percent)
-    return (up - _weighted_percentile(-X, weights, 100 - percent)) / 2
+@with_parameters
+class EraTargetTransformer(EraStandardScaler):
+    __doc__ = f"""Centre and scale targets within each era, and bring predictions back.
+
+    As :class:`EraStandardScaler` with ``unseen="train"``: no target is known of an era
+    that is to be predicted, and it has the statistics that `level` names.
+
+    Parameters
+    ----------
+    {WITH}
+    {SMOOTH}
+    level : {{'mean', 'last'}}, default='mean'
+        Which statistics unseen eras have, and rows without `eras`: those of the
+        training, or of its last era, where eras follow each other.
+
+    Attributes
+    ----------
+    {CENTER}
+    {REST}
+
+    Examples
+    --------
+    >>> from sklearn_era.preprocessing import EraTargetTransformer
+    >>> transformer = EraTargetTransformer(smooth=0, level="last")
+    >>> y, weeks = [[1.0], [3.0], [10.0], [30.0]], [1, 1, 2, 2]
+    >>> transformer.fit_transform(y, eras=weeks).ravel().tolist()
+    [-1.0, 1.0, -1.0, 1.0]
+    >>> transformer.inverse_transform([[1.0], [1.0]], eras=[1, 3]).ravel().tolist()
+    [3.0, 30.0]
+    """
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **EraStandardScaler._parameter_constraints,
+        "level": [StrOptions({"mean", "last"})],
+    }
+    del _parameter_constraints["unseen"]
+    level: str = "mean"
+    unseen: str = field(default="train", init=False)
+
+    def _learn(self, X: Array, eras: EncodedEras, weights: Array) -> None:
+        super()._learn(X, eras, weights)
+        if self.level == "last":
+            other = "level='mean'"
+            check_order(eras, "auto", "level='last'", other, f"use {other}")
+            self._typical = self._of_eras[-1]
+
+    def inverse_transform(self, X: Any, *, eras: Any = None) -> Array:
+        """Bring targets, or predictions of them, to the level of their eras.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            What ``transform`` returns.
+        eras : array-like of shape (n_samples,), default=None
+            Era of each row.
+
+        Returns
+        -------
+        X_out : ndarray of shape (n_samples, n_features)
+            In the unit of the target.
+        """
+        check_is_fitted(self)
+        return self._by_era(self._invert, X, eras)
+
+    def _invert(self, X: Array, n: Array, own: Array) -> Array:
+        center, scale = self._parts(n, own)
+        return X * scale + center

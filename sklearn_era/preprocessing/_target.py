@@ -1,6 +1,5 @@
-"""Targets centred and scaled within the era, and a regressor that learns them."""
+"""A regressor of targets that are transformed within the era."""
 
-from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -8,90 +7,16 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils import column_or_1d, get_tags
-from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name, take_era_column
 from .._era_routing import ask, prepares_by_era, routed, takes
-from .._eras import EncodedEras, check_order
 from .._fit_attributes import fits_or_fails
 from ..model_selection._fit_arguments import check_target, fit_arguments
 from ..model_selection._out_of_era import take_attributes
 from ..model_selection._search_scores import prediction
-from ._base import Array, with_parameters
-from ._docstring import ATTRIBUTES, CENTER, NOTES, SMOOTH, WITH
-from ._scaler import EraStandardScaler
-
-
-@with_parameters
-class EraTargetTransformer(EraStandardScaler):
-    __doc__ = f"""Centre and scale targets within each era, and bring predictions back.
-
-    As :class:`EraStandardScaler` with ``unseen="train"``: no target is known of an era
-    that is to be predicted, and it has the statistics that `level` names.
-
-    Parameters
-    ----------
-    {WITH}
-    {SMOOTH}
-    level : {{'mean', 'last'}}, default='mean'
-        Which statistics unseen eras have, and rows without `eras`: those of the
-        training, or of its last era, where eras follow each other.
-
-    Attributes
-    ----------
-    {CENTER}
-    {ATTRIBUTES}
-
-    {NOTES}
-
-    Examples
-    --------
-    >>> from sklearn_era.preprocessing import EraTargetTransformer
-    >>> transformer = EraTargetTransformer(smooth=0, level="last")
-    >>> y, weeks = [[1.0], [3.0], [10.0], [30.0]], [1, 1, 2, 2]
-    >>> transformer.fit_transform(y, eras=weeks).ravel().tolist()
-    [-1.0, 1.0, -1.0, 1.0]
-    >>> transformer.inverse_transform([[1.0], [1.0]], eras=[1, 3]).ravel().tolist()
-    [3.0, 30.0]
-    """
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **EraStandardScaler._parameter_constraints,
-        "level": [StrOptions({"mean", "last"})],
-    }
-    del _parameter_constraints["unseen"]
-    level: str = "mean"
-    unseen: str = field(default="train", init=False)
-
-    def _learn(self, X: Array, eras: EncodedEras, weights: Array) -> None:
-        super()._learn(X, eras, weights)
-        if self.level == "last":
-            check_order(
-                eras, "auto", "level='last'", "level='mean'", "use level='mean'"
-            )
-            self._typical = self._of_eras[-1]
-
-    def inverse_transform(self, X: Any, *, eras: Any = None) -> Array:
-        """Bring targets, or predictions of them, to the level of their eras.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            What ``transform`` returns.
-        eras : array-like of shape (n_samples,), default=None
-            Era of each row.
-
-        Returns
-        -------
-        X_out : ndarray of shape (n_samples, n_features)
-            In the unit of the target.
-        """
-        check_is_fitted(self)
-        return self._by_era(self._invert, X, eras)
-
-    def _invert(self, X: Array, n: Array, own: Array) -> Array:
-        center, scale = self._parts(self._mixed(n, own, self._training))
-        return X * scale + center
+from ._scaler import EraTargetTransformer
 
 
 class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):

@@ -21,12 +21,7 @@ class EraPredictionMixin(BaseHistGradientBoosting):
     __metadata_request__score: ClassVar = {"eras": False}
 
     def get_metadata_routing(self) -> Any:
-        """Return what is routed: eras to predictions of a model with intercepts alone.
-
-        Returns
-        -------
-        routing : MetadataRequest
-        """
+        # Eras are for predictions of a model with intercepts alone.
         routing = super().get_metadata_routing()
         if self.era_effects is None:
             for method in ("predict", "predict_proba", "decision_function"):
