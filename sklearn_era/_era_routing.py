@@ -23,7 +23,6 @@ def prepares_by_era(estimator: Any) -> bool:
         return prepares_by_era(last) or any(
             get_routing_for_object(step).consumes("transform", ["eras"])
             for step in steps
-            if hasattr(step, "transform")
         )
     inner = getattr(estimator, "regressor", None)
     return inner is not None and prepares_by_era(inner)
@@ -42,13 +41,24 @@ def takes(function: Callable[..., Any], argument: str) -> bool:
     )
 
 
+def takes_eras(model: Any, method: str) -> bool:
+    """Return if a method of a model, or of the last step of a pipeline, takes eras, or
+    a transformer inside.
+    """
+    return prepares_by_era(model) or takes(getattr(_last(model), method), "eras")
+
+
+def _last(model: Any) -> Any:
+    return model[-1] if hasattr(model, "steps") else model
+
+
 def ask(model: Any, method: str, X: Any, eras: Any) -> Any:
     """Return what a model predicts of rows whose eras are known, or None."""
     respond = getattr(model, method)
     if eras is None:
         return respond(X)
     X, eras = take_era_column(X, eras)
-    if not takes(respond, "eras"):
+    if not takes_eras(model, method):
         raise ValueError(
             f"eras: the {method} of {type(model).__name__} takes none; leave eras out."
         )
@@ -57,8 +67,7 @@ def ask(model: Any, method: str, X: Any, eras: Any) -> Any:
         with routed(model):
             return respond(X, eras=eras)
     # A booster without intercepts is the same in all eras, and refuses them.
-    last = model[-1] if hasattr(model, "steps") else model
-    is_the_same = getattr(last, "era_effects", "unknown") is None
+    is_the_same = getattr(_last(model), "era_effects", "unknown") is None
     return respond(X) if is_the_same else respond(X, eras=eras)
 
 

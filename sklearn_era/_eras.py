@@ -163,6 +163,12 @@ class EncodedEras:
             return None
         return np.argsort(self.codes, kind="stable").astype(np.uint32)
 
+    @cached_property
+    def rows(self) -> list[NDArray[np.integer]]:
+        """The rows of each era, in their order."""
+        order = np.arange(self.codes.size) if self.order is None else self.order
+        return np.split(order, self.offsets[1:-1])
+
     def take(self, indices: NDArray[np.integer]) -> "EncodedEras":
         """Return the eras of some rows, without labels that none of them has."""
         codes = self.codes[indices]

@@ -94,14 +94,3 @@ def fits_or_fails(fit: Function) -> Function:
             return fit(self, *args, **kwargs)
 
     return cast(Function, wrapper)
-
-
-__all__ = [
-    "LISTS_OF_FIT",
-    "RUNNING_CALLBACKS",
-    "RUNNING_FIT",
-    "Snapshot",
-    "copy_attributes",
-    "fits_or_fails",
-    "undone_on_failure",
-]

@@ -38,7 +38,7 @@ class Responses(float):
 class _Scorer(ScorerByEra):
     """Scores a fold, and keeps what was predicted of it."""
 
-    def __init__(self, loss: Loss, labels: NDArray[Any]) -> None:
+    def __init__(self, loss: Loss, labels: Any) -> None:
         super().__init__(get_scorer("neg_mean_squared_error"), labels)  # takes weights
         self.loss = loss
 

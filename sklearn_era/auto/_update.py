@@ -9,10 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import t as t_distribution
 from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import (
-    _check_y,
-    check_consistent_length,
-)
+from sklearn.utils.validation import _check_y, check_consistent_length
 
 from .._eras import read_eras
 from .._scikit_learn import check_sample_weight

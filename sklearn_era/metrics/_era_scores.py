@@ -217,7 +217,7 @@ class EraScores(Mapping[Any, Any]):
         if by is None:
             return self._like_scores(aggregate_all(slice(None)))
         groups = self._columns[by]
-        rows = _rows_by_era(groups)
+        rows = groups.rows
         found = [aggregate_all(own) for own in rows]
         values = {name: np.array([x[name] for x in found]) for name in found[0]}
         return EraScores(
@@ -328,7 +328,7 @@ def era_scores(
         groups.counts,
         directions={x: find_direction(metrics[x], greater_is_better) for x in metrics},
     )
-    for place, rows in enumerate(_rows_by_era(groups)):
+    for place, rows in enumerate(groups.rows):
         params = dict(metric_params)
         if weights is not None:
             params["sample_weight"] = weights[rows]
@@ -355,11 +355,6 @@ def _score(metric: Metric, own: Any, params: dict[str, Any], era: Any) -> float:
             f"metric must return one number; {name} returned {score!r} in era {era!s}."
         )
     return score
-
-
-def _rows_by_era(encoded: EncodedEras) -> list[NDArray[np.intp]]:
-    """Return the rows of each era, in their original order."""
-    return np.split(np.argsort(encoded.codes, kind="stable"), encoded.offsets[1:-1])
 
 
 def _join(levels: Mapping[Any, NDArray[Any]]) -> NDArray[Any]:

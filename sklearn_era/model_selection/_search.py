@@ -21,19 +21,13 @@ from sklearn_era._era_arguments import (
     take_era_column,
     warn_of_row_order,
 )
-from sklearn_era._era_routing import ask, routed, takes, with_eras
+from sklearn_era._era_routing import ask, routed, takes_eras, with_eras
 from sklearn_era._fit_attributes import fits_or_fails
 from sklearn_era._renamed import refuses_moved
 from sklearn_era._scikit_learn import check_sample_weight
 from sklearn_era._tables.no_value import no_value_noted, warn_of_no_value
-from sklearn_era.model_selection._fit_arguments import (
-    check_target,
-    with_order,
-)
-from sklearn_era.model_selection._search_scores import (
-    asks_for_eras,
-    prediction,
-)
+from sklearn_era.model_selection._fit_arguments import check_target, with_order
+from sklearn_era.model_selection._search_scores import asks_for_eras, prediction
 from sklearn_era.model_selection._search_steps import SearchByEra
 
 # A fold has fewer eras than there are, and its model is not the user's; of others
@@ -336,7 +330,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         X, eras = take_era_column(X, eras)
         known: Any = object.__new__(type(self))
         vars(known).update(vars(self))
-        if takes(self.best_estimator_.predict, "eras"):
+        if takes_eras(self.best_estimator_, "predict"):
             known.best_estimator_ = with_eras(self.best_estimator_, eras)
         scorer = self.scorer_[self.refit] if self.multimetric_ else self.scorer_
         if asks_for_eras(scorer):

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -42,7 +41,7 @@ class EraMean(float):
 class ScorerByEra:
     """A scorer that asks another one for the rows of one era at a time."""
 
-    def __init__(self, scorer: Any, labels: NDArray[Any]) -> None:
+    def __init__(self, scorer: Any, labels: Any) -> None:
         self.scorer = scorer
         self.labels = labels  # by code
 
@@ -70,12 +69,17 @@ class ScorerByEra:
         known = [one for one in found if not isinstance(one, ValueError)]
         if not known:
             raise found[0]
-        make = partial(EraMean, codes)
         if isinstance(known[0], dict):
-            return {name: make(_values(found, name)) for name in known[0]}
+            undefined = dict.fromkeys(known[0], np.nan)
+            tables = [undefined if isinstance(x, ValueError) else x for x in found]
+            return {
+                name: EraMean(codes, [x[name] for x in tables]) for name in undefined
+            }
         if np.asarray(known[0]).ndim or isinstance(known[0], str):
             return known[0]  # no number, of which scikit-learn will complain
-        return make(_values(found))
+        return EraMean(
+            codes, [np.nan if isinstance(x, ValueError) else x for x in found]
+        )
 
     def _score(self, *args: Any, **params: Any) -> Any:
         """Return the score of an era, or the error if it is not defined there."""
@@ -101,14 +105,6 @@ class ScorerByEra:
             routing.add_self_request(own)
         own.score.add_request(param="era_codes", alias=True)
         return routing
-
-
-def _values(scores: Sequence[Any], *names: str) -> list[Any]:
-    """Return the scores of eras, of several metrics those of a name, NaN for errors."""
-    return [
-        np.nan if isinstance(x, ValueError) else (x[names[0]] if names else x)
-        for x in scores
-    ]
 
 
 def _asked_once(

@@ -41,7 +41,7 @@ class SearchByEra(BaseSearchCV):
     choose_by: str
     rule: str
     _codes: NDArray[np.int32]  # of the eras of rows, in a fit
-    _labels: NDArray[Any]
+    _labels: Any = None  # of eras, by code
 
     def _check_eras(self, eras: Any, X: Any) -> EncodedEras:
         """Check the labels of rows, what is to become of them, and set `era_order_`."""

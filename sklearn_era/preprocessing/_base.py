@@ -55,6 +55,7 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     unseen: str
     _measure: ClassVar[Any]
     _apply: ClassVar[Any]
+    _takes_nan: ClassVar = True  # in all columns
     __metadata_request__fit: ClassVar = {"eras": True}
     __metadata_request__transform: ClassVar = {"eras": True}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -148,7 +149,7 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self._typical = np.zeros(X.shape[1]), self._training
 
     def _measure_eras(self, X: Array, eras: EncodedEras, weights: Array) -> list[Any]:
-        return [self._measure(X[own], weights[own]) for own in rows_by_era(eras)]
+        return [self._measure(X[own], weights[own]) for own in eras.rows]
 
     def _by_era(self, apply: Callable[..., Array], X: Any, eras: Any) -> Array:
         """Apply the statistics of eras to their rows."""
@@ -160,7 +161,7 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             of_labels = dict(zip(known, self._of_eras, strict=True))
             measured = [of_labels.get(label, self._typical) for label in labels]
         out = np.empty_like(X)
-        for own, found in zip(rows_by_era(encoded), measured, strict=True):
+        for own, found in zip(encoded.rows, measured, strict=True):
             out[own] = apply(X[own], *found)
         return out
 
@@ -175,10 +176,5 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = self._takes_nan
         return tags
-
-
-def rows_by_era(eras: EncodedEras) -> list[NDArray[np.intp]]:
-    order = np.arange(eras.codes.size) if eras.order is None else eras.order
-    return np.split(order, eras.offsets[1:-1])

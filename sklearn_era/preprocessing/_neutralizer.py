@@ -42,8 +42,7 @@ def regression(
     ones = design[:, -1:]
     coefficients[-1] = ones[:, 0] @ values / np.vdot(ones, ones)
     left = values - ones * coefficients[-1]
-    rounding = np.where(is_constant, np.inf, _NOTHING_LEFT)
-    rounding *= np.linalg.norm(left, axis=0) + is_constant
+    rounding = _NOTHING_LEFT * np.linalg.norm(left, axis=0)
     if not info and dpocon(factor, norm, uplo="L")[0] > _MIN_RECIPROCAL_CONDITION:
         for _ in range(3):  # repeated, for the digits that the condition of N'N costs
             step = cho_solve((factor, True), design.T @ left, check_finite=False)
@@ -53,7 +52,7 @@ def regression(
         design = np.column_stack([block, ones])
         coefficients = np.linalg.lstsq(design, values, rcond=1e-6)[0]
         left = values - design @ coefficients
-    left[:, np.linalg.norm(left, axis=0) <= rounding] = 0.0
+    left[:, is_constant | (np.linalg.norm(left, axis=0) <= rounding)] = 0.0
     return left, coefficients
 
 
@@ -89,11 +88,11 @@ class EraNeutralizer(EraTransformer):
     >>> EraNeutralizer([0], smooth=0).fit_transform(X, eras=[1] * 4)[:, 1].round(6)
     array([-0.5,  0.5, -0.5,  0.5])
     """
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **EraTransformer._parameter_constraints,
+    _parameter_constraints: ClassVar = EraTransformer._parameter_constraints | {
         "neutralizers": [list, tuple],
         "proportion": [Interval(Real, 0, 1, closed="both")],
     }
+    _takes_nan = False
     neutralizers: list[str] | list[int] = field(kw_only=False)
     proportion: float = 1.0
     smooth: float = 10.0
@@ -149,8 +148,3 @@ class EraNeutralizer(EraTransformer):
         coefficients = self._mixed(n, own, self._training)
         explained = self._by(X) @ coefficients[:-1] + coefficients[-1]
         return X - self.proportion * explained
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = False  # in neutralizers
-        return tags

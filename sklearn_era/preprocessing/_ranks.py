@@ -1,6 +1,6 @@
 """Ranks within the era."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -43,11 +43,9 @@ class EraRankTransformer(EraTransformer):
     >>> EraRankTransformer(smooth=0).fit_transform(X, eras=weeks).ravel().tolist()
     [0.25, 0.75, 0.25, 0.75]
     """
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **EraTransformer._parameter_constraints,
-        "output_distribution": [StrOptions({"uniform", "normal"})],
+    _parameter_constraints: ClassVar = EraTransformer._parameter_constraints | {
+        "output_distribution": [StrOptions({"uniform", "normal"})]
     }
-
     output_distribution: str = "uniform"
     smooth: float = 10.0
     unseen: str = "batch"
@@ -71,9 +69,11 @@ class EraRankTransformer(EraTransformer):
 
 def _points(x: Array, weights: Array) -> Points:
     """The distinct values, and the shares of weight below them and of half of theirs:
-    of n rows (rank - 1/2) / n, with average ranks for ties.
+    of n rows (rank - 1/2) / n, with average ranks for ties. NaN without values.
     """
     is_known = ~np.isnan(x)
+    if not is_known.any():
+        return np.zeros(1), np.full(1, np.nan)
     values, places = np.unique(x[is_known], return_inverse=True)
     mass = np.bincount(places, weights[is_known])
     return values, (np.cumsum(mass) - mass / 2) / mass.sum()
@@ -90,9 +90,6 @@ def _fewer(points: Points) -> Points:
 
 
 def _rank(X: Array, points: list[Points]) -> Array:
-    """The ranks of columns among points; NaN where there are none."""
-    ranks = [
-        np.interp(x, *own) if own[0].size else np.full(x.shape, np.nan)
-        for x, own in zip(X.T, points, strict=True)
-    ]
-    return np.transpose(ranks)
+    """The ranks of columns among points."""
+    pairs = zip(X.T, points, strict=True)
+    return np.transpose([np.interp(x, *own) for x, own in pairs])

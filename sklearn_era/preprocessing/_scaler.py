@@ -49,13 +49,11 @@ class EraStandardScaler(EraTransformer):
     >>> EraStandardScaler(smooth=0).fit_transform(X, eras=weeks).ravel().tolist()
     [-1.0, 1.0, -1.0, 1.0]
     """
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **EraTransformer._parameter_constraints,
+    _parameter_constraints: ClassVar = EraTransformer._parameter_constraints | {
         "with_centering": ["boolean"],
         "with_scaling": ["boolean"],
         "robust": ["boolean"],
     }
-
     with_centering: bool = True
     with_scaling: bool = True
     robust: bool = False
@@ -126,9 +124,8 @@ class EraTargetTransformer(EraStandardScaler):
     >>> transformer.inverse_transform([[1.0], [1.0]], eras=[1, 3]).ravel().tolist()
     [3.0, 30.0]
     """
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **EraStandardScaler._parameter_constraints,
-        "level": [StrOptions({"mean", "last"})],
+    _parameter_constraints: ClassVar = EraStandardScaler._parameter_constraints | {
+        "level": [StrOptions({"mean", "last"})]
     }
     del _parameter_constraints["unseen"]
     level: str = "mean"

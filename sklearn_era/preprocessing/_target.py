@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name, take_era_column
-from .._era_routing import ask, prepares_by_era, routed, takes
+from .._era_routing import ask, routed, takes_eras
 from .._fit_attributes import fits_or_fails
 from ..model_selection._fit_arguments import check_target, fit_arguments
 from ..model_selection._out_of_era import take_attributes
@@ -110,10 +110,8 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     def _ask(self, method: str, X: Any, eras: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
         X, eras = take_era_column(X, eras)
-        model = self.regressor_
-        takes_eras = prepares_by_era(model) or takes(model.predict, "eras")
-        found = ask(model, method, X, eras if takes_eras else None)
-        found = np.reshape(found, (-1, 1))
+        known = eras if takes_eras(self.regressor_, method) else None
+        found = np.reshape(ask(self.regressor_, method, X, known), (-1, 1))
         return self.transformer_.inverse_transform(found, eras=eras)[:, 0]
 
     def __sklearn_tags__(self) -> Any:

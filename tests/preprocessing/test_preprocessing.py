@@ -288,6 +288,9 @@ def test_predictions_come_back_to_the_level_of_their_era():
         by_name.predict(frame, eras="week"), model.predict(rows, eras=weeks)
     )
     assert by_name.feature_names_in_.tolist() == ["x"]
+    model.set_params(regressor=make_pipeline("passthrough", LinearRegression()))
+    found = model.fit(rows, y, eras=weeks).predict(rows, eras=weeks)
+    assert_allclose(found, y)  # of a pipeline whose predictions take no eras
 
 
 # Eras in pipelines.

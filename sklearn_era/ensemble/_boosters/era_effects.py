@@ -226,7 +226,7 @@ def constant_columns(
     """
     order = np.arange(eras.codes.size) if eras.order is None else eras.order
     varies = np.zeros(X_binned.shape[1], dtype=np.uint8)
-    for rows in np.split(order, eras.offsets[1:-1]):
+    for rows in eras.rows:
         if rows.size > 1 and (columns := np.flatnonzero(varies == 0)).size:
             bins = X_binned[np.ix_(rows, columns)]
             varies[columns] = (bins != bins[0]).any(axis=0)
@@ -246,9 +246,8 @@ def _line_search(
     sample_weight: NDArray[np.float64] | None,
 ) -> NDArray[np.float64]:
     """Return the best constant for the residuals of each era; 0 without weight."""
-    order = np.arange(residuals.size) if eras.order is None else eras.order
     steps = np.zeros(eras.labels.size)
-    for j, rows in enumerate(np.split(order, eras.offsets[1:-1])):
+    for j, rows in enumerate(eras.rows):
         weights = None if sample_weight is None else sample_weight[rows]
         if weights is None or weights.any():
             steps[j] = loss.fit_intercept_only(residuals[rows], weights).item()
