@@ -42,9 +42,7 @@ def takes(function: Callable[..., Any], argument: str) -> bool:
 
 
 def takes_eras(model: Any, method: str) -> bool:
-    """Return if a method of a model, or of the last step of a pipeline, takes eras, or
-    a transformer inside.
-    """
+    """Return if predictions of a model, or transformers inside it, take eras."""
     return prepares_by_era(model) or takes(getattr(_last(model), method), "eras")
 
 
@@ -63,12 +61,11 @@ def ask(model: Any, method: str, X: Any, eras: Any) -> Any:
             f"eras: the {method} of {type(model).__name__} takes none; leave eras out."
         )
     check_eras(eras, X)
-    if prepares_by_era(model):
-        with routed(model):
-            return respond(X, eras=eras)
     # A booster without intercepts is the same in all eras, and refuses them.
     is_the_same = getattr(_last(model), "era_effects", "unknown") is None
-    return respond(X) if is_the_same else respond(X, eras=eras)
+    with routed(model):
+        ignores = is_the_same and not prepares_by_era(model)
+        return respond(X) if ignores else respond(X, eras=eras)
 
 
 def with_eras(model: Any, eras: Any) -> Any:

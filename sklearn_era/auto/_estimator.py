@@ -6,7 +6,6 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.base import (
@@ -35,7 +34,7 @@ from ..model_selection._search_scores import prediction
 from ._docstring import DOC
 from ._losses import Loss, loss_of
 from ._member_search import MemberSearch, gather
-from ._members import PLAIN, Member, at_stage, make_members, uses_eras
+from ._members import PLAIN, at_stage, fit_members, make_members, uses_eras
 from ._update import update_average
 from ._weights import LeftOut, error_of_mean, weigh
 
@@ -215,12 +214,7 @@ class _AutoEra(BaseEstimator):
             if self.weights_[name] > 0
         }
         params = search.routed.estimator.fit
-        fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(Member(model).fit)(X, y, **params) for model in models.values()
-        )
-        self.members_ = {
-            name: member.model_ for name, member in zip(models, fitted, strict=True)
-        }
+        self.members_ = fit_members(models, X, y, self.n_jobs, **params)
         take_attributes(self, next(iter(self.members_.values())))
 
     @fits_or_fails

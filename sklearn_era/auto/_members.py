@@ -5,6 +5,7 @@ model's parameters, a forest and a linear model.
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.validation import _num_samples
@@ -78,6 +79,16 @@ class Member(BaseEstimator):
         return self.model.__sklearn_tags__()
 
 
+def fit_members(
+    models: dict[str, Any], X: Any, y: Any, n_jobs: int | None, **params: Any
+) -> dict[str, Any]:
+    """Return copies of models, each fitted to all rows."""
+    fitted = Parallel(n_jobs=n_jobs)(
+        delayed(Member(model).fit)(X, y, **params) for model in models.values()
+    )
+    return {name: one.model_ for name, one in zip(models, fitted, strict=True)}
+
+
 def respond(
     model: Any, X: Any, y: Any, stages: list[int], eras: Any = None
 ) -> NDArray[np.float64]:
@@ -143,7 +154,9 @@ def default_members(
         agreed = {"split_criterion": "directional", "min_era_coverage": 0.5}
         members["directional"] = booster(1.5, 15, **agreed)
     # A forest predicts means, and neither keeps to the constraints of trees.
-    if _is_free(plain) and loss.name in _OF_MEANS:
+    limits = ("monotonic_cst", "interaction_cst", "feature_penalty")
+    is_free = all(getattr(plain, name) is None for name in limits)
+    if is_free and loss.name in _OF_MEANS:
         is_classification, columns = is_classifier(plain), plain.categorical_features
         linear = LinearClassifier if is_classification else LinearRegressor
         forest = EraForestClassifier if is_classification else EraForestRegressor
@@ -157,12 +170,6 @@ def default_members(
             random_state=0 if plain.random_state is None else plain.random_state,
         )
     return {name: members[name] for name in _DEFAULT if name in members}
-
-
-def _is_free(plain: Any) -> bool:
-    """Return whether a plain model may use all columns as it likes."""
-    names = ("monotonic_cst", "interaction_cst", "feature_penalty")
-    return all(getattr(plain, name) is None for name in names)
 
 
 def make_members(

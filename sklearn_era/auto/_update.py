@@ -4,10 +4,9 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.stats import t as t_distribution
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_y, check_consistent_length
 
@@ -16,7 +15,7 @@ from .._scikit_learn import check_sample_weight
 from .._warnings import warn_user
 from ..ensemble._boosters.known_eras import alike, as_keys, check_kinds
 from ._losses import Loss
-from ._members import Member, respond
+from ._members import fit_members, respond
 from ._weights import LeftOut, equal_eras, update_weights
 
 # With less, the loss in new eras is larger than chance explains.
@@ -66,7 +65,8 @@ def update_average(
     )
     entry["weights"] = {name: w for name, w in model.weights_.items() if w > 0}
     if refit:
-        members = _refitted(model, X, y, labels[encoded.codes], sample_weight)
+        fit_params = {"eras": labels[encoded.codes], "sample_weight": sample_weight}
+        members = fit_members(model.members_, X, y, model.n_jobs, **fit_params)
     model.members_, model._left_out = members, after._asdict()
     model._known_eras = np.concatenate([known_labels, labels[is_new]])
     return entry
@@ -135,11 +135,3 @@ def _compare(losses: NDArray[np.float64], n_before: int) -> dict[str, Any]:
         if spread > 0:
             p_value = float(t_distribution.sf((loss - expected) / spread, n_before - 1))
     return {"loss": loss, "expected": expected, "error": error, "p_value": p_value}
-
-
-def _refitted(model: Any, X: Any, y: Any, eras: Any, weights: Any) -> dict[str, Any]:
-    fitted = Parallel(n_jobs=model.n_jobs)(
-        delayed(Member(clone(member)).fit)(X, y, eras=eras, sample_weight=weights)
-        for member in model.members_.values()
-    )
-    return {name: one.model_ for name, one in zip(model.members_, fitted, strict=True)}

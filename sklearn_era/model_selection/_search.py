@@ -16,11 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_era._era_arguments import (
-    eras_by_name,
-    take_era_column,
-    warn_of_row_order,
-)
+from sklearn_era._era_arguments import eras_by_name, take_era_column, warn_of_row_order
 from sklearn_era._era_routing import ask, routed, takes_eras, with_eras
 from sklearn_era._fit_attributes import fits_or_fails
 from sklearn_era._renamed import refuses_moved
