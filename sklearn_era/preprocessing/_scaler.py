@@ -69,7 +69,13 @@ class EraStandardScaler(EraTransformer):
         n = known.sum(axis=0)
         if self.robust:
             low, center, high = (
-                _weighted_percentile(X, weights, p, average=True) for p in (25, 50, 75)
+                # Both neighbours' mean, which is an option from 1.8 on.
+                (
+                    _weighted_percentile(X, weights, p)
+                    - _weighted_percentile(-X, weights, 100 - p)
+                )
+                / 2
+                for p in (25, 50, 75)
             )
             return n, np.array([center, (high - low) ** 2])
 
