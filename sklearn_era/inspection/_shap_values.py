@@ -115,7 +115,7 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> ShapValues:
     """Compute the exact Shapley values of a model's predictions.
 
     The value of a feature is what it adds to the prediction v(S) of a set of known
-    features, averaged over all orders in which features may become known [1]_:
+    features, averaged over all orders in which features may become known [1]_ ::
 
         phi_i = sum_S |S|! (n - |S| - 1)! / n! (v(S + i) - v(S))
 
