@@ -15,8 +15,8 @@ from ._eras import check_eras
 
 
 def prepares_by_era(estimator: Any) -> bool:
-    """Whether an estimator is, or has inside, a pipeline with a step before the last
-    whose transform takes eras.
+    """Return whether an estimator is, or contains, a pipeline with a transformer that
+    takes eras.
     """
     if isinstance(estimator, Pipeline):
         *steps, last = (step for _, step in estimator.steps)

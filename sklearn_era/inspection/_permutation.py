@@ -17,7 +17,7 @@ from sklearn_era.inspection._features import as_frames
 from sklearn_era.inspection._stability import CONSTRAINTS
 from sklearn_era.inspection._turning import MAX_SEED, fit_in_folds, with_column
 from sklearn_era.model_selection._fit_arguments import with_order
-from sklearn_era.model_selection._out_of_era import check_enough, check_rows
+from sklearn_era.model_selection._out_of_era import check_rows
 from sklearn_era.model_selection._search_errors import (
     mean_and_safe_error,
     mean_over_folds,
@@ -101,12 +101,13 @@ def era_permutation_importance(
         raise ValueError("X is sparse, and its columns are permuted; pass X.toarray().")
     name = "era_permutation_importance"
     X, y, eras, encoded, are_ordered = check_rows(X, y, eras, era_order, name)
-    check_enough(encoded, False, name)
     if sample_weight is not None:
         sample_weight = check_sample_weight(sample_weight, X)
     estimator = with_order(estimator, "ordered" if are_ordered else "unordered")
     scorer = ScorerByEra(check_scoring(estimator, scoring), encoded.labels)
-    folds, models = fit_in_folds(estimator, X, y, encoded, sample_weight, cv, n_jobs)
+    folds, models = fit_in_folds(
+        estimator, X, y, encoded, sample_weight, cv, n_jobs, name
+    )
     rng = check_random_state(random_state)
     found = Parallel(n_jobs=n_jobs)(
         delayed(_falls_in_fold)(

@@ -14,7 +14,7 @@ _MOST_ARROWS = 30  # beyond them, eras are counted
 _N_BARS = 10  # of either side
 _LINE = 26  # letters
 _SIZE, _LEVEL = 8.0, 1.7  # a font's in points, a level's in inches
-# Of a level, from its top: where its text ends, and its eras begin and end.
+# Shares of a level from its top: the end of its text, the start and end of its eras.
 _TEXT, _TOP, _BOTTOM = 0.40, 0.44, 0.84
 
 

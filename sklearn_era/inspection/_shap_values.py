@@ -258,7 +258,7 @@ def _of_trees(model: Any, X: Any, background: Any) -> Sums:
 
 
 def _of_additive(name: str, model: Any, X: Any, background: Any) -> Sums:
-    """Of a sum of functions of single columns: each less its mean over background."""
+    """Values of a sum of functions of single columns: each less its background mean."""
     read: Callable[[Any], tuple[Array, Array]]
     if isinstance(model, LinearRegressor) and model.loss == "squared_error":
         lowest, highest = model._range

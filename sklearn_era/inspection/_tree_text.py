@@ -26,7 +26,7 @@ class Node(NamedTuple):
     left: str = ""  # which rows go there
     right: str = ""
     facts: tuple[str, ...] = ()  # rows, gain, and how far eras agree
-    # Of eras, with the sign of their direction: the root of the gain a row.
+    # By era, with the sign of its direction: the root of the gain per row.
     effects: NDArray[np.float64] | None = None
 
 

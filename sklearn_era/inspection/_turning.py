@@ -53,10 +53,12 @@ class Design(NamedTuple):
 
 
 def fit_in_folds(
-    model: Any, X: Any, y: Any, eras: EncodedEras, weights: Any, cv: Any, n_jobs: Any
-) -> tuple[list[Any], list[Any]]:
-    """Return folds of whole eras, and a model fitted in each."""
-    folds = split_eras(cv, X, y, eras, False, "era_stability")
+    model: Any, X: Any, y: Any, eras: EncodedEras, weights: Any, cv: Any, n_jobs: Any,
+    name: str,
+) -> tuple[list[Any], list[Any]]:  # fmt: skip
+    """Return folds of whole eras, two or more, and a model fitted in each."""
+    check_enough(eras, False, name)
+    folds = split_eras(cv, X, y, eras, False, name)
     params = fit_arguments(model, eras.decode(), weights)
     return folds, fit_folds(model, X, y, folds, params, n_jobs)
 
@@ -68,8 +70,9 @@ def measure_features(
     """Return `importances` of shape (n_features, n_folds, n_eras), `rows` left out with
     `residuals` of shape (n_features, n_rows, n_outputs), and `weights` of all rows.
     """
-    check_enough(eras, False, "era_stability")
-    folds, models = fit_in_folds(estimator, X, y, eras, sample_weight, cv, n_jobs)
+    folds, models = fit_in_folds(
+        estimator, X, y, eras, sample_weight, cv, n_jobs, "era_stability"
+    )
     # Targets are numbers, or rows of 0 and 1.
     targets, classes = y[:, np.newaxis], None
     if is_classifier(estimator):

@@ -15,8 +15,9 @@ from ._base import REST, SMOOTH, UNSEEN, Array, EraTransformer, with_parameters
 
 # A share of the values' spread: less is rounding, and columns explain all.
 _NOTHING_LEFT = 1e-9
-# Of N'N; below it, singular values, of which those below 1e-6 of N are left out, as by
-# numerai-tools: 1e-12 here, and LAPACK's estimate may be 10 times too large.
+# The least reciprocal condition of N'N to solve by; else by singular values, without
+# those below 1e-6 of N, as in numerai-tools: 1e-12 for N'N, and LAPACK's estimate may
+# be 10 times too large.
 _MIN_RECIPROCAL_CONDITION = 1e-10
 
 

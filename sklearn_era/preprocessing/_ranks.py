@@ -80,7 +80,7 @@ def _points(x: Array, weights: Array) -> Points:
 
 
 def _fewer(points: Points) -> Points:
-    """Of many points those nearest to even ranks."""
+    """Return at most `_MOST_POINTS` points, those nearest to even ranks."""
     values, ranks = points
     if values.size <= _MOST_POINTS:
         return points

@@ -68,15 +68,13 @@ class EraStandardScaler(EraTransformer):
         known = weights[:, np.newaxis] * ~np.isnan(X)
         n = known.sum(axis=0)
         if self.robust:
+            # Twice the mean of both neighbours, which scikit-learn has from 1.8 on.
             low, center, high = (
-                # Both neighbours' mean, which is an option from 1.8 on.
-                (
-                    _weighted_percentile(X, weights, p)
-                    - _weighted_percentile(-X, weights, 100 - p)
-                )
-                / 2
+                _weighted_percentile(X, weights, p)
+                - _weighted_percentile(-X, weights, 100 - p)
                 for p in (25, 50, 75)
             )
+            center, low, high = center / 2, low / 2, high / 2
             return n, np.array([center, (high - low) ** 2])
 
         def mean(values: Array) -> Array:

@@ -448,7 +448,7 @@ cdef void add_leaf(
         double weight = leaf.child.value / n_others
         double * of_set
         uint64_t slot
-    # Of each set its place from 1 on among the distinct ones, if it is remembered.
+    # The place of each set among the distinct ones, from 1 on, if it is remembered.
     memset(memo, 0, n_slots * sizeof(double))
     for row in range(n_rows, n_rows + n_others):
         slot = fails[row] if is_small else 0
