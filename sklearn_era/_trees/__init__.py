@@ -1,1 +1,1 @@
-"""Grown trees: ``walk`` has features, leaves, and sums from leaves to the root."""
+"""Grown trees: ``traversal`` has features, leaves, and sums from leaves to the root."""

@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_monotonic_cst, _check_y
 
 from .._scikit_learn import check_categorical_features
 from .._warnings import warn_user
-from ..ensemble._binning.errors import blame_column, feature_columns
+from ..ensemble._binning.errors import feature_columns, raise_column_error
 from ..ensemble._binning.integer_columns import UnbinnedRows
 from ..ensemble._binning.thresholds import set_thresholds
 from ..ensemble._fit_state import begin_fit
@@ -126,7 +126,7 @@ class ClusterFit:
         try:
             _, known_categories = estimator._preprocess_X(rows, reset=True)
         except (TypeError, ValueError) as error:
-            blame_column(rows, error)
+            raise_column_error(rows, error)
             raise
         return known_categories
 

@@ -31,7 +31,7 @@ class CriterionPlan:
     min_gain_share: float
 
     @classmethod
-    def of(cls, estimator: Any) -> "CriterionPlan":
+    def from_estimator(cls, estimator: Any) -> "CriterionPlan":
         """Return the plan of an estimator's parameters."""
         criterion = as_criterion(estimator.split_criterion)
         asks = any(part.asks_coverage for part in criterion._parts)

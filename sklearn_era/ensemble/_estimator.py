@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._scikit_learn import CallbackSupportMixin
 from .._threads import ThreadsMixin
-from .._trees.walk import gains_by_column
+from .._trees.traversal import gains_by_column
 from ._binning.hooks import BinningMixin
 from ._parameters import ParametersMixin, VersionedStateMixin
 from ._prediction.blocks import BlockPredictionMixin

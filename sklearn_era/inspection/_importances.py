@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from sklearn_era._optional import import_optional
-from sklearn_era._trees.walk import column_of_feature
+from sklearn_era._trees.traversal import column_of_feature
 from sklearn_era.inspection._features import as_frames, feature_names
 from sklearn_era.inspection._replay import (
     check_hist_gradient_boosting,

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_y, _num_samples, check_is_fitted
 from sklearn_era._eras import EncodedEras, is_fixed, read_eras, weigh_eras
 from sklearn_era._scikit_learn import check_sample_weight
 from sklearn_era._threads import openmp_threads
-from sklearn_era._trees.walk import leaf_indices, sum_up_tree
+from sklearn_era._trees.traversal import leaf_indices, sum_up_tree
 from sklearn_era.ensemble._criteria.objects import sum_leaves
 from sklearn_era.ensemble._prediction.blocks import BLOCK_VALUES
 from sklearn_era.ensemble._splitting.lanes.instruction_sets import lane_module

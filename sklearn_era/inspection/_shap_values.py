@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_era._eras import era_means, read_eras
 from sklearn_era._threads import openmp_threads
-from sklearn_era._trees.walk import column_of_feature
+from sklearn_era._trees.traversal import column_of_feature
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.auto._linear import LinearRegressor
 from sklearn_era.ensemble._splitting.lanes.instruction_sets import lane_module

@@ -10,7 +10,7 @@ from sklearn.utils import Bunch
 
 from sklearn_era._eras import label_texts
 from sklearn_era._optional import import_optional
-from sklearn_era._trees.walk import column_of_feature
+from sklearn_era._trees.traversal import column_of_feature
 from sklearn_era.ensemble._criteria.objects import EraComparison, compare_sides
 from sklearn_era.inspection._features import feature_names, left_categories
 from sklearn_era.inspection._replay import (

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_era._trees.walk import column_of_feature
+from sklearn_era._trees.traversal import column_of_feature
 from sklearn_era.ensemble._forests.fit import ForestFitMixin
 from sklearn_era.inspection._features import feature_names, left_categories
 from sklearn_era.inspection._replay import check_hist_gradient_boosting

@@ -192,7 +192,7 @@ def gain_settings(fits: Sequence[TrainSection]) -> list[TrainSection]:
     """Settings of the same fits by plain gain."""
     found = []
     for fit in fits:
-        plan = CriterionPlan.of(make_estimator(fit, None))
+        plan = CriterionPlan.from_estimator(make_estimator(fit, None))
         if fit.estimator == "auto" or not plan.is_plain_gain:
             kept = {
                 k: v
@@ -228,7 +228,7 @@ def make_estimator(settings: TrainSection, features: Sequence[str] | None) -> Re
         check_keys(own, sorted(known))
         estimator.set_params(**settings.parameters)
         estimator._validate_params()
-        CriterionPlan.of(estimator)
+        CriterionPlan.from_estimator(estimator)
         estimator._get_loss(sample_weight=None)
         if features is not None:
             named = clone(estimator)

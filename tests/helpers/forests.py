@@ -52,7 +52,7 @@ def drawn_columns(forest, X, eras=None):
 def _draws(forest, X, eras):
     granularities = [] if eras is None else encode_granularities(eras, X)
     shape = np.empty(np.shape(X), dtype=np.uint8)
-    targets, plan = np.empty((len(shape), 1)), CriterionPlan.of(forest)
+    targets, plan = np.empty((len(shape), 1)), CriterionPlan.from_estimator(forest)
     training = TrainingSet(shape, targets, None, granularities, plan)
     return [forest._draw(training, i) for i in range(forest.n_iter_)]
 

@@ -9,7 +9,11 @@ from helpers.criteria import ERA_CRITERIA, RATIO
 from sklearn_era.ensemble import EraForestRegressor
 from sklearn_era.ensemble._criteria.objects import Criterion
 from sklearn_era.ensemble._criterion_plan import CriterionPlan, make_criterion
-from sklearn_era.ensemble._forests.top_grower import TopGrower, TreeBins, TreeLimits
+from sklearn_era.ensemble._forests.tree_grower import (
+    ForestTreeGrower,
+    TreeBins,
+    TreeLimits,
+)
 from sklearn_era.ensemble._splitting.splitter import EraSplitter
 
 MISSING = 255
@@ -135,7 +139,8 @@ def grow(
             penalties=penalties,
         )  # fmt: skip
     elif criterion is not None:
-        plan = CriterionPlan.of(EraForestRegressor(**CRITERIA[criterion] | params))
+        forest = EraForestRegressor(**CRITERIA[criterion] | params)
+        plan = CriterionPlan.from_estimator(forest)
         weights: tuple[np.ndarray, ...] = ()
         if plan.criterion._needs_target:
             weight = np.broadcast_to(rows.hessians, rows.target.shape)
@@ -145,7 +150,7 @@ def grow(
             rows.eras, rows.n_eras, None, make_criterion(plan, rows.n_eras),
             *weights, penalties=penalties,
         )  # fmt: skip
-    grower = TopGrower(
+    grower = ForestTreeGrower(
         rows.X_binned, rows.gradients, rows.hessians, bins=rows.bins, limits=limits,
         rng=np.random.default_rng(seed), n_threads=1, era_splitter=splitter,
         small_node_rows=small_node_rows,

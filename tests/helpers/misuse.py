@@ -220,7 +220,7 @@ class Interrupt:
         str(Path(package.__file__).parent) for package in (np, sklearn, sklearn_era)
     )
     spared = (
-        "end_fit", "undone_on_failure", "__exit__", "teardown", "blame_column",
+        "end_fit", "undone_on_failure", "__exit__", "teardown", "raise_column_error",
         "blame_weights", "_dtype_from_pep3118",
     )  # fmt: skip
 

@@ -33,7 +33,7 @@ from sklearn_era.criteria._criteria import CRITERIA
 
 SCIKIT_LEARN_GUARD = 1e-15  # what it adds to H + l2, to keep clear of 0 / 0
 # Gradients and hessians are float32: values this near, as a share, are alike.
-LIKENESS = 2.0**-21
+REL_TOL = 2.0**-21
 
 # With one era they are the gain, as the era is all that there is.
 THE_GAIN_OF_ONE_ERA = {"era", "directional", "invariant", "vrex", "held_out"}
@@ -197,7 +197,7 @@ class EraSplit:
         if any(is_lost(problem, *side, [left, right], l2) for side in (left, right)):
             return None
         v_left, v_right = newton_value(*left, l2), newton_value(*right, l2)
-        gap, alike = abs(v_left - v_right), LIKENESS * max(abs(v_left), abs(v_right))
+        gap, alike = abs(v_left - v_right), REL_TOL * max(abs(v_left), abs(v_right))
         error = 8 * EPSILON * max(abs(v_left), abs(v_right))
         if not problem.sums_are_exact:
             error += sum(self.unit * self.size / (H + l2) for _, H in (left, right))
@@ -383,7 +383,7 @@ def _value_of_others(problem, eras, era, side: int, fallback: Interval) -> Inter
     mask = np.logical_or.reduce(rows) if rows else np.zeros(0, bool)
     G, h = total(problem.gradients, mask), total(problem.hessians, mask)
     share = h / ((h + era.sums[side][1]) or 1.0)
-    if not mask.any() or share < 0.9 * LIKENESS:
+    if not mask.any() or share < 0.9 * REL_TOL:
         return fallback
     sums = [(G, h), era.sums[side]]
     if is_lost(problem, G, h, sums, problem.l2):
@@ -397,10 +397,10 @@ def _value_of_others(problem, eras, era, side: int, fallback: Interval) -> Inter
     )
     found = around(value, error + abs(value) * SCIKIT_LEARN_GUARD / mass)
     gap, ends = found + -fallback, [*vars(found).values(), *vars(fallback).values()]
-    alike = LIKENESS * max(map(abs, ends))
+    alike = REL_TOL * max(map(abs, ends))
     if max(abs(gap.low), abs(gap.high)) <= 0.9 * alike:
         return fallback
-    if share < 1.1 * LIKENESS or max(gap.low, -gap.high) <= 1.1 * alike:
+    if share < 1.1 * REL_TOL or max(gap.low, -gap.high) <= 1.1 * alike:
         return Interval(min(found.low, fallback.low), max(found.high, fallback.high))
     return found
 

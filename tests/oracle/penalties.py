@@ -11,7 +11,7 @@ from oracle.formulas import EPSILON, Interval, all_of, exactly
 
 
 def pay(problem: Any, found: list[Any], is_uncertain: bool) -> list[Any]:
-    """The candidates of a node, less what their features cost.
+    """The candidates of a node, less their features' penalties.
 
     `is_uncertain` if there may be others, which are not known.
     """
@@ -29,7 +29,7 @@ def largest_key(keys: list[tuple[Interval, Any]], is_uncertain: bool) -> Interva
     return Interval(max(sure, default=0.0), high)
 
 
-def cost(problem: Any, feature: int, largest: Interval) -> Interval:
+def penalty_of(problem: Any, feature: int, largest: Interval) -> Interval:
     """p K."""
     penalty = 0.0 if problem.penalties is None else float(problem.penalties[feature])
     return _rounded(exactly(penalty) * largest, largest)
@@ -49,7 +49,7 @@ def _rounded(result: Interval, *operands: Interval) -> Interval:
 
 
 def _less(problem: Any, candidate: Any, largest: Interval) -> Any:
-    paid = cost(problem, candidate.feature, largest)
+    paid = penalty_of(problem, candidate.feature, largest)
     if paid == exactly(0.0):
         return candidate
     rules = problem.rules

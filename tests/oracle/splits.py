@@ -26,7 +26,7 @@ from oracle.formulas import (
     gain,
     newton_value,
 )
-from oracle.penalties import cost, largest_key, less, pay
+from oracle.penalties import largest_key, less, pay, penalty_of
 
 MIN_CATEGORY_SUPPORT = 10.0  # scikit-learn's MIN_CAT_SUPPORT
 MIN_HESSIAN_TO_SPLIT = 1e-3  # scikit-learn's, which its estimators do not expose
@@ -329,9 +329,11 @@ def _choose_among(
     if problem.penalties is not None:  # nodes wait by their gains
         gains = [(c.pooled_gain, replace(c, valid=c.gains)) for c in gaining]
         unit = largest_key(gains, is_uncertain)
-        left = [less(c.pooled_gain, cost(problem, c.feature, unit)) for c in gaining]
+        left = [
+            less(c.pooled_gain, penalty_of(problem, c.feature, unit)) for c in gaining
+        ]
         found = [
-            replace(c, order=less(c.order, cost(problem, c.feature, unit)))
+            replace(c, order=less(c.order, penalty_of(problem, c.feature, unit)))
             for c in found
         ]
     surely = [

@@ -66,10 +66,10 @@ def test_table_5_1_of_moneda(feature, value, printed, exact, pooled):
     # With a threshold that any split passes.
     worst = rank_both(min_impurity_decrease=-1.0)
     assert -2 * worst.primary == pytest.approx(max(exact))
-    assert 2 * worst.expansion == pytest.approx(0.5 - max(exact))
+    assert 2 * worst.priority == pytest.approx(0.5 - max(exact))
     mean = rank_both(min_impurity_decrease=-1.0, takes_worst_era=False)
     assert -2 * mean.primary == pytest.approx(sum(exact) / 2)
-    assert 2 * mean.expansion == pytest.approx(0.5 - sum(exact) / 2)
+    assert 2 * mean.priority == pytest.approx(0.5 - sum(exact) / 2)
     # Three of the four rules leave a period where it was.
     assert (rank_both() is None) == ((feature, value) != (0, 4))
     assert rank_both(takes_worst_era=False) is not None

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._trees.walk import column_of_feature
+from ..._trees.traversal import column_of_feature
 
 
-def blame_column(X: Any, error: Exception) -> None:
+def raise_column_error(X: Any, error: Exception) -> None:
     """Raise an error that names the column if `error` is about its values."""
     if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
         return
@@ -44,4 +44,4 @@ def feature_columns(estimator: Any) -> list[Any]:
     return (columns if names is None else names[columns]).tolist()
 
 
-__all__ = ["blame_column", "column_name", "feature_columns"]
+__all__ = ["column_name", "feature_columns", "raise_column_error"]

@@ -24,7 +24,7 @@ from ..._fit_attributes import Snapshot, undone_on_failure
 from ..._threads import openmp_threads
 from ..._warnings import warn_user
 from ...effects import intercepts_of
-from .._binning.errors import blame_column
+from .._binning.errors import raise_column_error
 from .._binning.integers import find_missing_values
 from .._callbacks import Tasks, TrainingRows, begin_tasks
 from .._criterion_plan import (
@@ -178,7 +178,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
                         eras_val=eras_val,
                     )
             except (TypeError, ValueError) as error:
-                blame_column(X, error)
+                raise_column_error(X, error)
                 blame_weights(sample_weight, error)
                 raise
             if state.compares_eras:
@@ -199,7 +199,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         state = self._fit_state
         if state.previous is not None:
             state.previous.check_same(self)
-        state.plan = plan = CriterionPlan.of(self)
+        state.plan = plan = CriterionPlan.from_estimator(self)
         state.penalties = feature_penalties(self)
         self.__dict__.pop("validation_eras_", None)
         encoded = None

@@ -56,4 +56,4 @@ cdef struct split_rank:
     double secondary  # a second key, for criteria that compare pairs; else 0
     double gain       # pooled gain, which breaks ties of the keys
     # The priority, in place of `primary`, between splits of different nodes.
-    double expansion
+    double priority

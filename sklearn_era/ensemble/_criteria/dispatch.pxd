@@ -364,16 +364,16 @@ cdef inline bint can_reach(
     double gain,         # pooled
     int n_eras,
     int n_left,          # eras not yet added
-    double least,        # key
+    double min_key,        # key
 ) noexcept nogil:
-    """Return whether enough eras may still be covered, and the key reach `least`."""
+    """Return whether enough eras may still be covered, and the key reach `min_key`."""
     cdef const double * own = sums + criterion.first_field[criterion.name] * stride
     if sums[0] + n_left < criterion.min_covered_eras:
         return False
     if criterion.name == DIRECTIONAL:
-        return fabs(own[0]) + n_left + 0.5 > least * n_eras  # integers
+        return fabs(own[0]) + n_left + 0.5 > min_key * n_eras  # integers
     if criterion.name == INVARIANT:
-        return gain >= least
+        return gain >= min_key
     if criterion.traits.worst_era_decides and not criterion.ranks_by_decrease:
-        return -own[WORST * stride] >= least
+        return -own[WORST * stride] >= min_key
     return True

@@ -62,9 +62,9 @@ cdef inline double pooled_gain(
 
 cdef extern from *:
     """
-    #define LIKENESS 4.76837158203125e-07  /* 2^-21, relative to the larger value */
+    #define REL_TOL 4.76837158203125e-07  /* 2^-21, relative to the larger value */
     """
-    const double LIKENESS  # values this close are equal, but for rounding
+    const double REL_TOL  # values this close are equal, but for rounding
 
 
 cdef enum:
@@ -193,7 +193,7 @@ cdef inline double era_contrast(
         double contrast = a - b
         double size = fabs(a) if fabs(a) > fabs(b) else fabs(b)
     # Keeps NaN: sides that overflow have no contrast.
-    return contrast if fabs(contrast) > LIKENESS * size else contrast - contrast
+    return contrast if fabs(contrast) > REL_TOL * size else contrast - contrast
 
 
 cdef inline double era_gain(

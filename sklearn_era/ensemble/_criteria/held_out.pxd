@@ -3,7 +3,7 @@
 from libc.math cimport fabs
 
 from .criterion cimport criterion_struct, split_rank
-from .formulas cimport LIKENESS, added, era_sums, eras_struct, node_value, side_sums
+from .formulas cimport REL_TOL, added, era_sums, eras_struct, node_value, side_sums
 
 
 cdef inline double value_of_others(
@@ -12,18 +12,18 @@ cdef inline double value_of_others(
     """v_(-j): the value by the rows of the other eras, or a fallback.
 
     The fallback applies without such rows, if the rest of their weight may be rounding
-    error, and if the value equals the fallback within `LIKENESS`.
+    error, and if the value equals the fallback within `REL_TOL`.
     """
     cdef:
         double hessians = of_all.hessians - of_era.hessians
         double has_others = 1.0 if of_all.count > of_era.count else 0.0
-        double has_weight = 1.0 if hessians > LIKENESS * of_all.hessians else 0.0
+        double has_weight = 1.0 if hessians > REL_TOL * of_all.hessians else 0.0
         double weight = hessians if has_others * has_weight > 0.0 else 1.0
         double value = node_value(
             of_all.gradients - of_era.gradients, weight, l2_regularization
         )
         double size = fabs(value) if fabs(value) > fabs(fallback) else fabs(fallback)
-        double differs = 0.0 if fabs(value - fallback) <= LIKENESS * size else 1.0
+        double differs = 0.0 if fabs(value - fallback) <= REL_TOL * size else 1.0
     return value if has_others * has_weight * differs > 0.0 else fallback
 
 

@@ -125,7 +125,7 @@ cdef class Criterion:
             merge_sums(&self.params, &of_groups[0, 0], &of_groups[group, 0])
         if not rank_split(&self.params, &eras, &of_groups[0, 0], gain, &rank):
             return None
-        return SplitRank(rank.primary, rank.secondary, rank.gain, rank.expansion)
+        return SplitRank(rank.primary, rank.secondary, rank.gain, rank.priority)
 
 
 cdef inline era_sums sums_of(const double [::1] row) noexcept:
@@ -142,7 +142,7 @@ class SplitRank(NamedTuple):
     primary: float
     secondary: float
     gain: float
-    expansion: float
+    priority: float
 
 
 class EraComparison(NamedTuple):

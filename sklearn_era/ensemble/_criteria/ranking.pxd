@@ -64,22 +64,22 @@ cdef inline bint rank_split(
     else:
         is_valid = rank_by(criterion, criterion.name, eras, sums, rank)
     if criterion.name != TIME_ROBUST:
-        rank.expansion = rank.primary
+        rank.priority = rank.primary
     return is_valid
 
 
 cdef inline bint penalise(
     const criterion_struct * criterion,
-    double cost,         # a share of the largest key by `penalty_unit`
+    double penalty,         # a share of the largest key by `penalty_unit`
     split_rank * rank,   # IN, of a valid split, and OUT
 ) noexcept nogil:
     """Subtract a feature's penalty; return False if the split is no longer valid."""
-    rank.primary -= cost
-    rank.expansion -= cost
+    rank.primary -= penalty
+    rank.priority -= penalty
     if criterion.name == TIME_ROBUST:
-        return rank.expansion > criterion.min_impurity_decrease
+        return rank.priority > criterion.min_impurity_decrease
     if criterion.name == INVARIANT:
-        return rank.gain - cost > 0.0
+        return rank.gain - penalty > 0.0
     return rank.primary > 0.0
 
 

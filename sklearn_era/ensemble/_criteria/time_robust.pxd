@@ -97,14 +97,14 @@ cdef inline bint rank_time_robust(
     """
     if criterion.takes_worst_era:
         rank.primary = -sums[WORST]
-        rank.expansion = sums[LEAST_DECREASE]
+        rank.priority = sums[LEAST_DECREASE]
     else:
         rank.primary = -sums[IMPURITIES_AFTER] / eras.n_eras
-        rank.expansion = sums[DECREASES] / eras.n_eras
+        rank.priority = sums[DECREASES] / eras.n_eras
     if criterion.ranks_by_decrease:
-        rank.primary = rank.expansion
+        rank.primary = rank.priority
     return (
         sums[N_INFORMATIVE] > 0.0
-        and rank.expansion > criterion.min_impurity_decrease
+        and rank.priority > criterion.min_impurity_decrease
         and rank.gain < INFINITY
     )

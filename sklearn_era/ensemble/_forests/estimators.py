@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._era_arguments import without_eras
 from ..._threads import N_JOBS_CONSTRAINTS
-from ..._trees.walk import gains_by_column
+from ..._trees.traversal import gains_by_column
 from ...effects import Recency
 from .._estimator import EraEstimatorMixin
 from .._parameter_table import CONSTRAINTS, PARAMETERS, stores_parameters

@@ -31,7 +31,7 @@ from ..._eras import weigh_eras
 from ..._fit_attributes import copy_attributes, undone_on_failure
 from ..._scikit_learn import check_sample_weight
 from ..._threads import openmp_threads
-from .._binning.errors import blame_column
+from .._binning.errors import raise_column_error
 from .._callbacks import Tasks, TrainingRows, begin_tasks
 from .._criterion_plan import CriterionPlan, target_weights_of, warn_if_nothing_split
 from .._feature_penalty import feature_penalties
@@ -140,7 +140,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
                     self._score_out_of_bag(training, n_threads)
                     tasks.end()
             except (TypeError, ValueError) as error:
-                blame_column(X, error)
+                raise_column_error(X, error)
                 blame_weights(sample_weight, error)
                 raise
         return self
@@ -150,7 +150,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
     ) -> tuple[TrainingSet, NDArray[np.float64]]:
         """Check, encode and bin the arguments of ``fit``; return also encoded `y`."""
         previous = check_warm_start(self)
-        plan = CriterionPlan.of(self)
+        plan = CriterionPlan.from_estimator(self)
         granularities = [] if eras is None else encode_granularities(eras, X)
         check_forest_eras(self, granularities, plan)
         X, known_categories = self._preprocess_X(X, reset=True)

@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 from ..._eras import EncodedEras
-from ..._trees.walk import leaf_indices, sum_up_tree
+from ..._trees.traversal import leaf_indices, sum_up_tree
 from .._binning.integers import allocate_binned, find_missing_values, take_rows
 from .._criterion_plan import CriterionPlan, choose_splitter, least_gain
 from .._splitting.splitter import EraSplitter
 from .._splitting.store import STORE_BUDGET
 from .checks import number_of_features
 from .sampling import Bootstrap, TreeRows, draw_tree_rows, merge_into_segments
-from .top_grower import TopGrower, TreeBins, TreeLimits
+from .tree_grower import ForestTreeGrower, TreeBins, TreeLimits
 
 
 class TrainingSet(NamedTuple):
@@ -125,7 +125,7 @@ class IterationMixin:
             if sample_weight is not None:
                 gradients *= sample_weight
                 hessians = sample_weight.astype(np.float32)
-            grower = TopGrower(
+            grower = ForestTreeGrower(
                 X_binned,
                 gradients.astype(np.float32),
                 hessians,

@@ -40,7 +40,7 @@ cdef struct tree_limits:
     const uint32_t * f_idx_map
 
 
-cdef inline bint is_sound(
+cdef inline bint is_valid_split(
     const node_struct * node, uint32_t node_idx, const tree_limits * limits
 ) noexcept nogil:
     """Return whether a split's children come after it and its indices are valid."""

@@ -18,7 +18,7 @@ cdef object ndarray = np.ndarray, memmap = np.memmap  # read for each tree
 UNSOUND = "a split names a node, column or category that it does not have"
 
 
-def damaged(how):
+def damaged_tree_error(how):
     """Return the error for a tree that no fit can have made."""
     return ValueError(
         f"A tree of the model is damaged: {how}; fit the model again, or read it again "
@@ -85,13 +85,13 @@ cdef class PackedTrees:
         array = self.node_arrays[i]
         # Kernels would read the hidden values of a masked array.
         if type(array) is not ndarray and type(array) is not memmap:
-            raise damaged(f"its nodes are of type {type(array).__name__}")
+            raise damaged_tree_error(f"its nodes are of type {type(array).__name__}")
         try:
             nodes = array
         except ValueError as error:
-            raise damaged(f"its nodes are no array of nodes ({error})")
+            raise damaged_tree_error(f"its nodes are no array of nodes ({error})")
         if not 0 < nodes.shape[0] < 2**32:
-            raise damaged(f"it has {nodes.shape[0]} nodes")
+            raise damaged_tree_error(f"it has {nodes.shape[0]} nodes")
         limits.n_nodes = <uint32_t> nodes.shape[0]
         limits.n_features = <uint32_t> self.f_idx_map.shape[0]
         limits.n_known = <uint32_t> self.known_categories.shape[0]
@@ -100,7 +100,7 @@ cdef class PackedTrees:
         if limits.n_known:
             bitsets = self.left_categories[i]
             if bitsets.shape[1] != 8 or self.known_categories.shape[1] != 8:
-                raise damaged("its categories are not of 8 words")
+                raise damaged_tree_error("its categories are not of 8 words")
             if bitsets.shape[0]:
                 limits.n_bitsets = <uint32_t> bitsets.shape[0]
                 tree.left_categories = &bitsets[0, 0]
@@ -145,7 +145,7 @@ cdef class PackedTrees:
             tree.values = self.node_values + self.n_nodes
             n_packed = pack_nodes(&nodes[0], &limits, tree)
             if not n_packed:
-                raise damaged(UNSOUND)
+                raise damaged_tree_error(UNSOUND)
             self.n_nodes += n_packed
         self.list_columns(bytearray(self.f_idx_map.shape[0] + 1))
         return 0
@@ -182,8 +182,8 @@ def check_trees(
     for i in range(len(trees.node_arrays)):
         nodes = trees.open_tree(i, &tree, &limits)
         for j in range(limits.n_nodes):
-            if not nodes[j].is_leaf and not is_sound(&nodes[j], j, &limits):
-                raise damaged(UNSOUND)
+            if not nodes[j].is_leaf and not is_valid_split(&nodes[j], j, &limits):
+                raise damaged_tree_error(UNSOUND)
 
 
 cdef uint64_t pack_splits(
@@ -208,7 +208,7 @@ cdef uint64_t pack_splits(
         return left
     if tree.n_splits == MAX_LEAVES - 1 or isnan(node.num_threshold):
         return 0
-    if not is_sound(node, node_idx, limits):
+    if not is_valid_split(node, node_idx, limits):
         return 0
     split = &tree.splits[tree.n_splits]
     tree.n_splits += 1
@@ -241,7 +241,7 @@ cdef Py_ssize_t pack_nodes(
             packed[i].threshold = INFINITY
             packed[i].feature = MISSING_LEFT
             packed[i].left = <uint32_t> i
-        elif n_packed + 2 > limits.n_nodes or not is_sound(
+        elif n_packed + 2 > limits.n_nodes or not is_valid_split(
             node, packed[i].left, limits
         ):
             return 0

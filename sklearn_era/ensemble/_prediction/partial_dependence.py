@@ -6,7 +6,7 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
 
-from ..._trees.walk import column_of_feature
+from ..._trees.traversal import column_of_feature
 from .._binning.errors import column_name
 from .packed_trees import check_trees
 

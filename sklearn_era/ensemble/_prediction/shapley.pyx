@@ -29,10 +29,10 @@ from scipy.special import binom
 
 from .._arrays cimport node_struct
 
-from .packed_trees import UNSOUND, damaged
+from .packed_trees import UNSOUND, damaged_tree_error
 
 from .packed_trees cimport (
-    PackedTrees, category_goes_left, is_sound, tree_limits, tree_struct,
+    PackedTrees, category_goes_left, is_valid_split, tree_limits, tree_struct,
 )
 
 cdef enum:
@@ -136,10 +136,10 @@ cdef class Work:
                 if not before.level:
                     break
                 above, split = before.above, before.split
-            if paths.n_edges == limits.n_nodes or not is_sound(
+            if paths.n_edges == limits.n_nodes or not is_valid_split(
                 split, split - &nodes[0], &limits
             ):
-                raise damaged(UNSOUND)
+                raise damaged_tree_error(UNSOUND)
             edge = &paths.edges[paths.n_edges]
             paths.n_edges += 1
             edge.above, edge.split, edge.is_left = above, split, is_left

@@ -29,17 +29,18 @@ import numpy as np
 
 from .._arrays cimport node_struct
 
-from .packed_trees import UNSOUND, damaged
+from .packed_trees import UNSOUND, damaged_tree_error
 
 from .packed_trees cimport (
-    CATEGORICAL, MISSING_LEFT, PackedTrees, category_goes_left, is_sound, packed_node,
+    CATEGORICAL, MISSING_LEFT, PackedTrees, category_goes_left, is_valid_split,
+    packed_node,
     place, split_struct, tree_limits, tree_struct,
 )
 
 cdef enum:
     TILE_ROWS = 64
     TILES_PER_PASS = 16  # of a large tree, since each pass reads it from memory
-    ROWS_ABREAST = 16
+    ROWS_SIDE_BY_SIDE = 16
     # Up to these sizes, packing a tree takes no longer than starting to walk it, and
     # for each row no longer than the row's walk.
     NODES_PER_CALL = 256
@@ -142,7 +143,7 @@ cdef int walk_trees(
                 &raw_predictions[row, tree.output],
             )
         if n_damaged:
-            raise damaged(UNSOUND)
+            raise damaged_tree_error(UNSOUND)
     return 0
 
 
@@ -158,7 +159,7 @@ cdef inline bint walk_row(
         double value
         bint goes_left
     while not node.is_leaf:
-        if not is_sound(node, at, limits):
+        if not is_valid_split(node, at, limits):
             return False
         value = X[row, node.feature_idx]
         if node.is_categorical:
@@ -300,26 +301,26 @@ cdef inline void add_large_tree(
     """
     cdef:
         const double * values
-        uint32_t[ROWS_ABREAST] at
+        uint32_t[ROWS_SIDE_BY_SIDE] at
         uint32_t child
         bint is_moving
         int i, j
     # All rows side by side, even unused ones, so that loops unroll.
     for i in range(0, n_rows, 16):
         values = tile + i
-        for j in range(ROWS_ABREAST):
+        for j in range(ROWS_SIDE_BY_SIDE):
             at[j] = 0
         is_moving = True
         while is_moving:
             # Two levels between checks whether a row still moves: leaves hold it.
-            for j in range(ROWS_ABREAST):
+            for j in range(ROWS_SIDE_BY_SIDE):
                 at[j] = child_of(trees, tree, at[j], values + j, is_plain)
             is_moving = False
-            for j in range(ROWS_ABREAST):
+            for j in range(ROWS_SIDE_BY_SIDE):
                 child = child_of(trees, tree, at[j], values + j, is_plain)
                 is_moving |= child != at[j]
                 at[j] = child
-        for j in range(min(<int> ROWS_ABREAST, n_rows - i)):
+        for j in range(min(<int> ROWS_SIDE_BY_SIDE, n_rows - i)):
             sums[(i + j) * stride] += tree.values[at[j]]
 
 

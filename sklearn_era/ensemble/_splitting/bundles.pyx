@@ -20,7 +20,7 @@ from sklearn.ensemble._hist_gradient_boosting.common import X_BINNED_DTYPE
 from libc.stdint cimport uint8_t
 from .._arrays cimport X_BINNED_DTYPE_C
 
-from .rows cimport zeros
+from .rows cimport alloc_zeros
 from .._criteria.formulas cimport LANES
 
 MAX_CODES = 16
@@ -130,7 +130,7 @@ cdef class FeatureBundles:
             n_codes.tolist(), has_missing.tolist(), is_categorical.tolist()
         )
         self.n_bundles = len(slices)
-        self.bundles = <bundle_struct *> zeros(
+        self.bundles = <bundle_struct *> alloc_zeros(
             self.owners, self.n_bundles * sizeof(bundle_struct)
         )
         self.n_bins = 0

@@ -4,7 +4,7 @@ from .candidates.best cimport best_by_gain, find_gains, rank_splits
 from .candidates.splits cimport CandidateSplits
 from .comparison cimport compare_splits
 from .lanes.functions cimport node_struct
-from .nodes cimport cost_of_feature, feature_split
+from .nodes cimport penalty_of_feature, feature_split
 from .._criteria.criterion cimport criterion_struct
 from .._criteria.dispatch cimport GAIN
 from .._criteria.ranking cimport (
@@ -31,25 +31,25 @@ cdef inline chosen_split choose_split(
         criterion_struct sharing
         chosen_split chosen
         feature_split largest
-        double least = criterion.min_gain
+        double min_gain = criterion.min_gain
         double unit
     chosen.is_splittable = chosen.is_uncovered = False
     if criterion.name == GAIN:
-        least = gain_beyond_rounding(criterion, node.pooled.loss)
-        chosen.best = largest_gain(splits, node, least, &unit)
+        min_gain = gain_beyond_rounding(criterion, node.pooled.loss)
+        chosen.best = largest_gain(splits, node, min_gain, &unit)
         return chosen
     if criterion.min_gain_share == 0.0:
         chosen.best = best_by_eras(splits, criterion, node)
         chosen.is_splittable = chosen.best.found
         if not chosen.best.found:
             find_gains(splits, node)
-            largest = best_by_gain(splits, node, least, 0.0)
+            largest = best_by_gain(splits, node, min_gain, 0.0)
             chosen.is_splittable = largest.found
             chosen.is_uncovered = largest.found and covers_too_few(
                 splits, criterion, node
             )
         return chosen
-    largest = largest_gain(splits, node, least, &unit)
+    largest = largest_gain(splits, node, min_gain, &unit)
     chosen.best = largest
     chosen.is_splittable = largest.found
     if not largest.found:
@@ -62,7 +62,7 @@ cdef inline chosen_split choose_split(
         if not chosen.best.found:
             chosen.best = largest
             chosen.is_uncovered = covers_too_few(splits, &sharing, node)
-    chosen.best.rank.expansion = chosen.best.rank.gain - cost_of_feature(
+    chosen.best.rank.priority = chosen.best.rank.gain - penalty_of_feature(
         splits.tree, chosen.best.feature_idx, unit
     )
     chosen.best.rank.secondary = 0.0
@@ -72,17 +72,17 @@ cdef inline chosen_split choose_split(
 cdef inline feature_split largest_gain(
     CandidateSplits splits,
     const node_struct * node,
-    double least,           # exclusive
+    double min_gain,           # exclusive
     double * unit,          # OUT: largest gain before penalties, their unit
 ) noexcept:
     """Return the split of the largest gain after feature penalties."""
     cdef feature_split largest
     find_gains(splits, node)
-    largest = best_by_gain(splits, node, least, 0.0)
+    largest = best_by_gain(splits, node, min_gain, 0.0)
     if largest.found:
         unit[0] = largest.rank.gain
         if splits.tree.penalties != NULL:
-            largest = best_by_gain(splits, node, least, unit[0])
+            largest = best_by_gain(splits, node, min_gain, unit[0])
     return largest
 
 

@@ -69,16 +69,16 @@ cdef inline void compare_columns(
     """
     cdef:
         feature_split best
-        double least = -INFINITY
+        double min_key = -INFINITY
         int first = 0
     if splits.n_listed > FEW_COLUMNS and prunes:
         first = min(splits.n_threads, splits.n_listed // FEW_COLUMNS)
         splits.put_first(first)
-        visit_columns(splits, criterion, node, 0, first, least)
+        visit_columns(splits, criterion, node, 0, first, min_key)
         best = rank_splits(splits, criterion, node, 0.0, True)
         if best.found:
-            least = best.rank.primary
-    visit_columns(splits, criterion, node, first, splits.n_listed, least)
+            min_key = best.rank.primary
+    visit_columns(splits, criterion, node, first, splits.n_listed, min_key)
 
 
 cdef inline void visit_columns(
@@ -87,7 +87,7 @@ cdef inline void visit_columns(
     const node_struct * node,
     int first,        # among the listed columns
     int stop,
-    double least,     # key to reach
+    double min_key,     # key to reach
 ) noexcept:
     """Add the eras of the node to some columns, chunk by chunk."""
     cdef:
@@ -129,7 +129,7 @@ cdef inline void visit_columns(
                     rows.pack_contrasts(visit.values, &rows.blocks[i], n_bits)
             for i in prange(first, stop, schedule="static", chunksize=1):
                 compare_column(
-                    splits, &visit, chunk, least, &splits.columns[splits.listed[i]],
+                    splits, &visit, chunk, min_key, &splits.columns[splits.listed[i]],
                     splits.batch_of_thread(omp_get_thread_num()),
                 )
 
@@ -138,7 +138,7 @@ cdef inline void compare_column(
     CandidateSplits splits,
     const era_visit * visit,
     int chunk,
-    double least,           # key to reach
+    double min_key,           # key to reach
     lane_column * column,   # IN and OUT
     era_batch * batch,      # scratch
 ) noexcept nogil:
@@ -157,10 +157,10 @@ cdef inline void compare_column(
             if (
                 visit.criterion.name != DIRECTIONAL
                 or column.bundle != NULL
-                or n_left + 0.5 <= max(least * visit.eras.n_eras, splits.n_to_cover)
+                or n_left + 0.5 <= max(min_key * visit.eras.n_eras, splits.n_to_cover)
             ):
                 prune_column(
-                    splits, visit.criterion, visit.eras.n_eras, n_left, least, column
+                    splits, visit.criterion, visit.eras.n_eras, n_left, min_key, column
                 )
                 if column.n_splits == 0:
                     return

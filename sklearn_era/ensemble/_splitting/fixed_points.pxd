@@ -124,7 +124,7 @@ cdef inline double hessian_of_sums(
     return values.hessian_unit * total
 
 
-cdef inline void take_sums(
+cdef inline void sums_as_doubles(
     const summed_values * values,
     const long long * planes,
     Py_ssize_t stride,             # from plane to plane
@@ -177,7 +177,7 @@ cdef inline void take_right_gradients(
         gradients[i] += unit * (<double> (low[last] - low[i]) / values.low_scale)
 
 
-cdef fix_points(
+cdef set_units(
     summed_values * values, int n_samples, int sum_bits, int packed_bits,
     int plain_bits, bint has_weights, int n_threads, exchange,
 )

@@ -25,7 +25,7 @@ cdef enum:
     LEAST_WEIGHT_BITS = 24
 
 
-cdef fix_points(
+cdef set_units(
     summed_values * values,  # IN and OUT
     int n_samples,
     int sum_bits,            # of an integer whose sum is exact as a double

@@ -61,7 +61,7 @@ cdef inline int describe_tree(
     return 0
 
 
-cdef inline double cost_of_feature(
+cdef inline double penalty_of_feature(
     const tree_data * tree, int feature_idx, double unit  # 0: without penalties
 ) noexcept nogil:
     """Return the penalty of a feature, a share of `unit`, which may be infinite."""

@@ -11,7 +11,7 @@ cdef enum:
     BITSET_SIZE = 8      # words of 32 bits: a set of bins
 
 
-cdef inline void * zeros(list owners, Py_ssize_t n_bytes) except NULL:
+cdef inline void * alloc_zeros(list owners, Py_ssize_t n_bytes) except NULL:
     """Return memory of zeros, which lives as long as `owners`."""
     cdef bytearray memory = bytearray(n_bytes)
     owners.append(memory)

@@ -28,8 +28,8 @@ import numpy as np
 from .._arrays cimport G_H_DTYPE_C
 
 from .._exchange import ALONE
-from .fixed_points cimport fix_points, fixed_point, low_point, n_words_of, sum_all
-from .._criteria.formulas cimport LIKENESS
+from .fixed_points cimport fixed_point, low_point, n_words_of, set_units, sum_all
+from .._criteria.formulas cimport REL_TOL
 from .._criteria.time_robust cimport impurity
 
 
@@ -84,9 +84,11 @@ cdef class EraRows:
         self.count_bits = pool_bits + 1
         n_blocks = n_eras + self.n_samples // self.block_size + 1
         self.owners = []
-        self.blocks = <row_block *> zeros(self.owners, n_blocks * sizeof(row_block))
-        self.chunks = <int *> zeros(self.owners, (n_blocks + 1) * sizeof(int))
-        self.block_sums = <impurity_sums *> zeros(
+        self.blocks = <row_block *> alloc_zeros(
+            self.owners, n_blocks * sizeof(row_block)
+        )
+        self.chunks = <int *> alloc_zeros(self.owners, (n_blocks + 1) * sizeof(int))
+        self.block_sums = <impurity_sums *> alloc_zeros(
             self.owners, n_blocks * sizeof(impurity_sums)
         )
         self.n_packed = min(max(int(counts.max()), CHUNK_SIZE), self.n_samples)
@@ -100,7 +102,7 @@ cdef class EraRows:
             self.compares_targets = True
             self.of_targets.gradients = &positive_weights[0]
             self.of_targets.hessians = &weights[0] if differ else NULL
-            set_units(self, &self.of_targets)
+            start_words(self, &self.of_targets)
 
     def start_tree(self, gradients, hessians, int n_threads):
         """Take over the gradients of the next tree; return their sum and the hessians'.
@@ -113,7 +115,7 @@ cdef class EraRows:
         self.arrays = (gradients, hessians)
         values.gradients = &gradient_view[0]
         values.hessians = &hessian_view[0] if hessian_view.shape[0] > 1 else NULL
-        set_units(self, values)
+        start_words(self, values)
         low_scale = values.low_scale if values.has_low_words else 0.0
         sum_gradients = math.nan
         sum_hessians = float(self.n_samples)
@@ -216,7 +218,7 @@ cdef class EraRows:
     ) noexcept nogil:
         """Pack the contributions of an era's rows to G n_L - G_L n of a split.
 
-        Sides may be equal but for rounding if that is at most LIKENESS times
+        Sides may be equal but for rounding if that is at most REL_TOL times
         G n_L n_R / n, which is below G n / 4.
         """
         cdef:
@@ -235,7 +237,7 @@ cdef class EraRows:
             total += contrasts[i]
         for i in range(block.start, block.stop):
             contrasts[i] = (total - n_rows * contrasts[i]) * shift + (shift > 1)
-        block.doubt = <long long> (0.5 * LIKENESS * fabs(<double> total) * n_rows)
+        block.doubt = <long long> (0.5 * REL_TOL * fabs(<double> total) * n_rows)
 
     cdef int count_bits_of_contrasts(self) noexcept:
         """Return the bits for n rows, below a contrast; 0 if a word cannot hold both.
@@ -314,9 +316,9 @@ cdef inline void pack_plane(
         words[i] = fixed_point(values[row], scale) * shift + one
 
 
-cdef set_units(EraRows self, summed_values * values):
+cdef start_words(EraRows self, summed_values * values):
     """Set the units of fixed points, and allocate the words of a chunk."""
-    fix_points(
+    set_units(
         values, self.n_samples, self.sum_bits, self.packed_bits, self.plain_bits,
         self.has_weights, self.n_threads, self.exchange,
     )

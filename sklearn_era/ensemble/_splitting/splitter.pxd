@@ -26,7 +26,7 @@ cdef class EraSplitter:
         int n_threads
         object splitter          # owns the arrays of `tree`
         object gradients
-        object all_features_wanted
+        object all_features_active
         object totals            # sums of all gradients and hessians
         readonly bint hessians_are_constant
         readonly object hessians

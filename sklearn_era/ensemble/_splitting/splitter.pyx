@@ -112,7 +112,7 @@ cdef class EraSplitter:
             np.asarray(splitter.partition)[:] = self.rows.order
         self.splitter = splitter
         self.bundles = None
-        self.all_features_wanted = np.ones(splitter.n_features, dtype=np.uint8)
+        self.all_features_active = np.ones(splitter.n_features, dtype=np.uint8)
         self.criterion.l2_regularization = splitter.l2_regularization
         self.criterion.min_gain = splitter.min_gain_to_split
         describe_tree(
@@ -178,7 +178,7 @@ cdef class EraSplitter:
         c_node.values = &self.rows.of_gradients
         c_node.bins = histograms.sums
         if not self.is_alone:
-            merged = histograms.over_processes(self.exchange, self.splits.wanted_bins())
+            merged = histograms.over_processes(self.exchange, self.splits.active_bins())
             c_node.bins = &merged[0]
         c_node.n_bins = histograms.n_bins
         c_node.by_era = histograms.by_era
@@ -197,12 +197,12 @@ cdef NodeHistograms sum_up(
     """Sum up a node's rows and subtract them from its parent's; None without memory."""
     cdef:
         Py_ssize_t n_rows = histograms.n_rows  # later the larger child's
-        Py_ssize_t least, n_by_era = 0
+        Py_ssize_t min_rows, n_by_era = 0
         int n_threads
-    least = ROWS_OF_DIRECTION if self.criterion.name == DIRECTIONAL else ROWS_OF_ERA
+    min_rows = ROWS_OF_DIRECTION if self.criterion.name == DIRECTIONAL else ROWS_OF_ERA
     if parent is not None:
         n_rows = parent.n_rows - n_rows
-    if keeps and n_rows >= least * self.rows.n_eras:
+    if keeps and n_rows >= min_rows * self.rows.n_eras:
         n_by_era = self.bundles.n_lanes * self.rows.n_eras
     if not histograms.allocate(
         self.bundles.n_bins, n_by_era, n_words_of(&self.rows.of_gradients) + 1
@@ -296,7 +296,7 @@ cdef draw_features(EraSplitter self, allowed_features):
     """
     fraction = self.splitter.feature_fraction_per_split
     if allowed_features is None and fraction >= 1.0 and self.penalties is None:
-        return self.all_features_wanted
+        return self.all_features_active
     features = usable_features(self, allowed_features)
     if fraction < 1.0:
         n_drawn = max(1, int(ceil(fraction * features.size)))
@@ -304,9 +304,9 @@ cdef draw_features(EraSplitter self, allowed_features):
         mask[:n_drawn] = True
         self.splitter.rng.shuffle(mask)
         features = features[mask]
-    is_wanted = np.zeros(self.tree.n_features, dtype=np.uint8)
-    is_wanted[features] = 1
-    return is_wanted
+    is_active = np.zeros(self.tree.n_features, dtype=np.uint8)
+    is_active[features] = 1
+    return is_active
 
 
 cdef usable_features(EraSplitter self, allowed_features):
@@ -326,7 +326,7 @@ class EraSplitInfo(SplitInfo):
     Attributes
     ----------
     priority : tuple of float
-        `expansion`, `secondary` and `gain` of `split_rank`. The attribute `gain` is the
+        `priority`, `secondary` and `gain` of `split_rank`. The attribute `gain` is the
         pooled gain, in scikit-learn's units.
     """
 
@@ -355,7 +355,7 @@ cdef make_split_info(
         # not be the only bin.
         bin_idx = tree.n_bins_non_missing[split.feature_idx] == 1
     return EraSplitInfo(
-        priority=(split.rank.expansion, split.rank.secondary, split.rank.gain),
+        priority=(split.rank.priority, split.rank.secondary, split.rank.gain),
         gain=split.rank.gain,
         feature_idx=split.feature_idx,
         bin_idx=bin_idx,

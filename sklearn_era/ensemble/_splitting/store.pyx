@@ -128,11 +128,11 @@ cdef class NodeHistograms:
             [(self.sum_gradients, self.sum_hessians, 0)], dtype=HISTOGRAM_DTYPE
         )
 
-    def over_processes(self, exchange, wanted):
-        """Return the sums over all processes, for the bins that are `wanted`."""
+    def over_processes(self, exchange, is_active):
+        """Return the sums over all processes, for the bins that are active."""
         sums = self.buffer[: self.n_planes * self.n_bins].copy()
         planes = sums.reshape(self.n_planes, -1)
-        of_all = exchange.sum(planes[:, wanted].astype(np.float64).ravel())
+        of_all = exchange.sum(planes[:, is_active].astype(np.float64).ravel())
         of_all = of_all.reshape(self.n_planes, -1)
         can_be = np.abs(of_all) < 2.0**63
         can_be[0] &= (of_all[0] >= 0) & (of_all[0] < 2.0**32)
@@ -144,7 +144,7 @@ cdef class NodeHistograms:
                 f"The workers of the fit {what.format(of_all[~can_be][0])}: a stranger "
                 "has joined them, or one of them is damaged."
             )
-        planes[:, wanted] = of_all
+        planes[:, is_active] = of_all
         return sums
 
     def are_sums_of(self, FeatureBundles bundles, EraRows rows, sample_indices):

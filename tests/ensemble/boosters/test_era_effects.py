@@ -11,7 +11,7 @@ from sklearn.base import clone
 from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.trees import assert_same_model
-from sklearn_era._trees.walk import leaf_indices
+from sklearn_era._trees.traversal import leaf_indices
 from sklearn_era.effects import Intercepts, Recency
 from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier

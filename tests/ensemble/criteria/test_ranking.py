@@ -118,7 +118,7 @@ def test_all_keys():
     # Worst after the split is 5 - 1.
     assert rank(TIME_ROBUST, **IMPURITIES) == (-4, 0, 10, 1)
     result = rank(TIME_ROBUST, takes_worst_era=False, **IMPURITIES)
-    assert result.expansion == approx((1.5 + 2 + 1) / 3)
+    assert result.priority == approx((1.5 + 2 + 1) / 3)
     with pytest.raises(ValueError, match="needs the impurities"):
         rank(TIME_ROBUST)
     weights = {
@@ -206,7 +206,7 @@ def test_uncovered_eras_have_no_gain_no_direction_and_no_part_in_the_variance():
     assert rank(TIME_ROBUST, **given, **params) == (-4, 0, 10, 1)
     mean = rank(TIME_ROBUST, takes_worst_era=False, **given, **params)
     assert mean.primary == approx(-(3.5 + 4 + 4) / 3)
-    assert mean.expansion == approx(1 / 3)
+    assert mean.priority == approx(1 / 3)
 
 
 def test_era_without_weight_on_a_side_is_covered_but_tells_nothing():

@@ -79,7 +79,7 @@ def grow(data, rows, exchange, params, is_categorical=None, n_bins=5, penalties=
     """The nodes of a tree that is grown on some rows, along with those of others."""
     X_binned, gradients, hessians, eras, y = data
     model = HistGradientBoostingRegressor(**params)
-    plan = CriterionPlan.of(model)
+    plan = CriterionPlan.from_estimator(model)
     (n_eras,) = exchange.sum_of(np.unique(eras[rows]).size)
     codes = np.unique(eras[rows], return_inverse=True)[1].astype(np.int32)
     criterion = make_criterion(plan, int(n_eras))

@@ -19,8 +19,8 @@ from helpers.grown_trees import (
     rows_of_nodes,
     with_categories,
 )
-from sklearn_era.ensemble._forests.top_grower import TopGrower, TreeLimits
-from sklearn_era.ensemble._splitting.sorted_rows.grower import MOST_ROWS
+from sklearn_era.ensemble._forests.tree_grower import ForestTreeGrower, TreeLimits
+from sklearn_era.ensemble._splitting.sorted_rows.grower import MAX_SMALL_ROWS
 
 # Rows of 3 eras in 255 bins: each era has few rows in a bin, and sums over eras are
 # kept by differences. In 6 bins, they are not.
@@ -53,7 +53,7 @@ def test_tree_is_the_one_without_small_nodes(criterion, shape):
     # One era has no others to be judged by.
     is_root_alone = "held_out" in criterion and shape == "one era"
     assert (expected.nodes.size >= 3) == (not is_root_alone)
-    for small_node_rows in (50, MOST_ROWS):  # below the root, and the root itself
+    for small_node_rows in (50, MAX_SMALL_ROWS):  # below the root, and the root itself
         tree = grow(rows, criterion, small_node_rows=small_node_rows, **params)
         assert_same_tree(tree, expected)
 
@@ -107,7 +107,7 @@ def test_features_pay_in_small_nodes_too(criterion, shape):
     params = {"min_era_coverage": 0.05 if shape == "many eras" else 0.5}
     params["penalties"] = [0.4, 0.0, 0.05, 0.2, 0.0]
     expected = grow(rows, criterion, small_node_rows=0, **params)
-    for small_node_rows in (50, MOST_ROWS):
+    for small_node_rows in (50, MAX_SMALL_ROWS):
         tree = grow(rows, criterion, small_node_rows=small_node_rows, **params)
         assert_same_tree(tree, expected)
     if shape == "many bins":
@@ -206,7 +206,7 @@ def test_no_split_gains_more_than_the_one_that_was_made(shape, min_samples_leaf)
 
 
 @pytest.mark.parametrize("shape", ["many bins", "missing values", "weights"])
-@pytest.mark.parametrize("small_node_rows", [0, MOST_ROWS])
+@pytest.mark.parametrize("small_node_rows", [0, MAX_SMALL_ROWS])
 def test_gains_are_compared_less_what_features_pay(shape, small_node_rows):
     rows = make_rows(**(SHAPES[shape] | {"n_rows": 150}))
     penalties = np.array([0.5, 0.1, 0.0, 0.3, 0.1])
@@ -258,7 +258,7 @@ def test_values_and_bins_lead_to_the_same_leaf(criterion):
 
 
 @pytest.mark.parametrize("criterion", [None, "era", "invariant"])
-@pytest.mark.parametrize("small_node_rows", [0, MOST_ROWS])
+@pytest.mark.parametrize("small_node_rows", [0, MAX_SMALL_ROWS])
 def test_pure_nodes_are_not_split(criterion, small_node_rows):
     rows = make_rows(n_rows=300)
     # Multiples of 0.1 do not add up exactly, and sides of a split seem to differ.
@@ -355,19 +355,19 @@ def test_categories_are_split_as_sets(criterion, missing, n_bins, has_weights):
 
 def test_small_nodes_are_grown_without_a_histogram(monkeypatch):
     sizes = []
-    find = TopGrower._compute_best_split_and_push
+    find = ForestTreeGrower._compute_best_split_and_push
 
     def record(grower, node):
         if node.n_samples > grower._small_node_rows:
             sizes.append(node.n_samples)
         find(grower, node)
 
-    monkeypatch.setattr(TopGrower, "_compute_best_split_and_push", record)
+    monkeypatch.setattr(ForestTreeGrower, "_compute_best_split_and_push", record)
     rows = make_rows(n_rows=3000, n_bins=8)
     for data in (rows, with_categories(rows)):
         sizes.clear()
         nodes = grow(data).nodes
-        assert min(sizes) > MOST_ROWS
+        assert min(sizes) > MAX_SMALL_ROWS
         assert nodes["count"][~nodes["is_leaf"].astype(bool)].min() < 20
 
 

@@ -7,7 +7,7 @@ from ..._arrays cimport init_bitset
 from .orders cimport set_left_categories, set_orders
 from .splits cimport CandidateSplits, feature_bins, split_order, threads_for
 from ..lanes.functions cimport lane_column, node_struct, order_sides
-from ..nodes cimport cost_of_feature, feature_split, is_better
+from ..nodes cimport penalty_of_feature, feature_split, is_better
 from ..._criteria.criterion cimport criterion_struct, split_rank
 from ..._criteria.dispatch cimport MAX_SUMS
 from ..._criteria.ranking cimport compare_ranks, penalise, rank_split
@@ -22,15 +22,15 @@ cdef inline void find_gains(CandidateSplits splits, const node_struct * node) no
     for i in prange(
         splits.n_features, schedule="static", nogil=True, num_threads=n_threads
     ):
-        if splits.features[i].is_wanted:
+        if splits.features[i].is_active:
             find_largest_gain(splits, node, &splits.features[i])
 
 
 cdef inline feature_split best_by_gain(
     CandidateSplits splits,
     const node_struct * node,
-    double least,                    # exclusive
-    double unit_of_costs,            # see `cost_of_feature`
+    double min_gain,                    # exclusive
+    double unit_of_penalties,            # see `penalty_of_feature`
 ) noexcept:
     """Return the split with the largest gain after feature penalties."""
     cdef:
@@ -43,10 +43,10 @@ cdef inline feature_split best_by_gain(
     split.found = False
     for i in range(splits.n_features):
         feature = &splits.features[i]
-        if not (feature.is_wanted and feature.largest_gain > least):
+        if not (feature.is_active and feature.largest_gain > min_gain):
             continue
-        left = feature.largest_gain - cost_of_feature(
-            splits.tree, feature.feature_idx, unit_of_costs
+        left = feature.largest_gain - penalty_of_feature(
+            splits.tree, feature.feature_idx, unit_of_penalties
         )
         if left > largest or (
             best != NULL
@@ -59,7 +59,7 @@ cdef inline feature_split best_by_gain(
         return split
     split = find_best_split(splits, node, best)
     split.rank.primary = largest
-    split.rank.expansion = largest
+    split.rank.priority = largest
     return split
 
 
@@ -67,7 +67,7 @@ cdef inline feature_split rank_splits(
     CandidateSplits splits,
     const criterion_struct * criterion,
     const node_struct * node,
-    double unit_of_costs=0.0,
+    double unit_of_penalties=0.0,
     bint of_first=False,             # only the columns compared first
 ) noexcept:
     """Return the best of the listed splits."""
@@ -80,7 +80,7 @@ cdef inline feature_split rank_splits(
         splits.n_features, schedule="static", nogil=True, num_threads=n_threads
     ):
         rank_feature(
-            splits, criterion, node, unit_of_costs, of_first, &splits.features[i]
+            splits, criterion, node, unit_of_penalties, of_first, &splits.features[i]
         )
     best.found = False
     for i in range(splits.n_features):
@@ -166,7 +166,7 @@ cdef inline feature_split make_split(
     split.rank.primary = gain
     split.rank.secondary = 0.0
     split.rank.gain = gain
-    split.rank.expansion = gain
+    split.rank.priority = gain
     split.feature_idx = feature_idx
     split.bin_idx = place
     split.missing_go_to_left = order.order.missing_go_to_left
@@ -189,13 +189,15 @@ cdef inline void rank_feature(
     CandidateSplits splits,
     const criterion_struct * criterion,
     const node_struct * node,
-    double unit_of_costs,
+    double unit_of_penalties,
     bint of_first,
     feature_bins * feature,   # IN; OUT: its best split
 ) noexcept nogil:
     """Find the best of the listed splits of a feature."""
     cdef:
-        double cost = cost_of_feature(splits.tree, feature.feature_idx, unit_of_costs)
+        double penalty = penalty_of_feature(
+            splits.tree, feature.feature_idx, unit_of_penalties
+        )
         const split_order * order
         const lane_column * column
         const double * side
@@ -222,7 +224,7 @@ cdef inline void rank_feature(
             assert 0.0 <= sums[0] <= node.eras.n_eras, "eras that a split covers"
             if not rank_split(criterion, &node.eras, sums, splits.gains[lane], &rank):
                 continue
-            if cost > 0.0 and not penalise(criterion, cost, &rank):
+            if penalty > 0.0 and not penalise(criterion, penalty, &rank):
                 continue
             if feature.best.found and compare_ranks(&rank, &feature.best.rank) < 0:
                 continue

@@ -108,7 +108,7 @@ cdef inline void list_feature(
         double largest_gain = -INFINITY
         int can_cover, n, k, i
     feature.is_listed = (
-        feature.is_wanted
+        feature.is_active
         and feature.largest_gain > -INFINITY
         and suffices(criterion, feature.largest_gain)
     )
@@ -274,7 +274,7 @@ cdef inline void prune_column(
     const criterion_struct * criterion,
     int n_eras,             # of the key
     int n_left,             # eras not yet added
-    double least,           # key to reach
+    double min_key,           # key to reach
     lane_column * column,   # IN and OUT
 ) noexcept nogil:
     """Drop the splits that cannot reach the key or cover enough eras.
@@ -293,7 +293,7 @@ cdef inline void prune_column(
         int i
     for i in range(n_splits):
         can_win[i] = gains[i] > -INFINITY and can_reach(
-            &own, sums + i, n_lanes, gains[i], n_eras, n_left, least
+            &own, sums + i, n_lanes, gains[i], n_eras, n_left, min_key
         )
         n_kept += can_win[i]
     if n_kept == 0:

@@ -35,7 +35,7 @@ cdef struct feature_bins:
     bint has_missing
     bint is_categorical
     Py_ssize_t first_bin          # among the bins of all features
-    bint is_wanted                # active at the node
+    bint is_active                # active at the node
     # Over its splits: INFINITY until it is known, -INFINITY without splits.
     double largest_gain
     bint is_listed                # has listed splits
@@ -83,7 +83,7 @@ cdef class CandidateSplits:
         int n_to_cover                # eras a listed split must cover, if not yet known
         int n_absent                  # eras not listed, to be added at the end
 
-    cdef bint start_node(self, const uint8_t [::1] is_wanted) noexcept
+    cdef bint start_node(self, const uint8_t [::1] is_active) noexcept
     cdef void count_listed(self) noexcept
     cdef void put_first(self, int n) noexcept
     cdef side_arrays sides_of_column(

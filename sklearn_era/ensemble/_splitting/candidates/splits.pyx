@@ -16,7 +16,7 @@ import numpy as np
 from ..lanes.instruction_sets import lane_module
 from ..bundles cimport bundle_struct
 from ..lanes.functions cimport CACHE_LINE, batch_size
-from ..rows cimport MAX_BINS, zeros
+from ..rows cimport MAX_BINS, alloc_zeros
 from ..._criteria.formulas cimport LANES
 from ..._criteria.split_sums cimport add_absent_eras, are_sums, merge_sums, take_lane
 
@@ -39,7 +39,7 @@ cdef class CandidateSplits:
     def use_threads(self, int n_threads):
         """Allocate the scratch memory of threads."""
         if n_threads > self.n_threads:
-            self.batches = zeros(self.owners, (n_threads + 1) * batch_size())
+            self.batches = alloc_zeros(self.owners, (n_threads + 1) * batch_size())
         self.n_threads = n_threads
 
     def use_bundles(self, FeatureBundles bundles, int n_fields):
@@ -50,23 +50,27 @@ cdef class CandidateSplits:
         self.bundles = None
         self.memory = []
         self.n_features = n
-        self.features = <feature_bins *> zeros(self.memory, n * sizeof(feature_bins))
-        self.columns = <lane_column *> zeros(self.memory, 2 * n * sizeof(lane_column))
-        self.listed = <int *> zeros(self.memory, 2 * n * sizeof(int))
+        self.features = <feature_bins *> alloc_zeros(
+            self.memory, n * sizeof(feature_bins)
+        )
+        self.columns = <lane_column *> alloc_zeros(
+            self.memory, 2 * n * sizeof(lane_column)
+        )
+        self.listed = <int *> alloc_zeros(self.memory, 2 * n * sizeof(int))
         lay_out(self, bundles)
         make_lanes(self, n_fields)
         self.row_codes = NULL
         self.bundles = bundles
 
-    cdef bint start_node(self, const uint8_t [::1] is_wanted) noexcept:
+    cdef bint start_node(self, const uint8_t [::1] is_active) noexcept:
         """Set the active features of a node; return whether there are any."""
         cdef:
             bint wants_any = False
             int i
         for i in range(self.n_features):
-            self.features[i].is_wanted = is_wanted[self.features[i].feature_idx]
+            self.features[i].is_active = is_active[self.features[i].feature_idx]
             self.features[i].largest_gain = INFINITY
-            wants_any |= self.features[i].is_wanted
+            wants_any |= self.features[i].is_active
         return wants_any
 
     cdef void count_listed(self) noexcept:
@@ -114,12 +118,12 @@ cdef class CandidateSplits:
         arrays.counts = first + 2 * self.n_lanes
         return arrays
 
-    def wanted_bins(self):
+    def active_bins(self):
         """Return a mask of the bins of active features."""
         mask = np.zeros(self.bundles.n_bins, dtype=bool)
         for i in range(self.n_features):
             first = self.features[i].first_bin
-            mask[first : first + self.features[i].n_codes] = self.features[i].is_wanted
+            mask[first : first + self.features[i].n_codes] = self.features[i].is_active
         return mask
 
     cdef double * sums_of_column(self, const lane_column * column) noexcept nogil:
@@ -141,8 +145,10 @@ cdef class CandidateSplits:
             Py_ssize_t i, row
         if self.row_codes != NULL:
             return
-        self.changes = <int *> zeros(self.memory, n_columns * MAX_BINS * sizeof(int))
-        self.row_codes = <X_BINNED_DTYPE_C *> zeros(self.memory, n_columns * n)
+        self.changes = <int *> alloc_zeros(
+            self.memory, n_columns * MAX_BINS * sizeof(int)
+        )
+        self.row_codes = <X_BINNED_DTYPE_C *> alloc_zeros(self.memory, n_columns * n)
         for i in range(self.n_features):
             codes = self.row_codes + i // COLUMNS * n * COLUMNS + i % COLUMNS
             for row in range(n):
@@ -248,7 +254,7 @@ cdef make_lanes(CandidateSplits self, int n_fields):
     """Allocate the lanes of a node."""
     cdef Py_ssize_t n = self.n_lanes
     self.n_fields = n_fields
-    self.sides = <double *> zeros(
+    self.sides = <double *> alloc_zeros(
         self.memory, ((7 + n_fields) * n + LANES) * sizeof(double)
     )
     self.sides = <double *> (  # aligned to a register
@@ -257,4 +263,4 @@ cdef make_lanes(CandidateSplits self, int n_fields):
     )
     self.gains = self.sides + 6 * n
     self.sums = self.gains + n
-    self.places = <X_BINNED_DTYPE_C *> zeros(self.memory, n)
+    self.places = <X_BINNED_DTYPE_C *> alloc_zeros(self.memory, n)

@@ -7,7 +7,7 @@ from .functions cimport BATCH_CELLS, era_batch, era_visit, lane_column, run_up
 from .masked_rows cimport add_masked_block, add_signs
 from ..bundles cimport MAX_SPLIT_LANES
 from ..fixed_points cimport (
-    count_as_double, summed_values, take_right_gradients, take_sums, unpack,
+    count_as_double, summed_values, take_right_gradients, sums_as_doubles, unpack,
     word_as_double,
 )
 from ..rows cimport MAX_BINS, packed_rows, row_block
@@ -162,7 +162,7 @@ cdef inline void take_era(
     era_batch * batch,       # OUT, an era on the left side
 ) noexcept nogil:
     cdef bint are_counts = batch.lanes.left.right_gradients == NULL
-    take_sums(
+    sums_as_doubles(
         values, sums, stride, column.n_lanes, &batch.gradients[place],
         NULL if are_counts else &batch.hessians[place], &batch.counts[place],
     )

@@ -16,7 +16,7 @@ from .functions cimport (
 )
 from .masked_rows cimport add_masked_block
 from ..bundles cimport MAX_BUNDLE_CELLS, bundle_struct
-from ..fixed_points cimport MAX_PLANES, n_words_of, take_sums
+from ..fixed_points cimport MAX_PLANES, n_words_of, sums_as_doubles
 from ..nodes cimport gain_of_sides, side_values, tree_data, values_of_sides
 from ..rows cimport MAX_BINS, packed_rows, row_block
 from ..._criteria.formulas cimport LANES
@@ -62,7 +62,7 @@ cdef void set_sides(
         for i in range(n_splits):
             moved += of_plane[order.codes[i]]
             sums[plane * MAX_BINS + i] = moved
-    take_sums(
+    sums_as_doubles(
         node.values, sums, MAX_BINS, n_splits,
         sides.left.gradients, sides.left.hessians, sides.left.counts,
     )
@@ -74,7 +74,7 @@ cdef void set_sides(
             total += bins[plane * node.n_bins + i]
         for i in range(n_splits):
             sums[plane * MAX_BINS + i] = total - sums[plane * MAX_BINS + i]
-    take_sums(
+    sums_as_doubles(
         node.values, sums, MAX_BINS, n_splits,
         sides.right.gradients, sides.right.hessians, sides.right.counts,
     )

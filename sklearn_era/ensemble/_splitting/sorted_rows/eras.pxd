@@ -121,11 +121,11 @@ cdef inline void move_rows(
     eras.n_moved = n_left
 
 
-cdef inline bint ask_eras(
+cdef inline bint sum_eras(
     small_eras * eras,
     const criterion_struct * criterion,
     double gain,                 # pooled
-    double least,                # key to reach
+    double min_key,                # key to reach
     double * sums,               # OUT
 ) noexcept nogil:
     """Sum up the eras for a split; return False once it cannot reach the key."""
@@ -150,7 +150,7 @@ cdef inline bint ask_eras(
         add_era(criterion, &era.facts, era.sides.left, era.sides.right, &of_all, sums)
         if not can_reach(
             criterion, sums, 1, gain, eras.pooled.n_eras, n_present - 1 - max(i, 0),
-            least,
+            min_key,
         ):
             eras.decisive = place
             return False

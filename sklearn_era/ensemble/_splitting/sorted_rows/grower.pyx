@@ -33,8 +33,8 @@ from .scan cimport (
     scan_numbers, sorted_feature,
 )
 from ..candidates.orders cimport MIN_CATEGORY_SUPPORT
-from ..nodes cimport cost_of_feature, describe_tree, feature_split, tree_data
-from ..rows cimport BITSET_SIZE, EraRows, zeros
+from ..nodes cimport penalty_of_feature, describe_tree, feature_split, tree_data
+from ..rows cimport BITSET_SIZE, EraRows, alloc_zeros
 from ..splitter cimport EraSplitter
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.dispatch cimport GAIN
@@ -42,7 +42,7 @@ from ..._criteria.ranking cimport (
     gain_alone, gain_beyond_rounding, penalty_unit, suffices, with_share_of,
 )
 
-MOST_ROWS = MAX_ROWS  # of a small node
+MAX_SMALL_ROWS = MAX_ROWS  # of a small node
 MIN_SUPPORT = MIN_CATEGORY_SUPPORT
 
 
@@ -105,10 +105,14 @@ cdef class SubtreeGrower:
             Py_ssize_t n = self.tree.n_features
             sorted_feature * feature
             int i
-        self.rows.keys = <unsigned int *> zeros(self.owners, n * MAX_ROWS * sizeof(int))
+        self.rows.keys = <unsigned int *> alloc_zeros(
+            self.owners, n * MAX_ROWS * sizeof(int)
+        )
         self.draw.n_features = n
-        self.draw.deck = <int *> zeros(self.owners, n * sizeof(int))
-        self.columns = <sorted_feature *> zeros(self.owners, n * sizeof(sorted_feature))
+        self.draw.deck = <int *> alloc_zeros(self.owners, n * sizeof(int))
+        self.columns = <sorted_feature *> alloc_zeros(
+            self.owners, n * sizeof(sorted_feature)
+        )
         for i in range(n):
             self.draw.deck[i] = i
             feature = &self.columns[i]
@@ -133,7 +137,7 @@ cdef class SubtreeGrower:
         if splitter.hessians_are_constant and not rows.of_gradients.has_low_words:
             self.rows.gradient_unit = rows.of_gradients.unit
             self.rows.gradient_scale = rows.of_gradients.scale
-        self.eras.impurities = <double *> zeros(
+        self.eras.impurities = <double *> alloc_zeros(
             self.owners, rows.n_eras * sizeof(double)
         )
         self.eras.pooled.n_eras = rows.n_eras
@@ -270,7 +274,7 @@ cdef class SubtreeGrower:
             bint is_coverable
         split.found = False
         self.context.node = node
-        self.context.asks_eras = False
+        self.context.compares_eras = False
         if is_pure(
             self.rows.gradients, self.rows.hessians, &self.rows.rows[node.start],
             node.pooled.n_samples,
@@ -291,7 +295,7 @@ cdef class SubtreeGrower:
             return self.find_best(&self.by_gain, split)
         if criterion.min_gain_share > 0.0:
             return self.find_share(split, is_coverable)
-        self.context.asks_eras = True
+        self.context.compares_eras = True
         return self.find_best(criterion, split)
 
     cdef bint find_share(self, feature_split * split, bint is_coverable) noexcept nogil:
@@ -306,7 +310,7 @@ cdef class SubtreeGrower:
             return False
         if is_coverable:
             sharing = with_share_of(self.criterion, split.rank.primary)
-            self.context.asks_eras = True
+            self.context.compares_eras = True
             if self.find_best(&sharing, &best):
                 split[0] = best
         return True
@@ -317,18 +321,18 @@ cdef class SubtreeGrower:
         """Find the best split by a criterion after feature penalties."""
         cdef:
             criterion_struct unit
-            double unit_of_costs = 0.0
+            double unit_of_penalties = 0.0
         if self.tree.penalties != NULL:
             unit = penalty_unit(criterion)
             if not self.scan_features(&unit, 0.0, split):
                 return False
-            unit_of_costs = split.rank.primary
-        return self.scan_features(criterion, unit_of_costs, split)
+            unit_of_penalties = split.rank.primary
+        return self.scan_features(criterion, unit_of_penalties, split)
 
     cdef bint scan_features(
         self,
         const criterion_struct * criterion,   # NULL: scikit-learn's gain
-        double unit_of_costs,
+        double unit_of_penalties,
         feature_split * split,  # OUT
     ) noexcept nogil:
         """Find the best split by the features that vary and are drawn."""
@@ -342,8 +346,8 @@ cdef class SubtreeGrower:
             feature = &self.columns[i]
             if not (feature.varies and feature.is_drawn):
                 continue
-            feature.cost = cost_of_feature(&self.tree, i, unit_of_costs)
-            if not self.context.asks_eras:
+            feature.penalty = penalty_of_feature(&self.tree, i, unit_of_penalties)
+            if not self.context.compares_eras:
                 feature.largest_gain = -INFINITY
             elif not suffices(criterion, feature.largest_gain):
                 continue

@@ -9,7 +9,7 @@ from libc.string cimport memcpy, memset
 from libc.stdint cimport uint64_t
 from ..._arrays cimport X_BINNED_DTYPE_C, hist_struct
 
-from .eras cimport ask_eras, move_rows, small_eras, start_order
+from .eras cimport sum_eras, move_rows, small_eras, start_order
 from .node cimport MAX_ROWS, code_of, keys_of, row_of, small_node, small_rows
 from ..candidates.orders cimport (
     MIN_CATEGORY_SUPPORT, n_moved_from_end, order_categories, reverse_order,
@@ -31,7 +31,7 @@ cdef struct scan_context:
     const small_rows * rows
     small_eras * eras
     const criterion_struct * criterion   # NULL: scikit-learn's gain
-    bint asks_eras           # else the criterion needs the gain only
+    bint compares_eras           # else the criterion needs the gain only
     unsigned int[MAX_ROWS] scratch   # for keys in another order
 
 
@@ -45,7 +45,7 @@ cdef struct sorted_feature:
     unsigned int * keys         # (n_rows,), sorted
     bint varies
     double largest_gain         # over its splits; INFINITY if not known
-    double cost                 # see `cost_of_feature`
+    double penalty                 # see `penalty_of_feature`
 
 
 cdef inline void scan_numbers(
@@ -122,7 +122,7 @@ cdef inline bint scan_order(
         elif is_by_gain and n_missing > 0:
             # scikit-learn's choice among the bins that separate the same rows.
             split.bin_idx = code_of(keys[i + 1]) - 1
-        if ranks_above(context, feature.cost, keys, &split, best):
+        if ranks_above(context, feature.penalty, keys, &split, best):
             best[0] = split
             is_best = True
     return is_best
@@ -157,7 +157,7 @@ cdef inline bint gains_more(
 
 cdef inline bint ranks_above(
     scan_context * context,
-    double cost,                    # of the feature
+    double penalty,                    # of the feature
     const unsigned int * keys,
     feature_split * split,          # IN: its gain; OUT: its rank
     const feature_split * best,
@@ -168,27 +168,27 @@ cdef inline bint ranks_above(
         double gain = split.rank.gain
         small_eras * eras = context.eras
         double[MAX_SUMS] sums
-        double least = -INFINITY
+        double min_key = -INFINITY
     if criterion == NULL:
         return gains_more(split, best)
     if not suffices(criterion, gain) or (
-        best.found and not may_outrank(criterion, gain - cost, &best.rank)
+        best.found and not may_outrank(criterion, gain - penalty, &best.rank)
     ):
         return False
     memset(sums, 0, sizeof(sums))
-    if context.asks_eras:
+    if context.compares_eras:
         if eras.n_moved == 0:
             start_order(eras, keys, context.node.pooled.n_samples)
         move_rows(eras, keys, split.n_samples_left, criterion.min_samples_per_era)
-        if best.found and cost == 0.0:
-            least = best.rank.primary
-        if eras.n_covered < criterion.min_covered_eras or not ask_eras(
-            eras, criterion, gain, least, sums
+        if best.found and penalty == 0.0:
+            min_key = best.rank.primary
+        if eras.n_covered < criterion.min_covered_eras or not sum_eras(
+            eras, criterion, gain, min_key, sums
         ):
             return False
     return (
         rank_split(criterion, &eras.pooled, sums, gain, &split.rank)
-        and (cost == 0.0 or penalise(criterion, cost, &split.rank))
+        and (penalty == 0.0 or penalise(criterion, penalty, &split.rank))
         and is_better(split, best)
     )
 

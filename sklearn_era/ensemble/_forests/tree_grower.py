@@ -12,8 +12,8 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from ..._scikit_learn import set_raw_bitset_from_binned_bitset
 from .._hist_gradient_boosting.grower import TreeGrower
 from .._splitting.sorted_rows.grower import (
+    MAX_SMALL_ROWS,
     MIN_SUPPORT,
-    MOST_ROWS,
     SubtreeGrower,
     is_pure_node,
 )
@@ -41,7 +41,7 @@ class TreeLimits(NamedTuple):
     max_features: int | None  # drawn for each node; None for all
 
 
-class TopGrower(TreeGrower):
+class ForestTreeGrower(TreeGrower):
     """scikit-learn's grower, which leaves small nodes to `SubtreeGrower`. Its root has
     a value, the prediction of a tree without a split. Pure nodes are leaves, since
     rounding errors of their sums can look like a gain.
@@ -59,9 +59,9 @@ class TopGrower(TreeGrower):
         n_threads: int,
         era_splitter: EraSplitter | None,  # None for the gain
         # Maximum number of rows of a node that compiled code grows, on one thread
-        # without the GIL: up to `MOST_ROWS`, or 0 for none. It changes trees only where
+        # without the GIL: up to `MAX_SMALL_ROWS`, or 0. It changes trees only where
         # splits tie up to rounding, or features are drawn.
-        small_node_rows: int = MOST_ROWS,
+        small_node_rows: int = MAX_SMALL_ROWS,
     ):
         self._n_drawn = limits.max_features or X_binned.shape[1]
         self._rng = rng
@@ -70,7 +70,9 @@ class TopGrower(TreeGrower):
         self._hessians = hessians
         # With `max_leaf_nodes`, leaves are grown best first over the whole tree.
         is_limited = limits.max_leaf_nodes is not None
-        self._small_node_rows = 0 if is_limited else min(small_node_rows, MOST_ROWS)
+        if is_limited:
+            small_node_rows = 0
+        self._small_node_rows = min(small_node_rows, MAX_SMALL_ROWS)
         parameters = bins._asdict() | limits._asdict()
         del parameters["bin_thresholds"], parameters["max_features"]
         super().__init__(
@@ -168,4 +170,4 @@ def _least_weight(hessians: NDArray[np.float32]) -> float:
     return 0.5 * float(weights.min()) if weights.size else 0.0
 
 
-__all__ = ["TopGrower", "TreeBins", "TreeLimits"]
+__all__ = ["ForestTreeGrower", "TreeBins", "TreeLimits"]
