@@ -21,8 +21,7 @@ cdef inline double direction_agreement(
 
 
 cdef inline bint rank_directional(
-    const criterion_struct * criterion,
-    const eras_struct * eras,
+    const criterion_struct * criterion, const eras_struct * eras,
     double directions,     # sum over eras
     const double * gains,  # NULL: no ties to break
     split_rank * rank,

@@ -139,11 +139,8 @@ cdef struct era_terms:
 cdef inline era_terms compare_sides(
     statistic what,          # a constant
     bint are_counts,         # the hessians are; a constant
-    const criterion_struct * criterion,
-    era_sums left,
-    era_sums right,
-    const side_sums * of_all,
-    const era_facts * era,
+    const criterion_struct * criterion, era_sums left, era_sums right,
+    const side_sums * of_all, const era_facts * era,
 ) noexcept nogil:
     """Return the contribution of an era to a statistic; 0 if it is not informative."""
     cdef:
@@ -178,9 +175,7 @@ cdef inline era_terms compare_sides(
 
 cdef inline void add_terms(
     statistic what,          # a constant
-    const criterion_struct * criterion,
-    era_terms terms,
-    const era_facts * era,
+    const criterion_struct * criterion, era_terms terms, const era_facts * era,
     double * kept,           # IN and OUT, of the statistic
     Py_ssize_t stride,       # from field to field
 ) noexcept nogil:
@@ -207,8 +202,7 @@ cdef inline void add_terms(
 cdef inline void add_by_statistic(
     statistic what,
     bint are_counts,          # the hessians are; a constant
-    const criterion_struct * criterion,
-    const lane_eras * lanes,
+    const criterion_struct * criterion, const lane_eras * lanes,
     int field,                # the statistic's first
     double * sums,            # IN and OUT, (n_fields, n_lanes)
 ) noexcept nogil:
@@ -240,9 +234,7 @@ cdef inline void add_by_statistic(
 cdef inline void add_statistic(
     statistic what,           # a constant
     bint are_counts,          # same
-    const criterion_struct * criterion,
-    const lane_eras * lanes,
-    int field,
+    const criterion_struct * criterion, const lane_eras * lanes, int field,
     double * sums,
 ) noexcept nogil:
     """Add some eras to one statistic of each split, kept in registers meanwhile."""
@@ -285,9 +277,7 @@ cdef inline void add_statistic(
 
 
 cdef inline void add_absent_terms(
-    statistic what,
-    const criterion_struct * criterion,
-    double n_absent,
+    statistic what, const criterion_struct * criterion, double n_absent,
     double * kept,           # IN and OUT, of the statistic
 ) noexcept nogil:
     """Add eras without rows in the node: their gains are 0."""
@@ -311,8 +301,7 @@ cdef inline bint counts_uncovered(statistic what) noexcept nogil:
 
 
 cdef inline void merge_terms(
-    statistic what,
-    const criterion_struct * criterion,
+    statistic what, const criterion_struct * criterion,
     double * kept,           # IN and OUT, of the statistic
     const double * others,   # of other eras
 ) noexcept nogil:
@@ -331,8 +320,7 @@ cdef inline void merge_terms(
 cdef inline bint rank_by(
     const criterion_struct * criterion,
     int name,            # of the criterion, or of a part of a blend
-    const eras_struct * eras,
-    const double * sums,
+    const eras_struct * eras, const double * sums,
     split_rank * rank,   # IN, its gain, and OUT
 ) noexcept nogil:
     """Compute the key of a split; return whether it is valid."""
@@ -358,9 +346,7 @@ cdef inline bint rank_by(
 
 
 cdef inline bint can_reach(
-    const criterion_struct * criterion,
-    const double * sums,
-    Py_ssize_t stride,
+    const criterion_struct * criterion, const double * sums, Py_ssize_t stride,
     double gain,         # pooled
     int n_eras,
     int n_left,          # eras not yet added

@@ -79,10 +79,7 @@ cdef enum:
 
 cdef inline void add_gain(
     boltzmann_kind kind,  # a constant
-    double alpha,
-    double gain,
-    double count,
-    double * sums,        # IN and OUT
+    double alpha, double gain, double count, double * sums,  # IN and OUT
     Py_ssize_t stride,
 ) noexcept nogil:
     """Add `count` times a gain."""

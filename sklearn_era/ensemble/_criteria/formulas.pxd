@@ -263,9 +263,7 @@ cdef inline era_sums sums_over_eras(
 
 cdef inline void set_sides_of_lane(
     bint are_counts,         # a constant
-    const lane_eras * lanes,
-    const era_facts * era,
-    Py_ssize_t place,
+    const lane_eras * lanes, const era_facts * era, Py_ssize_t place,
     era_sums * a,            # OUT
     era_sums * b,            # OUT
 ) noexcept nogil:

@@ -54,8 +54,7 @@ cdef inline double held_out_gain(
 
 
 cdef inline bint rank_held_out(
-    const criterion_struct * criterion,
-    const eras_struct * eras,
+    const criterion_struct * criterion, const eras_struct * eras,
     double gains,             # sum over eras
     split_rank * rank,
 ) noexcept nogil:

@@ -30,8 +30,7 @@ cdef inline double era_changing_rate(
     Equation 20 of Liao et al. (2024), Invariant Random Forest.
     """
     return node_value(left.gradients, left.hessians, l2_regularization) - node_value(
-        left.gradients + right.gradients,
-        left.hessians + right.hessians,
+        left.gradients + right.gradients, left.hessians + right.hessians,
         l2_regularization,
     )
 
@@ -63,8 +62,7 @@ cdef inline double spread_of_ratios(const double * moments) noexcept nogil:
 
 
 cdef inline bint rank_invariant(
-    const criterion_struct * criterion,
-    const eras_struct * eras,
+    const criterion_struct * criterion, const eras_struct * eras,
     const double * moments,  # of the statistic over informative eras
     split_rank * rank,
 ) noexcept nogil:

@@ -44,9 +44,7 @@ cdef inline bint suffices(
 
 
 cdef inline bint rank_split(
-    const criterion_struct * criterion,
-    const eras_struct * eras,
-    const double * sums,
+    const criterion_struct * criterion, const eras_struct * eras, const double * sums,
     double gain,        # pooled
     split_rank * rank,  # OUT, complete if the result is True
 ) noexcept nogil:

@@ -11,8 +11,7 @@ from .formulas cimport (
 
 
 cdef inline void add_eras(
-    const criterion_struct * criterion,
-    const eras_struct * eras,
+    const criterion_struct * criterion, const eras_struct * eras,
     lane_eras * lanes,       # IN; OUT: the facts of its eras
     double * sums,           # IN and OUT, (n_fields, n_lanes)
 ) noexcept nogil:
@@ -38,9 +37,7 @@ cdef inline void add_eras(
 
 
 cdef inline void add_era(
-    const criterion_struct * criterion,
-    const era_facts * era,
-    era_sums left,
+    const criterion_struct * criterion, const era_facts * era, era_sums left,
     era_sums right,
     const side_sums * of_all,  # both sides over all eras, if the criterion needs them
     double * sums,             # IN and OUT, of a split
@@ -77,9 +74,7 @@ cdef inline void merge_sums(
     const criterion_struct * criterion, double * sums, const double * others
 ) noexcept nogil:
     """Add the sums of other eras for the same split."""
-    cdef:
-        int field = 1
-        int i
+    cdef int field = 1, i
     sums[0] += others[0]
     for i in range(criterion.n_statistics):
         merge_terms(
@@ -111,9 +106,7 @@ cdef inline bint are_sums(const criterion_struct * criterion) noexcept nogil:
 cdef inline void take_lane(
     const criterion_struct * criterion,
     const double * sums,      # (n_fields, n_lanes)
-    Py_ssize_t n_lanes,
-    Py_ssize_t lane,
-    double * of_split,        # OUT, (n_fields,)
+    Py_ssize_t n_lanes, Py_ssize_t lane, double * of_split,  # OUT, (n_fields,)
 ) noexcept nogil:
     """Copy the sums of one lane."""
     cdef int i

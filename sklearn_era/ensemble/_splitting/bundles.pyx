@@ -99,8 +99,7 @@ cdef class FeatureBundles:
         n_codes = np.asarray(splitter.n_bins_non_missing, dtype=np.intp)[features]
         self.owners = [X_binned]
         self._lay_out(
-            n_codes + has_missing,
-            has_missing,
+            n_codes + has_missing, has_missing,
             np.asarray(splitter.is_categorical, dtype=bool)[features],
         )
         for i in range(self.n_bundles):
@@ -116,8 +115,7 @@ cdef class FeatureBundles:
         ):
             if is_joint(&self.bundles[i]):
                 join_codes(
-                    X_binned,
-                    &self.bundles[i],
+                    X_binned, &self.bundles[i],
                     <X_BINNED_DTYPE_C *> self.bundles[i].codes,
                 )
 
@@ -183,8 +181,7 @@ cdef inline bint is_joint(const bundle_struct * bundle) noexcept nogil:
 
 
 cdef void join_codes(
-    const X_BINNED_DTYPE_C [::1, :] X_binned,
-    const bundle_struct * bundle,
+    const X_BINNED_DTYPE_C [::1, :] X_binned, const bundle_struct * bundle,
     X_BINNED_DTYPE_C * joint,  # OUT, (n_samples,)
 ) noexcept nogil:
     """Number the combinations of codes; the first member varies fastest.

@@ -70,8 +70,7 @@ cdef inline chosen_split choose_split(
 
 
 cdef inline feature_split largest_gain(
-    CandidateSplits splits,
-    const node_struct * node,
+    CandidateSplits splits, const node_struct * node,
     double min_gain,           # exclusive
     double * unit,          # OUT: largest gain before penalties, their unit
 ) noexcept:

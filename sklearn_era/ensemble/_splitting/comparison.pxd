@@ -58,8 +58,7 @@ cdef inline int compare_splits(
 
 
 cdef inline void compare_columns(
-    CandidateSplits splits,
-    const criterion_struct * criterion,
+    CandidateSplits splits, const criterion_struct * criterion,
     const node_struct * node,
     bint prunes,      # splits by the key
 ) noexcept:
@@ -82,8 +81,7 @@ cdef inline void compare_columns(
 
 
 cdef inline void visit_columns(
-    CandidateSplits splits,
-    const criterion_struct * criterion,
+    CandidateSplits splits, const criterion_struct * criterion,
     const node_struct * node,
     int first,        # among the listed columns
     int stop,
@@ -135,9 +133,7 @@ cdef inline void visit_columns(
 
 
 cdef inline void compare_column(
-    CandidateSplits splits,
-    const era_visit * visit,
-    int chunk,
+    CandidateSplits splits, const era_visit * visit, int chunk,
     double min_key,           # key to reach
     lane_column * column,   # IN and OUT
     era_batch * batch,      # scratch

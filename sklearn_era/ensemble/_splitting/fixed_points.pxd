@@ -79,8 +79,7 @@ cdef inline void unpack(
     const long long * cells,   # sums of one word over rows
     int n_cells,
     int word,                  # the first has the row count in its low bits
-    int count_bits,
-    long long * planes,        # IN and OUT
+    int count_bits, long long * planes,  # IN and OUT
     Py_ssize_t stride,         # from plane to plane
 ) noexcept nogil:
     """Add sums of words to planes."""
@@ -125,8 +124,7 @@ cdef inline double hessian_of_sums(
 
 
 cdef inline void sums_as_doubles(
-    const summed_values * values,
-    const long long * planes,
+    const summed_values * values, const long long * planes,
     Py_ssize_t stride,             # from plane to plane
     int n,                         # cells
     double * gradients,            # OUT
@@ -157,12 +155,9 @@ cdef inline void sums_as_doubles(
 
 
 cdef inline void take_right_gradients(
-    const summed_values * values,
-    const long long * planes,
-    Py_ssize_t stride,
+    const summed_values * values, const long long * planes, Py_ssize_t stride,
     int last,                      # cell: all rows
-    int n,
-    double * gradients,            # OUT
+    int n, double * gradients,  # OUT
 ) noexcept nogil:
     """Subtract from the gradients of all rows, as integers, which cancel exactly."""
     cdef:

@@ -69,14 +69,8 @@ cdef enum fit:
 
 
 cdef fit fix_point(
-    const G_H_DTYPE_C * values,
-    int n_samples,
-    int n_bits,
-    int least_bits,
-    double share,
-    int n_threads,
-    exchange,
-    double * scale,  # OUT
+    const G_H_DTYPE_C * values, int n_samples, int n_bits, int least_bits, double share,
+    int n_threads, exchange, double * scale,  # OUT
     double * unit,   # OUT
 ) except *:
     """Set the unit so that the largest value has `n_bits`; return if it fits.
@@ -86,9 +80,7 @@ cdef fit fix_point(
     cdef:
         const G_H_DTYPE_C [::1] view = <const G_H_DTYPE_C [:n_samples]> values
         double limit
-        int exponent = 0
-        int n_small = 0
-        int i
+        int exponent = 0, n_small = 0, i
     largest = max(np.max(view), -np.min(view))  # not finite if any value is not
     (largest,) = exchange.max_of(largest)
     if not isfinite(largest):
@@ -104,16 +96,13 @@ cdef fit fix_point(
 
 
 cdef double sum_all(
-    const G_H_DTYPE_C * values,
-    int n_samples,
-    double scale,
+    const G_H_DTYPE_C * values, int n_samples, double scale,
     double low_scale,      # 0: without remainders
     int n_threads,
 ) noexcept nogil:
     """Return the exact sum of all fixed points, in units, rounded once."""
     cdef:
-        long long total = 0
-        long long low_total = 0
+        long long total = 0, low_total = 0
         int i
     for i in prange(n_samples, schedule="static", num_threads=n_threads):
         total += fixed_point(values[i], scale)

@@ -34,9 +34,7 @@ cdef inline void fill(
     NodeHistograms histograms,  # OUT
     NodeHistograms parent,      # IN; OUT: the other child's; or None
     EraRows rows,               # of the node
-    const tree_data * tree,
-    FeatureBundles bundles,
-    int n_threads,
+    const tree_data * tree, FeatureBundles bundles, int n_threads,
 ) noexcept:
     """Sum up the rows of a node by bin, for all features of a tree."""
     cdef:
@@ -83,8 +81,7 @@ cdef inline void fill_by_era(
     NodeHistograms parent,      # IN; OUT: the other child's; or None
     EraRows rows,               # of the node
     FeatureBundles bundles,     # all with masks
-    const lane_functions * functions,
-    int n_threads,
+    const lane_functions * functions, int n_threads,
 ) noexcept:
     """Sum up the rows of a node by era and split, and by bin."""
     cdef:
@@ -126,9 +123,7 @@ cdef inline void fill_by_era(
 
 
 cdef inline void pool_eras(
-    const bundle_struct * bundle,
-    const long long * by_era,
-    int n_eras,
+    const bundle_struct * bundle, const long long * by_era, int n_eras,
     NodeHistograms histograms,  # OUT, the bins of a bundle
 ) noexcept nogil:
     """Sum over the eras, and take differences of neighbouring splits for bins."""
@@ -154,12 +149,8 @@ cdef inline void pool_eras(
 
 
 cdef inline void subtract(
-    const bundle_struct * bundles,
-    int n_bundles,
-    const long long * sums,
-    int n_planes,
-    Py_ssize_t n_bins,
-    long long * of_parent,  # IN and OUT
+    const bundle_struct * bundles, int n_bundles, const long long * sums, int n_planes,
+    Py_ssize_t n_bins, long long * of_parent,  # IN and OUT
 ) noexcept nogil:
     """Subtract a child's sums from its parent's, for some bundles."""
     cdef:
@@ -184,8 +175,7 @@ cdef struct code_column:
 
 cdef inline void add_bundles(
     const bin_sums * to,    # IN and OUT
-    const bundle_struct * bundles,
-    int n_bundles,
+    const bundle_struct * bundles, int n_bundles,
     Py_ssize_t pool_size,   # maximum rows of a word
     int start,              # of the chunk, among the node's rows
     int stop,
@@ -241,8 +231,7 @@ cdef inline void add_columns(
     const code_column * columns,
     int n_columns,          # AT_ONCE or fewer
     int first_word,         # of the rows
-    int start,
-    int stop,
+    int start, int stop,
 ) noexcept nogil:
     """Add some rows to the bins of some columns, by cells that are sums of words."""
     cdef:
@@ -292,13 +281,8 @@ cdef inline void add_few(
 
 cdef inline void add_to_cells(
     int n_columns,          # a constant: AT_ONCE or fewer
-    const code_column * columns,
-    const packed_rows * packed,
-    int word,
-    int first_word,
-    int start,
-    int stop,
-    long long * cells,      # IN and OUT, (n_columns, MAX_BINS)
+    const code_column * columns, const packed_rows * packed, int word, int first_word,
+    int start, int stop, long long * cells,  # IN and OUT, (n_columns, MAX_BINS)
 ) noexcept nogil:
     """Add a word of each row to the cell of its code: most of the time of a fit."""
     cdef:
@@ -328,8 +312,7 @@ cdef inline void take_cells(
         long long * bins = to.sums + column.first_bin
         long long[MAX_BINS] totals
         int count_bits = to.packed.count_bits
-        int n_before = 1
-        int n_known, j
+        int n_before = 1, n_known, j
     if column.member >= 0:
         j = column.member
         n_known = to.tree.n_bins_non_missing[bundle.members[j]]
@@ -345,11 +328,9 @@ cdef inline void take_cells(
 
 
 cdef inline void sum_member(
-    const long long * cells,
-    int n_cells,
+    const long long * cells, int n_cells,
     int n_before,           # combinations of former members
-    int n_codes,
-    long long * totals,     # OUT
+    int n_codes, long long * totals,  # OUT
 ) noexcept nogil:
     """Sum up the combinations by the codes of a member."""
     cdef int group, code, i

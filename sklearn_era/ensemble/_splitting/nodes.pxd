@@ -29,9 +29,7 @@ cdef struct tree_data:
 
 
 cdef inline int describe_tree(
-    splitter,
-    const G_H_DTYPE_C [::1] gradients,
-    const G_H_DTYPE_C [::1] hessians,
+    splitter, const G_H_DTYPE_C [::1] gradients, const G_H_DTYPE_C [::1] hessians,
     const double [::1] penalties,    # None: none
     tree_data * tree,                # OUT
 ) except -1:
@@ -145,7 +143,6 @@ cdef inline double gain_of_sides(
 ) noexcept nogil:
     """Return the pooled gain of a split."""
     return pooled_gain(
-        node.loss,
-        gradients_left, values.left,
+        node.loss, gradients_left, values.left,
         node.sum_gradients - gradients_left, values.right,
     )

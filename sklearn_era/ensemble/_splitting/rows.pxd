@@ -67,8 +67,7 @@ cdef inline impurity_sums sum_squares(
     const G_H_DTYPE_C * gradients,
     const G_H_DTYPE_C * hessians,   # NULL if they are 1
     const unsigned int * rows,      # NULL: all, in order
-    int start,
-    int stop,
+    int start, int stop,
 ) noexcept nogil:
     """Return the sums of the impurity of some rows."""
     cdef:

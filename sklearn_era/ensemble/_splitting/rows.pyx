@@ -147,10 +147,7 @@ cdef class EraRows:
         long long n_needed,  # for both sides of a split
     ) noexcept:
         """List the eras of the node with at least `min_rows`, cut into blocks."""
-        cdef:
-            int start = 0
-            int n_seen = 0
-            int era, stop
+        cdef int start = 0, n_seen = 0, era, stop
         self.n_listed = 0
         self.n_coverable = 0
         self.n_blocks = 0
@@ -292,12 +289,10 @@ cdef class EraRows:
 
 
 cdef inline void pack_plane(
-    const G_H_DTYPE_C * values,
-    double scale,
+    const G_H_DTYPE_C * values, double scale,
     double low_scale,           # 0: the high words
     const unsigned int * rows,  # NULL: all, in order
-    int start,
-    int stop,
+    int start, int stop,
     int count_bits,             # integers are above them, with a 1 below; 0: no count
     long long * words,          # OUT, from the node's first row
 ) noexcept nogil:
@@ -336,8 +331,7 @@ cdef void add_era(EraRows self, int era, int start, int stop) noexcept:
     """Cut an era into blocks, in the last chunk or a new one."""
     cdef:
         row_block * block
-        Py_ssize_t first_word = 0
-        Py_ssize_t next_start
+        Py_ssize_t first_word = 0, next_start
     if self.n_blocks > 0:
         block = &self.blocks[self.n_blocks - 1]
         first_word = block.first_word + block.stop - block.start

@@ -356,9 +356,7 @@ cdef make_split_info(
         bin_idx = tree.n_bins_non_missing[split.feature_idx] == 1
     return EraSplitInfo(
         priority=(split.rank.priority, split.rank.secondary, split.rank.gain),
-        gain=split.rank.gain,
-        feature_idx=split.feature_idx,
-        bin_idx=bin_idx,
+        gain=split.rank.gain, feature_idx=split.feature_idx, bin_idx=bin_idx,
         missing_go_to_left=split.missing_go_to_left,
         sum_gradient_left=split.sum_gradients_left,
         sum_hessian_left=split.sum_hessians_left,
@@ -366,8 +364,6 @@ cdef make_split_info(
         sum_hessian_right=node.pooled.sum_hessians - split.sum_hessians_left,
         n_samples_left=split.n_samples_left,
         n_samples_right=node.pooled.n_samples - split.n_samples_left,
-        value_left=values.left,
-        value_right=values.right,
-        is_categorical=split.is_categorical,
-        left_cat_bitset=bitset,
+        value_left=values.left, value_right=values.right,
+        is_categorical=split.is_categorical, left_cat_bitset=bitset,
     )

@@ -27,8 +27,7 @@ cdef inline void find_gains(CandidateSplits splits, const node_struct * node) no
 
 
 cdef inline feature_split best_by_gain(
-    CandidateSplits splits,
-    const node_struct * node,
+    CandidateSplits splits, const node_struct * node,
     double min_gain,                    # exclusive
     double unit_of_penalties,            # see `penalty_of_feature`
 ) noexcept:
@@ -36,8 +35,7 @@ cdef inline feature_split best_by_gain(
     cdef:
         feature_bins * best = NULL
         feature_bins * feature
-        double largest = 0.0
-        double left
+        double largest = 0.0, left
         feature_split split
         int i
     split.found = False
@@ -64,10 +62,8 @@ cdef inline feature_split best_by_gain(
 
 
 cdef inline feature_split rank_splits(
-    CandidateSplits splits,
-    const criterion_struct * criterion,
-    const node_struct * node,
-    double unit_of_penalties=0.0,
+    CandidateSplits splits, const criterion_struct * criterion,
+    const node_struct * node, double unit_of_penalties=0.0,
     bint of_first=False,             # only the columns compared first
 ) noexcept:
     """Return the best of the listed splits."""
@@ -91,8 +87,7 @@ cdef inline feature_split rank_splits(
 
 
 cdef inline void find_largest_gain(
-    CandidateSplits splits,
-    const node_struct * node,
+    CandidateSplits splits, const node_struct * node,
     feature_bins * feature,   # IN and OUT
 ) noexcept nogil:
     """Set the orders of a feature's bins, and compute its largest gain."""
@@ -109,9 +104,7 @@ cdef inline void find_largest_gain(
 
 
 cdef inline double gains_of_order(
-    CandidateSplits splits,
-    const node_struct * node,
-    const feature_bins * feature,
+    CandidateSplits splits, const node_struct * node, const feature_bins * feature,
     int k,                    # order
     order_sides * sides,      # OUT
 ) noexcept nogil:
@@ -148,14 +141,10 @@ cdef inline feature_split find_best_split(
 
 
 cdef inline feature_split make_split(
-    CandidateSplits splits,
-    const feature_bins * feature,
+    CandidateSplits splits, const feature_bins * feature,
     int k,                    # order
     int place,                # among its splits
-    double gain,
-    double n_left,
-    double sum_gradients_left,
-    double sum_hessians_left,
+    double gain, double n_left, double sum_gradients_left, double sum_hessians_left,
 ) noexcept nogil:
     """Return a split with its gain as the key."""
     cdef:
@@ -186,11 +175,8 @@ cdef inline feature_split make_split(
 
 
 cdef inline void rank_feature(
-    CandidateSplits splits,
-    const criterion_struct * criterion,
-    const node_struct * node,
-    double unit_of_penalties,
-    bint of_first,
+    CandidateSplits splits, const criterion_struct * criterion,
+    const node_struct * node, double unit_of_penalties, bint of_first,
     feature_bins * feature,   # IN; OUT: its best split
 ) noexcept nogil:
     """Find the best of the listed splits of a feature."""

@@ -46,8 +46,7 @@ cdef extern from *:
 
 
 cdef inline list_splits(
-    CandidateSplits splits,
-    const criterion_struct * criterion,
+    CandidateSplits splits, const criterion_struct * criterion,
     const node_struct * node,
     bint looks_at_rows,   # to prune splits that too few eras can cover
 ):
@@ -92,10 +91,8 @@ cdef inline list_splits(
 
 
 cdef inline void list_feature(
-    CandidateSplits splits,
-    const criterion_struct * criterion,
-    const node_struct * node,
-    bint looks_at_rows,
+    CandidateSplits splits, const criterion_struct * criterion,
+    const node_struct * node, bint looks_at_rows,
     int place,                # of the feature, among all
 ) noexcept nogil:
     """List the splits of a feature that have enough gain."""
@@ -152,18 +149,15 @@ cdef inline void list_feature(
 
 
 cdef inline void list_order(
-    CandidateSplits splits,
-    const criterion_struct * criterion,
+    CandidateSplits splits, const criterion_struct * criterion,
     const order_sides * sides,
     const int * n_covering,   # eras that may cover each split; NULL: not counted
-    const feature_bins * feature,
-    split_order * order,      # IN and OUT
+    const feature_bins * feature, split_order * order,  # IN and OUT
 ) noexcept nogil:
     """Give each listed split a lane, and each code its group."""
     cdef:
         lane_column * column = &splits.columns[order.column]
-        int n_splits = 0
-        int i
+        int n_splits = 0, i
     for i in range(order.order.n_splits):
         if not (sides.gains[i] > -INFINITY and suffices(criterion, sides.gains[i])):
             continue
@@ -211,12 +205,9 @@ cdef inline void count_covering_eras(
 
 
 cdef inline void group_codes(
-    CandidateSplits splits,
-    const feature_bins * feature,
-    const split_order * order,
+    CandidateSplits splits, const feature_bins * feature, const split_order * order,
     const X_BINNED_DTYPE_C * places,  # (n_splits,), of some splits, ascending
-    int n_splits,
-    X_BINNED_DTYPE_C * groups,        # OUT, by code: see `lane_column`
+    int n_splits, X_BINNED_DTYPE_C * groups,  # OUT, by code: see `lane_column`
 ) noexcept nogil:
     """Set the group of each code: the first split with it on the left side."""
     cdef:
@@ -270,8 +261,7 @@ cdef inline void keep_best(
 
 
 cdef inline void prune_column(
-    CandidateSplits splits,
-    const criterion_struct * criterion,
+    CandidateSplits splits, const criterion_struct * criterion,
     int n_eras,             # of the key
     int n_left,             # eras not yet added
     double min_key,           # key to reach
@@ -289,8 +279,7 @@ cdef inline void prune_column(
         criterion_struct own = criterion[0]  # a copy, so that compilers see no alias
         int n_splits = column.n_splits
         int n_lanes = column.n_lanes
-        int n_kept = 0
-        int i
+        int n_kept = 0, i
     for i in range(n_splits):
         can_win[i] = gains[i] > -INFINITY and can_reach(
             &own, sums + i, n_lanes, gains[i], n_eras, n_left, min_key

@@ -52,8 +52,7 @@ cdef inline int order_categories(
         double sum_hessians, value
         int n_used = 0
         int n_all = n_bins_non_missing + has_missing
-        int n_unused = 0
-        int i
+        int n_unused = 0, i
 
     for i in range(n_all):
         sum_hessians = pooled[i].sum_hessians
@@ -90,9 +89,7 @@ cdef inline void reverse_order(X_BINNED_DTYPE_C * order, int n_used) noexcept no
 
 cdef inline bint set_left_categories(
     BITSET_DTYPE_C left_cat_bitset,   # OUT
-    const X_BINNED_DTYPE_C * order,
-    int n_left,
-    int n_bins_non_missing,
+    const X_BINNED_DTYPE_C * order, int n_left, int n_bins_non_missing,
     int missing_code,                 # -1 if missing values are not a category
 ) noexcept nogil:
     """Set the bits of categories on the left; return whether missing values are."""
@@ -107,8 +104,7 @@ cdef inline bint set_left_categories(
 
 
 cdef inline void set_orders(
-    CandidateSplits splits,
-    const node_struct * node,
+    CandidateSplits splits, const node_struct * node,
     feature_bins * feature,   # IN and OUT
 ) noexcept nogil:
     """Set the orders in which the bins of a feature move to the left side.

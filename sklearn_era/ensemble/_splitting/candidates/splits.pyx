@@ -163,8 +163,7 @@ cdef class CandidateSplits:
             double [:, :, ::1] of_all  # (n_processes, n_splits, n_fields)
             double [:, ::1] own
             double * sums
-            Py_ssize_t n = 0
-            Py_ssize_t i, j, k
+            Py_ssize_t n = 0, i, j, k
         for i in range(self.n_listed):
             n += self.columns[self.listed[i]].n_splits
         own = np.zeros((n + 1, criterion.n_fields))

@@ -15,19 +15,15 @@ from ..._criteria.formulas cimport LANES, lane_eras
 
 
 cdef inline int sum_eras(
-    const era_visit * visit,
-    const lane_column * column,
-    const row_block * blocks,
+    const era_visit * visit, const lane_column * column, const row_block * blocks,
     int first,              # block
-    int stop,
-    era_batch * batch,      # OUT
+    int stop, era_batch * batch,  # OUT
 ) noexcept nogil:
     """Sum up as many eras as a batch holds; return the next block."""
     cdef:
         lane_eras * lanes = &batch.lanes
         int most = min(LANES, BATCH_CELLS // column.n_lanes)
-        int place = 0
-        int last
+        int place = 0, last
     lanes.n_splits = column.n_splits
     lanes.n_lanes = column.n_lanes
     lanes.left.gradients = batch.gradients
@@ -65,9 +61,7 @@ cdef inline int sum_eras(
 
 
 cdef inline void sum_words(
-    const era_visit * visit,
-    const lane_column * column,
-    const row_block * block,
+    const era_visit * visit, const lane_column * column, const row_block * block,
     int place,              # of the era's lanes
     era_batch * batch,      # OUT
 ) noexcept nogil:
@@ -92,11 +86,9 @@ cdef inline void sum_words(
 
 
 cdef inline void sum_planes(
-    const era_visit * visit,
-    const lane_column * column,
+    const era_visit * visit, const lane_column * column,
     const row_block * blocks,  # of an era
-    int n_blocks,
-    era_batch * batch,         # OUT, its sums
+    int n_blocks, era_batch * batch,  # OUT, its sums
 ) noexcept nogil:
     """Sum up an era on the left side of each split."""
     cdef:
@@ -137,11 +129,8 @@ cdef inline long long sum_of_words(
 
 
 cdef inline void add_to_groups(
-    const lane_column * column,
-    const packed_rows * packed,
-    int word,
-    const row_block * block,
-    long long * cells,      # IN and OUT
+    const lane_column * column, const packed_rows * packed, int word,
+    const row_block * block, long long * cells,  # IN and OUT
 ) noexcept nogil:
     """Add a word of each row of a block to the group of its code."""
     cdef:
@@ -154,8 +143,7 @@ cdef inline void add_to_groups(
 
 
 cdef inline void take_era(
-    const summed_values * values,
-    const lane_column * column,
+    const summed_values * values, const lane_column * column,
     const long long * sums,  # of the era, (n_planes, stride)
     Py_ssize_t stride,
     int place,               # of its lanes
@@ -197,8 +185,7 @@ cdef inline bint add_directions(
         long long doubt = block.doubt
         long long n_doubts = 0
         int lowest = MAX_BINS
-        int highest = 0
-        int group
+        int highest = 0, group
         Py_ssize_t i
     memset(cells, 0, (column.n_splits + 1) * sizeof(long long))
     for i in range(block.start, block.stop):

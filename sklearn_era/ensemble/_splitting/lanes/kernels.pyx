@@ -25,12 +25,8 @@ from ..._criteria.split_sums cimport add_eras
 
 cdef double find_gains(
     Py_ssize_t first_bin,           # of the feature
-    int n_codes,
-    const bin_order * order,
-    signed char monotonic_cst,
-    const tree_data * tree,
-    const node_struct * node,
-    order_sides * sides,            # OUT
+    int n_codes, const bin_order * order, signed char monotonic_cst,
+    const tree_data * tree, const node_struct * node, order_sides * sides,  # OUT
 ) noexcept nogil:
     """Compute the left side and the gain of each split; return the largest gain."""
     set_sides(node, node.bins + first_bin, n_codes, order, sides)
@@ -42,9 +38,7 @@ cdef double find_gains(
 cdef void set_sides(
     const node_struct * node,
     const long long * bins,         # of the feature, plane after plane
-    int n_codes,
-    const bin_order * order,
-    order_sides * sides,            # OUT
+    int n_codes, const bin_order * order, order_sides * sides,  # OUT
 ) noexcept nogil:
     """Sum up the left side after each move, and the right side if wanted."""
     cdef:
@@ -82,11 +76,8 @@ cdef void set_sides(
 
 cdef inline double gains_of_sides(
     bint is_monotonic,              # a constant
-    signed char monotonic_cst,
-    int n_splits,
-    const tree_data * tree,
-    const node_struct * node,
-    order_sides * sides,            # IN; OUT: gains
+    signed char monotonic_cst, int n_splits, const tree_data * tree,
+    const node_struct * node, order_sides * sides,  # IN; OUT: gains
 ) noexcept nogil:
     """Compute the gains by scikit-learn's rules; return the largest."""
     cdef:
@@ -126,11 +117,8 @@ cdef inline double gains_of_sides(
 
 
 cdef void compare_eras(
-    const era_visit * visit,
-    const lane_column * column,
-    const row_block * blocks,
-    int n_blocks,
-    double * sums,        # IN and OUT, of the column's splits
+    const era_visit * visit, const lane_column * column, const row_block * blocks,
+    int n_blocks, double * sums,  # IN and OUT, of the column's splits
     era_batch * batch,    # scratch, except both sides over all eras
 ) noexcept nogil:
     """Add the eras of some blocks to the sums of a column's splits."""
@@ -151,11 +139,8 @@ cdef void compare_eras(
 
 
 cdef void sum_bundle(
-    const bundle_struct * bundle,
-    const packed_rows * packed,
-    const row_block * blocks,
-    int n_blocks,
-    long long * by_era,   # IN and OUT, (n_eras, n_planes, n_lanes)
+    const bundle_struct * bundle, const packed_rows * packed, const row_block * blocks,
+    int n_blocks, long long * by_era,  # IN and OUT, (n_eras, n_planes, n_lanes)
 ) noexcept nogil:
     """Add some rows to the left sides of a bundle's splits, by era."""
     cdef:

@@ -127,11 +127,9 @@ cdef extern from *:
         const unsigned int * rows,       # NULL: all, in order
         const long long * words,         # integers, with row counts in the low bits
         const long long * plain_words,   # second words, if there are any
-        Py_ssize_t start,
-        Py_ssize_t stop,
+        Py_ssize_t start, Py_ssize_t stop,
         const long long * masks,         # (n_cells, n_lanes)
-        int count_bits,
-        long long * integers,            # IN and OUT, (n_lanes,)
+        int count_bits, long long * integers,  # IN and OUT, (n_lanes,)
         long long * counts,              # IN and OUT
         long long * plain,               # IN and OUT
     ) noexcept nogil
@@ -145,9 +143,7 @@ cdef extern from *:
 
 
 cdef inline void add_masked_block(
-    const bundle_struct * bundle,
-    const packed_rows * packed,
-    const row_block * block,
+    const bundle_struct * bundle, const packed_rows * packed, const row_block * block,
     long long * cells,      # scratch, (4 * MAX_BUNDLE_CELLS,)
     long long * sums,       # IN and OUT, (n_planes, stride), of the era
     Py_ssize_t stride,
@@ -189,9 +185,7 @@ cdef inline void add_words(
 
 
 cdef inline void sum_cells(
-    const bundle_struct * bundle,
-    const unsigned int * rows,
-    const long long * words,
+    const bundle_struct * bundle, const unsigned int * rows, const long long * words,
     const row_block * block,
     long long * cells,      # OUT, (2 * n_cells,); the result is in the first half
 ) noexcept nogil:

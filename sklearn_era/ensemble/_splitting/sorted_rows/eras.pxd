@@ -56,8 +56,7 @@ cdef inline int find_eras(
     """List the eras of a node; return how many of them a split could cover."""
     cdef:
         present_era * era = NULL
-        int n_coverable = 0
-        int row, i
+        int n_coverable = 0, row, i
     eras.n_present = 0
     eras.decisive = 0
     for i in range(<int> node.pooled.n_samples):
@@ -122,8 +121,7 @@ cdef inline void move_rows(
 
 
 cdef inline bint sum_eras(
-    small_eras * eras,
-    const criterion_struct * criterion,
+    small_eras * eras, const criterion_struct * criterion,
     double gain,                 # pooled
     double min_key,                # key to reach
     double * sums,               # OUT

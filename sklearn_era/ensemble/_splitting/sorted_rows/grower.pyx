@@ -89,8 +89,7 @@ cdef class SubtreeGrower:
         self.draw.random_state = seed
         describe_tree(
             splitter, gradients, hessians,
-            None if era_splitter is None else era_splitter.penalties,
-            &self.tree,
+            None if era_splitter is None else era_splitter.penalties, &self.tree,
         )
         self._make_columns()
         self.context.tree = &self.tree
@@ -332,8 +331,7 @@ cdef class SubtreeGrower:
     cdef bint scan_features(
         self,
         const criterion_struct * criterion,   # NULL: scikit-learn's gain
-        double unit_of_penalties,
-        feature_split * split,  # OUT
+        double unit_of_penalties, feature_split * split,  # OUT
     ) noexcept nogil:
         """Find the best split by the features that vary and are drawn."""
         cdef:

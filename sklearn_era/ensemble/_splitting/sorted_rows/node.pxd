@@ -83,8 +83,7 @@ cdef inline void gather_rows(small_rows * rows, const tree_data * tree) noexcept
 cdef inline void sort_rows(
     const X_BINNED_DTYPE_C * column,
     const unsigned int * samples,  # (n_rows,), rows of the column
-    int n_rows,
-    unsigned int * keys,           # OUT, (n_rows,)
+    int n_rows, unsigned int * keys,  # OUT, (n_rows,)
 ) noexcept nogil:
     """Sort rows by code, stably."""
     cdef:
@@ -110,9 +109,7 @@ cdef inline void partition_rows(
     """
     cdef:
         unsigned int key
-        int n_left = 0
-        int n_right = 0
-        int is_left, i
+        int n_left = 0, n_right = 0, is_left, i
     for i in range(n_rows):
         key = keys[i]
         is_left = rows.goes_left[key & ROW_MASK]
@@ -170,9 +167,7 @@ cdef struct small_node:
 
 
 cdef inline void make_children(
-    const tree_data * tree,
-    const small_node * node,
-    const feature_split * split,
+    const tree_data * tree, const small_node * node, const feature_split * split,
     int number,                   # of the node's record
     small_node * left,            # OUT
     small_node * right,           # OUT
@@ -192,20 +187,15 @@ cdef inline void make_children(
     right.is_right = True
     right.start += split.n_samples_left
     set_sums(
-        right,
-        node.pooled.n_samples - split.n_samples_left,
+        right, node.pooled.n_samples - split.n_samples_left,
         node.pooled.sum_gradients - split.sum_gradients_left,
-        node.pooled.sum_hessians - split.sum_hessians_left,
-        values.right,
+        node.pooled.sum_hessians - split.sum_hessians_left, values.right,
     )
 
 
 cdef inline void set_sums(
     small_node * node,   # OUT
-    int n_samples,
-    double sum_gradients,
-    double sum_hessians,
-    double value,
+    int n_samples, double sum_gradients, double sum_hessians, double value,
 ) noexcept nogil:
     node.pooled.n_samples = n_samples
     node.pooled.sum_gradients = sum_gradients
@@ -257,8 +247,7 @@ cdef inline void split_leaf(
         record.is_categorical = True
         record.bitset_idx = records.n_bitsets
         memcpy(
-            records.bitsets[records.n_bitsets],
-            split.left_cat_bitset,
+            records.bitsets[records.n_bitsets], split.left_cat_bitset,
             sizeof(BITSET_DTYPE_C),
         )
         records.n_bitsets += 1

@@ -49,8 +49,7 @@ cdef struct sorted_feature:
 
 
 cdef inline void scan_numbers(
-    scan_context * context,
-    sorted_feature * feature,
+    scan_context * context, sorted_feature * feature,
     feature_split * best,            # IN and OUT
 ) noexcept nogil:
     """Replace `best` by the feature's best split if that ranks above it."""
@@ -71,8 +70,7 @@ cdef inline void scan_numbers(
 
 
 cdef inline bint scan_order(
-    scan_context * context,
-    sorted_feature * feature,
+    scan_context * context, sorted_feature * feature,
     const unsigned int * keys,   # (n_rows,), in the order of moves
     int n_moved,                 # rows that move
     int n_missing,               # missing values, which move first
@@ -158,8 +156,7 @@ cdef inline bint gains_more(
 cdef inline bint ranks_above(
     scan_context * context,
     double penalty,                    # of the feature
-    const unsigned int * keys,
-    feature_split * split,          # IN: its gain; OUT: its rank
+    const unsigned int * keys, feature_split * split,  # IN: its gain; OUT: its rank
     const feature_split * best,
 ) noexcept nogil:
     """Rank a split; return whether it replaces `best`."""
@@ -210,8 +207,7 @@ cdef inline bint can_split_categories(
 
 
 cdef inline int sum_categories(
-    const scan_context * context,
-    const sorted_feature * feature,
+    const scan_context * context, const sorted_feature * feature,
     category_sums * categories,   # OUT
 ) noexcept nogil:
     """Sum up and sort categories; return how many take part in splits."""
@@ -239,8 +235,7 @@ cdef inline int sum_categories(
 
 
 cdef inline void scan_categories(
-    scan_context * context,
-    sorted_feature * feature,
+    scan_context * context, sorted_feature * feature,
     feature_split * best,            # IN and OUT
 ) noexcept nogil:
     """Replace `best` by the feature's best split if that ranks above it."""
@@ -270,22 +265,16 @@ cdef inline void scan_categories(
 
 
 cdef inline int copy_keys(
-    const sorted_feature * feature,
-    const category_sums * categories,
-    int n_moved,
+    const sorted_feature * feature, const category_sums * categories, int n_moved,
     unsigned int * keys,              # OUT, all rows of the node
 ) noexcept nogil:
     """Put a node's rows in the order of categories; return how many of them move."""
-    cdef:
-        int n_rows = 0
-        int n_left = 0
-        int place, i
+    cdef int n_rows = 0, n_left = 0, place, i
     for i in range(categories.n_all):
         place = categories.order[i]
         if categories.pooled[place].count > 0:
             memcpy(
-                keys + n_rows,
-                feature.keys + categories.first[place],
+                keys + n_rows, feature.keys + categories.first[place],
                 categories.pooled[place].count * sizeof(unsigned int),
             )
             n_rows += categories.pooled[place].count
@@ -303,9 +292,7 @@ cdef struct feature_draw:
 
 cdef inline bint find_varying(
     sorted_feature * features,   # (n_features,), IN and OUT
-    int n_features,
-    const small_rows * rows,
-    const small_node * node,
+    int n_features, const small_rows * rows, const small_node * node,
 ) noexcept nogil:
     """Find the features that vary in a node; return False if all are constant."""
     cdef:
