@@ -17,11 +17,7 @@ from .effects import Recency, half_life_weights
 
 
 def check_eras(
-    eras: Any,
-    X: Any,
-    *,
-    name: str = "eras",
-    X_name: str = "X",
+    eras: Any, X: Any, *, name: str = "eras", X_name: str = "X"
 ) -> NDArray[Any]:
     """Return `eras` in a dtype that sorts; check that there is one label for each row
     of `X` and that none is missing (NaN, None, NaT or masked).
@@ -292,9 +288,7 @@ def is_fixed(era_weighting: Any) -> bool:
 
 
 def weigh_eras(
-    encoded: EncodedEras,
-    sample_weight: NDArray[np.float64] | None,
-    era_weighting: Any,
+    encoded: EncodedEras, sample_weight: NDArray[np.float64] | None, era_weighting: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the weights of rows times the factors of their eras, with the sum
     unchanged, and the factors. `era_weighting` is "equal" or a `Recency`.

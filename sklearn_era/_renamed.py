@@ -39,9 +39,7 @@ def refuse_moved(names: Mapping[str, str], given: Any, owner: str) -> None:
             )
 
 
-def refuses_moved(
-    **names: str,
-) -> Callable[[Callable[_P, None]], Callable[_P, None]]:
+def refuses_moved(**names: str) -> Callable[[Callable[_P, None]], Callable[_P, None]]:
     """Make a constructor refuse former names of its parameters by `refuse_moved`."""
 
     def decorate(init: Callable[_P, None]) -> Callable[_P, None]:

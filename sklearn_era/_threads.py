@@ -92,9 +92,4 @@ class ThreadsMixin(BaseHistGradientBoosting):
             yield stage
 
 
-__all__ = [
-    "N_JOBS_CONSTRAINTS",
-    "ThreadsMixin",
-    "openmp_threads",
-    "use_openmp_threads",
-]
+__all__ = ["N_JOBS_CONSTRAINTS", "ThreadsMixin", "openmp_threads", "use_openmp_threads"]

@@ -102,8 +102,7 @@ class _ReportedTasks(Tasks):
     def end(self) -> None:
         super().end()
         self._call(
-            self._fit.call_on_fit_task_end,
-            reconstruction_attributes=self._stopped_here,
+            self._fit.call_on_fit_task_end, reconstruction_attributes=self._stopped_here
         )
 
     def _call(self, hooks: Any, **arguments: Any) -> Any:
@@ -211,8 +210,4 @@ def _takes_eras(callback: Any) -> bool:
     return holds(asks_for_eras(scorer) for scorer in scoring.values())
 
 
-__all__ = [
-    "Tasks",
-    "TrainingRows",
-    "begin_tasks",
-]
+__all__ = ["Tasks", "TrainingRows", "begin_tasks"]

@@ -27,11 +27,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_y,
-    check_consistent_length,
-    check_is_fitted,
-)
+from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
 from .._era_arguments import take_era_column
 from .._fit_attributes import fits_or_fails

@@ -209,7 +209,7 @@ PARAMETERS = {
 
 CONSTRAINTS = {name: row.constraints for name, row in PARAMETERS.items()} | {
     # At most what a C unsigned int holds.
-    "min_samples_leaf": [Interval(Integral, 1, 2**32 - 1, closed="both")],
+    "min_samples_leaf": [Interval(Integral, 1, 2**32 - 1, closed="both")]
 }
 
 # Former names, from before criteria and effects were objects.

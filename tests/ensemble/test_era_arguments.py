@@ -55,10 +55,7 @@ LABELS = {
     "months": (take([f"2024-{i + 1:02d}" for i in range(6)]), "warns"),
     "weeks of a year": (take([f"2024-W{i + 5:02d}" for i in range(6)]), "warns"),
     "named weeks": (take([f"week{i:02d}" for i in range(6)]), "raises"),
-    "weeks not padded": (
-        take([f"2024-W{i + 7}" for i in range(6)]),
-        "raises",
-    ),
+    "weeks not padded": (take([f"2024-W{i + 7}" for i in range(6)]), "raises"),
     "weeks before years": (take([f"W{i:02d}/2024" for i in range(6)]), "raises"),
     "names": (take(["rome", "oslo", "bern", "kyiv", "lima", "riga"]), "raises"),
     "unordered categories": (pd.Series(pd.Categorical(take(MONTHS))), "raises"),

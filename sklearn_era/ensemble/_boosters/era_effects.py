@@ -86,10 +86,7 @@ class EraIntercepts:
 
 
 def settle_intercepts(
-    estimator: Any,
-    effects: Intercepts,
-    series: NDArray[np.float64],
-    is_estimated: bool,
+    estimator: Any, effects: Intercepts, series: NDArray[np.float64], is_estimated: bool
 ) -> NDArray[np.float64]:
     """Set the intercepts and their forecast from the values of eras and their
     variances; return the step of the forecast.

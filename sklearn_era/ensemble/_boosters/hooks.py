@@ -14,12 +14,7 @@ from ..._era_arguments import (
     take_era_column,
     warn_of_row_order,
 )
-from ..._eras import (
-    EncodedEras,
-    check_eras,
-    check_splittable,
-    read_eras,
-)
+from ..._eras import EncodedEras, check_eras, check_splittable, read_eras
 from ..._fit_attributes import Snapshot, undone_on_failure
 from ..._threads import openmp_threads
 from ..._warnings import warn_user
@@ -281,11 +276,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             check_rows_left(
                 eras, train, self.validation_fraction, plan.min_samples_per_era
             )
-        return (
-            eras.take(train),
-            held_out.decode(),
-            split,
-        )
+        return (eras.take(train), held_out.decode(), split)
 
     def _make_era_splitter(
         self,

@@ -7,11 +7,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
-from sklearn.utils.validation import (
-    _check_y,
-    check_consistent_length,
-    check_is_fitted,
-)
+from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
 from ..._era_arguments import take_era_column
 from ..._eras import EncodedEras, read_eras

@@ -18,11 +18,7 @@ from helpers.estimators import ours, stock
 from helpers.trees import assert_same_model, assert_same_trees
 from sklearn_era.auto import AutoEraClassifier
 from sklearn_era.effects import GroupDRO, Intercepts
-from sklearn_era.ensemble import (
-    EraForestClassifier,
-    EraForestRegressor,
-    JustTrainTwice,
-)
+from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor, JustTrainTwice
 from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn_era.ensemble._splitting import fixed_points
 from sklearn_era.rules import RuleEnsembleClassifier

@@ -364,11 +364,7 @@ def test_weights_survive_what_numbers_do_not():
 @pytest.mark.parametrize(
     ("step_size", "scale", "message"),
     [
-        (
-            1e308,
-            1e3,
-            r"^GroupDRO\(step_size=1e\+308\) times the mean loss of era \d",
-        ),
+        (1e308, 1e3, r"^GroupDRO\(step_size=1e\+308\) times the mean loss of era \d"),
         (0.1, 1e180, r"^GroupDRO\(step_size=0.1\) times the mean loss of era \d, inf"),
     ],
 )
