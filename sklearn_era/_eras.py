@@ -219,7 +219,7 @@ TIME_ONLY = (
 )
 
 
-def follow_each_other(
+def are_ordered(
     eras: EncodedEras, era_order: str, what: str, remedy: str = _ORDER_OR_GROUPS
 ) -> bool:
     """Return whether eras follow each other, which `what` depends on. With "auto",
@@ -258,7 +258,7 @@ def check_order(
     remedy: str = _ORDER_OR_GROUPS,
 ) -> None:
     """Raise ValueError if eras do not follow each other, which `what` needs."""
-    if not follow_each_other(eras, era_order, what, remedy):
+    if not are_ordered(eras, era_order, what, remedy):
         raise ValueError(
             f"{what} needs eras that follow each other, and with era_order="
             f"{era_order!r} these do not: use {instead}."
@@ -327,7 +327,7 @@ def number_of_share(share: float, n_all: int) -> int:
     return max(1, math.ceil(round(share * n_all, 9)))
 
 
-def rows_to_split(min_samples_per_era: int) -> int:
+def min_rows_to_split(min_samples_per_era: int) -> int:
     """Minimum number of rows of an era for both sides of a split to cover it."""
     return 2 * int(min_samples_per_era)
 
@@ -339,7 +339,7 @@ def check_splittable(
     min_era_coverage: float,
 ) -> None:
     """Raise ValueError if too few eras have enough rows for a split to cover them."""
-    n_needed = rows_to_split(min_samples_per_era)
+    n_needed = min_rows_to_split(min_samples_per_era)
     small = np.flatnonzero(counts < n_needed)
     n_eras = labels.size
     n_covered = number_of_share(min_era_coverage, n_eras)

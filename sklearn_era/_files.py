@@ -35,6 +35,3 @@ def _sync(folder: Path) -> None:
 def printable(text: str) -> str:
     """Return a line of text with "?" for characters that could control the terminal."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)
-
-
-__all__ = ["make_folder", "printable", "put_in_place"]

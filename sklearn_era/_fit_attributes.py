@@ -11,7 +11,7 @@ import numpy as np
 # Ours, and scikit-learn's leftovers of a failed fit: with `_in_fit` rows to predict
 # would be taken for bins, with `_raw_predict` they would be ignored. A `_follower` of
 # the iterations is set for the next fit.
-RUNNING_FIT = ("_fit_state", "_in_fit", "_raw_predict", "_follower")
+FIT_ONLY_ATTRIBUTES = ("_fit_state", "_in_fit", "_raw_predict", "_follower")
 # Attributes that scikit-learn keeps on an estimator for callbacks during a fit.
 RUNNING_CALLBACKS = (
     "_callback_fit_ctx",
@@ -26,7 +26,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def copy_attributes(estimator: Any) -> dict[str, Any]:
     """Return the attributes of an estimator, except those of a running fit."""
-    running = (*RUNNING_FIT, *RUNNING_CALLBACKS)
+    running = (*FIT_ONLY_ATTRIBUTES, *RUNNING_CALLBACKS)
     return {name: x for name, x in vars(estimator).items() if name not in running}
 
 
@@ -59,7 +59,7 @@ class Snapshot:
 
 
 @contextmanager
-def undone_on_failure(
+def restore_on_failure(
     estimator: Any, interrupts: tuple[type[Exception], ...] = ()
 ) -> Iterator[None]:
     """Restore an estimator if the fit in the block fails. If it is interrupted, or ends
@@ -78,19 +78,19 @@ def undone_on_failure(
             if name in running:
                 setattr(estimator, name, running[name])
         raise
-    for name in RUNNING_FIT:
+    for name in FIT_ONLY_ATTRIBUTES:
         vars(estimator).pop(name, None)
     for name in LISTS_OF_FIT:
         if isinstance(vars(estimator).get(name), list):
             setattr(estimator, name, np.asarray(getattr(estimator, name)))
 
 
-def fits_or_fails(fit: Function) -> Function:
+def restores_on_failure(fit: Function) -> Function:
     """Decorate a ``fit`` that leaves the estimator unchanged if it fails."""
 
     @wraps(fit)
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with undone_on_failure(self):
+        with restore_on_failure(self):
             return fit(self, *args, **kwargs)
 
     return cast(Function, wrapper)

@@ -90,6 +90,3 @@ class ThreadsMixin(BaseHistGradientBoosting):
                 except StopIteration:
                     return
             yield stage
-
-
-__all__ = ["N_JOBS_CONSTRAINTS", "ThreadsMixin", "openmp_threads", "use_openmp_threads"]

@@ -1,7 +1,13 @@
-"""Warnings that point to the user's line."""
+"""Warnings that point to the user's line, and errors that give new names."""
 
+import difflib
 import sys
 import warnings
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from typing import Any, NoReturn, ParamSpec
+
+_P = ParamSpec("_P")
 
 
 def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:
@@ -13,3 +19,48 @@ def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> 
             break
         frame, stacklevel = frame.f_back, stacklevel + 1
     warnings.warn(message, category, stacklevel=stacklevel)
+
+
+def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
+    """Return the ``__getattr__`` of a module, given the new names by former ones.
+
+    It raises ImportError, since ``from`` would drop the message of an AttributeError.
+    """
+
+    def __getattr__(name: str) -> NoReturn:
+        if name in names:
+            raise ImportError(
+                f"{module}.{name} is gone: use {names[name]}.", name=module
+            )
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return __getattr__
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message on an unknown name: the closest known one, if any."""
+    close = difflib.get_close_matches(name.lower(), known, n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def refuse_moved(names: Mapping[str, str], given: Any, owner: str) -> None:
+    """Raise TypeError if a parameter has a former name, and name its replacement."""
+    for name in given:
+        if name in names:
+            raise TypeError(
+                f"{name} is no parameter of {owner} any more: use {names[name]}."
+            )
+
+
+def refuses_moved(**names: str) -> Callable[[Callable[_P, None]], Callable[_P, None]]:
+    """Make a constructor refuse former names of its parameters by `refuse_moved`."""
+
+    def decorate(init: Callable[_P, None]) -> Callable[_P, None]:
+        @wraps(init)
+        def __init__(*args: _P.args, **kwargs: _P.kwargs) -> None:
+            refuse_moved(names, kwargs, init.__qualname__.partition(".")[0])
+            init(*args, **kwargs)
+
+        return __init__
+
+    return decorate

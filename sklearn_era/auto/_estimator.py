@@ -23,9 +23,9 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from .._era_arguments import eras_by_name, take_era_column
 from .._era_routing import ask, prepares_by_era, with_eras
 from .._eras import check_eras, read_eras
-from .._fit_attributes import fits_or_fails
-from .._renamed import refuses_moved
+from .._fit_attributes import restores_on_failure
 from .._tables.no_value import no_value_noted
+from .._warnings import refuses_moved
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..model_selection import EraSearchCV
 from ..model_selection._out_of_era import take_attributes
@@ -85,7 +85,7 @@ class _AutoEra(BaseEstimator):
         self.era_order = era_order
 
     @eras_by_name
-    @fits_or_fails
+    @restores_on_failure
     def fit(
         self, X: Any, y: Any = None, *, eras: Any = None, sample_weight: Any = None
     ) -> "_AutoEra":
@@ -217,7 +217,7 @@ class _AutoEra(BaseEstimator):
         self.members_ = fit_members(models, X, y, self.n_jobs, **params)
         take_attributes(self, next(iter(self.members_.values())))
 
-    @fits_or_fails
+    @restores_on_failure
     def update(
         self, X: Any, y: Any, *, eras: Any, sample_weight: Any = None
     ) -> "_AutoEra":

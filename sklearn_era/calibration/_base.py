@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name
 from .._era_routing import ask, routed
-from .._fit_attributes import fits_or_fails
+from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from ..model_selection import _out_of_era as out_of_era
 from ..model_selection._fit_arguments import fit_arguments, with_order
@@ -68,7 +68,7 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     @eras_by_name
-    @fits_or_fails
+    @restores_on_failure
     def fit(
         self, X: Any, y: Any = None, *, eras: Any = None, sample_weight: Any = None
     ) -> "OutOfEra":

@@ -24,8 +24,8 @@ from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from sklearn_era import auto, ensemble
-from sklearn_era._eras import encode_eras, follow_each_other
-from sklearn_era._renamed import refuse_moved
+from sklearn_era._eras import are_ordered, encode_eras
+from sklearn_era._warnings import refuse_moved
 from sklearn_era.cli import _ui
 from sklearn_era.cli._ui import InputError, check_known, check_suffix, count, writable
 from sklearn_era.ensemble._parameter_table import MOVED
@@ -334,7 +334,7 @@ def score_held_out(
             raise ValueError("there is only one era.")
         n_test = max(1, labels.size // 5)
         order = estimator.get_params(deep=False)["era_order"]
-        follow = follow_each_other(encoded, order, "the score of later eras")
+        follow = are_ordered(encoded, order, "the score of later eras")
         split: Any = GroupShuffleSplit(1, test_size=n_test, random_state=0)
         if follow:
             split = EraWalkForwardSplit(1, test_size=n_test, era_order="ordered")

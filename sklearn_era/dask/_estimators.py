@@ -17,7 +17,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from .._fit_attributes import copy_attributes, undone_on_failure
+from .._fit_attributes import copy_attributes, restore_on_failure
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ._cluster import Cluster, DaskFitError
 from ._fit import ClusterFit
@@ -139,7 +139,7 @@ class DaskMixin:
                 "it on the client."
             )
         cluster = Cluster(self._find_client(), self.timeout)
-        with cluster.only_fit(), undone_on_failure(self, (DaskFitError,)):
+        with cluster.only_fit(), restore_on_failure(self, (DaskFitError,)):
             ClusterFit(self, cluster).run(X, y, sample_weight, eras)
         return self
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sklearn_era._renamed import renamed
+from sklearn_era._warnings import renamed
 from sklearn_era.datasets._bike_sharing import load_bike_sharing
 from sklearn_era.datasets._numerai_like import make_numerai_like
 from sklearn_era.datasets._synthetic_memorization import make_synthetic_memorization

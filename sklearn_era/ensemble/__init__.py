@@ -12,7 +12,7 @@ hold different eras grow one tree.
 
 from typing import TYPE_CHECKING
 
-from .._renamed import renamed
+from .._warnings import renamed
 
 try:
     from ._binning.dataset import BinnedDataset

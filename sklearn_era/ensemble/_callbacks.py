@@ -208,6 +208,3 @@ def _takes_eras(callback: Any) -> bool:
     # With routing, eras reach the scorers that request them, else every one.
     holds = any if _routing_enabled() else all
     return holds(asks_for_eras(scorer) for scorer in scoring.values())
-
-
-__all__ = ["Tasks", "TrainingRows", "begin_tasks"]

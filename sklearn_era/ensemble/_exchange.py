@@ -45,5 +45,3 @@ class Exchange:
 
 
 ALONE = Exchange()
-
-__all__ = ["ALONE", "Exchange"]

@@ -96,6 +96,3 @@ def _index_of(key: Any, estimator: Any) -> int:
             f"feature_penalty has the feature {key!r}, which is no column of X.{hint}"
         )
     return int(found[0])
-
-
-__all__ = ["feature_penalties", "penalties_by_column"]

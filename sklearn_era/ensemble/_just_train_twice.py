@@ -30,7 +30,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
 from .._era_arguments import take_era_column
-from .._fit_attributes import fits_or_fails
+from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from .._tables.no_value import no_value_noted
 from .._warnings import warn_user
@@ -138,7 +138,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.upweight = upweight
 
     @_fit_context(prefer_skip_nested_validation=False)
-    @fits_or_fails
+    @restores_on_failure
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any
     ) -> "JustTrainTwice":
@@ -371,6 +371,3 @@ def _iterations_parameter(estimator: Any) -> str | None:
             if name in params:
                 return prefix + name
     return None
-
-
-__all__ = ["JustTrainTwice"]

@@ -15,8 +15,8 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._parameter_object import ParameterObject
-from .._renamed import did_you_mean, refuse_moved
 from .._threads import N_JOBS_CONSTRAINTS
+from .._warnings import did_you_mean, refuse_moved
 from ..criteria._base import SplitCriterion
 from ..criteria._criteria import CRITERIA
 from ..effects import GroupDRO, Intercepts, Recency

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import InvalidParameterError, StrOptions
 import sklearn_era
 
 from .._parameter_object import ParameterObject
-from .._renamed import did_you_mean, refuse_moved
+from .._warnings import did_you_mean, refuse_moved
 from ..criteria._blend import Blend, as_float
 from ..criteria._criteria import CRITERIA
 from ..effects import Intercepts

@@ -104,6 +104,3 @@ def _known_categories(estimator: Any) -> list[tuple[Any, ...]]:
         labels = encoder.categories_[i][: codes.size]
         known.append((column, labels.tolist(), codes.tolist()))
     return known
-
-
-__all__ = ["PreviousFit"]

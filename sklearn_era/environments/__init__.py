@@ -5,7 +5,7 @@
 
 from typing import TYPE_CHECKING
 
-from sklearn_era._renamed import renamed
+from sklearn_era._warnings import renamed
 from sklearn_era.environments._time_blocks import time_blocks
 
 __all__ = ["time_blocks"]

@@ -9,8 +9,8 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 
 from sklearn_era._eras import (
     EncodedEras,
+    are_ordered,
     consecutive_blocks,
-    follow_each_other,
     read_eras,
 )
 
@@ -87,7 +87,7 @@ def time_blocks(
         )
     if by == "time":
         return _blocks_of_time(encoded, n_blocks)
-    follow_each_other(encoded, "auto", "time_blocks", "pass numbers or dates")
+    are_ordered(encoded, "auto", "time_blocks", "pass numbers or dates")
     return consecutive_blocks(encoded.counts, n_blocks)[encoded.codes]
 
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sklearn_era._renamed import renamed
+from sklearn_era._warnings import renamed
 from sklearn_era.metrics._era_scores import EraScores, era_scores
 from sklearn_era.metrics._forecast import EraScoreForecast
 from sklearn_era.metrics._scorer import EraScorer, make_era_scorer

@@ -11,7 +11,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import validate_params
 from sklearn.utils.validation import _num_samples
 
-from sklearn_era._era_columns import encode_groups
+from sklearn_era._era_arguments import encode_groups
 from sklearn_era._eras import EncodedEras, label_texts
 from sklearn_era._optional import import_optional
 from sklearn_era.metrics._aggregation import (

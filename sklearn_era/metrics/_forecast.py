@@ -12,7 +12,7 @@ from sklearn.utils import check_scalar
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._eras import EncodedEras, encode_eras, follow_each_other, label_texts, read_eras
+from .._eras import EncodedEras, are_ordered, encode_eras, label_texts, read_eras
 from ._era_scores import EraScores
 from ._spread import AnyEras, Mixture, make_link
 
@@ -138,7 +138,7 @@ or (n_candidates, n_eras)
             raise ValueError("eras has a label twice: pass one score an era.")
         table, errors = (x[..., encoded.codes.argsort()] for x in (table, errors))
         remedy = "pass trend='none' for groups, such as hospitals"
-        is_ordered = self.trend == "auto" and follow_each_other(
+        is_ordered = self.trend == "auto" and are_ordered(
             encoded, order, "trend='auto'", remedy
         )
         best, self.optimism_ = _best(scores, table)

@@ -11,7 +11,7 @@ from scipy.stats import chi2
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import validate_params
 
-from .._era_columns import encode_groups
+from .._era_arguments import encode_groups
 from ._era_scores import era_scores
 from ._metric import Metric
 

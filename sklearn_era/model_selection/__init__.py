@@ -6,7 +6,7 @@ Folds of whole eras without regard to time are scikit-learn's own `GroupKFold` a
 
 from typing import TYPE_CHECKING
 
-from sklearn_era._renamed import renamed
+from sklearn_era._warnings import renamed
 from sklearn_era.model_selection._reverse_learning_curve import reverse_learning_curve
 from sklearn_era.model_selection._reverse_learning_curve_display import (
     ReverseLearningCurveDisplay,

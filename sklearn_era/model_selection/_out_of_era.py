@@ -10,7 +10,7 @@ from sklearn.utils import column_or_1d, indexable
 
 from sklearn_era._era_arguments import take_era_column, warn_of_row_order
 from sklearn_era._era_routing import ask, prepares_by_era, routed
-from sklearn_era._eras import EncodedEras, follow_each_other, read_eras
+from sklearn_era._eras import EncodedEras, are_ordered, read_eras
 from sklearn_era.model_selection._fit_arguments import check_target
 from sklearn_era.model_selection._walk_forward import EraWalkForwardSplit
 
@@ -27,7 +27,7 @@ def check_rows(
     if eras is None:
         raise ValueError(f"{name} needs eras: pass eras=... with one label a row.")
     encoded = read_eras(eras, X)
-    return X, y, eras, encoded, follow_each_other(encoded, era_order, name)
+    return X, y, eras, encoded, are_ordered(encoded, era_order, name)
 
 
 def check_enough(eras: EncodedEras, are_ordered: bool, name: str) -> None:

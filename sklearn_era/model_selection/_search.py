@@ -18,10 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_era._era_arguments import eras_by_name, take_era_column, warn_of_row_order
 from sklearn_era._era_routing import ask, routed, takes_eras, with_eras
-from sklearn_era._fit_attributes import fits_or_fails
-from sklearn_era._renamed import refuses_moved
+from sklearn_era._fit_attributes import restores_on_failure
 from sklearn_era._scikit_learn import check_sample_weight
 from sklearn_era._tables.no_value import no_value_noted, warn_of_no_value
+from sklearn_era._warnings import refuses_moved
 from sklearn_era.model_selection._fit_arguments import check_target, with_order
 from sklearn_era.model_selection._search_scores import asks_for_eras, prediction
 from sklearn_era.model_selection._search_steps import SearchByEra
@@ -194,7 +194,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         self.rule = rule
 
     @eras_by_name
-    @fits_or_fails
+    @restores_on_failure
     def fit(
         self, X: Any, y: Any = None, *, eras: Any = None, **params: Any
     ) -> "EraSearchCV":

@@ -16,7 +16,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import _routing_enabled
 
 from sklearn_era._era_routing import takes
-from sklearn_era._eras import EncodedEras, follow_each_other, read_eras
+from sklearn_era._eras import EncodedEras, are_ordered, read_eras
 from sklearn_era.model_selection._fit_arguments import fit_arguments
 from sklearn_era.model_selection._out_of_era import check_enough, folds_of_eras
 from sklearn_era.model_selection._search_errors import (
@@ -47,11 +47,11 @@ class SearchByEra(BaseSearchCV):
         """Check the labels of rows, what is to become of them, and set `era_order_`."""
         name, splits_eras = self._name, self._splits_eras()
         encoded = read_eras(eras, X)
-        are_ordered = follow_each_other(encoded, self.era_order, name)
-        self.era_order_ = "ordered" if are_ordered else "unordered"
+        is_ordered = are_ordered(encoded, self.era_order, name)
+        self.era_order_ = "ordered" if is_ordered else "unordered"
         if splits_eras:
-            check_enough(encoded, are_ordered, name)
-        if self.gap and not (splits_eras and are_ordered):
+            check_enough(encoded, is_ordered, name)
+        if self.gap and not (splits_eras and is_ordered):
             raise ValueError(
                 f"gap={self.gap} is for ordered eras and cv as a number of folds; "
                 "leave it out, or give the splitter that is passed as cv a gap."
@@ -71,10 +71,8 @@ class SearchByEra(BaseSearchCV):
 
     def _folds_of_eras(self) -> Any:
         """Return what splits whole eras, in place of scikit-learn's folds of rows."""
-        n_eras, are_ordered = np.unique(self._codes).size, self.era_order_ == "ordered"
-        return folds_of_eras(
-            self.cv, n_eras, are_ordered, gap=self.gap, tests_half=True
-        )
+        n_eras, is_ordered = np.unique(self._codes).size, self.era_order_ == "ordered"
+        return folds_of_eras(self.cv, n_eras, is_ordered, gap=self.gap, tests_half=True)
 
     def _get_routed_params_for_fit(self, params: dict[str, Any]) -> Any:
         """Hand eras to whom they are for, by scikit-learn's routing or without."""

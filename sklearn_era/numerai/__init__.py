@@ -20,7 +20,7 @@ Modules in the order of the work:
 
 from typing import TYPE_CHECKING, Any
 
-from sklearn_era._renamed import renamed
+from sklearn_era._warnings import renamed
 
 if TYPE_CHECKING:
     from sklearn_era.numerai.export import write_portable_model

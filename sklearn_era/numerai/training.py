@@ -26,7 +26,7 @@ from pydantic import field_validator
 from sklearn.base import clone
 from sklearn.utils.validation import _check_monotonic_cst
 
-from sklearn_era._renamed import refuse_moved
+from sklearn_era._warnings import refuse_moved
 from sklearn_era.ensemble import BinnedDataset
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._criterion_plan import CriterionPlan

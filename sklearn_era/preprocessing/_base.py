@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._era_arguments import eras_by_name, take_era_column, warn_of_row_order
 from .._eras import EncodedEras, read_eras
-from .._fit_attributes import fits_or_fails
+from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from .._warnings import warn_user
 from ..ensemble._boosters.known_eras import alike, as_keys
@@ -64,7 +64,7 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     }
 
     @eras_by_name
-    @fits_or_fails
+    @restores_on_failure
     def fit(
         self, X: Any, y: Any = None, *, eras: Any = None, sample_weight: Any = None
     ) -> Any:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name, take_era_column
 from .._era_routing import ask, routed, takes_eras
-from .._fit_attributes import fits_or_fails
+from .._fit_attributes import restores_on_failure
 from ..model_selection._fit_arguments import check_target, fit_arguments
 from ..model_selection._out_of_era import take_attributes
 from ..model_selection._search_scores import prediction
@@ -67,7 +67,7 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         self.transformer = transformer
 
     @eras_by_name
-    @fits_or_fails
+    @restores_on_failure
     def fit(
         self, X: Any, y: Any = None, *, eras: Any = None, sample_weight: Any = None
     ) -> Any:

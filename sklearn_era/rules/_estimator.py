@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 )
 
 from .._eras import check_eras, encode_eras
-from .._fit_attributes import undone_on_failure
+from .._fit_attributes import restore_on_failure
 from .._scikit_learn import check_sample_weight
 from .._threads import N_JOBS_CONSTRAINTS, openmp_threads
 from .._warnings import warn_user
@@ -165,7 +165,7 @@ class RuleEnsembleClassifier(
             eras, or a group of one row; if the exponential loss overflows; or if
             `feature_penalty` is negative, of another length, or names no column.
         """
-        with undone_on_failure(self):
+        with restore_on_failure(self):
             self._fit(X, y, sample_weight, eras, groups)
         return self
 

@@ -220,8 +220,8 @@ class Interrupt:
         str(Path(package.__file__).parent) for package in (np, sklearn, sklearn_era)
     )
     spared = (
-        "end_fit", "undone_on_failure", "__exit__", "teardown", "raise_column_error",
-        "blame_weights", "_dtype_from_pep3118",
+        "end_fit", "restore_on_failure", "__exit__", "teardown", "raise_column_error",
+        "suggest_eras_keyword", "_dtype_from_pep3118",
     )  # fmt: skip
 
     def __init__(self, at: int | None = None):

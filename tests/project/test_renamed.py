@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 
-from sklearn_era._renamed import renamed
+from sklearn_era._warnings import renamed
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
 

@@ -214,14 +214,3 @@ def weights_by_label(estimator: Any) -> dict[Any, NDArray[np.float64]]:
         )
     table = _by_iteration(np.asarray(estimator._era_weights), estimator.n_iter_)
     return dict(zip(as_keys(estimator._weighted_eras), table.T.copy(), strict=True))
-
-
-__all__ = [
-    "FITTED_WEIGHTS",
-    "MovingEraWeights",
-    "begin_era_weights",
-    "is_reweighted",
-    "next_log_weights",
-    "weigh_rows",
-    "weights_by_label",
-]

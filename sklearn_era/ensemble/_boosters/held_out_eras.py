@@ -9,10 +9,10 @@ from sklearn.utils import _safe_indexing
 
 from ..._eras import (
     EncodedEras,
+    are_ordered,
     check_order,
-    follow_each_other,
+    min_rows_to_split,
     number_of_share,
-    rows_to_split,
 )
 from ..._warnings import warn_user
 from ...effects import Recency, intercepts_of
@@ -30,7 +30,7 @@ def check_order_of_eras(estimator: Any, eras: EncodedEras, n_rows: int) -> str |
     if stops_early and n_rows > 0 and estimator.validation_fraction is not None:
         what = f"early stopping with validation_eras={held_out!r}"
         if held_out == "auto":
-            held_out = "last" if follow_each_other(eras, order, what) else "random"
+            held_out = "last" if are_ordered(eras, order, what) else "random"
         elif held_out == "last":
             check_order(eras, order, what, "'random', or None for rows")
     if isinstance(estimator.era_weighting, Recency):
@@ -123,7 +123,7 @@ def check_rows_left(
 ) -> None:
     """Raise ValueError if random validation rows leave an era too few to be split."""
     left = np.bincount(eras.codes[train], minlength=eras.labels.size)
-    for j in np.flatnonzero(left < rows_to_split(min_samples_per_era)):
+    for j in np.flatnonzero(left < min_rows_to_split(min_samples_per_era)):
         raise ValueError(
             f"eras: early stopping has held out validation_fraction="
             f"{validation_fraction!r} of the rows at random, which leaves "

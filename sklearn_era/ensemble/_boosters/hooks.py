@@ -9,13 +9,13 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import _num_samples
 
 from ..._era_arguments import (
-    blame_weights,
     eras_by_name,
+    suggest_eras_keyword,
     take_era_column,
     warn_of_row_order,
 )
 from ..._eras import EncodedEras, check_eras, check_splittable, read_eras
-from ..._fit_attributes import Snapshot, undone_on_failure
+from ..._fit_attributes import Snapshot, restore_on_failure
 from ..._threads import openmp_threads
 from ..._warnings import warn_user
 from ...effects import intercepts_of
@@ -155,7 +155,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         warn_of_row_order(eras, X)
         warn_of_row_order(eras_val, X_val, "eras_val", "X_val")
         y, sample_weight, eras = self._arrays_of_fit(X, y, sample_weight, eras)
-        with undone_on_failure(self):
+        with restore_on_failure(self):
             self._fit_state = state = begin_fit(self)
             try:
                 # scikit-learn's own text, patched. It is defined on another class, but
@@ -174,7 +174,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
                     )
             except (TypeError, ValueError) as error:
                 raise_column_error(X, error)
-                blame_weights(sample_weight, error)
+                suggest_eras_keyword(sample_weight, error)
                 raise
             if state.compares_eras:
                 warn_if_nothing_split(self, state.plan, "model")
@@ -404,6 +404,3 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         eras = self._fit_state.training_eras
         if self.leaf_shrinkage is not None and eras is not None:
             shrink_leaves(grower, eras, gradients, hessians, self._exchange)
-
-
-__all__ = ["EraFitMixin"]

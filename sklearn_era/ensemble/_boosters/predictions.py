@@ -179,6 +179,3 @@ class EraClassPredictionMixin(EraPredictionMixin):
         """
         estimator = in_eras(self, X, eras)
         return super(EraClassPredictionMixin, estimator).staged_decision_function(X)
-
-
-__all__ = ["EraClassPredictionMixin", "EraPredictionMixin"]

@@ -54,6 +54,3 @@ def warn_if_interaction_sets_moved(
         f"of X: feature i is column {position.tolist()}[i]. Put the categorical "
         "columns of X first, so that both orders are the same."
     )
-
-
-__all__ = ["draw_tree_features", "warn_if_interaction_sets_moved"]

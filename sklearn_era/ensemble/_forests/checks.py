@@ -172,13 +172,3 @@ def check_single_precision(
             f"of the range of single precision ({tiny:.2g} to {huge:.2g}), in which "
             "trees are grown; divide y by a constant."
         )
-
-
-__all__ = [
-    "check_bootstrap",
-    "check_forest_eras",
-    "check_single_precision",
-    "check_warm_start",
-    "describe_draws",
-    "number_of_features",
-]

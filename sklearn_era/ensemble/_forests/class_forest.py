@@ -63,6 +63,3 @@ def fill_regressor(regressor: Any, forest: Any, index: int) -> Any:
     regressor._baseline_prediction = np.zeros((1, 1))
     regressor._predictors = trees_of_class(forest, index)
     return regressor
-
-
-__all__ = ["fill_regressor", "index_of_class", "tree_of_values", "trees_of_class"]

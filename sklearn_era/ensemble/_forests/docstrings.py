@@ -188,6 +188,3 @@ def forest_docstring(kind: str) -> str:
         + _REFERENCES
         + _EXAMPLES.format(**words)
     )
-
-
-__all__ = ["forest_docstring"]

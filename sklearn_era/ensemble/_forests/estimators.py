@@ -338,6 +338,3 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
             out=np.full(proportions.shape, 1.0 / proportions.shape[1]),
             where=totals > 0,
         )
-
-
-__all__ = ["EraForestClassifier", "EraForestRegressor"]

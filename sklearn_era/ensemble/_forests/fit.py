@@ -18,13 +18,13 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
 from ..._era_arguments import (
-    blame_weights,
     eras_by_name,
+    suggest_eras_keyword,
     take_era_column,
     warn_of_row_order,
 )
 from ..._eras import weigh_eras
-from ..._fit_attributes import copy_attributes, undone_on_failure
+from ..._fit_attributes import copy_attributes, restore_on_failure
 from ..._scikit_learn import check_sample_weight
 from ..._threads import openmp_threads
 from .._binning.errors import raise_column_error
@@ -117,7 +117,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
             If categorical columns have more than `max_bins` categories: the rarest
             share a bin.
         """
-        with undone_on_failure(self):
+        with restore_on_failure(self):
             self._fit_state = FitState()
             try:
                 X, eras = take_era_column(X, eras)
@@ -137,7 +137,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
                     tasks.end()
             except (TypeError, ValueError) as error:
                 raise_column_error(X, error)
-                blame_weights(sample_weight, error)
+                suggest_eras_keyword(sample_weight, error)
                 raise
         return self
 
@@ -280,6 +280,3 @@ def _rescaled(
         [tree_of_values(tree, factor * tree.nodes["value"]) for tree in outputs]
         for outputs in trees
     ]
-
-
-__all__ = ["ForestFitMixin", "TrainingSet"]

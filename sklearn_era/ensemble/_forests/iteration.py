@@ -221,6 +221,3 @@ def _node_means(
         out=np.full(nodes.shape[0], mean),
         where=weight > 0,
     )
-
-
-__all__ = ["IterationMixin", "TrainingSet"]

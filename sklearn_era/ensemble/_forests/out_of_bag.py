@@ -119,6 +119,3 @@ class OutOfBagMixin:
         if y_true.size < 2:
             return np.nan
         return float(r2_score(y_true, y_pred, sample_weight=weights))
-
-
-__all__ = ["OutOfBagMixin"]

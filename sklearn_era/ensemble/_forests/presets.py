@@ -117,11 +117,3 @@ class InvariantForestClassifier(EraForestClassifier):
     __init__ = stores_parameters(
         EraForestClassifier.__init__, _INVARIANT | _INVARIANT_RATIO
     )
-
-
-__all__ = [
-    "InvariantForestClassifier",
-    "InvariantForestRegressor",
-    "TimeRobustForestClassifier",
-    "TimeRobustForestRegressor",
-]

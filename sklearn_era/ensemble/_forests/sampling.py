@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._era_columns import label_columns
+from ..._era_arguments import label_columns
 from ..._eras import EncodedEras, consecutive_blocks, read_eras
 
 Bootstrap = Literal["rows", "within_eras", "whole_eras", False]
@@ -102,13 +102,3 @@ def _draw_eras(
 def _rows_at(eras: EncodedEras, places: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the rows at some places in the order by era."""
     return places if eras.order is None else eras.order[places].astype(np.intp)
-
-
-__all__ = [
-    "Bootstrap",
-    "TreeRows",
-    "draw_tree_rows",
-    "encode_granularities",
-    "merge_into_segments",
-    "number_to_draw",
-]

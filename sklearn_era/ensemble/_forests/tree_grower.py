@@ -168,6 +168,3 @@ def _least_weight(hessians: NDArray[np.float32]) -> float:
     """
     weights = hessians[hessians > 0]
     return 0.5 * float(weights.min()) if weights.size else 0.0
-
-
-__all__ = ["ForestTreeGrower", "TreeBins", "TreeLimits"]
