@@ -22,12 +22,11 @@ def check_eras(
     """Return `eras` in a dtype that sorts; check that there is one label for each row
     of `X` and that none is missing (NaN, None, NaT or masked).
     """
+    one_label = f"{name} must be one-dimensional, with one label a row of {X_name}"
     try:
         labels = np.asarray(eras)
     except ValueError as error:
-        raise ValueError(
-            f"{name} must be one-dimensional, with one label a row of {X_name}: {error}"
-        ) from error
+        raise ValueError(f"{one_label}: {error}") from error
     if labels.dtype.kind in "US" and not hasattr(eras, "dtype"):
         # NumPy has turned all values of the list into strings, NaN and None too.
         labels = np.asarray(eras, dtype=object)
@@ -35,11 +34,8 @@ def check_eras(
         # Strings of variable length, perhaps with missing ones.
         labels = labels.astype(object)
     if labels.ndim != 1:
-        raise ValueError(
-            f"{name} must be one-dimensional, with one label a row of {X_name}; got an "
-            f"array of shape {labels.shape}"
-            + ("; pass one of its columns." if labels.ndim == 2 else ".")
-        )
+        hint = "; pass one of its columns." if labels.ndim == 2 else "."
+        raise ValueError(f"{one_label}; got an array of shape {labels.shape}{hint}")
     n_samples = _num_samples(X)
     if labels.shape[0] != n_samples:
         raise ValueError(
@@ -186,11 +182,8 @@ def encode_eras(eras: NDArray[Any], categories: list[Any] | None = None) -> Enco
         sorted_eras = encode_eras(eras)
         present = {label: i for i, label in enumerate(sorted_eras.labels.tolist())}
         order = np.array([present[x] for x in categories if x in present], np.intp)
-        codes = np.empty_like(order, dtype=np.int32)
-        codes[order] = np.arange(order.size)
-        return EncodedEras(
-            sorted_eras.labels[order], codes[sorted_eras.codes], is_categorical=True
-        )
+        codes = np.argsort(order).astype(np.int32)[sorted_eras.codes]
+        return EncodedEras(sorted_eras.labels[order], codes, is_categorical=True)
     if eras.dtype.kind == "O":
         # For Python objects, hashing all and sorting the few distinct ones is several
         # times faster than sorting all, as `np.unique` does. (`array` would turn tuples
@@ -206,8 +199,6 @@ def encode_eras(eras: NDArray[Any], categories: list[Any] | None = None) -> Enco
 
 # Numbers and dates that sort as text: years first, numbers padded with zeros.
 _ORDERED_TEXT = re.compile(r"\d+|\d{4}-\d\d(-\d\d)?|\d{4}-?(W\d\d|Q\d)")
-
-
 # Remedies if the order of text is not known.
 _ORDER_OR_GROUPS = (
     "pass era_order='ordered' if eras follow each other in the order of their text, "
@@ -332,17 +323,13 @@ def min_rows_to_split(min_samples_per_era: int) -> int:
     return 2 * int(min_samples_per_era)
 
 
-def check_splittable(
-    labels: NDArray[Any],
-    counts: NDArray[np.intp],
-    min_samples_per_era: int,
-    min_era_coverage: float,
-) -> None:
-    """Raise ValueError if too few eras have enough rows for a split to cover them."""
-    n_needed = min_rows_to_split(min_samples_per_era)
-    small = np.flatnonzero(counts < n_needed)
-    n_eras = labels.size
-    n_covered = number_of_share(min_era_coverage, n_eras)
+def check_splittable(labels: NDArray[Any], counts: NDArray[Any], plan: Any) -> None:
+    """Raise ValueError if too few eras have enough rows for a split to cover them, by
+    the thresholds of a `CriterionPlan`.
+    """
+    n_needed = min_rows_to_split(plan.min_samples_per_era)
+    small, n_eras = np.flatnonzero(counts < n_needed), labels.size
+    n_covered = number_of_share(plan.min_era_coverage, n_eras)
     if n_eras - small.size >= n_covered:
         return
     first = small[np.argmin(counts[small])]
@@ -350,11 +337,12 @@ def check_splittable(
         "every era" if n_covered == n_eras else f"at least {n_covered} of {n_eras} eras"
     )
     raise ValueError(
-        f"eras: a split has to leave min_samples_per_era={min_samples_per_era} rows of "
-        f"{how_many} on both sides (min_era_coverage={min_era_coverage!r}), but "
-        f"{small.size} of {n_eras} eras have fewer than {n_needed} rows; the "
-        f"smallest, era {labels[first]!s}, has {counts[first]}. Drop "
-        "or merge small eras, or lower min_samples_per_era or min_era_coverage."
+        "eras: a split has to leave "
+        f"min_samples_per_era={plan.min_samples_per_era} rows of {how_many} on both "
+        f"sides (min_era_coverage={plan.min_era_coverage!r}), but {small.size} of "
+        f"{n_eras} eras have fewer than {n_needed} rows; the smallest, era "
+        f"{labels[first]!s}, has {counts[first]}. Drop or merge small eras, or lower "
+        "min_samples_per_era or min_era_coverage."
     )
 
 

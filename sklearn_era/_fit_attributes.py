@@ -8,16 +8,14 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-# Ours, and scikit-learn's leftovers of a failed fit: with `_in_fit` rows to predict
-# would be taken for bins, with `_raw_predict` they would be ignored. A `_follower` of
-# the iterations is set for the next fit.
+# Ours, with a `_follower` of the next fit's iterations, and scikit-learn's leftovers of
+# a failed fit: by `_in_fit` predictions take rows for bins, by `_raw_predict` they
+# ignore them.
 FIT_ONLY_ATTRIBUTES = ("_fit_state", "_in_fit", "_raw_predict", "_follower")
 # Attributes that scikit-learn keeps on an estimator for callbacks during a fit.
 RUNNING_CALLBACKS = (
-    "_callback_fit_ctx",
-    "_parent_callback_ctx",
-    "_skl_callbacks_to_teardown",
-)
+    "_callback_fit_ctx", "_parent_callback_ctx", "_skl_callbacks_to_teardown",
+)  # fmt: skip
 # Lists during a fit, arrays after it.
 LISTS_OF_FIT = ("train_score_", "validation_score_", "_era_weights")
 

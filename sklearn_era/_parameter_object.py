@@ -15,17 +15,7 @@ class ParameterObject(BaseEstimator):
         self._validate_params()
 
     def _changed(self, **params: Any) -> Any:
-        """Return a copy with some parameters changed.
-
-        Parameters
-        ----------
-        **params : dict
-            Values by name of the parameter.
-
-        Returns
-        -------
-        copy : object of the same class
-        """
+        """Return a copy with some parameters changed."""
         return clone(self).set_params(**params)
 
     def __eq__(self, other: object) -> bool:

@@ -155,17 +155,8 @@ class Intercepts(ParameterObject):
         return self.forecast == "auto"
 
     def _forecast_weights(self, has_weight: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the weights of the eras' intercepts in the forecast of the next.
-
-        Parameters
-        ----------
-        has_weight : ndarray of shape (n_eras,), dtype=bool
-            Whether each era has weight in training, in the order of labels.
-
-        Returns
-        -------
-        weights : ndarray of shape (n_eras,)
-            They sum to 1, and are 0 for eras without weight.
+        """Return the weights of the eras' intercepts in the forecast of the next era:
+        they sum to 1, and are 0 for eras without weight, (n_eras,).
         """
         n_eras = int(has_weight.sum())
         if self.forecast == "exponential":

@@ -1,13 +1,19 @@
-"""Docstrings of the estimators: scikit-learn's own, with the era parameters inserted.
-
-scikit-learn's text is read from the installed version, and holds word for word.
-"""
+"""Docstrings of the estimators, with scikit-learn's own words, and of predictions."""
 
 import inspect
-import re
+from collections.abc import Callable
 from textwrap import dedent
+from typing import TypeVar
 
 from ._parameter_table import PARAMETERS, document
+
+_Method = TypeVar("_Method", bound=Callable[..., object])
+
+# Returned values of predictions.
+CLASSES = "y : ndarray of shape (n_samples,)\n    The {}."
+PROBABILITIES = """\
+p : ndarray of shape (n_samples, n_classes)
+    In the order of `classes_`."""
 
 _SUMMARY = """\
     scikit-learn's estimator of the same name, with split criteria that can compare
@@ -59,24 +65,39 @@ def era_docstring(upstream: type) -> str | None:
     # Without the indentation of the source, which Python 3.13 strips by itself.
     first_line, _, rest = inspect.cleandoc(upstream.__doc__).partition("\n")
     body, _, _ = rest.partition("Examples\n--------\n")
-    body = re.sub(
-        r"(?m)^\n(Attributes\n-+\n)",
-        lambda match: (
-            dedent(document(PARAMETERS)) + "\n" + match[1] + dedent(_ATTRIBUTES)
-        ),
-        body,
-        count=1,
-    )
+    ours, attributes = dedent(document(PARAMETERS)), dedent(_ATTRIBUTES)
+    title = "\nAttributes\n----------\n"
+    body = body.replace(title, ours + title + attributes, 1)
     body = body.replace(
         "For each categorical feature, there must be at most `max_bins` unique\n"
         "    categories.",
         "If there are more than `max_bins` categories, the most frequent ones have\n"
         "    a bin each, and all others share one.",
     )
-    return (
-        f"{first_line}\n\n"
-        + dedent(_SUMMARY)
-        + body
-        + dedent(_REFERENCES)
-        + dedent(_EXAMPLES.format(name=upstream.__name__))
-    )
+    end = dedent(_REFERENCES + _EXAMPLES.format(name=upstream.__name__))
+    return f"{first_line}\n\n{dedent(_SUMMARY)}{body}{end}"
+
+
+def predicts(
+    summary: str,
+    returned: str,
+    kind: str = "",
+    eras: str = "",
+    heading: str = "Returns",
+) -> Callable[[_Method], _Method]:
+    """Document a prediction of rows X, and of `eras` if their kind is given."""
+    underline = "-" * len(heading)
+    parameters = """\
+X : array-like of shape (n_samples, n_features)
+    The rows to predict."""
+    if kind:
+        parameters += f"\n\neras : {kind}, default=None\n    {eras}"
+
+    def decorate(method: _Method) -> _Method:
+        method.__doc__ = (
+            f"{summary}\n\nParameters\n----------\n{parameters}\n\n"
+            f"{heading}\n{underline}\n{returned}\n"
+        )
+        return method
+
+    return decorate

@@ -43,8 +43,7 @@ class ScoringEras:
 
     def keep_training_rows(self, X: Any, rows: NDArray[np.intp] | None) -> None:
         """Store which training rows a scorer gets, None for all, and their X."""
-        self._X_train = X
-        self._rows = rows
+        self._X_train, self._rows = X, rows
 
     def are_asked_for_by(self, scorer: Any) -> bool:
         """As `asks_for_eras`, with a cache for the last scorer."""
@@ -55,21 +54,17 @@ class ScoringEras:
 
     def of(self, X: Any) -> NDArray[Any]:
         """Return the labels of `X`, one of the two sets, or raise ValueError."""
-        if X is self._X_train:
-            if self._eras is None:
-                raise _missing("eras")
-            codes = self._eras.codes
-            return self._eras.labels[codes if self._rows is None else codes[self._rows]]
-        if self._eras_val is None:
-            raise _missing("eras_val")
-        return self._eras_val
-
-
-def _missing(name: str) -> ValueError:
-    return ValueError(
-        f"scoring asks for eras, but {name} was not provided: pass it to fit, or use a "
-        "scoring without eras."
-    )
+        is_training = X is self._X_train
+        if is_training:
+            labels = None if self._eras is None else self._eras.decode()
+        else:
+            labels = self._eras_val
+        if labels is None:
+            raise ValueError(
+                f"scoring asks for eras, but {'eras' if is_training else 'eras_val'} "
+                "was not provided: pass it to fit, or use a scoring without eras."
+            )
+        return labels[self._rows] if is_training and self._rows is not None else labels
 
 
 def asks_for_eras(scorer: Any) -> bool:
@@ -110,7 +105,7 @@ class FitState:
     scoring_eras: ScoringEras | None = None
     era_splitter: Any = None  # an `EraSplitter`; None for scikit-learn's splitter
     compares_eras: bool = False  # the splitter ranks by more than the gain
-    training_eras: EncodedEras | None = None  # of a booster
+    training_eras: Any = None  # the `EncodedEras` of a booster's rows, if any
     era_intercepts: Any = None  # the `EraIntercepts`, if any are fitted
     # Columns that are constant within eras, and their bins, for `Intercepts`.
     era_patterns: tuple[NDArray[np.intp], NDArray[np.uint8]] | None = None

@@ -35,6 +35,7 @@ from .._scikit_learn import check_sample_weight
 from .._tables.no_value import no_value_noted
 from .._warnings import warn_user
 from ..model_selection._fit_arguments import name_in_fit
+from ._docstrings import CLASSES, PROBABILITIES, predicts
 
 
 def _has(name: str) -> Any:
@@ -297,53 +298,27 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         )
 
+    @predicts(
+        "Predict the class of rows.",
+        CLASSES.format("classes that `estimator_` predicts"),
+    )
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the class of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to predict.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            The classes that `estimator_` predicts.
-        """
         check_is_fitted(self)
         return self.estimator_.predict(X)
 
     @available_if(_has("predict_proba"))
+    @predicts("Predict the probability of each class.", PROBABILITIES)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Predict the probability of each class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to predict.
-
-        Returns
-        -------
-        p : ndarray of shape (n_samples, n_classes)
-            In the order of `classes_`.
-        """
         check_is_fitted(self)
         return self.estimator_.predict_proba(X)
 
     @available_if(_has("decision_function"))
+    @predicts(
+        "Compute the decision function of rows.",
+        """decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
+    The decision function of `estimator_`.""",
+    )
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Compute the decision function of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to predict.
-
-        Returns
-        -------
-        decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            The decision function of `estimator_`.
-        """
         check_is_fitted(self)
         return self.estimator_.decision_function(X)
 

@@ -31,9 +31,7 @@ from .._criterion_plan import (
 )
 from .._feature_penalty import feature_penalties
 from .._fit_state import ScoringEras, begin_fit
-from .._hist_gradient_boosting.gradient_boosting import (
-    BaseHistGradientBoosting as PatchedHistGradientBoosting,
-)
+from .._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
 from .._parameters import check_weights, uses_of_eras
 from .._splitting.splitter import EraSplitter
 from .era_effects import begin_intercepts, constant_columns
@@ -55,23 +53,6 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     """The patched ``fit`` and its hooks, in the order of the calls; mixed in before a
     ``HistGradientBoosting*``, whose other methods stay.
     """
-
-    split_criterion: Any
-    min_samples_per_era: int
-    min_era_coverage: float
-    min_gain_share: float
-    min_impurity_decrease: float
-    validation_eras: str | None
-    era_order: str
-    era_weighting: Any
-    leaf_shrinkage: str | None
-    era_effects: Any
-    early_stopping: bool | str
-    colsample_bytree: float
-    n_jobs: int | None
-    classes_: NDArray[Any]
-    validation_eras_: NDArray[Any]
-    n_trees_per_iteration_: int
 
     @eras_by_name
     def fit(
@@ -109,15 +90,14 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             `validation_eras`) and passes eras to an era-wise `scoring`.
 
         X_val : array-like of shape (n_val, n_features), default=None
-            Additional sample of features for validation used in early stopping.
-            In a `Pipeline`, `X_val` can be transformed the same way as `X` with
-            `Pipeline(..., transform_input=["X_val"])`.
+            Validation rows for early stopping. In a `Pipeline`,
+            ``transform_input=["X_val"]`` transforms them as `X`.
 
         y_val : array-like of shape (n_val,), default=None
-            Additional sample of target values for validation used in early stopping.
+            Their target values.
 
         sample_weight_val : array-like of shape (n_val,), default=None
-            Additional weights for validation used in early stopping.
+            Their weights.
 
         eras_val : array-like of shape (n_val,), default=None
             Era of each row of `X_val`, passed to a `scoring` that takes eras: a scorer
@@ -158,20 +138,13 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         with restore_on_failure(self):
             self._fit_state = state = begin_fit(self)
             try:
-                # scikit-learn's own text, patched. It is defined on another class, but
-                # calls nothing on `self` that this one lacks.
+                # scikit-learn's own text, patched, of another class: it calls nothing
+                # on `self` that this one lacks.
                 with openmp_threads(self.n_jobs, type(self).__name__):
-                    PatchedHistGradientBoosting.fit(
-                        self,
-                        X,
-                        y,
-                        sample_weight,
-                        eras=eras,
-                        X_val=X_val,
-                        y_val=y_val,
-                        sample_weight_val=sample_weight_val,
-                        eras_val=eras_val,
-                    )
+                    BaseHistGradientBoosting.fit(
+                        self, X, y, sample_weight, eras=eras, X_val=X_val, y_val=y_val,
+                        sample_weight_val=sample_weight_val, eras_val=eras_val,
+                    )  # fmt: skip
             except (TypeError, ValueError) as error:
                 raise_column_error(X, error)
                 suggest_eras_keyword(sample_weight, error)
@@ -197,10 +170,8 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         state.plan = plan = CriterionPlan.from_estimator(self)
         state.penalties = feature_penalties(self)
         self.__dict__.pop("validation_eras_", None)
-        encoded = None
-        if isinstance(eras, EncodedEras):  # from a `BinnedDataset`, checked before
-            encoded = eras
-        elif eras is not None:
+        encoded = eras  # if from a `BinnedDataset`, checked before
+        if not isinstance(eras, EncodedEras | None):
             encoded = read_eras(eras, X)
         uses = uses_of_eras(self, plan.is_plain_gain)
         if uses and encoded is None:
@@ -235,18 +206,10 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         if eras is None:
             return None, None, train_test_split
         state, plan = self._fit_state, self._fit_state.plan
-        if (
-            not plan.is_plain_gain
-            and eras.labels.size > 1
-            and state.validation_eras != "last"
-        ):
+        is_single, compares = eras.labels.size == 1, not plan.is_plain_gain
+        if compares and not is_single and state.validation_eras != "last":
             # A random draw should not decide whether a small era is refused.
-            check_splittable(
-                eras.labels,
-                eras.counts,
-                plan.min_samples_per_era,
-                plan.min_era_coverage,
-            )
+            check_splittable(eras.labels, eras.counts, plan)
         train, validation = split_rows_of_eras(
             eras,
             validation_fraction=self.validation_fraction,
@@ -256,7 +219,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         )
         state.training_rows = train
         held_out = eras.take(validation)
-        if self.validation_eras is not None and eras.labels.size > 1:
+        if self.validation_eras is not None and not is_single:
             self.validation_eras_ = held_out.labels
 
         def split(*arrays: Any, **options: Any) -> list[Any]:
@@ -268,15 +231,10 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             classes = stratify[train].astype(np.intp)
             is_seen = np.bincount(classes, minlength=self.classes_.size) > 0
             warn_of_unseen_classes(self.classes_, is_seen)
-        if (
-            not plan.is_plain_gain
-            and self.validation_eras is None
-            and plan.min_era_coverage == 1
-        ):
-            check_rows_left(
-                eras, train, self.validation_fraction, plan.min_samples_per_era
-            )
-        return (eras.take(train), held_out.decode(), split)
+        if compares and self.validation_eras is None and plan.min_era_coverage == 1:
+            fraction = self.validation_fraction
+            check_rows_left(eras, train, fraction, plan.min_samples_per_era)
+        return eras.take(train), held_out.decode(), split
 
     def _make_era_splitter(
         self,
@@ -289,49 +247,34 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         state, plan = self._fit_state, self._fit_state.plan
         state.training_eras = eras
         state.scoring_eras = ScoringEras(eras, eras_val)
-        splitter = choose_splitter(
-            self,
-            plan,
-            eras,
-            y,
-            sample_weight,
-            exchange=self._exchange,
-            penalties=state.penalties,
-        )
+        state.era_splitter = splitter = choose_splitter(
+            self, plan, eras, y, sample_weight,
+            exchange=self._exchange, penalties=state.penalties,
+        )  # fmt: skip
         state.compares_eras = eras is not None and plan.compares(eras.labels.size)
-        state.era_splitter = splitter
         if eras is None or plan.is_plain_gain:
             return splitter
         if state.compares_eras:
-            check_splittable(
-                eras.labels,
-                self._exchange.sum(eras.counts),
-                plan.min_samples_per_era,
-                plan.min_era_coverage,
-            )
+            check_splittable(eras.labels, self._exchange.sum(eras.counts), plan)
         if eras.labels.size == 1:
+            does = "has nothing to compare"
+            if not state.compares_eras:
+                does = "is the same as 'gain'"
             warn_user(
                 f"eras holds the single era {eras.labels[0]!s} to train on, with which "
-                f"split_criterion={self.split_criterion!r} "
-                + (
-                    "has nothing to compare"
-                    if state.compares_eras
-                    else "is the same as 'gain'"
-                )
-                + ". Pass the labels of two eras or more to train on."
+                f"split_criterion={self.split_criterion!r} {does}. Pass the labels of "
+                "two eras or more to train on."
             )
         return splitter
 
     def _find_missing_values(self, X_binned: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return whether each column has missing values, without a copy of all rows."""
-        effects = intercepts_of(self)
+        effects, state = intercepts_of(self), self._fit_state
         if effects is not None and effects._estimates:
-            assert self._fit_state.training_eras is not None
-            self._fit_state.era_patterns = constant_columns(
-                X_binned, self._fit_state.training_eras, self._exchange
+            state.era_patterns = constant_columns(
+                X_binned, state.training_eras, self._exchange
             )
-        has_missing = find_missing_values(X_binned, self._bin_mapper)
-        return self._exchange.max(has_missing)
+        return self._exchange.max(find_missing_values(X_binned, self._bin_mapper))
 
     def _begin_tasks(
         self,
@@ -381,26 +324,21 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     ) -> list[set[int]] | list[frozenset[int]] | None:
         """Return one tree's interaction constraints, with the features drawn for it."""
         return draw_tree_features(
-            self._feature_subsample_rng,
-            self._n_features,
-            self.colsample_bytree,
-            interaction_cst,
-            self._fit_state.penalties,
-        )
+            self._feature_subsample_rng, self._n_features, self.colsample_bytree,
+            interaction_cst, self._fit_state.penalties,
+        )  # fmt: skip
 
     def _min_gain_to_split(self, hessians: NDArray[Any], n_samples: int) -> float:
         """Return the gain that a split of a tree must exceed, given its hessians."""
+        total = float(hessians.sum(dtype=np.float64))
         if hessians.size == 1:  # constant, and kept once
-            total = float(hessians[0]) * n_samples
-        else:
-            total = float(hessians.sum(dtype=np.float64))
-        (total,) = self._exchange.sum_of(total)
-        return least_gain(self, total)
+            total *= n_samples
+        return least_gain(self, *self._exchange.sum_of(total))
 
     def _shrink_leaves(
         self, grower: Any, gradients: NDArray[Any], hessians: NDArray[Any]
     ) -> None:
         """Shrink the values of a tree's leaves, if requested."""
         eras = self._fit_state.training_eras
-        if self.leaf_shrinkage is not None and eras is not None:
+        if self.leaf_shrinkage is not None:
             shrink_leaves(grower, eras, gradients, hessians, self._exchange)

@@ -8,7 +8,18 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
 
+from .._docstrings import CLASSES, PROBABILITIES, predicts
 from .known_eras import in_eras
+
+_KIND = "array-like of shape (n_samples,) or str"
+_ERAS = (_KIND, "Era of each row, as in ``predict``.")
+_STAGED = (_KIND, f"{_ERAS[1][:-1]}; each stage uses the final intercepts.")
+_DECISION = """\
+decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
+    The raw predictions; one column per class if there are more than two."""
+_STAGES = """\
+stages : iterator of ndarray of shape (n_samples,){}
+    The {}, an array an iteration."""
 
 
 class EraPredictionMixin(BaseHistGradientBoosting):
@@ -29,44 +40,25 @@ class EraPredictionMixin(BaseHistGradientBoosting):
                     getattr(routing, method).add_request(param="eras", alias=False)
         return routing
 
+    @predicts(
+        "Predict the target, or the class, of rows.",
+        CLASSES.format("predicted values or classes"),
+        _KIND,
+        """Era of each row, or the name of their column in X, for a model with
+    `era_effects`. Rows of a training era get its intercept. All others, and all rows
+    without `eras`, get the forecast; with ``Intercepts(forecast="auto")``, for as many
+    eras ahead as numbers and dates show. Unknown labels that resemble a known one raise
+    a warning.""",
+    )
     def predict(self, X: Any, *, eras: Any = None) -> NDArray[Any]:
-        """Predict the target, or the class, of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to predict.
-
-        eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row, or the name of their column in X, for a model with
-            `era_effects`. Rows of a training era get its intercept. All others, and all
-            rows without `eras`, get the forecast; with ``Intercepts(forecast="auto")``,
-            for as many eras ahead as numbers and dates show. Unknown labels that
-            resemble a known one raise a warning.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            The predicted values or classes.
-        """
         return super(EraPredictionMixin, in_eras(self, X, eras)).predict(X)
 
+    @predicts(
+        "Predict the target, or the class, of rows after each iteration.",
+        _STAGES.format("", "predicted values or classes"),
+        *_STAGED,
+    )
     def staged_predict(self, X: Any, *, eras: Any = None) -> Iterator[NDArray[Any]]:
-        """Predict the target, or the class, of rows after each iteration.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to predict.
-
-        eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row, as in ``predict``; each stage uses the final intercepts.
-
-        Returns
-        -------
-        stages : iterator of ndarray of shape (n_samples,)
-            The predicted values or classes, an array an iteration.
-        """
         return super(EraPredictionMixin, in_eras(self, X, eras)).staged_predict(X)
 
     def score(
@@ -101,81 +93,33 @@ class EraPredictionMixin(BaseHistGradientBoosting):
 class EraClassPredictionMixin(EraPredictionMixin):
     """Add ``eras`` to the predictions of the classifier, too."""
 
+    @predicts("Predict the probability of each class.", PROBABILITIES, *_ERAS)
     def predict_proba(self, X: Any, *, eras: Any = None) -> NDArray[Any]:
-        """Predict the probability of each class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to predict.
-
-        eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row, as in ``predict``.
-
-        Returns
-        -------
-        p : ndarray of shape (n_samples, n_classes)
-            In the order of `classes_`.
-        """
         return super(EraClassPredictionMixin, in_eras(self, X, eras)).predict_proba(X)
 
+    @predicts(
+        "Predict the probability of each class after each iteration.",
+        _STAGES.format(" or (n_samples, n_classes)", "probabilities"),
+        *_STAGED,
+    )
     def staged_predict_proba(
         self, X: Any, *, eras: Any = None
     ) -> Iterator[NDArray[Any]]:
-        """Predict the probability of each class after each iteration.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to predict.
-
-        eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row, as in ``predict``; each stage uses the final intercepts.
-
-        Returns
-        -------
-        stages : iterator of ndarray of shape (n_samples, n_classes)
-            In the order of `classes_`, an array an iteration.
-        """
         estimator = in_eras(self, X, eras)
         return super(EraClassPredictionMixin, estimator).staged_predict_proba(X)
 
+    @predicts("Compute the raw predictions of rows.", _DECISION, *_ERAS)
     def decision_function(self, X: Any, *, eras: Any = None) -> NDArray[Any]:
-        """Compute the raw predictions of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to predict.
-
-        eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row, as in ``predict``.
-
-        Returns
-        -------
-        decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            The raw predictions; one column per class if there are more than two.
-        """
         estimator = in_eras(self, X, eras)
         return super(EraClassPredictionMixin, estimator).decision_function(X)
 
+    @predicts(
+        "Compute the raw predictions of rows after each iteration.",
+        _STAGES.format(" or (n_samples, n_classes)", "raw predictions"),
+        *_STAGED,
+    )
     def staged_decision_function(
         self, X: Any, *, eras: Any = None
     ) -> Iterator[NDArray[Any]]:
-        """Compute the raw predictions of rows after each iteration.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to predict.
-
-        eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row, as in ``predict``; each stage uses the final intercepts.
-
-        Returns
-        -------
-        stages : iterator of ndarray of shape (n_samples,) or (n_samples, n_classes)
-            The raw predictions, an array an iteration.
-        """
         estimator = in_eras(self, X, eras)
         return super(EraClassPredictionMixin, estimator).staged_decision_function(X)

@@ -88,12 +88,7 @@ def check_forest_eras(
                 "Pass the labels of two eras or more."
             )
         elif forest.random_segments is None:
-            check_splittable(
-                eras.labels,
-                eras.counts,
-                plan.min_samples_per_era,
-                plan.min_era_coverage,
-            )
+            check_splittable(eras.labels, eras.counts, plan)
 
 
 def check_bootstrap(

@@ -10,8 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import ensemble
 from sklearn.base import ClassifierMixin
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
@@ -19,9 +22,9 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ..._era_arguments import without_eras
-from ..._threads import N_JOBS_CONSTRAINTS
-from ..._trees.traversal import gains_by_column
+from ..._trees.walk import gains_by_column
 from ...effects import Recency
+from .._docstrings import CLASSES, PROBABILITIES, predicts
 from .._estimator import EraEstimatorMixin
 from .._parameter_table import CONSTRAINTS, PARAMETERS, stores_parameters
 from .._parameters import weigh_classes
@@ -29,48 +32,36 @@ from .class_forest import fill_regressor, index_of_class
 from .docstrings import forest_docstring
 from .fit import ForestFitMixin
 
-_UPSTREAM_CONSTRAINTS = ensemble.HistGradientBoostingRegressor._parameter_constraints
+_UPSTREAM_CONSTRAINTS = HistGradientBoostingRegressor._parameter_constraints
+_AS_BOOSTERS = (
+    "max_leaf_nodes", "l2_regularization", "max_bins", "categorical_features",
+    "warm_start", "verbose", "random_state",
+)  # fmt: skip
+_AT_LEAST_1 = Interval(Integral, 1, None, closed="left")
+_SHARE = Interval(Real, 0, 1, closed="right")
 
 _PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
-    "n_estimators": [Interval(Integral, 1, None, closed="left")],
+    "n_estimators": [_AT_LEAST_1],
     **{
         name: CONSTRAINTS[name] for name, row in PARAMETERS.items() if row.is_of_forests
     },
     "min_samples_leaf": CONSTRAINTS["min_samples_leaf"],
     # `GroupDRO` weighs by the loss so far, but trees of a forest are independent.
     "era_weighting": [StrOptions({"rows", "equal"}), Recency],
-    **{
-        name: _UPSTREAM_CONSTRAINTS[name]
-        for name in (
-            "max_leaf_nodes",
-            "l2_regularization",
-            "max_bins",
-            "categorical_features",
-            "warm_start",
-            "verbose",
-            "random_state",
-        )
-    },
+    **{name: _UPSTREAM_CONSTRAINTS[name] for name in _AS_BOOSTERS},
     "max_depth": [Interval(Integral, 1, 2**31 - 1, closed="both"), None],  # a C int
     "bootstrap": [
         StrOptions({"rows", "within_eras", "whole_eras"}),
         Options(bool, {False}),
     ],
-    "max_samples": [
-        None,
-        Interval(Real, 0, 1, closed="right"),
-        Interval(Integral, 1, None, closed="left"),
-    ],
-    "max_features": [
-        None,
-        StrOptions({"sqrt", "log2"}),
-        Interval(Integral, 1, None, closed="left"),
-        Interval(Real, 0, 1, closed="right"),
-    ],
+    "max_samples": [None, _SHARE, _AT_LEAST_1],
+    "max_features": [None, StrOptions({"sqrt", "log2"}), _AT_LEAST_1, _SHARE],
     "random_segments": [Interval(Integral, 2, None, closed="left"), None],
     "oob_score": ["boolean", callable],
-    "n_jobs": N_JOBS_CONSTRAINTS,
 }
+
+
+_IGNORED = ("str", "The name of the column of eras in X, which is ignored.")
 
 
 class _ForestMixin(EraEstimatorMixin, ForestFitMixin):
@@ -94,7 +85,7 @@ class _ForestMixin(EraEstimatorMixin, ForestFitMixin):
             yield raw * (n_trees / i)
 
 
-class EraForestRegressor(_ForestMixin, ensemble.HistGradientBoostingRegressor):
+class EraForestRegressor(_ForestMixin, HistGradientBoostingRegressor):
     __doc__ = forest_docstring("regressor")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _PARAMETER_CONSTRAINTS
@@ -129,22 +120,12 @@ class EraForestRegressor(_ForestMixin, ensemble.HistGradientBoostingRegressor):
         verbose: int = 0,
     ) -> None: ...
 
+    @predicts(
+        "Predict the target of rows, the mean over trees.",
+        CLASSES.format("predicted values"),
+        *_IGNORED,
+    )
     def predict(self, X: Any, *, eras: str | None = None) -> NDArray[Any]:
-        """Predict the target of rows, the mean over trees.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to predict.
-
-        eras : str, default=None
-            The name of the column of eras in X, which is ignored.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            The predicted values.
-        """
         return super().predict(without_eras(self, X, eras))
 
     # No parameter, but an attribute that SHAP reads from scikit-learn's models.
@@ -163,11 +144,9 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **_PARAMETER_CONSTRAINTS,
-        "class_weight": (
-            ensemble.HistGradientBoostingClassifier._parameter_constraints[
-                "class_weight"
-            ]
-        ),
+        "class_weight": HistGradientBoostingClassifier._parameter_constraints[
+            "class_weight"
+        ],
     }
 
     @stores_parameters
@@ -201,73 +180,37 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
         class_weight: Any = None,
     ) -> None: ...
 
+    @predicts(
+        "Predict the most probable class; among equally probable ones, the first.",
+        CLASSES.format("predicted classes"),
+        *_IGNORED,
+    )
     def predict(self, X: Any, *, eras: str | None = None) -> NDArray[Any]:
-        """Predict the most probable class; among equally probable ones, the first.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to predict.
-
-        eras : str, default=None
-            The name of the column of eras in X, which is ignored.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            The predicted classes.
-        """
         return self._classes(self._raw_predict(without_eras(self, X, eras)))
 
+    @predicts(
+        "Predict the probability of each class, the mean proportion over trees.",
+        PROBABILITIES,
+        *_IGNORED,
+    )
     def predict_proba(self, X: Any, *, eras: str | None = None) -> NDArray[np.float64]:
-        """Predict the probability of each class, the mean proportion over trees.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to predict.
-
-        eras : str, default=None
-            The name of the column of eras in X, which is ignored.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of `classes_`.
-        """
         return self._probabilities(self._raw_predict(without_eras(self, X, eras)))
 
+    @predicts(
+        "Predict by the first tree, the first two, and so on.",
+        CLASSES.format("predicted classes"),
+        heading="Yields",
+    )
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """Predict by the first tree, the first two, and so on.
+        yield from map(self._classes, self._staged_raw_predict(X))
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to predict.
-
-        Yields
-        ------
-        y : ndarray of shape (n_samples,)
-            The predicted classes.
-        """
-        for raw in self._staged_raw_predict(X):
-            yield self._classes(raw)
-
+    @predicts(
+        "Predict probabilities by the first tree, the first two, and so on.",
+        PROBABILITIES,
+        heading="Yields",
+    )
     def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
-        """Predict probabilities by the first tree, the first two, and so on.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to predict.
-
-        Yields
-        ------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of `classes_`.
-        """
-        for raw in self._staged_raw_predict(X):
-            yield self._probabilities(raw)
+        yield from map(self._probabilities, self._staged_raw_predict(X))
 
     def to_regressor(self, label: Any = None) -> EraForestRegressor:
         """Return the trees of a class, as a fitted forest that predicts its proportion.
@@ -311,8 +254,8 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
         del parameters["class_weight"]
         return fill_regressor(EraForestRegressor(**parameters), self, index)
 
-    _encode_y = ensemble.HistGradientBoostingClassifier._encode_y
-    _encode_y_val = ensemble.HistGradientBoostingClassifier._encode_y_val
+    _encode_y = HistGradientBoostingClassifier._encode_y
+    _encode_y_val = HistGradientBoostingClassifier._encode_y_val
 
     def _finalize_sample_weight(
         self, sample_weight: NDArray[np.float64] | None, y: NDArray[np.float64]
