@@ -15,6 +15,8 @@ from sklearn.utils.validation import _num_samples
 from ._warnings import warn_user
 from .effects import Recency, half_life_weights
 
+Array = NDArray[np.float64]
+
 
 def check_eras(
     eras: Any, X: Any, *, name: str = "eras", X_name: str = "X"
@@ -279,8 +281,8 @@ def is_fixed(era_weighting: Any) -> bool:
 
 
 def weigh_eras(
-    encoded: EncodedEras, sample_weight: NDArray[np.float64] | None, era_weighting: Any
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    encoded: EncodedEras, sample_weight: Array | None, era_weighting: Any
+) -> tuple[Array, Array]:
     """Return the weights of rows times the factors of their eras, with the sum
     unchanged, and the factors. `era_weighting` is "equal" or a `Recency`.
     """
@@ -301,8 +303,8 @@ def weigh_eras(
 
 
 def era_means(
-    codes: NDArray[Any], weights: Any, values: NDArray[np.float64], n_eras: int = 0
-) -> NDArray[np.float64]:
+    codes: NDArray[Any], weights: Any, values: Array, n_eras: int = 0
+) -> Array:
     """Return means by era of values of rows, the last axis; NaN without weight."""
     totals = np.bincount(codes, weights, n_eras)
     totals[totals == 0] = np.nan

@@ -4,7 +4,7 @@ import pickle
 import time
 from typing import Any
 
-from ..ensemble._callbacks import begin_tasks
+from ..ensemble._callbacks import Tasks
 from ._cluster import Cluster
 from ._training import KEPT, answer
 
@@ -42,7 +42,7 @@ class Progress:
             print("Fitting gradient boosted rounds:")
         n_tasks = estimator.max_iter - len(estimator._predictors)
         rows: Any = _RowsOfWorkers()
-        self._tasks = begin_tasks(estimator, rows, n_tasks, estimator._fitted_so_far)
+        self._tasks = Tasks(estimator, rows, n_tasks, estimator._fitted_so_far)
 
     def _begin_iteration(self, message: dict[str, Any]) -> None:
         self._tasks.begin_iteration()

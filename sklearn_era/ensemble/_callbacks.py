@@ -5,6 +5,7 @@ they begin and end. Data are computed only when a callback asks for them.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -22,49 +23,13 @@ from ._binning.dataset import BinnedDataset
 from ._fit_state import asks_for_eras
 
 
-def begin_tasks(
-    estimator: Any,
-    rows: "TrainingRows",
-    n_tasks: int,
-    fitted: Callable[[], dict[str, Any] | None],
-) -> "Tasks":
-    """Report the beginning of a fit of at most `n_tasks` tasks. `fitted` returns the
-    attributes of an estimator whose fit stopped here, or None if it could not predict.
-    """
-    if not hasattr(estimator, "_skl_callbacks"):
-        return Tasks(estimator, fitted)
-    return _ReportedTasks(estimator, rows, n_tasks, fitted)
-
-
 class Tasks:
-    """The tasks of a fit. `_follower` follows the iterations without scikit-learn's
+    """The tasks of a fit of at most `n_tasks` iterations, with reports to callbacks.
+
+    `fitted` returns the attributes of an estimator whose fit stopped here, or None if
+    it could not predict. `_follower` follows the iterations without scikit-learn's
     callbacks, which older releases lack.
     """
-
-    def __init__(self, estimator: Any, fitted: Callable[[], dict[str, Any] | None]):
-        self._estimator = estimator
-        self._fitted = fitted
-        self._follower = getattr(estimator, "_follower", None)
-
-    def begin_iteration(self) -> None:
-        if self._follower is not None:
-            self._follower.begin_iteration(self._estimator)
-
-    def end_iteration(self) -> bool:
-        """Return whether a callback requests a stop."""
-        state = self._estimator._fit_state
-        if state.keeps_iterations:
-            state.last_whole = Snapshot(self._estimator)
-        if self._follower is not None:
-            self._follower.end_iteration(self._estimator, self._fitted)
-        return False
-
-    def end(self) -> None:
-        self._estimator._fit_state.finish()
-
-
-class _ReportedTasks(Tasks):
-    """The tasks of one fit, with reports to the callbacks."""
 
     def __init__(
         self,
@@ -73,36 +38,45 @@ class _ReportedTasks(Tasks):
         n_tasks: int,
         fitted: Callable[[], dict[str, Any] | None],
     ):
-        super().__init__(estimator, fitted)
-        # Functions, called only if a callback asks for their results.
-        self._data = {
-            "X": lambda: rows.X,
-            "y": lambda: rows.y,
-            "metadata": lambda: rows.metadata,
-        }
-        self._fit = estimator._init_callback_context(max_subtasks=n_tasks)
-        self._iteration: Any = None
-        self._call(self._fit.call_on_fit_task_begin)
+        self._estimator, self._fitted = estimator, fitted
+        self._follower = getattr(estimator, "_follower", None)
+        self._fit = self._iteration = None
+        if hasattr(estimator, "_skl_callbacks"):
+            # Functions, called only if a callback asks for their results.
+            self._data = {
+                "X": lambda: rows.X,
+                "y": lambda: rows.y,
+                "metadata": lambda: rows.metadata,
+            }
+            self._fit = estimator._init_callback_context(max_subtasks=n_tasks)
+            self._call(self._fit.call_on_fit_task_begin)
 
     def begin_iteration(self) -> None:
-        super().begin_iteration()
-        self._iteration = self._fit.subcontext(task_name="iteration")
-        self._call(
-            self._iteration.call_on_fit_task_begin,
-            reconstruction_attributes=self._stopped_here,
-        )
+        if self._follower is not None:
+            self._follower.begin_iteration(self._estimator)
+        if self._fit is not None:
+            self._iteration = task = self._fit.subcontext(task_name="iteration")
+            self._call(
+                task.call_on_fit_task_begin, reconstruction_attributes=self._stopped
+            )
 
     def end_iteration(self) -> bool:
-        super().end_iteration()
-        return self._call(
-            self._iteration.call_on_fit_task_end,
-            reconstruction_attributes=self._stopped_here,
-        )
+        """Return whether a callback requests a stop."""
+        state = self._estimator._fit_state
+        if state.keeps_iterations:
+            state.last_whole = Snapshot(self._estimator)
+        if self._follower is not None:
+            self._follower.end_iteration(self._estimator, self._fitted)
+        return self._iteration is not None and self._end(self._iteration)
 
     def end(self) -> None:
-        super().end()
-        self._call(
-            self._fit.call_on_fit_task_end, reconstruction_attributes=self._stopped_here
+        self._estimator._fit_state.finish()
+        if self._fit is not None:
+            self._end(self._fit)
+
+    def _end(self, task: Any) -> bool:
+        return self._call(
+            task.call_on_fit_task_end, reconstruction_attributes=self._stopped
         )
 
     def _call(self, hooks: Any, **arguments: Any) -> Any:
@@ -114,7 +88,7 @@ class _ReportedTasks(Tasks):
             self._estimator._in_fit = in_fit
         return result
 
-    def _stopped_here(self) -> dict[str, Any] | None:
+    def _stopped(self) -> dict[str, Any] | None:
         """Return the whole `__dict__` of an estimator whose fit stopped here; a running
         one has further attributes.
         """
@@ -122,26 +96,18 @@ class _ReportedTasks(Tasks):
         return None if fitted is None else {"__dict__": fitted}
 
 
+@dataclass(eq=False)
 class TrainingRows:
     """The training rows as passed to ``fit``, not binned; only `y` is encoded.
     `y_train` is the part left by early stopping, and `eras` are its eras.
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        X: Any,
-        y: NDArray[Any],
-        y_train: NDArray[Any],
-        sample_weight: Any,
-        eras: EncodedEras | None,
-    ):
-        self._estimator = estimator
-        self._X = X
-        self._y = y
-        self._y_train = y_train
-        self._sample_weight = sample_weight
-        self._eras = eras
+    _estimator: Any
+    _X: Any
+    _y: NDArray[Any]
+    _y_train: NDArray[Any]
+    _sample_weight: Any
+    _eras: EncodedEras | None
 
     @cached_property
     def X(self) -> Any:
@@ -169,7 +135,7 @@ class TrainingRows:
             )
             metadata["sample_weight"] = self._take(sample_weight)
         if self._eras is not None and all(
-            _takes_eras(callback) for callback in self._estimator._skl_callbacks
+            map(_takes_eras, self._estimator._skl_callbacks)
         ):
             metadata["eras"] = self._eras.decode()
         return metadata

@@ -5,13 +5,13 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._eras import Array
 from ..criteria._blend import as_float
 from ._parameters import did_you_mean
 
 
-def feature_penalties(estimator: Any) -> NDArray[np.float64] | None:
+def feature_penalties(estimator: Any) -> Array | None:
     """Return the penalties of features, in the trees' order; None if all are 0."""
     penalties = penalties_by_column(estimator)
     if not penalties.any():
@@ -27,7 +27,7 @@ def feature_penalties(estimator: Any) -> NDArray[np.float64] | None:
     return penalties
 
 
-def penalties_by_column(estimator: Any) -> NDArray[np.float64]:
+def penalties_by_column(estimator: Any) -> Array:
     """Return the penalty of each column of X, given by index or name."""
     given, n_features = estimator.feature_penalty, estimator.n_features_in_
     if given is None:

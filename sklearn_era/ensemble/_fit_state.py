@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.utils._metadata_requests import _routing_enabled
 
-from .._eras import EncodedEras
+from .._eras import Array, EncodedEras
 from .._fit_attributes import Snapshot
 from ._criterion_plan import CriterionPlan
 from ._warm_start import PreviousFit
@@ -83,8 +83,8 @@ class HeldOut:
     """The rows of the last eras, held out by early stopping."""
 
     eras: EncodedEras
-    y: NDArray[np.float64]
-    sample_weight: NDArray[np.float64] | None
+    y: Array
+    sample_weight: Array | None
     X: NDArray[np.uint8] | None = None  # bins
 
 
@@ -99,7 +99,7 @@ class FitState:
     # Number of rows of each encoded category, if X has each of them once.
     rows_of_values: NDArray[np.intp] | None = None
     plan: CriterionPlan = field(init=False)  # a booster's, after parameter checks
-    penalties: NDArray[np.float64] | None = None  # (n_features,), of a booster
+    penalties: Array | None = None  # (n_features,), of a booster
     validation_eras: str | None = None  # "last" or "random" instead of "auto"
     training_rows: NDArray[np.intp] | None = None  # if whole eras are held out
     scoring_eras: ScoringEras | None = None
@@ -112,7 +112,7 @@ class FitState:
     held_out: HeldOut | None = None  # if their levels are carried forward
     finish: Callable[[], None] = lambda: None  # runs after the last tree
     # All labels, and the factors of their rows' weights in all iterations.
-    era_factors: tuple[NDArray[Any], NDArray[np.float64]] | None = None
+    era_factors: tuple[NDArray[Any], Array] | None = None
     group_dro: Any = None  # the `MovingEraWeights` of Group DRO, if any
     has_unit_weights: bool = False  # weights of 1 were made for `group_dro`
     trees: list[list[TreePredictor]] = field(default_factory=list)  # a forest's

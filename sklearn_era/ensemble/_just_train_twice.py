@@ -30,6 +30,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
 from .._era_arguments import take_era_column
+from .._eras import Array
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from .._tables.no_value import no_value_noted
@@ -260,7 +261,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self,
         name: str,
         estimator: Any,
-        weights: NDArray[np.float64] | None,
+        weights: Array | None,
         fit_params: dict[str, Any],
     ) -> dict[str, Any]:
         """Return the arguments of one fit; ValueError if it takes no weights."""
@@ -308,7 +309,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     @available_if(_has("predict_proba"))
     @predicts("Predict the probability of each class.", PROBABILITIES)
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Array:
         check_is_fitted(self)
         return self.estimator_.predict_proba(X)
 
@@ -318,7 +319,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
     The decision function of `estimator_`.""",
     )
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Array:
         check_is_fitted(self)
         return self.estimator_.decision_function(X)
 

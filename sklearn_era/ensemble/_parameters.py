@@ -3,11 +3,11 @@
 import math
 import warnings
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import sklearn
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils import compute_sample_weight
@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import InvalidParameterError, StrOptions
 
 import sklearn_era
 
+from .._eras import Array
 from .._parameter_object import ParameterObject
 from .._warnings import did_you_mean, refuse_moved
 from ..criteria._blend import Blend, as_float
@@ -49,8 +50,8 @@ def check_class_weight(class_weight: Any) -> None:
 
 
 def weigh_classes(
-    estimator: Any, sample_weight: NDArray[np.float64] | None, y: NDArray[np.float64]
-) -> NDArray[np.float64] | None:
+    estimator: Any, sample_weight: Array | None, y: Array
+) -> Array | None:
     """Return the weights of rows times those of their classes, which are numbers in
     `y`. A dict has them by label; scikit-learn's boosters would look up these numbers.
     """
@@ -62,29 +63,22 @@ def weigh_classes(
     return class_weight if sample_weight is None else sample_weight * class_weight
 
 
-def check_weights(estimator: Any, sample_weight: NDArray[np.float64] | None) -> None:
+def check_weights(estimator: Any, sample_weight: Array | None) -> None:
     """Raise ValueError for negative weights of rows if eras are compared. The plain
     gain takes them, as scikit-learn's boosters do.
     """
     state = estimator._fit_state
     names = [*uses_of_eras(estimator, state.plan.is_plain_gain)]
-    names += [
-        name
-        for name, is_used in (
-            ("min_impurity_decrease", estimator.min_impurity_decrease != 0),
-            ("split_criterion", state.plan.is_by_kernel),
-        )
-        if is_used
-    ]
+    names += ["min_impurity_decrease"] * (estimator.min_impurity_decrease != 0)
+    names += ["split_criterion"] * state.plan.is_by_kernel
     names += ["feature_penalty"] * (state.penalties is not None)
     if sample_weight is None or not names:
         return
-    n_negative = np.count_nonzero(sample_weight < 0)
-    if n_negative:
-        name = names[0]
+    if n_negative := np.count_nonzero(sample_weight < 0):
         raise ValueError(
             f"sample_weight is negative in {n_negative} of {sample_weight.size} rows, "
-            f"and {name}={getattr(estimator, name)!r} takes weights of 0 or more."
+            f"and {names[0]}={getattr(estimator, names[0])!r} takes weights of 0 or "
+            "more."
         )
 
 
@@ -144,14 +138,9 @@ class ParametersMixin(BaseEstimator):
         except InvalidParameterError as error:
             for name, constraints in self._parameter_constraints.items():
                 value = getattr(self, name)
-                options = [
-                    option
-                    for constraint in constraints
-                    if isinstance(constraint, StrOptions)
-                    for option in constraint.options
-                ]
                 if isinstance(value, str) and f"The {name!r} parameter" in str(error):
-                    hint = did_you_mean(value, options)
+                    options = [x.options for x in constraints if type(x) is StrOptions]
+                    hint = did_you_mean(value, chain.from_iterable(options))
                     if (new := MOVED_VALUES.get((name, value))) is not None:
                         hint = f" It is {new} now."
                     raise InvalidParameterError(f"{error}{hint}") from None
@@ -174,21 +163,19 @@ class VersionedStateMixin(BaseEstimator):
         )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        sklearn_version = state.pop("_sklearn_version", "unknown")
-        if sklearn_version != sklearn.__version__:
-            warnings.warn(
-                InconsistentVersionWarning(
-                    estimator_name=type(self).__name__,
-                    current_sklearn_version=sklearn.__version__,
-                    original_sklearn_version=sklearn_version,
-                ),
-                stacklevel=2,
+        state, name = dict(state), type(self).__name__
+        theirs = state.pop("_sklearn_version", "unknown")
+        if theirs != sklearn.__version__:
+            warning = InconsistentVersionWarning(
+                estimator_name=name,
+                current_sklearn_version=sklearn.__version__,
+                original_sklearn_version=theirs,
             )
-        era_version = state.pop("_sklearn_era_version", "unknown")
-        if era_version != sklearn_era.__version__:
+            warnings.warn(warning, stacklevel=2)
+        ours = state.pop("_sklearn_era_version", "unknown")
+        if ours != sklearn_era.__version__:
             warnings.warn(
-                f"Unpickling a {type(self).__name__} that sklearn_era {era_version} "
+                f"Unpickling a {name} that sklearn_era {ours} "
                 f"wrote with sklearn_era {sklearn_era.__version__}: predictions may "
                 "be wrong. Fit it again, or install the version that wrote it.",
                 UserWarning,

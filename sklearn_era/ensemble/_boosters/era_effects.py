@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn._loss.loss import HalfBinomialLoss, HalfMultinomialLoss, HalfPoissonLoss
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
-from ..._eras import EncodedEras
+from ..._eras import Array, EncodedEras
 from ...effects import Intercepts, intercepts_of
 from .._exchange import ALONE, Exchange
 from .leaf_shrinkage import cell_values, empirical_bayes_factors
@@ -59,10 +59,10 @@ class EraIntercepts:
     def update(
         self,
         estimator: Any,
-        y: NDArray[np.float64],
-        raw: NDArray[np.float64],
-        sample_weight: NDArray[np.float64] | None,
-        raw_val: NDArray[np.float64] | None,
+        y: Array,
+        raw: Array,
+        sample_weight: Array | None,
+        raw_val: Array | None,
     ) -> None:
         """Update an estimator's intercepts, and all predictions that include them."""
         if self._eras.labels.size == 1:
@@ -78,7 +78,7 @@ class EraIntercepts:
         if raw_val is not None:
             raw_val += step
 
-    def _move(self, raw: NDArray[np.float64], intercepts: NDArray[np.float64]) -> None:
+    def _move(self, raw: Array, intercepts: Array) -> None:
         step = intercepts - self._in_raw
         if step.any():
             raw += step[self._eras.codes]
@@ -86,8 +86,8 @@ class EraIntercepts:
 
 
 def settle_intercepts(
-    estimator: Any, effects: Intercepts, series: NDArray[np.float64], is_estimated: bool
-) -> NDArray[np.float64]:
+    estimator: Any, effects: Intercepts, series: Array, is_estimated: bool
+) -> Array:
     """Set the intercepts and their forecast from the values of eras and their
     variances; return the step of the forecast.
     """
@@ -152,12 +152,12 @@ def begin_intercepts(
 def values_of_eras(
     loss: Any,
     eras: EncodedEras,
-    y: NDArray[np.float64],
-    raw: NDArray[np.float64],
-    sample_weight: NDArray[np.float64] | None,
-    intercepts: NDArray[np.float64],
+    y: Array,
+    raw: Array,
+    sample_weight: Array | None,
+    intercepts: Array,
     exchange: Exchange = ALONE,
-) -> NDArray[np.float64]:
+) -> Array:
     """Return the intercepts after a Newton step, ``b_j - G_j / H_j``, and their
     variances ``s2 / H_j``, NaN for eras without weight: (2, n_eras, n_outputs).
 
@@ -203,9 +203,7 @@ def values_of_eras(
     return series
 
 
-def _shrink(
-    values: NDArray[np.float64], variances: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _shrink(values: Array, variances: Array) -> Array:
     """Shrink the values of eras towards 0, as the values of leaves."""
     shrunk = np.zeros(values.shape)
     for k in range(values.shape[1]):
@@ -237,11 +235,8 @@ def constant_columns(
 
 
 def _line_search(
-    loss: Any,
-    eras: EncodedEras,
-    residuals: NDArray[np.float64],
-    sample_weight: NDArray[np.float64] | None,
-) -> NDArray[np.float64]:
+    loss: Any, eras: EncodedEras, residuals: Array, sample_weight: Array | None
+) -> Array:
     """Return the best constant for the residuals of each era; 0 without weight."""
     steps = np.zeros(eras.labels.size)
     for j, rows in enumerate(eras.rows):

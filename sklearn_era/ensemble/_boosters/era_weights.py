@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
-from ..._eras import EncodedEras, is_fixed, weigh_eras
+from ..._eras import Array, EncodedEras, is_fixed, weigh_eras
 from ...effects import GroupDRO
 from .._exchange import ALONE, Exchange
 from .known_eras import as_keys
@@ -40,7 +40,7 @@ class MovingEraWeights:
         eras: EncodedEras,
         step_size: float,
         exchange: Exchange = ALONE,
-        log_weights: NDArray[np.float64] | None = None,
+        log_weights: Array | None = None,
     ):
         self._eras = eras
         self._step_size = step_size
@@ -48,23 +48,19 @@ class MovingEraWeights:
         n_eras = eras.labels.size
         # ``log(M q_j)``, never changed in place.
         self.log_weights = np.zeros(n_eras) if log_weights is None else log_weights
-        self._base: NDArray[np.float64] | None = None
+        self._base: Array | None = None
         # By era: the weight of its rows, and the sum of the constants that losses omit.
-        self._totals: NDArray[np.float64] | None = None
+        self._totals: Array | None = None
         self._constants = np.zeros(n_eras)
 
-    def base_weights(self, sample_weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    def base_weights(self, sample_weight: Array) -> Array:
         """Return the weights of rows without those of eras, as in the first call."""
         if self._base is None:
             self._base = sample_weight.copy()
         return self._base
 
     def update(
-        self,
-        estimator: Any,
-        y: NDArray[np.float64],
-        raw: NDArray[np.float64],
-        sample_weight: NDArray[np.float64],
+        self, estimator: Any, y: Array, raw: Array, sample_weight: Array
     ) -> None:
         """Update the weights of eras (the estimator's) and of rows, in place."""
         base = self.base_weights(sample_weight)
@@ -88,12 +84,8 @@ class MovingEraWeights:
         estimator._era_log_weights = self.log_weights
 
     def _mean_losses(
-        self,
-        loss: Any,
-        y: NDArray[np.float64],
-        raw: NDArray[np.float64],
-        base: NDArray[np.float64],
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        self, loss: Any, y: Array, raw: Array, base: Array
+    ) -> tuple[Array, NDArray[np.bool_]]:
         """Return the mean loss of each era, or 0, and whether it has weight. Constants
         that losses omit are added, or eras with large counts would seem to have the
         smallest losses.
@@ -109,7 +101,7 @@ class MovingEraWeights:
         means = np.divide(sums, self._totals, out=np.zeros(sums.size), where=has_weight)
         return means, has_weight
 
-    def _sums(self, *values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _sums(self, *values: Array) -> Array:
         """Return the sums over the rows of each era, in all processes."""
         codes, n_eras = self._eras.codes, self._eras.labels.size
         return self._exchange.sum(
@@ -118,10 +110,8 @@ class MovingEraWeights:
 
 
 def next_log_weights(
-    log_weights: NDArray[np.float64],
-    steps: NDArray[np.float64],
-    has_weight: NDArray[np.bool_],
-) -> NDArray[np.float64]:
+    log_weights: Array, steps: Array, has_weight: NDArray[np.bool_]
+) -> Array:
     """Return ``log(M q_j)`` after steps of ``eta loss_j``; the mean weight stays 1."""
     moved = log_weights.copy()
     of_eras = (log_weights + steps)[has_weight]
@@ -142,8 +132,8 @@ def is_reweighted(estimator: Any) -> bool:
 
 
 def weigh_rows(
-    estimator: Any, eras: EncodedEras, sample_weight: NDArray[np.float64] | None
-) -> NDArray[np.float64] | None:
+    estimator: Any, eras: EncodedEras, sample_weight: Array | None
+) -> Array | None:
     """Return rows' weights times those of eras, or a copy for iterations to update."""
     state, is_moved = estimator._fit_state, is_reweighted(estimator)
     if not (is_moved or is_fixed(estimator.era_weighting)):
@@ -166,7 +156,7 @@ def begin_era_weights(
     """Start recording the weights of eras; return their updater, if any."""
     reached = estimator.__dict__.get("_era_log_weights") if is_warm else None
     known = estimator.__dict__.get("_weighted_eras")
-    record: list[NDArray[np.float64]] = []
+    record: list[Array] = []
     moves = is_reweighted(estimator)
     if eras is not None and is_warm:
         is_same = np.array_equal(eras.labels, known)
@@ -199,13 +189,13 @@ def begin_era_weights(
     return None
 
 
-def _by_iteration(rows: NDArray[np.float64], n_iter: int) -> NDArray[np.float64]:
+def _by_iteration(rows: Array, n_iter: int) -> Array:
     """Return a row of factors for each iteration; the last holds for missing ones."""
     n_missing = max(0, n_iter - len(rows))
     return np.concatenate([rows[:n_iter], np.repeat(rows[-1:], n_missing, axis=0)])
 
 
-def weights_by_label(estimator: Any) -> dict[Any, NDArray[np.float64]]:
+def weights_by_label(estimator: Any) -> dict[Any, Array]:
     """Return the factors of each era's rows by iteration, by its label."""
     if not hasattr(estimator, "_era_weights"):
         raise AttributeError(

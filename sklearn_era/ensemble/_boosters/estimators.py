@@ -6,10 +6,9 @@ all of them are listed here.
 
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn import ensemble
 
+from ..._eras import Array
 from .._docstrings import era_docstring
 from .._estimator import EraEstimatorMixin
 from .._parameter_table import CONSTRAINTS, stores_parameters
@@ -126,6 +125,6 @@ class HistGradientBoostingClassifier(
     ) -> None: ...
 
     def _finalize_sample_weight(
-        self, sample_weight: NDArray[np.float64] | None, y: NDArray[np.float64]
-    ) -> NDArray[np.float64] | None:
+        self, sample_weight: Array | None, y: Array
+    ) -> Array | None:
         return weigh_classes(self, sample_weight, y)

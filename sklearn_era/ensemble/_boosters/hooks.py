@@ -14,14 +14,14 @@ from ..._era_arguments import (
     take_era_column,
     warn_of_row_order,
 )
-from ..._eras import EncodedEras, check_eras, check_splittable, read_eras
+from ..._eras import Array, EncodedEras, check_eras, check_splittable, read_eras
 from ..._fit_attributes import Snapshot, restore_on_failure
 from ..._threads import openmp_threads
 from ..._warnings import warn_user
 from ...effects import intercepts_of
 from .._binning.errors import raise_column_error
 from .._binning.integers import find_missing_values
-from .._callbacks import Tasks, TrainingRows, begin_tasks
+from .._callbacks import Tasks, TrainingRows
 from .._criterion_plan import (
     CriterionPlan,
     choose_splitter,
@@ -156,7 +156,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         return self
 
     @property
-    def era_weights_(self) -> dict[Any, NDArray[np.float64]]:
+    def era_weights_(self) -> dict[Any, Array]:
         """The factors of a training era's rows in each iteration, by its label."""
         return weights_by_label(self)
 
@@ -191,8 +191,8 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         return encoded, eras_val
 
     def _weigh_eras(
-        self, eras: EncodedEras | None, sample_weight: NDArray[np.float64] | None
-    ) -> NDArray[np.float64] | None:
+        self, eras: EncodedEras | None, sample_weight: Array | None
+    ) -> Array | None:
         """Return the weights of rows times those of eras, or weights to be updated."""
         check_weights(self, sample_weight)
         return sample_weight if eras is None else weigh_rows(self, eras, sample_weight)
@@ -293,7 +293,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         state.group_dro = begin_era_weights(self, eras, is_warm, self._exchange)
         rows = TrainingRows(self, X, y, y_train, sample_weight, eras)
         n_tasks = self.max_iter - first_iteration
-        return begin_tasks(self, rows, n_tasks, self._fitted_so_far)
+        return Tasks(self, rows, n_tasks, self._fitted_so_far)
 
     def _fitted_so_far(self) -> dict[str, Any]:
         """Return the attributes of an estimator whose fit stopped here."""
@@ -301,10 +301,10 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
 
     def _update_eras(
         self,
-        y: NDArray[np.float64],
-        raw_predictions: NDArray[np.float64],
-        sample_weight: NDArray[np.float64] | None,
-        raw_predictions_val: NDArray[np.float64] | None,
+        y: Array,
+        raw_predictions: Array,
+        sample_weight: Array | None,
+        raw_predictions_val: Array | None,
     ) -> None:
         """Update intercepts and weights of eras: raw predictions and weights change in
         place. Intercepts come first, as losses are those of the predictions at which

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._eras import EncodedEras
+from ..._eras import Array, EncodedEras
 from .._exchange import ALONE, Exchange
 
 
@@ -31,7 +31,7 @@ def cell_values(
     gradients: NDArray[np.floating],
     hessians: NDArray[np.floating],
     exchange: Exchange = ALONE,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+) -> tuple[Array, Array, float]:
     """Return ``-G / H`` and H of each cell of rows, 0 without hessian, and s2, the
     variance within the cells of all processes. No cell spans processes.
     """
@@ -51,10 +51,8 @@ def cell_values(
 
 
 def empirical_bayes_factors(
-    values: NDArray[np.float64],
-    variances: NDArray[np.float64],
-    weights: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
+    values: Array, variances: Array, weights: Array | None = None
+) -> Array:
     """Return ``A / (A + variance)`` with ``A = max(0, mean(v^2 - variance))``, the
     values' variance about 0 less the noise; the mean is weighted.
     """
@@ -64,11 +62,8 @@ def empirical_bayes_factors(
 
 
 def leaf_factors(
-    values: NDArray[np.float64],
-    H: NDArray[np.float64],
-    s2: float,
-    exchange: Exchange = ALONE,
-) -> NDArray[np.float64]:
+    values: Array, H: Array, s2: float, exchange: Exchange = ALONE
+) -> Array:
     """Return the factor of each leaf, a row of `values` and `H`. H is 0 for eras of
     other processes.
     """

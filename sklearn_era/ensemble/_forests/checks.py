@@ -6,9 +6,8 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..._eras import EncodedEras, check_order, check_splittable
+from ..._eras import Array, EncodedEras, check_order, check_splittable
 from ..._warnings import warn_user
 from ...effects import Recency
 from .._criterion_plan import CriterionPlan
@@ -125,10 +124,9 @@ def number_of_features(max_features: float | int | str | None, n_features: int) 
     """Return the number of features drawn for a split, as in scikit-learn's forests."""
     if max_features is None:
         return n_features
-    if max_features == "sqrt":
-        return max(1, int(math.sqrt(n_features)))
-    if max_features == "log2":
-        return max(1, int(math.log2(n_features)))
+    if isinstance(max_features, str):
+        root_or_log = {"sqrt": math.sqrt, "log2": math.log2}[max_features]
+        return max(1, int(root_or_log(n_features)))
     if isinstance(max_features, Integral):
         if int(max_features) > n_features:
             raise ValueError(
@@ -136,13 +134,10 @@ def number_of_features(max_features: float | int | str | None, n_features: int) 
                 "of X that splits may use; lower it, or use a share such as 0.5."
             )
         return int(max_features)
-    assert not isinstance(max_features, str)  # by the parameters' constraints
     return max(1, int(max_features * n_features))
 
 
-def check_single_precision(
-    y: NDArray[np.float64], sample_weight: NDArray[np.float64] | None
-) -> None:
+def check_single_precision(y: Array, sample_weight: Array | None) -> None:
     """Raise ValueError if the terms that trees sum, differences of y times weights, are
     out of range: splits would silently be lost. Not all weights are 0.
     """

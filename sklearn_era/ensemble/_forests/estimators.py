@@ -22,6 +22,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ..._era_arguments import without_eras
+from ..._eras import Array
 from ..._trees.walk import gains_by_column
 from ...effects import Recency
 from .._docstrings import CLASSES, PROBABILITIES, predicts
@@ -68,7 +69,7 @@ class _ForestMixin(EraEstimatorMixin, ForestFitMixin):
     """The bases that both forests have before scikit-learn's estimator."""
 
     @property
-    def feature_importances_(self) -> NDArray[np.float64]:
+    def feature_importances_(self) -> Array:
         """Share of each feature in the gains of the splits, averaged over trees.
 
         A loss counts as no gain. All are 0 if no tree has a split.
@@ -131,7 +132,7 @@ class EraForestRegressor(_ForestMixin, HistGradientBoostingRegressor):
     # No parameter, but an attribute that SHAP reads from scikit-learn's models.
     loss: ClassVar[str] = "squared_error"
 
-    def _encode_y(self, y: NDArray[Any] | None = None) -> NDArray[np.float64]:
+    def _encode_y(self, y: NDArray[Any] | None = None) -> Array:
         assert y is not None
         self.n_trees_per_iteration_ = 1
         return y.astype(np.float64, copy=False)
@@ -193,7 +194,7 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
         PROBABILITIES,
         *_IGNORED,
     )
-    def predict_proba(self, X: Any, *, eras: str | None = None) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any, *, eras: str | None = None) -> Array:
         return self._probabilities(self._raw_predict(without_eras(self, X, eras)))
 
     @predicts(
@@ -209,7 +210,7 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
         PROBABILITIES,
         heading="Yields",
     )
-    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
+    def staged_predict_proba(self, X: Any) -> Iterator[Array]:
         yield from map(self._probabilities, self._staged_raw_predict(X))
 
     def to_regressor(self, label: Any = None) -> EraForestRegressor:
@@ -258,14 +259,14 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
     _encode_y_val = HistGradientBoostingClassifier._encode_y_val
 
     def _finalize_sample_weight(
-        self, sample_weight: NDArray[np.float64] | None, y: NDArray[np.float64]
-    ) -> NDArray[np.float64] | None:
+        self, sample_weight: Array | None, y: Array
+    ) -> Array | None:
         return weigh_classes(self, sample_weight, y)
 
     def _classes(self, raw: NDArray[Any]) -> NDArray[Any]:
         return self.classes_[self._probabilities(raw).argmax(axis=1)]
 
-    def _probabilities(self, raw: NDArray[Any]) -> NDArray[np.float64]:
+    def _probabilities(self, raw: NDArray[Any]) -> Array:
         """Return probabilities, from proportions of each class or of the second."""
         if self.classes_.size == 1:
             return np.ones((raw.shape[0], 1))

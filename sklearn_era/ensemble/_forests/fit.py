@@ -4,7 +4,6 @@ from itertools import takewhile
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn._loss.loss import HalfSquaredError
 from sklearn.base import _fit_context
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
@@ -23,12 +22,12 @@ from ..._era_arguments import (
     take_era_column,
     warn_of_row_order,
 )
-from ..._eras import weigh_eras
+from ..._eras import Array, weigh_eras
 from ..._fit_attributes import copy_attributes, restore_on_failure
 from ..._scikit_learn import check_sample_weight
 from ..._threads import openmp_threads
 from .._binning.errors import raise_column_error
-from .._callbacks import Tasks, TrainingRows, begin_tasks
+from .._callbacks import Tasks, TrainingRows
 from .._criterion_plan import CriterionPlan, target_weights_of, warn_if_nothing_split
 from .._feature_penalty import feature_penalties
 from .._fit_state import FitState
@@ -49,20 +48,6 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
     """``fit`` of a forest, mixed in before a ``HistGradientBoosting*``. Its binning and
     prediction treat a tree as an iteration, whose leaves hold a share of the mean.
     """
-
-    n_estimators: int
-    max_bins: int
-    min_samples_per_era: int
-    min_era_coverage: float
-    min_gain_share: float
-    oob_score: Any
-    warm_start: bool
-    era_weighting: Any
-    n_jobs: int | None
-    random_state: Any
-    verbose: int
-    n_trees_per_iteration_: int
-    _is_categorical_remapped: Any
 
     @eras_by_name
     @_fit_context(prefer_skip_nested_validation=True)
@@ -126,12 +111,10 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
                 with openmp_threads(self.n_jobs, type(self).__name__):
                     n_threads = _openmp_effective_n_threads()
                     training, y = self._prepare(X, y, sample_weight, eras, n_threads)
-                    labels = (
-                        training.granularities[0] if training.granularities else None
-                    )
-                    rows = TrainingRows(self, X, y, y, sample_weight, labels)
+                    first = next(iter(training.granularities), None)
+                    rows = TrainingRows(self, X, y, y, sample_weight, first)
                     n_trees = self.n_estimators - len(self._predictors)
-                    tasks = begin_tasks(self, rows, n_trees, self._fitted_so_far)
+                    tasks = Tasks(self, rows, n_trees, self._fitted_so_far)
                     self._grow_forest(training, tasks, n_threads)
                     self._score_out_of_bag(training, n_threads)
                     tasks.end()
@@ -143,7 +126,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, eras: Any, n_threads: int
-    ) -> tuple[TrainingSet, NDArray[np.float64]]:
+    ) -> tuple[TrainingSet, Array]:
         """Check, encode and bin the arguments of ``fit``; return also encoded `y`."""
         previous = check_warm_start(self)
         plan = CriterionPlan.from_estimator(self)
@@ -158,10 +141,8 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
         sample_weight = self._finalize_sample_weight(sample_weight, y)
-        if self.era_weighting != "rows":
-            sample_weight, _ = weigh_eras(
-                granularities[0], sample_weight, self.era_weighting
-            )
+        if (how := self.era_weighting) != "rows":
+            sample_weight = weigh_eras(granularities[0], sample_weight, how)[0]
         # scikit-learn's partial dependence needs it.
         self._fitted_with_sw = sample_weight is not None
         if sample_weight is not None and not sample_weight.any():
@@ -198,20 +179,15 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         self._forget_out_of_bag()
         self._loss = self._get_loss(sample_weight)
         self._baseline_prediction = np.zeros((1, self.n_trees_per_iteration_))
-        training = TrainingSet(
-            X_binned,
-            self._make_targets(y),
-            sample_weight,
-            granularities,
-            plan,
-            penalties,
-        )
-        return training, y
+        targets = self._make_targets(y)
+        return TrainingSet(
+            X_binned, targets, sample_weight, granularities, plan, penalties
+        ), y
 
-    def _get_loss(self, sample_weight: NDArray[np.float64] | None) -> Any:
+    def _get_loss(self, sample_weight: Array | None) -> Any:
         return HalfSquaredError()
 
-    def _make_targets(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _make_targets(self, y: Array) -> Array:
         """Return the targets, of which each tree of an iteration predicts the mean."""
         if self.n_trees_per_iteration_ == 1:
             return y[:, np.newaxis]
@@ -223,17 +199,12 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         n_grown = len(self._predictors)
         n_workers = max(1, min(n_threads, self.n_estimators - n_grown))
         trees, is_stopped = self._fit_state.trees, False
-        iterations = takewhile(
-            lambda _: not is_stopped, range(n_grown, self.n_estimators)
-        )
+        numbers = range(n_grown, self.n_estimators)
         grown = Parallel(
-            n_jobs=n_workers,
-            require="sharedmem",
-            verbose=self.verbose,
-            return_as="generator",
+            n_workers, require="sharedmem", verbose=self.verbose, return_as="generator"
         )(
             delayed(self._grow_iteration)(training, i, n_threads, n_workers)
-            for i in iterations
+            for i in takewhile(lambda _: not is_stopped, numbers)
         )
         try:
             while n_grown + len(trees) < self.n_estimators and not is_stopped:

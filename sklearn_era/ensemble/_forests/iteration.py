@@ -1,20 +1,23 @@
 """One iteration of a forest's fit: draw rows, and grow a tree for each output."""
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
+    BaseHistGradientBoosting,
+)
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
-from ..._eras import EncodedEras
-from ..._trees.traversal import leaf_indices, sum_up_tree
+from ..._eras import Array, EncodedEras
+from ..._trees.walk import leaf_indices, sum_up_tree
 from .._binning.integers import allocate_binned, find_missing_values, take_rows
 from .._criterion_plan import CriterionPlan, choose_splitter, least_gain
 from .._splitting.splitter import EraSplitter
 from .._splitting.store import STORE_BUDGET
 from .checks import number_of_features
-from .sampling import Bootstrap, TreeRows, draw_tree_rows, merge_into_segments
+from .sampling import TreeRows, draw_tree_rows, merge_into_segments
 from .tree_grower import ForestTreeGrower, TreeBins, TreeLimits
 
 
@@ -22,29 +25,17 @@ class TrainingSet(NamedTuple):
     """The training data of all trees of a forest."""
 
     X_binned: NDArray[np.uint8]  # (n_samples, n_features), Fortran-ordered
-    targets: NDArray[np.float64]  # (n_samples, n_outputs); 0 and 1 for classes
-    sample_weight: NDArray[np.float64] | None
+    targets: Array  # (n_samples, n_outputs); 0 and 1 for classes
+    sample_weight: Array | None
     granularities: list[EncodedEras]  # the eras, in each of their granularities
     plan: CriterionPlan
-    penalties: NDArray[np.float64] | None = None  # (n_features,)
+    penalties: Array | None = None  # (n_features,)
 
 
-class IterationMixin:
+class IterationMixin(BaseHistGradientBoosting):
     """The part of a forest's fit that runs in threads, one iteration in each. It
     modifies neither the forest nor the training data.
     """
-
-    bootstrap: Bootstrap
-    max_samples: float | int | None
-    max_features: float | int | str | None
-    max_depth: int | None
-    max_leaf_nodes: int | None
-    min_samples_leaf: int
-    l2_regularization: float
-    max_bins: int
-    random_segments: int | None
-    _bin_mapper: Any
-    _forest_seed: int
 
     def _draw(
         self, training: TrainingSet, iteration: int
@@ -105,15 +96,11 @@ class IterationMixin:
             penalties=None if penalties is None else penalties[columns],
         )
         total = rows.size if sample_weight is None else float(sample_weight.sum())
-        least = least_gain(self, total)
         limits = TreeLimits(
-            max_depth=self.max_depth,
-            max_leaf_nodes=self.max_leaf_nodes,
-            min_samples_leaf=self.min_samples_leaf,
-            min_gain_to_split=least,
-            l2_regularization=self.l2_regularization,
-            max_features=number_of_features(self.max_features, columns.size),
-        )
+            self.max_depth, self.max_leaf_nodes, self.min_samples_leaf,
+            least_gain(self, total), self.l2_regularization,
+            number_of_features(self.max_features, columns.size),
+        )  # fmt: skip
         predictors = []
         for target, all_targets in zip(targets.T, training.targets.T, strict=True):
             mean = _mean(target, sample_weight)
@@ -126,28 +113,16 @@ class IterationMixin:
                 gradients *= sample_weight
                 hessians = sample_weight.astype(np.float32)
             grower = ForestTreeGrower(
-                X_binned,
-                gradients.astype(np.float32),
-                hessians,
-                bins=bins,
-                limits=limits,
-                rng=rng,
-                n_threads=n_threads,
-                era_splitter=splitter,
-            )
+                X_binned, gradients.astype(np.float32), hessians, bins=bins,
+                limits=limits, rng=rng, n_threads=n_threads, era_splitter=splitter,
+            )  # fmt: skip
             grower.grow()
             predictor = grower.make_predictor(bins.bin_thresholds)
             # The grower computes the values from gradients in single precision.
             predictor.nodes["value"] = _node_means(
-                predictor,
-                X_binned,
-                bins.n_bins - 1,
-                target,
-                sample_weight,
-                mean,
-                self.l2_regularization,
-                n_threads,
-            )
+                predictor, X_binned, bins.n_bins - 1, target, sample_weight, mean,
+                self.l2_regularization, n_threads,
+            )  # fmt: skip
             is_split = predictor.nodes["is_leaf"] == 0
             features = predictor.nodes["feature_idx"][is_split]
             predictor.nodes["feature_idx"][is_split] = columns[features]  # columns of X
@@ -168,21 +143,16 @@ class IterationMixin:
         )
 
 
-def _usable_columns(
-    training: TrainingSet,
-) -> tuple[NDArray[np.intp], NDArray[np.float64] | None]:
+def _usable_columns(training: TrainingSet) -> tuple[NDArray[np.intp], Array | None]:
     """Return the columns that no penalty excludes, and penalties; None if all are 0."""
-    columns = np.arange(training.X_binned.shape[1])
     penalties = training.penalties
     if penalties is None:
-        return columns, None
-    usable = columns[penalties < 1.0]
+        return np.arange(training.X_binned.shape[1]), None
+    usable = np.flatnonzero(penalties < 1.0)
     return usable, penalties if penalties[usable].any() else None
 
 
-def _mean(
-    target: NDArray[np.float64], sample_weight: NDArray[np.float64] | None
-) -> float | None:
+def _mean(target: Array, sample_weight: Array | None) -> float | None:
     """Return the mean of a target; None if no row has weight."""
     if sample_weight is None:
         return float(target.mean())
@@ -194,12 +164,12 @@ def _node_means(
     predictor: TreePredictor,
     X_binned: NDArray[np.uint8],
     missing_values_bin_idx: int,
-    target: NDArray[np.float64],
-    sample_weight: NDArray[np.float64] | None,
+    target: Array,
+    sample_weight: Array | None,
     mean: float,
     l2_regularization: float,
     n_threads: int,
-) -> NDArray[np.float64]:
+) -> Array:
     """Return ``(sum(w y) + l2 mean) / (sum(w) + l2)`` of each node, the Newton value of
     squared error at the baseline `mean`. Sums are in double precision, so that the
     proportion of a class in a pure leaf is exactly 0 or 1. Without weight: the mean.
@@ -208,16 +178,11 @@ def _node_means(
     leaves = leaf_indices(predictor).predict_binned(
         X_binned, missing_values_bin_idx, n_threads
     )
-    leaf_of_row = leaves.astype(np.intp)
+    n_nodes, leaf_of_row = nodes.shape[0], leaves.astype(np.intp)
     weighted = target if sample_weight is None else sample_weight * target
-    sums = np.empty((nodes.shape[0], 2))
+    sums = np.empty((n_nodes, 2))
     for j, values in enumerate((weighted, sample_weight)):
-        sums[:, j] = np.bincount(leaf_of_row, values, minlength=nodes.shape[0])
+        sums[:, j] = np.bincount(leaf_of_row, values, minlength=n_nodes)
     sum_up_tree(nodes, sums)
-    total, weight = sums[:, 0], sums[:, 1] + l2_regularization
-    return np.divide(
-        total + l2_regularization * mean,
-        weight,
-        out=np.full(nodes.shape[0], mean),
-        where=weight > 0,
-    )
+    total, weight = (sums + np.array([mean, 1.0]) * l2_regularization).T
+    return np.divide(total, weight, out=np.full(n_nodes, mean), where=weight > 0)

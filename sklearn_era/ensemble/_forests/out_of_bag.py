@@ -5,19 +5,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
+from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
+    BaseHistGradientBoosting,
+)
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.parallel import Parallel, delayed
 
+from ..._eras import Array
 from ..._warnings import warn_user
 
 
-class OutOfBagMixin:
+class OutOfBagMixin(BaseHistGradientBoosting):
     """The out-of-bag part of a forest's fit."""
-
-    oob_score: Any
-    classes_: NDArray[Any]
-    _predictors: Any
-    _bin_mapper: Any
 
     def _forget_out_of_bag(self) -> None:
         for name in ("score", "era_scores", "prediction", "decision_function"):
@@ -43,16 +42,12 @@ class OutOfBagMixin:
         self.oob_score_ = self._score_rows(training, y_true, y_pred, is_known)
         if training.granularities:
             eras = training.granularities[0]
+            of_eras = (is_known & (eras.codes == j) for j in range(eras.labels.size))
             self.oob_era_scores_ = np.array(
-                [
-                    self._score_rows(
-                        training, y_true, y_pred, is_known & (eras.codes == j)
-                    )
-                    for j in range(eras.labels.size)
-                ]
+                [self._score_rows(training, y_true, y_pred, rows) for rows in of_eras]
             )
 
-    def _predict_out_of_bag(self, training: Any, n_threads: int) -> NDArray[np.float64]:
+    def _predict_out_of_bag(self, training: Any, n_threads: int) -> Array:
         """Return the mean over trees; NaN for rows that all trees drew."""
         n_grown = len(self._predictors)
         totals = np.zeros(training.targets.shape, order="F")
@@ -69,9 +64,9 @@ class OutOfBagMixin:
 
     def _predict_left_out(
         self, training: Any, iteration: int
-    ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    ) -> tuple[NDArray[np.bool_], Array]:
         """Return the rows that an iteration did not draw, and its predictions."""
-        _, drawn = self._draw(training, iteration)  # type: ignore[attr-defined]
+        _, drawn = self._draw(training, iteration)
         is_left_out = np.ones(training.X_binned.shape[0], dtype=bool)
         is_left_out[drawn.rows] = False
         X_left_out = training.X_binned[is_left_out]
@@ -83,13 +78,11 @@ class OutOfBagMixin:
         return is_left_out, np.stack(values, axis=-1)
 
     def _out_of_bag_classes(
-        self, training: Any, means: NDArray[np.float64], is_known: NDArray[np.bool_]
+        self, training: Any, means: Array, is_known: NDArray[np.bool_]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the class of each row and the predicted one, where there is any."""
         probabilities = np.full((means.shape[0], self.classes_.size), np.nan)
-        probabilities[is_known] = self._probabilities(  # type: ignore[attr-defined]
-            means[is_known]
-        )
+        probabilities[is_known] = self._probabilities(means[is_known])
         self.oob_decision_function_ = probabilities
         targets = training.targets
         codes = targets[:, 0] if targets.shape[1] == 1 else targets.argmax(axis=1)
@@ -110,12 +103,10 @@ class OutOfBagMixin:
             rows = rows & (weights > 0)
             weights = weights[rows]
         y_true, y_pred = y_true[rows], y_pred[rows]
-        if callable(self.oob_score):
-            return float(self.oob_score(y_true, y_pred)) if y_true.size else np.nan
-        if is_classifier(self):
-            if y_true.size == 0:
-                return np.nan
-            return float(accuracy_score(y_true, y_pred, sample_weight=weights))
-        if y_true.size < 2:
+        of_variance = not (callable(self.oob_score) or is_classifier(self))
+        if y_true.size < 1 + of_variance:
             return np.nan
-        return float(r2_score(y_true, y_pred, sample_weight=weights))
+        if callable(self.oob_score):
+            return float(self.oob_score(y_true, y_pred))
+        score = r2_score if of_variance else accuracy_score
+        return float(score(y_true, y_pred, sample_weight=weights))

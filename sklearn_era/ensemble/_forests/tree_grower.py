@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
+from ..._eras import Array
 from ..._scikit_learn import set_raw_bitset_from_binned_bitset
 from .._hist_gradient_boosting.grower import TreeGrower
 from .._splitting.sorted_rows.grower import (
@@ -27,7 +28,7 @@ class TreeBins(NamedTuple):
     n_bins_non_missing: NDArray[np.uint32]  # (n_features,), those in use
     has_missing_values: NDArray[np.uint8]  # (n_features,), in training
     is_categorical: NDArray[np.uint8]  # (n_features,)
-    bin_thresholds: list[NDArray[np.float64]]  # of a feature, or its categories
+    bin_thresholds: list[Array]  # of a feature, or its categories
 
 
 class TreeLimits(NamedTuple):
@@ -151,9 +152,7 @@ class ForestTreeGrower(TreeGrower):
         return TreePredictor(nodes, bitsets, raw_bitsets)
 
 
-def _set_thresholds(
-    nodes: NDArray[np.void], bin_thresholds: list[NDArray[np.float64]]
-) -> None:
+def _set_thresholds(nodes: NDArray[np.void], bin_thresholds: list[Array]) -> None:
     """Set thresholds of numeric splits by bin; infinity separates missing values."""
     inner = np.flatnonzero(~(nodes["is_leaf"] | nodes["is_categorical"]).astype(bool))
     tables = [np.append(thresholds, np.inf) for thresholds in bin_thresholds]
