@@ -39,18 +39,12 @@ def take(labels):
 LABELS = {
     "numbers": (CODES + 2000, "ordered"),
     "dates": (np.datetime64("2024-01-05") + 7 * CODES, "ordered"),
-    "periods": (
-        pd.Series(pd.period_range("2024-01", periods=6, freq="M")[CODES]),
-        "ordered",
-    ),
-    "pandas categories": (
-        pd.Series(pd.Categorical(take(MONTHS), MONTHS, ordered=True)),
-        "ordered",
-    ),
-    "polars categories": (
-        pl.Series(take(MONTHS).tolist(), dtype=pl.Enum(MONTHS)),
-        "ordered",
-    ),
+    "periods": (pd.Series(pd.period_range("2024-01", periods=6, freq="M")[CODES]),
+                "ordered"),
+    "pandas categories": (pd.Series(pd.Categorical(take(MONTHS), MONTHS, ordered=True)),
+                          "ordered"),
+    "polars categories": (pl.Series(take(MONTHS).tolist(), dtype=pl.Enum(MONTHS)),
+                          "ordered"),
     "padded numbers": (take([f"{i:04d}" for i in range(6)]), "warns"),
     "months": (take([f"2024-{i + 1:02d}" for i in range(6)]), "warns"),
     "weeks of a year": (take([f"2024-W{i + 5:02d}" for i in range(6)]), "warns"),
@@ -60,7 +54,7 @@ LABELS = {
     "names": (take(["rome", "oslo", "bern", "kyiv", "lima", "riga"]), "raises"),
     "unordered categories": (pd.Series(pd.Categorical(take(MONTHS))), "raises"),
     "booleans": (CODES % 2 == 0, "unordered"),
-}
+}  # fmt: skip
 
 
 def fit(eras, cls=HistGradientBoostingRegressor, **parameters):

@@ -15,7 +15,6 @@ from sklearn.ensemble import (
 from sklearn.ensemble import HistGradientBoostingClassifier as StockClassifier
 from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -31,31 +30,6 @@ from sklearn_era.criteria import Era
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble import JustTrainTwice
-
-
-def make_groups(n_rows, minority, seed):
-    """A shortcut that is right but for a minority, and a noisy cause; X, y, groups."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, 2, n_rows)
-    lacks_it = rng.random(n_rows) < minority
-    sign = 2 * y - 1
-    shortcut = np.where(lacks_it, -sign, sign) + 0.3 * rng.normal(size=n_rows)
-    return np.column_stack([shortcut, sign + rng.normal(size=n_rows)]), y, lacks_it
-
-
-@from_1_9
-def test_minority_gains():
-    X, y, _ = make_groups(4000, 0.05, seed=0)
-    X_test, y_test, lacks_it = make_groups(4000, 0.5, seed=1)
-    plain = Classifier(max_leaf_nodes=6, max_iter=50, random_state=0).fit(X, y)
-    models = [plain, *(JustTrainTwice(plain, upweight=u).fit(X, y) for u in (5, 20))]
-    one, five, twenty = (
-        np.mean((model.predict(X_test) == y_test)[lacks_it]) for model in models
-    )
-    assert one < 0.4
-    assert 0.5 < five < twenty
-    model = models[-1]
-    assert model.is_upweighted_.mean() == pytest.approx(0.05, abs=0.02)
 
 
 @pytest.mark.parametrize("target", ["binary", "multiclass"])
@@ -206,14 +180,6 @@ def test_weights_that_cannot_be_passed_are_told_of(routing):
         first = LinearSVC().set_fit_request(sample_weight=False)
         model.set_params(identification_estimator=first).fit(X, y)
         assert model.is_upweighted_.any()
-
-
-def test_search_finds_the_factor():
-    X, y, _ = make_groups(1000, 0.1, seed=0)
-    model = JustTrainTwice(ours("binary"))
-    grid = {"upweight": [1, 5], "estimator__max_leaf_nodes": [4, 8]}
-    search = GridSearchCV(model, grid, cv=2).fit(X, y)
-    assert len(search.cv_results_["params"]) == 4
 
 
 def test_frames_and_labels_of_text():

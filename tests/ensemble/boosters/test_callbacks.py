@@ -16,7 +16,6 @@ from helpers.data import N_SAMPLES, make_data
 from helpers.estimators import ours, stock
 from helpers.grids import grid
 from helpers.trees import assert_same_model
-from sklearn_era.ensemble import HistGradientBoostingRegressor
 
 ScoringMonitor = pytest.importorskip("sklearn.callback").ScoringMonitor
 
@@ -90,18 +89,6 @@ def test_held_out_rows_are_not_handed_over(target, held_out, weighted):
         assert set(metadata) == set(given)
         for name, values in given.items():
             assert_array_equal(metadata[name], values[rows])
-
-
-def test_given_validation_rows_leave_all_rows_to_train_on():
-    X, y, _, _ = make_data()
-    recorder = Recorder()
-    model = ours(early_stopping=True).set_callbacks(recorder)
-    model.fit(X, y, X_val=X[:50], y_val=y[:50])
-    (_, X_seen, y_seen, metadata, fitted) = recorder.of("end", "fit")[0]
-    assert X_seen is X
-    assert_array_equal(y_seen, y)
-    assert metadata == {}
-    assert_array_equal(fitted.validation_score_, model.validation_score_)
 
 
 def test_weights_are_those_given_without_class_weights():
@@ -284,16 +271,6 @@ def test_with_callbacks_trees_are_scikit_learn_s(target, early_stopping):
     assert added == set(model.get_params()) - set(theirs.get_params())
 
 
-def test_without_callbacks_no_task_is_made(monkeypatch):
-    def fail(self, **arguments):
-        raise AssertionError
-
-    monkeypatch.setattr(HistGradientBoostingRegressor, "_init_callback_context", fail)
-    X, y, _, _ = make_data()
-    model = ours().set_callbacks(Recorder()).set_callbacks()
-    assert model.fit(X, y).n_iter_ == MAX_ITER
-
-
 @pytest.mark.parametrize("error", [ValueError, TypeError, KeyboardInterrupt])
 @pytest.mark.parametrize("hook", ["setup", "on_fit_task_begin", "on_fit_task_end"])
 def test_errors_of_callbacks_end_the_fit_and_tear_down(hook, error, monkeypatch):
@@ -323,37 +300,3 @@ def test_errors_of_callbacks_end_the_fit_and_tear_down(hook, error, monkeypatch)
             model.predict(frame)
     model.fit(frame, y, eras=eras)
     assert_same_model(model, plain, frame)
-
-
-def test_errors_of_a_fit_tear_down(monkeypatch):
-    X, y, _, _ = make_data()
-    recorder = Recorder()
-    model = ours(early_stopping=True, scoring=lambda est, X, y: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        model.set_callbacks(recorder).fit(X, y)
-    assert recorder.events == []  # before the fit began
-
-    fails = iter([False, False, True])
-    scoring = lambda est, X, y: 1 / 0 if next(fails) else 0.0  # noqa: E731
-    model.set_params(scoring=scoring)
-    with pytest.raises(ZeroDivisionError):
-        model.fit(X, y)
-    assert recorder.events[0] == "setup"
-    assert recorder.events[-1] == "teardown"
-    assert not hasattr(model, "_in_fit")
-
-
-def test_callbacks_are_no_parameters_and_go_with_clones_and_pickles():
-    X, y, _, _ = make_data()
-    monitor = ScoringMonitor(scoring="r2")
-    model = ours()
-    parameters = model.get_params()
-    assert model.set_callbacks(monitor) is model
-    assert model.get_params() == parameters
-    assert repr(model) == repr(ours())
-    clone(model).fit(X, y)
-    assert len(logged(monitor, "r2")) == MAX_ITER
-    loaded = pickle.loads(pickle.dumps(model.fit(X, y)))
-    assert_array_equal(loaded.predict(X), model.predict(X))
-    loaded.fit(X, y)
-    assert len(monitor.get_logs(select="all")) == 2  # the pickle has one of its own

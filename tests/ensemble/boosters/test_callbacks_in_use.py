@@ -2,14 +2,12 @@
 
 import pytest
 import sklearn
-from sklearn import ensemble
-from sklearn.linear_model import LinearRegression
 from sklearn.metrics import get_scorer, make_scorer, r2_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from helpers.callbacks import MAX_ITER, Hook, Propagated, Recorder, logged
+from helpers.callbacks import MAX_ITER, Propagated, Recorder, logged
 from helpers.data import make_data
 from helpers.estimators import ours
 from sklearn_era.metrics import era_scores, make_era_scorer
@@ -121,71 +119,3 @@ def test_callbacks_of_a_grid_search_follow_iterations():
         "refit-with-best-params",
     }
     assert recorder.events.count("setup") == recorder.events.count("teardown") == 1
-
-
-def test_a_monitor_in_a_grid_search_logs_each_candidate():
-    X, y, _, eras = make_data()
-    monitor = ScoringMonitor(scoring="r2")
-    model = ours(split_criterion="era").set_callbacks(monitor)
-    search = GridSearchCV(model, {"split_criterion__boltzmann_alpha": [-1, 0]}, cv=2)
-    search.fit(X, y, eras=eras)
-    frame = monitor.get_logs().data_as_pandas
-    scores = frame[frame["task_name"] == "iteration"].groupby("parent_task_id_path")
-    assert scores.size().tolist() == [MAX_ITER] * 5
-    refit = scores.get_group((0, 1))["r2"]  # in the search, the task after the grid
-    staged = search.best_estimator_.staged_predict(X)
-    assert refit.tolist() == [r2_score(y, stage) for stage in staged]
-
-
-def test_a_stacked_estimator_without_callbacks_fits_beside_one_with():
-    X, y, _, _ = make_data()
-    monitor = ScoringMonitor(scoring="r2")
-    stack = ensemble.StackingRegressor(
-        [("trees", ours().set_callbacks(monitor)), ("line", ours())],
-        final_estimator=LinearRegression(),
-        cv=2,
-    )
-    stack.fit(X, y)
-    assert len(monitor.get_logs(select="all")) == 3
-
-
-# The progress bar
-
-
-@pytest.fixture
-def wide_console(monkeypatch):
-    """Wide enough for rich to print whole lines."""
-    rich = pytest.importorskip("rich")
-    monkeypatch.setattr(rich.get_console(), "_width", 200)
-    monkeypatch.setattr(rich.get_console(), "_height", 50)
-
-
-def test_the_progress_bar_counts_iterations(wide_console, capsys):
-    X, y, _, _ = make_data()
-    model = ours(max_iter=8).set_callbacks(callback.ProgressBar()).fit(X, y)
-    output = capsys.readouterr().out
-    assert "HistGradientBoostingRegressor - fit" in output
-    assert "100%" in output
-
-    def fail(estimator):
-        if estimator.n_iter_ == 6:
-            raise KeyboardInterrupt
-
-    failing = Hook(fail)
-    with pytest.raises(KeyboardInterrupt):
-        model.set_callbacks(callback.ProgressBar(), failing).fit(X, y)
-    assert failing.torn_down
-    # The bar gets the end of the sixth before the callback behind it fails.
-    assert "75%" in capsys.readouterr().out
-    stop = Hook(lambda estimator: estimator.n_iter_ == 2)
-    model.set_callbacks(callback.ProgressBar(), stop).fit(X, y)
-    assert "100%" in capsys.readouterr().out  # of a fit that was stopped, too
-
-
-def test_the_progress_bar_of_a_grid_search_has_one_for_each_fit(wide_console, capsys):
-    X, y, _, _ = make_data()
-    search = GridSearchCV(ours(), {"max_iter": [2, 3]}, cv=2)
-    search.set_callbacks(callback.ProgressBar()).fit(X, y)
-    output = capsys.readouterr().out
-    assert "GridSearchCV - fit" in output
-    assert output.count("100%") == 1 + 1 + 4 + 1  # the search, its grid, fits, refit

@@ -21,13 +21,10 @@ from sklearn_era.interop import to_sklearn
 from sklearn_era.model_files import load_model, save_model
 
 TARGETS = {
-    "real": {},
-    "absolute": {"loss": "absolute_error"},
-    "quantile": {"loss": "quantile", "quantile": 0.8},
-    "count": {"loss": "poisson"},
-    "binary": {},
-    "multiclass": {},
-}
+    "real": {}, "absolute": {"loss": "absolute_error"},
+    "quantile": {"loss": "quantile", "quantile": 0.8}, "count": {"loss": "poisson"},
+    "binary": {}, "multiclass": {},
+}  # fmt: skip
 ALL = {
     "era_weighting": Recency(half_life=2),
     "leaf_shrinkage": "eras",
@@ -237,17 +234,6 @@ def test_forecast_weighs_the_eras(forecast, n_eras, weights):
     assert effects._forecast_weights(has_weight) == pytest.approx(expected)
 
 
-def test_eras_without_weight_count_for_nothing_in_the_forecast():
-    X, y, eras = make_drift()
-    weights = (eras < 12).astype(float)
-    model = Regressor(era_effects="intercept").fit(X, y, weights, eras=eras)
-    kept = weights > 0
-    other = clone(model).fit(X[kept], y[kept], eras=eras[kept])
-    # Rows without weight do count in the size of leaves.
-    assert model._era_forecast == pytest.approx(other._era_forecast, abs=0.1)
-    assert other._era_forecast > 1
-
-
 @pytest.mark.parametrize("n_rows", [1, 20])
 def test_intercepts_do_not_fit_noise(n_rows):
     """Trees reduce the variance of classes within eras; a single row has none."""
@@ -268,27 +254,6 @@ def test_eras_of_a_single_class_end():
         model = Classifier(era_effects="intercept", max_iter=150).fit(X, y, eras=eras)
         assert np.all(np.abs(list(model.era_intercepts_.values())) < 15)
         assert np.isfinite(model.predict_proba(X)).all()
-
-
-def test_drift_is_carried_forward():
-    X, y, eras = make_drift()
-    train, test = eras < 16, eras == 16
-    fit = {"X": X[train], "y": y[train], "eras": eras[train]}
-    plain = Regressor().fit(**fit)
-    model = Regressor(era_effects=Intercepts(n_eras=1)).fit(**fit)
-    levels = np.array(list(model.era_intercepts_.values()))
-    assert list(model.era_intercepts_) == list(range(16))
-    assert levels == pytest.approx(0.5 * (np.arange(16) - 7.5), abs=0.1)
-    # The forecast is an era behind; without it all eras are behind.
-    error = {m: np.mean(y[test] - m.predict(X[test])) for m in (plain, model)}
-    assert error[model] == pytest.approx(0.5, abs=0.1)
-    assert error[plain] > 3
-    # Known eras have their own level, others the forecast.
-    known = model.predict(X[train], eras=eras[train])
-    assert np.mean((known - y[train]) ** 2) < 0.1
-    moved = model.predict(X[train]) + levels[eras[train]] - levels[-1]
-    assert known == pytest.approx(moved)
-    assert np.array_equal(model.predict(X, eras=eras + 99), model.predict(X))
 
 
 @each_target

@@ -10,25 +10,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.metrics import accuracy_score
 from sklearn.model_selection import cross_val_score
 
-from experiments._paper_data import make_shortcut_classification
 from helpers.criteria import CRITERIA, RATIO
 from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.forests import classifier, regressor
 from helpers.grids import grid
 from helpers.trees import assert_same_model, assert_same_trees, n_splits, trees_of
-from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.criteria import Gain
 from sklearn_era.ensemble import (
-    BinnedDataset,
-    EraForestClassifier,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    InvariantForestRegressor,
-    TimeRobustForestRegressor,
     _criterion_plan,
 )
 
@@ -120,17 +111,6 @@ def test_one_or_more_is_a_column_less(kind, criterion, more, penalty):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_or_more_is_a_column_less_beside_penalties(kind):
-    X, y, weights, eras = make_data()
-    for criterion in (CRITERIA["gain"], CRITERIA["directional, sharing"]):
-        model = KINDS[kind](feature_penalty=[0.1, 1, 0, 0.4, 2], **criterion)
-        other = KINDS[kind](feature_penalty=[0.1, 0, 0.4], **criterion)
-        expected = other.fit(X[:, [0, 2, 3]], y, weights, eras=eras)
-        found = model.fit(X, y, weights, eras=eras).predict(X)
-        np.testing.assert_array_equal(found, expected.predict(X[:, [0, 2, 3]]))
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_the_gain_with_penalties_is_that_of_the_fast_one(kind):
     """So small a penalty settles ties at most."""
     X, y, weights, _ = make_data()
@@ -187,15 +167,6 @@ def test_categories_come_first_to_the_trees(kind):
     without = KINDS[kind](**params | {"categorical_features": [1]})
     expected = without.fit(X[:, 1:], y, eras=eras).predict(X[:, 1:])
     np.testing.assert_array_equal(model.predict(X), expected)
-
-
-def test_columns_of_a_data_set_have_names():
-    X, y, _, eras = make_data()
-    frame = pd.DataFrame(np.nan_to_num(X), columns=NAMES)
-    dataset = BinnedDataset.from_arrays(frame, y, eras=eras, max_bins=32)
-    params = {"split_criterion": "directional", "feature_penalty": {"c": 0.5}}
-    model = ours(**params).fit(dataset)
-    assert_same_trees(model, ours(**params).fit(frame, y, eras=eras))
 
 
 ERRORS = [
@@ -268,66 +239,3 @@ def test_copies_are_the_same(kind, penalties):
     plain = clone(model).set_params(feature_penalty=None).fit(X, y, eras=eras)
     assert features_of(plain) > features_of(model)
     cross_val_score(model, X, y, params={"eras": eras}, cv=2)
-
-
-def test_a_warm_start_goes_on():
-    X, y, _, eras = make_data()
-    params = {"split_criterion": "directional", "feature_penalty": [0, 0.2, 0.4, 1, 0]}
-    once = ours(**params, max_iter=6).fit(X, y, eras=eras)
-    model = ours(**params, max_iter=3, warm_start=True).fit(X, y, eras=eras)
-    assert_same_trees(model.set_params(max_iter=6).fit(X, y, eras=eras), once)
-
-
-@pytest.mark.parametrize("make", [TimeRobustForestRegressor, InvariantForestRegressor])
-def test_presets_take_it(make):
-    X, y, _, eras = make_data()
-    model = make(n_estimators=3, min_samples_per_era=2, feature_penalty={1: 1, 2: 0.1})
-    assert 1 not in features_of(model.fit(X, y, eras=eras))
-
-
-def test_the_automatic_estimator_hands_it_on():
-    X, y, _, eras = make_data()
-    plain = HistGradientBoostingRegressor(
-        max_iter=5, max_bins=16, feature_penalty={1: math.inf}
-    )
-    auto = AutoEraRegressor(plain, era_order="unordered", cv=2)
-    auto.fit(X, y, eras=eras)
-    for model in auto.members_.values():
-        assert model.feature_penalty == {1: math.inf}
-        assert 1 not in features_of(model) > set()
-
-
-def test_larger_penalties_leave_less_to_a_feature():
-    X, y, _, eras = make_data()
-    for name, criterion in CRITERIA.items():
-        counts = []
-        for penalty in (0.0, 0.5, 0.999):
-            model = ours(**criterion, feature_penalty={1: penalty}, max_leaf_nodes=8)
-            model.fit(X, y, eras=eras)
-            counts.append(
-                sum(
-                    ((t.nodes["feature_idx"] == 1) & (t.nodes["is_leaf"] == 0)).sum()
-                    for t in trees_of(model)
-                )
-            )
-        assert counts[0] > counts[-1], name
-
-
-@pytest.mark.parametrize("make", [HistGradientBoostingClassifier, EraForestClassifier])
-@pytest.mark.parametrize("split_criterion", ["gain", "era", "held_out"])
-def test_a_penalised_shortcut_is_left_alone(make, split_criterion):
-    data = make_shortcut_classification(
-        0, n_samples_per_era=60, n_misleading_eras=1, n_silent_eras=0
-    )
-    is_shortcut = np.arange(8) >= 6
-    params = {"split_criterion": split_criterion, "min_samples_leaf": 20}
-    params |= {"random_state": 0}
-    if split_criterion == "era":  # nothing else has half of the gain
-        params["min_gain_share"] = 0
-    scores = []
-    for penalty in (0.0, 0.98):
-        model = make(feature_penalty=penalty * is_shortcut, **params)
-        model.fit(data.X_train, data.y_train, eras=data.eras_train)
-        scores.append(accuracy_score(data.y_test, model.predict(data.X_test)))
-    assert scores[0] < 0.6
-    assert scores[1] > scores[0] + 0.15

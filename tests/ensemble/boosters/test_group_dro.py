@@ -8,7 +8,6 @@ import pytest
 from sklearn import ensemble, metrics
 from sklearn.base import clone
 
-from experiments._paper_data import make_shortcut_classification
 from helpers.callbacks import Recorder
 from helpers.criteria import CRITERIA
 from helpers.data import make_data
@@ -17,7 +16,6 @@ from helpers.releases import from_1_9
 from helpers.trees import assert_same_model, assert_same_splits
 from sklearn_era.effects import GroupDRO, Recency
 from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
-from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble._boosters.era_weights import next_log_weights
 from sklearn_era.inspection import split_statistics
 from sklearn_era.model_files import load_model, save_model
@@ -141,46 +139,6 @@ def test_step_size_of_0_is_the_plain_fit(criterion):
             assert_same_model(free, plain, X)
             assert np.array_equal(table(free), np.ones((free.n_iter_, 4)))
             assert hasattr(free, "_fitted_with_sw") == (given is not None)
-
-
-@pytest.mark.parametrize("kind", ["two eras", "four eras"])
-def test_worst_era_gains_by_the_step_size(kind):
-    """Eras whose effects differ: rows alone leave the small ones behind."""
-    rng = np.random.default_rng(0)
-    shares = [0.9, 0.1] if kind == "two eras" else [0.7, 0.2, 0.08, 0.02]
-    effects = np.array([1, -1] if kind == "two eras" else [1, 1, -1, -1])
-    eras = rng.choice(len(shares), 4000, p=shares)
-    X = rng.normal(size=(4000, 4))
-    score = X[:, 0] * effects[eras] + 0.5 * X[:, 1] + 0.5 * rng.normal(size=4000)
-    losses = []
-    for step_size in (0, 0.01, 0.1, 1):
-        model = Classifier(
-            era_weighting=GroupDRO(step_size), max_iter=50, max_leaf_nodes=8
-        ).fit(X, score > 0, eras=eras)  # fmt: skip
-        p = model.predict_proba(X)
-        of_eras = [
-            metrics.log_loss(score[eras == j] > 0, p[eras == j])
-            for j in range(len(shares))
-        ]
-        losses.append(max(of_eras))
-    assert np.all(np.diff(losses) < 0)
-    assert losses[-1] < 0.6 * losses[0]
-
-
-def test_unshared_shortcut_costs_the_eras_that_lack_it_less():
-    data = make_shortcut_classification(0)
-    worst = []
-    for step_size in (0, 1):
-        model = ours("binary", max_iter=30, era_weighting=GroupDRO(step_size))
-        model.fit(data.X_train, data.y_train, eras=data.eras_train)
-        p = model.predict_proba(data.X_train)
-        worst.append(
-            max(
-                metrics.log_loss(data.y_train[rows], p[rows])
-                for rows in (data.eras_train == era for era in range(16))
-            )
-        )
-    assert worst[1] < worst[0]
 
 
 @pytest.mark.parametrize("scoring", ["loss", "r2", None])

@@ -8,7 +8,7 @@ import pytest
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from helpers import estimators
-from helpers.criteria import BLEND, COVER_ALL, NAMES
+from helpers.criteria import BLEND, NAMES
 from helpers.data import N_SAMPLES, make_data
 from helpers.estimators import stock
 from helpers.grids import grid
@@ -296,42 +296,6 @@ def test_warm_start_keeps_the_eras_that_are_held_out(split_criterion, validation
 # Scores.
 
 
-@pytest.mark.parametrize("validation_eras", ["last", "random", None])
-def test_scores_are_those_of_the_stages_on_the_two_sets_of_eras(validation_eras):
-    X, y, _, eras = data_of_ten_eras()
-    model = ours(
-        scoring=worst_era,
-        validation_eras=validation_eras,
-        validation_fraction=0.3,
-        max_iter=8,
-    ).fit(X, y, eras=eras)
-    sets = split_rows(eras, validation_eras, 3, model._random_seed)
-    assert len(model.train_score_) == len(model.validation_score_) == model.n_iter_ + 1
-    stages = list(model.staged_predict(X))
-    all_scores = (model.train_score_, model.validation_score_)
-    for rows, scores in zip(sets, all_scores, strict=True):
-        for prediction, score in zip(stages, scores[1:], strict=True):
-            errors = (prediction - y)[rows] ** 2
-            worst = max(
-                errors[eras[rows] == era].mean() for era in np.unique(eras[rows])
-            )
-            assert score == pytest.approx(-worst, rel=1e-10)
-
-
-def test_a_score_that_no_longer_gets_better_stops_the_fit():
-    """The last era has nothing to learn from the others, whose random rows would."""
-    rng = np.random.default_rng(0)
-    eras = np.repeat(np.arange(5), 200)
-    X = rng.normal(size=(1000, 3))
-    y = np.where(eras < 4, X[:, 0], -X[:, 0])
-    params = {"split_criterion": "gain", "max_iter": 60, "learning_rate": 0.03}
-    by_era = ours(**params, validation_fraction=0.2).fit(X, y, eras=eras)
-    by_row = ours(**params, validation_fraction=0.2, validation_eras=None)
-    by_row.fit(X, y, eras=eras)
-    assert by_era.n_iter_ == 10  # `n_iter_no_change`
-    assert by_row.n_iter_ > 20
-
-
 @pytest.mark.parametrize("scoring", ["loss", "accuracy", None])
 @pytest.mark.parametrize("split_criterion", ["gain", "directional"])
 def test_class_of_held_out_eras_only(split_criterion, scoring):
@@ -346,41 +310,6 @@ def test_class_of_held_out_eras_only(split_criterion, scoring):
     assert np.isfinite(probabilities).all()
     assert (probabilities[:, 2] < 0.01).all()
     assert np.isfinite(model.validation_score_).all()
-
-
-def test_training_eras_alone_count_for_the_criterion():
-    """An era apart in its features forbids every split, unless it is held out."""
-    X, y, _, eras = data_of_ten_eras()
-    X = np.where(eras[:, np.newaxis] == 9, 100.0, np.nan_to_num(X))
-    model = ours(split_criterion="era", **COVER_ALL, early_stopping=False, max_iter=2)
-    with pytest.warns(UserWarning, match="No split was admissible"):
-        model.fit(X, y, eras=eras)
-    model.set_params(early_stopping=True).fit(X, y, eras=eras)
-    assert len(model._predictors[0][0].nodes) > 1
-
-
-@pytest.mark.parametrize("validation_eras", ["last", "random"])
-def test_thousands_of_rows_are_scored_by_a_part_of_the_training_rows(validation_eras):
-    eras = np.arange(12_500) % 25
-    X = np.random.default_rng(0).normal(size=(12_500, 2))
-    seen = []
-
-    def scoring(estimator, X, y, eras):
-        assert np.array_equal(eras, y)
-        seen.append(eras)
-        return 0.0
-
-    # More rows than 10,000, so that early stopping is on by default.
-    ours(
-        early_stopping="auto",
-        scoring=scoring,
-        validation_eras=validation_eras,
-        validation_fraction=2,
-        split_criterion="gain",
-        max_iter=1,
-    ).fit(X, eras.astype(float), eras=eras)
-    assert [len(labels) for labels in seen[:2]] == [10_000, 1_000]
-    assert not set(seen[0]) & set(seen[1])
 
 
 @pytest.mark.parametrize(

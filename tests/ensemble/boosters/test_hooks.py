@@ -13,7 +13,6 @@ from sklearn.inspection import partial_dependence
 from helpers.criteria import COVER_ALL, NAMES
 from helpers.data import make_data, make_only_category
 from helpers.estimators import ours, stock
-from helpers.releases import from_1_9
 from helpers.trees import assert_same_model
 from sklearn_era.criteria import Era
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
@@ -236,35 +235,21 @@ DATES = pd.date_range("2024-01-01", periods=5)
     ("X", "message"),
     [
         (pd.DataFrame({"a": []}, dtype=float), "0 sample"),
-        (np.empty((0, 3)), "0 sample"),
-        (np.empty((5, 0)), "0 feature"),
+        (np.empty((0, 3)), "0 sample"), (np.empty((5, 0)), "0 feature"),
         (pd.DataFrame(index=range(5)), r"X has no columns; its shape is \(5, 0\)"),
-        (
-            pd.DataFrame({"a": range(5), "b": list("xyxyz")}, dtype=object),
-            "column 'b' is not numeric: could not convert string to float: 'x'",
-        ),
-        (
-            pd.DataFrame({"a": 0.5, "b": DATES}),
-            r"column 'b' is not numeric: it holds datetime64\[",
-        ),
-        (
-            pd.DataFrame({"a": 0.5, "b": DATES.astype(object)}),
-            "column 'b' is not numeric: .*'Timestamp'",
-        ),
+        (pd.DataFrame({"a": range(5), "b": list("xyxyz")}, dtype=object),
+         "column 'b' is not numeric: could not convert string to float: 'x'"),
+        (pd.DataFrame({"a": 0.5, "b": DATES}),
+         r"column 'b' is not numeric: it holds datetime64\["),
+        (pd.DataFrame({"a": 0.5, "b": DATES.astype(object)}),
+         "column 'b' is not numeric: .*'Timestamp'"),
     ],
-)
+)  # fmt: skip
 @BOTH
 def test_unusable_X_is_refused(X, message, split_criterion):
     eras = [0, 0, 1, 1, 1][: len(X)]
     with pytest.raises(ValueError, match=message):
         ours(split_criterion=split_criterion).fit(X, np.arange(len(X)), eras=eras)
-
-
-@from_1_9
-def test_columns_of_one_name_are_refused_by_scikit_learn():
-    X = pd.DataFrame([[1.0, "x"], [2.0, "y"]], columns=["a", "a"])
-    with pytest.raises(ValueError, match="Expected unique column names"):
-        ours(split_criterion="gain").fit(X, [0, 1])
 
 
 def test_a_column_is_not_blamed_for_another_error():
@@ -282,27 +267,6 @@ def test_a_fit_leaves_what_scikit_learns_leaves(data):
     theirs = stock(**params)
     fitted = set(vars(theirs.fit(X, y))) - set(theirs.get_params())
     assert names == fitted | {"validation_eras_"}
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.uint8])
-def test_a_fit_that_fails_leaves_predictions_as_they_were(dtype):
-    # uint8 is the type of binned data: predictions could take one for the other.
-    rng = np.random.default_rng(0)
-    X = np.asfortranarray(rng.integers(100, 120, size=(300, 3)).astype(dtype))
-    y, eras = X[:, 0] + rng.normal(size=300), np.arange(300) % 3
-    est = ours(split_criterion="era", **COVER_ALL).fit(X, y, eras=eras)
-    before = est.predict(X)
-    with pytest.raises(ValueError, match="the smallest, era 9, has 1"):
-        est.fit(X, y, eras=[9, *eras[1:]])
-    assert np.array_equal(est.predict(X), before)
-
-    def interrupt(estimator, X, y):
-        raise KeyboardInterrupt
-
-    est.set_params(early_stopping=True, scoring=interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        est.fit(X, y, eras=eras)
-    assert not {"_in_fit", "_raw_predict", "_fit_state"} & set(vars(est))
 
 
 def test_interaction_sets_of_other_columns_are_warned_of(data):

@@ -22,13 +22,9 @@ def pair(target: str, **params):
 
 
 CONFIGURATIONS = [
-    ("real", {}),
-    ("real", {"loss": "absolute_error"}),
-    ("real", {"loss": "quantile", "quantile": 0.8}),
-    ("count", {"loss": "poisson"}),
-    ("positive", {"loss": "gamma"}),
-    ("binary", {}),
-    ("multiclass", {}),
+    ("real", {}), ("real", {"loss": "absolute_error"}),
+    ("real", {"loss": "quantile", "quantile": 0.8}), ("count", {"loss": "poisson"}),
+    ("positive", {"loss": "gamma"}), ("binary", {}), ("multiclass", {}),
     ("real", {"categorical_features": [0]}),
     ("multiclass", {"categorical_features": [0]}),
     ("real", {"monotonic_cst": [0, 1, 0, -1, 0]}),
@@ -46,7 +42,7 @@ CONFIGURATIONS = [
     ("binary", {"early_stopping": True, "scoring": None}),
     ("real", {"early_stopping": True, "validation_fraction": None}),
     ("real", {"max_bins": 255}),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

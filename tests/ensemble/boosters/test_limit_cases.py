@@ -193,9 +193,6 @@ def test_only_the_ratio_of_weights_of_a_blend_matters():
         assert_same_model(model, expected, X)
 
 
-# Neutral values, and parameters of other criteria.
-
-
 # Another value of each parameter of a criterion than the default.
 OF_CRITERIA = [
     *((name, f"split_criterion__{parameter}", value) for name, parameter, value in [
@@ -356,26 +353,3 @@ def test_least_decrease_is_that_of_decision_trees(weighted):
         n_leaves.append(tree.get_n_leaves())
     assert len(set(n_leaves)) > 6
     assert all(a >= b for a, b in itertools.pairwise(n_leaves))
-
-
-def test_decrease_is_a_share_of_the_root_of_each_tree():
-    """Hessians of log loss shrink from tree to tree, and so does the least decrease."""
-    X, y, weights, eras = make_data("binary", 800)
-    for split_criterion in ("gain", "era"):
-        params = {"split_criterion": split_criterion, "max_iter": 8}
-        model = ours("binary", min_impurity_decrease=0.02, **params)
-        model.fit(X, y, weights, eras=eras)
-        raw = np.full(len(y), model._baseline_prediction.item())
-        X_binned = model._bin_mapper.transform(X)
-        missing_bin = model._bin_mapper.missing_values_bin_idx_
-        asked = []
-        for (tree,) in model._predictors:
-            p = 1 / (1 + np.exp(-raw))
-            asked.append(0.02 * (weights * p * (1 - p)).sum())
-            gains = tree.nodes["gain"][tree.nodes["is_leaf"] == 0]
-            assert (gains >= asked[-1] * (1 - 1e-6)).all()
-            raw += tree.predict_binned(X_binned, missing_bin, 1)
-        assert asked[-1] < 0.9 * asked[0]
-        unlimited = ours("binary", **params).fit(X, y, weights, eras=eras)
-        gains = unlimited._predictors[0][0].nodes["gain"]
-        assert (gains[gains > 0] < asked[0]).any()

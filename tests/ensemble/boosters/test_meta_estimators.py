@@ -13,24 +13,20 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.ensemble import BaggingRegressor
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.feature_selection import SelectFromModel
-from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.model_selection import (
     GridSearchCV,
-    GroupKFold,
     KFold,
     cross_val_predict,
     cross_validate,
 )
-from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import sklearn_era
-from helpers.criteria import COVER_ALL
 from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.trees import assert_same_model, assert_same_trees
-from sklearn_era.criteria import Directional, Era
+from sklearn_era.criteria import Era
 from sklearn_era.effects import Intercepts, Recency
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
@@ -113,40 +109,6 @@ def test_cross_validate(data, routing):
         desired = make_regressor().fit(X[train], y[train], eras=eras[train])
         assert_same_trees(model, desired)
         assert_array_equal(predicted[test], desired.predict(X[test]))
-
-
-@pytest.mark.slow
-def test_cross_validate_in_worker_processes(data):
-    X, y, eras = data
-    keywords = {"cv": 2, "params": {"eras": eras}, "return_estimator": True}
-    here = cross_validate(make_regressor(), X, y, **keywords)
-    there = cross_validate(make_regressor(), X, y, n_jobs=2, **keywords)
-    for model, desired in zip(there["estimator"], here["estimator"], strict=True):
-        assert_same_trees(model, desired)
-
-
-def test_group_k_fold_holds_out_eras(data, routing):
-    X, y, eras = data
-    folds = GroupKFold(3)
-    if routing:
-        # One array in both roles.
-        folds.set_split_request(groups="eras")
-        metadata = {"eras": eras}
-    else:
-        metadata = {"eras": eras, "groups": eras}
-    search = GridSearchCV(make_regressor(), {"max_iter": [2, 4]}, cv=folds)
-    search.fit(X, y, **metadata)
-    splits = list(GroupKFold(3).split(X, groups=eras))
-    assert not any(set(eras[train]) & set(eras[test]) for train, test in splits)
-    assert_scores(search, [{"max_iter": 2}, {"max_iter": 4}], splits, X, y, eras)
-
-
-def test_multi_output(data, routing):
-    X, y, eras = data
-    targets = np.column_stack([y, -y + np.nan_to_num(X[:, 3])])
-    multi = MultiOutputRegressor(make_regressor()).fit(X, targets, eras=eras)
-    for model, target in zip(multi.estimators_, targets.T, strict=True):
-        assert_same_trees(model, make_regressor().fit(X, target, eras=eras))
 
 
 def test_bagging_draws_eras_with_rows(data):
@@ -266,23 +228,6 @@ def test_pandas_output_and_feature_names(data):
     assert_same_trees(pipeline[-1], make_regressor().fit(X_scaled, y, eras=eras))
     with pytest.raises(ValueError, match="feature names"):
         pipeline[-1].predict(frame.rename(columns={"a": "other"}))
-
-
-def test_inspection_sees_the_feature_that_holds_in_all_eras(data):
-    X, y, eras = data
-    model = make_regressor(
-        max_iter=50, split_criterion=Directional(min_agreement=1.0), **COVER_ALL
-    )
-    model.fit(X, y, eras=eras)
-    importances = permutation_importance(model, X, y, random_state=0).importances_mean
-    assert importances.argmax() == 1
-    assert importances[2] < importances[1] / 10
-    complete = X[~np.isnan(X).any(axis=1)]
-    slope = {
-        feature: np.ptp(partial_dependence(model, complete, [feature])["average"])
-        for feature in (1, 2)
-    }
-    assert slope[2] < slope[1] / 2
 
 
 @pytest.mark.parametrize("split_criterion", ["gain", "directional"])

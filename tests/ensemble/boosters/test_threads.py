@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 
-import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -23,7 +22,6 @@ from helpers.estimators import ours
 from helpers.grids import grid, slow
 from sklearn_era import _threads as threads
 from sklearn_era._threads import openmp_threads
-from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn_era.ensemble._prediction.blocks import BlockPredictionMixin
 from sklearn_era.inspection import split_statistics
@@ -295,61 +293,3 @@ print(json.dumps([n_more, threadpoolctl.threadpool_info()]))
     assert n_more == (expected if platform.system() == "Linux" else 0)
     openmp = [pool["filepath"] for pool in pools if pool["user_api"] == "openmp"]
     assert len(openmp) == 1, openmp
-
-
-# In workers of joblib.
-
-
-@pytest.mark.slow
-def test_processes_share_the_cores():
-    """loky gives each worker its share, by OMP_NUM_THREADS, and estimators obey."""
-    script = """
-import json
-import joblib
-from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
-
-
-def fit(n_jobs):
-    noted = set()
-
-    def scoring(estimator, X, y):
-        noted.add(_openmp_effective_n_threads())
-        return 0.0
-
-    model = HistGradientBoostingRegressor(
-        max_iter=2, n_jobs=n_jobs, early_stopping=True, scoring=scoring
-    )
-    model.fit([[i] for i in range(60)], range(60))
-    return sorted(noted)
-
-
-noted = joblib.Parallel(n_jobs=2, backend="loky")(
-    joblib.delayed(fit)(n_jobs) for n_jobs in (None, None, 1, 64)
-)
-with joblib.parallel_config(backend="loky", n_jobs=2, inner_max_num_threads=3):
-    more = joblib.Parallel()(joblib.delayed(fit)(n_jobs) for n_jobs in (None, 2, 64))
-print(json.dumps([joblib.cpu_count(), noted, more]))
-"""
-    n_cores, noted, more = json.loads(run_script(script).splitlines()[-1])
-    share = max(1, n_cores // 2)
-    assert noted == [[share], [share], [1], [share]]
-    assert more == [[3], [2], [3]]
-
-
-def test_threads_of_joblib_need_the_parameter():
-    """OpenMP's number is not handed on to them; with n_jobs=1 each uses one."""
-    X, y, _, _ = make_data()
-
-    def fit(n_jobs):
-        scoring = Scoring()
-        model = HistGradientBoostingRegressor(
-            max_iter=3, n_jobs=n_jobs, early_stopping=True, scoring=scoring
-        )
-        model.fit(X, y)
-        return set(scoring.noted)
-
-    with joblib.parallel_config(backend="threading", n_jobs=2):
-        noted = joblib.Parallel()(joblib.delayed(fit)(1) for _ in range(4))
-    assert noted == [{1}] * 4
-    assert _openmp_effective_n_threads() == 4

@@ -4,15 +4,13 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.ensemble._hist_gradient_boosting.histogram import HistogramBuilder
 
 from helpers.criteria import CRITERIA
 from helpers.data import make_data
-from helpers.estimators import ours, stock
+from helpers.estimators import ours
 from helpers.grids import grid
-from helpers.trees import assert_same_model, assert_same_trees, trees_of
-from oracle.cases import Case, make_case
+from helpers.trees import assert_same_trees, trees_of
 from oracle.reference import check_fit
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.ensemble._boosters.tree_features import draw_tree_features
@@ -158,26 +156,6 @@ def test_classes_of_an_iteration_draw_apart(growth):
 # Limits.
 
 
-@pytest.mark.parametrize(
-    ("share", "params"),
-    grid(
-        [1.0, 1, 0.95],
-        [
-            {},
-            {"max_features": 0.5},
-            {"interaction_cst": "pairwise", "max_features": 0.5},
-            {"categorical_features": [0]},
-        ],
-        every=2,
-    ),
-)
-def test_a_share_of_all_features_is_scikit_learn(share, params):
-    X, y, weights, _ = make_data()  # a set of indices below 8 is in order
-    model = fitted((X, y, weights, None), colsample_bytree=share, **params)
-    theirs = stock(max_leaf_nodes=6, max_bins=16, **params)
-    assert_same_model(model, theirs.fit(X, y, weights), X)
-
-
 @pytest.mark.parametrize("criterion", grid(dict(reversed(CRITERIA.items())), every=3))
 def test_a_tree_is_that_of_its_features_alone(criterion, growth):
     X, y, weights, eras = make_wide_data()
@@ -195,50 +173,6 @@ def test_a_tree_is_that_of_its_features_alone(criterion, growth):
 
 
 # Together with all else.
-
-
-def wide_case(target, aspects, seed) -> Case:
-    case = make_case(target, aspects, seed, n_samples=120)
-    rng = np.random.default_rng(seed)
-    more = np.nan_to_num(case.X[:, [0, 1, 2, 0]]) + rng.normal(size=(120, 4)).round(1)
-    case.X = np.column_stack([case.X, more])
-    if "monotonic" in aspects:
-        case.params["monotonic_cst"] = [1, -1, 0, 0, 1, 0, -1]
-    if "interaction" in aspects:
-        case.params["interaction_cst"] = [(0, 1, 4), (2, 1, 5)]
-    case.params |= {"max_iter": 4, "colsample_bytree": 0.4}
-    return case
-
-
-ASPECTS = [
-    ("squared_error", ["max_features"]),
-    ("squared_error", ["interaction"]),
-    ("squared_error", ["interaction", "max_features"]),
-    ("squared_error", ["categorical", "weights"]),
-    ("squared_error", ["monotonic", "missing"]),
-    ("absolute_error", ["coverage"]),
-    ("binary", ["categorical", "max_features"]),
-    ("multiclass", ["max_features"]),
-    ("multiclass", ["interaction"]),
-]
-
-
-@pytest.mark.parametrize(
-    ("aspects", "criterion"),
-    grid(ASPECTS, ["gain", "era", "directional", "time_robust"], every=8),
-)
-def test_every_split_is_the_best_one_of_the_features_drawn(aspects, criterion):
-    target, aspects = aspects
-    case = wide_case(target, aspects, seed=len(aspects))
-    model = ours(target, **case.params | {"split_criterion": criterion})
-    model.fit(case.X, case.y, case.sample_weight, eras=case.eras)
-    report = check_fit(model, case.X, case.y, case.eras, case.sample_weight)
-    assert report.n_splits >= 4
-    with pytest.raises(AssertionError):
-        check_fit(
-            model.set_params(colsample_bytree=1.0),
-            *(case.X, case.y, case.eras, case.sample_weight),
-        )
 
 
 def test_a_single_feature_a_tree():
@@ -274,16 +208,6 @@ def test_early_stopping_changes_no_draw(criterion):
     assert stopped.n_iter_ < 300
     model = ours(**params, max_iter=stopped.n_iter_, early_stopping=False)
     assert_same_trees(model.fit(X, y, weights, eras=eras), stopped)
-
-
-def test_draws_are_those_of_the_random_state():
-    X, *rest = data = make_wide_data()
-    params = {"colsample_bytree": 0.3, "max_iter": 8}
-    model = fitted(data, random_state=1, **params)
-    again = clone(model).fit(*[X, *rest][:3], eras=rest[2])
-    assert_same_model(again, model, X)
-    other = fitted(data, random_state=2, **params)
-    assert not np.array_equal(other.predict(X), model.predict(X))
 
 
 @pytest.mark.parametrize(

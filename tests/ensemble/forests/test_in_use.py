@@ -9,18 +9,15 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestRegressor
 from sklearn.inspection import partial_dependence
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
-    cross_val_score,
     cross_validate,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from helpers.criteria import COVER_ALL
 from helpers.data import make_only_category
 from helpers.forests import classifier, make_classes, make_data, regressor
 from helpers.trees import assert_same_trees, trees_of
@@ -134,37 +131,7 @@ def test_the_only_category_is_told_from_missing_values(split_criterion, n_sample
     assert_allclose(forest.predict(X), y, atol=1e-6)
 
 
-@pytest.mark.slow
-def test_a_plain_forest_is_as_good_as_scikit_learns():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(1200, 5))
-    y = X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * rng.normal(size=1200)
-    train, test = slice(0, 600), slice(600, 1200)
-    scores = [
-        forest(100, min_samples_leaf=1, random_state=0)
-        .fit(X[train], y[train])
-        .score(X[test], y[test])
-        for forest in (ensemble.EraForestRegressor, RandomForestRegressor)
-    ]
-    assert scores[0] > scores[1] - 0.02
-
-
 # scikit-learn's tools.
-
-
-def test_searches_and_scores_by_folds():
-    X, y, eras = make_data()
-    forest = regressor(split_criterion="era", bootstrap="within_eras", **COVER_ALL)
-    grid = {
-        "split_criterion__boltzmann_alpha": [-1.0, 0.0],
-        "bootstrap": ["within_eras", "whole_eras"],
-    }
-    search = GridSearchCV(forest, grid, cv=GroupKFold(3))
-    folds = np.arange(y.size) % 3
-    search.fit(X, y, groups=folds, eras=eras)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    scores = cross_val_score(forest, X, y, params={"eras": eras})
-    assert (scores > 0).all()
 
 
 def test_eras_are_routed():

@@ -78,22 +78,6 @@ def test_of_a_classification(bootstrap, n_classes):
     assert_allclose(forest.oob_era_scores_, of_eras)
 
 
-def test_whole_eras_left_out_cannot_be_memorised():
-    """An era's own level is known to trees that have seen the era only."""
-    rng = np.random.default_rng(0)
-    eras = np.repeat(np.arange(12), 40)
-    X = np.column_stack([eras, rng.normal(size=480)]).astype(float)
-    y = 5 * rng.normal(size=12)[eras] + 0.1 * X[:, 1] + 0.1 * rng.normal(size=480)
-    scores = {
-        bootstrap: regressor(n_estimators=60, bootstrap=bootstrap, oob_score=True)
-        .fit(X, y, eras=eras)
-        .oob_score_
-        for bootstrap in ("rows", "whole_eras")
-    }
-    assert scores["rows"] > 0.95
-    assert scores["whole_eras"] < 0.5
-
-
 def test_rows_in_all_bags_have_no_prediction():
     X, y, eras = make_data()
     forest = regressor(n_estimators=2, oob_score=True)

@@ -156,18 +156,6 @@ def test_segments_are_of_consecutive_eras_and_none_is_empty(counts, n_segments, 
         assert_array_equal(np.sort(rows), np.flatnonzero(codes == segment))
 
 
-@given(
-    sizes=st.lists(st.integers(4, 8), min_size=20, max_size=40),
-    n_segments=st.integers(2, 5),
-)
-def test_segments_have_about_as_many_rows(sizes, n_segments):
-    merged = merge_into_segments(
-        encoded(np.repeat(np.arange(len(sizes)), sizes)), n_segments
-    )
-    target = sum(sizes) / n_segments
-    assert np.abs(merged.counts - target).max() <= max(sizes)
-
-
 @settings(max_examples=4 * settings().max_examples)
 @given(
     place=st.integers(0, 39),
@@ -188,14 +176,6 @@ def test_an_era_larger_than_a_block_does_not_crowd_the_others(
     others = np.delete(rows, blocks[place])
     assert others.min() >= max(10, 0.3 * others.mean())
     assert others.max() <= 1.5 * others.mean() + 10
-
-
-def test_a_backlog_and_forty_weeks():
-    counts = np.r_[1000, np.full(40, 20)]
-    rows = np.bincount(consecutive_blocks(counts, 10), weights=counts)
-    assert rows[0] == 1000
-    assert rows[1:].min() >= 80
-    assert rows[1:].max() <= 100
 
 
 def test_each_tree_draws_its_number_of_segments():

@@ -73,14 +73,11 @@ def test_as_many_trees_as_before_is_a_warning():
 OTHER_CATEGORIES = r"X has other categorical features, or other categories in them"
 OTHER_DRAWS = r"oob_score=True draws the rows .* but the rows or eras, or bootstrap"
 OTHER_PARAMETERS = [
-    (
-        {"n_estimators": 5},
-        r"n_estimators=5 is less than the 6 trees that warm_start=True keeps",
-    ),
+    ({"n_estimators": 5},
+     r"n_estimators=5 is less than the 6 trees that warm_start=True keeps"),
     ({"categorical_features": ["c"]}, OTHER_CATEGORIES),
-    ({"bootstrap": "rows"}, OTHER_DRAWS),
-    ({"max_samples": 0.5}, OTHER_DRAWS),
-]
+    ({"bootstrap": "rows"}, OTHER_DRAWS), ({"max_samples": 0.5}, OTHER_DRAWS),
+]  # fmt: skip
 OTHER_DATA = {
     "columns": (
         lambda X, y, eras: (X[["b", "c", "d"]], y, eras),
