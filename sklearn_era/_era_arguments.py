@@ -100,9 +100,8 @@ def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
             if are_labels and 2 < len({*weights.tolist()}) < weights.size:
                 warn_user(
                     "The third argument of fit is sample_weight, and holds whole "
-                    "numbers: "
-                    "pass labels of eras by name, as eras=..., and weights as "
-                    "sample_weight=...."
+                    "numbers: pass labels of eras by name, as eras=..., and weights "
+                    "as sample_weight=...."
                 )
         return fit(*args, **kwargs)
 
@@ -113,10 +112,9 @@ def warn_of_row_order(eras: Any, X: Any, name: str = "eras", X_name: str = "X") 
     """Warn if labels and rows have the same index in two orders, as it is ignored."""
     index: Any = getattr(eras, "index", None)
     rows: Any = getattr(X, "index", None)
-    if not hasattr(index, "equals") or not hasattr(rows, "get_indexer"):
-        return
     if (
-        index.equals(rows)
+        not (hasattr(index, "equals") and hasattr(rows, "get_indexer"))
+        or index.equals(rows)
         or len(index) != len(rows)
         or index.dtype != rows.dtype
         or not (index.is_unique and rows.is_unique)
@@ -148,13 +146,10 @@ def label_columns(eras: Any) -> list[LabelColumn]:
         names = list(eras)
     if names is not None:
         columns = [LabelColumn(x, f"eras[{x!r}]", eras[x]) for x in names]
+    elif (table := _as_table(eras)) is None:
+        return [LabelColumn(None, "eras", eras)]
     else:
-        table = _as_table(eras)
-        if table is None:
-            return [LabelColumn(None, "eras", eras)]
-        columns = [
-            LabelColumn(j, f"eras[:, {j}]", column) for j, column in enumerate(table.T)
-        ]
+        columns = [LabelColumn(j, f"eras[:, {j}]", x) for j, x in enumerate(table.T)]
     if not columns:
         raise ValueError("eras has no column of labels; pass one at least.")
     return columns
@@ -166,18 +161,17 @@ def encode_groups(
     """Return for each column its label in each group, and the group of each row: one
     group for each combination of labels that has rows.
     """
-    columns = {}
-    for key, text, labels in label_columns(eras):
-        encoded = read_eras(labels, X, name=text, X_name=X_name)
-        columns["era" if key is None else key] = encoded
+    columns = {
+        "era" if key is None else key: read_eras(labels, X, name=text, X_name=X_name)
+        for key, text, labels in label_columns(eras)
+    }
     sizes = [max(1, column.labels.size) for column in columns.values()]
     codes = [column.codes for column in columns.values()]
     groups = encode_eras(np.ravel_multi_index(codes, sizes))
-    places = np.unravel_index(groups.labels, sizes)
-    names = zip(columns, places, strict=True)
-    return {
-        x: replace(columns[x], codes=own.astype(np.int32)) for x, own in names
-    }, groups
+    places = zip(columns, np.unravel_index(groups.labels, sizes), strict=True)
+    for key, own in places:
+        columns[key] = replace(columns[key], codes=own.astype(np.int32))
+    return columns, groups
 
 
 def _as_table(eras: Any) -> NDArray[Any] | None:

@@ -34,25 +34,24 @@ def penalties_by_column(estimator: Any) -> Array:
         return np.zeros(n_features)
     if _has_names(given):  # a Series
         given = dict(given.items())
-    if isinstance(given, Mapping):
-        penalties = np.zeros(n_features)
-        named: dict[int, Any] = {}
-        for key, penalty in given.items():
-            feature = _index_of(key, estimator)
-            if feature in named:
-                raise ValueError(
-                    f"feature_penalty names column {feature} twice, by "
-                    f"{named[feature]!r} and {key!r}; leave one of them out."
-                )
-            named[feature] = key
-            penalties[feature] = _checked(penalty, repr(key))
-    else:
+    if not isinstance(given, Mapping):
         if np.shape(given) != (n_features,):
             raise ValueError(
                 f"feature_penalty has shape {np.shape(given)}, but X has {n_features} "
                 "features: give one number for each, or a mapping from some of them."
             )
-        penalties = np.array([_checked(each, str(i)) for i, each in enumerate(given)])
+        return np.array([_checked(each, str(i)) for i, each in enumerate(given)])
+    penalties = np.zeros(n_features)
+    named: dict[int, Any] = {}
+    for key, penalty in given.items():
+        feature = _index_of(key, estimator)
+        if feature in named:
+            raise ValueError(
+                f"feature_penalty names column {feature} twice, by "
+                f"{named[feature]!r} and {key!r}; leave one of them out."
+            )
+        named[feature] = key
+        penalties[feature] = _checked(penalty, repr(key))
     return penalties
 
 

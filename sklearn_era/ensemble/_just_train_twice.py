@@ -201,18 +201,17 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     "JustTrainTwice needs one."
                 )
         weights = check_sample_weight(sample_weight, X, dtype=np.float64)
-        given = None if sample_weight is None else weights
         # Before the first fit, which may take long.
         self._arguments("estimator", self.estimator, weights, fit_params)
+        given = None if sample_weight is None else weights
+        arguments = self._arguments(
+            "identification_estimator", first, given, fit_params
+        )
         with no_value_noted():  # the second fit warns of the same columns
             if shortened:
                 # The fit is meant to end early.
                 warnings.simplefilter("ignore", ConvergenceWarning)
-            first.fit(
-                X,
-                y,
-                **self._arguments("identification_estimator", first, given, fit_params),
-            )
+            first.fit(X, y, **arguments)
         self.identification_estimator_ = first
         self.is_upweighted_ = is_wrong = np.asarray(first.predict(X) != y)
         if not is_wrong.any():
@@ -223,9 +222,8 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "they have a say."
             )
         weights = np.where(is_wrong, self.upweight * weights, weights)
-        self.estimator_ = clone(self.estimator).fit(
-            X, y, **self._arguments("estimator", self.estimator, weights, fit_params)
-        )
+        arguments = self._arguments("estimator", self.estimator, weights, fit_params)
+        self.estimator_ = clone(self.estimator).fit(X, y, **arguments)
         self.classes_ = self.estimator_.classes_
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
@@ -235,25 +233,21 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _make_first(self) -> tuple[Any, str | None]:
         """Return the classifier of the first fit, and the parameter lowered for it."""
-        name = None
-        first = clone(self.estimator)
+        first, reader = clone(self.estimator), "estimator"
+        name = _iterations_parameter(first)
         if self.identification_estimator is not None:
+            name, reader = None, "identification_estimator"
             first = clone(self.identification_estimator)
-        else:
-            name = _iterations_parameter(first)
+        n_iter = self.identification_iterations
         default = inspect.signature(type(self)).parameters["identification_iterations"]
         if name is not None:
-            n_iter = first.get_params()[name]  # None is XGBoost's own default
-            if n_iter is None or n_iter > self.identification_iterations:
-                first.set_params(**{name: self.identification_iterations})
-        elif self.identification_iterations != default.default:
-            reader = "identification_estimator"
-            if self.identification_estimator is None:
-                reader = "estimator"
+            now = first.get_params()[name]  # None is XGBoost's own default
+            if now is None or now > n_iter:
+                first.set_params(**{name: n_iter})
+        elif n_iter != default.default:
             warn_user(
                 f"{reader}={getattr(self, reader)!r} makes no use of "
-                f"identification_iterations={self.identification_iterations!r}: leave "
-                "that out."
+                f"identification_iterations={n_iter!r}: leave that out."
             )
         return first, name
 
@@ -289,15 +283,10 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         first = self.identification_estimator
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(estimator=self.estimator, method_mapping=mapping)
-            .add(
-                identification_estimator=self.estimator if first is None else first,
-                method_mapping=mapping,
-            )
-        )
+        return MetadataRouter(owner=self).add_self_request(self).add(
+            method_mapping=mapping, estimator=self.estimator,
+            identification_estimator=self.estimator if first is None else first,
+        )  # fmt: skip
 
     @predicts(
         "Predict the class of rows.",
@@ -342,8 +331,5 @@ def _iterations_parameter(estimator: Any) -> str | None:
     if not hasattr(estimator, "get_params"):
         return None
     params = estimator.get_params(deep=False)
-    if "learning_rate" in params:
-        for name in ("max_iter", "n_estimators"):
-            if name in params:
-                return prefix + name
-    return None
+    names = [name for name in ("max_iter", "n_estimators") if name in params]
+    return prefix + names[0] if names and "learning_rate" in params else None

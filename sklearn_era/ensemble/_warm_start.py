@@ -33,34 +33,33 @@ class PreviousFit(NamedTuple):
 
     def check_same(self, estimator: Any) -> None:
         """Raise ValueError if columns, classes or categories are not as before."""
-        if estimator.n_features_in_ != self.n_features:
+        end = "or set warm_start=False."
+        kept = "trees that warm_start=True keeps"
+        n_features = estimator.n_features_in_
+        if n_features != self.n_features:
             raise ValueError(
-                f"X has {estimator.n_features_in_} columns, but the trees that "
-                f"warm_start=True keeps were grown on {self.n_features}; pass the same "
-                "columns, or set warm_start=False."
+                f"X has {n_features} columns, but the {kept} were grown on "
+                f"{self.n_features}; pass the same columns, {end}"
             )
         if self.classes is not None and not np.array_equal(
             estimator.classes_, self.classes
         ):
             raise ValueError(
-                f"y has the classes {estimator.classes_.tolist()}, but the trees that "
-                f"warm_start=True keeps know {self.classes.tolist()}; pass the same "
-                "classes, or set warm_start=False."
+                f"y has the classes {estimator.classes_.tolist()}, but the {kept} know "
+                f"{self.classes.tolist()}; pass the same classes, {end}"
             )
         names = getattr(estimator, "feature_names_in_", None)
         if names is not None and self.feature_names is not None:
             for name, known in zip(names, self.feature_names, strict=True):
                 if name != known:
                     raise ValueError(
-                        f"X has the column {name!r} where the trees that "
-                        f"warm_start=True keeps had {known!r}; pass the same columns "
-                        "in the same order, or set warm_start=False."
+                        f"X has the column {name!r} where the {kept} had {known!r}; "
+                        f"pass the same columns in the same order, {end}"
                     )
         if _known_categories(estimator) != self.categories:
             raise ValueError(
-                "X has other categorical features, or other categories in them or in "
-                "a shared bin, than the trees that warm_start=True keeps were grown "
-                "on; pass the same rows, or set warm_start=False."
+                "X has other categorical features, or other categories in them or in a "
+                f"shared bin, than the {kept} were grown on; pass the same rows, {end}"
             )
 
     def check_same_draws(self, forest: Any) -> None:

@@ -21,6 +21,8 @@ FITTED_INTERCEPTS = (
     "_era_labels", "_era_intercepts", "_era_forecast", "_era_series", "_era_columns",
     "_era_patterns", "_era_level",
 )  # fmt: skip
+# Losses whose gradients have the variance of their hessians.
+_OF_KNOWN_VARIANCE = (HalfBinomialLoss, HalfMultinomialLoss, HalfPoissonLoss)
 # Numbers of trees after which levels are estimated.
 _ESTIMATED_AT = frozenset([0, *(4**k for k in range(1, 16))])
 
@@ -116,14 +118,12 @@ def _drop_held_out(estimator: Any, labels: NDArray[Any]) -> None:
     """Make a warm start drop the eras that early stopping held out or holds out."""
     n_eras, known = labels.size, estimator._era_labels
     held_out = getattr(estimator, "validation_eras_", known[:0])
-    if (
-        not np.array_equal(labels, known[:n_eras])
-        or not np.isin(known[n_eras:], held_out).all()
-    ):
+    is_same = np.array_equal(labels, known[:n_eras])
+    if not (is_same and np.isin(known[n_eras:], held_out).all()):
         raise ValueError(
-            f"eras has {n_eras} eras to train on that are not the "
-            f"{known.size} whose intercepts warm_start=True "
-            "keeps; pass the same eras, or set warm_start=False."
+            f"eras has {n_eras} eras to train on that are not the {known.size} whose "
+            "intercepts warm_start=True keeps; pass the same eras, or set "
+            "warm_start=False."
         )
     estimator._era_labels = known[:n_eras]
     estimator._era_intercepts = estimator._era_intercepts[:n_eras]
@@ -169,20 +169,16 @@ def values_of_eras(
     Poisson loss it is known, the weight of a row; their steps are at most 1, since an
     era with a single class has no finite optimum.
     """
-    is_known = isinstance(
-        loss, (HalfBinomialLoss, HalfMultinomialLoss, HalfPoissonLoss)
-    )
+    is_known = isinstance(loss, _OF_KNOWN_VARIANCE)
     least_s2 = 1.0
     if sample_weight is not None:
         n_rows, total = exchange.sum_of(sample_weight.size, np.sum(sample_weight))
         least_s2 = total / n_rows
     n_eras = eras.labels.size
-    g, h = (
-        np.reshape(x, raw.shape)
-        for x in loss.gradient_hessian(
-            y, raw, sample_weight, n_threads=_openmp_effective_n_threads()
-        )
+    found = loss.gradient_hessian(
+        y, raw, sample_weight, n_threads=_openmp_effective_n_threads()
     )
+    g, h = (np.reshape(x, raw.shape) for x in found)
     series = np.empty((2, *intercepts.shape))
     for k in range(raw.shape[1]):
         step, H, s2 = cell_values(eras.codes, n_eras, g[:, k], h[:, k], exchange)

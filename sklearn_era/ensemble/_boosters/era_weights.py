@@ -66,16 +66,14 @@ class MovingEraWeights:
         base = self.base_weights(sample_weight)
         losses, has_weight = self._mean_losses(estimator._loss, y, raw, base)
         with np.errstate(over="ignore", invalid="ignore"):
-            moved = next_log_weights(
-                self.log_weights, self._step_size * losses, has_weight
-            )
+            steps = self._step_size * losses
+            moved = next_log_weights(self.log_weights, steps, has_weight)
         if not np.isfinite(moved).all():
             worst = np.argmax(np.where(np.isfinite(losses), np.abs(losses), np.inf))
             raise ValueError(
                 f"GroupDRO(step_size={self._step_size!r}) times the mean loss of era "
                 f"{self._eras.labels[worst]!s}, {losses[worst]:g}, is too large for a "
-                "number: lower step_size, or scale y so that the loss is "
-                "smaller."
+                "number: lower step_size, or scale y so that the loss is smaller."
             )
         self.log_weights = moved
         factors = np.exp(moved)
@@ -104,9 +102,8 @@ class MovingEraWeights:
     def _sums(self, *values: Array) -> Array:
         """Return the sums over the rows of each era, in all processes."""
         codes, n_eras = self._eras.codes, self._eras.labels.size
-        return self._exchange.sum(
-            np.stack([np.bincount(codes, each, n_eras) for each in values])
-        )
+        sums = [np.bincount(codes, each, n_eras) for each in values]
+        return self._exchange.sum(np.stack(sums))
 
 
 def next_log_weights(
@@ -125,10 +122,8 @@ def is_reweighted(estimator: Any) -> bool:
     step size of 0, only if a warm start continues with earlier weights.
     """
     weighting = estimator.era_weighting
-    if not isinstance(weighting, GroupDRO):
-        return False
     goes_on = estimator.warm_start and hasattr(estimator, "_era_log_weights")
-    return weighting.step_size > 0 or goes_on
+    return isinstance(weighting, GroupDRO) and (weighting.step_size > 0 or goes_on)
 
 
 def weigh_rows(
@@ -177,8 +172,8 @@ def begin_era_weights(
     assert eras is not None  # by `_check_eras`
     estimator._weighted_eras, estimator._era_weights = eras.labels, record
     if moves:
-        step_size = float(estimator.era_weighting.step_size)
-        dro = MovingEraWeights(eras, step_size, exchange, reached)
+        step = float(estimator.era_weighting.step_size)
+        dro = MovingEraWeights(eras, step, exchange, reached)
         estimator._era_log_weights = dro.log_weights
         return dro
     factors = np.ones(eras.labels.size)

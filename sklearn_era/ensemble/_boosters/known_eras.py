@@ -49,11 +49,10 @@ def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
     if hasattr(estimator, "_era_level"):
         ahead = forecast_levels(estimator._era_level, horizons(known, labels))
         of_labels += ahead - estimator._era_forecast
+    intercepts = estimator._era_intercepts - estimator._era_forecast
     for i, label in enumerate(keys):
         if label in index:
-            of_labels[i] = (
-                estimator._era_intercepts[index[label]] - estimator._era_forecast
-            )
+            of_labels[i] = intercepts[index[label]]
     return _predictor_of(estimator, X, of_labels[given.codes])
 
 
@@ -80,10 +79,8 @@ def check_kinds(given: list[Any], known: list[Any]) -> None:
 
 def _warn_of_misspelt(unknown: list[Any], known: list[Any]) -> None:
     """Warn of text that resembles a training label, but is none."""
-    guesses = guess_labels(
-        *([x for x in y if type(x) is str] for y in (unknown, known))
-    )
-    if guesses:
+    texts = ([x for x in labels if type(x) is str] for labels in (unknown, known))
+    if guesses := guess_labels(*texts):
         shown = [f"{x!r} (was {guess!r} meant?)" for x, guess in guesses.items()]
         more = f" and {len(shown) - 5} more" if len(shown) > 5 else ""
         warn_user(

@@ -69,23 +69,11 @@ def leaf_factors(
     """
     total = exchange.sum(H.sum(axis=1))
     share = np.divide(H, total[:, None], out=np.zeros(H.shape), where=H > 0)
-    value, n_eras, shared, squared_share = exchange.sum(
-        np.stack(
-            [
-                (share * values).sum(axis=1),
-                np.count_nonzero(H, axis=1),
-                (H * share).sum(axis=1),
-                (share**2).sum(axis=1),
-            ]
-        )
-    )
+    by_era = np.stack([share * values, H > 0, H * share, share**2])
+    value, n_eras, shared, squared_share = exchange.sum(by_era.sum(axis=2))
     spread = exchange.sum((H * (values - value[:, None]) ** 2).sum(axis=1))
-    tau2 = np.divide(
-        spread - (n_eras - 1) * s2,
-        total - shared,
-        out=np.zeros(total.size),
-        where=n_eras > 1,
-    )
+    excess, none = spread - (n_eras - 1) * s2, np.zeros(total.size)
+    tau2 = np.divide(excess, total - shared, out=none, where=n_eras > 1)
     within = np.divide(s2, total, out=np.zeros(total.size), where=total > 0)
     variance = squared_share * np.maximum(tau2, 0.0) + within
     return empirical_bayes_factors(value, variance, weights=total)
@@ -108,13 +96,9 @@ def shrink_leaves(
     cells = eras.codes.astype(np.intp)
     for i, leaf in enumerate(leaves):
         cells[leaf.sample_indices] += i * n_eras
-    values, H, s2 = cell_values(
-        cells,
-        len(leaves) * n_eras,
-        gradients.astype(np.float64),
-        np.broadcast_to(hessians, gradients.shape).astype(np.float64),
-        exchange,
-    )
+    h = np.broadcast_to(hessians, gradients.shape).astype(np.float64)
+    g = gradients.astype(np.float64)
+    values, H, s2 = cell_values(cells, len(leaves) * n_eras, g, h, exchange)
     H = H.reshape(len(leaves), n_eras)
     factors = leaf_factors(values.reshape(H.shape), H, s2, exchange)
     if np.any(grower.monotonic_cst):
