@@ -7,14 +7,12 @@ keeps a separate number for each Python thread.
 import functools
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from numbers import Integral
 from typing import Any
 
 from numpy.typing import NDArray
-from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
-    BaseHistGradientBoosting,
-)
+from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 from threadpoolctl import ThreadpoolController
@@ -54,24 +52,20 @@ def openmp_threads(n_jobs: int | None, caller: str) -> Iterator[None]:
         _running.n_available = n_now
     try:
         n_asked = n_jobs if n_jobs > 0 else max(1, _running.n_available + 1 + n_jobs)
-        if n_asked < n_now:
-            with _openmp_controller().limit(limits=int(n_asked)):
-                yield
-        else:
+        is_lower = n_asked < n_now
+        with use_openmp_threads(int(n_asked)) if is_lower else nullcontext():
             yield
     finally:
         if is_outermost:
             del _running.n_available
 
 
-@contextmanager
-def use_openmp_threads(n_threads: int) -> Iterator[None]:
+def use_openmp_threads(n_threads: int) -> AbstractContextManager[Any]:
     """Use that many threads in a ``with`` block, even if the environment sets fewer."""
-    with _openmp_controller().limit(limits=n_threads):
-        yield
+    return _openmp_controller().limit(limits=n_threads)
 
 
-class ThreadsMixin(BaseHistGradientBoosting):
+class ThreadsMixin(gradient_boosting.BaseHistGradientBoosting):
     """Predict with at most `n_jobs` threads; mixed in before other predictors."""
 
     n_jobs: int | None

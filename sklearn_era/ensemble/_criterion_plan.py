@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -120,11 +121,9 @@ def choose_splitter(
     `eras` is None only for the plain gain. With an `exchange`, rows are those of this
     process and labels those of all. `penalties` are in the order of binned columns.
     """
+    has_weights = sample_weight is not None
     make = partial(
-        make,
-        has_weights=sample_weight is not None,
-        exchange=exchange,
-        penalties=penalties,
+        make, has_weights=has_weights, exchange=exchange, penalties=penalties
     )
     if plan.is_plain_gain:
         by_kernel = plan.is_by_kernel or not exchange.is_alone or penalties is not None
@@ -169,29 +168,25 @@ def least_gain(estimator: Any, total_weight: float) -> float:
 
 def warn_if_nothing_split(estimator: Any, plan: CriterionPlan, what: str) -> None:
     """Warn if a model has no split, and so predicts a constant; give the reason."""
-    if any(
-        predictor.nodes.shape[0] > 1
-        for predictors in estimator._predictors
-        for predictor in predictors
-    ):
+    if any(tree.nodes.size > 1 for tree in chain(*estimator._predictors)):
         return
     nothing = (
         f"No split was admissible for split_criterion={estimator.split_criterion!r}, "
         f"and the fitted {what} predicts a constant: a split must "
     )
-    if not any(part.asks_coverage for part in plan.criterion._parts):
-        warn_user(
-            f"{nothing}lower the loss of eras by the values of the other eras, and "
-            "leave min_samples_leaf rows on both sides. Check that eras have anything "
-            "in common, and have weight, or lower the thresholds."
-        )
-        return
-    warn_user(
-        f"{nothing}leave min_samples_per_era={estimator.min_samples_per_era} rows of "
-        f"enough eras (min_era_coverage={estimator.min_era_coverage!r}) on both sides, "
-        "and improve on the criterion. Check that eras overlap in the features and "
-        "have weight, merge small eras, or lower the thresholds."
+    reason = (
+        f"leave min_samples_per_era={estimator.min_samples_per_era} rows of enough "
+        f"eras (min_era_coverage={estimator.min_era_coverage!r}) on both sides, and "
+        "improve on the criterion. Check that eras overlap in the features and have "
+        "weight, merge small eras, or lower the thresholds."
     )
+    if not any(part.asks_coverage for part in plan.criterion._parts):
+        reason = (
+            "lower the loss of eras by the values of the other eras, and leave "
+            "min_samples_leaf rows on both sides. Check that eras have anything in "
+            "common, and have weight, or lower the thresholds."
+        )
+    warn_user(nothing + reason)
 
 
 def warn_if_few_splits_are_covered(
@@ -200,11 +195,7 @@ def warn_if_few_splits_are_covered(
     """Warn if thresholds end a booster's trees, or leave them to the gain, by the nodes
     that `splitter` has counted. `warn_if_nothing_split` covers trees without a split.
     """
-    leaves = [
-        predictor.get_n_leaf_nodes()
-        for predictors in estimator._predictors
-        for predictor in predictors
-    ]
+    leaves = [tree.get_n_leaf_nodes() for tree in chain(*estimator._predictors)]
     share = splitter.n_uncovered / max(splitter.n_splittable, 1)
     limit = estimator.max_leaf_nodes
     covered = (

@@ -23,8 +23,7 @@ class ScoringEras:
     """Eras of the training and validation rows that a scorer gets during a fit."""
 
     def __init__(self, eras: EncodedEras | None, eras_val: NDArray[Any] | None):
-        self._eras = eras
-        self._eras_val = eras_val
+        self._eras, self._eras_val = eras, eras_val
         self._X_train: Any = None
         self._rows: NDArray[np.intp] | None = None
         self._scorer: Any = None

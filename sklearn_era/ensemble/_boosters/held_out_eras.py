@@ -57,18 +57,15 @@ def split_rows_of_eras(
     n_samples, n_eras = eras.codes.size, eras.labels.size
     if validation_eras is None or n_eras == 1:
         # The indices that scikit-learn draws for the same arguments.
-        train, validation = train_test_split(
+        return train_test_split(
             np.arange(n_samples),
             test_size=validation_fraction,
             stratify=stratify,
             random_state=random_state,
         )
-        return train, validation
-    n_held_out = (
-        int(validation_fraction)
-        if validation_fraction >= 1
-        else number_of_share(validation_fraction, n_eras)
-    )
+    n_held_out = int(validation_fraction)
+    if validation_fraction < 1:
+        n_held_out = number_of_share(validation_fraction, n_eras)
     if n_held_out >= n_eras:
         raise ValueError(
             f"validation_fraction={validation_fraction!r} of {n_eras} eras leaves no "
@@ -80,8 +77,7 @@ def split_rows_of_eras(
         is_held_out = eras.codes >= n_eras - n_held_out
         return np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
     splitter = GroupShuffleSplit(1, test_size=n_held_out, random_state=random_state)
-    train, validation = next(splitter.split(eras.codes, groups=eras.codes))
-    return train, validation
+    return next(splitter.split(eras.codes, groups=eras.codes))
 
 
 def split_arrays(

@@ -4,9 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
-    BaseHistGradientBoosting,
-)
+from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
 from ..._era_arguments import take_era_column
@@ -14,7 +12,7 @@ from ..._eras import EncodedEras, read_eras
 from ..._scikit_learn import check_sample_weight
 from ...effects import intercepts_of
 from .._exchange import ALONE, Exchange
-from .._fit_state import FitState, HeldOut
+from .._fit_state import HeldOut
 from .era_effects import constant_columns, settle_intercepts, values_of_eras
 from .known_eras import alike, as_keys
 
@@ -22,15 +20,14 @@ from .known_eras import alike, as_keys
 _N_STEPS = 8
 
 
-class InterceptUpdatesMixin(BaseHistGradientBoosting):
+class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
     """The intercepts of a fitted booster, and their update with further rows."""
 
     # For a single process; a distributed fit has another.
     _exchange: Exchange = ALONE
-    _fit_state: FitState
-    _era_labels: NDArray[Any]
-    _era_columns: NDArray[np.intp]
-    _era_patterns: NDArray[np.uint8]
+    _era_labels: Any
+    _era_columns: Any
+    _era_patterns: Any
 
     @property
     def era_intercepts_(self) -> dict[Any, Any]:
@@ -56,7 +53,6 @@ class InterceptUpdatesMixin(BaseHistGradientBoosting):
 
     def _take_in_held_out(self) -> None:
         held_out = self._fit_state.held_out
-        assert held_out is not None
         self._in_fit = True  # so that rows are taken for bins
         raw = self._raw_predict(held_out.X)
         del self._in_fit

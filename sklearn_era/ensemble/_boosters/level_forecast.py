@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpttrf, dpttrs
 
-Array = NDArray[np.float64]
+from ..._eras import Array
+
 Place = tuple[int, ...]
 
 # Minimum number of eras with a constant known from earlier ones; fewer have no level.
@@ -212,9 +213,8 @@ def forecasts_gain(series: Series, level: Level) -> bool:
     """Return whether forecasts of each era from the eras before it have smaller squared
     errors with the level than without, by more than the standard error of the mean.
     """
-    with_it = forecast_errors(series, level)
     without = forecast_errors(series, Level(tau2=level.tau2))
-    gains = without**2 - with_it**2
+    gains = without**2 - forecast_errors(series, level) ** 2
     gains = gains[np.isfinite(gains)]
     return bool(gains.size >= _LEAST_ORIGINS and gains.mean() > newey_west_error(gains))
 
@@ -254,8 +254,7 @@ def forecast_errors(series: Series, level: Level) -> Array:
 
 def newey_west_error(values: Array) -> float:
     """Return the standard error of the mean of a time series (Newey, West 1987)."""
-    deviations = values - values.mean()
-    n_lags = int(np.ceil(values.size ** (1 / 3)))
+    deviations, n_lags = values - values.mean(), int(np.ceil(values.size ** (1 / 3)))
     total = deviations @ deviations
     for lag in range(1, n_lags + 1):
         share = 1 - lag / (n_lags + 1)
@@ -281,8 +280,7 @@ def horizons(
 
 def _as_numbers(labels: NDArray[np.generic]) -> Array | None:
     if labels.dtype.kind in "mM":
-        seconds = f"{labels.dtype.kind}8[s]"
-        labels = labels.astype(seconds).astype(np.int64)
+        labels = labels.astype(f"{labels.dtype.kind}8[s]").astype(np.int64)
     elif labels.dtype.kind == "O" and all(hasattr(x, "ordinal") for x in labels):
         labels = np.array([x.ordinal for x in labels])  # pandas periods
     return labels.astype(np.float64) if labels.dtype.kind in "iuf" else None

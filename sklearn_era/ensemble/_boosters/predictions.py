@@ -4,9 +4,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from numpy.typing import NDArray
-from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
-    BaseHistGradientBoosting,
-)
+from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 
 from .._docstrings import CLASSES, PROBABILITIES, predicts
 from .known_eras import in_eras
@@ -22,7 +20,7 @@ stages : iterator of ndarray of shape (n_samples,){}
     The {}, an array an iteration."""
 
 
-class EraPredictionMixin(BaseHistGradientBoosting):
+class EraPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
     """Add ``eras`` to the predictions of both boosters; precedes their classes."""
 
     # As for `fit`; a score uses the forecast, unless eras are requested.

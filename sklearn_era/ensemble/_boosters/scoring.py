@@ -3,40 +3,30 @@
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
-    BaseHistGradientBoosting,
-)
+from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 
 from ...effects import GroupDRO
-from .._fit_state import FitState, ScoringEras
+from .._fit_state import ScoringEras
 
 
-class EraScoringMixin(BaseHistGradientBoosting):
+class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
     """The methods that scikit-learn calls to score during a fit, with eras."""
 
-    _fit_state: FitState
     _scorer: Any
-    era_weighting: Any
 
     def _get_small_trainset(self, X_binned_train, y_train, sample_weight_train, seed):
         """Return the training rows for a scorer: whole eras, if it takes eras."""
         state = getattr(self, "_fit_state", None)  # None if called out of a fit
         asked_for = self._asked_for_eras() if state else None
         rows = asked_for.draw_training_rows(seed) if asked_for else None
+        X, y, weights, indices = X_binned_train, y_train, sample_weight_train, rows
         if rows is None:
-            subset = super()._get_small_trainset(
-                X_binned_train, y_train, sample_weight_train, seed
-            )
+            X, y, weights, indices = super()._get_small_trainset(X, y, weights, seed)
         else:
-            subset = (
-                np.ascontiguousarray(X_binned_train[rows]),
-                y_train[rows],
-                None if sample_weight_train is None else sample_weight_train[rows],
-                rows,
-            )
+            X, y = np.ascontiguousarray(X[rows]), y[rows]
+            weights = None if weights is None else weights[rows]
         if asked_for:
-            asked_for.keep_training_rows(subset[0], rows)
-        X, y, weights, indices = subset
+            asked_for.keep_training_rows(X, rows)
         if weights is not None and isinstance(self.era_weighting, GroupDRO):
             # Scores use the given weights, however few rows there are.
             weights = weights.copy()

@@ -62,16 +62,13 @@ def check_forest_eras(
         return
     for eras in granularities:
         labels = eras.labels
-        weighs_by_age = (  # by the first of several columns
-            isinstance(forest.era_weighting, Recency) and eras is granularities[0]
-        )
-        for name, is_used, instead in (
-            ("random_segments", forest.random_segments is not None, None),
-            ("era_weighting", weighs_by_age, "equal"),
-        ):
-            if is_used:
-                what = f"{name}={getattr(forest, name)!r}"
-                check_order(eras, forest.era_order, what, repr(instead))
+        if (n_segments := forest.random_segments) is not None:
+            what = f"random_segments={n_segments}"
+            check_order(eras, forest.era_order, what, "None")
+        # Weighed by the first of several columns.
+        if isinstance(forest.era_weighting, Recency) and eras is granularities[0]:
+            what = f"era_weighting={forest.era_weighting!r}"
+            check_order(eras, forest.era_order, what, "'equal'")
         if labels.size < (forest.random_segments or 0):
             raise ValueError(
                 f"random_segments={forest.random_segments} is more than the "

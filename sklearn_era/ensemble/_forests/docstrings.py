@@ -114,15 +114,10 @@ TimeRobustForest{suffix}, InvariantForest{suffix} : Forests with the papers' def
 """
 
 _REGRESSOR = {
+    **dict.fromkeys(("trees", "per_class", "gini", "twice", "classes"), ""),
+    **dict.fromkeys(("class_weight", "class_weights"), ""),
     "kind": "regression",
     "suffix": "Regressor",
-    "trees": "",
-    "per_class": "",
-    "gini": "",
-    "twice": "",
-    "class_weights": "",
-    "class_weight": "",
-    "classes": "",
     "score": "R²",
     "oob": "oob_prediction_ : ndarray of shape (n_samples,)\n"
     "    Out-of-bag prediction of each row; NaN for rows that all trees drew.\n"

@@ -15,9 +15,7 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
-    BaseHistGradientBoosting,
-)
+from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -93,33 +91,19 @@ class EraForestRegressor(_ForestMixin, HistGradientBoostingRegressor):
 
     @stores_parameters
     def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        split_criterion: Any = "gain",
-        bootstrap: Any = "rows",
-        max_samples: float | int | None = None,
-        max_features: float | int | str | None = 1.0,
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_samples_leaf: int = 20,
-        min_impurity_decrease: float = 0.0,
-        l2_regularization: float = 0.0,
-        max_bins: int = 255,
-        categorical_features: Any = "from_dtype",
-        min_samples_per_era: int = 1,
-        min_era_coverage: float = 0.1,
-        min_gain_share: float = 0.5,
-        era_order: str = "auto",
-        era_weighting: Any = "rows",
-        feature_penalty: Any = None,
-        random_segments: int | None = None,
-        oob_score: Any = False,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
+        self, n_estimators: int = 100, *, split_criterion: Any = "gain",
+        bootstrap: Any = "rows", max_samples: float | int | None = None,
+        max_features: float | int | str | None = 1.0, max_depth: int | None = None,
+        max_leaf_nodes: int | None = None, min_samples_leaf: int = 20,
+        min_impurity_decrease: float = 0.0, l2_regularization: float = 0.0,
+        max_bins: int = 255, categorical_features: Any = "from_dtype",
+        min_samples_per_era: int = 1, min_era_coverage: float = 0.1,
+        min_gain_share: float = 0.5, era_order: str = "auto",
+        era_weighting: Any = "rows", feature_penalty: Any = None,
+        random_segments: int | None = None, oob_score: Any = False,
+        warm_start: bool = False, n_jobs: int | None = None, random_state: Any = None,
         verbose: int = 0,
-    ) -> None: ...
+    ) -> None: ...  # fmt: skip
 
     @predicts(
         "Predict the target of rows, the mean over trees.",
@@ -138,7 +122,9 @@ class EraForestRegressor(_ForestMixin, HistGradientBoostingRegressor):
         return y.astype(np.float64, copy=False)
 
 
-class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoosting):
+class EraForestClassifier(
+    _ForestMixin, ClassifierMixin, gradient_boosting.BaseHistGradientBoosting
+):
     # Not a subclass of scikit-learn's HistGradientBoostingClassifier: packages that
     # read those would silently take its proportions for log-odds.
     __doc__ = forest_docstring("classifier")
@@ -152,34 +138,19 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
 
     @stores_parameters
     def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        split_criterion: Any = "gain",
-        bootstrap: Any = "rows",
-        max_samples: float | int | None = None,
-        max_features: float | int | str | None = 1.0,
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_samples_leaf: int = 20,
-        min_impurity_decrease: float = 0.0,
-        l2_regularization: float = 0.0,
-        max_bins: int = 255,
-        categorical_features: Any = "from_dtype",
-        min_samples_per_era: int = 1,
-        min_era_coverage: float = 0.1,
-        min_gain_share: float = 0.5,
-        era_order: str = "auto",
-        era_weighting: Any = "rows",
-        feature_penalty: Any = None,
-        random_segments: int | None = None,
-        oob_score: Any = False,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        class_weight: Any = None,
-    ) -> None: ...
+        self, n_estimators: int = 100, *, split_criterion: Any = "gain",
+        bootstrap: Any = "rows", max_samples: float | int | None = None,
+        max_features: float | int | str | None = 1.0, max_depth: int | None = None,
+        max_leaf_nodes: int | None = None, min_samples_leaf: int = 20,
+        min_impurity_decrease: float = 0.0, l2_regularization: float = 0.0,
+        max_bins: int = 255, categorical_features: Any = "from_dtype",
+        min_samples_per_era: int = 1, min_era_coverage: float = 0.1,
+        min_gain_share: float = 0.5, era_order: str = "auto",
+        era_weighting: Any = "rows", feature_penalty: Any = None,
+        random_segments: int | None = None, oob_score: Any = False,
+        warm_start: bool = False, n_jobs: int | None = None, random_state: Any = None,
+        verbose: int = 0, class_weight: Any = None,
+    ) -> None: ...  # fmt: skip
 
     @predicts(
         "Predict the most probable class; among equally probable ones, the first.",

@@ -7,9 +7,6 @@ import numpy as np
 from sklearn._loss.loss import HalfSquaredError
 from sklearn.base import _fit_context
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
-from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
-    BaseHistGradientBoosting,
-)
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.utils import check_random_state
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
@@ -44,7 +41,7 @@ from .out_of_bag import OutOfBagMixin
 from .sampling import encode_granularities
 
 
-class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
+class ForestFitMixin(IterationMixin, OutOfBagMixin):
     """``fit`` of a forest, mixed in before a ``HistGradientBoosting*``. Its binning and
     prediction treat a tree as an iteration, whose leaves hold a share of the mean.
     """

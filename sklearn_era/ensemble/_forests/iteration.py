@@ -5,9 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
-    BaseHistGradientBoosting,
-)
+from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 from ..._eras import Array, EncodedEras
@@ -32,7 +30,7 @@ class TrainingSet(NamedTuple):
     penalties: Array | None = None  # (n_features,)
 
 
-class IterationMixin(BaseHistGradientBoosting):
+class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
     """The part of a forest's fit that runs in threads, one iteration in each. It
     modifies neither the forest nor the training data.
     """

@@ -5,9 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
-    BaseHistGradientBoosting,
-)
+from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -15,7 +13,7 @@ from ..._eras import Array
 from ..._warnings import warn_user
 
 
-class OutOfBagMixin(BaseHistGradientBoosting):
+class OutOfBagMixin(gradient_boosting.BaseHistGradientBoosting):
     """The out-of-bag part of a forest's fit."""
 
     def _forget_out_of_bag(self) -> None:
