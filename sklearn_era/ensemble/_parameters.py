@@ -69,7 +69,7 @@ def check_weights(estimator: Any, sample_weight: Array | None) -> None:
     """
     state = estimator._fit_state
     names = [*uses_of_eras(estimator, state.plan.is_plain_gain)]
-    names += ["min_impurity_decrease"] * (estimator.min_impurity_decrease != 0)
+    names += ["min_impurity_decrease"] * bool(estimator.min_impurity_decrease)
     names += ["split_criterion"] * state.plan.is_by_kernel
     names += ["feature_penalty"] * (state.penalties is not None)
     if sample_weight is None or not names:

@@ -80,10 +80,8 @@ def search(eras, **order):
 
 # Whether the tool takes them for ordered, and in the order of the rows.
 TOOLS = {
-    "early stopping": last_eras_held_out,
-    "search": search,
-    "walk": last_eras_tested,
-}
+    "early stopping": last_eras_held_out, "search": search, "walk": last_eras_tested,
+}  # fmt: skip
 NEED_ORDER = {
     "recency": lambda eras, **order: fit(eras, era_weighting=Recency(2), **order),
     "intercepts": lambda eras, **order: fit(eras, era_effects="intercept", **order),

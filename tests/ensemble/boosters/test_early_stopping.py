@@ -13,7 +13,7 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import train_test_split
 
 from helpers.criteria import COVER_ALL
-from helpers.trees import assert_same_model, n_splits
+from helpers.trees import n_splits
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 
@@ -144,25 +144,6 @@ def test_scorer_that_requests_eras_gets_them(requested):
         assert_array_equal(np.sort(both), np.sort(eras))
     else:
         assert all(e is None for e in seen)
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("early_stopping", [False, True])
-def test_warm_start_goes_on_with_the_eras(estimator, early_stopping):
-    X, y, eras = make_data()
-    parameters = {"early_stopping": early_stopping, "max_features": 0.5}
-    once = make_estimator(estimator, max_iter=6, **parameters).fit(X, y, eras=eras)
-    twice, other = (
-        make_estimator(estimator, max_iter=2, warm_start=True, **parameters)
-        .fit(X, y, eras=eras)
-        .set_params(max_iter=6)
-        for _ in range(2)
-    )
-    with pytest.raises(ValueError, match="needs eras"):
-        twice.fit(X, y)
-    assert_same_model(twice.fit(X, y, eras=eras), once, X)
-    other.fit(X, y, eras=np.roll(eras, 1))
-    assert not np.array_equal(other.predict(X), once.predict(X)), "eras had no effect"
 
 
 def test_missing_eras_are_named():

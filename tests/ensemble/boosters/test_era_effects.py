@@ -282,13 +282,6 @@ def test_all_of_a_model_agrees_in_the_forecast(target, tmp_path):
         )
         assert list(copied.era_intercepts_) == list(by_label)
     assert np.array_equal(to_sklearn(model).predict(X), model.predict(X))
-    if target in ("binary", "multiclass"):
-        decision = model.decision_function(X, eras=days)
-        assert decision == pytest.approx(own)
-        proba = model.predict_proba(X, eras=days)
-        assert proba == pytest.approx(model._loss.predict_proba(own))
-        labels = model.classes_[proba.argmax(axis=1)]
-        assert np.array_equal(model.predict(X, eras=days), labels)
 
 
 @pytest.mark.parametrize("scoring", ["loss", "r2", None])
@@ -399,19 +392,6 @@ def test_missing_eras_and_negative_weights_are_refused(name, value):
             model.fit(X, y)
     with pytest.raises(ValueError, match=rf"negative in 60 .* {name}={shown} takes"):
         models[0].fit(X, y, -np.ones(60), eras=eras)
-
-
-def test_predicting_with_eras_needs_intercepts():
-    X, y, _, eras = make_data()
-    with pytest.raises(ValueError, match="needs the intercepts of a fit with era_eff"):
-        ours().fit(X, y, eras=eras).predict(X, eras=eras)
-    model = ours(era_effects="intercept").fit(X, y, eras=eras)
-    with pytest.raises(ValueError, match="eras has 3 labels, but X has 400 rows"):
-        model.predict(X, eras=[1, 2, 3])
-    with pytest.raises(
-        ValueError, match=r"eras holds '0', of type str, but .* type int"
-    ):
-        model.predict(X, eras=eras.astype(str))
 
 
 def test_equal_labels_are_known_whatever_their_type():

@@ -19,9 +19,7 @@ from helpers.forests import classifier, regressor
 from helpers.grids import grid
 from helpers.trees import assert_same_model, assert_same_trees, n_splits, trees_of
 from sklearn_era.criteria import Gain
-from sklearn_era.ensemble import (
-    _criterion_plan,
-)
+from sklearn_era.ensemble import _criterion_plan
 
 NAMES = ["a", "b", "c", "d", "e"]
 
@@ -180,13 +178,11 @@ ERRORS = [
     ({5: 1}, "has the feature 5, but the 5 features of X are counted from 0 to 4"),
     ({-1: 1}, "has the feature -1, but"),
     ({"price": 1}, "has the feature 'price', which is no column of X.$"),
-    (
-        {"long_nam": 1},
-        r"has the feature 'long_nam', which is no column of X\. Did you mean",
-    ),
+    ({"long_nam": 1},
+     r"has the feature 'long_nam', which is no column of X\. Did you mean"),
     ({True: 1}, "has the feature True, which is no column"),
     ([1, 1, 2, 1, math.inf], "forbids all features: give one of them a penalty below"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("penalties", "message"), ERRORS)

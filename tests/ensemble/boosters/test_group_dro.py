@@ -20,9 +20,18 @@ from sklearn_era.ensemble._boosters.era_weights import next_log_weights
 from sklearn_era.inspection import split_statistics
 from sklearn_era.model_files import load_model, save_model
 
-# Half of the squared error and of deviances, as scikit-learn's losses have it.
+
+def half(metric):
+    """Half of a metric, as scikit-learn's losses have squared errors and deviances."""
+    return lambda y, p, w: metric(y, p, sample_weight=w) / 2
+
+
+def log_loss_of(labels):
+    return lambda y, p, w: metrics.log_loss(y, p, sample_weight=w, labels=labels)
+
+
 LOSSES = {
-    "real": ({}, lambda y, p, w: metrics.mean_squared_error(y, p, sample_weight=w) / 2),
+    "real": ({}, half(metrics.mean_squared_error)),
     "absolute": (
         {"loss": "absolute_error"},
         lambda y, p, w: metrics.mean_absolute_error(y, p, sample_weight=w),
@@ -31,24 +40,13 @@ LOSSES = {
         {"loss": "quantile", "quantile": 0.8},
         lambda y, p, w: metrics.mean_pinball_loss(y, p, sample_weight=w, alpha=0.8),
     ),
-    "count": (
-        {"loss": "poisson"},
-        lambda y, p, w: metrics.mean_poisson_deviance(y, p, sample_weight=w) / 2,
-    ),
-    "positive": (
-        {"loss": "gamma"},
-        lambda y, p, w: metrics.mean_gamma_deviance(y, p, sample_weight=w) / 2,
-    ),
-    "binary": (
-        {},
-        lambda y, p, w: metrics.log_loss(y, p, sample_weight=w, labels=["down", "up"]),
-    ),
-    "multiclass": (
-        {},
-        lambda y, p, w: metrics.log_loss(y, p, sample_weight=w, labels=[0, 1, 2]),
-    ),
+    "count": ({"loss": "poisson"}, half(metrics.mean_poisson_deviance)),
+    "positive": ({"loss": "gamma"}, half(metrics.mean_gamma_deviance)),
+    "binary": ({}, log_loss_of(["down", "up"])),
+    "multiclass": ({}, log_loss_of([0, 1, 2])),
 }
 each_target = pytest.mark.parametrize("target", LOSSES)
+weighted_or_not = pytest.mark.parametrize("weighted", [False, True])
 DRO = {"era_weighting": GroupDRO(step_size=0.5)}
 
 
@@ -91,22 +89,26 @@ def table(model):
     return np.array(list(model.era_weights_.values())).T
 
 
+def assert_by_hand(model, X, y, weights, eras, target="real"):
+    by_hand = weights_by_hand(model, X, y, weights, eras, target, 0.5)
+    np.testing.assert_allclose(table(model), by_hand, rtol=1e-10)
+    return by_hand
+
+
 @each_target
-@pytest.mark.parametrize("weighted", [False, True])
+@weighted_or_not
 def test_weights_are_those_of_the_algorithm(target, weighted):
     model, X, y, weights, eras = problem(target, **DRO)
     given = weights if weighted else None
     names = np.array(["a", "b", "c", "d"])[eras]
     model.fit(X, y, given, eras=names)
     assert list(model.era_weights_) == ["a", "b", "c", "d"]
-    by_hand = weights_by_hand(model, X, y, given, eras, target, 0.5)
-    assert by_hand.std() > 0.01
-    np.testing.assert_allclose(table(model), by_hand, rtol=1e-10)
+    assert assert_by_hand(model, X, y, given, eras, target).std() > 0.01
     np.testing.assert_allclose(table(model).mean(axis=1), 1)
 
 
 @each_target
-@pytest.mark.parametrize("weighted", [False, True])
+@weighted_or_not
 def test_each_tree_is_that_of_scikit_learn_with_such_weights(target, weighted):
     model, X, y, _, eras = problem(target, **DRO, max_bins=255)
     X = X.round(1)  # so few values that bins do not depend on weights
@@ -155,10 +157,8 @@ def test_early_stopping_weighs_rows_of_training_alone(scoring, validation_eras):
         return
     assert list(model.era_weights_) == [0, 1]
     train = eras < 2
-    by_hand = weights_by_hand(
-        model, X[train], y[train], weights[train], eras[train], "real", 0.5
-    )
-    np.testing.assert_allclose(table(model), by_hand, rtol=1e-10)
+    rows = (X[train], y[train], weights[train], eras[train])
+    by_hand = assert_by_hand(model, *rows)
     error = (y - model.predict(X)) ** 2 / 2
     factors = by_hand[-1][np.minimum(eras, 1)]
     if scoring == "loss":
@@ -230,22 +230,18 @@ def test_fixed_weights_are_told_too(weighting):
     assert np.array_equal(table(model), np.tile(factors, (model.n_iter_, 1)))
 
 
-def test_there_are_none_without_a_weighting():
-    X, y, _, eras = make_data()
-    for model in (ours(), ours().fit(X, y, eras=eras)):
-        with pytest.raises(
-            AttributeError, match=r"has era_weights_ after a fit with a"
-        ):
-            model.era_weights_  # noqa: B018
+@pytest.mark.parametrize("model", [ours(), ours().fit([[0]], [0], eras=[0])])
+def test_there_are_none_without_a_weighting(model):
+    with pytest.raises(AttributeError, match="has era_weights_ after a fit with a"):
+        model.era_weights_  # noqa: B018
 
 
 def test_weights_that_are_given_stay_as_they_are():
     X, y, weights, eras = make_data()
     kept = weights.copy()
     ours(**DRO).fit(X, y, weights, eras=eras)
-    data = BinnedDataset.from_arrays(
-        X, y, sample_weight=weights, eras=eras, max_bins=32
-    )
+    given = {"sample_weight": weights, "eras": eras}
+    data = BinnedDataset.from_arrays(X, y, **given, max_bins=32)
     model = ours(**DRO).fit(data)
     again = clone(model).fit(data)
     assert_same_model(again, model, X)
@@ -267,16 +263,14 @@ def test_eras_without_weight_and_alone():
     assert alone.predict(X) == pytest.approx(ours().fit(X, y).predict(X))
     # Each row an era.
     single = ours(**DRO).fit(X, y, eras=np.arange(y.size))
-    by_hand = weights_by_hand(single, X, y, None, np.arange(y.size), "real", 0.5)
-    np.testing.assert_allclose(table(single), by_hand, rtol=1e-10)
+    assert_by_hand(single, X, y, None, np.arange(y.size))
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_weights_and_criteria_go_together(criterion):
     model, X, y, weights, eras = problem("real", **DRO, **CRITERIA[criterion])
     model.set_params(min_samples_leaf=2).fit(X, y, weights, eras=eras)
-    by_hand = weights_by_hand(model, X, y, weights, eras, "real", 0.5)
-    np.testing.assert_allclose(table(model), by_hand, rtol=1e-10)
+    assert_by_hand(model, X, y, weights, eras)
 
 
 def test_losses_are_those_after_a_step_of_the_intercepts():
@@ -319,18 +313,13 @@ def test_weights_survive_what_numbers_do_not():
     assert table(model).max(axis=1) == pytest.approx(4)
 
 
-@pytest.mark.parametrize(
-    ("step_size", "scale", "message"),
-    [
-        (1e308, 1e3, r"^GroupDRO\(step_size=1e\+308\) times the mean loss of era \d"),
-        (0.1, 1e180, r"^GroupDRO\(step_size=0.1\) times the mean loss of era \d, inf"),
-    ],
-)
-def test_steps_too_large_for_numbers_are_refused(step_size, scale, message):
+@pytest.mark.parametrize(("step_size", "scale"), [(1e308, 1e3), (0.1, 1e180)])
+def test_steps_too_large_for_numbers_are_refused(step_size, scale):
     X, y, _, eras = make_data()
-    model = ours(era_weighting=GroupDRO(step_size))
-    with pytest.raises(ValueError, match=f"{message}.* lower step_size"):
-        model.fit(X, scale * y, eras=eras)
+    shown = str(step_size).replace("+", r"\+")
+    message = rf"^GroupDRO\(step_size={shown}\) times the mean loss of era \d.* lower s"
+    with pytest.raises(ValueError, match=message):
+        ours(era_weighting=GroupDRO(step_size)).fit(X, scale * y, eras=eras)
 
 
 @pytest.mark.parametrize("value", [-0.1, np.nan, np.inf, None, "0.1"])
@@ -339,16 +328,18 @@ def test_bad_step_sizes_are_refused(value):
         ours(era_weighting=GroupDRO(value)).fit([[0]], [0], eras=[0])
 
 
-def test_what_it_needs():
+@pytest.mark.parametrize(
+    ("make", "sign", "has_eras", "message"),
+    [
+        (ours, 1, False, r"^era_weighting=GroupDRO\(step_size=0\.5\) needs eras: pass"),
+        (ours, -1, True, r"negative in 400 .* era_weighting=GroupDRO"),
+        (EraForestRegressor, 1, True, r"'era_weighting' parameter of EraForestReg"),
+    ],
+)
+def test_what_it_needs(make, sign, has_eras, message):
     X, y, _, eras = make_data()
-    with pytest.raises(
-        ValueError, match=r"^era_weighting=GroupDRO\(step_size=0\.5\) needs eras: pass"
-    ):
-        ours(**DRO).fit(X, y)
-    with pytest.raises(ValueError, match=r"negative in 400 .* era_weighting=GroupDRO"):
-        ours(**DRO).fit(X, y, -np.ones(y.size), eras=eras)
-    with pytest.raises(ValueError, match=r"'era_weighting' parameter of EraForestReg"):
-        EraForestRegressor(2, **DRO).fit(X, y, eras=eras)
+    with pytest.raises(ValueError, match=message):
+        make(**DRO).fit(X, y, np.full(400, sign), eras=eras if has_eras else None)
 
 
 @from_1_9
@@ -374,27 +365,20 @@ def test_copies_keep_the_weights_of_their_iterations(tmp_path):
 
 
 @pytest.mark.parametrize("target", ["real", "multiclass"])
-@pytest.mark.parametrize("weighted", [False, True])
+@weighted_or_not
 def test_split_statistics_are_those_of_the_weighted_rows(target, weighted):
+    """Also where the steps before a warm start were others, as recorded."""
     model, X, y, weights, eras = problem(target, **DRO)
     given = weights if weighted else None
-    model.fit(X, y, given, eras=eras)
-    found = split_statistics(model, X, y, eras=eras, sample_weight=given)
-    inner = found.depth > 0
-    assert inner.sum() > 20
-    np.testing.assert_allclose(
-        found.gain[inner], found.gain_in_fit[inner], rtol=1e-5, atol=1e-9
+    once = model.fit(X, y, given, eras=eras)
+    warm = (
+        clone(model).set_params(warm_start=True, max_iter=3).fit(X, y, given, eras=eras)
     )
-
-
-def test_split_statistics_heed_the_steps_of_before():
-    """The step before a warm start was another one, as recorded."""
-    model, X, y, _, eras = problem("real", **DRO)
-    model.set_params(warm_start=True, max_iter=5, era_weighting=GroupDRO(1.0))
-    model.fit(X, y, eras=eras)
-    model.set_params(max_iter=10, era_weighting=GroupDRO(0.0)).fit(X, y, eras=eras)
-    found = split_statistics(model, X, y, eras=eras)
-    inner = found.depth > 0
-    np.testing.assert_allclose(
-        found.gain[inner], found.gain_in_fit[inner], rtol=1e-5, atol=1e-9
-    )
+    warm.set_params(max_iter=6, era_weighting=GroupDRO(0.0)).fit(X, y, given, eras=eras)
+    for fitted in (once, warm):
+        found = split_statistics(fitted, X, y, eras=eras, sample_weight=given)
+        inner = found.depth > 0
+        assert inner.sum() > 20
+        np.testing.assert_allclose(
+            found.gain[inner], found.gain_in_fit[inner], rtol=1e-5, atol=1e-9
+        )

@@ -1,7 +1,6 @@
 """Limits in which a criterion is the gain, or another criterion, bit for bit."""
 
 import itertools
-from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -9,12 +8,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.tree import DecisionTreeRegressor
 
-from helpers.criteria import BLEND, COVER_ALL, COVERING, ERA_CRITERIA, NAMES
+from helpers.criteria import COVER_ALL, COVERING, ERA_CRITERIA, NAMES
 from helpers.data import make_data
 from helpers.estimators import ours, stock
 from helpers.grids import grid
 from helpers.trees import assert_same_model, assert_same_splits
-from sklearn_era.criteria import Directional, Era, Gain, Invariant, TimeRobust, VREx
+from sklearn_era.criteria import Directional, Era, Gain, Invariant
 
 # Those that are the gain where there is nothing to compare.
 GAIN_OF_ONE_ERA = {
@@ -55,23 +54,6 @@ def test_one_era_is_gain(configuration, criterion):
         model.fit(X, y, weights, eras=["2024w1"] * len(y))
     assert [warning.filename for warning in caught] == [__file__]
     assert_same_model(model, stock(target, **params).fit(X, y, weights), X)
-
-
-@pytest.mark.parametrize(
-    ("target", "criterion"), grid(["real", "binary"], GAIN_OF_ONE_ERA, every=4)
-)
-def test_one_era_left_by_early_stopping_is_gain(target, criterion):
-    X, y, weights, eras = make_data(target)
-    is_last = eras == 3
-    eras = is_last.astype(int)
-    model = ours(target, early_stopping=True, **criterion)
-    with pytest.warns(UserWarning, match="eras holds the single era 0 to train on"):
-        model.fit(X, y, weights, eras=eras)
-    expected = stock(target, early_stopping=True).fit(
-        *(values[~is_last] for values in (X, y, weights)),
-        X_val=X[is_last], y_val=y[is_last], sample_weight_val=weights[is_last],
-    )  # fmt: skip
-    assert_same_model(model, expected, X)
 
 
 @pytest.mark.parametrize("criterion", grid(COVERING_GAIN, every=2))
@@ -160,39 +142,6 @@ def test_gain_by_another_name_is_gain(configuration, criterion, with_eras):
     assert_same_model(model, stock(target, **params).fit(X, y, weights), X)
 
 
-@pytest.mark.parametrize(
-    "criterion",
-    [Era(-2.0), Directional(0.3), Invariant(0.3), VREx(0.3, normalize=True)],
-)
-def test_blend_of_one_criterion_is_that_criterion(criterion):
-    X, y, weights, eras = make_data("binary")
-    model = ours("binary", split_criterion={criterion: 7, "gain": 0.0})
-    alone = ours("binary", split_criterion=criterion)
-    assert_same_model(
-        model.fit(X, y, weights, eras=eras), alone.fit(X, y, weights, eras=eras), X
-    )
-
-
-def test_blend_without_penalty_is_a_multiple_of_the_gain():
-    X, y, _, eras = make_data()
-    blend = {"gain": 0.5, Invariant(penalty=0.0): 1.5}
-    params = {"min_samples_leaf": 30}  # so that each side has rows of each era
-    model = ours(split_criterion=blend, **params)
-    model.fit(X, y, eras=eras)
-    assert_same_partitions(model, stock(**params).fit(X, y), X)
-
-
-def test_only_the_ratio_of_weights_of_a_blend_matters():
-    X, y, weights, eras = make_data()
-    blend = {"gain": 0.5, "era": 1.0, "directional": 0.25, "invariant": 0.1, "vrex": 2}
-    units = [1024, 8e307, 1e-300]
-    scaled = [{name: w * unit for name, w in blend.items()} for unit in units]
-    expected = ours(split_criterion=blend).fit(X, y, weights, eras=eras)
-    for criterion in (*scaled, dict(reversed(blend.items()))):
-        model = ours(split_criterion=criterion).fit(X, y, weights, eras=eras)
-        assert_same_model(model, expected, X)
-
-
 # Another value of each parameter of a criterion than the default.
 OF_CRITERIA = [
     *((name, f"split_criterion__{parameter}", value) for name, parameter, value in [
@@ -243,27 +192,6 @@ def test_each_criterion_heeds_its_parameters(criterion, parameter, value):
         assert not np.array_equal(default.predict(X), changed.predict(X))
 
 
-@pytest.mark.parametrize("criterion", grid(GAIN_OF_ONE_ERA, every=2))
-def test_least_decrease_below_all_gains_is_neutral(criterion):
-    X, y, weights, eras = make_data()
-    criterion = criterion | {"max_iter": 3}
-    model = ours(**criterion).fit(X, y, weights, eras=eras)
-    asked = ours(**criterion, min_impurity_decrease=1e-300)
-    assert_same_model(asked.fit(X, y, weights, eras=eras), model, X)
-
-
-@pytest.mark.parametrize("normalizes", [False, True])
-def test_vrex_without_penalty_is_the_mean_gain(normalizes):
-    X, y, weights, eras = make_data()
-    vrex, era = (
-        ours(split_criterion=kind(0, normalize=normalizes), min_samples_leaf=25)
-        for kind in (VREx, Era)
-    )
-    assert_same_splits(
-        vrex.fit(X, y, weights, eras=eras), era.fit(X, y, weights, eras=eras)
-    )
-
-
 @pytest.mark.parametrize(("kind", "sign"), grid([Era, Directional], [-1, 1], every=2))
 def test_largest_alphas_are_the_infinite_ones(kind, sign):
     X, y, weights, eras = make_data()
@@ -276,59 +204,7 @@ def test_largest_alphas_are_the_infinite_ones(kind, sign):
     )
 
 
-def test_equal_eras_are_one():
-    """Copies of an era agree on all, and nothing is lost by looking at the worst."""
-    X, y, _, _ = make_data(n_samples=200)
-    eras = np.repeat(np.arange(4), 200)
-    X, y = np.tile(X, (4, 1)), np.tile(y, 4)
-    params = {"min_samples_leaf": 40, "max_iter": 4}
-    expected = stock(**params).fit(X, y)
-    for criterion in [
-        *(Era(alpha) for alpha in (-np.inf, 0, 7)),
-        VREx(10.0), Invariant(10.0), Directional(1.0), "held_out",
-    ]:  # fmt: skip
-        model = ours(split_criterion=criterion, **params).fit(X, y, eras=eras)
-        assert_same_partitions(model, expected, X)
-
-
 # Least decrease of the impurity.
-
-
-def steps(n_repeats=8):
-    """Two eras whose one feature parts y = 0 and y = 4, a decrease of exactly 4.
-
-    Rows are so many that the 1e-15 that scikit-learn adds to hessians is rounded off.
-    """
-    X = np.tile([0.0, 0, 1, 1], 2 * n_repeats).reshape(-1, 1)
-    return X, 4 * X.ravel(), np.arange(len(X)) // (4 * n_repeats)
-
-
-SUFFICES = [(4.0, 3), (4 * (1 + 1e-9), 1), (np.nextafter(4, 3), 3)]
-TO_BE_EXCEEDED = [(4.0, 1), (np.nextafter(4, 3), 3), (0.0, 3)]
-
-
-@pytest.mark.parametrize("weight", [None, 4.0])
-@pytest.mark.parametrize(
-    ("criterion", "parameter", "decreases"),
-    [
-        *((c, "min_impurity_decrease", SUFFICES) for c in (*NAMES[:6], BLEND)),
-        *(
-            (c, "split_criterion__min_impurity_decrease", TO_BE_EXCEEDED)
-            for c in (TimeRobust(), TimeRobust("mean"))
-        ),
-    ],
-)
-def test_decrease_that_is_asked_for(criterion, parameter, decreases, weight):
-    X, y, eras = steps()
-    weights = None if weight is None else np.full(len(y), weight)
-    model = ours(split_criterion=criterion, min_samples_leaf=1, max_iter=1, **COVER_ALL)
-    for least, n_nodes in decreases:
-        model.set_params(**{parameter: least})
-        warns = n_nodes == 1 and criterion != "gain"
-        no_split = pytest.warns(UserWarning, match="No split was admissible")
-        with no_split if warns else nullcontext():
-            model.fit(X, y, weights, eras=eras)
-        assert len(model._predictors[0][0].nodes) == n_nodes
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -30,6 +30,7 @@ from sklearn_era.criteria import Era
 from sklearn_era.effects import Intercepts, Recency
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.ensemble._parameter_table import PARAMETERS
 
 ESTIMATORS = [Classifier, Regressor]
 
@@ -133,24 +134,18 @@ def test_eras_are_refused_where_the_request_was_withdrawn(data):
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_parameters(estimator):
-    of_ours = {  # by default, and another value
-        "split_criterion": ("gain", Era(boltzmann_alpha=-np.inf)),
-        "min_samples_per_era": (1, 3),
-        "min_era_coverage": (0.1, 0.5),
-        "min_gain_share": (0.5, 0.3),
-        "min_impurity_decrease": (0.0, 0.01),
-        "era_order": ("auto", "unordered"),
-        "validation_eras": ("auto", None),
-        "era_weighting": ("rows", Recency(half_life=2)),
-        "leaf_shrinkage": (None, "eras"),
-        "era_effects": (None, Intercepts(forecast="exponential")),
-        "feature_penalty": (None, {0: 0.5}),
-        "colsample_bytree": (1.0, 0.25),
-        "n_jobs": (None, -2),
-    }
+    changed = {
+        "split_criterion": Era(boltzmann_alpha=-np.inf), "min_samples_per_era": 3,
+        "min_era_coverage": 0.5, "min_gain_share": 0.3, "min_impurity_decrease": 0.01,
+        "era_order": "unordered", "validation_eras": None,
+        "era_weighting": Recency(half_life=2), "leaf_shrinkage": "eras",
+        "era_effects": Intercepts(forecast="exponential"), "feature_penalty": {0: 0.5},
+        "colsample_bytree": 0.25, "n_jobs": -2,
+    }  # fmt: skip
     stock = getattr(ensemble, estimator.__name__)(max_iter=3)
-    defaults = stock.get_params() | {name: pair[0] for name, pair in of_ours.items()}
-    changed = {name: pair[1] for name, pair in of_ours.items()}
+    assert changed.keys() == PARAMETERS.keys()
+    defaults = {name: row.default for name, row in PARAMETERS.items()}
+    defaults |= stock.get_params()
     model = estimator(max_iter=3)
     assert model.get_params() == defaults
     assert model.set_params(**changed).get_params(deep=False) == defaults | changed

@@ -1,7 +1,6 @@
 """Predictions and scores for rows of eras that were trained on."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
@@ -85,19 +84,6 @@ def test_score_is_that_of_the_predictions(target):
     assert model.score(X, y, eras=eras) != model.score(X, y)
     with pytest.raises(ValueError, match="needs the intercepts of a fit with era_eff"):
         clone(model).set_params(era_effects=None).fit(X, y).score(X, y, eras=eras)
-
-
-def test_eras_may_be_the_name_of_a_column():
-    model, X, y, _, eras = problem("real")
-    frame = pd.DataFrame(X).add_prefix("x").assign(week=eras)
-    model = clone(model).fit(frame, y, eras="week")
-    features = frame.drop(columns="week")
-    expected = model.score(features, y, eras=eras)
-    assert model.score(frame, y, eras="week") == expected
-    assert expected > model.score(features, y)
-    by_name = model.staged_predict(frame, eras="week")
-    by_label = model.staged_predict(features, eras=eras)
-    assert np.array_equal(list(by_name), list(by_label))
 
 
 @pytest.mark.parametrize("is_asked_for", [None, False, True])

@@ -4,7 +4,6 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.ensemble._hist_gradient_boosting.histogram import HistogramBuilder
 
 from helpers.criteria import CRITERIA
 from helpers.data import make_data
@@ -57,31 +56,6 @@ def growth(monkeypatch):
     return grown
 
 
-@pytest.fixture
-def histograms(monkeypatch):
-    """The features of each call that builds histograms from rows."""
-    built = []
-
-    class Recorder:
-        def __init__(self, X_binned, *args):
-            self.builder = HistogramBuilder(X_binned, *args)
-            self.n_features = X_binned.shape[1]
-
-        def __getattr__(self, name):
-            return getattr(self.builder, name)
-
-        def compute_histograms_brute(self, sample_indices, allowed_features):
-            built.append(
-                self.n_features if allowed_features is None else len(allowed_features)
-            )
-            return self.builder.compute_histograms_brute(
-                sample_indices, allowed_features
-            )
-
-    monkeypatch.setattr(grower, "HistogramBuilder", Recorder)
-    return built
-
-
 # How many, and which.
 
 
@@ -131,16 +105,6 @@ def test_trees_have_no_other_features_than_those_drawn(criterion, growth):
         draws.append(drawn)
     assert len(set(draws)) > 4
     assert len(set().union(*draws)) > 6
-
-
-@pytest.mark.parametrize(("share", "expected"), [(1.0, 40), (0.5, 20), (0.1, 4)])
-def test_cost_is_that_of_the_features_drawn(share, expected, histograms):
-    X, y, _, eras = make_wide_data(n_features=40)
-    data = X, y, None, eras
-    model = fitted(data, colsample_bytree=share, min_samples_leaf=2)
-    assert [len(tree.nodes) for tree in trees_of(model)] == [11] * 5
-    # The root, and the smaller child of each split but the last of a tree.
-    assert histograms == [expected] * 25
 
 
 def test_classes_of_an_iteration_draw_apart(growth):
@@ -197,17 +161,6 @@ def test_a_warm_start_goes_on_with_the_draws(target, criterion):
     warm = pickle.loads(pickle.dumps(warm))
     warm.set_params(max_iter=6).fit(*data[:3], eras=data[3])
     assert_same_trees(warm, at_once)
-
-
-@pytest.mark.parametrize("criterion", ["gain", "directional"])
-def test_early_stopping_changes_no_draw(criterion):
-    X, y, weights, eras = make_wide_data()
-    params = {"split_criterion": criterion, "colsample_bytree": 0.3, "max_bins": 16}
-    stopped = ours(**params, max_iter=300, early_stopping=True, n_iter_no_change=2)
-    stopped.fit(X, y, weights, eras=eras, X_val=X[:99], y_val=-y[:99])
-    assert stopped.n_iter_ < 300
-    model = ours(**params, max_iter=stopped.n_iter_, early_stopping=False)
-    assert_same_trees(model.fit(X, y, weights, eras=eras), stopped)
 
 
 @pytest.mark.parametrize(

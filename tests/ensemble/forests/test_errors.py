@@ -7,17 +7,14 @@ from sklearn.exceptions import NotFittedError
 
 from helpers.criteria import RATIO
 from helpers.forests import classifier, make_classes, make_data, regressor
-from sklearn_era.ensemble import BinnedDataset, TimeRobustForestRegressor
 
 # Parameters and the message.
 REFUSED_WITHOUT_ERAS = [
-    (
-        {"split_criterion": "era"},
-        r"^split_criterion='era' needs eras: pass fit\(X, y, eras=\.\.\.\) with one la",
-    ),
+    ({"split_criterion": "era"},
+     r"^split_criterion='era' needs eras: pass fit\(X, y, eras=\.\.\.\) with one la"),
     ({"bootstrap": "whole_eras"}, r"^bootstrap='whole_eras' needs eras"),
     ({"random_segments": 3}, r"^random_segments=3 needs eras"),
-]
+]  # fmt: skip
 REFUSED = [
     ({"split_criterion": "era", "random_segments": 4},
      r"^random_segments=4 is more than the 3 distinct eras, .*or pass finer eras\.$"),
@@ -120,21 +117,6 @@ def test_classes_are_checked():
         classifier(class_weight={"new": 1}).fit(X, make_classes(y))
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
         classifier().fit(X, y)
-
-
-def test_a_binned_dataset_has_its_own_arguments():
-    X, y, eras = make_data()
-    dataset = BinnedDataset.from_arrays(X, y, eras=eras)
-    with pytest.raises(ValueError, match="eras cannot be passed along with a Binned"):
-        regressor().fit(dataset, eras=eras)
-    with pytest.raises(ValueError, match="requires y to be passed"):
-        regressor().fit(X)
-
-
-def test_the_presets_say_what_they_need():
-    X, y, eras = make_data()
-    with pytest.raises(ValueError, match="min_samples_per_era=100 rows of every era"):
-        TimeRobustForestRegressor().fit(X, y, eras=eras)
 
 
 def test_a_single_era_is_warned_of():

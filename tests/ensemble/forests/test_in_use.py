@@ -10,16 +10,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.inspection import partial_dependence
-from sklearn.model_selection import (
-    GridSearchCV,
-    GroupKFold,
-    cross_validate,
-)
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from helpers.data import make_only_category
-from helpers.forests import classifier, make_classes, make_data, regressor
+from helpers.forests import make_classes, make_data, regressor
 from helpers.trees import assert_same_trees, trees_of
 from sklearn_era import ensemble
 from sklearn_era.criteria import Invariant, TimeRobust
@@ -150,20 +146,10 @@ def test_eras_are_routed():
         assert search.best_params_["max_depth"] in (1, 2)
 
 
-def test_partial_dependence():
-    """Without a second split recursion and brute force are the same."""
-    X, y, eras = make_data()
-    for forest, target in (
-        (regressor(max_depth=1), y),
-        (classifier(max_depth=1), make_classes(y, 2)),
-    ):
-        forest.set_params(bootstrap=False, max_features=1).fit(X, target, eras=eras)
-        recursion = partial_dependence(forest, X, [0])
-        brute = partial_dependence(forest, X, [0], method="brute")
-        assert np.ptp(brute["average"]) > 0
-        assert_allclose(recursion["average"], brute["average"], atol=1e-12)
+def test_partial_dependence_with_weights_of_before():
+    X, y, _ = make_data()
     forest = regressor().fit(X, y, np.ones(y.size))
     with pytest.raises(NotImplementedError, match="sample weights were given"):
         partial_dependence(forest, X, [0], method="recursion")
-    forest.fit(X, y)  # which the weights of before do not matter to
+    forest.fit(X, y)
     assert np.isfinite(partial_dependence(forest, X, [0])["average"]).all()

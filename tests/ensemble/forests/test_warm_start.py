@@ -83,14 +83,6 @@ OTHER_DATA = {
         lambda X, y, eras: (X[["b", "c", "d"]], y, eras),
         r"X has 3 columns, but the trees that warm_start=True keeps were grown on 4",
     ),
-    "order": (
-        lambda X, y, eras: (X[["b", "a", "c", "d"]], y, eras),
-        r"X has the column 'b' where the trees that warm_start=True keeps had 'a'",
-    ),
-    "classes": (
-        lambda X, y, eras: (X, np.where(y == "mid", "new", y), eras),
-        r"y has the classes \['high', 'low', 'new'\], but .* know \['high', 'low', 'mi",
-    ),
     "categories": (
         lambda X, y, eras: (X.assign(d=X["d"].replace(0, 9)), y, eras),
         OTHER_CATEGORIES,
