@@ -61,12 +61,7 @@ def check_sample_weight(
 
 
 __all__ = [
-    "BINS_ARE_WEIGHTED",
-    "CallbackSupportMixin",
-    "ScoringMonitor",
-    "check_categorical_features",
-    "check_sample_weight",
-    "is_pandas_df",
-    "is_polars_df",
+    "BINS_ARE_WEIGHTED", "CallbackSupportMixin", "ScoringMonitor",
+    "check_categorical_features", "check_sample_weight", "is_pandas_df", "is_polars_df",
     "set_raw_bitset_from_binned_bitset",
-]
+]  # fmt: skip

@@ -37,17 +37,11 @@ except ModuleNotFoundError as error:
     ) from error
 
 __all__ = [
-    "BinnedDataset",
-    "EraForestClassifier",
-    "EraForestRegressor",
-    "HistGradientBoostingClassifier",
-    "HistGradientBoostingRegressor",
-    "InvariantForestClassifier",
-    "InvariantForestRegressor",
-    "JustTrainTwice",
-    "TimeRobustForestClassifier",
-    "TimeRobustForestRegressor",
-]
+    "BinnedDataset", "EraForestClassifier", "EraForestRegressor",
+    "HistGradientBoostingClassifier", "HistGradientBoostingRegressor",
+    "InvariantForestClassifier", "InvariantForestRegressor", "JustTrainTwice",
+    "TimeRobustForestClassifier", "TimeRobustForestRegressor",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     _AUTO = ("AutoEraClassifier", "AutoEraRegressor")

@@ -89,16 +89,14 @@ def test_memory_that_is_not_there(kind, n_rows, shim, request):
     done = subprocess.run(
         [sys.executable, "-c", CHILD, kind, str(n_rows), str(n_samples)],
         env={
-            **os.environ,
-            "LD_PRELOAD": str(shim),
-            "PYTHONPATH": str(TESTS),
+            **os.environ, "LD_PRELOAD": str(shim), "PYTHONPATH": str(TESTS),
             "OMP_NUM_THREADS": "2",
         },
         capture_output=True,
         text=True,
         timeout=600,
         check=False,
-    )
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["n_failed"] == told["n_tried"]

@@ -195,13 +195,10 @@ def estimate_level(series: Series, level: Level) -> Estimate:
     squares = columns[0][:, 0] @ inverse[:, 0] - right @ effects
     n_free = np.count_nonzero(known) - constants.size
     return Estimate(
-        steps + slope * places,
-        float(steps[-1]),
-        float(slope * places[-1]),
-        slope,
+        steps + slope * places, float(steps[-1]), float(slope * places[-1]), slope,
         float((regressors @ effects - slope * places)[known].mean()),
         float(-0.5 * (log_determinants + squares + n_free * np.log(2 * np.pi))),
-    )
+    )  # fmt: skip
 
 
 def _places(n_eras: int) -> Array:

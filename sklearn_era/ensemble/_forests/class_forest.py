@@ -8,13 +8,9 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 # Attributes that a fitted classifier has, and a regressor lacks or has differently.
 _OF_CLASSES = (
-    "_label_encoder",
-    "_predictors",
-    "classes_",
-    "oob_decision_function_",
-    "oob_era_scores_",
-    "oob_score_",
-)
+    "_label_encoder", "_predictors", "classes_", "oob_decision_function_",
+    "oob_era_scores_", "oob_score_",
+)  # fmt: skip
 
 
 def index_of_class(forest: Any, label: Any) -> int:

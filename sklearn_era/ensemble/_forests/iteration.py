@@ -85,14 +85,10 @@ class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
         take_rows(training.X_binned, rows, X_binned, n_threads, columns)
         bins = self._tree_bins(X_binned, columns)
         splitter = choose_splitter(
-            self,
-            training.plan,
-            drawn.eras,
-            targets[:, 0],
-            sample_weight,
+            self, training.plan, drawn.eras, targets[:, 0], sample_weight,
             partial(EraSplitter, store_budget=STORE_BUDGET // n_workers),
             penalties=None if penalties is None else penalties[columns],
-        )
+        )  # fmt: skip
         total = rows.size if sample_weight is None else float(sample_weight.sum())
         limits = TreeLimits(
             self.max_depth, self.max_leaf_nodes, self.min_samples_leaf,

@@ -77,14 +77,10 @@ class ForestTreeGrower(TreeGrower):
         parameters = bins._asdict() | limits._asdict()
         del parameters["bin_thresholds"], parameters["max_features"]
         super().__init__(
-            X_binned,
-            gradients,
-            hessians,
-            **parameters,
-            min_hessian_to_split=_least_weight(hessians),
-            n_threads=n_threads,
+            X_binned, gradients, hessians, **parameters,
+            min_hessian_to_split=_least_weight(hessians), n_threads=n_threads,
             era_splitter=era_splitter,
-        )
+        )  # fmt: skip
 
     def _compute_best_split_and_push(self, node: Any) -> None:
         if node.depth == 0:
@@ -134,15 +130,10 @@ class ForestTreeGrower(TreeGrower):
     def make_predictor(self, binning_thresholds: Any) -> TreePredictor:
         """Grow the subtrees of small nodes, and make the predictor of the tree."""
         grower = SubtreeGrower(
-            self.splitter,
-            self._gradients,
-            self._hessians,
-            max_depth=self.max_depth,
-            max_features=self._n_drawn,
-            seed=self._seed,
-            max_rows=self._small_node_rows,
+            self.splitter, self._gradients, self._hessians, max_depth=self.max_depth,
+            max_features=self._n_drawn, seed=self._seed, max_rows=self._small_node_rows,
             era_splitter=self.era_splitter,
-        )
+        )  # fmt: skip
         nodes, bitsets = grower.grow(self.root)
         _set_thresholds(nodes, binning_thresholds)
         raw_bitsets = np.zeros_like(bitsets)

@@ -71,11 +71,9 @@ def test_held_out_rows_are_not_handed_over(target, held_out, weighted):
         model.set_params(validation_eras=validation_eras)
     model.set_callbacks(recorder).fit(X, y, weights, eras=eras)
     rows, _ = train_test_split(
-        np.arange(N_SAMPLES),
-        test_size=0.1,
-        stratify=None if target == "real" else y,
+        np.arange(N_SAMPLES), test_size=0.1, stratify=None if target == "real" else y,
         random_state=model._random_seed,
-    )
+    )  # fmt: skip
     if validation_eras == "last":
         rows = np.flatnonzero(eras != eras.max())
     given = {"eras": eras, "sample_weight": weights}

@@ -46,13 +46,9 @@ class RecordingScorer:
 
 def make_estimator(estimator=Regressor, **parameters):
     defaults = {
-        "max_iter": 4,
-        "min_samples_leaf": 3,
-        "random_state": 0,
-        "early_stopping": True,
-        "split_criterion": "directional",
-        "validation_eras": None,
-    }
+        "max_iter": 4, "min_samples_leaf": 3, "random_state": 0, "early_stopping": True,
+        "split_criterion": "directional", "validation_eras": None,
+    }  # fmt: skip
     return estimator(**defaults | parameters)
 
 

@@ -252,12 +252,9 @@ def test_fit_is_that_of_validation_data_given(
 def test_warm_start_keeps_the_eras_that_are_held_out(split_criterion, validation_eras):
     X, y, _, eras = data_of_ten_eras()
     params = {
-        "split_criterion": split_criterion,
-        "validation_eras": validation_eras,
-        "validation_fraction": 0.3,
-        "max_features": 0.5,
-        "random_state": None,
-    }
+        "split_criterion": split_criterion, "validation_eras": validation_eras,
+        "validation_fraction": 0.3, "max_features": 0.5, "random_state": None,
+    }  # fmt: skip
     for _ in range(2):
         scorer = EraScorer()
         model = ours(**params, max_iter=2, warm_start=True, scoring=scorer)

@@ -13,12 +13,10 @@ from sklearn_era.criteria import Blend
 
 CRITERIA = CRITERIA | {
     "half of the eras": {
-        "split_criterion": "directional",
-        "min_samples_per_era": 6,
-        "min_era_coverage": 0.5,
-        "min_gain_share": 0.0,
+        "split_criterion": "directional", "min_samples_per_era": 6,
+        "min_era_coverage": 0.5, "min_gain_share": 0.0,
     }
-}
+}  # fmt: skip
 ON_TARGETS = [
     *grid(CRITERIA, ["real", "binary"], every=2),
     pytest.param(RATIO, "binary", id="ratio"),

@@ -216,12 +216,9 @@ def test_least_decrease_is_that_of_decision_trees(weighted):
     n_leaves = []
     for least in np.geomspace(1e-3, 10, 9):
         model = ours(
-            min_impurity_decrease=least,
-            learning_rate=1.0,
-            max_iter=1,
-            max_leaf_nodes=None,
-            min_samples_leaf=15,
-        ).fit(X, y, weights)
+            min_impurity_decrease=least, learning_rate=1.0, max_iter=1,
+            max_leaf_nodes=None, min_samples_leaf=15,
+        ).fit(X, y, weights)  # fmt: skip
         tree = DecisionTreeRegressor(min_impurity_decrease=least, min_samples_leaf=15)
         tree.fit(X, y, weights)
         assert model._predictors[0][0].get_n_leaf_nodes() == tree.get_n_leaves()

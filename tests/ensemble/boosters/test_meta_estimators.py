@@ -16,8 +16,6 @@ from sklearn.feature_selection import SelectFromModel
 from sklearn.model_selection import (
     GridSearchCV,
     KFold,
-    cross_val_predict,
-    cross_validate,
 )
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -96,20 +94,6 @@ def test_grid_search(data, routing, in_pipeline):
     assert_scores(search, candidates, KFold(3).split(X), X, y, eras)
     best = search.best_estimator_[-1] if in_pipeline else search.best_estimator_
     assert_same_trees(best, clone(best).fit(X, y, eras=eras))
-
-
-def test_cross_validate(data, routing):
-    X, y, eras = data
-    result = cross_validate(
-        make_regressor(), X, y, cv=3, params={"eras": eras}, return_estimator=True
-    )
-    predicted = cross_val_predict(make_regressor(), X, y, cv=3, params={"eras": eras})
-    for (train, test), model in zip(
-        KFold(3).split(X), result["estimator"], strict=True
-    ):
-        desired = make_regressor().fit(X[train], y[train], eras=eras[train])
-        assert_same_trees(model, desired)
-        assert_array_equal(predicted[test], desired.predict(X[test]))
 
 
 def test_bagging_draws_eras_with_rows(data):

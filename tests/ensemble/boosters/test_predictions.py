@@ -104,11 +104,8 @@ def test_eras_are_routed_to_score_if_asked_for(is_asked_for):
 def test_early_stopping_scores_the_same_whether_score_asks_for_eras(params):
     X, y, _, eras = make_data()
     params = {
-        "early_stopping": True,
-        "scoring": None,
-        "validation_eras": None,
-        **params,
-    }
+        "early_stopping": True, "scoring": None, "validation_eras": None, **params,
+    }  # fmt: skip
     model = ours(**params).fit(X, y + 2 * eras, eras=eras)
     with config_context(enable_metadata_routing=True):
         other = ours(**params).set_score_request(eras=True)

@@ -88,11 +88,9 @@ def test_fit_uses_them(n_jobs, split_criterion, predicting, monkeypatch):
     X, y, _, eras = make_data()
     scoring = Scoring()
     model = ours(
-        n_jobs=n_jobs,
-        split_criterion=split_criterion,
-        early_stopping=True,
+        n_jobs=n_jobs, split_criterion=split_criterion, early_stopping=True,
         scoring=scoring,
-    )
+    )  # fmt: skip
     model.fit(X, y, eras=eras)
     assert growing == [expected] * 5
     assert set(scoring.noted) == {expected}
@@ -254,12 +252,9 @@ def run_script(script: str, **environment: str) -> str:
     """The output of a script in a process of its own."""
     kept = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
     return subprocess.run(
-        [sys.executable, "-P", "-c", script],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=kept | environment,
-    ).stdout
+        [sys.executable, "-P", "-c", script], capture_output=True, text=True,
+        check=True, env=kept | environment,
+    ).stdout  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -151,11 +151,9 @@ def test_a_single_feature_a_tree():
 def test_a_warm_start_goes_on_with_the_draws(target, criterion):
     data = make_wide_data(target)
     params = {
-        "split_criterion": criterion,
-        "colsample_bytree": 0.3,
-        "max_features": 0.6,
+        "split_criterion": criterion, "colsample_bytree": 0.3, "max_features": 0.6,
         "early_stopping": False,
-    }
+    }  # fmt: skip
     at_once = fitted(data, target, max_iter=6, **params)
     warm = fitted(data, target, max_iter=3, warm_start=True, **params)
     warm = pickle.loads(pickle.dumps(warm))

@@ -35,12 +35,9 @@ def test_of_a_regression(bootstrap, split_criterion, missing):
     X, y, eras = make_data(missing=missing)
     weights = np.random.default_rng(0).integers(1, 4, y.size).astype(float)
     forest = regressor(
-        n_estimators=15,
-        bootstrap=bootstrap,
-        split_criterion=split_criterion,
-        oob_score=True,
-        random_segments=2,
-    ).fit(X, y, weights, eras=eras)
+        n_estimators=15, bootstrap=bootstrap, split_criterion=split_criterion,
+        oob_score=True, random_segments=2,
+    ).fit(X, y, weights, eras=eras)  # fmt: skip
     expected = out_of_bag(forest, X, eras)[:, 0]
     assert_allclose(forest.oob_prediction_, expected, rtol=1e-12)
     known = ~np.isnan(expected)

@@ -16,12 +16,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*were drawn for every:UserWarni
 def test_two_fits_are_one(bootstrap):
     X, y, eras = make_data(missing=0.1)
     parameters = {
-        "bootstrap": bootstrap,
-        "split_criterion": "era",
-        "max_features": 2,
-        "oob_score": bootstrap is not False,
-        "n_estimators": 14,
-    }
+        "bootstrap": bootstrap, "split_criterion": "era", "max_features": 2,
+        "oob_score": bootstrap is not False, "n_estimators": 14,
+    }  # fmt: skip
     whole = regressor(**parameters).fit(X, y, eras=eras)
     parts = regressor(**parameters | {"n_estimators": 9}, warm_start=True)
     parts.fit(X, y, eras=eras)
