@@ -335,9 +335,9 @@ def check_splittable(labels: NDArray[Any], counts: NDArray[Any], plan: Any) -> N
     if n_eras - small.size >= n_covered:
         return
     first = small[np.argmin(counts[small])]
-    how_many = (
-        "every era" if n_covered == n_eras else f"at least {n_covered} of {n_eras} eras"
-    )
+    how_many = f"at least {n_covered} of {n_eras} eras"
+    if n_covered == n_eras:
+        how_many = "every era"
     raise ValueError(
         "eras: a split has to leave "
         f"min_samples_per_era={plan.min_samples_per_era} rows of {how_many} on both "

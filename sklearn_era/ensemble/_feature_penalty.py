@@ -82,8 +82,7 @@ def _index_of(key: Any, estimator: Any) -> int:
                 f"of X are counted from 0 to {n_features - 1}."
             )
         return column
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
+    if (names := getattr(estimator, "feature_names_in_", None)) is None:
         raise ValueError(
             f"feature_penalty has the feature {key!r}, but X has no names of columns: "
             "count them, from 0, or pass a data frame whose columns have names."

@@ -47,8 +47,7 @@ class ScoringEras:
     def are_asked_for_by(self, scorer: Any) -> bool:
         """As `asks_for_eras`, with a cache for the last scorer."""
         if scorer is not self._scorer:
-            self._scorer = scorer
-            self._is_asked_for = asks_for_eras(scorer)
+            self._scorer, self._is_asked_for = scorer, asks_for_eras(scorer)
         return self._is_asked_for
 
     def of(self, X: Any) -> NDArray[Any]:

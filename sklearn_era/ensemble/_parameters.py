@@ -39,9 +39,8 @@ def uses_of_eras(estimator: Any, is_plain_gain: bool) -> dict[str, Any]:
 
 def check_class_weight(class_weight: Any) -> None:
     """Raise ValueError for a class weight that is negative, infinite or no number."""
-    if not isinstance(class_weight, dict):
-        return
-    for label, weight in class_weight.items():
+    weights = class_weight.items() if isinstance(class_weight, dict) else ()
+    for label, weight in weights:
         if not 0 <= as_float(weight) < math.inf:
             raise ValueError(
                 f"class_weight gives class {label!r} the weight {weight!r}; weights "

@@ -3,7 +3,6 @@
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
@@ -180,18 +179,6 @@ def test_weights_that_cannot_be_passed_are_told_of(routing):
         first = LinearSVC().set_fit_request(sample_weight=False)
         model.set_params(identification_estimator=first).fit(X, y)
         assert model.is_upweighted_.any()
-
-
-def test_frames_and_labels_of_text():
-    X, y, *_ = make_data("binary")
-    frame = pd.DataFrame(X, columns=list("abcde"))
-    frame["a"] = pd.Categorical(frame["a"].map("kind {}".format))
-    model = JustTrainTwice(ours("binary")).fit(frame, pd.Series(y))
-    assert model.feature_names_in_.tolist() == list("abcde")
-    assert model.classes_.tolist() == ["down", "up"]
-    assert set(model.predict(frame)) == {"down", "up"}
-    # Without names, those of before are gone.
-    assert not hasattr(model.fit(X, y), "feature_names_in_")
 
 
 def test_methods_are_those_of_the_estimator():

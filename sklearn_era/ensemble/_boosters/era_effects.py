@@ -38,9 +38,7 @@ class EraIntercepts:
     ):
         effects = intercepts_of(estimator)
         assert effects is not None
-        self._effects = effects
-        self._eras = eras
-        self._exchange = exchange
+        self._effects, self._eras, self._exchange = effects, eras, exchange
         shape = (eras.labels.size, estimator.n_trees_per_iteration_)
         self._in_raw = np.zeros(shape)  # the part of the training rows' raw predictions
         if is_warm and hasattr(estimator, "_era_labels"):
@@ -51,7 +49,7 @@ class EraIntercepts:
             estimator._era_intercepts = self._in_raw
             estimator._era_forecast = np.zeros(shape[1])
             estimator._era_series = np.stack([self._in_raw, np.full(shape, np.nan)])
-        if self._effects._estimates:
+        if effects._estimates:
             patterns = estimator._fit_state.era_patterns
             estimator._era_columns, estimator._era_patterns = patterns
         else:
@@ -106,8 +104,7 @@ def settle_intercepts(
         has_weight = ~np.isnan(series[1]).all(axis=1)
         forecast = effects._forecast_weights(has_weight) @ intercepts
     step = forecast - estimator._era_forecast
-    estimator._era_series = series
-    estimator._era_intercepts = intercepts
+    estimator._era_series, estimator._era_intercepts = series, intercepts
     estimator._era_forecast = forecast
     # Not in place: a callback may have kept the earlier state.
     estimator._baseline_prediction = estimator._baseline_prediction + step

@@ -42,9 +42,7 @@ class MovingEraWeights:
         exchange: Exchange = ALONE,
         log_weights: Array | None = None,
     ):
-        self._eras = eras
-        self._step_size = step_size
-        self._exchange = exchange
+        self._eras, self._step_size, self._exchange = eras, step_size, exchange
         n_eras = eras.labels.size
         # ``log(M q_j)``, never changed in place.
         self.log_weights = np.zeros(n_eras) if log_weights is None else log_weights

@@ -54,11 +54,11 @@ def split_rows_of_eras(
     """Return the training and validation rows of early stopping. `validation_fraction`
     is a share of the eras, or their number; with ``validation_eras=None``, of the rows.
     """
-    n_samples, n_eras = eras.codes.size, eras.labels.size
+    n_eras = eras.labels.size
     if validation_eras is None or n_eras == 1:
         # The indices that scikit-learn draws for the same arguments.
         return train_test_split(
-            np.arange(n_samples),
+            np.arange(eras.codes.size),
             test_size=validation_fraction,
             stratify=stratify,
             random_state=random_state,
@@ -133,8 +133,7 @@ def check_rows_left(
 
 def warn_of_unseen_classes(classes: NDArray[Any], is_seen: NDArray[np.bool_]) -> None:
     """Warn of classes that only occur in the eras that are held out."""
-    unseen = classes[~is_seen].tolist()
-    if unseen:
+    if unseen := classes[~is_seen].tolist():
         warn_user(
             f"The eras that early stopping holds out are the only ones with class(es) "
             f"{', '.join(map(str, unseen))} of y, which the model will not learn. Set "

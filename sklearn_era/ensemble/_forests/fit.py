@@ -224,8 +224,9 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
         before, grown = self._predictors, self._fit_state.trees
         n_trees = max(1, len(before) + len(grown))
         return [
-            *_rescaled(before, len(before) / n_trees),
-            *_rescaled(grown, 1.0 / n_trees),
+            [tree_of_values(tree, share * tree.nodes["value"]) for tree in outputs]
+            for trees, share in ((before, len(before) / n_trees), (grown, 1 / n_trees))
+            for outputs in trees
         ]
 
     def _fitted_so_far(self) -> dict[str, Any] | None:
@@ -238,13 +239,3 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
         """Number of trees of each output."""
         check_is_fitted(self)
         return len(self._predictors)
-
-
-def _rescaled(
-    trees: list[list[TreePredictor]], factor: float
-) -> list[list[TreePredictor]]:
-    """Return copies of trees with their values multiplied by a factor."""
-    return [
-        [tree_of_values(tree, factor * tree.nodes["value"]) for tree in outputs]
-        for outputs in trees
-    ]

@@ -89,9 +89,7 @@ def _draw_eras(
     """Draw whole eras. Drawn twice, an era counts as two, as does a row."""
     n_eras = eras.labels.size
     drawn = np.sort(rng.integers(n_eras, size=number_to_draw(max_samples, n_eras)))
-    places = np.concatenate(
-        [np.arange(eras.offsets[j], eras.offsets[j + 1]) for j in drawn]
-    )
+    places = np.concatenate([np.arange(*eras.offsets[[j, j + 1]]) for j in drawn])
     of_draw, sizes = np.arange(drawn.size), eras.counts[drawn]
     if joins_copies:
         drawn, of_draw = np.unique(drawn, return_inverse=True)

@@ -159,23 +159,12 @@ def test_the_estimator_so_far_can_be_kept_and_fitted_further():
     model.set_callbacks(recorder).fit(X, y)
     so_far = recorder.fitted[1].set_callbacks()
     assert_same_model(so_far, stopped, X)
+    whole = pickle.loads(pickle.dumps(model))
     so_far = pickle.loads(pickle.dumps(so_far))
-    assert_same_model(so_far.fit(X, y), model, X)
+    assert_same_model(so_far.fit(X, y), whole, X)
+    assert_same_model(recorder.fitted[1].fit(X, y), whole, X)
+    assert_same_model(model, whole, X)  # which the fits above leave alone
     assert recorder.fitted[2].n_iter_ == 3
-
-
-def test_an_estimator_so_far_that_is_fitted_does_not_change_the_fit():
-    X, y, _, _ = make_data()
-
-    class FitFurther(Recorder):
-        def on_fit_task_end(self, estimator, context, *, fitted_estimator):
-            if context.task_name == "iteration":
-                fitted_estimator.set_callbacks().set_params(max_iter=MAX_ITER)
-                assert fitted_estimator.fit(X, y).n_iter_ == MAX_ITER
-
-    model = ours(warm_start=True, max_features=0.5)
-    plain = clone(model).fit(X, y)
-    assert_same_model(model.set_callbacks(FitFurther()).fit(X, y), plain, X)
 
 
 def test_a_hook_may_predict_with_the_estimator_itself():

@@ -35,25 +35,18 @@ def replace_last(labels, label):
     return labels
 
 
+YEAR, TEXT = np.datetime64("2024"), np.dtypes.StringDType(na_object=np.nan)
+# Labels, of which the last one is missing.
 LAST_MISSING = {
     "nan": lambda e: replace_last(e, np.nan),
     "none": lambda e: replace_last(e, None),
     "na": lambda e: replace_last(e, pd.NA),
-    "nat": lambda e: replace_last(
-        np.datetime64("2024") + e.astype("m8[Y]"), np.datetime64("NaT", "Y")
-    ),
-    "pandas_nat": lambda e: replace_last(
-        pd.Timestamp(2024, 1, 1) + pd.to_timedelta(e), pd.NaT
-    ),
+    "nat": lambda e: replace_last(YEAR + e.astype("m8[Y]"), np.datetime64("NaT", "Y")),
+    "pandas_nat": lambda e: replace_last(pd.to_datetime(e), pd.NaT),
     "pandas_int": lambda e: pd.array(replace_last(e, None), dtype="Int64"),
-    "pandas_string": lambda e: pd.Series(
-        replace_last(e.astype(str), None), dtype="string"
-    ),
+    "pandas_string": lambda e: pd.Series([*map(str, e[:-1]), None], dtype="string"),
     "pandas_category": lambda e: pd.Categorical(replace_last(e.astype(str), None)),
-    "string_dtype": lambda e: np.array(
-        replace_last(e.astype(str), np.nan),
-        dtype=np.dtypes.StringDType(na_object=np.nan),
-    ),
+    "string_dtype": lambda e: np.array(replace_last(e.astype(str), np.nan), TEXT),
     # NumPy would make the string "nan" of it.
     "nan_among_str": lambda e: replace_last([f"week{i}" for i in e], np.nan),
 }

@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.criteria import COVER_ALL, CRITERIA, RATIO
+from helpers.criteria import CRITERIA, RATIO
 from helpers.data import N_SAMPLES, make_data
 from helpers.estimators import ours
 from helpers.grids import grid, slow
 from helpers.trees import assert_same_model, assert_same_splits, n_splits
-from sklearn_era.criteria import Blend
 
 CRITERIA = CRITERIA | {
     "half of the eras": {
@@ -111,7 +110,7 @@ def test_order_of_rows_does_not_matter_to_the_last_bit(criterion, target):
         assert_same_model(shuffled, expected, data[0])
 
 
-# Units: of sample weights, of the target, of an era's size.
+# The unit of weights.
 
 
 def has_unit(criterion) -> bool:
@@ -119,11 +118,6 @@ def has_unit(criterion) -> bool:
     key = criterion["split_criterion"]
     alpha = getattr(key, "boltzmann_alpha", 0.0)
     return alpha not in (0.0, -np.inf) and not key.normalize
-
-
-def asks_for_a_decrease(criterion) -> bool:
-    least = getattr(criterion["split_criterion"], "min_impurity_decrease", 0)
-    return least > 0 or "min_impurity_decrease" in criterion
 
 
 UNITLESS = [
@@ -142,68 +136,3 @@ def test_scale_of_weights_does_not_matter(criterion, target, factor):
     X, y, weights, eras = make_data(target)
     expected = fit((X, y, weights, eras), criterion, target)
     assert_same_splits(fit((X, y, weights * factor, eras), criterion, target), expected)
-
-
-@pytest.mark.parametrize("factor", [slow(2.0**-10), 2.0**10])
-@pytest.mark.parametrize(
-    "criterion",
-    [
-        pytest.param(criterion, id=name)
-        for name, criterion in CRITERIA.items()
-        # The decrease of impurity is in units of the target, squared.
-        if not has_unit(criterion) and not asks_for_a_decrease(criterion)
-    ],
-)
-def test_unit_of_the_target_does_not_matter(criterion, factor):
-    X, y, weights, eras = make_data()
-    expected = fit((X, y, weights, eras), criterion)
-    scaled = fit((X, y * factor, weights, eras), criterion)
-    for (one,), (other,) in zip(expected._predictors, scaled._predictors, strict=True):
-        for name in ("feature_idx", "bin_threshold", "missing_go_to_left", "count"):
-            np.testing.assert_array_equal(one.nodes[name], other.nodes[name])
-        np.testing.assert_array_equal(one.nodes["value"] * factor, other.nodes["value"])
-
-
-MEANS = {
-    name: CRITERIA[name]
-    for name in ("era", "vrex", "directional", "time_robust", "time_robust, mean")
-}
-# The variance that gains are divided by is that of all rows, which agreement is not.
-MEANS["blend"] = {"split_criterion": Blend({"era": 1.0, "vrex": 0.5})} | COVER_ALL
-
-
-def data_of_centred_eras():
-    """Each era's target has mean 0, so that more rows of one move no baseline."""
-    rng = np.random.default_rng(3)
-    n_eras, n_half = 4, 60
-    X = rng.integers(0, 8, size=(n_eras, 2 * n_half, 3)).astype(float)
-    slopes = np.array([[1.0, 0.2, 0], [1, -0.1, 0], [-0.2, 0.7, 1], [0.5, 2, 0]])
-    y = np.einsum("erf,ef->er", X, slopes) + rng.normal(size=(n_eras, 2 * n_half))
-    y -= y.mean(axis=1, keepdims=True)
-    eras = np.repeat(np.arange(n_eras), 2 * n_half)
-    return X.reshape(-1, 3), y.ravel(), eras
-
-
-def splits_with_one_era_repeated(criterion, n_times, normalizes):
-    X, y, eras = data_of_centred_eras()
-    more = np.flatnonzero(eras == 3)
-    rows = np.concatenate([np.arange(len(y)), *(n_times - 1) * [more]])
-    params = {
-        "max_iter": 1,
-        "max_leaf_nodes": 8,
-        "min_samples_leaf": 1,  # more would be easier to reach with repeated rows
-    }
-    model = ours(**criterion, **params)
-    if criterion not in (MEANS["time_robust"], MEANS["time_robust, mean"]):
-        model.set_params(split_criterion__normalize=normalizes)
-    model.fit(X[rows], y[rows], eras=eras[rows])
-    nodes = model._predictors[0][0].nodes
-    assert len(nodes) == 15
-    return nodes[["feature_idx", "bin_threshold", "is_leaf", "left", "right"]].tolist()
-
-
-@pytest.mark.parametrize("n_times", [2, 5])
-@pytest.mark.parametrize("criterion", MEANS.values(), ids=MEANS)
-def test_size_of_an_era_does_not_matter_to_means(criterion, n_times):
-    once = splits_with_one_era_repeated(criterion, 1, normalizes=True)
-    assert splits_with_one_era_repeated(criterion, n_times, normalizes=True) == once

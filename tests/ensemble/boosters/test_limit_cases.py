@@ -95,21 +95,6 @@ def test_a_split_with_all_of_the_gain_is_that_of_the_gain(criterion):
     assert_same_partitions(model, stock(**params).fit(X, y), X)
 
 
-@pytest.mark.parametrize("n_bins", [5, 255])
-@pytest.mark.parametrize("is_weighted", [False, True])
-def test_all_of_the_gain_of_more_rows_than_a_sum_takes_at_a_time(n_bins, is_weighted):
-    rng = np.random.default_rng(0)
-    X = np.floor(rng.random((70_000, 4)) * n_bins)
-    y = X[:, 0] - X[:, 1] * X[:, 2] / n_bins + rng.normal(size=len(X))
-    weights = rng.uniform(1.0, 2.0, len(X)) if is_weighted else None
-    params = {"max_iter": 1, "max_leaf_nodes": 15, "early_stopping": False}
-    expected = stock(**params).fit(X, y, weights)
-    for n_eras in (2, 500):
-        model = ours(split_criterion="directional", min_gain_share=1.0, **params)
-        model.fit(X, y, weights, eras=rng.integers(n_eras, size=len(X)))
-        assert_same_partitions(model, expected, X)
-
-
 # No penalty, one weight.
 
 

@@ -4,7 +4,6 @@ import copy
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
@@ -13,10 +12,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.ensemble import BaggingRegressor
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.feature_selection import SelectFromModel
-from sklearn.model_selection import (
-    GridSearchCV,
-    KFold,
-)
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -192,21 +188,6 @@ def test_pickle_of_the_stock_state_warns():
         InconsistentVersionWarning,
         UserWarning,
     }
-
-
-def test_pandas_output_and_feature_names(data):
-    X, y, eras = data
-    frame = pd.DataFrame(X, columns=list("abcde"))
-    # Rows of a Series are taken in order, whatever its index.
-    labels = pd.Series(eras, index=1 + np.random.default_rng(0).permutation(300))
-    pipeline = make_pipeline(StandardScaler(), make_regressor())
-    pipeline.set_output(transform="pandas")
-    pipeline.fit(frame, y, histgradientboostingregressor__eras=labels)
-    assert_array_equal(pipeline[-1].feature_names_in_, list("abcde"))
-    X_scaled = StandardScaler().fit_transform(frame)
-    assert_same_trees(pipeline[-1], make_regressor().fit(X_scaled, y, eras=eras))
-    with pytest.raises(ValueError, match="feature names"):
-        pipeline[-1].predict(frame.rename(columns={"a": "other"}))
 
 
 @pytest.mark.parametrize("split_criterion", ["gain", "directional"])

@@ -380,20 +380,3 @@ def test_a_split_that_loses_over_all_rows_has_no_importance():
         max_depth=2, n_estimators=20,
     ).fit(X, y, eras=eras)  # fmt: skip
     assert assert_importances_are_shares_of_gains(forest) > 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("split_criterion", ["gain", "era"])
-def test_columns_that_tie_are_as_important(split_criterion):
-    X, y, eras = make_data(n_samples=60)
-    copies = X[:, [0, 0, 0, 0]]
-    forest, same = (
-        regressor(
-            n_estimators=400, split_criterion=split_criterion, bootstrap="within_eras",
-            max_depth=3, n_jobs=1,
-        ).fit(columns, y, eras=eras)
-        for columns in (copies, X[:, :1])
-    )  # fmt: skip
-    # A tree has one of the four: 0.25 is the mean of 400 draws, 0.022 their deviation.
-    assert_allclose(forest.feature_importances_, 0.25, atol=0.09)
-    assert_allclose(forest.predict(copies), same.predict(X[:, :1]), rtol=1e-12)
