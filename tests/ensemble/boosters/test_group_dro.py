@@ -213,7 +213,7 @@ def test_warm_start_with_another_weighting_is_recorded():
 
 
 @pytest.mark.parametrize("weighting", ["equal", Recency(half_life=1)])
-def test_fixed_weights_are_told_too(weighting):
+def test_fixed_weights_are_recorded_too(weighting):
     X, y, weights, eras = make_data()
     days = np.datetime64("2024-01-01") + eras
     model = ours(era_weighting=weighting).fit(X, y, weights, eras=days)

@@ -258,7 +258,7 @@ def test_stages_are_forests_of_the_first_trees():
 # Weights.
 
 
-def test_rows_without_weight_say_nothing():
+def test_rows_without_weight_change_nothing():
     X, y, eras = make_data()
     weights = (np.arange(y.size) % 3 > 0).astype(float)
     spoiled = np.where(weights > 0, y, -1e6)
