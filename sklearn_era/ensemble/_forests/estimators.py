@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._era_arguments import without_eras
 from ..._eras import Array
-from ..._trees.walk import gains_by_column
+from ..._trees.traversal import gains_by_column
 from ...effects import Recency
 from .._docstrings import CLASSES, PROBABILITIES, predicts
 from .._estimator import EraEstimatorMixin

@@ -9,7 +9,7 @@ from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 from ..._eras import Array, EncodedEras
-from ..._trees.walk import leaf_indices, sum_up_tree
+from ..._trees.traversal import leaf_indices, sum_up_tree
 from .._binning.integers import allocate_binned, find_missing_values, take_rows
 from .._criterion_plan import CriterionPlan, choose_splitter, least_gain
 from .._splitting.splitter import EraSplitter
