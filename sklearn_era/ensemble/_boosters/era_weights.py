@@ -1,13 +1,9 @@
-"""The weights of eras in each iteration, and Group DRO.
+"""The weights of eras in each iteration, and those of Group DRO, algorithm 1 of [1]_:
 
-Group DRO minimises the largest loss of an era. Before each iteration, the weight q_j of
-era j moves with the mean loss of its training rows (algorithm 1 of [1]_, step size
-eta),
+    q_j <- q_j exp(eta loss_j) / sum_i q_i exp(eta loss_i),    q_j = 1 / M at first.
 
-    q_j <- q_j exp(eta loss_j) / sum_i q_i exp(eta loss_i),    q_j = 1 / M at first,
-
-and rows are multiplied by ``M q_j``, whose mean over eras is 1. The weight is stored as
-a logarithm, so that an era can recover from a weight that underflows.
+Rows are multiplied by ``M q_j``, whose mean over eras is 1. It is stored as a
+logarithm, so that an era can recover from a weight that underflows.
 
 .. [1] S. Sagawa, P. W. Koh, T. B. Hashimoto, P. Liang (2020), Distributionally Robust
    Neural Networks for Group Shifts. :arxiv:`1911.08731`
@@ -189,7 +185,7 @@ def _by_iteration(rows: Array, n_iter: int) -> Array:
 
 
 def weights_by_label(estimator: Any) -> dict[Any, Array]:
-    """Return the factors of each era's rows by iteration, by its label."""
+    """Factors of each training era's rows in each iteration, by its label."""
     if not hasattr(estimator, "_era_weights"):
         raise AttributeError(
             f"{type(estimator).__name__} has era_weights_ after a fit with "

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from sklearn import ensemble
 
-from ..._eras import Array
 from .._docstrings import era_docstring
 from .._estimator import EraEstimatorMixin
 from .._parameter_table import CONSTRAINTS, stores_parameters
@@ -85,7 +84,4 @@ class HistGradientBoostingClassifier(
         colsample_bytree: float = 1.0, n_jobs: int | None = None,
     ) -> None: ...  # fmt: skip
 
-    def _finalize_sample_weight(
-        self, sample_weight: Array | None, y: Array
-    ) -> Array | None:
-        return weigh_classes(self, sample_weight, y)
+    _finalize_sample_weight = weigh_classes

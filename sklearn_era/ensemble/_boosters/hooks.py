@@ -155,10 +155,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             warn_if_interaction_sets_moved(self.interaction_cst, self.is_categorical_)
         return self
 
-    @property
-    def era_weights_(self) -> dict[Any, Array]:
-        """The factors of a training era's rows in each iteration, by its label."""
-        return weights_by_label(self)
+    era_weights_ = property(weights_by_label)
 
     def _check_eras(
         self, eras: Any, X: Any, eras_val: Any, X_val: Any

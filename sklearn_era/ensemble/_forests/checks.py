@@ -50,10 +50,8 @@ def check_forest_eras(
     """Raise ValueError if eras are missing, too few, or too small."""
     if not granularities:
         uses = [*uses_of_eras(forest, plan.is_plain_gain)]
-        if forest.bootstrap in ("within_eras", "whole_eras"):
-            uses.append("bootstrap")
-        if forest.random_segments is not None:
-            uses.append("random_segments")
+        uses += ["bootstrap"] * (forest.bootstrap in ("within_eras", "whole_eras"))
+        uses += ["random_segments"] * (forest.random_segments is not None)
         if uses:
             raise ValueError(
                 f"{uses[0]}={getattr(forest, uses[0])!r} needs eras: pass fit(X, y, "
@@ -102,14 +100,12 @@ def check_bootstrap(
         return
     if forest.max_samples is None or isinstance(forest.max_samples, float):
         return
-    if forest.bootstrap == "rows":
-        n_available, what = n_samples, "rows"
-    elif forest.bootstrap == "within_eras":
+    n_available, what = n_samples, "rows"
+    if forest.bootstrap == "within_eras":
         what = "rows of the largest era"
         n_available = min(int(eras.counts.max()) for eras in granularities)
-    else:
-        what = "eras"
-        n_available = min(eras.labels.size for eras in granularities)
+    elif forest.bootstrap == "whole_eras":
+        n_available, what = min(eras.labels.size for eras in granularities), "eras"
     if forest.max_samples > n_available:
         raise ValueError(
             f"max_samples={forest.max_samples} is more than the {n_available} {what}; "

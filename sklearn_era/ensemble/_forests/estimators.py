@@ -229,10 +229,7 @@ class EraForestClassifier(
     _encode_y = HistGradientBoostingClassifier._encode_y
     _encode_y_val = HistGradientBoostingClassifier._encode_y_val
 
-    def _finalize_sample_weight(
-        self, sample_weight: Array | None, y: Array
-    ) -> Array | None:
-        return weigh_classes(self, sample_weight, y)
+    _finalize_sample_weight = weigh_classes
 
     def _classes(self, raw: NDArray[Any]) -> NDArray[Any]:
         return self.classes_[self._probabilities(raw).argmax(axis=1)]
