@@ -12,7 +12,7 @@ from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.trees import assert_same_model
 from sklearn_era._trees.traversal import leaf_indices
-from sklearn_era.effects import Intercepts, Recency
+from sklearn_era.effects import GroupDRO, Intercepts, Recency
 from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
@@ -381,11 +381,13 @@ def test_bad_values_are_refused(name, value):
         model.fit([[0]], [0], eras=[0])
 
 
-@pytest.mark.parametrize(("name", "value"), ALL.items())
+@pytest.mark.parametrize(
+    ("name", "value"), [*ALL.items(), ("era_weighting", GroupDRO(step_size=0.5))]
+)
 def test_missing_eras_and_negative_weights_are_refused(name, value):
     X, y, _, eras = make_data(n_samples=60)
     models, shown = [ours(**{name: value})], re.escape(repr(value))
-    if name == "era_weighting":
+    if isinstance(value, Recency):
         models.append(EraForestRegressor(**{name: value}))
     for model in models:
         with pytest.raises(ValueError, match=rf"^{name}={shown} needs eras: pass"):

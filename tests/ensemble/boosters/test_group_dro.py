@@ -332,18 +332,10 @@ def test_bad_step_sizes_are_refused(value):
         ours(era_weighting=GroupDRO(value)).fit([[0]], [0], eras=[0])
 
 
-@pytest.mark.parametrize(
-    ("make", "sign", "has_eras", "message"),
-    [
-        (ours, 1, False, r"^era_weighting=GroupDRO\(step_size=0\.5\) needs eras: pass"),
-        (ours, -1, True, r"negative in 400 .* era_weighting=GroupDRO"),
-        (EraForestRegressor, 1, True, r"'era_weighting' parameter of EraForestReg"),
-    ],
-)
-def test_what_it_needs(make, sign, has_eras, message):
+def test_forests_refuse_it():
     X, y, _, eras = make_data()
-    with pytest.raises(ValueError, match=message):
-        make(**DRO).fit(X, y, np.full(400, sign), eras=eras if has_eras else None)
+    with pytest.raises(ValueError, match=r"'era_weighting' parameter of EraForestReg"):
+        EraForestRegressor(2, **DRO).fit(X, y, eras=eras)
 
 
 @from_1_9
