@@ -24,31 +24,26 @@ from sklearn_era.metrics._metric import find_direction, metric_name
 class EraScoreDisplay:
     """Score of a model in each era, with the mean and the worst era marked.
 
-    Make it with `from_estimator` or `from_predictions`, or of scores that are at hand.
-
     Parameters
     ----------
     scores : array-like of shape (n_eras,), dtype=float
-        Score of each era. Those that are NaN or infinite, where the score is not
-        defined, are left out of the mean and the figure, and the legend counts them.
+        Score of each era. The mean and the figure leave out those that are NaN or
+        infinite, and the legend counts them.
     era_labels : array-like of shape (n_eras,)
-        Their labels, in the order in which to draw them.
+        Their labels, in the order of the figure.
     score_name : str, default='score'
         The name of the score in the figure.
     greater_is_better : bool, default=True
-        Whether the worst era is that of the lowest score; else it is that of the
-        highest.
+        Whether the worst era has the lowest score, or the highest.
 
     Attributes
     ----------
-    mean : float
-        The mean score of the eras, each of which counts the same.
-    worst : int
-        Index of the worst era; the first one, if several are.
+    mean, worst : float, int
+        The mean over eras, each counting once; the index of the (first) worst era.
     bars_, line_ : matplotlib BarContainer and Line2D
         The scores, one of them None.
     mean_line_, forecast_ : matplotlib Line2D
-        The line at the mean; and the mark at the forecast's mean, None without one.
+        The line at the mean; the mark at the forecast's mean, or None.
     ax_, figure_ : matplotlib Axes and Figure
         Where they are.
 
@@ -101,22 +96,17 @@ class EraScoreDisplay:
         self, ax: Any = None, *, kind: str = "bar",
         forecast: EraScoreForecast | None = None, **kwargs: Any,
     ) -> "EraScoreDisplay":  # fmt: skip
-        """Draw the scores.
-
-        Eras are drawn at equal distances, in the order of `era_labels`.
+        """Draw the scores, at equal distances.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
-
         kind : {'bar', 'line'}, default='bar'
-            What to draw; a line suits many eras.
-
+            The marks; a line suits many eras.
         forecast : EraScoreForecast, default=None
             The forecast of the next era, drawn after the last one: its mean with the
             intervals of 80 % and, thin, of 95 %.
-
         **kwargs : dict
             Passed to the ``bar`` or ``plot`` of the axes.
 
@@ -139,7 +129,7 @@ class EraScoreDisplay:
         is_defined = np.isfinite(self.scores)
         scores = np.where(is_defined, self.scores, np.nan)
         texts = label_texts(self.era_labels)
-        self.bars_ = self.line_ = None
+        self.bars_ = self.line_ = self.forecast_ = None
         worst_label = f"worst: {texts[self.worst]}"
         if kind == "bar":
             style = {"color": BLUE, "label": "_eras"} | kwargs
@@ -149,17 +139,11 @@ class EraScoreDisplay:
         else:
             style = {"color": BLUE, "marker": ".", "label": "_eras"} | kwargs
             (self.line_,) = ax.plot(places, scores, **style)
-            worst = self.worst, self.scores[self.worst]
-            ax.plot(*worst, "o", color=ORANGE, label=worst_label)
-        mean_label = f"mean: {self.mean:.4g}"
-        if not is_defined.all():
-            mean_label = (
-                f"mean of {is_defined.sum()} of {scores.size} eras: {self.mean:.4g}"
-            )
-        self.mean_line_ = ax.axhline(
-            self.mean, color=GRAY, linestyle="--", label=mean_label
-        )
-        self.forecast_ = None
+            style = {"color": ORANGE, "label": worst_label}
+            ax.plot(self.worst, scores[self.worst], "o", **style)
+        of = "" if is_defined.all() else f" of {is_defined.sum()} of {scores.size} eras"
+        style = {"color": GRAY, "label": f"mean{of}: {self.mean:.4g}"}
+        self.mean_line_ = ax.axhline(self.mean, linestyle="--", **style)
         if forecast is not None:
             next_place, ends = scores.size, forecast.interval(0.8)
             ax.vlines(next_place, *forecast.interval(0.95), color=ORANGE, linewidth=1)
@@ -188,23 +172,16 @@ class EraScoreDisplay:
         ----------
         estimator : object
             Any fitted estimator.
-
         X : array-like of shape (n_samples, n_features)
             The rows.
-
         y, eras : array-like of shape (n_samples,)
             Their targets and eras.
-
         scoring : str, callable or None, default=None
-            A scorer, as `sklearn.metrics.check_scoring` takes it: a name such as
-            "r2", or a callable ``(estimator, X, y)``. None is the ``score`` of the
-            estimator. Greater scores are better. Of a scorer that
-            `sklearn_era.metrics.make_era_scorer` made, each era gets the value of the
-            metric, minus it for an error, whatever the aggregation.
-
+            A scorer, as `sklearn.metrics.check_scoring` takes it; None is the ``score``
+            of the estimator. With a scorer of `sklearn_era.metrics.make_era_scorer`,
+            each era gets the value of the metric, minus it for an error.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
-
         score_name : str, default=None
             The name of the score; None takes that of `scoring`, or of its metric.
         ax, **kwargs :
@@ -225,7 +202,6 @@ class EraScoreDisplay:
         check_is_fitted(estimator)
         scorer, name = _scorer_of_an_era(estimator, scoring)
         check_consistent_length(X, y)
-        score_name = name if score_name is None else score_name
 
         def score(y: Any, rows: NDArray[np.intp], **weights: Any) -> float:
             return scorer(estimator, _safe_indexing(X, rows), y, **weights)
@@ -235,9 +211,8 @@ class EraScoreDisplay:
         result = era_scores(
             y, rows, eras=eras, metric=score, sample_weight=sample_weight
         )
-        display = cls(
-            scores=result.scores, era_labels=result.eras, score_name=score_name
-        )
+        name = name if score_name is None else score_name
+        display = cls(scores=result.scores, era_labels=result.eras, score_name=name)
         return display.plot(ax, **kwargs)
 
     @classmethod
@@ -252,18 +227,8 @@ class EraScoreDisplay:
         ----------
         y_true, y_pred, eras : array-like of shape (n_samples,), or more for `y_pred`
             Targets, predictions as `metric` takes them, and eras.
-
-        metric : callable
-            ``metric(y_true, y_pred)``, such as `sklearn.metrics.r2_score`; with
-            weights, ``metric(y_true, y_pred, sample_weight=...)``.
-
-        greater_is_better : bool, default=None
-            Whether the worst era is that of the lowest score; None goes by the name of
-            the metric, as `sklearn_era.metrics.era_scores` does.
-
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
-
+        metric, greater_is_better, sample_weight :
+            As `sklearn_era.metrics.era_scores` takes them, with a single metric.
         score_name : str, default=None
             The name of the score; None takes that of the function.
         ax, **kwargs :
@@ -276,8 +241,7 @@ class EraScoreDisplay:
         Raises
         ------
         ValueError
-            If lengths differ, a label is missing, or the metric cannot be computed in
-            an era, which is then named; see `sklearn_era.metrics.era_scores`.
+            As `sklearn_era.metrics.era_scores`.
         """
         if not callable(metric):
             raise ValueError(
@@ -304,11 +268,9 @@ def _scorer_of_an_era(estimator: Any, scoring: Any) -> tuple[Any, str]:
         name = metric_name(metric.metric).replace("_", " ")
         name = name if metric.greater_is_better else f"minus {name}"
         scorer = make_scorer(
-            metric.metric,
-            greater_is_better=metric.greater_is_better,
-            response_method=scoring._response_method,
-            **scoring._kwargs,
-        )
+            metric.metric, greater_is_better=metric.greater_is_better,
+            response_method=scoring._response_method, **scoring._kwargs,
+        )  # fmt: skip
         return scorer, name
     if isinstance(scoring, (list, tuple, set, dict)):
         raise ValueError(

@@ -8,14 +8,11 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.utils import Bunch
 from sklearn.utils.validation import _check_feature_names_in
 
-from sklearn_era.ensemble._binning.rare_categories import (
-    codes_of_categories,
-    encoder_of,
-)
+from sklearn_era.ensemble._binning import rare_categories
 
 
 def feature_names(estimator: Any) -> NDArray[Any]:
-    """The names of the columns of X; ``x0``, ``x1``, ... where the fit saw none."""
+    """Return the names of the columns of X; ``x0``, ... where the fit saw none."""
     return np.asarray(_check_feature_names_in(estimator), dtype=object)
 
 
@@ -25,9 +22,9 @@ def as_frames(result: Bunch, pandas: Any) -> Bunch:
     for name in result.keys() - {"feature_names", "era_labels"}:
         if isinstance(result[name], dict):
             result[name] = pandas.DataFrame(result[name])
-        elif result[name].ndim == 2:
+        elif np.ndim(result[name]) == 2:
             result[name] = pandas.DataFrame(result[name], index=index, columns=names)
-        else:
+        elif np.ndim(result[name]) == 1:
             result[name] = pandas.Series(result[name], index=names, name=name)
     return result
 
@@ -35,12 +32,12 @@ def as_frames(result: Bunch, pandas: Any) -> Bunch:
 def left_categories(
     estimator: Any, predictor: TreePredictor, split: int
 ) -> tuple[Any, ...] | None:
-    """The categories that a split sends to the left, as X has them."""
+    """Return the categories that a split sends to the left, as X has them."""
     node = predictor.nodes[split]
     if not node["is_categorical"]:
         return None
     words = predictor.raw_left_cat_bitsets[node["bitset_idx"]]
     bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
-    encoder, feature = encoder_of(estimator), node["feature_idx"]
-    codes = codes_of_categories(encoder, feature)
+    encoder, feature = rare_categories.encoder_of(estimator), node["feature_idx"]
+    codes = rare_categories.codes_of_categories(encoder, feature)
     return tuple(encoder.categories_[feature][: codes.size][bits[codes] == 1].tolist())

@@ -66,8 +66,7 @@ class EraStabilityDisplay(_HeatMap):
     --------
     >>> import numpy as np
     >>> from sklearn_era.inspection import EraStabilityDisplay, era_stability
-    >>> rng = np.random.default_rng(0)
-    >>> X, eras = rng.normal(size=(300, 2)), np.repeat(np.arange(5), 60)
+    >>> X, eras = np.random.default_rng(0).normal(size=(300, 2)), np.arange(300) // 60
     >>> result = era_stability(X, X[:, 0], eras=eras, price=False)
     >>> EraStabilityDisplay(result).plot()  # doctest: +SKIP
     """
@@ -91,7 +90,7 @@ class EraStabilityDisplay(_HeatMap):
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         max_features : int, default=30
-            How many features to draw at most, those on top.
+            The most features to draw, those on top.
         **kwargs : dict
             Passed to the ``imshow`` of the axes.
 
@@ -102,10 +101,8 @@ class EraStabilityDisplay(_HeatMap):
 
         Raises
         ------
-        ValueError
-            If `max_features` is less than 1.
-        MissingPackageError
-            If matplotlib is not installed.
+        ValueError, MissingPackageError
+            If `max_features` is less than 1, or matplotlib is not installed.
         """
         found, label = self.stability, "effect; negative: reversed"
         order = self._draw(
@@ -128,7 +125,7 @@ class EraShapDisplay(_HeatMap):
     Attributes
     ----------
     image_, ax_, figure_ : matplotlib AxesImage, Axes and Figure
-        As of `EraStabilityDisplay`.
+        The heat map, and where it is.
 
     Examples
     --------
@@ -137,22 +134,16 @@ class EraShapDisplay(_HeatMap):
     >>> from sklearn_era.inspection import EraShapDisplay, shap_values
     >>> X, eras = np.arange(200.0)[:, np.newaxis], np.arange(200) % 4
     >>> model = HistGradientBoostingRegressor(max_iter=1).fit(X, X[:, 0])
-    >>> summary = shap_values(model, X).by_era(eras)
-    >>> EraShapDisplay(summary).plot()  # doctest: +SKIP
+    >>> EraShapDisplay(shap_values(model, X).by_era(eras)).plot()  # doctest: +SKIP
     """
 
     def __init__(self, summary: Any) -> None:
         self.summary = summary
 
     def plot(
-        self,
-        ax: Any = None,
-        *,
-        field: str = "mean_abs",
-        output: int | None = None,
-        max_features: int = 30,
-        **kwargs: Any,
-    ) -> "EraShapDisplay":
+        self, ax: Any = None, *, field: str = "mean_abs", output: int | None = None,
+        max_features: int = 30, **kwargs: Any,
+    ) -> "EraShapDisplay":  # fmt: skip
         """Draw the features by their mean absolute values, the largest first.
 
         Parameters
@@ -160,7 +151,7 @@ class EraShapDisplay(_HeatMap):
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         field : {'mean_abs', 'mean', 'std'}, default='mean_abs'
-            Which numbers of the summary to draw.
+            The numbers of the summary to draw.
         output : int, default=None
             The number of the class to draw, where there are more than two.
         max_features, **kwargs :
@@ -173,11 +164,9 @@ class EraShapDisplay(_HeatMap):
 
         Raises
         ------
-        ValueError
-            If `field` is another one, `output` is missing or is none of the classes, or
-            `max_features` is less than 1.
-        MissingPackageError
-            If matplotlib is not installed.
+        ValueError, MissingPackageError
+            If `field` is another one, `output` is missing or is none of the classes,
+            `max_features` is less than 1, or matplotlib is not installed.
         """
         if field not in _LABELS:
             raise ValueError(

@@ -10,19 +10,16 @@ from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils._param_validation import HasMethods, validate_params
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_era._eras import EncodedEras
-from sklearn_era._optional import import_optional
-from sklearn_era._scikit_learn import check_sample_weight
-from sklearn_era.inspection._features import as_frames
-from sklearn_era.inspection._stability import CONSTRAINTS
-from sklearn_era.inspection._turning import MAX_SEED, fit_in_folds, with_column
-from sklearn_era.model_selection._fit_arguments import with_order
-from sklearn_era.model_selection._out_of_era import check_rows
-from sklearn_era.model_selection._search_errors import (
-    mean_and_safe_error,
-    mean_over_folds,
-)
-from sklearn_era.model_selection._search_scores import ScorerByEra
+from .._eras import EncodedEras
+from .._optional import import_optional
+from .._scikit_learn import check_sample_weight
+from ..model_selection._fit_arguments import with_order
+from ..model_selection._out_of_era import check_rows
+from ..model_selection._search_errors import mean_and_safe_error, mean_over_folds
+from ..model_selection._search_scores import ScorerByEra
+from ._features import as_frames
+from ._stability import CONSTRAINTS
+from ._turning import MAX_SEED, fit_in_folds, with_column
 
 Array = NDArray[np.float64]
 _OTHERS = {"estimator": [HasMethods(["fit"])], "scoring": [str, callable, None]}
@@ -30,26 +27,16 @@ _OTHERS = {"estimator": [HasMethods(["fit"])], "scoring": [str, callable, None]}
 
 @validate_params(CONSTRAINTS | _OTHERS, prefer_skip_nested_validation=True)
 def era_permutation_importance(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    eras: Any,
-    sample_weight: Any = None,
-    cv: Any = 5,
-    scoring: Any = None,
-    n_repeats: int = 5,
-    era_order: str = "auto",
+    estimator: Any, X: Any, y: Any, *, eras: Any, sample_weight: Any = None,
+    cv: Any = 5, scoring: Any = None, n_repeats: int = 5, era_order: str = "auto",
     n_jobs: int | None = None,
-    random_state: int | np.random.RandomState | None = None,
-    as_frame: bool = False,
-) -> Bunch:
+    random_state: int | np.random.RandomState | None = None, as_frame: bool = False,
+) -> Bunch:  # fmt: skip
     """Measure by how much the score falls in eras left out if a feature is permuted.
 
     Models are fitted in folds of whole eras. In each era left out, one feature at a
     time is permuted among the era's rows, and its importance is the score less the mean
-    score of permutations [1]_: of what it tells within eras, not of its level by era.
-    `era_stability` finds features that turn, by values from other eras.
+    score of permutations [1]_. Its level by era does not count.
 
     Parameters
     ----------
@@ -74,11 +61,8 @@ def era_permutation_importance(
 
     Raises
     ------
-    ValueError
-        If there is but one era, lengths differ, a label is missing, or a fold has no
-        era with a score.
-    MissingPackageError
-        If pandas is not installed, with ``as_frame=True``.
+    ValueError, MissingPackageError
+        As `era_stability`, or if a fold has no era with a score.
 
     References
     ----------
@@ -90,10 +74,10 @@ def era_permutation_importance(
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn_era.inspection import era_permutation_importance
     >>> rng = np.random.default_rng(0)
-    >>> eras, X = np.repeat(np.arange(6), 200), rng.normal(size=(1200, 3))
-    >>> y = X[:, 0] + np.where(eras < 4, 1, -1) * X[:, 1] + rng.normal(size=1200)
-    >>> result = era_permutation_importance(Ridge(), X, y, eras=eras, random_state=0)
-    >>> (result.importances[:, 1] < 0).tolist()
+    >>> eras, X = np.repeat(np.arange(6), 200), rng.normal(size=(1200, 1))
+    >>> y = np.where(eras < 4, 1, -1) * X[:, 0]
+    >>> result = era_permutation_importance(Ridge(), X, y, eras=eras)
+    >>> (result.importances[:, 0] < 0).tolist()
     [False, False, False, False, True, True]
     """
     pandas = import_optional("pandas", extra="cli") if as_frame else None
@@ -134,13 +118,11 @@ def _falls_in_fold(
     """Return falls of the score of a fold by feature and era."""
     rng, codes = np.random.default_rng(seed), eras.codes[test]
     rows = _safe_indexing(X, test)
-    options: dict[str, Any] = {"era_codes": codes}
-    if weights is not None:
-        options["sample_weight"] = weights[test]
+    options = {} if weights is None else {"sample_weight": weights[test]}
 
     def score(rows: Any) -> Array:
         found = np.full(eras.labels.size, np.nan)
-        scores = scorer(model, rows, y[test], **options)
+        scores = scorer(model, rows, y[test], era_codes=codes, **options)
         found[scores.codes] = scores.scores
         return found
 

@@ -19,22 +19,14 @@ _TEXT, _TOP, _BOTTOM = 0.40, 0.44, 0.84
 
 
 def plot_tree(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    eras: Any,
-    sample_weight: Any = None,
-    tree: int = 0,
-    max_depth: int = 3,
-    ax: Any = None,
-) -> Any:
-    """Draw a tree of a booster or forest, and under each split what eras make of it.
+    estimator: Any, X: Any, y: Any, *, eras: Any, sample_weight: Any = None,
+    tree: int = 0, max_depth: int = 3, ax: Any = None,
+) -> Any:  # fmt: skip
+    """Draw a tree of a booster or forest, with an arrow for each era under each split.
 
-    Rows that meet the condition go to the left. Below, an arrow for each era points to
-    the side that predicts more there, as long as the effect: the root of the gain a
-    row, over the split's largest one. Where all point to one side, the split holds. Of
-    more than 30 eras a histogram of arrows is drawn. Leaves have their values.
+    Rows that meet the condition go to the left. Arrows point to the side that predicts
+    more in the era, as long as the effect: the root of the gain a row, over the split's
+    largest one. More than 30 arrows are drawn as a histogram.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A fit, run again over given rows: what its splits see of each era."""
+"""A fit, run again over given rows: gradients, and sums by split and era."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
+from sklearn.ensemble._hist_gradient_boosting.common import G_H_DTYPE, Y_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
@@ -17,18 +18,23 @@ from sklearn_era._eras import EncodedEras, is_fixed, read_eras, weigh_eras
 from sklearn_era._scikit_learn import check_sample_weight
 from sklearn_era._threads import openmp_threads
 from sklearn_era._trees.traversal import leaf_indices, sum_up_tree
+from sklearn_era.ensemble._boosters.era_weights import weights_by_label
+from sklearn_era.ensemble._boosters.known_eras import as_keys
 from sklearn_era.ensemble._criteria.objects import sum_leaves
+from sklearn_era.ensemble._forests.fit import ForestFitMixin
 from sklearn_era.ensemble._prediction.blocks import BLOCK_VALUES
 from sklearn_era.ensemble._splitting.lanes.instruction_sets import lane_module
-from sklearn_era.inspection._fit_gradients import gradients_of_fit
+
+Array = NDArray[np.float64]
+Gradients = tuple[NDArray[np.float32], NDArray[np.float32]]  # of rows and outputs
 
 
 class ReplayData(NamedTuple):
     """Rows to run a fit over, checked and encoded as the fit takes them."""
 
-    X: NDArray[np.float64]  # categories encoded, categorical features first
-    y: NDArray[np.float64]  # classes as 0..n_classes-1
-    sample_weight: NDArray[np.float64] | None  # with class weights
+    X: Array  # categories encoded, categorical features first
+    y: Array  # classes as 0..n_classes-1
+    sample_weight: Array | None  # with class weights
     eras: EncodedEras
 
 
@@ -39,8 +45,8 @@ class TreeSums(NamedTuple):
     output: int  # the class, where each has a tree; else 0
     predictor: TreePredictor
     splits: NDArray[np.intp]  # (n_splits,), indices into the tree's nodes
-    left: NDArray[np.float64]  # (n_splits, n_eras, 3): gradients, hessians, rows
-    right: NDArray[np.float64]  # as `left`
+    left: Array  # (n_splits, n_eras, 3): gradients, hessians, rows
+    right: Array  # as `left`
 
 
 def check_hist_gradient_boosting(estimator: Any) -> None:
@@ -79,36 +85,35 @@ def check_replay_data(
     encoded_eras = read_eras(eras, X)
     if sample_weight is not None:
         sample_weight = check_sample_weight(sample_weight, X, dtype=np.float64)
-    encoded_y = _encode_targets(estimator, y)
+    known = estimator.classes_.tolist() if is_classifier(estimator) else None
+    if known and (unknown := sorted(set(y.tolist()).difference(known), key=str)):
+        raise ValueError(
+            f"y has {len(unknown)} class(es) that were not in the fit, the first is "
+            f"{unknown[0]!r}; the model knows {known}. Drop these rows."
+        )
+    encoded_y = estimator._encode_y_val(y)
     weights = estimator._finalize_sample_weight(sample_weight, encoded_y)
     if is_fixed(weighting := getattr(estimator, "era_weighting", "rows")):
         weights, _ = weigh_eras(encoded_eras, weights, weighting)
     return ReplayData(preprocessed, encoded_y, weights, encoded_eras)
 
 
-def _encode_targets(estimator: Any, y: NDArray[Any]) -> NDArray[np.float64]:
-    if is_classifier(estimator):
-        classes = estimator.classes_
-        unknown = sorted(set(y.tolist()) - set(classes.tolist()), key=str)
-        if unknown:
-            raise ValueError(
-                f"y has {len(unknown)} class(es) that were not in the fit, the first "
-                f"is {unknown[0]!r}; the model knows {classes.tolist()}. Drop these "
-                "rows."
-            )
-    return estimator._encode_y_val(y)
-
-
 def replay_trees(estimator: Any, data: ReplayData) -> Iterator[TreeSums]:
     """Run a fit over `data` with its trees, and sum by node and era. A booster's
     gradients are taken at the sum of the trees before, a forest's at the mean of the
-    rows that the tree has drawn: those of the fit, on its rows. See `gradients_of_fit`.
+    rows that the tree has drawn: those of the fit, on its rows.
     """
+    if hasattr(estimator, "_era_intercepts"):
+        raise ValueError(
+            "era_effects: the trees were grown beside intercepts of eras that moved "
+            "with each iteration, and their gradients cannot be found again. Fit with "
+            "era_effects=None to look into splits."
+        )
     with openmp_threads(getattr(estimator, "n_jobs", None), type(estimator).__name__):
         n_threads = _openmp_effective_n_threads()
-    fit_gradients = gradients_of_fit(
-        estimator, data.y, data.sample_weight, data.eras, n_threads
-    )
+    is_forest = isinstance(estimator, ForestFitMixin)
+    make_gradients: Any = _ForestGradients if is_forest else _BoostingGradients
+    fit_gradients = make_gradients(estimator, data, n_threads)
     leaves = _leaves_by_tree(estimator, data.X, n_threads)
     for iteration, predictors in enumerate(estimator._predictors):
         gradients, hessians = fit_gradients.of_iteration(predictors)
@@ -125,9 +130,7 @@ def replay_trees(estimator: Any, data: ReplayData) -> Iterator[TreeSums]:
             yield TreeSums(iteration, output, predictor, splits, left, right)
 
 
-def _leaves_by_tree(
-    estimator: Any, X: NDArray[np.float64], n_threads: int
-) -> Iterator[NDArray[np.float64]]:
+def _leaves_by_tree(estimator: Any, X: Array, n_threads: int) -> Iterator[Array]:
     """Return the leaf of each row, tree by tree: a prediction of some trees at once,
     each for an output of its own, whose values are the indices of nodes.
     """
@@ -140,3 +143,61 @@ def _leaves_by_tree(
         leaves = np.zeros((X.shape[0], len(some)), order="F")
         add_trees(X, [some], *known, leaves, n_threads)
         yield from leaves.T
+
+
+class _BoostingGradients:
+    """Gradients of the loss, at the sum of the trees before."""
+
+    def __init__(self, estimator: Any, data: ReplayData, n_threads: int) -> None:
+        self._loss, self._data, self._n_threads = estimator._loss, data, n_threads
+        self._factors, self._iteration = None, 0
+        if hasattr(estimator, "_era_log_weights"):
+            # As recorded: a warm start may have changed the step. Other eras count 1.
+            known, ones = weights_by_label(estimator), np.ones(estimator.n_iter_)
+            of_eras = [known.get(x, ones) for x in as_keys(data.eras.labels)]
+            self._factors = np.nan_to_num(np.stack(of_eras), nan=1.0)
+        shape = (data.y.shape[0], estimator.n_trees_per_iteration_)
+        self._raw_predictions = np.zeros(shape, dtype=Y_DTYPE, order="F")
+        self._raw_predictions += estimator._baseline_prediction
+        self._gradients = np.empty(shape, dtype=G_H_DTYPE, order="F")
+        self._hessians = np.empty(shape, dtype=G_H_DTYPE, order="F")
+
+    def of_iteration(self, predictors: list[TreePredictor]) -> Gradients:
+        weights = self._data.sample_weight
+        if self._factors is not None:
+            factors = self._factors[self._data.eras.codes, self._iteration]
+            weights = factors * (1.0 if weights is None else weights)
+        self._iteration += 1
+        columns = 0 if self._gradients.shape[1] == 1 else slice(None)
+        # Hessians are always filled in: if those of the loss are constant, it is by the
+        # weights of the fit, and not by those given.
+        self._loss.gradient_hessian(
+            y_true=self._data.y, raw_prediction=self._raw_predictions,
+            sample_weight=weights, gradient_out=self._gradients[:, columns],
+            hessian_out=self._hessians[:, columns], n_threads=self._n_threads,
+        )  # fmt: skip
+        return self._gradients, self._hessians
+
+    def add_tree(self, output: int, values: Array) -> None:
+        self._raw_predictions[:, output] += values
+
+
+class _ForestGradients:
+    """Gradients of the squared error, at the mean of each tree's own rows."""
+
+    def __init__(self, estimator: Any, data: ReplayData, n_threads: int) -> None:
+        self._n_trees = estimator.n_iter_
+        self._targets = estimator._make_targets(data.y)
+        weights = 1.0 if data.sample_weight is None else data.sample_weight
+        self._weights = np.broadcast_to(weights, data.y.shape[:1])[:, np.newaxis]
+        self._hessians = np.empty(self._targets.shape, dtype=G_H_DTYPE, order="F")
+        self._hessians[:] = self._weights
+
+    def of_iteration(self, predictors: list[TreePredictor]) -> Gradients:
+        # A root has its tree's mean, divided like all values by the number of trees.
+        roots = np.array([tree.nodes["value"][0] for tree in predictors])
+        gradients = self._weights * (self._n_trees * roots - self._targets)
+        return gradients.astype(G_H_DTYPE), self._hessians
+
+    def add_tree(self, output: int, values: Array) -> None:
+        """Nothing: no tree of a forest builds on another."""

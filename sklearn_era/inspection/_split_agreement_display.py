@@ -1,4 +1,4 @@
-"""How far eras agree on the splits of a model, drawn."""
+"""Agreement of eras on the splits of a model, drawn."""
 
 from typing import Any
 
@@ -16,14 +16,13 @@ class SplitAgreementDisplay:
     """Direction agreement of a model's splits, by depth.
 
     The area of a bubble is the share of the model's gain which the splits of that depth
-    and agreement have, and a line runs through the mean agreement of each depth,
-    weighted by gain. A model that trusts what eras disagree about has large bubbles low
-    in the figure.
+    and agreement have; those low in the figure are of splits that eras disagree about.
+    A line runs through the mean agreement of each depth, weighted by gain.
 
     Parameters
     ----------
     statistics : Bunch or DataFrame
-        What `split_statistics` returned; or some of its rows. Negative gains, which
+        The result of `split_statistics`, or some of its rows. Negative gains, which
         `l2_regularization` can make, count as 0.
 
     Attributes
@@ -47,9 +46,8 @@ class SplitAgreementDisplay:
     >>> from sklearn_era.inspection import SplitAgreementDisplay
     >>> X, eras = np.arange(200.0)[:, np.newaxis], np.arange(200) % 4
     >>> model = HistGradientBoostingRegressor(max_iter=1).fit(X, X[:, 0])
-    >>> SplitAgreementDisplay.from_estimator(  # doctest: +SKIP
-    ...     model, X, X[:, 0], eras=eras
-    ... )
+    >>> draw = SplitAgreementDisplay.from_estimator
+    >>> draw(model, X, X[:, 0], eras=eras)  # doctest: +SKIP
     """
 
     points_: Any
@@ -99,7 +97,7 @@ class SplitAgreementDisplay:
             If matplotlib is not installed.
         """
         ax = axes_or_new(ax)
-        # Only some n_eras / 2 agreements exist, so that points would hide each other.
+        # Only some n_eras / 2 agreements exist: points of one would hide each other.
         both = np.stack([self.depth, self.direction_agreement])
         places, place_of_split = np.unique(both, axis=1, return_inverse=True)
         shares = np.bincount(place_of_split.ravel(), self.gain_share)
@@ -125,17 +123,9 @@ class SplitAgreementDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        eras: Any,
-        sample_weight: Any = None,
-        min_samples_per_era: int | None = None,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> "SplitAgreementDisplay":
+        cls, estimator: Any, X: Any, y: Any, *, eras: Any, sample_weight: Any = None,
+        min_samples_per_era: int | None = None, ax: Any = None, **kwargs: Any,
+    ) -> "SplitAgreementDisplay":  # fmt: skip
         """Draw the splits of a fitted model.
 
         Parameters
@@ -154,6 +144,8 @@ class SplitAgreementDisplay:
         ValueError
             As `split_statistics` and the class.
         """
-        options = {"eras": eras, "sample_weight": sample_weight}
-        options["min_samples_per_era"] = min_samples_per_era
-        return cls(split_statistics(estimator, X, y, **options)).plot(ax, **kwargs)
+        statistics = split_statistics(
+            estimator, X, y, eras=eras, sample_weight=sample_weight,
+            min_samples_per_era=min_samples_per_era,
+        )  # fmt: skip
+        return cls(statistics).plot(ax, **kwargs)

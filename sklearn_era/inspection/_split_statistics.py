@@ -1,11 +1,10 @@
-"""Every split of a fitted model, and what each era thinks of it."""
+"""Every split of a fitted model, with its gain and direction in each era."""
 
 from collections.abc import Iterator
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from sklearn_era._eras import label_texts
@@ -23,24 +22,13 @@ from sklearn_era.inspection._replay import (
 
 # The columns with a value a split, in the order of the data frame.
 _COLUMNS: dict[str, Any] = {
-    "iteration": np.int64,
-    "tree": np.int64,
-    "class_label": object,
-    "node": np.int64,
-    "depth": np.int64,
-    "feature": np.int64,
-    "feature_name": object,
-    "threshold": np.float64,
-    "left_categories": object,
-    "missing_go_to_left": np.bool_,
-    "count": np.int64,
-    "gain": np.float64,
-    "direction_agreement": np.float64,
-    "n_eras_covered": np.int64,
-    "count_in_fit": np.int64,
-    "gain_in_fit": np.float64,
-}
-# Those with a value a split and era, and what a column of the data frame is called.
+    "iteration": np.int64, "tree": np.int64, "class_label": object, "node": np.int64,
+    "depth": np.int64, "feature": np.int64, "feature_name": object,
+    "threshold": np.float64, "left_categories": object, "missing_go_to_left": np.bool_,
+    "count": np.int64, "gain": np.float64, "direction_agreement": np.float64,
+    "n_eras_covered": np.int64, "count_in_fit": np.int64, "gain_in_fit": np.float64,
+}  # fmt: skip
+# Those with a value a split and era, and the names of columns of the data frame.
 _ERA_COLUMNS: dict[str, tuple[Any, str]] = {
     "era_gains": (np.float64, "gain"),
     "era_directions": (np.int8, "direction"),
@@ -49,25 +37,17 @@ _ERA_COLUMNS: dict[str, tuple[Any, str]] = {
 
 
 def split_statistics(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    eras: Any,
-    sample_weight: Any = None,
-    min_samples_per_era: int | None = None,
-    as_frame: bool = False,
-) -> Any:
+    estimator: Any, X: Any, y: Any, *, eras: Any, sample_weight: Any = None,
+    min_samples_per_era: int | None = None, as_frame: bool = False,
+) -> Any:  # fmt: skip
     """Tabulate the splits of a fitted model with their gain in every era.
 
     The model is run over the rows as its fit was: gradients and hessians of an
-    iteration are taken at the sum of the trees before it, rows go down each tree, and
-    their sums on both sides of a split give its gain and direction, over all rows and
-    era by era. On the rows that the model was fitted to, these are the numbers that
-    the fit saw; on other rows they tell whether a split holds there.
-
-    Of a forest, no tree builds on another: gradients are taken at the mean of the rows
-    that the tree has drawn, and all rows given go down each tree, drawn or not.
+    iteration are taken at the sum of the trees before it, and their sums on both sides
+    of a split give its gain and direction, over all rows and era by era. On the rows of
+    the fit, these are the numbers that the fit saw; on others they show whether a split
+    holds there. Of a forest, gradients are taken at the mean of the rows that the tree
+    has drawn, and all rows given go down each tree.
 
     Parameters
     ----------
@@ -76,11 +56,8 @@ def split_statistics(
         A fitted model; a booster may be scikit-learn's.
     X : array-like of shape (n_samples, n_features)
         The rows: those of the fit or others.
-    y : array-like of shape (n_samples,)
-        Their targets.
-    eras : array-like of shape (n_samples,)
-        Era of each row, of any labels that `np.unique` sorts; not only of those that
-        the fit has seen.
+    y, eras : array-like of shape (n_samples,)
+        Their targets and eras, also eras that the fit has not seen.
     sample_weight : array-like of shape (n_samples,), default=None
         Their weights. The estimator's `class_weight` comes on top, as in ``fit``;
         "balanced" is balanced over these rows.
@@ -96,20 +73,15 @@ def split_statistics(
         A row for each split, by iteration, tree and node. Arrays of shape (n_splits,),
         unless said otherwise:
 
-        iteration : int64
-            The boosting iteration, or the number of the forest's tree, from 0.
-        tree : int64
-            The tree, counted over all iterations and classes.
+        iteration, tree : int64
+            The boosting iteration, or the number of the forest's tree, from 0; and the
+            tree, counted over all iterations and classes.
         class_label : object
             The class that the tree is for, in multiclass classification; else None.
-        node : int64
-            The node in the tree's array of nodes; 0 is the root.
-        depth : int64
-            Its depth; 0 is the root's.
-        feature : int64
-            The column of `X` that is split by.
-        feature_name : object
-            Its name; ``x0``, ``x1``, ... where the fit saw no names.
+        node, depth : int64
+            The node in the tree's array of nodes, and its depth; 0 is the root's.
+        feature, feature_name : int64, object
+            The column of `X` that is split by, and its name, else ``x0``, ``x1``, ...
         threshold : float64
             Rows with at most this value go left, in the units of `X`. inf for a split
             of missing values from all others, NaN for one by categories.
@@ -117,11 +89,9 @@ def split_statistics(
             The tuple of categories that go left; None for a split by a threshold.
         missing_go_to_left : bool
             Where missing values go, and categories that the fit has not seen.
-        count : int64
-            Rows in the node.
-        gain : float64
-            Gain over all rows, ``G_L^2 / (H_L + l2) + G_R^2 / (H_R + l2) - G^2 / (H +
-            l2)``; 0 where a side is empty.
+        count, gain : int64, float64
+            Rows in the node; and the gain over all rows, ``G_L^2 / (H_L + l2) +
+            G_R^2 / (H_R + l2) - G^2 / (H + l2)``, 0 where a side is empty.
         era_gains : float64, of shape (n_splits, n_eras)
             The same within each era; 0 in an era that is not covered or has no weight
             on a side.
@@ -137,10 +107,9 @@ def split_statistics(
         count_in_fit, gain_in_fit : int64, float64
             Rows and gain which the tree has stored.
 
-        The Bunch holds ``era_labels`` too, of shape (n_eras,), in the order of the
-        arrays' second axis. A data frame has a column for each era instead, named by
-        its label: ``gain[week 1]``, ``direction[week 1]``, ``count[week 1]``, a date as
-        ``gain[2024-01-05]``.
+        The Bunch holds ``era_labels`` too, of shape (n_eras,). A data frame has a
+        column for each era instead, such as ``gain[week 1]``, ``direction[week 1]`` and
+        ``count[week 1]``.
 
     Raises
     ------
@@ -148,22 +117,17 @@ def split_statistics(
         If `estimator` is of another class, the columns of `X` are not those of the
         fit, lengths differ, a label is missing, `y` has a class that the fit has not
         seen, or `min_samples_per_era` is less than 1.
-    NotFittedError
-        If `estimator` is not fitted.
-    MissingPackageError
-        If pandas is not installed, with ``as_frame=True``.
+    NotFittedError, MissingPackageError
+        If `estimator` is not fitted, or pandas is not installed with ``as_frame=True``.
 
     Notes
     -----
     On the rows of a fit that held none out for early stopping, `gain` equals
     `gain_in_fit` up to rounding, but for four things:
 
-    - the gain that scikit-learn stores for a root leaves ``G^2 / (H + l2)`` out. That
-      is nothing where the trees before have the right mean, as with the squared error,
-      and much in multiclass classification with class weights;
-    - under monotonic constraints the fit clips values to bounds, and stores the gain of
-      clipped ones. All gains here are of unclipped values, what each side would best
-      predict;
+    - the gain that scikit-learn stores for a root leaves ``G^2 / (H + l2)`` out, which
+      is nothing where the trees before have the right mean, as with the squared error;
+    - under monotonic constraints the fit stores the gain of values clipped to bounds;
     - a warm start with other rows has grown each tree from the rows of its time;
     - the trees of a forest with a bootstrap have drawn rows, some twice and some never.
 
@@ -177,60 +141,58 @@ def split_statistics(
 
     Examples
     --------
-    >>> from sklearn_era.datasets import make_synthetic_memorization
+    >>> import numpy as np
     >>> from sklearn_era.ensemble import HistGradientBoostingRegressor
     >>> from sklearn_era.inspection import split_statistics
-    >>> data = make_synthetic_memorization(random_state=0)
-    >>> model = HistGradientBoostingRegressor(max_iter=5, early_stopping=False)
-    >>> model = model.fit(data.X_train, data.y_train)
-    >>> splits = split_statistics(
-    ...     model, data.X_train, data.y_train, eras=data.eras_train
-    ... )
-    >>> splits.era_gains.shape == (splits.gain.size, splits.era_labels.size)
-    True
-    >>> bool(splits.direction_agreement[0] < 1)  # a shortcut that eras disagree about
-    True
+    >>> X, eras = np.arange(200.0)[:, np.newaxis], np.arange(200) % 4
+    >>> y = X[:, 0] * np.where(eras == 3, -1, 1)
+    >>> model = HistGradientBoostingRegressor(max_iter=1).fit(X, y)
+    >>> split_statistics(model, X, y, eras=eras).era_directions[0].tolist()
+    [-1, -1, -1, 1]
     """
     check_hist_gradient_boosting(estimator)
     pandas = import_optional("pandas", extra="cli") if as_frame else None
     minimum = check_min_samples_per_era(estimator, min_samples_per_era)
     data = check_replay_data(estimator, X, y, eras, sample_weight)
-    labels = data.eras.labels
+    labels, n_eras = data.eras.labels, data.eras.labels.size
     trees = (tree for trees in estimator._predictors for tree in trees)
     n_splits = sum(int((tree.nodes["is_leaf"] == 0).sum()) for tree in trees)
-    statistics = _empty_table(n_splits, labels.size)
+    statistics = {name: np.empty(n_splits, dtype) for name, dtype in _COLUMNS.items()}
+    for name, (dtype, _) in _ERA_COLUMNS.items():
+        statistics[name] = np.empty((n_splits, n_eras), dtype)
     columns, names = column_of_feature(estimator), feature_names(estimator)
     n_outputs, stop = estimator.n_trees_per_iteration_, 0
     for sums, pooled, by_era in compare_trees(estimator, data, minimum):
         start, stop = stop, stop + sums.splits.size
-        rows = slice(start, stop)
-        nodes = sums.predictor.nodes[sums.splits]
+        tree = sums.predictor
+        nodes = tree.nodes[sums.splits]
         counts = (sums.left[..., 2] + sums.right[..., 2]).astype(np.int64)
-        statistics["iteration"][rows] = sums.iteration
-        statistics["tree"][rows] = sums.iteration * n_outputs + sums.output
-        if n_outputs > 1:
-            statistics["class_label"][rows] = estimator.classes_[sums.output]
-        statistics["node"][rows] = sums.splits
-        statistics["depth"][rows] = nodes["depth"]
-        statistics["feature"][rows] = columns[nodes["feature_idx"]]
-        statistics["threshold"][rows] = np.where(
-            nodes["is_categorical"], np.nan, nodes["num_threshold"]
-        )
-        for row, split in enumerate(sums.splits, start):
-            categories = left_categories(estimator, sums.predictor, split)
-            statistics["left_categories"][row] = categories
-        statistics["missing_go_to_left"][rows] = nodes["missing_go_to_left"]
-        statistics["count"][rows] = counts.sum(axis=1)
-        statistics["gain"][rows] = pooled.gains[:, 0]
-        agreement = np.abs(by_era.directions.mean(axis=1))
-        statistics["direction_agreement"][rows] = agreement
-        statistics["n_eras_covered"][rows] = by_era.covered.sum(axis=1)
-        statistics["count_in_fit"][rows] = nodes["count"]
-        statistics["gain_in_fit"][rows] = nodes["gain"]
-        statistics["era_gains"][rows] = by_era.gains
-        statistics["era_directions"][rows] = by_era.directions
-        statistics["era_counts"][rows] = counts
-    statistics["feature_name"][:] = names[statistics["feature"]]
+        thresholds = np.where(nodes["is_categorical"], np.nan, nodes["num_threshold"])
+        categories = (left_categories(estimator, tree, split) for split in sums.splits)
+        features = columns[nodes["feature_idx"]]
+        found = {
+            "iteration": sums.iteration,
+            "tree": sums.iteration * n_outputs + sums.output,
+            "class_label": estimator.classes_[sums.output] if n_outputs > 1 else None,
+            "node": sums.splits,
+            "depth": nodes["depth"],
+            "feature": features,
+            "feature_name": names[features],
+            "threshold": thresholds,
+            "left_categories": np.fromiter(categories, dtype=object),
+            "missing_go_to_left": nodes["missing_go_to_left"],
+            "count": counts.sum(axis=1),
+            "gain": pooled.gains[:, 0],
+            "direction_agreement": np.abs(by_era.directions.mean(axis=1)),
+            "n_eras_covered": by_era.covered.sum(axis=1),
+            "count_in_fit": nodes["count"],
+            "gain_in_fit": nodes["gain"],
+            "era_gains": by_era.gains,
+            "era_directions": by_era.directions,
+            "era_counts": counts,
+        }
+        for name, values in found.items():
+            statistics[name][start:stop] = values
     if pandas is None:
         return Bunch(era_labels=labels, **statistics)
     frame = {name: statistics[name] for name in _COLUMNS}
@@ -240,26 +202,22 @@ def split_statistics(
     return pandas.DataFrame(frame)
 
 
-def check_min_samples_per_era(estimator: Any, min_samples_per_era: Any) -> int:
-    """The rows that an era needs on both sides of a split: as given, or as fitted."""
-    if min_samples_per_era is None:
+def check_min_samples_per_era(estimator: Any, minimum: Any) -> int:
+    """Return the rows that an era needs on both sides: as given, or as fitted."""
+    if minimum is None:
         return getattr(estimator, "min_samples_per_era", 1)
-    if (
-        not isinstance(min_samples_per_era, Integral)
-        or isinstance(min_samples_per_era, bool)
-        or min_samples_per_era < 1
-    ):
+    if not isinstance(minimum, Integral) or isinstance(minimum, bool) or minimum < 1:
         raise ValueError(
             f"min_samples_per_era must be an integer of at least 1, or None for that "
-            f"of the estimator; got {min_samples_per_era!r}."
+            f"of the estimator; got {minimum!r}."
         )
-    return int(min_samples_per_era)
+    return int(minimum)
 
 
 def compare_trees(
     estimator: Any, data: ReplayData, min_samples_per_era: int
 ) -> Iterator[tuple[TreeSums, EraComparison, EraComparison]]:
-    """The splits of each tree, compared over all rows and within each era."""
+    """Compare the splits of each tree over all rows and within each era."""
     l2 = float(estimator.l2_regularization)
     for sums in replay_trees(estimator, data):
         sides = sums.left, sums.right
@@ -269,10 +227,3 @@ def compare_trees(
             *sides, l2_regularization=l2, min_samples_per_era=min_samples_per_era
         )
         yield sums, pooled, by_era
-
-
-def _empty_table(n_splits: int, n_eras: int) -> dict[str, NDArray[Any]]:
-    table = {name: np.empty(n_splits, dtype) for name, dtype in _COLUMNS.items()}
-    for name, (dtype, _) in _ERA_COLUMNS.items():
-        table[name] = np.empty((n_splits, n_eras), dtype)
-    return table

@@ -46,12 +46,12 @@ def era_stability(
 ) -> Bunch:  # fmt: skip
     """Find features whose effect has one sign in some eras and the other in others.
 
-    In eras that models have not seen, each feature in turn gets values of random
-    training rows. The mean prediction over such draws leaves residuals, and the
-    feature's effect in an era is their slope on a score of its value: a number for each
-    of ten quantiles, or each category. Scores come from every other block of an era's
-    rows, and effects from the blocks between, and vice versa. Effects of values shifted
-    along the rows scale the errors, since neighbouring rows may share noise.
+    In eras left out, each feature in turn gets values of random training rows. The mean
+    prediction over such draws leaves residuals, and the feature's effect in an era is
+    their slope on a score of its value: a number for each of ten quantiles, or each
+    category. Scores come from every other block of an era's rows, and effects from the
+    blocks between, and vice versa. Effects of values shifted along the rows scale the
+    errors, since neighbouring rows may share noise.
 
     A feature turns where effects of both signs are too large for chance [1]_. With Q+
     and Q- the sums of squares of positive and of negative effects, each by its standard

@@ -1,4 +1,4 @@
-"""How much of each feature's range every era covers: the empirical support match."""
+"""The empirical support match: the share of each feature's range that eras cover."""
 
 from numbers import Integral
 from typing import Any
@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, validate_params
 
-from sklearn_era._eras import read_eras
-from sklearn_era._optional import import_optional
-from sklearn_era._tables.columns import Column, check_same_columns, read_columns
+from .._eras import read_eras
+from .._optional import import_optional
+from .._tables.columns import Column, check_same_columns, read_columns
+from ._features import as_frames
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 
@@ -25,15 +26,10 @@ _COUNT = Interval(Integral, 1, None, closed="left")
     prefer_skip_nested_validation=True,
 )
 def support_match(
-    X: Any,
-    *,
-    eras: Any,
-    X_holdout: Any = None,
-    categorical_features: Any = "from_dtype",
-    n_bins: int = 10,
-    min_samples: int = 1,
+    X: Any, *, eras: Any, X_holdout: Any = None,
+    categorical_features: Any = "from_dtype", n_bins: int = 10, min_samples: int = 1,
     as_frame: bool = False,
-) -> Bunch:
+) -> Bunch:  # fmt: skip
     """Measure how far eras cover the same values of each feature.
 
     A split that is to hold in every era needs rows of every era on both sides, so that
@@ -44,14 +40,9 @@ def support_match(
 
     with M eras, B_f the number of bins in which there is any row, and c_fe the number
     of those in which era e has rows, at least `min_samples`. The bins of a categorical
-    feature are its categories. A feature that all eras cover has 1, and one that names
-    the era, such as a date, has about 1 / M. The match of the data set is the mean over
-    features.
-
-    Quantiles are values that occur, so that bins do not depend on the feature's scale.
-    Where many rows have one value, there are fewer than `n_bins` bins, and B_f counts
-    those with rows. Missing values are a bin of their own, as in the trees. The thesis
-    leaves both open.
+    feature are its categories, and missing values are a bin of their own. A feature
+    that all eras cover has 1, and one that names the era has about 1 / M. The match of
+    the data set is the mean over features.
 
     Parameters
     ----------
@@ -63,15 +54,14 @@ def support_match(
         Rows of another set, later ones for example, to be held against the bins of X.
     categorical_features : 'from_dtype', None or array-like of {bool, int, str}, \
 default='from_dtype'
-        Which features are categorical: by a mask, indices, or names of a frame's
-        columns. 'from_dtype' takes a frame's columns of category, string or object
-        dtype.
+        The categorical features, as a mask, indices, or names of a frame's columns;
+        'from_dtype' takes a frame's columns of category, string or object dtype.
     n_bins : int, default=10
-        Number of quantile bins of a numeric feature; at least 2.
+        Number of quantile bins of a numeric feature; at least 2. There are fewer where
+        many rows have one value.
     min_samples : int, default=1
-        Rows that an era needs in a bin to cover it. An era of few rows misses bins by
-        chance: of n rows spread evenly over B bins, one is missed with probability
-        ``(1 - 1/B)**n``.
+        Rows that an era needs in a bin to cover it. Of n rows spread evenly over B
+        bins, one is missed by chance with probability ``(1 - 1/B)**n``.
     as_frame : bool, default=False
         Whether to return pandas objects in the Bunch.
 
@@ -115,11 +105,8 @@ default='from_dtype'
     >>> from sklearn_era.inspection import support_match
     >>> day = np.arange(400.0)
     >>> X = np.column_stack([day, day % 50])
-    >>> result = support_match(X, eras=day // 100)
-    >>> result.match.round(2).tolist()
+    >>> support_match(X, eras=day // 100).match.round(2).tolist()
     [0.3, 1.0]
-    >>> round(result.mean, 2)
-    0.65
     """
     pandas = import_optional("pandas", extra="cli") if as_frame else None
     for name, value in {"n_bins": n_bins, "min_samples": min_samples}.items():
@@ -129,10 +116,9 @@ default='from_dtype'
     encoded = read_eras(eras, columns[0].values)
     others: list[Column] = []
     if X_holdout is not None:
-        others = read_columns(
-            X_holdout, categorical_features=categorical_features, name="X_holdout"
-        )
-        check_same_columns(columns, others, name="X", other_name="X_holdout")
+        chosen, name = categorical_features, "X_holdout"
+        others = read_columns(X_holdout, categorical_features=chosen, name=name)
+        check_same_columns(columns, others, name="X", other_name=name)
     n_eras = encoded.labels.size
     by_era = np.empty((n_eras, len(columns)))
     sizes = np.empty(len(columns), dtype=np.intp)
@@ -147,38 +133,25 @@ default='from_dtype'
         np.add.at(table, (encoded.codes, codes), 1)
         by_era[:, j] = (table >= min_samples).sum(axis=1) / filled.size
         if others:
-            _, counts = np.unique(
-                other_bins[np.isin(other_bins, filled)], return_counts=True
-            )
+            covered = other_bins[np.isin(other_bins, filled)]
+            _, counts = np.unique(covered, return_counts=True)
             holdout[j] = (counts >= min_samples).sum() / filled.size
             unseen[j] = is_unseen.mean()
     names = np.array([column.name for column in columns], dtype=object)
     match = by_era.mean(axis=0)
     result = Bunch(
-        mean=float(match.mean()),
-        match=match,
-        by_era=by_era,
-        n_bins=sizes,
-        era_labels=encoded.labels,
-        feature_names=names,
-    )
+        mean=float(match.mean()), match=match, by_era=by_era, n_bins=sizes,
+        era_labels=encoded.labels, feature_names=names,
+    )  # fmt: skip
     if others:
         result.update(holdout=holdout, holdout_unseen=unseen)
-    if pandas is not None:
-        index = pandas.Index(encoded.labels, name="era")
-        result.by_era = pandas.DataFrame(by_era, index=index, columns=names)
-        for name in ("match", "n_bins", "holdout", "holdout_unseen"):
-            if name in result:
-                result[name] = pandas.Series(result[name], index=names, name=name)
-    return result
+    return result if pandas is None else as_frames(result, pandas)
 
 
 def _bins(
     column: Column, other: NDArray[Any], n_bins: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
-    """Return the bins of a column's values and of another set's, and which of the
-    latter are outside of what the column covers.
-    """
+    """Return the bins of values and of another set's, and which of these are new."""
     values = column.values
     if column.is_categorical:
         index: dict[Any, int] = {None: -1}
@@ -188,20 +161,16 @@ def _bins(
         other_bins = np.array([index.get(value, -2) for value in other], dtype=np.intp)
         is_unseen = other_bins == -2
     else:
-        known = values[~np.isnan(values)]
-        edges = np.array([])
+        known, shares = values[~np.isnan(values)], np.arange(1, n_bins) / n_bins
+        edges = known
         if known.size:
-            shares = np.arange(1, n_bins) / n_bins
             edges = np.unique(np.quantile(known, shares, method="inverted_cdf"))
         bins, other_bins = (
             np.where(np.isnan(x), -1, np.searchsorted(edges, x, side="left"))
             for x in (values, other)
         )
-        is_unseen = np.zeros(other.size, dtype=bool)
-        if known.size:
-            is_unseen = (other < known.min()) | (other > known.max())
-        else:
-            is_unseen = ~np.isnan(other)
+        least, most = np.min(known, initial=np.inf), np.max(known, initial=-np.inf)
+        is_unseen = (other < least) | (other > most)
     if not np.any(bins == -1):
         is_unseen = is_unseen | (other_bins == -1)
     return bins, other_bins, is_unseen

@@ -1,4 +1,4 @@
-"""A tree of a model as text and for Graphviz, with how far eras agree on its splits."""
+"""A tree of a model as text and for Graphviz, with the agreement of eras on splits."""
 
 import json
 from collections.abc import Iterator
@@ -91,27 +91,21 @@ def _sides(name: str, node: Any, categories: tuple[Any, ...] | None) -> tuple[st
 
 
 def export_text(
-    estimator: Any,
-    X: Any = None,
-    y: Any = None,
-    *,
-    eras: Any = None,
-    sample_weight: Any = None,
-    tree: int = 0,
-    max_depth: int = 10,
-) -> str:
-    """Return a tree of a booster or forest as text, with how far eras agree.
+    estimator: Any, X: Any = None, y: Any = None, *, eras: Any = None,
+    sample_weight: Any = None, tree: int = 0, max_depth: int = 10,
+) -> str:  # fmt: skip
+    """Return a tree of a booster or forest as text, with the agreement of eras.
 
     As :func:`sklearn.tree.export_text`, with categories and missing values. A split has
-    its rows and its gain: those of the fit, or of the rows given, and then also in how
-    many eras the left side predicts more, and in how many the right one.
+    its rows and its gain: those of the fit, or of the rows given, and then also the
+    numbers of eras where the left and the right side predict more.
 
     Parameters
     ----------
     estimator, X, y, eras, sample_weight :
         A booster or forest and rows, as `split_statistics` takes them, or no rows.
     tree : int, default=0
-        Which tree, as `split_statistics` counts them.
+        The number of the tree, as in `split_statistics`.
     max_depth : int, default=10
         Splits of this depth are the last ones that are shown.
 
@@ -157,14 +151,9 @@ def export_text(
 
 
 def export_graphviz(
-    estimator: Any,
-    X: Any = None,
-    y: Any = None,
-    *,
-    eras: Any = None,
-    sample_weight: Any = None,
-    tree: int = 0,
-) -> str:
+    estimator: Any, X: Any = None, y: Any = None, *, eras: Any = None,
+    sample_weight: Any = None, tree: int = 0,
+) -> str:  # fmt: skip
     """Return a tree of a booster or forest in the DOT language of Graphviz.
 
     Parameters

@@ -88,11 +88,10 @@ def measure_features(
     )  # fmt: skip
     importances, residuals = zip(*found, strict=True)
     return Bunch(
-        importances=np.stack(importances, axis=1),
+        importances=np.stack(importances, axis=1), weights=weights,
         rows=np.concatenate([test for _, test in folds]),
-        weights=weights,
         residuals=np.concatenate(residuals, axis=1),
-    )
+    )  # fmt: skip
 
 
 def _measure_fold(
@@ -146,15 +145,11 @@ def find_turning(
     """Return `effects` and `errors` by era and feature, and the `p_value` of each."""
     order = np.lexsort((measured.rows, eras.codes[measured.rows]))
     rows, n_eras = measured.rows[order], eras.labels.size
-    codes = eras.codes[rows].astype(np.intp)
-    weights = measured.weights[rows]
-    design = make_design(codes, n_eras, rng)
-    found = [
-        turning_of(
-            Rows(residuals[order], _bins(column)[rows], codes, weights), n_eras, design
-        )
-        for column, residuals in zip(columns, measured.residuals, strict=True)
-    ]
+    codes, weights = eras.codes[rows].astype(np.intp), measured.weights[rows]
+    design, found = make_design(codes, n_eras, rng), []
+    for column, residuals in zip(columns, measured.residuals, strict=True):
+        own = Rows(residuals[order], _bins(column)[rows], codes, weights)
+        found.append(turning_of(own, n_eras, design))
     effects, errors, p_value = map(np.array, zip(*found, strict=True))
     return {"effects": effects.T, "errors": errors.T, "p_value": p_value}
 

@@ -27,26 +27,32 @@ _NO_SPREAD = 16 * np.finfo(np.float64).eps
 DIRECTIONS: dict[Any, bool] = {"std": False, "max_drawdown": False, "sharpe": True}
 
 _NAMES = {"mean", "std", "sharpe", "worst", "max_drawdown"}
-AGGREGATION_CONSTRAINT: list[Any] = [StrOptions(_NAMES), callable]
 _ANY_NUMBER = Interval(Real, None, None, closed="neither")
-UNDEFINED_CONSTRAINT: list[Any] = [StrOptions({"raise", "omit"}), _ANY_NUMBER]
+CONSTRAINTS: dict[str, list[Any]] = {
+    "aggregation": [StrOptions(_NAMES), callable],
+    "undefined": [StrOptions({"raise", "omit"}), _ANY_NUMBER],
+}
 
 
 def aggregate(
-    values: Values,
-    labels: NDArray[Any],
-    aggregation: Aggregation = "mean",
-    *,
-    greater_is_better: bool | None = True,
-    undefined: str | float = "raise",
+    values: Values, labels: NDArray[Any], aggregation: Aggregation = "mean", *,
+    greater_is_better: bool | None = True, undefined: str | float = "raise",
     name: str = "the metric",
-) -> float:
+) -> float:  # fmt: skip
     """Aggregate scores to one number, as documented in `EraScores.aggregate`."""
     check_direction(aggregation, greater_is_better, name)
     check_undefined(undefined)
     values = _resolve_undefined(values, labels, undefined, name)
     if callable(aggregation):
-        return _call(aggregation, values, undefined)
+        result = aggregation(values)
+        returned = f"{metric_name(aggregation)} returned {result!s}"
+        if not is_number(result):
+            raise ValueError(f"aggregation must return one number; {returned}.")
+        if np.isfinite(result):
+            return float(result)
+        n_eras = f"of {values.size} era(s)."
+        message = f"aggregation must return a finite number; {returned} {n_eras}"
+        return _stand_in(undefined, message)
     if aggregation == "mean":
         return float(np.mean(values))
     if aggregation == "std":
@@ -57,7 +63,14 @@ def aggregate(
         warn_of_text_order(labels, "aggregation='max_drawdown'")
         running_sum = np.cumsum(values)
         return float(np.max(np.maximum.accumulate(running_sum) - running_sum))
-    return _sharpe(values, undefined)
+    if (std := _std(values)) > 0.0:
+        return float(np.mean(values)) / std
+    return _stand_in(
+        undefined,
+        "aggregation='sharpe' divides by the standard deviation over eras, which is 0 "
+        f"up to rounding: the score is {values[0]!s} in each of {values.size} era(s). "
+        "Score eras that differ, or use aggregation='mean'.",
+    )
 
 
 def check_direction(
@@ -115,36 +128,9 @@ def _resolve_undefined(
     )
 
 
-def _call(
-    aggregation: Callable[[Values], float], values: Values, undefined: str | float
-) -> float:
-    result = aggregation(values)
-    returned = f"{metric_name(aggregation)} returned {result!s}"
-    if not is_number(result):
-        raise ValueError(f"aggregation must return one number; {returned}.")
-    if np.isfinite(result):
-        return float(result)
-    return _stand_in(
-        undefined,
-        f"aggregation must return a finite number; {returned} of {values.size} era(s).",
-    )
-
-
 def _std(values: Values) -> float:
     std = float(np.std(values))
     return 0.0 if std <= _NO_SPREAD * max(1.0, np.max(np.abs(values))) else std
-
-
-def _sharpe(values: Values, undefined: str | float) -> float:
-    std = _std(values)
-    if std > 0.0:
-        return float(np.mean(values)) / std
-    return _stand_in(
-        undefined,
-        "aggregation='sharpe' divides by the standard deviation over eras, which is 0 "
-        f"up to rounding: the score is {values[0]!s} in each of {values.size} era(s). "
-        "Score eras that differ, or use aggregation='mean'.",
-    )
 
 
 def _stand_in(undefined: str | float, message: str) -> float:

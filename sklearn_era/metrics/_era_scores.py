@@ -11,23 +11,11 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import validate_params
 from sklearn.utils.validation import _num_samples
 
-from sklearn_era._era_arguments import encode_groups
-from sklearn_era._eras import EncodedEras, label_texts
-from sklearn_era._optional import import_optional
-from sklearn_era.metrics._aggregation import (
-    AGGREGATION_CONSTRAINT,
-    DIRECTIONS,
-    UNDEFINED_CONSTRAINT,
-    Aggregation,
-    aggregate,
-)
-from sklearn_era.metrics._metric import (
-    Metric,
-    find_direction,
-    is_number,
-    metric_name,
-    metrics_by_name,
-)
+from .._era_arguments import encode_groups
+from .._eras import EncodedEras, label_texts
+from .._optional import import_optional
+from ._aggregation import CONSTRAINTS, DIRECTIONS, Aggregation, aggregate
+from ._metric import Metric, find_direction, is_number, metric_name, metrics_by_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,13 +42,9 @@ class EraScores(Mapping[Any, Any]):
     """
 
     def __init__(
-        self,
-        eras: NDArray[Any] | Mapping[Any, EncodedEras],
-        scores: Any,
-        n_samples: NDArray[np.intp],
-        *,
-        directions: Mapping[str, bool | None],
-    ) -> None:
+        self, eras: NDArray[Any] | Mapping[Any, EncodedEras], scores: Any,
+        n_samples: NDArray[np.intp], *, directions: Mapping[str, bool | None],
+    ) -> None:  # fmt: skip
         if not isinstance(eras, Mapping):
             eras = {"era": EncodedEras(eras, np.arange(eras.size, dtype=np.int32))}
         self._columns = eras
@@ -112,7 +96,7 @@ class EraScores(Mapping[Any, Any]):
         return "\n".join(lines)
 
     def mean(self, **options: Any) -> Any:
-        """Return the mean over eras, each weighted alike, however many its rows.
+        """Return the mean over eras, each counting once.
 
         Parameters
         ----------
@@ -131,17 +115,11 @@ class EraScores(Mapping[Any, Any]):
         """
         return self.aggregate("worst", **options)
 
-    @validate_params(
-        {"aggregation": AGGREGATION_CONSTRAINT, "undefined": UNDEFINED_CONSTRAINT},
-        prefer_skip_nested_validation=True,
-    )
+    @validate_params(CONSTRAINTS, prefer_skip_nested_validation=True)
     def aggregate(
-        self,
-        aggregation: Aggregation,
-        *,
-        by: Any = None,
+        self, aggregation: Aggregation, *, by: Any = None,
         undefined: str | float = "raise",
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Aggregate the scores s_1, …, s_M, in the order of the labels, to one number.
 
         ================ ============================================== =============
@@ -157,8 +135,7 @@ class EraScores(Mapping[Any, Any]):
 
         A standard deviation of at most ``16 * eps * max(1, max_j |s_j|)``, with eps =
         2.2e-16, counts as rounding: "std" is then 0, and "sharpe" undefined. The
-        drawdown is the largest fall of the running sum of scores below an earlier
-        value. The sum starts with the first era, not at 0, so no loss there counts.
+        drawdown's running sum starts with the first era, whose loss does not count.
 
         Each pair of two-way groups, such as a shop in a week, is an era. With
         ``by="shop"``, the weeks of each shop are aggregated:
@@ -201,33 +178,23 @@ class EraScores(Mapping[Any, Any]):
             )
         labels = _join(others)
 
-        def aggregate_all(own: Any) -> dict[str, float]:
-            return {
-                name: aggregate(
-                    scores[own],
-                    labels[own],
-                    aggregation,
-                    name=name,
-                    greater_is_better=self.directions[name],
-                    undefined=undefined,
-                )
-                for name, scores in self._by_metric.items()
-            }
-
+        rows = [slice(None)] if by is None else self._columns[by].rows
+        found = {}
+        for name, scores in self._by_metric.items():
+            of = {"greater_is_better": self.directions[name], "name": name}
+            found[name] = np.array([
+                aggregate(scores[x], labels[x], aggregation, undefined=undefined, **of)
+                for x in rows
+            ])  # fmt: skip
         if by is None:
-            return self._like_scores(aggregate_all(slice(None)))
-        groups = self._columns[by]
-        rows = groups.rows
-        found = [aggregate_all(own) for own in rows]
-        values = {name: np.array([x[name] for x in found]) for name in found[0]}
+            return self._like_scores({name: float(x[0]) for name, x in found.items()})
+        codes = np.arange(len(rows), dtype=np.int32)
+        directions = self.directions.items()
         return EraScores(
-            {by: replace(groups, codes=np.arange(len(rows), dtype=np.int32))},
-            self._like_scores(values),
+            {by: replace(self._columns[by], codes=codes)}, self._like_scores(found),
             np.array([self.n_samples[own].sum() for own in rows]),
-            directions={
-                x: DIRECTIONS.get(aggregation, y) for x, y in self.directions.items()
-            },
-        )
+            directions={x: DIRECTIONS.get(aggregation, y) for x, y in directions},
+        )  # fmt: skip
 
     def to_frame(self) -> "pd.DataFrame":
         """Return a pandas table with the labels as index: metrics and `n_samples`."""
@@ -239,26 +206,17 @@ class EraScores(Mapping[Any, Any]):
 
 
 @validate_params(
-    {
-        "y_true": ["array-like"],
-        "y_pred": ["array-like"],
-        "eras": ["array-like"],
-        "metric": [callable, list, tuple, dict],
-        "sample_weight": ["array-like", None],
-        "greater_is_better": ["boolean", None],
-    },
+    dict.fromkeys(["y_true", "y_pred", "eras"], ["array-like"])
+    | {"metric": [callable, list, tuple, dict], "sample_weight": ["array-like", None]}
+    | {"greater_is_better": ["boolean", None]},
     prefer_skip_nested_validation=True,
 )
 def era_scores(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    eras: Any,
+    y_true: ArrayLike, y_pred: ArrayLike, *, eras: Any,
     metric: Metric | Sequence[Metric] | Mapping[str, Metric],
-    sample_weight: ArrayLike | None = None,
-    greater_is_better: bool | None = None,
+    sample_weight: ArrayLike | None = None, greater_is_better: bool | None = None,
     **metric_params: Any,
-) -> EraScores:
+) -> EraScores:  # fmt: skip
     """Compute one or several metrics in each era separately.
 
     Parameters
@@ -274,22 +232,19 @@ def era_scores(
         :func:`sklearn.metrics.r2_score`. It is called once per era, with that era's
         rows in their original order. In a list, metrics are named by their functions.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights, passed to `metric` era by era. For most metrics only their ratios
-        within an era matter: eras themselves are not weighted.
+        Weights, passed to `metric` era by era; eras themselves are not weighted.
     greater_is_better : bool, default=None
-        Whether `metric` is a score (True) or an error, which determines the worst era.
-        None decides by scikit-learn's names: ``*_score`` is a score; ``*_error``,
-        ``*_loss`` and ``*_deviance`` are errors. For other names, aggregations that
-        depend on it raise an error.
+        Whether `metric` is a score (True) or an error. None decides by scikit-learn's
+        names: ``*_score`` is a score; ``*_error``, ``*_loss`` and ``*_deviance`` are
+        errors. For other names, aggregations that depend on it raise an error.
     **metric_params : dict
         Further arguments of each metric, the same for all eras.
 
     Returns
     -------
     scores : EraScores
-        A mapping of labels to scores, with `mean`, `worst`, `aggregate` and `to_frame`;
-        the arrays are `eras`, `scores` and `n_samples`. A metric is NaN in eras where
-        it is undefined, or all weights are 0.
+        A mapping of labels to scores, with `mean`, `worst`, `aggregate` and `to_frame`.
+        A metric is NaN in eras where it is undefined, or all weights are 0.
 
     Raises
     ------
@@ -323,11 +278,10 @@ def era_scores(
     weights = None if sample_weight is None else np.asarray(sample_weight)
     by_name = {name: np.full(groups.labels.size, np.nan) for name in metrics}
     found = EraScores(
-        columns,
-        next(iter(by_name.values())) if callable(metric) else by_name,
+        columns, next(iter(by_name.values())) if callable(metric) else by_name,
         groups.counts,
         directions={x: find_direction(metrics[x], greater_is_better) for x in metrics},
-    )
+    )  # fmt: skip
     for place, rows in enumerate(groups.rows):
         params = dict(metric_params)
         if weights is not None:
@@ -341,7 +295,7 @@ def era_scores(
 
 
 def _score(metric: Metric, own: Any, params: dict[str, Any], era: Any) -> float:
-    """Return the score of one era's rows, or raise an error that names the era."""
+    """Return the score of one era's rows; errors name the era."""
     name = metric_name(metric)
     try:
         score = metric(*own, **params)

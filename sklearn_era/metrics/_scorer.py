@@ -10,51 +10,33 @@ from numpy.typing import ArrayLike
 from sklearn.metrics._scorer import _cached_call, _Scorer
 from sklearn.utils._param_validation import StrOptions, validate_params
 
-from sklearn_era._era_arguments import take_era_column
-from sklearn_era._era_routing import prepares_by_era, takes, with_eras
-from sklearn_era.metrics._aggregation import (
-    AGGREGATION_CONSTRAINT,
-    DIRECTIONS,
-    UNDEFINED_CONSTRAINT,
-    Aggregation,
-    check_direction,
-    check_undefined,
-)
-from sklearn_era.metrics._era_scores import era_scores
-from sklearn_era.metrics._metric import (
-    Metric,
-    check_metric,
-    find_direction,
-    metric_name,
-    parameters_of,
-)
+from .._era_arguments import take_era_column
+from .._era_routing import prepares_by_era, takes, with_eras
+from ._aggregation import (
+    CONSTRAINTS, DIRECTIONS, Aggregation, check_direction, check_undefined,
+)  # fmt: skip
+from ._era_scores import era_scores
+from ._metric import Metric, check_metric, find_direction, metric_name, parameters_of
+
+_RESPONSES = {"predict", "predict_proba", "decision_function"}
 
 
 @validate_params(
     {
         "metric": [callable],
         "eras": [str, None],
-        "aggregation": AGGREGATION_CONSTRAINT,
         "greater_is_better": ["boolean", None],
-        "response_method": [
-            list,
-            tuple,
-            StrOptions({"predict", "predict_proba", "decision_function"}),
-        ],
-        "undefined": UNDEFINED_CONSTRAINT,
-    },
+        "response_method": [list, tuple, StrOptions(_RESPONSES)],
+    }
+    | CONSTRAINTS,
     prefer_skip_nested_validation=True,
 )
 def make_era_scorer(
-    metric: Metric,
-    *,
-    eras: str | None = None,
-    aggregation: Aggregation = "mean",
+    metric: Metric, *, eras: str | None = None, aggregation: Aggregation = "mean",
     greater_is_better: bool | None = None,
     response_method: str | list[str] | tuple[str, ...] = "predict",
-    undefined: str | float = "raise",
-    **kwargs: Any,
-) -> "EraScorer":
+    undefined: str | float = "raise", **kwargs: Any,
+) -> "EraScorer":  # fmt: skip
     """Make a scorer that computes a metric era by era, and aggregates.
 
     As :func:`sklearn.metrics.make_scorer`, but ``scorer(estimator, X, y, eras=...)``.
@@ -74,21 +56,20 @@ def make_era_scorer(
         ``metric(y_true, y_pred, **kwargs) -> float``, such as
         :func:`sklearn.metrics.r2_score`.
     eras : str, default=None
-        The column of the data frame X with the era of each row, read if no eras are
-        passed. It is dropped for estimators without this feature.
+        The column of eras in the data frame X, read if no eras are passed, and dropped
+        for estimators without this feature.
     aggregation : {"mean", "std", "sharpe", "worst", "max_drawdown"} or callable, \
 default="mean"
         How to aggregate the eras' scores; see :meth:`EraScores.aggregate`.
     greater_is_better : bool, default=None
-        Whether `metric` is a score (True) or an error. None decides by the function's
-        name, as in :func:`era_scores`; other names require a value.
+        As in :func:`era_scores`.
     response_method : {"predict", "predict_proba", "decision_function"} or \
 list/tuple of such str, default="predict"
         The method of the estimator to call; of several, the first that it has.
     undefined : {"raise", "omit"} or float, default="raise"
-        How to treat an undefined metric; see :meth:`EraScores.aggregate`. In early
-        stopping, the first scored model predicts a constant: for a correlation, and for
-        "sharpe", pass the number that such a model should get, such as 0.0.
+        See :meth:`EraScores.aggregate`. In early stopping, the first scored model
+        predicts a constant: for a correlation, and for "sharpe", pass the number that
+        such a model should get, such as 0.0.
     **kwargs : dict
         Further arguments of `metric`, the same for all eras.
 
@@ -110,9 +91,8 @@ list/tuple of such str, default="predict"
     >>> from sklearn.metrics import mean_absolute_error
     >>> from sklearn_era.metrics import make_era_scorer
     >>> scorer = make_era_scorer(mean_absolute_error, aggregation="worst")
-    >>> X, y = [[0], [1], [2], [3]], [0, 1, 2, 7]
-    >>> model = LinearRegression().fit(X[:3], y[:3])
-    >>> round(scorer(model, X, y, eras=[0, 0, 1, 1]), 6)
+    >>> model = LinearRegression().fit([[0], [1]], [0, 1])
+    >>> round(scorer(model, [[0], [1], [2], [3]], [0, 1, 2, 7], eras=[0, 0, 1, 1]), 6)
     -2.0
     """
     check_metric(metric)
@@ -190,15 +170,9 @@ class EraScorer(_Scorer):
         return requests
 
     def __call__(
-        self,
-        estimator: Any,
-        X: Any,
-        y_true: Any,
-        *,
-        eras: Any = None,
-        sample_weight: Any = None,
-        **kwargs: Any,
-    ) -> float:
+        self, estimator: Any, X: Any, y_true: Any, *, eras: Any = None,
+        sample_weight: Any = None, **kwargs: Any,
+    ) -> float:  # fmt: skip
         """Score predictions of `estimator` on `X`, era by era; greater is better."""
         name = self._score_func.eras if eras is None else eras
         rest, eras = take_era_column(X, name)

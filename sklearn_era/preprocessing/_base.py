@@ -1,4 +1,4 @@
-"""Fit and transform by era: where the statistics of an era come from."""
+"""Fit and transform by statistics of eras."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ SMOOTH = """smooth : float, default=10.0
         k, the rows that the training counts as in each era: its own statistics, of n
         rows, count ``n / (n + k)``, and those of the training ``k / (n + k)``."""
 UNSEEN = """unseen : {'batch', 'train'}, default='batch'
-        Where ``transform`` takes statistics from. 'batch': each era's from the rows
-        that are passed, which should be all rows of the era. 'train': from ``fit``; the
-        eras that it has seen keep their own, and others have those of the training."""
+        The rows of an era's statistics: 'batch' those passed to ``transform``, which
+        should be all rows of the era; 'train' those of ``fit``, and for eras that it
+        has not seen all of the training."""
 REST = """era_labels_ : ndarray of shape (n_eras,)
         The eras of the training.
     n_features_in_, feature_names_in_ :
@@ -35,9 +35,8 @@ REST = """era_labels_ : ndarray of shape (n_eras,)
 
     Notes
     -----
-    Statistics of the training are the means of its eras' by weights ``n / (n + k)``, so
-    that large eras count the same, and small ones by their rows. These are empirical
-    Bayes estimates if the variance between eras is 1 / k of that within them.
+    Statistics of the training are the means of its eras' by weights ``n / (n + k)``:
+    empirical Bayes estimates if the variance between eras is 1 / k of that within them.
     `sample_weight` counts as repeated rows, in ``fit`` alone. Missing values are left
     out, and stay missing."""
 
@@ -46,9 +45,9 @@ with_parameters = dataclass(kw_only=True, eq=False, repr=False)
 
 
 class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Transforms rows by statistics of their era, mixed with those of the training; a
-    subclass has `_measure(X, weights)`, which returns the rows that these are of, for
-    each column, and the statistics, and `_apply(X, n, statistics)`.
+    """Transforms rows by statistics of their era, mixed with those of the training. Of
+    one era, `_measure(X, weights)` returns the number n of rows, for each column, and
+    the statistics, and `_apply(X, n, statistics)` uses them.
     """
 
     smooth: float
@@ -122,7 +121,8 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             The columns, transformed, as float64.
         """
         check_is_fitted(self)
-        return self._by_era(self._apply, X, self._era_column if eras is None else eras)
+        eras = self._era_column if eras is None else eras
+        return self._by_era(self._apply_eras, X, eras)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         # The docstring is scikit-learn's, whose method hands no eras to `transform`.
@@ -151,6 +151,12 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _measure_eras(self, X: Array, eras: EncodedEras, weights: Array) -> list[Any]:
         return [self._measure(X[own], weights[own]) for own in eras.rows]
 
+    def _apply_eras(self, X: Array, eras: EncodedEras, measured: list[Any]) -> Array:
+        out = np.empty_like(X)
+        for own, found in zip(eras.rows, measured, strict=True):
+            out[own] = self._apply(X[own], *found)
+        return out
+
     def _by_era(self, apply: Callable[..., Array], X: Any, eras: Any) -> Array:
         """Apply the statistics of eras to their rows."""
         X, encoded = self._read(X, eras, reset=False)
@@ -160,17 +166,14 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             known, labels = map(as_keys, alike(self.era_labels_, encoded.labels))
             of_labels = dict(zip(known, self._of_eras, strict=True))
             measured = [of_labels.get(label, self._typical) for label in labels]
-        out = np.empty_like(X)
-        for own, found in zip(encoded.rows, measured, strict=True):
-            out[own] = apply(X[own], *found)
-        return out
+        return apply(X, encoded, measured)
 
     def _share(self, n: Array) -> Array:
-        """The share of the statistics of an era's own n rows; 0 without any."""
+        """Return the share of statistics of an era's own n rows; 0 without any."""
         return np.divide(n, n + self.smooth, out=np.zeros(n.shape), where=n > 0)
 
     def _mixed(self, n: Array, own: Array, training: Array) -> Array:
-        """The statistics of an era of n rows, mixed with those of the training."""
+        """Return statistics of n rows, mixed with those of the training."""
         shares = self._share(n)
         return np.where(shares > 0, shares * own + (1 - shares) * training, training)
 

@@ -68,7 +68,7 @@ class EraRankTransformer(EraTransformer):
 
 
 def _points(x: Array, weights: Array) -> Points:
-    """The distinct values, and the shares of weight below them and of half of theirs:
+    """Return distinct values, and the shares of weight below them and of half of theirs:
     of n rows (rank - 1/2) / n, with average ranks for ties. NaN without values.
     """
     is_known = ~np.isnan(x)
@@ -90,6 +90,6 @@ def _fewer(points: Points) -> Points:
 
 
 def _rank(X: Array, points: list[Points]) -> Array:
-    """The ranks of columns among points."""
+    """Return the ranks of columns among points."""
     pairs = zip(X.T, points, strict=True)
     return np.transpose([np.interp(x, *own) for x, own in pairs])

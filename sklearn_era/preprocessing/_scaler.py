@@ -16,7 +16,7 @@ WITH = """with_centering, with_scaling : bool, default=True
         Whether to subtract the mean, and to divide by the standard deviation; by 1
         where there is none.
     robust : bool, default=False
-        Whether these are the median and the interquartile range instead, as in
+        Whether to use the median and the interquartile range instead, as
         :class:`~sklearn.preprocessing.RobustScaler`."""
 CENTER = """center_, scale_ : ndarray of shape (n_features,)
         Those of the training."""
@@ -65,37 +65,46 @@ class EraStandardScaler(EraTransformer):
         self.center_, self.scale_ = self._parts(*self._typical)
 
     def _measure(self, X: Array, weights: Array) -> tuple[Array, Array]:
-        known = weights[:, np.newaxis] * ~np.isnan(X)
-        n = known.sum(axis=0)
+        """Return the median and the squared interquartile range."""
+        # Twice the mean of both neighbours, which scikit-learn has from 1.8 on.
+        low, center, high = (
+            _weighted_percentile(X, weights, p)
+            - _weighted_percentile(-X, weights, 100 - p)
+            for p in (25, 50, 75)
+        )
+        return weights @ ~np.isnan(X), np.array([center / 2, (high / 2 - low / 2) ** 2])
+
+    def _measure_eras(self, X: Array, eras: EncodedEras, weights: Array) -> list[Any]:
         if self.robust:
-            # Twice the mean of both neighbours, which scikit-learn has from 1.8 on.
-            low, center, high = (
-                _weighted_percentile(X, weights, p)
-                - _weighted_percentile(-X, weights, 100 - p)
-                for p in (25, 50, 75)
-            )
-            center, low, high = center / 2, low / 2, high / 2
-            return n, np.array([center, (high - low) ** 2])
+            return super()._measure_eras(X, eras, weights)
+        codes, known = eras.codes, weights[:, np.newaxis] * ~np.isnan(X)
+
+        def sums(values: Array) -> Array:
+            of_columns = [np.bincount(codes, x, eras.labels.size) for x in values.T]
+            return np.transpose(of_columns)
+
+        n = sums(known)
 
         def mean(values: Array) -> Array:
-            return np.nansum(known * values, axis=0) / np.where(n > 0, n, 1.0)
+            return sums(np.nan_to_num(known * values)) / np.where(n > 0, n, 1.0)
 
         center = mean(X)
-        center += mean(X - center)  # to the last digits
-        square = mean((X - center) ** 2)
+        center += mean(X - center[codes])  # to the last digits
+        square = mean((X - center[codes]) ** 2)
         square[_is_constant_feature(square, center, n)] = 0.0
-        return n, np.array([center, square])
+        return [*zip(n, np.stack([center, square], axis=1), strict=True)]
 
-    def _parts(self, n: Array, own: Array) -> tuple[Array, Array]:
-        """The centre and the scale of an era, 0 and 1 where these are not wanted."""
-        center, square = self._mixed(n, own, self._training)
+    def _parts(self, n: Any, own: Any) -> tuple[Array, Array]:
+        """Return centres and scales of eras, 0 and 1 where these are not wanted."""
+        n, own = np.asarray(n)[..., np.newaxis, :], np.asarray(own)
+        center, square = np.moveaxis(self._mixed(n, own, self._training), -2, 0)
         is_used = (square != 0) & self.with_scaling
         center = np.where(self.with_centering, center, 0.0)
         return center, np.sqrt(np.where(is_used, square, 1.0))
 
-    def _apply(self, X: Array, n: Array, own: Array) -> Array:
-        center, scale = self._parts(n, own)
-        return (X - center) / scale
+    def _apply_eras(self, X: Array, eras: EncodedEras, measured: list[Any]) -> Array:
+        center, scale = self._parts(*zip(*measured, strict=True))
+        return (X - center[eras.codes]) / scale[eras.codes]
 
 
 @with_parameters
@@ -110,7 +119,7 @@ class EraTargetTransformer(EraStandardScaler):
     {WITH}
     {SMOOTH}
     level : {{'mean', 'last'}}, default='mean'
-        Which statistics unseen eras have, and rows without `eras`: those of the
+        The statistics of unseen eras, and of rows without `eras`: those of the
         training, or of its last era, where eras follow each other.
 
     Attributes
@@ -148,7 +157,7 @@ class EraTargetTransformer(EraStandardScaler):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            What ``transform`` returns.
+            Transformed targets.
         eras : array-like of shape (n_samples,), default=None
             Era of each row.
 
@@ -160,6 +169,6 @@ class EraTargetTransformer(EraStandardScaler):
         check_is_fitted(self)
         return self._by_era(self._invert, X, eras)
 
-    def _invert(self, X: Array, n: Array, own: Array) -> Array:
-        center, scale = self._parts(n, own)
-        return X * scale + center
+    def _invert(self, X: Array, eras: EncodedEras, measured: list[Any]) -> Array:
+        center, scale = self._parts(*zip(*measured, strict=True))
+        return X * scale[eras.codes] + center[eras.codes]

@@ -31,8 +31,8 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         Any regressor, whose `fit` is passed the eras if it takes them; None is
         scikit-learn's :class:`~sklearn.ensemble.HistGradientBoostingRegressor`.
     transformer : object, default=None
-        What transforms targets and brings predictions back, to the level that it knows
-        for their eras; None is ``EraTargetTransformer()``.
+        The transformer of targets, which brings predictions back to the level of their
+        eras; None is ``EraTargetTransformer()``.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     def fit(
         self, X: Any, y: Any = None, *, eras: Any = None, sample_weight: Any = None
     ) -> Any:
-        """Fit the transformer to targets, and the regressor to what it makes of them.
+        """Fit the transformer to targets, and the regressor to transformed ones.
 
         Parameters
         ----------
