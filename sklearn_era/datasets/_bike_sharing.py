@@ -22,15 +22,8 @@ def load_bike_sharing(*, as_frame: bool = False) -> Bunch:
     """Load the numbers of bicycles rented in each hour of 2011 and 2012.
 
     The bicycle sharing system of Washington, D.C., grew: the same hour and weather have
-    higher counts a year later. Months are the eras. Rows are in the order of time, and
-    hours without rentals are absent.
-
-    ===============  ==========================================================
-    Rows             17,379 hours
-    Eras             24 months, ``"2011-01"`` to ``"2012-12"``
-    Features         9, without missing values
-    Target           bicycles rented in the hour, 1 to 977
-    ===============  ==========================================================
+    higher counts a year later. The 24 months are the eras. Rows are in the order of
+    time, and hours without rentals are absent.
 
     Parameters
     ----------
@@ -48,7 +41,7 @@ def load_bike_sharing(*, as_frame: bool = False) -> Bunch:
             clear, to 4, heavy rain or snow), and ``temperature``, ``humidity`` and
             ``windspeed``, scaled to between 0 and 1.
         target : ndarray or Series of shape (17379,), dtype=float64
-            The count of rented bicycles.
+            The count of rented bicycles, 1 to 977.
         eras : ndarray or Series of shape (17379,)
             The month, a text such as ``"2011-01"``.
         dates : ndarray or Series of shape (17379,), dtype=datetime64
@@ -87,22 +80,16 @@ def load_bike_sharing(*, as_frame: bool = False) -> Bunch:
     numbers = np.array(columns, dtype=np.float64).T
     days = np.array(dates, dtype="datetime64[D]")
     bikes = Bunch(
-        data=numbers[:, :-1],
-        target=numbers[:, -1],
-        eras=days.astype("datetime64[M]").astype(str),
-        dates=days,
-        feature_names=list(_FEATURES),
-    )
+        data=numbers[:, :-1], target=numbers[:, -1], dates=days,
+        eras=days.astype("datetime64[M]").astype(str), feature_names=list(_FEATURES),
+    )  # fmt: skip
     if as_frame:
         pandas = import_optional("pandas", extra="cli")
         frame = pandas.DataFrame({"date": days, "month": bikes.eras})
         frame[bikes.feature_names] = bikes.data
         frame["count"] = bikes.target
         bikes.update(
-            data=frame[bikes.feature_names],
-            target=frame["count"],
-            eras=frame["month"],
-            dates=frame["date"],
-            frame=frame,
-        )
+            data=frame[bikes.feature_names], target=frame["count"], frame=frame,
+            eras=frame["month"], dates=frame["date"],
+        )  # fmt: skip
     return bikes

@@ -26,9 +26,9 @@ _FEATURE_STD = np.sqrt(2.0)
 # Effects in standard deviations of the noise, and the correlation of targets' noises.
 _STABLE_EFFECT, _UNSTABLE_EFFECT, _TARGET_CORRELATION = 0.045, 0.18, 0.8
 
-# The shares of eras in which an unstable effect holds, and in which it is reversed; in
-# the others there is none.
-_HOLDS_AND_REVERSED = {"training": (0.3, 0.1), "fading": (0.2, 0.2), "live": (0.1, 0.3)}
+# The shares of training, fading and live eras in which an unstable effect holds, and in
+# which it is reversed; in the others there is none.
+_HOLDS_AND_REVERSED = np.array([[0.3, 0.1], [0.2, 0.2], [0.1, 0.3]])
 
 
 @validate_params(
@@ -42,17 +42,11 @@ _HOLDS_AND_REVERSED = {"training": (0.3, 0.1), "fading": (0.2, 0.2), "live": (0.
     prefer_skip_nested_validation=True,
 )
 def make_numerai_like(
-    n_eras: int = 140,
-    rows_per_era: int = 400,
-    n_features: int = 60,
-    *,
-    n_fading_eras: int = 40,
-    n_live_eras: int = 20,
-    n_stable: int = 6,
-    n_unstable: int = 12,
-    n_targets: int = 1,
+    n_eras: int = 140, rows_per_era: int = 400, n_features: int = 60, *,
+    n_fading_eras: int = 40, n_live_eras: int = 20, n_stable: int = 6,
+    n_unstable: int = 12, n_targets: int = 1,
     random_state: int | np.random.RandomState | None = None,
-) -> Bunch:
+) -> Bunch:  # fmt: skip
     """Generate eras of binned features, with effects that hold and others that break.
 
     In each era every feature has the values 0 to 4 equally often, in random order. With
@@ -67,9 +61,8 @@ def make_numerai_like(
         b_je = 0.18 s_j h_je    of an unstable feature
         b_je = 0                of the others
 
-    with a sign s_j = ±1 of each feature. The state h changes from era to era: 1 if the
-    effect *holds*, -1 if it is *reversed*, 0 if there is none. It is drawn
-    independently for each feature and era:
+    with a sign s_j = ±1 of each feature. The state h, drawn for each feature and era,
+    is 1 if the effect *holds*, -1 if it is *reversed*, and 0 if there is none:
 
     ============= ================== ====== ===========
     eras          h = 1: it holds    h = 0  h = -1
@@ -80,36 +73,24 @@ def make_numerai_like(
     ============= ================== ====== ===========
 
     The target is the rank of r_it within the era, cut into 0, 0.25, 0.5, 0.75 and 1 for
-    5, 20, 50, 20 and 5 % of the rows.
-
-    At the defaults an unstable feature's mean effect over the training eras is 0.2 *
-    0.18 = 0.036, close to a stable one's 0.045: the pooled gain takes both. Live it is
-    -0.036. They differ in the agreement of eras on their direction: 0.2, and about 0.6.
+    5, 20, 50, 20 and 5 % of the rows. At the defaults an unstable feature's mean effect
+    is 0.036 in training eras, close to a stable one's 0.045, so that the pooled gain
+    takes both, and -0.036 live.
 
     Parameters
     ----------
-    n_eras : int, default=140
-        Number of eras before the live ones, including the fading ones.
-
-    rows_per_era : int, default=400
-        Number of rows in each era, 5 at least.
-
+    n_eras, rows_per_era : int, default=140 and 400
+        Number of eras before the live ones, including the fading ones, and of rows in
+        each era, 5 at least.
     n_features : int, default=60
         Number of features. Stable and unstable ones are drawn at random.
-
-    n_fading_eras : int, default=40
+    n_fading_eras, n_live_eras : int, default=40 and 20
         Number of eras before the live ones in which an unstable effect is reversed as
-        often as it holds.
-
-    n_live_eras : int, default=20
-        Number of eras at the end, in which it is mostly reversed.
-
+        often as it holds; and of eras at the end, in which it is mostly reversed.
     n_stable, n_unstable : int, default=6 and 12
         Number of features with a stable and with an unstable effect.
-
     n_targets : int, default=1
         Number of targets, all with the same effects.
-
     random_state : int, RandomState instance or None, default=None
         Seed or state of the draws.
 
@@ -142,8 +123,7 @@ def make_numerai_like(
     -----
     The data demonstrate ``Directional(min_agreement=...)``: its advantage over
     ``"gain"`` here is no evidence about other data. ``split_criterion="era"`` ignores
-    directions, and prefers unstable features even more than the pooled gain, in which
-    opposite effects cancel.
+    directions, and prefers unstable features even more than the pooled gain does.
 
     Examples
     --------
@@ -152,10 +132,6 @@ def make_numerai_like(
     ...                          n_stable=2, n_unstable=2, random_state=0)
     >>> data.X.shape, data.y.shape, data.X_live.shape
     ((1200, 8), (1200, 1), (200, 8))
-    >>> data.X[:3]
-    array([[4, 4, 1, 4, 2, 2, 0, 3],
-           [4, 0, 1, 2, 3, 3, 1, 3],
-           [1, 2, 3, 1, 4, 4, 4, 1]], dtype=int8)
     >>> data.stable_features, data.unstable_features
     (array([2, 6]), array([1, 7]))
     """
@@ -176,21 +152,19 @@ def make_numerai_like(
     signs = rng.choice([-1.0, 1.0], size=n_features)
 
     n_all = n_eras + n_live_eras
-    kinds = np.repeat(
-        ["training", "fading", "live"],
-        [n_eras - n_fading_eras, n_fading_eras, n_live_eras],
-    )
+    of_kinds = [n_eras - n_fading_eras, n_fading_eras, n_live_eras]
+    holds, is_reversed = np.repeat(_HOLDS_AND_REVERSED, of_kinds, axis=0).T[..., None]
+    draws = rng.uniform(size=(n_all, n_unstable))
+    states = 1.0 * (draws < holds) - (draws >= 1 - is_reversed)
     effects = np.zeros((n_all, n_features))
     effects[:, stable] = _STABLE_EFFECT * signs[stable]
-    states = _draw_states(kinds, n_unstable, rng)
     effects[:, unstable] = _UNSTABLE_EFFECT * signs[unstable] * states
 
     shape = (n_all, rows_per_era, n_targets)
     X = _deal_bins(n_all, rows_per_era, n_features, rng)
     acting = np.concatenate([stable, unstable])
-    signal = np.einsum(
-        "erj,ej->er", (X[:, :, acting] - 2.0) / _FEATURE_STD, effects[:, acting]
-    )
+    scaled = (X[:, :, acting] - 2.0) / _FEATURE_STD
+    signal = np.einsum("erj,ej->er", scaled, effects[:, acting])
     shared = np.sqrt(_TARGET_CORRELATION) * rng.standard_normal(shape[:2])
     own = np.sqrt(1 - _TARGET_CORRELATION) * rng.standard_normal(shape)
     y = _cut(signal[:, :, np.newaxis] + shared[:, :, np.newaxis] + own)
@@ -199,27 +173,10 @@ def make_numerai_like(
     n_rows = n_eras * rows_per_era
     X, y = X.reshape(-1, n_features), y.reshape(-1, n_targets)
     return Bunch(
-        X=X[:n_rows],
-        y=y[:n_rows],
-        eras=eras[:n_rows],
-        X_live=X[n_rows:],
-        y_live=y[n_rows:],
-        eras_live=eras[n_rows:],
-        effects=effects,
-        stable_features=stable,
-        unstable_features=unstable,
-    )
-
-
-def _draw_states(
-    kinds: NDArray[np.str_], n_unstable: int, rng: np.random.RandomState
-) -> NDArray[np.float64]:
-    """Draw the state h of each era and unstable feature."""
-    holds, is_reversed = np.array([_HOLDS_AND_REVERSED[kind] for kind in kinds]).T
-    draws = rng.uniform(size=(kinds.size, n_unstable))
-    return (draws < holds[:, np.newaxis]).astype(np.float64) - (
-        draws >= 1 - is_reversed[:, np.newaxis]
-    )
+        X=X[:n_rows], y=y[:n_rows], eras=eras[:n_rows], X_live=X[n_rows:],
+        y_live=y[n_rows:], eras_live=eras[n_rows:], effects=effects,
+        stable_features=stable, unstable_features=unstable,
+    )  # fmt: skip
 
 
 def _deal_bins(

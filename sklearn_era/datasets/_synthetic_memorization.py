@@ -1,7 +1,6 @@
 """The synthetic-memorization data set: an invariant spiral behind a shifting shortcut.
 
-Parascandolo et al. showed with it that pooled training memorises shortcuts, DeLise that
-comparing eras at each split of a tree prevents that.
+Pooled training memorises the shortcut; comparing eras at each split prevents that.
 """
 
 from numbers import Integral, Real
@@ -10,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils._param_validation import Interval, validate_params
+
+Array = NDArray[np.float64]
 
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 _COUNT = [Interval(Integral, 0, None, closed="left")]
@@ -35,16 +36,11 @@ _MAX_DRAWS = 200
     prefer_skip_nested_validation=True,
 )
 def make_synthetic_memorization(
-    *,
-    n_eras: int = 16,
-    n_samples_per_era: int = 768,
-    n_test_samples: int = 2000,
-    n_shortcut_features: int = 16,
-    n_anchors_per_era: int = 3,
-    n_rotations: float = 3.0,
+    *, n_eras: int = 16, n_samples_per_era: int = 768, n_test_samples: int = 2000,
+    n_shortcut_features: int = 16, n_anchors_per_era: int = 3, n_rotations: float = 3.0,
     radial_noise: float = 0.02,
     random_state: int | np.random.RandomState | None = None,
-) -> Bunch:
+) -> Bunch:  # fmt: skip
     """Generate a spiral that holds in every era behind a shortcut that shifts.
 
     The first two features have the *invariant* signal, two interlaced spiral arms, one
@@ -53,43 +49,28 @@ def make_synthetic_memorization(
     `n_anchors_per_era` anchors from a pool of `n_eras` standard normal vectors. A row
     of class 0 lies on one of its era's anchors, a row of class 1 on its mirror image.
     The shortcut thus separates the classes, in each era and in all eras pooled, but
-    along any single feature the classes swap sides between eras.
+    along any single feature the classes swap sides between eras. Anchors of a feature
+    without such a swap are drawn again, while that is possible.
 
-    A feature's anchors are drawn again if one threshold on it separates the classes in
-    the same direction in every era, since it would then be an invariant of the training
-    set. At the defaults that would affect every third data set; with two or three eras
-    it may be unavoidable.
-
-    The defaults give the data set of [2]_, section 5.2: 12,288 training rows in 16
-    eras, 2,000 test rows, 18 features. With ``n_anchors_per_era=1`` an environment of
-    [1]_ is an era.
+    The defaults give the data set of [2]_, section 5.2; with ``n_anchors_per_era=1`` an
+    environment of [1]_ is an era.
 
     Parameters
     ----------
     n_eras : int, default=16
         Number of eras in the training set, and of anchors in the pool.
-
-    n_samples_per_era : int, default=768
-        Number of training rows in each era.
-
-    n_test_samples : int, default=2000
-        Number of rows in the test set.
-
+    n_samples_per_era, n_test_samples : int, default=768 and 2000
+        Numbers of training rows in each era, and of test rows.
     n_shortcut_features : int, default=16
         Number of features that carry the shortcut, after the two of the spiral.
-
     n_anchors_per_era : int, default=3
         Number of anchors dealt to each era from a shuffled deck with this many copies
-        of each, so that an era may get an anchor twice. Rows are spread evenly over
-        them.
-
+        of each, so that an era may get one twice. Rows are spread evenly over them.
     n_rotations : float, default=3.0
         Number of turns of a spiral arm, counted from the origin.
-
     radial_noise : float, default=0.02
         Half-width of the uniform noise on the radius, relative to the largest radius.
         At the default, neighbouring arms stay apart.
-
     random_state : int, RandomState instance or None, default=None
         Seed or state of the draws.
 
@@ -99,15 +80,12 @@ def make_synthetic_memorization(
         Dictionary-like object, with the following attributes.
 
         X_train : ndarray of shape (n_eras * n_samples_per_era, n_features)
-            The training features, float64, with ``n_features = 2 +
-            n_shortcut_features``, mean 0 and variance about 1. Rows are grouped by era.
+            The training features, float64, of mean 0 and variance about 1, by era.
         y_train, eras_train : ndarray of shape (n_eras * n_samples_per_era,)
-            The class, 0 or 1 with equal odds, and the era, from 0 to `n_eras` - 1, of
-            each training row, int64.
-        X_test : ndarray of shape (n_test_samples, n_features)
-            The test features, float64.
-        y_test : ndarray of shape (n_test_samples,)
-            The class of each test row, int64.
+            Classes, 0 or 1 with equal odds, and eras, from 0, int64.
+        X_test, y_test : ndarray of shape (n_test_samples, n_features) and \
+(n_test_samples,)
+            The test features, float64, and classes, int64.
         shortcut_anchors : ndarray of shape (n_eras, n_anchors_per_era, \
 n_shortcut_features)
             The anchors dealt to each era, float64.
@@ -134,15 +112,13 @@ n_shortcut_features)
     ((12288, 18), (2000, 18))
     """
     rng = check_random_state(random_state)
-    n_train = n_eras * n_samples_per_era
-
     deck = np.repeat(np.arange(n_eras), n_anchors_per_era)
     dealt = rng.permutation(deck).reshape(n_eras, n_anchors_per_era)
     pool = np.empty((n_eras, n_shortcut_features))
     for feature in range(n_shortcut_features):
         pool[:, feature] = _draw_anchors(dealt, rng)
 
-    y_train = rng.randint(0, 2, size=n_train, dtype=np.int64)
+    y_train = rng.randint(0, 2, size=n_eras * n_samples_per_era, dtype=np.int64)
     eras_train = np.repeat(np.arange(n_eras, dtype=np.int64), n_samples_per_era)
     # The index of each row's anchor among those dealt to its era.
     places = np.arange(n_samples_per_era) % n_anchors_per_era
@@ -157,19 +133,14 @@ n_shortcut_features)
 
     shortcut_names = [f"shortcut_{i}" for i in range(n_shortcut_features)]
     return Bunch(
-        X_train=np.hstack([spiral, shortcut]),
-        y_train=y_train,
-        eras_train=eras_train,
-        X_test=np.hstack([spiral_test, shortcut_test]),
-        y_test=y_test,
+        X_train=np.hstack([spiral, shortcut]), y_train=y_train, eras_train=eras_train,
+        X_test=np.hstack([spiral_test, shortcut_test]), y_test=y_test,
         shortcut_anchors=pool[dealt],
         feature_names=["spiral_x", "spiral_y", *shortcut_names],
-    )
+    )  # fmt: skip
 
 
-def _draw_anchors(
-    dealt: NDArray[np.intp], rng: np.random.RandomState
-) -> NDArray[np.float64]:
+def _draw_anchors(dealt: NDArray[np.intp], rng: np.random.RandomState) -> Array:
     """Draw one shortcut feature of the anchors."""
     for _ in range(_MAX_DRAWS):
         anchors = rng.standard_normal(size=(dealt.shape[0],))
@@ -178,32 +149,26 @@ def _draw_anchors(
     return anchors
 
 
-def _is_contradicted(anchors: NDArray[np.float64]) -> bool:
+def _is_contradicted(anchors: Array) -> bool:
     """Return whether each split on a shortcut feature is reversed in some era."""
-    n_anchors = anchors.shape[1]
     cuts = np.unique(np.concatenate([anchors, -anchors]))[:-1]
-    class_0_below = np.zeros(cuts.size, dtype=bool)
-    class_1_below = np.zeros(cuts.size, dtype=bool)
-    one_sided = np.zeros(cuts.size, dtype=bool)
+    is_one_sided, has_0_below, has_1_below = np.zeros((3, cuts.size), dtype=bool)
     # Era by era: memory is that of the cuts, and a few eras usually suffice.
     for values in anchors:
         n_class_0 = np.searchsorted(np.sort(values), cuts, side="right")
         n_class_1 = np.searchsorted(np.sort(-values), cuts, side="right")
-        n_below = n_class_0 + n_class_1
-        one_sided |= (n_below == 0) | (n_below == 2 * n_anchors)
-        class_0_below |= n_class_0 > n_class_1
-        class_1_below |= n_class_1 > n_class_0
-        if np.all(one_sided | (class_0_below & class_1_below)):
+        is_one_sided |= np.isin(n_class_0 + n_class_1, [0, 2 * values.size])
+        has_0_below |= n_class_0 > n_class_1
+        has_1_below |= n_class_1 > n_class_0
+        if np.all(is_one_sided | (has_0_below & has_1_below)):
             return True
     return False
 
 
 def _spiral(
-    y: NDArray[np.int64],
-    n_rotations: float,
-    radial_noise: float,
+    y: NDArray[np.int64], n_rotations: float, radial_noise: float,
     rng: np.random.RandomState,
-) -> NDArray[np.float64]:
+) -> Array:  # fmt: skip
     """Draw a point on the spiral arm of each row's class."""
     radius = rng.uniform(_INNER_RADIUS, _OUTER_RADIUS, size=y.shape)
     angle = 2 * np.pi * n_rotations * radius + np.pi * y
@@ -212,8 +177,6 @@ def _spiral(
 
     # Scale by the expected variance of a coordinate, E[radius²] / 2, not the sample's,
     # so that training and test points lie on the same curve.
-    mean_square = (
-        _INNER_RADIUS**2 + _INNER_RADIUS * _OUTER_RADIUS + _OUTER_RADIUS**2
-    ) / 3 + radial_noise**2 / 3
-    radius /= np.sqrt(mean_square / 2)
+    squares = _INNER_RADIUS**2 + _INNER_RADIUS * _OUTER_RADIUS + _OUTER_RADIUS**2
+    radius /= np.sqrt((squares / 3 + radial_noise**2 / 3) / 2)
     return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])

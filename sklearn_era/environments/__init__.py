@@ -16,11 +16,5 @@ if not TYPE_CHECKING:
         "sklearn.pipeline.make_pipeline(StandardScaler(), KMeans(n_eras))"
         ".fit_predict(X)"
     )
-    __getattr__ = renamed(
-        __name__,
-        {
-            "decorrelated_partition": _MOVED,
-            "within_era_correlation": _MOVED,
-            "kmeans_partition": _KMEANS,
-        },
-    )
+    _OLD = dict.fromkeys(["decorrelated_partition", "within_era_correlation"], _MOVED)
+    __getattr__ = renamed(__name__, _OLD | {"kmeans_partition": _KMEANS})

@@ -7,12 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
-from sklearn_era._eras import (
-    EncodedEras,
-    are_ordered,
-    consecutive_blocks,
-    read_eras,
-)
+from .._eras import EncodedEras, consecutive_blocks, are_ordered, read_eras
 
 
 @validate_params(
@@ -29,10 +24,9 @@ def time_blocks(
     """Cut time into consecutive blocks, each of which is an era.
 
     Rows of equal time share a block, and blocks follow the order of time. With
-    ``by="rows"``, blocks have about equal numbers of rows, and none is empty; a time
-    with more rows than a block fills one, and the others share the rest. This suits the
-    split criteria, which count every era the same: small eras vote with more noise.
-    With ``by="time"``, blocks have equal lengths, like quarters: the block of time t is
+    ``by="rows"``, which suits the split criteria, blocks have about equal numbers of
+    rows, and none is empty; a time with more rows than a block fills one. With
+    ``by="time"``, blocks have equal lengths, like quarters: the block of time t is
     ``floor(n_blocks (t - t_min) / (t_max - t_min))``, with t_max in the last one.
 
     Parameters
@@ -40,10 +34,8 @@ def time_blocks(
     times : array-like of shape (n_samples,)
         Time of each row, in any order: int, float, datetime64, pandas dates, or, by
         rows, anything sortable.
-
     n_blocks : int
         Number of blocks.
-
     by : {'rows', 'time'}, default='rows'
         Whether blocks have equal numbers of rows or equal lengths.
 
@@ -92,7 +84,7 @@ def time_blocks(
 
 
 def _blocks_of_time(encoded: EncodedEras, n_blocks: int) -> NDArray[np.intp]:
-    """The block of each row, by blocks of equal length."""
+    """Return the block of each row, by blocks of equal length."""
     times: Any = encoded.labels
     if n_blocks == 1:
         return np.zeros(encoded.codes.size, dtype=np.intp)

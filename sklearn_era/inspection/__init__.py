@@ -13,18 +13,8 @@ from sklearn_era.inspection._support_match import support_match
 from sklearn_era.inspection._tree_text import export_graphviz, export_text
 
 __all__ = [
-    "EraScoreDisplay",
-    "EraShapDisplay",
-    "EraStabilityDisplay",
-    "ShapValues",
-    "SplitAgreementDisplay",
-    "era_feature_importances",
-    "era_permutation_importance",
-    "era_stability",
-    "export_graphviz",
-    "export_text",
-    "plot_tree",
-    "shap_values",
-    "split_statistics",
-    "support_match",
-]
+    "EraScoreDisplay", "EraShapDisplay", "EraStabilityDisplay", "ShapValues",
+    "SplitAgreementDisplay", "era_feature_importances", "era_permutation_importance",
+    "era_stability", "export_graphviz", "export_text", "plot_tree", "shap_values",
+    "split_statistics", "support_match",
+]  # fmt: skip

@@ -206,7 +206,7 @@ class EraScores(Mapping[Any, Any]):
 
 
 @validate_params(
-    dict.fromkeys(["y_true", "y_pred", "eras"], ["array-like"])
+    {name: ["array-like"] for name in ("y_true", "y_pred", "eras")}
     | {"metric": [callable, list, tuple, dict], "sample_weight": ["array-like", None]}
     | {"greater_is_better": ["boolean", None]},
     prefer_skip_nested_validation=True,

@@ -13,7 +13,11 @@ from sklearn.utils._param_validation import StrOptions, validate_params
 from .._era_arguments import take_era_column
 from .._era_routing import prepares_by_era, takes, with_eras
 from ._aggregation import (
-    CONSTRAINTS, DIRECTIONS, Aggregation, check_direction, check_undefined,
+    CONSTRAINTS,
+    DIRECTIONS,
+    Aggregation,
+    check_direction,
+    check_undefined,
 )  # fmt: skip
 from ._era_scores import era_scores
 from ._metric import Metric, check_metric, find_direction, metric_name, parameters_of

@@ -6,9 +6,6 @@ from ._scaler import EraStandardScaler, EraTargetTransformer
 from ._target import EraTargetRegressor
 
 __all__ = [
-    "EraNeutralizer",
-    "EraRankTransformer",
-    "EraStandardScaler",
-    "EraTargetRegressor",
+    "EraNeutralizer", "EraRankTransformer", "EraStandardScaler", "EraTargetRegressor",
     "EraTargetTransformer",
-]
+]  # fmt: skip

@@ -68,8 +68,8 @@ class EraRankTransformer(EraTransformer):
 
 
 def _points(x: Array, weights: Array) -> Points:
-    """Return distinct values, and the shares of weight below them and of half of theirs:
-    of n rows (rank - 1/2) / n, with average ranks for ties. NaN without values.
+    """Return distinct values, and the share of the weight below them with half of theirs:
+    of n rows (rank - 1/2) / n, by average ranks for ties. NaN without values.
     """
     is_known = ~np.isnan(x)
     if not is_known.any():

@@ -11,21 +11,20 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_absolute_error, roc_auc_score
 
-from helpers.inspection import (
-    N_SAMPLES,
-    fit_data,
-    make_classifier,
-    make_frame,
-    make_regressor,
-)
+from helpers.inspection import fit_data, make_mixed_frame
 from sklearn_era._optional import MissingPackageError
-from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.inspection import (
     EraScoreDisplay,
     SplitAgreementDisplay,
     split_statistics,
 )
 from sklearn_era.metrics import EraScoreForecast, make_era_scorer
+
+
+def legend(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
 def test_scores_of_an_estimator_by_era(ax):
@@ -39,27 +38,24 @@ def test_scores_of_an_estimator_by_era(ax):
     assert_allclose(display.mean_line_.get_ydata(), np.mean(expected))
     colors = [bar.get_facecolor() for bar in display.bars_]
     assert colors[0] != colors[1] == colors[2] == colors[3]
-    texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert "worst: w1" in texts
-    assert any(text.startswith("mean: ") for text in texts)
+    assert {"worst: w1", f"mean: {display.mean:.4g}"} <= {*legend(ax)}
     assert (display.ax_, display.figure_) == (ax, ax.figure)
 
 
 def test_scoring_and_weights_reach_the_scorer(ax):
-    frame, y = make_frame()
-    eras = np.arange(N_SAMPLES) % 3
-    weight = np.arange(N_SAMPLES, dtype=float)
-    model = make_regressor(frame, y)
-    options = {"scoring": "neg_mean_squared_error", "sample_weight": weight, "ax": ax}
-    display = EraScoreDisplay.from_estimator(
-        model, frame, pd.Series(y), eras=eras, **options
-    )
-    error = (model.predict(frame) - y) ** 2
-    expected = [
-        -np.average(error[eras == e], weights=weight[eras == e]) for e in range(3)
-    ]
-    assert_allclose(display.scores, expected)
-    assert ax.get_ylabel() == "neg_mean_squared_error"
+    X, y, eras = make_mixed_frame()
+    model, weight = Regressor(max_iter=4).fit(X, y), np.arange(400.0)
+    of = {"eras": eras, "sample_weight": weight, "ax": ax}
+    scoring = "neg_mean_squared_error"
+    draw = EraScoreDisplay.from_estimator
+    display = draw(model, X, pd.Series(y), scoring=scoring, **of)
+    error = (model.predict(X) - y) ** 2
+    assert_allclose(
+        display.scores,
+        [-np.average(error[eras == e], weights=weight[eras == e])
+         for e in np.unique(eras)],
+    )  # fmt: skip
+    assert ax.get_ylabel() == scoring
 
 
 def test_the_forecast_is_drawn_after_the_last_era(ax):
@@ -71,24 +67,23 @@ def test_the_forecast_is_drawn_after_the_last_era(ax):
     for (low, high), level in zip(drawn, (0.95, 0.8), strict=True):
         assert_allclose([low, high], [[3, x] for x in forecast.interval(level)])
     low, high = forecast.interval()
-    label = f"next: {forecast.mean_:.4g}, 80 % {low:.4g} to {high:.4g}"
-    assert label in [text.get_text() for text in ax.get_legend().get_texts()]
+    assert f"next: {forecast.mean_:.4g}, 80 % {low:.4g} to {high:.4g}" in legend(ax)
     assert display.plot(ax).forecast_ is None
 
 
 @pytest.mark.parametrize("greater_is_better", [True, False])
 def test_scores_of_predictions_by_era(ax, greater_is_better):
-    y_true = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
+    y_true = np.arange(6.0)
     y_pred = y_true + np.repeat([1.0, 3.0, 2.0], 2)
     days = pd.date_range("2024-01-05", periods=3, freq="7D").to_numpy().repeat(2)
     options = {"eras": days, "metric": mean_absolute_error, "ax": ax}
     display = EraScoreDisplay.from_predictions(
         y_true, y_pred, greater_is_better=greater_is_better, kind="line", **options
     )
-    assert_allclose(display.scores, [1, 3, 2])
+    assert display.scores.tolist() == [1, 3, 2]
     assert display.mean == 2
     assert display.worst == (0 if greater_is_better else 1)
-    assert_allclose(display.line_.get_ydata(), [1, 3, 2])
+    assert display.line_.get_ydata().tolist() == [1, 3, 2]
     assert display.bars_ is None
     assert ax.get_ylabel() == "mean absolute error"
     ticks = [text.get_text() for text in ax.get_xticklabels()]
@@ -96,10 +91,9 @@ def test_scores_of_predictions_by_era(ax, greater_is_better):
     bars = EraScoreDisplay(scores=[3, 1, 2], era_labels=days[::2]).plot(ax).bars_
     assert bars[1].get_label() == "worst: 2024-01-12"
     y_pred[0] += 3
-    weighted = EraScoreDisplay.from_predictions(
-        y_true, y_pred, sample_weight=[0, 1, 1, 1, 1, 1], **options
-    )
-    assert_allclose(weighted.scores, [1, 3, 2])
+    options["sample_weight"] = [0, 1, 1, 1, 1, 1]
+    weighted = EraScoreDisplay.from_predictions(y_true, y_pred, **options)
+    assert weighted.scores.tolist() == [1, 3, 2]
 
 
 @pytest.mark.parametrize("undefined", [np.nan, np.inf, -np.inf])
@@ -108,28 +102,24 @@ def test_eras_without_a_score_are_left_out_and_counted(ax, undefined, kind):
     display = EraScoreDisplay(scores=[undefined, 3, 1], era_labels=["a", "b", "c"])
     assert display.mean == 2
     assert display.plot(ax, kind=kind).worst == 2
-    texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert "mean of 2 of 3 eras: 2" in texts
+    assert "mean of 2 of 3 eras: 2" in legend(ax)
     assert np.isfinite(ax.get_ylim()).all()
 
 
 def test_an_era_scorer_scores_each_era_by_its_metric(ax):
     model, X, y, eras = fit_data()
-    scorer = make_era_scorer(
-        mean_absolute_error, aggregation="worst", greater_is_better=False
-    )
-    options = {"eras": eras, "ax": ax}
-    display = EraScoreDisplay.from_estimator(model, X, y, scoring=scorer, **options)
+    draw, of = EraScoreDisplay.from_estimator, {"eras": eras, "ax": ax}
+    error = {"aggregation": "worst", "greater_is_better": False}
+    scorer = make_era_scorer(mean_absolute_error, **error)
+    display = draw(model, X, y, scoring=scorer, **of)
     error = np.abs(y - model.predict(X))
     expected = [-error[eras == era].mean() for era in np.unique(eras)]
     assert_allclose(display.scores, expected)
     assert ax.get_ylabel() == "minus mean absolute error"
     scorer = make_era_scorer(roc_auc_score, response_method="predict_proba")
-    classifier, y = make_classifier(X, y, [0]), np.where(y > 0, "b", "a")
-    display = EraScoreDisplay.from_estimator(
-        classifier, X, y, scoring=scorer, **options
-    )
-    assert np.all(display.scores > 0.5)
+    y = np.where(y > 0, "b", "a")
+    classifier = Classifier(max_iter=4).fit(X, y)
+    assert np.all(draw(classifier, X, y, scoring=scorer, **of).scores > 0.5)
     assert ax.get_ylabel() == "roc auc score"
 
 
@@ -145,12 +135,11 @@ def test_labels_of_eras_do_not_overlap(n_eras, kind, length):
     display.figure_.canvas.draw()
     boxes = [text.get_window_extent() for text in display.ax_.get_xticklabels()]
     assert min(6, n_eras) <= len(boxes) <= 12
-    for left, right in itertools.pairwise(boxes):
-        assert left.x1 < right.x0
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
     assert all(box.y0 >= 0 for box in boxes)  # in the figure, however long
 
 
-def test_scores_make_a_figure_and_take_a_style(pyplot):
+def test_displays_make_figures_and_take_a_style(pyplot):
     display = EraScoreDisplay(scores=[1, 2], era_labels=["a", "b"], score_name="R²")
     worst, other = display.plot().bars_
     assert pyplot.get_fignums() == [display.figure_.number]
@@ -160,38 +149,45 @@ def test_scores_make_a_figure_and_take_a_style(pyplot):
     assert worst.get_linewidth() == other.get_linewidth()
     assert display.plot(color="green") is display
     assert_allclose(display.bars_[1].get_facecolor(), [0, 128 / 255, 0, 1])
+    model, X, y, eras = fit_data()
+    display = SplitAgreementDisplay.from_estimator(model, X, y, eras=eras, color="red")
+    assert pyplot.get_fignums()[-1] == display.figure_.number == 3
+    assert_array_equal(display.points_.get_facecolor()[0][:3], [1, 0, 0])
+    assert display.plot() is display
+
+
+def by_era(estimator, X, y, eras):
+    return 1.0
 
 
 def test_scores_refuse(ax):
-    def by_era(estimator, X, y, eras):
-        return 1.0
-
     model, X, y, eras = fit_data()
-    draw = EraScoreDisplay.from_estimator
     with pytest.raises(NotFittedError):
-        draw(HistGradientBoostingRegressor(), X, y, eras=eras, ax=ax)
-    for target, options, message in (
-        (y, {"eras": eras[1:]}, "eras has 199 labels, but y_true has 200"),
-        (y[1:], {}, "inconsistent numbers of samples"),
-        (y, {"kind": "pie"}, "kind must be 'bar' or 'line'; got 'pie'"),
-        (y, {"scoring": ["r2", "r2"]}, "scoring must be one scorer.*'r2', 'r2'"),
-        (y, {"scoring": by_era}, "scoring=.*by_era.* asks for eras"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            draw(model, X, target, **{"eras": eras, "ax": ax} | options)
-    draw = EraScoreDisplay.from_predictions
+        EraScoreDisplay.from_estimator(Regressor(), X, y, eras=eras)
     bad = np.where(eras == "w3", np.nan, y)
-    for metric, y_pred, message in (
-        ("r2", y, "metric must be one function, not 'r2'"),
-        (mean_absolute_error, y[1:], "y_pred has 199 rows, but y_true has 200"),
-        (mean_absolute_error, bad, "failed in era w3, of 50 rows.*contains NaN"),
+    of_estimator, of_predictions = {"estimator": model, "X": X, "y": y}, {"y_true": y}
+    for given, changed, message in (
+        (of_estimator, {"eras": eras[1:]}, "eras has 199 labels, but y_true has 200"),
+        (of_estimator, {"y": y[1:]}, "inconsistent numbers of samples"),
+        (of_estimator, {"kind": "pie"}, "kind must be 'bar' or 'line'; got 'pie'"),
+        (of_estimator, {"scoring": ["r2", "r2"]}, "scoring must be one.*'r2', 'r2'"),
+        (of_estimator, {"scoring": by_era}, "scoring=.*by_era.* asks for eras"),
+        (of_predictions, {"y_pred": y, "metric": "r2"}, "one function, not 'r2'"),
+        (of_predictions, {"y_pred": y[1:]}, "y_pred has 199 rows, but y_true has 200"),
+        (of_predictions, {"y_pred": bad}, "failed in era w3, of 50 rows.*contains NaN"),
+    ):
+        draw = EraScoreDisplay.from_estimator
+        if "y_true" in given:
+            draw = EraScoreDisplay.from_predictions
+            given = given | {"metric": mean_absolute_error}
+        with pytest.raises(ValueError, match=message):
+            draw(**given | {"eras": eras, "ax": ax} | changed)
+    for scores, message in (
+        ([1], r"shapes \(1,\) and \(2,\)"),
+        ([np.nan, np.nan], "none of the 2 eras has a score"),
     ):
         with pytest.raises(ValueError, match=message):
-            draw(y, y_pred, eras=eras, metric=metric, ax=ax)
-    with pytest.raises(ValueError, match=r"shapes \(1,\) and \(2,\)"):
-        EraScoreDisplay(scores=[1], era_labels=["a", "b"])
-    with pytest.raises(ValueError, match="none of the 2 eras has a score"):
-        EraScoreDisplay(scores=[np.nan, np.nan], era_labels=["a", "b"])
+            EraScoreDisplay(scores=scores, era_labels=["a", "b"])
 
 
 def test_bubbles_hold_the_gain_of_their_depth_and_agreement(ax):
@@ -202,11 +198,9 @@ def test_bubbles_hold_the_gain_of_their_depth_and_agreement(ax):
     gain, agreement = statistics.gain, statistics.direction_agreement
     assert_allclose(display.gain_share, gain / gain.sum())
     areas = display.points_.get_sizes()
+    places = np.asarray(display.points_.get_offsets())
     expected = np.array(
-        [
-            gain[(statistics.depth == x) & (agreement == y)].sum()
-            for x, y in np.asarray(display.points_.get_offsets())
-        ]
+        [gain[(statistics.depth == x) & (agreement == y)].sum() for x, y in places]
     )
     large = areas > areas.min()
     assert large.sum() > 2
@@ -214,15 +208,6 @@ def test_bubbles_hold_the_gain_of_their_depth_and_agreement(ax):
     for depth, mean in zip(*display.mean_line_.get_data(), strict=True):
         at = statistics.depth == depth
         assert_allclose(mean, np.average(agreement[at], weights=gain[at]))
-
-
-def test_agreement_makes_a_figure_and_takes_a_style(pyplot):
-    model, X, y, eras = fit_data()
-    display = SplitAgreementDisplay.from_estimator(model, X, y, eras=eras, color="red")
-    assert pyplot.get_fignums() == [display.figure_.number]
-    assert_array_equal(display.points_.get_facecolor()[0][:3], [1, 0, 0])
-    assert display.plot() is display
-    assert len(pyplot.get_fignums()) == 2
 
 
 def test_agreement_refuses(ax):
