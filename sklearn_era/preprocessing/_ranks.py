@@ -68,7 +68,7 @@ class EraRankTransformer(EraTransformer):
 
 
 def _points(x: Array, weights: Array) -> Points:
-    """Return distinct values, and the share of the weight below them with half of theirs:
+    """Return distinct values, and the share of weight below them and of half of theirs:
     of n rows (rank - 1/2) / n, by average ranks for ties. NaN without values.
     """
     is_known = ~np.isnan(x)

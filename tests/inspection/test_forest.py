@@ -14,11 +14,7 @@ from helpers.forests import (
     rows_of_leaves,
 )
 from helpers.trees import gain_and_direction
-from sklearn_era.inspection import (
-    EraScoreDisplay,
-    SplitAgreementDisplay,
-    split_statistics,
-)
+from sklearn_era.inspection import SplitAgreementDisplay, split_statistics
 
 
 def make_forest(n_classes, y, **parameters):
@@ -59,16 +55,13 @@ def test_gradients_are_taken_at_the_mean_of_each_tree(n_classes):
     forest, target = make_forest(n_classes, y, **parameters)
     other_target = make_forest(n_classes, other_y)[1]
     forest.fit(X, target, eras=eras)
-    if n_classes is None:
-        outputs = [(target, other_target)]
-    else:
+    outputs = [(target, other_target)]
+    if n_classes is not None:
         labels = forest.classes_[n_classes == 2 :]
         outputs = [(target == label, other_target == label) for label in labels]
     splits = split_statistics(forest, other_X, other_target, eras=other_eras)
-    row = 0
-    for trees, drawn in zip(
-        forest._predictors, drawn_rows(forest, X, eras), strict=True
-    ):
+    row, draws = 0, drawn_rows(forest, X, eras)
+    for trees, drawn in zip(forest._predictors, draws, strict=True):
         for (output, other_output), tree in zip(outputs, trees, strict=True):
             gradients = np.mean(output[drawn.rows]) - other_output
             sides = dict(rows_of_leaves(tree, other_X))
@@ -94,9 +87,8 @@ def test_the_order_of_trees_does_not_matter():
     after = split_statistics(forest, X, y, eras=eras)
     for name in ("gain", "era_gains", "era_directions"):
         for tree in range(6):
-            assert_array_equal(
-                before[name][before.tree == tree], after[name][after.tree == 5 - tree]
-            )
+            one, same = before.tree == tree, after.tree == 5 - tree
+            assert_array_equal(before[name][one], after[name][same])
 
 
 def test_figures_take_forests():
@@ -105,4 +97,3 @@ def test_figures_take_forests():
     splits = split_statistics(forest, X, y, eras=eras)
     display = SplitAgreementDisplay.from_estimator(forest, X, y, eras=eras)
     assert_array_equal(display.direction_agreement, splits.direction_agreement)
-    EraScoreDisplay.from_estimator(forest, X, y, eras=eras, scoring="r2")

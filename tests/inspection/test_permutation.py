@@ -12,7 +12,7 @@ from sklearn.model_selection import LeaveOneGroupOut
 
 from helpers.inspection import make_mixed_frame
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.inspection import era_permutation_importance, era_stability
+from sklearn_era.inspection import era_permutation_importance
 from sklearn_era.metrics import make_era_scorer
 
 
@@ -27,11 +27,11 @@ def make_data(n_eras=6, n=60):
 def test_importances_are_those_of_scikit_learn_in_each_era_left_out(weighted):
     X, y, eras = make_data()
     weights = np.random.default_rng(1).uniform(0.2, 2, y.size) if weighted else None
-    options = {"n_repeats": 20, "scoring": "neg_mean_squared_error"}
+    options = {"n_repeats": 10, "scoring": "neg_mean_squared_error"}
+    of = {"eras": eras, "sample_weight": weights, "cv": LeaveOneGroupOut()}
     result = era_permutation_importance(
-        LinearRegression(), X, y, eras=eras, sample_weight=weights,
-        cv=LeaveOneGroupOut(), random_state=0, **options,
-    )  # fmt: skip
+        LinearRegression(), X, y, random_state=0, **of, **options
+    )
     for era in range(6):
         left, kept = (np.flatnonzero(eras == era), np.flatnonzero(eras != era))
         w_left, w_kept = (None if weights is None else weights[r] for r in (left, kept))
@@ -39,7 +39,7 @@ def test_importances_are_those_of_scikit_learn_in_each_era_left_out(weighted):
         expected = permutation_importance(
             model, X[left], y[left], sample_weight=w_left, random_state=1, **options
         )
-        errors = 5 * np.sqrt(2 / 20) * expected.importances_std
+        errors = 5 * np.sqrt(2 / 10) * expected.importances_std
         found = result.importances[era]
         assert np.all(abs(found - expected.importances_mean) < errors)
     assert_allclose(result.mean_importance, result.importances.mean(axis=0))
@@ -48,18 +48,15 @@ def test_importances_are_those_of_scikit_learn_in_each_era_left_out(weighted):
     assert result.feature_names.tolist() == ["x0", "x1", "x2"]
 
 
-def test_a_level_by_era_is_no_importance_and_errors_are_those_of_era_stability():
+def test_a_level_by_era_is_no_importance_and_errors_are_those_of_eras():
     X, y, eras = make_data()
     X = np.column_stack([X, eras])
     options = {"eras": eras, "random_state": 0}
+    options |= {"era_order": "unordered", "cv": 6, "n_repeats": 2}
     result = era_permutation_importance(LinearRegression(), X, y, **options)
     assert_allclose(result.importances[:, 3], 0, atol=1e-12)
-    assert era_stability(X, y, price=False, **options).mean_importance.shape == (4,)
-    unordered = era_permutation_importance(
-        LinearRegression(), X, y, era_order="unordered", cv=6, **options
-    )
-    deviation = unordered.importances.std(axis=0, ddof=1) / np.sqrt(6)
-    assert_allclose(unordered.importance_error, deviation)
+    deviation = result.importances.std(axis=0, ddof=1) / np.sqrt(6)
+    assert_allclose(result.importance_error, deviation)
 
 
 @pytest.mark.parametrize("library", [pd, pl])
@@ -69,10 +66,8 @@ def test_frames_keep_their_columns_and_eras_may_be_one(library):
     before = frame.copy()
     X = frame if library is pd else pl.from_pandas(frame)
     model = HistGradientBoostingRegressor(max_iter=10, categorical_features=["t"])
-    result = era_permutation_importance(
-        model, X, y, eras="week", era_order="unordered", n_repeats=2, random_state=0,
-        as_frame=True,
-    )  # fmt: skip
+    options = {"era_order": "unordered", "n_repeats": 2, "cv": 2, "as_frame": True}
+    result = era_permutation_importance(model, X, y, eras="week", **options)
     assert result.importances.shape == (4, 5)
     assert result.importances.columns.tolist() == list("pqrst")
     assert result.importances.index.tolist() == ["a", "b", "c", "d"]

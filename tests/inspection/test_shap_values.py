@@ -13,6 +13,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 
 from helpers.data import make_data
+from helpers.inspection import make_mixed_frame
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
@@ -86,12 +87,8 @@ def worth_by_paths(model, x):
     def goes_left(tree, node):
         value = x[columns[node["feature_idx"]]]
         if not node["is_categorical"]:
-            missing = np.isnan(value)
-            return (
-                node["missing_go_to_left"]
-                if missing
-                else value <= node["num_threshold"]
-            )
+            go = node["missing_go_to_left"], value <= node["num_threshold"]
+            return go[0] if np.isnan(value) else go[1]
         code = 255 if np.isnan(value) else int(value)
         if not has(known[rows_of_known[node["feature_idx"]]], code):
             return node["missing_go_to_left"]
@@ -181,10 +178,8 @@ def test_threads_chunks_and_levels_make_no_difference(background, monkeypatch):
 
 
 def test_categories_by_name():
-    X, y, _, _ = make_data()
-    frame = pd.DataFrame(X[:, ::-1], columns=list("pqrst"))
-    names = frame["t"].map("tree {:.0f}".format, na_action="ignore")
-    frame["t"] = names.astype("category")
+    X = make_data()[0]
+    frame, y, _ = make_mixed_frame()
     result = shap_values(Regressor(max_iter=5, **SIZES).fit(frame, y), frame)
     of_codes = Regressor(max_iter=5, categorical_features=[0], **SIZES).fit(X, y)
     assert_allclose(result.values[:, ::-1], shap_values(of_codes, X).values)
@@ -239,20 +234,15 @@ def test_refusals():
     means = AutoEraRegressor(Regressor("poisson", max_iter=2), **averages)
     classes = AutoEraClassifier(Classifier(max_iter=2), members=[], cv=2)
     narrow = make_model("regressor", seed=0)[0]
-    n = 65
-    chain, wide = make_chain(n), np.tri(n + 1, n)
+    chain, wide = make_chain(65), np.tri(66, 65)
     result = shap_values(chain, wide)
     sums = result.values.sum(axis=1) + result.base_values
     assert_allclose(sums, chain.predict(wide), atol=1e-9)
-    damaged = make_chain(n)
+    damaged = make_chain(65)
     damaged._predictors[0][0].nodes["right"][8] = 2
+    poisson = means.fit(X, y, eras=eras)
     for model, rows, background, message in (
-        (
-            means.fit(X, y, eras=eras),
-            X,
-            None,
-            "'poisson', .* explain its members_",
-        ),
+        (poisson, X, None, "'poisson', .* explain its members_"),
         (classes.fit(X, y > 1, eras=eras), X, None, "averages probabilities"),
         (LinearRegression(), X, None, "model must be .*; got LinearReg"),
         (narrow, X[:, 1:], None, "X has 4 features"),
@@ -268,22 +258,14 @@ def test_values_by_era(ax):
     model, X, eras = make_model("multiclass", seed=0)
     for values in (shap_values(model, X), shap_values(make_model("forest", 0)[0], X)):
         summary = values.by_era(eras)
-        for k in range(5):
-            frame = pd.DataFrame(values.values[:, k].reshape(len(X), -1))
-            of_eras = {
-                "mean": frame.groupby(eras).mean(),
-                "mean_abs": frame.abs().groupby(eras).mean(),
-                "std": frame.groupby(eras).std(ddof=0),
-            }
-            for name, expected in of_eras.items():
-                found = summary[name][:, k].reshape(expected.shape)
-                assert_allclose(found, expected, atol=1e-14)
-            assert_allclose(
-                np.ravel(summary.mean_abs_spread[k]), of_eras["mean_abs"].std(ddof=0)
-            )
-            assert_allclose(
-                np.ravel(summary.mean_spread[k]), of_eras["mean"].std(ddof=0)
-            )
+        for name, change in (("mean", np.asarray), ("mean_abs", np.abs)):
+            table = pd.DataFrame(change(values.values).reshape(len(X), -1))
+            mean = table.groupby(eras).mean()
+            found, spread = summary[name], summary[f"{name}_spread"]
+            assert_allclose(found.reshape(mean.shape), mean, atol=1e-14)
+            assert_allclose(spread.ravel(), mean.std(ddof=0))
+        std = pd.DataFrame(values.values.reshape(len(X), -1)).groupby(eras).std(ddof=0)
+        assert_allclose(summary.std.reshape(std.shape), std, atol=1e-14)
     assert_array_equal(summary.era_labels, np.unique(eras))
     display = EraShapDisplay(summary).plot(ax, field="mean", max_features=3)
     order = np.argsort(-summary.mean_abs.mean(axis=0))[:3]
@@ -316,8 +298,7 @@ class TestShap:
     def test_values_without_categories(self, shap, kind, n_background):
         target, make, _ = KINDS[kind]
         X, y, _, _ = make_data(target)
-        # By a background, it rounds to single precision.
-        X = X[:, 1:] if n_background is None else X[:, 1:].astype("f4").astype("f8")
+        X = X[:, 1:].astype("f4").astype("f8")  # which it rounds to by a background
         model = make(max_leaf_nodes=12, **SIZES).fit(X, y)
         background = None if n_background is None else X[:n_background]
         explainer = shap.TreeExplainer(model, background)

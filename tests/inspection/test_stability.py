@@ -14,12 +14,7 @@ from sklearn.svm import LinearSVC
 
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.inspection import EraStabilityDisplay, era_stability
-from sklearn_era.inspection._turning import (
-    Rows,
-    make_design,
-    qualitative,
-    turning_of,
-)
+from sklearn_era.inspection._turning import Rows, make_design, qualitative, turning_of
 
 ERAS = np.repeat(np.arange(6), 120)
 NEEDED = ("effects", "turns")
@@ -124,7 +119,7 @@ def test_noise_that_rows_share_is_no_effect():
 
 
 @pytest.mark.parametrize("kind", ["array", "pandas", "polars"])
-def test_what_turns_is_found(kind):
+def test_features_that_turn_are_found_and_on_top_of_the_figure(kind, ax):
     X, y = make_data()
     if kind != "array":
         sign = np.where(X[:, 1] > 0, "up", None)
@@ -134,15 +129,29 @@ def test_what_turns_is_found(kind):
     weights = np.random.default_rng(0).uniform(0.5, 1.5, y.size)
     model = HistGradientBoostingRegressor(max_iter=20, early_stopping=False)
     options = {"eras": ERAS, "estimator": model, "price": False, "random_state": 0}
-    result = era_stability(X, y, sample_weight=weights, **options)
+    options["sample_weight"] = weights
+    result = era_stability(X, y, **options)
     assert result.turns.tolist() == [False, True, False]
     assert_array_equal(np.sign(result.effects[:, 1]), [1, 1, 1, 1, -1, -1])
     assert np.all(result.effects[:, 0] > 0.5)
     assert np.all(np.abs(result.effects[:, 2]) < 4 * result.errors[:, 2])
     assert_allclose(result.q_value, false_discovery_control(result.p_value))
     assert result.mean_importance[0] > 5 * result.importance_error[0]
+    with pytest.raises(ValueError, match="stability has no field effects, turns;"):
+        EraStabilityDisplay({x: result[x] for x in result if x not in NEEDED})
+    display = EraStabilityDisplay(result).plot(ax)
+    order = np.argsort(result.p_value, kind="stable")
+    assert_allclose(display.image_.get_array(), result.effects[:, order].T)
+    low, high = display.image_.get_clim()
+    assert (-low, high) == (high, np.abs(result.effects).max())
+    texts = ax.get_yticklabels()
+    assert texts[0].get_text() == ("x1" if kind == "array" else "b")
+    assert [text.get_fontweight() for text in texts] == ["bold", "normal", "normal"]
+    assert len(display.plot(max_features=2).image_.get_array()) == 2
+    with pytest.raises(ValueError, match="max_features must be 1 or more; got 0"):
+        display.plot(ax, max_features=0)
     if kind == "polars":
-        frames = era_stability(X, y, sample_weight=weights, as_frame=True, **options)
+        frames = era_stability(X, y, as_frame=True, **options)
         assert_allclose(frames.effects, result.effects)
         assert list(frames.turns.index) == list("abc")
 
@@ -161,8 +170,8 @@ def test_one_shape_whose_values_move_does_not_turn():
     rng = np.random.default_rng(0)
     x = rng.normal(size=ERAS.size) / 2 + np.linspace(-2, 2, 6)[ERAS]
     y = x**2 + rng.normal(size=x.size)
-    slopes = [np.polyfit(x[e == ERAS], y[e == ERAS], 1)[0] for e in range(6)]
-    assert slopes[0] < -1 < 1 < slopes[-1]
+    slopes = [np.polyfit(x[e == ERAS], y[e == ERAS], 1)[0] for e in (0, 5)]
+    assert slopes[0] < -1 < 1 < slopes[1]
     options = {"estimator": LinearRegression(), "price": False, "random_state": 0}
     result = era_stability(x[:, np.newaxis], y, eras=ERAS, **options)
     assert result.p_value[0] > 0.5
@@ -186,22 +195,18 @@ def test_importances_are_losses_with_values_of_training_rows():
 
 def test_prices_are_scores_without_the_feature():
     X, y = make_data()
-    result = era_stability(
-        X, y, eras=ERAS, estimator=LinearRegression(), era_order="unordered",
-        as_frame=True,
-    )  # fmt: skip
+    options = {"estimator": LinearRegression(), "era_order": "unordered"}
+    result = era_stability(X, y, eras=ERAS, as_frame=True, **options)
     assert result.price["dropped"].tolist() == ["x1"]
-    for name, folds in (("known", KFold(3, shuffle=True, random_state=0)),
-                        ("new", GroupKFold(3))):  # fmt: skip
+    known, new = KFold(3, shuffle=True, random_state=0), GroupKFold(3)
+    for name, folds in {"known": known, "new": new}.items():
         found = []
-        groups = None if name == "known" else ERAS
-        for train, test in folds.split(X, groups=groups):
-            errors = [
-                (LinearRegression().fit(X[train][:, c], y[train]).predict(X[test][:, c])
-                 - y[test]) ** 2
+        for train, test in folds.split(X, groups=ERAS if name == "new" else None):
+            full, rest = (
+                LinearRegression().fit(X[train][:, c], y[train]).predict(X[test][:, c])
                 for c in ([0, 1, 2], [0, 2])
-            ]  # fmt: skip
-            rise = errors[0] - errors[1]
+            )
+            rise = (full - y[test]) ** 2 - (rest - y[test]) ** 2
             found.append([rise[ERAS[test] == e].mean() for e in np.unique(ERAS[test])])
         by_era = np.mean(found, axis=0) if name == "known" else np.concatenate(found)
         assert result.price[name][0] == pytest.approx(by_era.mean())
@@ -238,21 +243,3 @@ def test_stability_refuses(parameters, message):
     options = {"X": X, "y": y, "eras": ERAS} | parameters
     with pytest.raises(ValueError, match=message):
         era_stability(**options)
-
-
-def test_the_figure_has_what_turns_on_top(ax):
-    X, y = make_data()
-    result = era_stability(X, y, eras=ERAS, price=False, random_state=0)
-    display = EraStabilityDisplay(result).plot(ax)
-    order = np.argsort(result.p_value, kind="stable")
-    assert_allclose(display.image_.get_array(), result.effects[:, order].T)
-    low, high = display.image_.get_clim()
-    assert (-low, high) == (high, np.abs(result.effects).max())
-    texts = ax.get_yticklabels()
-    assert texts[0].get_text() == "x1"
-    assert [text.get_fontweight() for text in texts] == ["bold", "normal", "normal"]
-    assert len(display.plot(max_features=2).image_.get_array()) == 2
-    with pytest.raises(ValueError, match="max_features must be 1 or more; got 0"):
-        display.plot(ax, max_features=0)
-    with pytest.raises(ValueError, match="stability has no field effects, turns;"):
-        EraStabilityDisplay({x: result[x] for x in result if x not in NEEDED})

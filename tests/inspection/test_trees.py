@@ -11,13 +11,8 @@ from numpy.testing import assert_allclose
 from sklearn.linear_model import LinearRegression
 
 from helpers.inspection import make_mixed_frame
-from sklearn_era import ensemble
-from sklearn_era.inspection import (
-    export_graphviz,
-    export_text,
-    plot_tree,
-    split_statistics,
-)
+from sklearn_era import ensemble, inspection
+from sklearn_era.inspection import export_graphviz, export_text, plot_tree
 
 
 def fit(kind="booster", target="real", **parameters):
@@ -37,9 +32,8 @@ def fit(kind="booster", target="real", **parameters):
 def meets(frame, condition):
     """The rows of a condition as it reads."""
     condition, or_missing, _ = condition.partition(" or missing")
-    name, word, value = re.fullmatch(
-        r"(\w+) (<=|>|in|not in|is) (.*)", condition
-    ).groups()
+    form = r"(\w+) (<=|>|in|not in|is) (.*)"
+    name, word, value = re.fullmatch(form, condition).groups()
     column = frame[name]
     if word == "is":
         return column.isna() if value == "missing" else column.notna()
@@ -86,7 +80,7 @@ def test_text_leads_each_row_to_its_prediction(kind, target, tree):
     X = model._preprocess_X(frame, reset=False)
     expected = predictor.predict(X, *known, n_threads=1)
     assert_allclose(found, expected * (3 if kind == "forest" else 1), rtol=1e-5)
-    table = split_statistics(model, frame, y, eras=eras)
+    table = inspection.split_statistics(model, frame, y, eras=eras)
     directions = table.era_directions[table.tree == tree]
     for (rows, own, facts), node in zip(splits, directions, strict=True):
         assert 0 < own.sum() < rows.sum()
@@ -130,17 +124,14 @@ def test_arrows_have_the_direction_and_effect_of_eras(n_eras):
     model, frame, y, _ = fit()
     eras = np.arange(y.size) % n_eras
     ax = plot_tree(model, frame, y, eras=eras, max_depth=1)
-    table = split_statistics(model, frame, y, eras=eras)
+    table = inspection.split_statistics(model, frame, y, eras=eras)
     shown = np.flatnonzero((table.tree == 0) & (table.depth <= 1))
-    effects = table.era_directions * np.sqrt(
-        table.era_gains / np.maximum(table.era_counts, 1)
-    )
+    means = table.era_gains / np.maximum(table.era_counts, 1)
+    effects = table.era_directions * np.sqrt(means)
     expected = [-0.4 * effects[i] / abs(effects[i]).max() for i in shown]
     arrows = [x.U for x in ax.get_children() if isinstance(x, Quiver)]
     if n_eras == 4:
-        assert sorted(np.round(arrows, 9).tolist()) == sorted(
-            np.round(expected, 9).tolist()
-        )
+        assert_allclose(sorted(map(list, arrows)), sorted(map(list, expected)))
     else:
         assert not arrows
         bars = np.reshape([bar.get_height() for bar in ax.patches], (-1, 20))
