@@ -79,40 +79,42 @@ CASES = [(o, w, s) for o in (False, True) for w in (False, True) for s in (None,
 def test_ends_and_sets_are_those_of_brute_force(ordered, weighted, share):
     X, y, eras = make_rows(11)
     new = make_rows(2, seed=1)[0]
-    weights = np.ones(y.size)
-    if weighted:
-        weights = np.random.default_rng(2).uniform(0, 2, y.size)
+    weights = np.random.default_rng(2).uniform(0, 2, y.size) ** weighted
     params = {"cv": 4, "era_order": "ordered" if ordered else "unordered"}
     of_fit = {"eras": eras, "sample_weight": weights if weighted else None}
 
+    def parts(model, score):
+        """Models, scores and masses of rows left out, or of eras."""
+        rows = [
+            (center, score(fit, i), i, mass)
+            for center, fit, i, mass in left_out(model, X, y, eras, weights, ordered)
+        ]
+        every = [score for _, score, *_ in rows]
+        if share is not None:
+            rows = one_for_each_era(rows, eras, 0.7)
+        fits, scores, _, masses = zip(*rows, strict=True)
+        return fits, np.array(scores), np.array(masses), every
+
     model = EraConformalRegressor(Ridge(), **params).fit(X, y, **of_fit)
     ends = model.predict_interval(new, 0.7, share_of_eras=share)
-    rows = [
-        (center, abs(y[i] - fit.predict(X[[i]])[0]), i, mass)
-        for center, fit, i, mass in left_out(Ridge(), X, y, eras, weights, ordered)
-    ]
-    assert sorted(model.conformity_scores_) == pytest.approx(sorted(x[1] for x in rows))
-    if share is not None:
-        rows = one_for_each_era(rows, eras, 0.7)
-    scores, masses = (np.array([row[k] for row in rows]) for k in (1, 3))
-    centers = np.array([center.predict(new) for center, *_ in rows])
+    fits, scores, masses, every = parts(
+        Ridge(), lambda fit, i: abs(y[i] - fit.predict(X[[i]])[0])
+    )
+    assert sorted(model.conformity_scores_) == pytest.approx(sorted(every))
+    centers = np.array([fit.predict(new) for fit in fits])
     level = 0.7 if share is None else share
     for j in range(len(new)):
         upper = quantile(centers[:, j] + scores, masses, level)
         lower = -quantile(scores - centers[:, j], masses, level)
         assert ends[j] == pytest.approx([lower, upper])
 
-    z = thirds(0.3 * y + 0.7 * X[:, 0])
-    model = EraConformalClassifier(GaussianNB(), **params).fit(X, z, **of_fit)
+    y = thirds(0.3 * y + 0.7 * X[:, 0])
+    model = EraConformalClassifier(GaussianNB(), **params).fit(X, y, **of_fit)
     sets = model.predict_set(new, 0.7, share_of_eras=share)
-    rows = [
-        (center, 1 - fit.predict_proba(X[[i]])[0]["abc".index(z[i])], i, mass)
-        for center, fit, i, mass in left_out(GaussianNB(), X, z, eras, weights, ordered)
-    ]
-    if share is not None:
-        rows = one_for_each_era(rows, eras, 0.7)
-    scores, masses = (np.array([row[k] for row in rows]) for k in (1, 3))
-    own = np.array([1 - center.predict_proba(new) for center, *_ in rows])
+    fits, scores, masses, _ = parts(
+        GaussianNB(), lambda fit, i: 1 - fit.predict_proba(X[[i]])[0, "abc".find(y[i])]
+    )
+    own = np.array([1 - fit.predict_proba(new) for fit in fits])
     below = np.einsum("r,rjc->jc", masses, scores[:, None, None] < own)
     np.testing.assert_array_equal(sets, below < level - 1e-9)
     assert 0 < sets.mean() < 1
@@ -121,9 +123,9 @@ def test_ends_and_sets_are_those_of_brute_force(ordered, weighted, share):
 @pytest.mark.parametrize("share", [None, 0.8])
 def test_new_eras_are_covered_as_often_as_promised(share):
     found = []
-    for seed in range(60):
+    other = FrozenEstimator(LinearRegression().fit(*make_rows(9, seed=999)[:2]))
+    for seed in range(40):
         X, y, eras = make_rows(9, seed=2 * seed)
-        other = FrozenEstimator(LinearRegression().fit(*make_rows(9, seed=999)[:2]))
         model = EraConformalRegressor(other, era_order="unordered").fit(X, y, eras=eras)
         X, y, eras = make_rows(50, seed=2 * seed + 1)
         ends = model.predict_interval(X, 0.8, share_of_eras=share)
@@ -194,22 +196,17 @@ def test_eras_are_passed_on_also_by_name_and_by_routing():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda m, X, y, e: m.fit(X, y),
-            "Regressor needs eras: pass eras=",
-        ),
+        (lambda m, X, y, e: m.fit(X, y), "Regressor needs eras: pass eras="),
         (lambda m, X, y, e: m.fit(X, y[1:], eras=e), "y has 59 rows, but X has 60"),
         (lambda m, X, y, e: m.fit(X, y, eras=e[1:]), "eras has 59 labels"),
         (lambda m, X, y, e: m.fit(X, y, eras=e > 9), "holds 1 label.*three or more"),
         (lambda m, X, y, e: m.fit(X, y, eras=[*"ab"] * 30), "Labels are text such as"),
         (lambda m, X, y, e: m.set_params(cv="x").fit(X, y, eras=e), "'cv' parameter"),
-        (
-            lambda m, X, y, e: m.fit(X, y, eras=e).predict_interval(X, 90),
-            "'level' parameter of EraConformalRegressor.predict_interval",
-        ),
+        (lambda m, X, y, e: m.fit(X, y, eras=e).predict_interval(X, 90),
+         "'level' parameter of EraConformalRegressor.predict_interval"),
     ],
-)
-def test_what_is_wrong_is_told(call, message):
+)  # fmt: skip
+def test_refusals(call, message):
     X, y, eras = make_rows(5)
     with pytest.raises(ValueError, match=message):
         call(EraConformalRegressor(Ridge()), X, y, eras)

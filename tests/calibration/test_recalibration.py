@@ -44,21 +44,12 @@ def test_effects_are_the_largest_posterior_and_mean_and_spread_theirs():
 
         best = minimize(loss, found.mean, method="BFGS", options={"gtol": 1e-7})
         assert found.effects[era] == pytest.approx(best.x, abs=2e-4)
-        h = 1e-3 * np.eye(2)
-        at = found.effects[era]
+        h, at = 1e-3 * np.eye(2), found.effects[era]
         hessian = [
-            [
-                (
-                    loss(at + a + b)
-                    - loss(at + a - b)
-                    - loss(at - a + b)
-                    + loss(at - a - b)
-                )
-                / 4e-6
-                for b in h
-            ]
+            [(loss(at + a + b) - loss(at + a - b) - loss(at - a + b) + loss(at - a - b))
+             / 4e-6 for b in h]
             for a in h
-        ]
+        ]  # fmt: skip
         np.testing.assert_allclose(found.errors[era] @ hessian, np.eye(2), atol=0.02)
     assert found.mean == pytest.approx(found.effects.mean(axis=0))
     squares = np.cov(found.effects.T) + found.errors.mean(axis=0)
@@ -77,9 +68,8 @@ def test_distribution_over_eras_is_found_again():
 def test_new_eras_have_the_mean_probability():
     y, p, eras = make_rows(40, 50)
     found = RandomEffects.fit(y, p, np.ones(y.size), eras, 40)
-    draws = np.random.default_rng(0).multivariate_normal(
-        found.mean, found.covariance, size=20_000
-    )
+    rng, of_eras = np.random.default_rng(0), (found.mean, found.covariance)
+    draws = rng.multivariate_normal(*of_eras, size=20_000)
     p = np.array([0.001, 0.2, 0.5, 0.9])
     eta = found.center + draws[:, :1] + draws[:, 1:] * (logit(p) - found.center)
     expected = expit(eta).mean(axis=0)
@@ -117,7 +107,7 @@ def test_calibration_by_era_is_a_table():
         ([0, 1, 1], [0.1, 0.2], {}, "inconsistent numbers"),
     ],
 )
-def test_what_is_wrong_is_told(y, p, params, message):
+def test_refusals(y, p, params, message):
     with pytest.raises(ValueError, match=message):
         era_calibration(y, p, eras=[0, 0, 1], **params)
 
@@ -135,46 +125,31 @@ def test_probabilities_are_recalibrated_out_of_era(n_classes):
     X, y, eras = make_classes(n_classes, 15, 0)
     model = EraCalibratedClassifier(GaussianNB(), era_order="unordered")
     model.fit(X, y, eras=eras)
-    p = cross_val_predict(
-        GaussianNB(), X, y, cv=GroupKFold(5), groups=eras, method="predict_proba"
-    )
+    folds = list(GroupKFold(5).split(X, groups=eras))
+    p = cross_val_predict(GaussianNB(), X, y, cv=folds, method="predict_proba")
     new, truth, _ = make_classes(n_classes, 40, 1)
     before = GaussianNB().fit(X, y).predict_proba(new)
-    known = np.where(np.arange(len(new)) % 2, np.arange(len(new)) % 15, 99)
-    columns = [1] if n_classes == 2 else range(n_classes)
-    found = [
-        RandomEffects.fit(1.0 * (y == i), p[:, i], np.ones(y.size), eras, 15)
-        for i in columns
-    ]
-    codes = np.where(known == 99, -1, known)
-    for train, test in GroupKFold(5).split(X, groups=eras):
+    codes = np.where(np.arange(len(new)) % 2, np.arange(len(new)) % 15, -1)
+    known = np.where(codes < 0, 99, codes)
+    for train, test in folds:
         fit, own = GaussianNB().fit(X[train], y[train]), np.isin(known, eras[test])
         before[own] = fit.predict_proba(new[own])
-    expected = np.array(
-        [
-            x.probabilities(before[:, i], codes)
-            for i, x in zip(columns, found, strict=True)
-        ]
-    ).T
+    columns, expected = range(n_classes == 2, n_classes), []
+    for i in columns:
+        found = RandomEffects.fit(1.0 * (y == i), p[:, i], np.ones(y.size), eras, 15)
+        expected.append(found.probabilities(before[:, i], codes))
+    expected = np.transpose(expected)
     if n_classes == 2:
         expected = np.hstack([1 - expected, expected])
     expected /= expected.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(model.predict_proba(new, eras=known), expected)
-    np.testing.assert_array_equal(
-        model.predict(new, eras=known), expected.argmax(axis=1)
-    )
+    predicted = model.predict(new, eras=known)
+    np.testing.assert_array_equal(predicted, expected.argmax(axis=1))
     assert model.effects_.shape == (len(columns), 15, 2)
     assert model.mean_effects_.shape == model.spread_effects_.shape == (len(columns), 2)
-    before = model.estimator_.predict_proba(new)
-    after = model.predict_proba(new)
+    before, after = (m.predict_proba(new) for m in (model.estimator_, model))
     assert log_loss(truth, after) < log_loss(truth, before) - 0.005
-    assert log_loss(y, model.predict_proba(X, eras=eras)) < log_loss(
-        y, model.predict_proba(X)
-    )
-
-
-def test_one_class_is_told():
-    with pytest.raises(ValueError, match="one class"):
-        EraCalibratedClassifier(DummyClassifier()).fit(
-            np.ones((6, 1)), np.ones(6), eras=[0, 1, 2] * 2
-        )
+    by_era, without = model.predict_proba(X, eras=eras), model.predict_proba(X)
+    assert log_loss(y, by_era) < log_loss(y, without)
+    with pytest.raises(ValueError, match="y has one class"):
+        model.set_params(estimator=DummyClassifier()).fit(X, y > -1, eras=eras)

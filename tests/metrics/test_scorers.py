@@ -1,6 +1,5 @@
 """Scorers that are handed eras, alone, in searches and in early stopping."""
 
-import copy
 import inspect
 import pickle
 from functools import partial
@@ -35,35 +34,28 @@ AGGREGATIONS = ["mean", "std", "sharpe", "worst", "max_drawdown"]
 
 
 @pytest.mark.parametrize("aggregation", [*AGGREGATIONS, np.median])
-def test_scorer_is_signed_so_that_greater_is_better(aggregation):
+@pytest.mark.parametrize("metric", [r2_score, mean_squared_error])
+def test_scorer_is_signed_so_that_greater_is_better(aggregation, metric):
+    if metric is mean_squared_error and aggregation in ("sharpe", "max_drawdown"):
+        return
     X, y, eras = make_data()
     model = Ridge().fit(X, y)
-    scores = era_scores(y, model.predict(X), eras=eras, metric=r2_score)
-    value = scores.aggregate(aggregation)
-    scorer = make_era_scorer(r2_score, aggregation=aggregation)
-    sign = -1 if aggregation in ("std", "max_drawdown") else 1
-    assert scorer(model, X, y, eras=eras) == sign * value
-    if aggregation in ("sharpe", "max_drawdown"):
-        return
-    scores = era_scores(y, model.predict(X), eras=eras, metric=mean_squared_error)
-    value = scores.aggregate(aggregation)
-    scorer = make_era_scorer(mean_squared_error, aggregation=aggregation)
-    assert scorer(model, X, y, eras=eras) == -value < 0
+    scores = era_scores(y, model.predict(X), eras=eras, metric=metric)
+    is_score = metric is r2_score and aggregation not in ("std", "max_drawdown")
+    value = scores.aggregate(aggregation) * (1 if is_score else -1)
+    scorer = make_era_scorer(metric, aggregation=aggregation)
+    assert scorer(model, X, y, eras=eras) == value
 
 
 def test_scorer_calls_the_response_method_and_finds_the_positive_class():
     X, y, eras = make_data()
     classes = np.where(y > 0, "yes", "no")
     model = LogisticRegression().fit(X, classes)
-    for pos_label, column in (("no", 0), ("yes", 1)):
-        metric, of = average_precision_score, {"pos_label": pos_label}
-        scorer = make_era_scorer(metric, response_method="predict_proba", **of)
-        scored = model.predict_proba(X)[:, column]
-        expected = [
-            metric(classes[eras == era], scored[eras == era], **of)
-            for era in np.unique(eras)
-        ]
-        assert_allclose(scorer(model, X, classes, eras=eras), np.mean(expected))
+    for pos_label, scored in zip(("no", "yes"), model.predict_proba(X).T, strict=True):
+        of = {"metric": average_precision_score, "pos_label": pos_label}
+        scorer = make_era_scorer(response_method="predict_proba", **of)
+        expected = era_scores(classes, scored, eras=eras, **of).mean()
+        assert_allclose(scorer(model, X, classes, eras=eras), expected)
 
 
 def test_scorer_survives_copies():
@@ -73,16 +65,15 @@ def test_scorer_survives_copies():
     expected = scorer(model, X, y, eras=eras)
     assert isinstance(scorer, EraScorer)
     booster = Regressor(scoring=scorer)
-    unpickled = pickle.loads(pickle.dumps(scorer))
-    for other in (unpickled, copy.deepcopy(scorer), clone(booster).scoring):
+    for other in (pickle.loads(pickle.dumps(scorer)), clone(booster).scoring):
         assert other(model, X, y, eras=eras) == expected
         assert repr(other) == repr(scorer)
     assert repr(scorer) == (
         "make_era_scorer(mean_squared_error, eras='week', aggregation='worst', "
         "greater_is_better=False, undefined='raise', response_method='predict')"
     )
-    by_median = make_era_scorer(r2_score, aggregation=np.median)
-    assert "aggregation=median" in repr(by_median)
+    scorer = make_era_scorer(r2_score, aggregation=np.median)
+    assert "aggregation=median" in repr(scorer)
 
 
 def test_scorer_requests_eras_by_itself():
@@ -126,8 +117,7 @@ def test_grid_search_end_to_end():
     X, y, eras = make_data(n_eras=10)
     cv = EraWalkForwardSplit(2, test_size=3, gap=1, era_order="ordered")
     scorer = make_era_scorer(r2_score, aggregation="sharpe")
-    parameters = {"max_iter": 8, "min_samples_leaf": 3}
-    model = Regressor(**parameters)
+    model = Regressor(max_iter=8, min_samples_leaf=3)
     criteria = [Era(boltzmann_alpha=-np.inf), "era"]
     options = {"cv": cv, "scoring": scorer, "error_score": "raise"}
     with config_context(enable_metadata_routing=True):
@@ -170,19 +160,20 @@ def test_eras_may_be_a_column_wherever_nothing_is_handed_over(routing):
         search = GridSearchCV(model, {"ridge__alpha": [1.0]}, cv=cv, scoring=scorer)
         search.fit(frame, y, groups=eras)
         fitted = search.best_estimator_
-        of = {"n_repeats": 2, "random_state": 0}
-        by_name = permutation_importance(fitted, frame, y, scoring=scorer, **of)
         bound = partial(plain, eras=eras)
-        by_array = permutation_importance(fitted, frame, y, scoring=bound, **of)
+        by_name, by_array = (
+            permutation_importance(
+                fitted, frame, y, scoring=scoring, n_repeats=2, random_state=0
+            )
+            for scoring in (scorer, bound)
+        )
     for fold, (train, test) in enumerate(cv.split(X, groups=eras)):
         predicted = Ridge().fit(X[train], y[train]).predict(X[test])
         scores = era_scores(y[test], predicted, eras=eras[test], metric=r2_score)
-        assert_allclose(result["test_score"][fold], scores.worst())
-        assert (
-            search.cv_results_[f"split{fold}_test_score"] == result["test_score"][fold]
-        )
-    for found in (by_name, by_array):
-        assert found.importances_mean[0] > 0.1
+        score = result["test_score"][fold]
+        assert_allclose(score, scores.worst())
+        assert search.cv_results_[f"split{fold}_test_score"] == score
+    assert by_name.importances_mean[0] > 0.1
     assert_array_equal(by_name.importances[:3], by_array.importances[:3])
     assert_array_equal(by_array.importances[3], 0)  # the model does not read it
     with pytest.raises(ValueError, match="eras='week' names a column, but X is"):
@@ -203,14 +194,15 @@ def test_early_stopping_scores_by_era(routing, weighted):
     model = Regressor(early_stopping=True, scoring=scorer, **parameters)
     with config_context(enable_metadata_routing=routing):
         model.fit(X, y, **fit)
-    for rows, labels, target, weight, recorded in (
-        (X, eras, y, fit.get("sample_weight"), model.train_score_),
-        (X_val, eras_val, y_val, fit.get("sample_weight_val"), model.validation_score_),
-    ):
-        of = {"eras": labels, "metric": r2_score, "sample_weight": weight}
+    fit |= {"X": X, "y": y}
+    for end, recorded in (("", model.train_score_), ("_val", model.validation_score_)):
+        of = {
+            "eras": fit["eras" + end],
+            "sample_weight": fit.get("sample_weight" + end),
+        }
         expected = [
-            era_scores(target, predicted, **of).worst()
-            for predicted in model.staged_predict(rows)
+            era_scores(fit["y" + end], predicted, metric=r2_score, **of).worst()
+            for predicted in model.staged_predict(fit["X" + end])
         ]
         assert_allclose(recorded[1:], expected)
 
@@ -218,12 +210,10 @@ def test_early_stopping_scores_by_era(routing, weighted):
 def test_early_stopping_of_a_classifier_scores_probabilities():
     X, y, eras = make_data()
     classes = np.where(y > 0, "yes", "no")
-    scorer = make_era_scorer(
-        roc_auc_score, aggregation="worst", response_method="predict_proba"
-    )
-    model = Classifier(
-        early_stopping=True, validation_fraction=None, scoring=scorer, max_iter=3
-    )
+    of = {"aggregation": "worst", "response_method": "predict_proba"}
+    scorer = make_era_scorer(roc_auc_score, **of)
+    of = {"early_stopping": True, "validation_fraction": None, "max_iter": 3}
+    model = Classifier(scoring=scorer, **of)
     with config_context(enable_metadata_routing=True):
         model.fit(X, classes, eras=eras)
         last = scorer(model, X, classes, eras=eras)

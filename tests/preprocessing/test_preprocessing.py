@@ -19,7 +19,7 @@ from sklearn.preprocessing import RobustScaler, StandardScaler
 from helpers.releases import from_1_9
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.calibration import EraConformalRegressor
-from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Booster
 from sklearn_era.metrics import make_era_scorer
 from sklearn_era.model_selection import EraSearchCV
 from sklearn_era.numerai.metrics import gaussianize, neutralize, rank_normalize
@@ -29,8 +29,8 @@ from sklearn_era.preprocessing import (
     EraStandardScaler,
     EraTargetRegressor,
     EraTargetTransformer,
+    _ranks,
 )
-from sklearn_era.preprocessing import _ranks as ranks_module
 
 RNG = np.random.default_rng(0)
 ERAS = np.repeat(np.array(["a", "b", "c", "d"]), [3, 20, 60, 137])
@@ -74,23 +74,17 @@ def ranks(x):
     ("transformer", "expected"),
     [
         (EraRankTransformer(), ranks),
-        (
-            EraRankTransformer(output_distribution="normal"),
-            lambda x: norm.ppf(ranks(x)),
-        ),
+        (EraRankTransformer(output_distribution="normal"),
+         lambda x: norm.ppf(ranks(x))),
         (EraStandardScaler(), StandardScaler().fit_transform),
         (EraStandardScaler(with_scaling=False), lambda x: x - np.nanmean(x, axis=0)),
-        (
-            EraStandardScaler(with_centering=False),
-            StandardScaler(with_mean=False).fit_transform,
-        ),
-        (
-            EraStandardScaler(robust=True, with_scaling=False),
-            RobustScaler(with_scaling=False).fit_transform,
-        ),
+        (EraStandardScaler(with_centering=False),
+         StandardScaler(with_mean=False).fit_transform),
+        (EraStandardScaler(robust=True, with_scaling=False),
+         RobustScaler(with_scaling=False).fit_transform),
     ],
     ids=lambda value: None if callable(value) else repr(value),
-)
+)  # fmt: skip
 def test_each_era_alone_is_that_of_scikit_learn_and_scipy(transformer, expected):
     found = transformer.set_params(smooth=0).fit_transform(WITH_NAN, eras=ERAS)
     assert_allclose(found, apart(expected, WITH_NAN), rtol=0, atol=1e-12)
@@ -122,13 +116,11 @@ def test_scaled_columns_are_those_of_skfolio():
         found = transformer.fit_transform(panel.reshape(-1, 1), eras=eras)
         return found.reshape(panel.shape)
 
-    for ours, theirs in [
-        (EraRankTransformer(smooth=0), skfolio.CSPercentileRankScaler()),
-        (
-            EraRankTransformer(output_distribution="normal", smooth=0),
-            skfolio.CSGaussianRankScaler(scale=False),
-        ),
-    ]:
+    uniform = EraRankTransformer(smooth=0)
+    normal = EraRankTransformer(output_distribution="normal", smooth=0)
+    by_rank = skfolio.CSPercentileRankScaler()
+    by_quantile = skfolio.CSGaussianRankScaler(scale=False)
+    for ours, theirs in ((uniform, by_rank), (normal, by_quantile)):
         assert_allclose(of(ours), theirs.fit_transform(panel), rtol=0, atol=1e-12)
     scaled = of(EraStandardScaler(smooth=0)) * np.sqrt(29 / 30)
     expected = skfolio.CSStandardScaler().fit_transform(panel)
@@ -154,9 +146,9 @@ def test_statistics_are_mixed_with_those_of_the_training(unseen):
     again = scaler.transform(WITH_NAN, eras=ERAS)
     weights = np.ones(X.shape[0]) if unseen == "batch" else WEIGHTS
     for j, x in enumerate(WITH_NAN.T):
-        rows = [(x[era == ERAS], WEIGHTS[era == ERAS]) for era in "abcd"]
-        n, mean, variance = np.transpose([statistics(*row) for row in rows])
-        training = n / (n + K) @ np.transpose([mean, variance]) / (n / (n + K)).sum()
+        of_eras = [statistics(x[era == ERAS], WEIGHTS[era == ERAS]) for era in "abcd"]
+        n, *of_eras = np.transpose(of_eras)
+        training = np.average(of_eras, axis=1, weights=n / (n + K))
         assert_allclose([scaler.center_[j], scaler.scale_[j] ** 2], training)
         parts = {era: (era == ERAS, x, weights, again) for era in "abcd"}
         parts["new"] = [True, True], new[:, j], np.ones(2) * (unseen == "batch"), found
@@ -188,7 +180,7 @@ def test_ranks_are_mixed_with_those_of_the_training():
 
 def test_few_ranks_of_many_values_are_remembered(monkeypatch):
     exact = EraRankTransformer(unseen="train").fit_transform(X, eras=ERAS)
-    monkeypatch.setattr(ranks_module, "_MOST_POINTS", 50)
+    monkeypatch.setattr(_ranks, "_MOST_POINTS", 50)
     transformer = EraRankTransformer(unseen="train").fit(X, eras=ERAS)
     assert_allclose(transformer.transform(X, eras=ERAS), exact, rtol=0, atol=0.04)
     assert max(values.size for values, _ in transformer._training) <= 50
@@ -198,19 +190,18 @@ def test_coefficients_are_mixed_with_those_of_the_training():
     transformer = EraNeutralizer([0], smooth=K)
     found = transformer.fit_transform(WITH_NAN, eras=ERAS, sample_weight=WEIGHTS)
     for j in range(1, 5):
-        x, tables = WITH_NAN[:, j], []
-        for weights in (WEIGHTS, np.ones(ERAS.size)):
-            table = []
+        x = WITH_NAN[:, j]
+
+        def table(weights, x=x):
             for era in "abcd":
                 rows = (era == ERAS) & ~np.isnan(x) & (weights > 0)
-                n = max(0, weights[rows].sum() - 1)
-                ridge = LinearRegression().fit(X[rows, :1], x[rows], weights[rows])
-                table.append([n, ridge.coef_[0], ridge.intercept_])
-            tables.append(np.array(table))
-        shares = tables[0][:, 0] / (tables[0][:, 0] + K)
-        training = shares @ tables[0][:, 1:] / shares.sum()
+                fit = LinearRegression().fit(X[rows, :1], x[rows], weights[rows])
+                yield max(0, weights[rows].sum() - 1), fit.coef_[0], fit.intercept_
+
+        n, *of_eras = np.transpose([*table(WEIGHTS)])
+        training = np.average(of_eras, axis=1, weights=n / (n + K))
         assert_allclose(transformer.coef_[:, j], training, rtol=0, atol=1e-9)
-        for era, (n, *own) in zip("abcd", tables[1], strict=True):
+        for era, (n, *own) in zip("abcd", table(np.ones(ERAS.size)), strict=True):
             slope, level = (n * np.array(own) + K * training) / (n + K)
             rows = era == ERAS
             expected = x[rows] - slope * X[rows, 0] - level
@@ -219,20 +210,18 @@ def test_coefficients_are_mixed_with_those_of_the_training():
 
 @each
 def test_rows_come_out_alone_as_with_others_by_the_statistics_of_training(transformer):
-    if "unseen" in transformer.get_params():
-        transformer = clone(transformer).set_params(unseen="train")
+    transformer = clone(transformer)
+    transformer.unseen = "train"
     transformed = transformer.fit_transform(WITH_NAN, eras=ERAS)
     assert_array_equal(np.isnan(transformed), np.isnan(WITH_NAN))
     for i in (0, 100):
         alone = transformer.transform(WITH_NAN[[i]], eras=ERAS[[i]])
         assert_allclose(alone, transformed[[i]], rtol=0, atol=1e-12)
-    unseen = transformer.transform(WITH_NAN, eras=np.where(ERAS == "a", "z", ERAS))
-    without = transformer.transform(WITH_NAN)
-    assert_array_equal(unseen[ERAS == "a"], without[ERAS == "a"])
-    assert_array_equal(unseen[ERAS != "a"], transformed[ERAS != "a"])
-    assert not np.allclose(
-        unseen[ERAS == "a"], transformed[ERAS == "a"], equal_nan=True
-    )
+    is_new = ERAS == "a"
+    unseen = transformer.transform(WITH_NAN, eras=np.where(is_new, "z", ERAS))
+    assert_array_equal(unseen[is_new], transformer.transform(WITH_NAN)[is_new])
+    assert_array_equal(unseen[~is_new], transformed[~is_new])
+    assert not np.allclose(unseen[is_new], transformed[is_new], equal_nan=True)
 
 
 @each
@@ -254,9 +243,7 @@ def test_data_frames_go_in_and_come_out(transformer, library):
 
 
 def test_columns_without_values_stay_so_and_constants_are_zero():
-    table = np.column_stack(
-        [X[:, 0], np.full(ERAS.size, 0.1), np.full(ERAS.size, np.nan)]
-    )
+    table = X[:, :3] * [1, 0, np.nan] + [0, 0.1, 0]
     for transformer in TRANSFORMERS[:4]:
         fitted = transformer.fit(table, eras=ERAS)
         found = fitted.transform(np.nan_to_num(table), eras=ERAS)
@@ -275,18 +262,15 @@ def test_predictions_come_back_to_the_level_of_their_era():
     rows, new = x[:, None], [[0.5]]
     for level, factor in {"mean": (1 + 4 + 9) / 3, "last": 9}.items():
         transformer = EraTargetTransformer(smooth=0, level=level)
-        model = EraTargetRegressor(LinearRegression(), transformer).fit(
-            rows, y, eras=weeks
-        )
+        model = EraTargetRegressor(LinearRegression(), transformer)
+        model.fit(rows, y, eras=weeks)
         scale = 9 if level == "last" else np.sqrt((1 + 16 + 81) / 3)
         assert_allclose(model.predict(new), 10 * factor + 0.5 * scale)
         assert_allclose(model.predict(new, eras=[4]), model.predict(new))
         assert_allclose(model.predict(rows, eras=weeks), y)
     frame = pd.DataFrame({"week": weeks, "x": x})
     by_name = clone(model).fit(frame, y, eras="week")
-    assert_array_equal(
-        by_name.predict(frame, eras="week"), model.predict(rows, eras=weeks)
-    )
+    assert_allclose(by_name.predict(frame, eras="week"), y)
     assert by_name.feature_names_in_.tolist() == ["x"]
     model.set_params(regressor=make_pipeline("passthrough", LinearRegression()))
     found = model.fit(rows, y, eras=weeks).predict(rows, eras=weeks)
@@ -311,32 +295,27 @@ COLUMNS = make_column_transformer(
 PIPELINES = {
     "columns": make_pipeline(COLUMNS, Ridge(1e-6)),
     "union": make_pipeline(
-        make_union("passthrough", EraRankTransformer()),
-        HistGradientBoostingRegressor(max_iter=30),
+        make_union("passthrough", EraRankTransformer()), Booster(max_iter=30)
     ),
     "target": EraTargetRegressor(make_pipeline(COLUMNS, Ridge(1e-6))),
 }
-each_pipeline = pytest.mark.parametrize(
-    "pipeline", PIPELINES.values(), ids=[*PIPELINES]
-)
+each_pipeline = pytest.mark.parametrize("pipeline", PIPELINES.values(), ids=PIPELINES)
+SCORINGS = pytest.param(None, marks=from_1_9), make_era_scorer(r2_score)
 
 
-@pytest.mark.parametrize(
-    "scoring", [pytest.param(None, marks=from_1_9), make_era_scorer(r2_score)]
-)  # 1.7 routes nothing where there is no scoring
+@pytest.mark.parametrize("scoring", SCORINGS)  # 1.7 routes nothing without any
 def test_eras_are_routed_in_cross_validation(scoring):
     rows, y, eras = make_task()
     folds = GroupKFold(3)
     with config_context(enable_metadata_routing=True):
         found = cross_validate(
             PIPELINES["columns"], rows, y, cv=folds, scoring=scoring,
-            params={"eras": eras, "groups": eras}, return_estimator=True,
+            params={"eras": eras, "groups": eras},
         )  # fmt: skip
         expected = []
         for train, test in folds.split(rows, groups=eras):
-            model = clone(PIPELINES["columns"]).fit(
-                rows[train], y[train], eras=eras[train]
-            )
+            model = clone(PIPELINES["columns"])
+            model.fit(rows[train], y[train], eras=eras[train])
             expected.append(model.score(rows[test], y[test], eras=eras[test]))
     if scoring is None:
         assert_allclose(found["test_score"], expected)
@@ -348,14 +327,10 @@ def test_eras_are_routed_in_cross_validation(scoring):
 def test_searches_hand_eras_to_transformers(pipeline, routing):
     rows, y, eras = make_task()
     with config_context(enable_metadata_routing=routing):
-        by_era = make_era_scorer(r2_score)
-        for scoring, name in (
-            ("r2", "score"),
-            (by_era, "score"),
-            (["r2", "neg_max_error"], "r2"),
-        ):
+        for scoring in ("r2", make_era_scorer(r2_score), ["r2", "neg_max_error"]):
             search = EraSearchCV(pipeline, {}, scoring=scoring, refit="r2", rule="best")
             search.fit(rows, y, eras=eras)
+            name = "r2" if isinstance(scoring, list) else "score"
             assert search.cv_results_[f"mean_test_{name}"] > 0.9
         assert search.score(rows, y, eras=eras) > 0.9
         assert r2_score(y, search.predict(rows, eras=eras)) > 0.9
@@ -365,7 +340,7 @@ def test_searches_hand_eras_to_transformers(pipeline, routing):
 @each_pipeline
 def test_averages_hand_eras_to_transformers(pipeline):
     rows, y, eras = make_task()
-    plain = HistGradientBoostingRegressor(max_iter=5)
+    plain = Booster(max_iter=5)
     model = AutoEraRegressor(plain, members=[("by era", pipeline)])
     model.fit(rows, y, eras=eras)
     assert model.weights_["by era"] > 0.9
@@ -409,8 +384,6 @@ def test_bad_input_is_named(message, call):
 
 
 def test_fits_without_eras_are_warned_of():
-    with pytest.warns(
-        UserWarning, match=r"^EraRankTransformer takes all rows for one era"
-    ):
+    with pytest.warns(UserWarning, match=r"^EraRankTransformer takes all rows for one"):
         found = EraRankTransformer(smooth=0).fit(X).transform(X)
     assert_array_equal(found, ranks(X))
