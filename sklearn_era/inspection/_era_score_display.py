@@ -61,13 +61,6 @@ class EraScoreDisplay:
     >>> display.plot()  # doctest: +SKIP
     """
 
-    bars_: Any
-    line_: Any
-    mean_line_: Any
-    forecast_: Any
-    ax_: Any
-    figure_: Any
-
     def __init__(
         self, *, scores: ArrayLike, era_labels: ArrayLike, score_name: str = "score",
         greater_is_better: bool = True,
@@ -76,11 +69,11 @@ class EraScoreDisplay:
         self.era_labels = np.asarray(era_labels)
         self.score_name = score_name
         self.greater_is_better = greater_is_better
-        if self.scores.ndim != 1 or self.scores.shape != self.era_labels.shape:
+        shapes = self.scores.shape, self.era_labels.shape
+        if self.scores.ndim != 1 or shapes[0] != shapes[1]:
             raise ValueError(
                 "scores and era_labels must be one-dimensional, with one value an era "
-                f"each; got the shapes {self.scores.shape} and "
-                f"{self.era_labels.shape}."
+                f"each; got the shapes {shapes[0]} and {shapes[1]}."
             )
         defined = np.flatnonzero(np.isfinite(self.scores))
         if defined.size == 0:
@@ -117,18 +110,14 @@ class EraScoreDisplay:
 
         Raises
         ------
-        ValueError
-            If `kind` is another one.
-        MissingPackageError
-            If matplotlib is not installed.
+        ValueError, MissingPackageError
+            If `kind` is another one, or matplotlib is not installed.
         """
         if kind not in ("bar", "line"):
             raise ValueError(f"kind must be 'bar' or 'line'; got {kind!r}.")
-        ax = axes_or_new(ax)
-        places = np.arange(self.scores.size)
-        is_defined = np.isfinite(self.scores)
+        ax, places = axes_or_new(ax), np.arange(self.scores.size)
+        is_defined, texts = np.isfinite(self.scores), label_texts(self.era_labels)
         scores = np.where(is_defined, self.scores, np.nan)
-        texts = label_texts(self.era_labels)
         self.bars_ = self.line_ = self.forecast_ = None
         worst_label = f"worst: {texts[self.worst]}"
         if kind == "bar":
@@ -149,9 +138,8 @@ class EraScoreDisplay:
             ax.vlines(next_place, *forecast.interval(0.95), color=ORANGE, linewidth=1)
             ax.vlines(next_place, *ends, color=ORANGE, linewidth=4)
             label = f"next: {forecast.mean_:.4g}, 80 % {ends[0]:.4g} to {ends[1]:.4g}"
-            (self.forecast_,) = ax.plot(
-                next_place, forecast.mean_, "D", color=ORANGE, label=label
-            )
+            style = {"color": ORANGE, "label": label}
+            (self.forecast_,) = ax.plot(next_place, forecast.mean_, "D", **style)
         step, style = label_places(ax, texts)
         ax.set_xticks(places[::step], texts[::step], **style)
         ax.set_xlabel("era")
@@ -193,11 +181,10 @@ class EraScoreDisplay:
 
         Raises
         ------
-        ValueError
+        ValueError, NotFittedError
             If lengths differ, a label is missing, `scoring` is several scorers or asks
-            for eras, or the score cannot be computed in an era, which is then named.
-        NotFittedError
-            If `estimator` is not fitted.
+            for eras, the score cannot be computed in an era, which is then named, or
+            `estimator` is not fitted.
         """
         check_is_fitted(estimator)
         scorer, name = _scorer_of_an_era(estimator, scoring)
@@ -254,10 +241,8 @@ class EraScoreDisplay:
         )
         if score_name is None:
             score_name = getattr(metric, "__name__", "score").replace("_", " ")
-        display = cls(
-            scores=result.scores, era_labels=result.eras, score_name=score_name,
-            greater_is_better=bool(is_score),
-        )  # fmt: skip
+        found = {"scores": result.scores, "era_labels": result.eras}
+        display = cls(score_name=score_name, greater_is_better=bool(is_score), **found)
         return display.plot(ax, **kwargs)
 
 

@@ -17,10 +17,6 @@ _LABELS = {
 
 
 class _HeatMap:
-    image_: Any
-    ax_: Any
-    figure_: Any
-
     def _draw(
         self, ax: Any, found: Any, cells: Any, rank: Any, n: int, label: str, style: Any
     ) -> NDArray[np.intp]:
@@ -72,8 +68,7 @@ class EraStabilityDisplay(_HeatMap):
     """
 
     def __init__(self, stability: Any) -> None:
-        missing = [name for name in _FIELDS if name not in stability]
-        if missing:
+        if missing := [name for name in _FIELDS if name not in stability]:
             raise ValueError(
                 f"stability has no field {', '.join(missing)}; pass what era_stability "
                 "returned."

@@ -96,10 +96,9 @@ class ShapValues:
             If a label is missing, or there is not one for each row.
         """
         encoded = read_eras(eras, self.values, X_name="the explained X")
-        ones = np.ones(len(self.values))
 
         def mean_of(numbers: Array) -> Array:
-            return era_means(encoded.codes, ones, numbers.T).T
+            return era_means(encoded.codes, np.ones(len(numbers)), numbers.T).T
 
         mean, mean_abs = mean_of(self.values), mean_of(np.abs(self.values))
         deviations = self.values - mean[encoded.codes]
@@ -137,21 +136,19 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> ShapValues:
     Returns
     -------
     result : ShapValues
-        Values are those of the raw prediction: of a booster with the loss "poisson" or
-        "gamma" the logarithm; of a classifier log-odds, as ``decision_function``; of
-        `EraForestClassifier` the mean proportion of the second class, or of each of
-        more than two, before they are scaled to add up to 1. With `era_effects`,
-        ``base_values`` holds the forecast of a new era, as ``predict`` without eras.
+        Values are those of the raw prediction: logarithms with the loss "poisson" or
+        "gamma", log-odds of a classifier; mean proportions of `EraForestClassifier`, of
+        the second class or of each of more than two, before they are scaled to add up
+        to 1. With `era_effects`, ``base_values`` holds the forecast of a new era.
 
     Raises
     ------
-    ValueError
+    ValueError, NotFittedError
         If the prediction is no sum over trees: `AutoEraClassifier`, or an
         `AutoEraRegressor` with a log link, averages after its link; linear members need
         `background`, and may be cut off at the range of targets. If columns are not
-        those of the fit, or a path has more than 64 features, with `background`.
-    NotFittedError
-        If `model` is not fitted.
+        those of the fit, a path has more than 64 features, with `background`, or
+        `model` is not fitted.
 
     References
     ----------

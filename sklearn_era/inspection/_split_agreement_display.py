@@ -50,14 +50,8 @@ class SplitAgreementDisplay:
     >>> draw(model, X, X[:, 0], eras=eras)  # doctest: +SKIP
     """
 
-    points_: Any
-    mean_line_: Any
-    ax_: Any
-    figure_: Any
-
     def __init__(self, statistics: Any) -> None:
-        missing = [name for name in _FIELDS if name not in statistics]
-        if missing:
+        if missing := [name for name in _FIELDS if name not in statistics]:
             raise ValueError(
                 f"statistics has no column {', '.join(missing)}; pass what "
                 "split_statistics returned."
@@ -103,16 +97,12 @@ class SplitAgreementDisplay:
         shares = np.bincount(place_of_split.ravel(), self.gain_share)
         areas = np.maximum(_LARGEST_AREA * shares / shares.max(), _SMALLEST_AREA)
         style = {"s": areas, "color": BLUE, "alpha": 0.6, "linewidth": 0} | kwargs
-        self.points_ = ax.scatter(places[0], places[1], **style)
-
-        depths, depth_of_split = np.unique(self.depth, return_inverse=True)
-        share = np.bincount(depth_of_split, self.gain_share)
-        sums = np.bincount(depth_of_split, self.gain_share * self.direction_agreement)
-        has_gain = share > 0
+        self.points_ = ax.scatter(*places, **style)
+        share = np.bincount(self.depth, self.gain_share)
+        sums = np.bincount(self.depth, self.gain_share * self.direction_agreement)
+        depths = np.flatnonzero(share)
         style = {"color": ORANGE, "marker": ".", "label": "mean, weighted by gain"}
-        (self.mean_line_,) = ax.plot(
-            depths[has_gain], sums[has_gain] / share[has_gain], **style
-        )
+        (self.mean_line_,) = ax.plot(depths, sums[depths] / share[depths], **style)
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.legend()
         ax.set_xlabel("depth of the split")

@@ -118,11 +118,10 @@ def era_stability(
 
     Raises
     ------
-    ValueError
+    ValueError, MissingPackageError
         If there is but one era, lengths differ, a classifier has no ``predict_proba``,
-        or a column is neither of numbers nor of categories.
-    MissingPackageError
-        If pandas is not installed, with ``as_frame=True``.
+        a column is neither of numbers nor of categories, or pandas is not installed
+        with ``as_frame=True``.
 
     References
     ----------

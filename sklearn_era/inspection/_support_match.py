@@ -88,11 +88,10 @@ default='from_dtype'
 
     Raises
     ------
-    ValueError
+    ValueError, MissingPackageError
         If tables are empty, differ in their columns, or hold columns that are neither
-        numeric nor among the categorical ones; or if `eras` does not label the rows.
-    MissingPackageError
-        If pandas is not installed, with ``as_frame=True``.
+        numeric nor among the categorical ones; if `eras` does not label the rows; or
+        if pandas is not installed with ``as_frame=True``.
 
     References
     ----------

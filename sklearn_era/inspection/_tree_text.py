@@ -23,9 +23,9 @@ class Node(NamedTuple):
     depth: int
     value: str  # of a leaf
     children: tuple[int, ...] = ()
-    left: str = ""  # which rows go there
+    left: str = ""  # the condition of its rows
     right: str = ""
-    facts: tuple[str, ...] = ()  # rows, gain, and how far eras agree
+    facts: tuple[str, ...] = ()  # rows, gain, and the agreement of eras
     # By era, with the sign of its direction: the root of the gain per row.
     effects: NDArray[np.float64] | None = None
 
@@ -73,7 +73,7 @@ def describe_tree(
 
 
 def _sides(name: str, node: Any, categories: tuple[Any, ...] | None) -> tuple[str, str]:
-    """Return which rows go to the left of a split, and which to the right."""
+    """Return the conditions of the rows that go to the left and to the right."""
     missing, known = f"{name} is missing", f"{name} is not missing"
     if categories == ():
         return missing, known
@@ -165,12 +165,7 @@ def export_graphviz(
     -------
     dot : str
         For ``graphviz.Source(dot)`` or the program ``dot``, with the texts of
-        `export_text`.
-
-    Raises
-    ------
-    ValueError
-        As `export_text`.
+        `export_text`, whose errors it raises.
 
     Examples
     --------

@@ -1,7 +1,5 @@
-"""Effects of features out of era, and a test of whether these have both signs.
-
-Scores of bins are found in one half of the rows and effects in the other, and vice
-versa, so that noise in the scores is none in the effects.
+"""Effects of features out of era, and a test of whether these have both signs. Scores
+of bins come from one half of the rows and effects from the other, and vice versa.
 """
 
 from collections import Counter
@@ -49,7 +47,7 @@ class Design(NamedTuple):
 
     is_used: NDArray[np.bool_]
     is_second: NDArray[np.bool_]
-    shifts: Codes  # (n_shifts, n_rows), the rows whose values to take
+    shifts: Codes  # (n_shifts, n_rows), the rows of shifted values
 
 
 def fit_in_folds(
