@@ -1,4 +1,4 @@
-"""The part that intervals, sets and recalibration share: rows left out of fits."""
+"""Rows left out of fits, for intervals, sets and recalibration."""
 
 from numbers import Integral
 from typing import Any, ClassVar

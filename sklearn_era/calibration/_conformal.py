@@ -120,13 +120,12 @@ class _Conformal(OutOfEra):
         models = [self.estimator_] if is_one else self.estimators_
         scores, masses, folds = self.conformity_scores_, self._masses, self._folds
         if share is not None:
-            order = np.lexsort((scores, self._pairs))
-            rows, totals = [], []
+            order, found = np.lexsort((scores, self._pairs)), []
             for own in np.split(order, np.flatnonzero(np.diff(self._pairs[order])) + 1):
                 sums = np.cumsum(masses[own])
-                rows.append(own[np.searchsorted(sums, (level - _ROUNDING) * sums[-1])])
-                totals.append(sums[-1])
-            scores, folds, masses = scores[rows], folds[rows], np.array(totals)
+                place = np.searchsorted(sums, (level - _ROUNDING) * sums[-1])
+                found.append((scores[own[place]], folds[own[0]], sums[-1]))
+            scores, folds, masses = map(np.array, zip(*found, strict=True))
             level = share
         n_eras, n_needed = self.era_labels_.size, level / (1 - level) - _ROUNDING
         if n_eras < n_needed:
@@ -185,7 +184,7 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
         Returns
         -------
         intervals : ndarray of shape (n_samples, 2)
-            Lower and upper ends, infinite with a warning where there are too few eras.
+            Both ends, infinite with a warning where there are too few eras.
         """
         centers, atoms, mass = self._ask_models(X, level, share_of_eras)
         lower, upper = (_upper_ends(x, atoms, mass) for x in (-centers, centers))

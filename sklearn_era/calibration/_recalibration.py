@@ -170,9 +170,9 @@ def era_calibration(
 ) -> _Calibration:  # fmt: skip
     """Estimate level and slope of probabilities in each era, and their spread.
 
-    The level is how much too low log-odds are, at their mean: calibration in the large.
-    The slope is below 1 where they are too extreme [1]_. Both are shrunk to their
-    means, as in :class:`EraCalibratedClassifier`.
+    The level is positive where log-odds are too low, at their mean: calibration in the
+    large. The slope is below 1 where they are too extreme [1]_. Both are shrunk to
+    their means, as in :class:`EraCalibratedClassifier`.
 
     Parameters
     ----------

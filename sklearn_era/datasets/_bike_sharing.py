@@ -59,12 +59,10 @@ def load_bike_sharing(*, as_frame: bool = False) -> Bunch:
 
     References
     ----------
-    H. Fanaee-T, *Bike Sharing*, UCI Machine Learning Repository,
-    https://doi.org/10.24432/C5W894, under the licence CC BY 4.0. Columns were renamed,
-    and derived ones left out.
-
-    H. Fanaee-T and J. Gama (2014), *Event labeling combining ensemble detectors and
-    background knowledge*, Progress in Artificial Intelligence 2, 113-127.
+    H. Fanaee-T, J. Gama (2014), *Event labeling combining ensemble detectors and
+    background knowledge*, Progress in Artificial Intelligence 2; data by H. Fanaee-T,
+    *Bike Sharing*, UCI Machine Learning Repository, https://doi.org/10.24432/C5W894,
+    under the licence CC BY 4.0. Columns were renamed, and derived ones left out.
 
     Examples
     --------

@@ -1,8 +1,4 @@
-"""Data like Numerai's: five bins, weak signals, and some that do not last.
-
-A few features have a small effect in every era. Others have a larger one in some of the
-training eras, and the opposite one later.
-"""
+"""Data like Numerai's: five bins, weak signals, and some that do not last."""
 
 from numbers import Integral
 

@@ -1,7 +1,4 @@
-"""The synthetic-memorization data set: an invariant spiral behind a shifting shortcut.
-
-Pooled training memorises the shortcut; comparing eras at each split prevents that.
-"""
+"""The synthetic-memorization data: an invariant spiral behind a shifting shortcut."""
 
 from numbers import Integral, Real
 

@@ -149,10 +149,9 @@ class EraScores(Mapping[Any, Any]):
         by : str or int, default=None
             Column of `levels`, if several; each of its labels is aggregated by itself.
         undefined : {"raise", "omit"} or float, default="raise"
-            How to treat eras whose score is NaN or infinite. "raise": a `ValueError`
-            names them. "omit": they are left out, and a warning names them. A number
-            replaces their scores, a Sharpe ratio without spread, and a NaN or infinity
-            that a callable `aggregation` returns.
+            Eras whose score is NaN or infinite raise a `ValueError`, are left out with
+            a warning, or get this number, as do a Sharpe ratio without spread and a NaN
+            or infinity that a callable `aggregation` returns.
 
         Returns
         -------
@@ -163,10 +162,10 @@ class EraScores(Mapping[Any, Any]):
         Raises
         ------
         ValueError
-            If `undefined` leaves scores undefined, or none at all; if a callable
-            returns no number; if `aggregation` depends on whether greater is better,
-            and that is not known; if errors are aggregated by "sharpe" or
-            "max_drawdown"; if a drawdown has several columns; or if `by` is unknown.
+            If `undefined` leaves scores undefined, or none at all; a callable returns
+            no number; `aggregation` depends on whether greater is better, and that is
+            not known; errors are aggregated by "sharpe" or "max_drawdown"; a drawdown
+            has several columns; or `by` is unknown.
         """
         others = {name: x for name, x in self.levels.items() if name != by}
         if by is not None and not 0 < len(others) < len(self.levels):
@@ -181,7 +180,7 @@ class EraScores(Mapping[Any, Any]):
         rows = [slice(None)] if by is None else self._columns[by].rows
         found = {}
         for name, scores in self._by_metric.items():
-            of = {"greater_is_better": self.directions[name], "name": name}
+            of: Any = {"greater_is_better": self.directions[name], "name": name}
             found[name] = np.array([
                 aggregate(scores[x], labels[x], aggregation, undefined=undefined, **of)
                 for x in rows
@@ -249,9 +248,9 @@ def era_scores(
     Raises
     ------
     ValueError
-        If lengths differ, there are no rows, an era label is missing, `metric` is a
-        scorer, has a parameter `eras` or does not return a real number, or if `metric`
-        raises a `ValueError`, in which case the message names the era.
+        If lengths differ, there are no rows, a label is missing, `metric` is a scorer,
+        has a parameter `eras` or does not return a real number, or raises a
+        `ValueError`, in which case the message names the era.
 
     Examples
     --------

@@ -28,26 +28,24 @@ class EraScoreForecast(BaseEstimator):
 
     with the mean m, the spread T of eras, and sampling errors se_j, by finitely many
     rows. T has its confidence distribution (Viechtbauer 2007; Nagashima, Noma, Furukawa
-    2019). With M scores of equal error, or of none, an interval is ::
-
-        mean(s) ± t_{M-1} std(s) sqrt(1 + 1 / M).
+    2019). With M scores of equal error, or of none, an interval is
+    ``mean(s) ± t_{M-1} std(s) sqrt(1 + 1 / M)``.
 
     K is the identity for groups. Eras that follow each other may have a slope, or
-    resemble their neighbours, ``K_ij = rho^|i-j|``, with rho of .3 to .95. The prior
-    probability of neither is 1/2, and of each 1/4; restricted likelihoods weigh them
-    (Hoeting et al. 1999). The more the scores show it, the more the last eras count,
-    and the wider intervals become with the horizon.
+    resemble their neighbours, ``K_ij = rho^|i-j|``, with rho of .3 to .95, each with
+    the prior probability 1/4; restricted likelihoods weigh them (Hoeting et al. 1999).
+    The more the scores show it, the more the last eras count, and the wider intervals
+    become with the horizon.
 
     Parameters
     ----------
     trend : {'auto', 'none'}, default='auto'
-        Whether eras that follow each other, by their labels, may be related. With
-        'none' no eras are, as groups never are.
+        Whether eras that follow each other, by their labels, may be related.
     bounds : tuple of (float or None, float or None), default=None
-        Ends of the metric's range, None for no end, within which intervals stay: (0, 1)
-        for an area under the ROC curve, (None, 1) for R^2, (-1, 1) for a correlation,
-        and (0, None) for an error. The model is of ``log((s - low) / (high - s))``, or
-        the part that has an end (Snell et al. 2018), and `mean_` is then a median.
+        Ends of the metric's range, within which intervals stay, such as (0, 1) for an
+        area under the ROC curve or (None, 1) for R^2. The model is of
+        ``log((s - low) / (high - s))``, or the part that has an end (Snell et al.
+        2018), and `mean_` is then a median.
 
     Attributes
     ----------
@@ -58,18 +56,11 @@ class EraScoreForecast(BaseEstimator):
         its distribution, in units of the score at `mean_`.
     sampling_error_ : float
         The root mean square of `standard_errors`; 0 where there are none.
-    related_ : float
-        The probability of a slope, or of similar neighbours; 0 for groups.
-    optimism_ : float
-        The gain of the choice of the model by the same scores, taken off them.
+    related_, optimism_ : float
+        The probability of a slope, or of similar neighbours; and the gain of the choice
+        of the model by the same scores, which is taken off them.
     scores_, eras_ : ndarray of shape (n_eras,)
         The scores, `optimism_` not taken off, and the labels, sorted.
-
-    See Also
-    --------
-    era_scores : Scores by era.
-    era_standard_errors : Their sampling errors.
-    sklearn_era.inspection.EraScoreDisplay : Draws the scores and the forecast.
 
     Examples
     --------
@@ -102,10 +93,9 @@ class EraScoreForecast(BaseEstimator):
         scores : EraScores, fitted search or AutoEra, or array-like of shape (n_eras,) \
 or (n_candidates, n_eras)
             Scores of one metric in eras that the model had not seen; NaN are left out.
-            Of several rows, candidates, that of the best mean was chosen, greater being
-            better. Choosing without era j may take another one, whose score in j is
-            less: the mean difference over all j is `optimism_`. A search has such rows;
-            the average of an ``AutoEra`` is taken as it is, a little too good.
+            Of several rows, candidates, that of the best mean was chosen. Choosing
+            without era j may take another one, whose score in j is less: the mean
+            difference over all j is `optimism_`; that of an ``AutoEra`` is not known.
         standard_errors : array-like of shape (n_eras,), default=None
             Sampling errors, such as those of :func:`era_standard_errors`. With None
             they are a part of the spread, and the new era has about as many rows.
@@ -189,8 +179,7 @@ or (n_candidates, n_eras)
         horizon : int, default=1
             The new era's place after the last one, where eras follow each other.
         standard_error : float, default=None
-            Sampling error of the new score, 0 for infinitely many rows. None is
-            `sampling_error_`.
+            Sampling error of the new score; None is `sampling_error_`.
 
         Returns
         -------
@@ -231,8 +220,8 @@ or (n_candidates, n_eras)
         """Return how many eras make an interval as narrow as a width.
 
         With M unrelated eras and ``V = spread_^2 + sampling_error_^2``, the widths are
-        ``2 t_{M-1} sqrt(V (1 + 1 / M))`` for the next era, never near 0, and
-        ``2 t_{M-1} sqrt(V / M)`` for the mean of all possible eras.
+        ``2 t_{M-1} sqrt(V (1 + 1 / M))`` for the next era, and ``2 t_{M-1}
+        sqrt(V / M)`` for the mean of all possible eras.
 
         Parameters
         ----------

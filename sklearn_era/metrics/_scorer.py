@@ -47,12 +47,11 @@ def make_era_scorer(
     Greater results are always better: errors, and aggregates by "std" or
     "max_drawdown", are returned with a *minus* sign.
 
-    With metadata routing enabled, ``GridSearchCV(...).fit(X, y, eras=eras)`` and
-    ``cross_validate(..., params={"eras": eras})`` pass on the eras of the test rows,
-    which the scorer requests. Without routing, and in ``permutation_importance``,
-    nothing passes them: name a column of X, or bind the eras of all rows with
-    ``functools.partial(scorer, eras=eras)``. Early stopping of this package's
-    estimators always passes the eras of ``fit``.
+    With metadata routing enabled, searches and ``cross_validate`` pass on the eras of
+    the test rows, which the scorer requests. Without routing, and in
+    ``permutation_importance``, nothing passes them: name a column of X, or bind the
+    eras of all rows with ``functools.partial(scorer, eras=eras)``. Early stopping of
+    this package's estimators always passes the eras of ``fit``.
 
     Parameters
     ----------
@@ -62,9 +61,8 @@ def make_era_scorer(
     eras : str, default=None
         The column of eras in the data frame X, read if no eras are passed, and dropped
         for estimators without this feature.
-    aggregation : {"mean", "std", "sharpe", "worst", "max_drawdown"} or callable, \
-default="mean"
-        How to aggregate the eras' scores; see :meth:`EraScores.aggregate`.
+    aggregation : str or callable, default="mean"
+        See :meth:`EraScores.aggregate`.
     greater_is_better : bool, default=None
         As in :func:`era_scores`.
     response_method : {"predict", "predict_proba", "decision_function"} or \
@@ -160,9 +158,7 @@ class _EraMetric:
         return inspect.Signature(parameters)
 
 
-# A subclass of `make_scorer`'s result, which shares predictions with other metrics of a
-# search, and whose `set_score_request` routes metadata. `make_scorer` itself would take
-# eras only with metadata routing enabled, and not request them.
+# `make_scorer` takes eras only with metadata routing enabled, and does not request them.
 class EraScorer(_Scorer):
     """A metric, era by era, as a scorer: the result of :func:`make_era_scorer`."""
 
@@ -197,8 +193,7 @@ class EraScorer(_Scorer):
         Parameters
         ----------
         **kwargs : dict
-            ``name=True``, ``False``, ``None`` or an alias, as in scikit-learn; `eras`
-            is True by default.
+            As in scikit-learn; `eras` is True by default.
         """
         return super().set_score_request(**{"eras": True, **kwargs})
 

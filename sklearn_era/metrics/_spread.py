@@ -174,12 +174,9 @@ def era_standard_errors(
 ) -> NDArray[np.float64]:  # fmt: skip
     """Estimate the standard error of a metric in each era, by its finitely many rows.
 
-    The jackknife (Tukey 1958) deals the rows of an era at random into G = 20 groups, or
-    one a row. With ``s_g`` the metric without group g, and their mean ``s``,
-
-        error^2 = (G - 1) / G  sum_g (s_g - s)^2,
-
-    which serves any metric that changes little with few rows, if rows are independent.
+    The jackknife (Tukey 1958) deals the rows of an era, which have to be independent,
+    at random into G = 20 groups, or one a row. With ``s_g`` the metric without group g,
+    and their mean ``s``, ``error^2 = (G - 1) / G  sum_g (s_g - s)^2``.
 
     Parameters
     ----------
@@ -191,11 +188,6 @@ def era_standard_errors(
     errors : ndarray of shape (n_eras,), dtype=float64
         In the order of :func:`era_scores`; NaN where the metric is not defined without
         any group, or all but one.
-
-    Raises
-    ------
-    ValueError
-        As :func:`era_scores` does.
 
     Examples
     --------

@@ -76,8 +76,8 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         y : None
             Ignored.
         eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row, or the name of their column in X, which is dropped, and
-            which ``transform`` drops, too. None is one era, with a warning.
+            Era of each row, or the name of their column in X, which ``fit`` and
+            ``transform`` drop. None is one era, with a warning.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of rows.
 
