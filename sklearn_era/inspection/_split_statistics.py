@@ -73,28 +73,23 @@ def split_statistics(
         A row for each split, by iteration, tree and node. Arrays of shape (n_splits,),
         unless said otherwise:
 
-        iteration, tree : int64
-            The boosting iteration, or the number of the forest's tree, from 0; and the
-            tree, counted over all iterations and classes.
-        class_label : object
-            The class that the tree is for, in multiclass classification; else None.
-        node, depth : int64
-            The node in the tree's array of nodes, and its depth; 0 is the root's.
-        feature, feature_name : int64, object
-            The column of `X` that is split by, and its name, else ``x0``, ``x1``, ...
-        threshold : float64
-            Rows with at most this value go left, in the units of `X`. inf for a split
-            of missing values from all others, NaN for one by categories.
-        left_categories : object
-            The tuple of categories that go left; None for a split by a threshold.
+        iteration, tree, node, depth : int64
+            The boosting iteration, or the number of the forest's tree; the tree over
+            all iterations and classes; its node; and the node's depth; all from 0.
+        class_label, feature_name : object
+            The class of the tree, in multiclass classification, else None; and the
+            name of the column of `X` that is split by, else ``x0``, ``x1``, ...
+        feature, count, n_eras_covered : int64
+            That column; rows in the node; eras with `min_samples_per_era` rows on both
+            sides.
+        threshold, left_categories : float64, object
+            Rows with at most this value go left: inf for a split of missing values from
+            all others, NaN for one by categories; and the tuple of these, else None.
         missing_go_to_left : bool
             Where missing values go, and categories that the fit has not seen.
-        count, gain : int64, float64
-            Rows in the node; and the gain over all rows, ``G_L^2 / (H_L + l2) +
-            G_R^2 / (H_R + l2) - G^2 / (H + l2)``, 0 where a side is empty.
-        era_gains : float64, of shape (n_splits, n_eras)
-            The same within each era; 0 in an era that is not covered or has no weight
-            on a side.
+        gain, era_gains : float64, the latter of shape (n_splits, n_eras)
+            Gain over all rows, ``G_L^2 / (H_L + l2) + G_R^2 / (H_R + l2) - G^2 / (H +
+            l2)``, and within each era; 0 where a side is empty, or the era not covered.
         era_directions : int8, of shape (n_splits, n_eras)
             1 where the left side predicts more in the era, -1 where the right one does,
             0 for neither, and wherever the gain is 0 for want of rows or weight.
@@ -102,14 +97,11 @@ def split_statistics(
             Rows of each era in the node.
         direction_agreement : float64
             ``|sum_j direction_j| / n_eras``, in [0, 1]; equation 39 of [1]_.
-        n_eras_covered : int64
-            Eras with `min_samples_per_era` rows on both sides.
         count_in_fit, gain_in_fit : int64, float64
             Rows and gain which the tree has stored.
 
         The Bunch holds ``era_labels`` too, of shape (n_eras,). A data frame has a
-        column for each era instead, such as ``gain[week 1]``, ``direction[week 1]`` and
-        ``count[week 1]``.
+        column for each era instead, such as ``gain[week 1]``.
 
     Raises
     ------
@@ -122,17 +114,11 @@ def split_statistics(
 
     Notes
     -----
-    On the rows of a fit that held none out for early stopping, `gain` equals
-    `gain_in_fit` up to rounding, but for four things:
-
-    - the gain that scikit-learn stores for a root leaves ``G^2 / (H + l2)`` out, which
-      is nothing where the trees before have the right mean, as with the squared error;
-    - under monotonic constraints the fit stores the gain of values clipped to bounds;
-    - a warm start with other rows has grown each tree from the rows of its time;
-    - the trees of a forest with a bootstrap have drawn rows, some twice and some never.
-
-    Time is about that of a prediction; memory is that of the arrays by era, 17 bytes a
-    split and era.
+    On the rows of a fit, `gain` equals `gain_in_fit` up to rounding, but for roots,
+    whose stored gain leaves ``G^2 / (H + l2)`` out; monotonic constraints, under which
+    the fit stores the gain of clipped values; rows held out for early stopping; warm
+    starts with other rows; and the bootstraps of a forest. Memory is that of the arrays
+    by era, 17 bytes a split and era.
 
     References
     ----------

@@ -158,7 +158,7 @@ class _EraMetric:
         return inspect.Signature(parameters)
 
 
-# `make_scorer` takes eras only with metadata routing enabled, and does not request them.
+# `make_scorer` takes eras with metadata routing alone, and does not request them.
 class EraScorer(_Scorer):
     """A metric, era by era, as a scorer: the result of :func:`make_era_scorer`."""
 

@@ -14,7 +14,7 @@ from helpers.forests import (
     rows_of_leaves,
 )
 from helpers.trees import gain_and_direction
-from sklearn_era.inspection import SplitAgreementDisplay, split_statistics
+from sklearn_era.inspection import split_statistics
 
 
 def make_forest(n_classes, y, **parameters):
@@ -76,24 +76,3 @@ def test_gradients_are_taken_at_the_mean_of_each_tree(n_classes):
             assert splits.count_in_fit[row] == drawn.rows.size
             row += 1
     assert row == splits.gain.size
-
-
-def test_the_order_of_trees_does_not_matter():
-    """As it would if the trees before were taken away from the target."""
-    X, y, eras = make_data()
-    forest = regressor(bootstrap="within_eras", max_depth=3).fit(X, y, eras=eras)
-    before = split_statistics(forest, X, y, eras=eras)
-    forest._predictors.reverse()
-    after = split_statistics(forest, X, y, eras=eras)
-    for name in ("gain", "era_gains", "era_directions"):
-        for tree in range(6):
-            one, same = before.tree == tree, after.tree == 5 - tree
-            assert_array_equal(before[name][one], after[name][same])
-
-
-def test_figures_take_forests():
-    X, y, eras = make_data()
-    forest = regressor(split_criterion="directional").fit(X, y, eras=eras)
-    splits = split_statistics(forest, X, y, eras=eras)
-    display = SplitAgreementDisplay.from_estimator(forest, X, y, eras=eras)
-    assert_array_equal(display.direction_agreement, splits.direction_agreement)

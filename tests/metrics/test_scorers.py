@@ -76,17 +76,6 @@ def test_scorer_survives_copies():
     assert "aggregation=median" in repr(scorer)
 
 
-def test_scorer_requests_eras_by_itself():
-    scorer = make_era_scorer(r2_score)
-    requests = scorer.get_metadata_routing().score.requests
-    assert requests["eras"] is True
-    assert requests["sample_weight"] is None
-    with config_context(enable_metadata_routing=True):
-        scorer.set_score_request(sample_weight=True)
-        requests = scorer.get_metadata_routing().score.requests
-        assert requests == {"eras": True, "sample_weight": True}
-
-
 def test_cross_validate_hands_eras_and_weights_of_the_test_rows():
     X, y, eras = make_data()
     weight = np.random.default_rng(1).uniform(1, 2, y.size)
@@ -95,6 +84,8 @@ def test_cross_validate_hands_eras_and_weights_of_the_test_rows():
         "worst": make_era_scorer(r2_score, aggregation="worst"),
         "weighted": make_era_scorer(r2_score), "pooled": make_scorer(r2_score),
     }  # fmt: skip
+    requests = scoring["worst"].get_metadata_routing().score.requests
+    assert (requests["eras"], requests["sample_weight"]) == (True, None)
     with config_context(enable_metadata_routing=True):
         for name, scorer in scoring.items():
             scorer.set_score_request(sample_weight=name == "weighted")
