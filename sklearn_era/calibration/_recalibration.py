@@ -188,9 +188,9 @@ def era_calibration(
     -------
     calibration : EraScores
         The ``level`` and ``slope`` of each era with ``level_error`` and
-        ``slope_error``, the mean outcome ``observed`` and the mean ``predicted``. The
-        attributes `typical` and `spread` are dicts of the mean and the standard
-        deviation of the levels and slopes that eras are drawn from.
+        ``slope_error``, and the means ``observed`` and ``predicted``. The dicts
+        `typical` and `spread` have the mean and the standard deviation of the levels
+        and slopes that eras are drawn from.
 
     Raises
     ------

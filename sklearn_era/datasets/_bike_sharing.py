@@ -35,22 +35,16 @@ def load_bike_sharing(*, as_frame: bool = False) -> Bunch:
     bikes : :class:`~sklearn.utils.Bunch`
         Dictionary-like object, with the following attributes:
 
-        data : ndarray or DataFrame of shape (17379, 9), dtype=float64
+        data, feature_names : ndarray or DataFrame of shape (17379, 9); list of str
             ``hour`` (0 to 23), ``weekday`` (0 is Sunday), ``holiday`` and
             ``workingday`` (0 or 1), ``season`` (1 is winter, to 4), ``weather`` (1 is
             clear, to 4, heavy rain or snow), and ``temperature``, ``humidity`` and
-            ``windspeed``, scaled to between 0 and 1.
-        target : ndarray or Series of shape (17379,), dtype=float64
-            The count of rented bicycles, 1 to 977.
-        eras : ndarray or Series of shape (17379,)
-            The month, a text such as ``"2011-01"``.
-        dates : ndarray or Series of shape (17379,), dtype=datetime64
-            The day, for eras of another length.
-        feature_names : list of str
-            The names of the columns of `data`.
+            ``windspeed``, scaled to between 0 and 1; and these names.
+        target, eras, dates : ndarray or Series of shape (17379,)
+            Counts of rented bicycles, 1 to 977, float64; months as text such as
+            ``"2011-01"``; and days, datetime64.
         frame : DataFrame of shape (17379, 12)
-            All columns, with ``date``, ``month`` and ``count``. Only with
-            ``as_frame=True``.
+            All columns, with ``date``, ``month`` and ``count``, if ``as_frame=True``.
 
     Raises
     ------

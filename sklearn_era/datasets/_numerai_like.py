@@ -51,22 +51,11 @@ def make_numerai_like(
 
         r_it = sum_j b_je x_ij + sqrt(0.8) u_i + sqrt(0.2) v_it
 
-    where u and v are standard normal, and the effect is ::
-
-        b_je = 0.045 s_j        of a stable feature, in every era
-        b_je = 0.18 s_j h_je    of an unstable feature
-        b_je = 0                of the others
-
-    with a sign s_j = ±1 of each feature. The state h, drawn for each feature and era,
-    is 1 if the effect *holds*, -1 if it is *reversed*, and 0 if there is none:
-
-    ============= ================== ====== ===========
-    eras          h = 1: it holds    h = 0  h = -1
-    ============= ================== ====== ===========
-    training      0.3                0.6    0.1
-    fading        0.2                0.6    0.2
-    live          0.1                0.6    0.3
-    ============= ================== ====== ===========
+    where u and v are standard normal. The effect b_je is 0.045 s_j of a stable feature,
+    0.18 s_j h_je of an unstable one, and 0 of the others, with a sign s_j = ±1 of each
+    feature. The state h, drawn for each feature and era, is 1 (the effect *holds*) or
+    -1 (it is *reversed*) in 30 and 10 % of training eras, 20 and 20 % of fading ones,
+    and 10 and 30 % of live ones, and else 0.
 
     The target is the rank of r_it within the era, cut into 0, 0.25, 0.5, 0.75 and 1 for
     5, 20, 50, 20 and 5 % of the rows. At the defaults an unstable feature's mean effect
@@ -95,10 +84,8 @@ def make_numerai_like(
     data : :class:`~sklearn.utils.Bunch`
         Dictionary-like object, with the following attributes.
 
-        X : ndarray of shape (n_eras * rows_per_era, n_features), dtype=int8
-            The features, 0 to 4. Rows are grouped by era.
-        y : ndarray of shape (n_eras * rows_per_era, n_targets), dtype=float32
-            The targets: 0, 0.25, 0.5, 0.75 or 1.
+        X, y : ndarray of shape (n_eras * rows_per_era, n_features) or (..., n_targets)
+            Features 0 to 4, int8, and targets 0 to 1, float32, of rows by era.
         eras : ndarray of shape (n_eras * rows_per_era,), dtype=int64
             The era of each row, from 1 to `n_eras`.
         X_live, y_live, eras_live : ndarray

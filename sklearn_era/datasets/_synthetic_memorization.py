@@ -63,11 +63,9 @@ def make_synthetic_memorization(
     n_anchors_per_era : int, default=3
         Number of anchors dealt to each era from a shuffled deck with this many copies
         of each, so that an era may get one twice. Rows are spread evenly over them.
-    n_rotations : float, default=3.0
-        Number of turns of a spiral arm, counted from the origin.
-    radial_noise : float, default=0.02
-        Half-width of the uniform noise on the radius, relative to the largest radius.
-        At the default, neighbouring arms stay apart.
+    n_rotations, radial_noise : float, default=3.0 and 0.02
+        Number of turns of a spiral arm, counted from the origin; and the half-width of
+        the uniform noise on the radius, relative to the largest radius.
     random_state : int, RandomState instance or None, default=None
         Seed or state of the draws.
 
@@ -96,10 +94,10 @@ n_shortcut_features)
 
     References
     ----------
-    .. [1] G. Parascandolo, A. Neitz, A. Orvieto, L. Gresele and B. Schölkopf,
-           "Learning explanations that are hard to vary", 2020, arXiv:2009.00329.
-    .. [2] T. DeLise, "Era Splitting: Invariant Learning for Decision Trees", 2023,
-           arXiv:2309.14496.
+    .. [1] G. Parascandolo et al. (2020), Learning explanations that are hard to vary.
+       :arxiv:`2009.00329`
+    .. [2] T. DeLise (2023), Era Splitting: Invariant Learning for Decision Trees.
+       :arxiv:`2309.14496`
 
     Examples
     --------

@@ -48,22 +48,16 @@ def time_blocks(
     ------
     ValueError
         If there are fewer distinct times than blocks, times are missing or cannot be
-        sorted, or are texts of another form than numbers or dates; by time, also if
-        times are infinite or cannot be subtracted, or a block has no row.
-
-    Warns
-    -----
-    UserWarning
-        If times are texts, which are read as numbers or dates of one form.
+        sorted, or are texts of another form than numbers or dates, which are read with
+        a warning; by time, also if times are infinite or cannot be subtracted, or a
+        block has no row.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn_era.environments import time_blocks
     >>> time_blocks([2020, 2012, 2011, 2020, 2010, 2021], 3)
     array([2, 1, 0, 2, 0, 2])
-    >>> days = np.array(["2024-01-01", "2024-01-02", "2024-03-01"], dtype="M8[D]")
-    >>> time_blocks(days, 2, by="time")
+    >>> time_blocks([2010, 2011, 2020], 2, by="time")
     array([0, 0, 1])
     """
     if isinstance(n_blocks, bool):

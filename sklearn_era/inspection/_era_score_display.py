@@ -40,10 +40,8 @@ class EraScoreDisplay:
     ----------
     mean, worst : float, int
         The mean over eras, each counting once; the index of the (first) worst era.
-    bars_, line_ : matplotlib BarContainer and Line2D
-        The scores, one of them None.
-    mean_line_, forecast_ : matplotlib Line2D
-        The line at the mean; the mark at the forecast's mean, or None.
+    bars_, line_, mean_line_, forecast_ : matplotlib BarContainer and Line2D
+        The scores, one of both None; and the means of scores and the forecast, or None.
     ax_, figure_ : matplotlib Axes and Figure
         Where they are.
 

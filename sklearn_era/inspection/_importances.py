@@ -30,8 +30,7 @@ def era_feature_importances(
         As `split_statistics` takes them.
     normalize : bool, default=False
         Whether to divide each era's importances, and the pooled ones, by the sum of
-        their absolute values, so that eras of different size compare. (A gain can only
-        be negative with `l2_regularization`.) Eras without any gain keep their zeros.
+        their absolute values, unless it is 0.
     as_frame : bool, default=False
         Whether to return pandas objects in the Bunch.
 
@@ -40,10 +39,8 @@ def era_feature_importances(
     result : Bunch
         With the fields
 
-        importances : ndarray of shape (n_eras, n_features), or DataFrame
-            The sums of gains by era.
-        pooled : ndarray of shape (n_features,), or Series
-            Sums of the gain over all rows, whatever their era.
+        importances, pooled : ndarray of shape (n_eras, n_features), (n_features,)
+            The sums of gains by era, and of those over all rows.
         era_labels, feature_names : ndarray of shape (n_eras,), (n_features,)
             The sorted labels; and the names of columns, else ``x0``, ``x1``, ...
 

@@ -124,8 +124,8 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> ShapValues:
     ----------
     model : HistGradientBoostingRegressor, HistGradientBoostingClassifier, \
             EraForestRegressor, EraForestClassifier or AutoEraRegressor
-        A fitted model; a booster may be scikit-learn's. Of `AutoEraRegressor`, members
-        may also be linear models, if `background` is given.
+        A fitted model; a booster may be scikit-learn's, and a member of
+        `AutoEraRegressor` linear, if `background` is given.
     X : array-like of shape (n_samples, n_features)
         The rows to explain.
     background : array-like of shape (n_background, n_features), default=None

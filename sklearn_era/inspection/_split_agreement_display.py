@@ -29,10 +29,8 @@ class SplitAgreementDisplay:
     ----------
     gain_share : ndarray of shape (n_splits,)
         Share of each split in the sum of gains.
-    points_, mean_line_ : matplotlib PathCollection and Line2D
-        The bubbles, and the mean agreement by depth.
-    ax_, figure_ : matplotlib Axes and Figure
-        Where they are.
+    points_, mean_line_, ax_, figure_ : matplotlib PathCollection, Line2D, Axes, Figure
+        The bubbles, the mean agreement by depth, and where they are.
 
     Raises
     ------

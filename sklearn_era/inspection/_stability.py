@@ -79,10 +79,8 @@ def era_stability(
         tested have no effects.
     scoring : str, callable or None, default=None
         The score of prices, as in `EraSearchCV`.
-    alpha : float, default=0.1
-        The false discovery rate.
-    n_repeats : int, default=2
-        Draws of each feature's values.
+    alpha, n_repeats : float, default=0.1, and int, default=2
+        The false discovery rate; and the draws of each feature's values.
     price : bool, default=True
         Whether to measure scores without the features that turn.
     era_order, n_jobs :
@@ -95,17 +93,18 @@ def era_stability(
     Returns
     -------
     result : Bunch
-        With the fields
+        Of ndarrays, or a DataFrame for each of shape (n_eras, n_features) and a Series
+        for each of shape (n_features,):
 
-        effects, errors : ndarray of shape (n_eras, n_features), or DataFrame
+        effects, errors : of shape (n_eras, n_features)
             The change of the target, or of a probability, for a standard deviation of
             the feature's score, positive where it goes as in all eras together, NaN
             where there is no effect; and standard errors.
-        importances : ndarray of shape (n_eras, n_features), or DataFrame
+        importances : of shape (n_eras, n_features)
             Rises of the squared error or log loss with random values of the feature.
-        mean_importance, importance_error : ndarray of shape (n_features,), or Series
+        mean_importance, importance_error : of shape (n_features,)
             The mean over eras, and its standard error, as in `EraSearchCV`.
-        p_value, q_value, turns : ndarray of shape (n_features,), or Series
+        p_value, q_value, turns : of shape (n_features,)
             The test of turning, the smallest `alpha` that finds the feature, and
             whether it is at most `alpha`.
         price : dict of str to list, or DataFrame
@@ -113,15 +112,14 @@ def era_stability(
             turn: their names in `dropped`, and the mean gain of score without them,
             with its error, in rows left out of known eras (`known`, `known_error`) and
             in eras left out, later ones of ordered eras (`new`, `new_error`).
-        era_labels, feature_names : ndarray of shape (n_eras,), (n_features,)
+        era_labels, feature_names : of shape (n_eras,), (n_features,)
             The sorted labels; and the names of columns, else ``x0``, ``x1``, ...
 
     Raises
     ------
     ValueError, MissingPackageError
         If there is but one era, lengths differ, a classifier has no ``predict_proba``,
-        a column is neither of numbers nor of categories, or pandas is not installed
-        with ``as_frame=True``.
+        a column is neither of numbers nor of categories, or pandas is missing.
 
     References
     ----------

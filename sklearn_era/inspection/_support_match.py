@@ -68,30 +68,26 @@ default='from_dtype'
     Returns
     -------
     result : Bunch
-        With the fields
+        Of ndarrays, or Series for those of shape (n_features,):
 
-        mean, match : float, and ndarray of shape (n_features,) or Series
+        mean, match : float, and of shape (n_features,)
             The match of the data set, in (0, 1], and of each feature.
-        by_era : ndarray of shape (n_eras, n_features), or DataFrame
+        by_era : ndarray or DataFrame of shape (n_eras, n_features)
             c_fe / B_f.
-        n_bins : ndarray of shape (n_features,), or Series
+        n_bins : of shape (n_features,)
             B_f.
-        era_labels, feature_names : ndarray of shape (n_eras,), (n_features,)
+        era_labels, feature_names : of shape (n_eras,), (n_features,)
             The sorted labels; and the names of columns, else ``x0``, ``x1``, ...
-        holdout : ndarray of shape (n_features,), or Series
+        holdout, holdout_unseen : of shape (n_features,)
             With `X_holdout`: the share of the bins of X in which it has rows, at least
-            `min_samples`.
-        holdout_unseen : ndarray of shape (n_features,), or Series
-            With `X_holdout`: the share of its rows whose value is below the least or
-            above the largest number of X, is a category that X does not have, or is
-            missing where no value of X is.
+            `min_samples`; and of its rows whose value X does not cover: it is below the
+            least or above the largest number, another category, or missing.
 
     Raises
     ------
     ValueError, MissingPackageError
         If tables are empty, differ in their columns, or hold columns that are neither
-        numeric nor among the categorical ones; if `eras` does not label the rows; or
-        if pandas is not installed with ``as_frame=True``.
+        numeric nor categorical; `eras` does not label the rows; or pandas is missing.
 
     References
     ----------

@@ -118,8 +118,7 @@ def export_text(
     Raises
     ------
     ValueError
-        If there is no such tree, some of X, y and eras are missing, or as
-        `split_statistics`.
+        If there is no such tree or only some of X, y and eras; as `split_statistics`.
 
     Examples
     --------

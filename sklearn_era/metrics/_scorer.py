@@ -56,15 +56,12 @@ def make_era_scorer(
     Parameters
     ----------
     metric : callable
-        ``metric(y_true, y_pred, **kwargs) -> float``, such as
-        :func:`sklearn.metrics.r2_score`.
+        ``metric(y_true, y_pred, **kwargs) -> float``, as in :func:`era_scores`.
     eras : str, default=None
         The column of eras in the data frame X, read if no eras are passed, and dropped
         for estimators without this feature.
-    aggregation : str or callable, default="mean"
-        See :meth:`EraScores.aggregate`.
-    greater_is_better : bool, default=None
-        As in :func:`era_scores`.
+    aggregation, greater_is_better :
+        As in :meth:`EraScores.aggregate` and :func:`era_scores`.
     response_method : {"predict", "predict_proba", "decision_function"} or \
 list/tuple of such str, default="predict"
         The method of the estimator to call; of several, the first that it has.
