@@ -183,10 +183,8 @@ def test_eras_are_passed_on_also_by_name_and_by_routing():
     np.testing.assert_array_equal(model.predict(new), model.estimator_.predict(new))
     with config_context(enable_metadata_routing=True):
         inner = NeedsEras().set_fit_request(eras=True, sample_weight=True)
-        pipeline = make_pipeline(
-            StandardScaler().set_fit_request(sample_weight=False), inner
-        )
-        routed = EraConformalRegressor(pipeline, cv=3)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        routed = EraConformalRegressor(make_pipeline(scaler, inner), cv=3)
         routed.fit(X, y, eras=eras, sample_weight=np.ones(y.size))
     assert routed.estimators_[0][-1].n_eras_ == 3
     with pytest.raises(TypeError, match="EraConformalRegressor"):
@@ -221,11 +219,9 @@ def test_coverage_is_drawn_by_era():
     for wrong in ([[0, 1]], ends[0]):
         with pytest.raises(ValueError, match=r"y_pred must be of shape \(4, 2\); got"):
             coverage_score(y, wrong)
-    display = EraScoreDisplay.from_predictions(
-        y, ends, eras=[1, 1, 2, 2], metric=coverage_score
-    )
-    assert display.scores.tolist() == [1.0, 0.5]
-    assert display.worst == 1
+    of = {"eras": [1, 1, 2, 2], "metric": coverage_score}
+    display = EraScoreDisplay.from_predictions(y, ends, **of)
+    assert (display.scores.tolist(), display.worst) == ([1.0, 0.5], 1)
 
 
 def test_classes_that_a_fold_lacks_have_no_probability_there():

@@ -208,15 +208,13 @@ def test_minimum_defaults_to_that_of_the_estimator():
 def test_features_are_columns_of_X_and_categories_its_values():
     """scikit-learn trains on categorical features first; the table does not."""
     frame, y, eras = make_mixed_frame()
-    model = make_estimator(ensemble, "real", max_iter=40, max_bins=255)
-    model.fit(frame, y)
+    model = make_estimator(ensemble, "real", max_iter=40, max_bins=255).fit(frame, y)
     table = split_statistics(model, frame, y, eras=eras, as_frame=True)
     by_category = table["left_categories"].notna()
-    assert set(table.loc[by_category, "feature"]) == {4}
-    assert set(table.loc[by_category, "feature_name"]) == {"t"}
-    assert table.loc[by_category, "threshold"].isna().all()
-    assert table.loc[~by_category, "threshold"].notna().all()
-    assert {0, 1} <= set(table.loc[~by_category, "feature"])
+    assert_array_equal(table["feature"] == 4, by_category)
+    assert_array_equal(table["feature_name"], frame.columns[table["feature"]])
+    assert_array_equal(table["threshold"].isna(), by_category)
+    assert {0, 1} <= set(table["feature"])
     # A root's rows go to the side in the table.
     checked = 0
     for _, split in table[table["depth"] == 0].iterrows():
@@ -260,9 +258,8 @@ def test_data_frame_holds_the_arrays():
     dates = np.datetime64("2024-01-01", "ns") + eras.astype("m8[D]")
     statistics = split_statistics(model, X, y, eras=dates)
     table = split_statistics(model, X, y, eras=dates, as_frame=True)
-    assert len(table) == statistics.gain.size
-    assert_array_equal(table["gain"], statistics.gain)
-    assert_array_equal(table["feature_name"], statistics.feature_name)
+    for name in ("gain", "feature_name"):
+        assert_array_equal(table[name], statistics[name])
     for era, prefix in itertools.product(range(4), ("gain", "direction", "count")):
         expected = statistics[f"era_{prefix}s"][:, era]
         assert_array_equal(table[f"{prefix}[2024-01-0{era + 1}]"], expected)
@@ -272,9 +269,7 @@ def test_a_model_without_splits_has_an_empty_table():
     data = {"X": np.zeros((30, 2)), "y": np.arange(30.0)}
     model = make_estimator(ensemble, "real").fit(**data)
     data["eras"] = np.arange(30) % 3
-    statistics = split_statistics(model, **data)
-    assert statistics.gain.shape == (0,)
-    assert statistics.era_gains.shape == (0, 3)
+    assert split_statistics(model, **data).era_gains.shape == (0, 3)
     assert split_statistics(model, **data, as_frame=True).shape[0] == 0
     result = era_feature_importances(model, **data, normalize=True)
     assert np.all(result.importances == 0)
@@ -321,19 +316,8 @@ def test_normalized_importances_of_an_era_sum_to_one_and_frames_hold_the_arrays(
     assert result.pooled.index.tolist() == list("pqrst")
 
 
-def test_importances_see_which_feature_differs_between_eras():
-    rng = np.random.default_rng(0)
-    X, eras = rng.normal(size=(600, 3)), rng.integers(0, 4, 600)
-    model = make_estimator(ensemble, "real", max_iter=30).fit(X, X[:, 0] + X[:, 1])
-    y = np.where(eras == 0, X[:, 1], X[:, 0]) * 3
-    shares = era_feature_importances(model, X, y, eras=eras, normalize=True).importances
-    assert shares[0, 1] > 2 * shares[1:, 1].max()
-    assert shares[0, 0] < shares[1:, 0].min()
-
-
-FUNCTIONS = pytest.mark.parametrize(
-    "function", [split_statistics, era_feature_importances]
-)
+BOTH = [split_statistics, era_feature_importances]
+FUNCTIONS = pytest.mark.parametrize("function", BOTH)
 
 
 @FUNCTIONS
@@ -342,7 +326,6 @@ FUNCTIONS = pytest.mark.parametrize(
     [
         ("X", lambda X: X[:, :4], "X has 4 columns, but HistGradientBoostingClassifier "
          "was fitted to 5; pass the columns of the fit"),
-        ("X", lambda X: X[:, 0], r"Expected 2D array"),
         ("y", lambda y: y[:-1],
          r"y has 399 values, but X has 400 rows; pass one value a row"),
         ("eras", lambda eras: eras[:-1], r"eras has 399 labels, but X has 400 rows"),
@@ -354,7 +337,6 @@ FUNCTIONS = pytest.mark.parametrize(
         ("y", lambda y: np.where(y == "up", "perhaps", y),
          r"y has 1 class\(es\) that were not in the fit, the first is 'perhaps'; the "
          r"model knows \['down', 'up'\]"),
-        ("y", lambda y: np.where(y == "up", 1.0, np.nan), r"Input y contains NaN"),
         ("min_samples_per_era", lambda _: 0, "an integer of at least 1, .* got 0"),
         ("min_samples_per_era", lambda _: 1.5, "must be an integer .* got 1.5"),
         ("estimator", lambda model: make_pipeline(StandardScaler(), model),

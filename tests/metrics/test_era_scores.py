@@ -52,15 +52,10 @@ def test_era_scores_equal_the_naive_loop(rows):
 
 @given(st.lists(numbers, min_size=2, max_size=30))
 def test_aggregations_equal_naive_loops(scores):
-    n = len(scores)
-    mean = sum(scores) / n
+    n, mean = len(scores), sum(scores) / len(scores)
     std = (sum((s - mean) ** 2 for s in scores) / n) ** 0.5
-    best = running = scores[0]
-    drawdown = 0.0
-    for score in scores[1:]:
-        running += score
-        best = max(best, running)
-        drawdown = max(drawdown, best - running)
+    sums = np.cumsum(scores)
+    drawdown = max(max(sums[: j + 1]) - sums[j] for j in range(n))
     found = scores_of(scores)
     assert_allclose(found.mean(), mean)
     assert_allclose(found.aggregate("std"), std)
@@ -97,10 +92,8 @@ def test_the_worst_era_is_by_the_direction_of_the_metric(metric, given, worst):
 def test_a_direction_that_is_not_known_is_asked_for():
     found = era_scores([1, 2], [1, 3], eras=[0, 1], metric=nameless)
     assert (found.mean(), found.aggregate("std")) == (-0.5, 0.5)
-    for call in (
-        found.worst, lambda: found.aggregate("sharpe"),
-        lambda: make_era_scorer(nameless),
-    ):  # fmt: skip
+    sharpe = partial(found.aggregate, "sharpe")
+    for call in (found.worst, sharpe, partial(make_era_scorer, nameless)):
         with pytest.raises(ValueError, match=r"of nameless are better.* pass greater_"):
             call()
 

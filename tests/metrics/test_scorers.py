@@ -24,11 +24,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from helpers.metrics import correlation, make_data
-from sklearn_era.criteria import Era
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.metrics import EraScorer, era_scores, make_era_scorer
-from sklearn_era.model_selection import EraWalkForwardSplit
 
 AGGREGATIONS = ["mean", "std", "sharpe", "worst", "max_drawdown"]
 
@@ -102,25 +100,6 @@ def test_cross_validate_hands_eras_and_weights_of_the_test_rows():
         weighted = era_scores(y[test], predicted, sample_weight=weight[test], **of)
         assert result["test_weighted"][fold] == weighted.mean()
         assert result["test_pooled"][fold] == r2_score(y[test], predicted)
-
-
-def test_grid_search_end_to_end():
-    X, y, eras = make_data(n_eras=10)
-    cv = EraWalkForwardSplit(2, test_size=3, gap=1, era_order="ordered")
-    scorer = make_era_scorer(r2_score, aggregation="sharpe")
-    model = Regressor(max_iter=8, min_samples_leaf=3)
-    criteria = [Era(boltzmann_alpha=-np.inf), "era"]
-    options = {"cv": cv, "scoring": scorer, "error_score": "raise"}
-    with config_context(enable_metadata_routing=True):
-        search = GridSearchCV(model, {"split_criterion": criteria}, **options)
-        search.fit(X, y, eras=eras, groups=eras)
-    for fold, (train, test) in enumerate(cv.split(X, groups=eras)):
-        expected = []
-        for criterion in criteria:
-            fitted = clone(model).set_params(split_criterion=criterion)
-            fitted.fit(X[train], y[train], eras=eras[train])
-            expected.append(scorer(fitted, X[test], y[test], eras=eras[test]))
-        assert_array_equal(search.cv_results_[f"split{fold}_test_score"], expected)
 
 
 def test_scorer_without_eras_says_what_to_do():

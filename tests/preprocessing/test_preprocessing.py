@@ -96,35 +96,15 @@ def test_ranks_and_neutral_columns_are_those_of_numerai():
         found = transformer.fit_transform(X, eras=ERAS)
         expected = [spread(rank_normalize(x, eras=ERAS)) for x in X.T]
         assert_array_equal(found, np.transpose(expected))
+    kept = ERAS != "a"  # more rows than neutralizers
+    rows, eras = X[kept], ERAS[kept]
     for proportion in (0.4, 1.0):
-        kept = ERAS != "a"  # more rows than neutralizers
         neutral = EraNeutralizer([0, 1], proportion=proportion, smooth=0)
-        found = neutral.fit_transform(X[kept], eras=ERAS[kept])
-        known = {"proportion": proportion, "eras": ERAS[kept]}
-        for x, column in zip(X[kept].T[2:], found.T[2:], strict=True):
-            expected = neutralize(x, X[kept, :2], **known)
-            assert_allclose(column, expected, rtol=0, atol=1e-12)
-        assert_array_equal(found[:, :2], X[kept, :2])
-
-
-def test_scaled_columns_are_those_of_skfolio():
-    skfolio = pytest.importorskip("skfolio.preprocessing")
-    panel = RNG.normal(size=(4, 30))  # an era a row
-    eras = np.repeat(np.arange(4), 30)
-
-    def of(transformer):
-        found = transformer.fit_transform(panel.reshape(-1, 1), eras=eras)
-        return found.reshape(panel.shape)
-
-    uniform = EraRankTransformer(smooth=0)
-    normal = EraRankTransformer(output_distribution="normal", smooth=0)
-    by_rank = skfolio.CSPercentileRankScaler()
-    by_quantile = skfolio.CSGaussianRankScaler(scale=False)
-    for ours, theirs in ((uniform, by_rank), (normal, by_quantile)):
-        assert_allclose(of(ours), theirs.fit_transform(panel), rtol=0, atol=1e-12)
-    scaled = of(EraStandardScaler(smooth=0)) * np.sqrt(29 / 30)
-    expected = skfolio.CSStandardScaler().fit_transform(panel)
-    assert_allclose(scaled, expected, rtol=0, atol=1e-12)
+        found = neutral.fit_transform(rows, eras=eras)
+        known = {"proportion": proportion, "eras": eras}
+        expected = [neutralize(x, rows[:, :2], **known) for x in rows.T[2:]]
+        assert_allclose(found.T[2:], expected, rtol=0, atol=1e-12)
+        assert_array_equal(found[:, :2], rows[:, :2])
 
 
 # With k > 0, by the equations.
@@ -163,8 +143,7 @@ def test_statistics_are_mixed_with_those_of_the_training(unseen):
 
 def test_ranks_are_mixed_with_those_of_the_training():
     transformer = EraRankTransformer(smooth=K).fit(X, eras=ERAS, sample_weight=WEIGHTS)
-    totals = {era: WEIGHTS[era == ERAS].sum() for era in "abcd"}
-    w = WEIGHTS / (np.array([totals[era] for era in ERAS]) + K)
+    w = WEIGHTS / (pd.Series(WEIGHTS).groupby(ERAS).transform("sum") + K).to_numpy()
     new = np.sort(X[:9], axis=0)[::4]  # three values of the training
     found = transformer.transform(new, eras=np.zeros(3))
     for x, values, column in zip(X.T, new.T, found.T, strict=True):
