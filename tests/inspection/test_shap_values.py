@@ -22,13 +22,14 @@ from sklearn_era.ensemble._splitting.lanes.instruction_sets import available_lev
 from sklearn_era.inspection import EraShapDisplay, shap_values
 
 SIZES = {"min_samples_leaf": 5, "random_state": 0}
+CONSTRAINTS = {
+    "monotonic_cst": [0, 1, -1, 0, 0],
+    "interaction_cst": [{0, 1}, {2, 3, 4}],
+}
 KINDS = {
     "regressor": ("real", Regressor, {}),
     "stock": ("real", StockRegressor, {}),
-    "constraints": (
-        "real", Regressor,
-        {"monotonic_cst": [0, 1, -1, 0, 0], "interaction_cst": [{0, 1}, {2, 3, 4}]},
-    ),
+    "constraints": ("real", Regressor, CONSTRAINTS),
     "intercepts": ("real", Regressor, {"era_effects": "intercept"}),
     "poisson": ("count", Regressor, {"loss": "poisson"}),
     "binary": ("binary", Classifier, {"split_criterion": "directional"}),
@@ -36,7 +37,7 @@ KINDS = {
     "forest": ("real", EraForestRegressor, {"bootstrap": "within_eras"}),
     "classes of forest": ("multiclass", EraForestClassifier, {}),
     "shared bins": ("real", Regressor, {"max_bins": 4}),
-}  # fmt: skip
+}
 
 
 @lru_cache
@@ -44,11 +45,9 @@ def make_model(kind, seed, n_leaves=8):
     """A model of random data with categories and missing values, and the data."""
     target, make, parameters = KINDS[kind]
     X, y, _, eras = make_data(target, seed=seed)
-    size = "n_estimators" if "orest" in kind else "max_iter"
-    model = make(
-        **{size: 4, "categorical_features": [0], "max_leaf_nodes": n_leaves},
-        **SIZES | parameters,
-    )
+    parameters = parameters | {"n_estimators" if "orest" in kind else "max_iter": 4}
+    parameters |= {"categorical_features": [0], "max_leaf_nodes": n_leaves}
+    model = make(**SIZES | parameters)
     model.fit(X, y, **({} if kind == "stock" else {"eras": eras}))
     X[:20, 0] = 77  # a category that the fit has not seen
     return model, X, eras
@@ -56,13 +55,11 @@ def make_model(kind, seed, n_leaves=8):
 
 def by_sets(worth):
     """Shapley values from the worth of each set, whose bits are features."""
-    n = len(worth).bit_length() - 1
+    n, values = len(worth).bit_length() - 1, []
     sets = np.arange(len(worth))
-    sizes = np.array([int(s).bit_count() for s in sets])
-    values = []
     for i in range(n):
         without = sets[(sets >> i) & 1 == 0]
-        weights = 1 / (n * np.array([comb(n - 1, k) for k in sizes[without]]))
+        weights = 1 / np.array([n * comb(n - 1, int(s).bit_count()) for s in without])
         values.append(weights @ (worth[without | 1 << i] - worth[without]))
     return np.array(values)
 
@@ -113,6 +110,14 @@ def worth_by_paths(model, x):
     return np.array(worth) + model._baseline_prediction
 
 
+def assert_sums(model, X, background=None):
+    """Values of a row, and its base value, sum up to the raw prediction."""
+    result, raw = shap_values(model, X, background=background), model._raw_predict(X)
+    sums = result.values.sum(axis=1) + result.base_values
+    assert_allclose(sums.reshape(raw.shape), raw, rtol=0, atol=1e-9)
+    return result
+
+
 SEEDS = [pytest.param(i, marks=[pytest.mark.slow] * (i >= 30)) for i in range(200)]
 
 
@@ -121,14 +126,10 @@ SEEDS = [pytest.param(i, marks=[pytest.mark.slow] * (i >= 30)) for i in range(20
 def test_sums_are_raw_predictions(seed):
     kind = list(KINDS)[seed % len(KINDS)]
     model, X, _ = make_model(kind, seed, n_leaves=[4, 12, 31][seed % 3])
-    raw = model._raw_predict(X)
-    for background in (None, X[100:150]):
-        result = shap_values(model, X, background=background)
-        sums = result.values.sum(axis=1) + result.base_values
-        assert_allclose(sums.reshape(raw.shape), raw, rtol=0, atol=1e-9)
-    assert_allclose(sums.mean(axis=0), raw.mean(axis=0).squeeze(), atol=1e-9)
+    assert_sums(model, X)
+    found = assert_sums(model, X, X[100:150]).base_values
     base = model._raw_predict(X[100:150]).mean(axis=0)
-    assert_allclose(result.base_values.reshape(raw.shape), np.tile(base, (len(X), 1)))
+    assert_allclose(found.reshape(len(X), -1), np.tile(base, (len(X), 1)))
 
 
 @pytest.mark.filterwarnings("ignore:.* share a bin")
@@ -138,13 +139,13 @@ def test_values_are_those_over_all_sets(kind):
     rows, background = X[[0, 25, 130]], X[40:60]
     by_paths = shap_values(model, rows)
     by_rows = shap_values(model, rows, background=background)
-    for x, *found in zip(rows, by_paths.values, by_rows.values, strict=True):
+    for i, x in enumerate(rows):
         of_paths = worth_by_paths(model, x)
         of_rows = worth_by_background(model._raw_predict, x, background)
-        for values, worth in zip(found, (of_paths, of_rows), strict=True):
-            assert_allclose(values.reshape(by_sets(worth).shape), by_sets(worth),
-                            rtol=0, atol=1e-12)  # fmt: skip
-    assert_allclose(by_paths.base_values[-1], of_paths[0].squeeze())
+        for result, worth in ((by_paths, of_paths), (by_rows, of_rows)):
+            expected = by_sets(worth).reshape(result.values[i].shape)
+            assert_allclose(result.values[i], expected, rtol=0, atol=1e-12)
+        assert_allclose(by_paths.base_values[i], of_paths[0].squeeze())
 
 
 @pytest.mark.parametrize("n_features", [6, 14])
@@ -159,9 +160,7 @@ def test_paths_of_many_features(n_features):
     for x, values in zip(rows, result.values, strict=True):
         worth = worth_by_background(model._raw_predict, x, background)[:, 0]
         assert_allclose(values, by_sets(worth), atol=1e-12)
-    result = shap_values(model, X)
-    sums = result.values.sum(axis=1) + result.base_values
-    assert_allclose(sums, model.predict(X), atol=1e-9)
+    assert_sums(model, X)
 
 
 @pytest.mark.parametrize("background", [None, 30])
@@ -230,19 +229,17 @@ def make_chain(n):
 
 def test_refusals():
     X, y, _, eras = make_data("count")
-    averages = {"era_order": "unordered", "members": [("other", Regressor("poisson"))]}
-    means = AutoEraRegressor(Regressor("poisson", max_iter=2), **averages)
+    poisson = Regressor("poisson", max_iter=2)
+    means = AutoEraRegressor(poisson, era_order="unordered", members=[("b", poisson)])
     classes = AutoEraClassifier(Classifier(max_iter=2), members=[], cv=2)
     narrow = make_model("regressor", seed=0)[0]
     chain, wide = make_chain(65), np.tri(66, 65)
-    result = shap_values(chain, wide)
-    sums = result.values.sum(axis=1) + result.base_values
-    assert_allclose(sums, chain.predict(wide), atol=1e-9)
+    assert_sums(chain, wide)
     damaged = make_chain(65)
     damaged._predictors[0][0].nodes["right"][8] = 2
-    poisson = means.fit(X, y, eras=eras)
+    means.fit(X, y, eras=eras)
     for model, rows, background, message in (
-        (poisson, X, None, "'poisson', .* explain its members_"),
+        (means, X, None, "'poisson', .* explain its members_"),
         (classes.fit(X, y > 1, eras=eras), X, None, "averages probabilities"),
         (LinearRegression(), X, None, "model must be .*; got LinearReg"),
         (narrow, X[:, 1:], None, "X has 4 features"),

@@ -22,12 +22,8 @@ def naive_match(x, eras, n_bins):
             return "missing"
         return sum(edge < value for edge in sorted(set(edges)))
 
-    bins = [bin_of(value) for value in x]
-    shares = [
-        len({b for b, e in zip(bins, eras, strict=True) if e == era}) / len(set(bins))
-        for era in sorted(set(eras))
-    ]
-    return np.mean(shares)
+    bins = np.array([bin_of(value) for value in x], dtype=object)
+    return np.mean([len({*bins[eras == e]}) / len({*bins}) for e in set(eras)])
 
 
 @st.composite

@@ -1,6 +1,7 @@
 """Trees drawn and as text, against walks down their nodes and sums in NumPy."""
 
 import re
+from itertools import combinations
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.testing import assert_allclose
 from sklearn.linear_model import LinearRegression
 
 from helpers.inspection import make_mixed_frame
+from helpers.trees import trees_of
 from sklearn_era import ensemble, inspection
 from sklearn_era.inspection import export_graphviz, export_text, plot_tree
 
@@ -71,11 +73,9 @@ def test_text_leads_each_row_to_its_prediction(kind, target, tree):
     text = export_text(model, frame, y, eras=eras, tree=tree)
     leaves, splits = read_text(text, frame)
     assert (" in {" in text) == (target == "real")
-    found = np.full(len(frame), np.nan)
-    for rows, value in leaves:
-        found[rows] = value
+    found = sum(rows * value for rows, value in leaves)
     # The tree alone, without what comes before it.
-    predictor = [tree for trees in model._predictors for tree in trees][tree]
+    predictor = trees_of(model)[tree]
     known = model._bin_mapper.make_known_categories_bitsets()
     X = model._preprocess_X(frame, reset=False)
     expected = predictor.predict(X, *known, n_threads=1)
@@ -138,7 +138,6 @@ def test_arrows_have_the_direction_and_effect_of_eras(n_eras):
         shares = bars[:, :10].sum(axis=1) / bars.sum(axis=1)
         of_left = [(x < 0).sum() / (x != 0).sum() for x in expected]
         assert_allclose(sorted(shares), sorted(of_left))
-    plt.close(ax.figure)
 
 
 @pytest.mark.parametrize("style", ["default", "dark_background"])
@@ -151,15 +150,13 @@ def test_texts_do_not_overlap_and_are_seen_in_both_styles(style, n_letters, size
         ax = None if size is None else plt.subplots(figsize=size)[1]
         ax = plot_tree(model.fit(frame, y), frame, y, eras=eras, ax=ax)
         ax.figure.canvas.draw()
-        color = plt.rcParams["text.color"]
+        color = plt.matplotlib.colors.to_rgb(plt.rcParams["text.color"])
     boxes = [text.get_window_extent() for text in ax.texts]
     assert len(boxes) > 6
-    for i, box in enumerate(boxes):
-        assert not any(box.overlaps(other) for other in boxes[:i])
-    assert {text.get_color() for text in ax.texts} == {color}
-    assert all(text.get_bbox_patch().get_edgecolor()[:3] ==
-               plt.matplotlib.colors.to_rgb(color) for text in ax.texts)  # fmt: skip
-    plt.close(ax.figure)
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    for text in ax.texts:
+        assert plt.matplotlib.colors.to_rgb(text.get_color()) == color
+        assert text.get_bbox_patch().get_edgecolor()[:3] == color
 
 
 @pytest.mark.parametrize(
