@@ -150,7 +150,9 @@ def make_numerai_like(
     signal = np.einsum("erj,ej->er", scaled, effects[:, acting])
     shared = np.sqrt(_TARGET_CORRELATION) * rng.standard_normal(shape[:2])
     own = np.sqrt(1 - _TARGET_CORRELATION) * rng.standard_normal(shape)
-    y = _cut(signal[:, :, np.newaxis] + shared[:, :, np.newaxis] + own)
+    latent = signal[:, :, np.newaxis] + shared[:, :, np.newaxis] + own
+    ranks = latent.argsort(axis=1).argsort(axis=1)
+    y = TARGET_VALUES[np.searchsorted(_TARGET_EDGES, (ranks + 0.5) / rows_per_era)]
 
     eras = np.repeat(np.arange(1, n_all + 1, dtype=np.int64), rows_per_era)
     n_rows = n_eras * rows_per_era
@@ -171,10 +173,3 @@ def _deal_bins(
         places = rng.uniform(size=era.shape).argsort(axis=0, kind="stable")
         era[:] = places * N_FEATURE_BINS // n_rows
     return X
-
-
-def _cut(latent: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Cut ranks within eras into the target's values."""
-    ranks = latent.argsort(axis=1).argsort(axis=1)
-    shares = (ranks + 0.5) / latent.shape[1]
-    return TARGET_VALUES[np.searchsorted(_TARGET_EDGES, shares)]

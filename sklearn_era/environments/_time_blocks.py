@@ -12,12 +12,11 @@ from .._eras import EncodedEras, consecutive_blocks, are_ordered, read_eras
 
 @validate_params(
     {
-        "times": ["array-like"],
+        "times": ["array-like"], "by": [StrOptions({"rows", "time"})],
         "n_blocks": [Interval(Integral, 1, None, closed="left")],
-        "by": [StrOptions({"rows", "time"})],
     },
     prefer_skip_nested_validation=True,
-)
+)  # fmt: skip
 def time_blocks(
     times: ArrayLike, n_blocks: int, *, by: str = "rows"
 ) -> NDArray[np.intp]:

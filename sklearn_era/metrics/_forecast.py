@@ -146,10 +146,9 @@ or (n_candidates, n_eras)
                 "out by a score of NaN."
             )
         self._link = make_link(self.bounds, values)
-        slope, is_related = self._link.slope, is_ordered and places.size > 2
-        self._model = AnyEras(
-            self._link(values), errors * slope(values), places, is_related
-        )
+        slope, scaled = self._link.slope, self._link(values)
+        related = is_ordered and places.size > 2
+        self._model = AnyEras(scaled, errors * slope(values), places, related)
         self.related_ = float(1 - self._model.weights[0])
         self.sampling_error_ = float(np.sqrt(np.mean(errors**2)))
         ahead = self._model.predict(float(self.scores_.size), 0.0)
@@ -176,10 +175,9 @@ or (n_candidates, n_eras)
         ----------
         level : float, default=0.8
             The probability, between 0 and 1.
-        horizon : int, default=1
-            The new era's place after the last one, where eras follow each other.
-        standard_error : float, default=None
-            Sampling error of the new score; None is `sampling_error_`.
+        horizon, standard_error : int, default=1, and float, default=None
+            The new era's place after the last one, where eras follow each other; and
+            the sampling error of its score, None for `sampling_error_`.
 
         Returns
         -------
