@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
-from .._eras import EncodedEras, consecutive_blocks, are_ordered, read_eras
+from .._eras import EncodedEras, are_ordered, consecutive_blocks, read_eras
 
 
 @validate_params(
