@@ -21,10 +21,10 @@ cdef enum:
 
 
 def count_codes(
-    const intp_t[::1] addresses,  # IN
-    const intp_t[::1] strides,  # IN, bytes
+    const intp_t[::1] addresses,
+    const intp_t[::1] strides,  # bytes
     const int itemsize,
-    const intp_t[::1] rows,  # IN, or None for the first n_rows
+    const intp_t[::1] rows,  # None for the first n_rows
     const intp_t n_rows,
     uint32_t[:, ::1] counts,  # OUT, (n_columns, 2 ** (8 * itemsize)); zero at first
     const int n_threads,
@@ -37,7 +37,6 @@ def count_codes(
         intp_t n_columns = addresses.shape[0]
         const intp_t* row_index = NULL
         intp_t width, n_tiles, tile
-
     if n_columns == 0 or n_rows == 0:
         return
     if rows is not None:
@@ -52,19 +51,13 @@ def count_codes(
 
 
 cdef void _count_tile(
-    const intp_t* addresses,
-    const intp_t* strides,
-    const int itemsize,
-    const intp_t* rows,
-    const intp_t n_rows,
-    const intp_t first_column,
-    const intp_t end_column,
-    uint32_t[:, ::1] counts,
+    const intp_t* addresses, const intp_t* strides, const int itemsize,
+    const intp_t* rows, const intp_t n_rows, const intp_t first_column,
+    const intp_t end_column, uint32_t[:, ::1] counts,
 ) noexcept nogil:
     cdef:
         intp_t i, row, j
         const char* value
-
     for i in range(n_rows):
         row = i if rows == NULL else rows[i]
         for j in range(first_column, end_column):
@@ -76,26 +69,23 @@ cdef void _count_tile(
 
 
 def map_codes(
-    const intp_t[::1] addresses,  # IN
-    const intp_t[::1] strides,  # IN, bytes
+    const intp_t[::1] addresses,
+    const intp_t[::1] strides,  # bytes
     const int itemsize,
-    const intp_t[::1] rows,  # IN, or None for the first n_rows
-    const intp_t[::1] columns_out,  # IN, column in `binned` of each
-    const uint8_t[:, ::1] tables,  # IN, (n_columns, 2 ** (8 * itemsize))
+    const intp_t[::1] rows,  # None for the first n_rows
+    const intp_t[::1] columns_out,  # column in `binned` of each
+    const uint8_t[:, ::1] tables,  # (n_columns, 2 ** (8 * itemsize))
     uint8_t[:, :] binned,  # OUT, (n_rows, n_features)
     const int n_threads,
 ):
-    """Write the table's entry for each row of each column into `binned`.
-
-    The caller keeps the memory at the addresses alive, and rows and columns within
-    bounds.
+    """Write the table's entry for each row of each column into `binned`, with the
+    caller's promises of `count_codes`, for columns too.
     """
     cdef:
         intp_t n_columns = addresses.shape[0]
         intp_t n_rows = binned.shape[0]
         const intp_t* row_index = NULL
         intp_t width, height, n_tiles, n_tiles_down, tile
-
     if n_columns == 0 or n_rows == 0:
         return
     if rows is not None:
@@ -119,26 +109,18 @@ def map_codes(
 
 
 cdef void _map_tile(
-    const intp_t* addresses,
-    const intp_t* strides,
-    const int itemsize,
-    const intp_t* rows,
-    const intp_t first_row,
-    const intp_t end_row,
-    const intp_t first_column,
-    const intp_t end_column,
-    const intp_t* columns_out,
-    const uint8_t[:, ::1] tables,
-    uint8_t* binned,
-    const intp_t row_stride_out,
+    const intp_t* addresses, const intp_t* strides, const int itemsize,
+    const intp_t* rows, const intp_t first_row, const intp_t end_row,
+    const intp_t first_column, const intp_t end_column, const intp_t* columns_out,
+    const uint8_t[:, ::1] tables, uint8_t* binned, const intp_t row_stride_out,
     const intp_t column_stride_out,
 ) noexcept nogil:
     cdef:
         intp_t i, row, j, stride
+        uint16_t code
         const char* column
         const uint8_t* table
         uint8_t* out
-
     for j in range(first_column, end_column):
         column = <const char*> addresses[j]
         stride = strides[j]
@@ -147,19 +129,15 @@ cdef void _map_tile(
         for i in range(first_row, end_row):
             row = i if rows == NULL else rows[i]
             if itemsize == 1:
-                out[i * row_stride_out] = table[
-                    (<const uint8_t*> (column + row * stride))[0]
-                ]
+                code = (<const uint8_t*> (column + row * stride))[0]
             else:
-                out[i * row_stride_out] = table[
-                    (<const uint16_t*> (column + row * stride))[0]
-                ]
+                code = (<const uint16_t*> (column + row * stride))[0]
+            out[i * row_stride_out] = table[code]
 
 
 cdef bint _are_runs(const intp_t[::1] strides, const int itemsize) noexcept:
     """Return whether the rows of each column are adjacent in memory."""
     cdef intp_t j
-
     for j in range(strides.shape[0]):
         if strides[j] != itemsize:
             return False

@@ -6,10 +6,10 @@ and values do not wait for each other: a tenth of the time.
 
 from cython.parallel import prange
 from libc.math cimport INFINITY, isnan
+from libc.stdint cimport uint8_t
 
 import numpy as np
 
-from libc.stdint cimport uint8_t
 from .._arrays cimport intp_t
 
 cdef enum:
@@ -39,14 +39,12 @@ def search_bins(
         intp_t n_tiles = n_tiles_down * (
             (n_columns + TILE_COLUMNS - 1) // TILE_COLUMNS
         )
-        intp_t most = 0  # maximum number of thresholds of a column
         int size = 1     # of a table, a power of two
         double[:, ::1] tables
         intp_t tile
     if n_tiles == 0:
         return
-    most = max(len(column) for column in thresholds)
-    while size <= most:
+    while size <= max(map(len, thresholds)):
         size *= 2
     tables = np.full((n_columns, size), INFINITY)
     for j, column in enumerate(thresholds):
@@ -64,20 +62,12 @@ def search_bins(
 
 
 cdef void bin_tile(
-    const double* X,
-    intp_t row_stride,                # bytes
-    intp_t column_stride,
-    const double* tables,             # (n_columns, size)
-    int size,
-    const uint8_t* is_categorical,
-    uint8_t missing,
-    intp_t first_row,
-    intp_t end_row,
-    intp_t first_column,
-    intp_t end_column,
-    uint8_t* binned,                  # OUT, columns of n_rows
+    const double* X, intp_t row_stride, intp_t column_stride, const double* tables,
+    int size, const uint8_t* is_categorical, uint8_t missing, intp_t first_row,
+    intp_t end_row, intp_t first_column, intp_t end_column, uint8_t* binned,
     intp_t n_rows,
 ) noexcept nogil:
+    """Bin a tile; strides are in bytes, `tables` of shape (n_columns, size)."""
     cdef:
         double[AT_ONCE] values
         long long[AT_ONCE] places
@@ -104,12 +94,9 @@ cdef void bin_tile(
 
 
 cdef inline void search(
-    const double* values,             # (AT_ONCE,)
-    const double* thresholds,
-    int size,
-    long long* places,                # OUT, (AT_ONCE,)
+    const double* values, const double* thresholds, int size, long long* places
 ) noexcept nogil:
-    """Count the thresholds below each value."""
+    """Count the thresholds below each of AT_ONCE values."""
     cdef:
         int step = size // 2
         int i

@@ -42,17 +42,12 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
             return super()._raw_predict(X, n_threads)
         blocks = self._blocks(X)
         if blocks is None:
-            converted = self._preprocess_X(X, reset=False)
-            blocks = iter([(slice(None), converted)])
-            n_samples = converted.shape[0]
-        else:
-            n_samples = X.shape[0]
-        raw_predictions = np.zeros(
-            shape=(n_samples, self.n_trees_per_iteration_),
-            dtype=self._baseline_prediction.dtype,
-            order="F",
-        )
-        raw_predictions += self._baseline_prediction
+            X = self._preprocess_X(X, reset=False)
+            blocks = iter([(slice(None), X)])
+        baseline = self._baseline_prediction
+        shape = X.shape[0], self.n_trees_per_iteration_
+        raw_predictions = np.zeros(shape, dtype=baseline.dtype, order="F")
+        raw_predictions += baseline
         n_threads = _openmp_effective_n_threads(n_threads)
         for rows, block in blocks:
             self._add_trees(block, raw_predictions[rows], n_threads)
@@ -72,8 +67,7 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
         if self._preprocessor is None:
             # Once, not with each block: it may warn.
             validate_data(self, X, reset=False, skip_check_array=True)
-        starts = range(0, n_samples, n_rows)
-        slices = (slice(start, start + n_rows) for start in starts)
+        slices = (slice(i, i + n_rows) for i in range(0, n_samples, n_rows))
         return ((rows, self._convert_block(take(rows))) for rows in slices)
 
     def _add_trees(
@@ -122,13 +116,8 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
             return self._preprocessor.transform(block)
         if isinstance(block, np.ndarray):
             return block if _is_readable(block) else block.astype(np.float64)
-        return check_array(
-            block,
-            dtype=np.float64,
-            ensure_all_finite=False,
-            estimator=self,
-            input_name="X",
-        )
+        options = {"estimator": self, "input_name": "X", "ensure_all_finite": False}
+        return check_array(block, dtype=np.float64, **options)
 
 
 def _is_readable(X: Any) -> bool:
@@ -156,6 +145,3 @@ def _block_taker(X: Any) -> Callable[[slice], Any] | None:
     if is_polars_df(X) or is_pyarrow_table(X):
         return lambda rows: X.slice(rows.start, rows.stop - rows.start)
     return None
-
-
-__all__ = ["BLOCK_VALUES", "BlockPredictionMixin"]

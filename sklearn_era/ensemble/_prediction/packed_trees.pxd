@@ -1,4 +1,4 @@
-# The trees of a call, packed for `trees`.
+# The trees of a call, packed for `trees` and `shapley`.
 
 from libc.math cimport isnan
 from libc.stdint cimport uint32_t, uint64_t, uint8_t
@@ -69,6 +69,32 @@ cdef struct tree_struct:
     bint has_categories               # in its nodes
 
 
+cdef struct edge_struct:
+    # The way from a split to one of its children.
+    const edge_struct * above
+    const node_struct * split
+    const node_struct * child
+    double cover          # z of the feature, by this edge and those above
+    double cover_before   # z by those above; 1 if there are none
+    double reach          # share of the training rows that come to the child
+    int level             # 0 of the first edge, to the root; no split leads there
+    int previous          # level of the last edge above by the feature, or 0
+    int place             # of the feature among those of the path
+    int n_features        # of the path
+    bint is_left
+
+
+cdef struct paths_struct:
+    # The edges of a tree, each before those below it, the left ones first.
+    tree_struct tree
+    edge_struct * edges
+    Py_ssize_t n_edges
+    int depth             # most edges of a path
+    int n_features        # most features of a path
+    int n_points
+    const double * points  # of the quadrature; then their weights
+
+
 cdef class PackedTrees:
     cdef:
         const uint32_t[:, ::1] known_categories
@@ -85,11 +111,18 @@ cdef class PackedTrees:
         double * node_values
         int * columns            # of X, to be read
         int n_columns
+        paths_struct * paths
+        edge_struct * edges      # of all paths
+        double[::1] base         # of each output: the expectation by covers
+        dict points              # by their number, of which paths point to some
+        int n_path_features      # most features of a path
 
     cdef const node_struct[::1] open_tree(
         self, Py_ssize_t i, tree_struct * tree, tree_limits * limits
     )
     cdef int pack(self) except -1
+    cdef int pack_paths(self) except -1
+    cdef int list_edges(self, Py_ssize_t i, paths_struct * paths) except -1
     cdef void list_columns(self, char * is_read) noexcept
 
 

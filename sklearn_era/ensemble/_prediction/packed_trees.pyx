@@ -1,4 +1,4 @@
-"""Trees packed for one call, in the two formats of `trees`.
+"""Trees packed for one call: in the two formats of `trees`, or as `shapley`'s paths.
 
 Packing takes a fraction of the time of a call, and each call packs anew: so changes to
 an estimator's trees always take effect, and all indices that the kernels rely on are
@@ -73,6 +73,8 @@ cdef class PackedTrees:
         free(self.nodes)
         free(self.node_values)
         free(self.columns)
+        free(self.paths)
+        free(self.edges)
 
     cdef const node_struct[::1] open_tree(
         self, Py_ssize_t i, tree_struct * tree, tree_limits * limits
@@ -125,9 +127,10 @@ cdef class PackedTrees:
         self.nodes = <packed_node *> malloc(n_nodes * sizeof(packed_node))
         self.node_values = <double *> malloc(n_nodes * sizeof(double))
         self.columns = <int *> malloc((self.f_idx_map.shape[0] + 1) * sizeof(int))
-        if not (self.trees and self.splits and self.values and self.nodes):
-            raise MemoryError
-        if not (self.node_values and self.columns):
+        if not (
+            self.trees and self.splits and self.values and self.nodes
+            and self.node_values and self.columns
+        ):
             raise MemoryError
         for i in range(n_trees - 1):
             tree = &self.trees[i]
@@ -162,14 +165,79 @@ cdef class PackedTrees:
                 self.columns[self.n_columns] = column
                 self.n_columns += 1
 
+    cdef int pack_paths(self) except -1:
+        """List the edges of all trees; raise ValueError as `pack` does."""
+        cdef:
+            Py_ssize_t i
+            edge_struct * edges
+        self.n_trees = len(self.node_arrays)
+        self.base, self.points = np.zeros(self.n_outputs), {}
+        self.paths = <paths_struct *> calloc(self.n_trees + 1, sizeof(paths_struct))
+        self.edges = edges = <edge_struct *> calloc(self.size + 1, sizeof(edge_struct))
+        if not (self.paths and self.edges):
+            raise MemoryError
+        for i in range(self.n_trees):
+            self.paths[i].edges = edges
+            self.list_edges(i, &self.paths[i])
+            edges += self.paths[i].n_edges
+            self.n_path_features = max(self.n_path_features, self.paths[i].n_features)
+        return 0
+
+    cdef int list_edges(self, Py_ssize_t i, paths_struct * paths) except -1:
+        """List the edges of a tree; ValueError if it reaches beyond its arrays."""
+        cdef:
+            tree_limits limits
+            const node_struct[::1] nodes = self.open_tree(i, &paths.tree, &limits)
+            edge_struct * edge = paths.edges
+            const edge_struct * above
+            const edge_struct * before
+            const node_struct * split
+            bint is_left
+        edge.child, edge.cover, edge.reach = &nodes[0], 1.0, 1.0
+        paths.n_edges = 1
+        while True:
+            above, split = edge, edge.child
+            if split.is_leaf:    # to the right of the last split that is half done
+                self.base[paths.tree.output] += split.value * edge.reach
+                while above.level and not above.is_left:
+                    above = above.above
+                if not above.level:
+                    break
+                above, split = above.above, above.split
+            if paths.n_edges == limits.n_nodes or not is_sound(
+                split, split - &nodes[0], &limits
+            ):
+                raise damaged(UNSOUND)
+            is_left = not edge.child.is_leaf
+            edge = &paths.edges[paths.n_edges]
+            paths.n_edges += 1
+            edge.above, edge.split, edge.is_left = above, split, is_left
+            edge.child = &nodes[split.left if is_left else split.right]
+            before = above
+            while before.level and before.split.feature_idx != split.feature_idx:
+                before = before.above
+            edge.level, edge.previous = above.level + 1, before.level
+            edge.place = before.place if before.level else above.n_features
+            edge.n_features = max(above.n_features, edge.place + 1)
+            edge.cover = <double> edge.child.count / split.count if split.count else 0.0
+            edge.reach = above.reach * edge.cover
+            edge.cover_before = before.cover
+            edge.cover *= before.cover
+            paths.depth = max(paths.depth, edge.level)
+            paths.n_features = max(paths.n_features, edge.n_features)
+        paths.n_points = max(1, (paths.n_features + 1) // 2)
+        if paths.n_points not in self.points:
+            at, weights = np.polynomial.legendre.leggauss(paths.n_points)
+            self.points[paths.n_points] = np.concatenate([(at + 1) / 2, weights / 2])
+        cdef const double[::1] points = self.points[paths.n_points]
+        paths.points = &points[0]
+        return 0
+
 
 def check_trees(
     predictors, X_shape, out_shape, known_cat_bitsets, f_idx_map, categories
 ):
-    """Raise ValueError if indices of a tree are out of bounds; see `PackedTrees`.
-
-    Checks all nodes, before scikit-learn's own walk down these trees.
-    """
+    """Check all nodes before scikit-learn's own walk; ValueError as `PackedTrees`."""
     cdef:
         PackedTrees trees = PackedTrees(
             predictors, X_shape, out_shape, known_cat_bitsets, f_idx_map, categories
@@ -190,10 +258,8 @@ cdef uint64_t pack_splits(
     const node_struct * nodes, uint32_t node_idx, const tree_limits * limits,
     tree_struct * tree,
 ) noexcept nogil:
-    """Pack the subtree of a node as splits; return its leaves, 0 if this is impossible.
-
-    Impossible with too many leaves, with a NaN threshold (as between -inf and inf), or
-    with a node that is not sound.
+    """Pack the subtree of a node as splits; return its leaves, 0 if it has too many, a
+    NaN threshold (as between -inf and inf), or a node that is not sound.
     """
     cdef:
         const node_struct * node = &nodes[node_idx]

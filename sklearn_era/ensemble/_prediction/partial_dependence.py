@@ -33,6 +33,3 @@ class PartialDependenceMixin(BaseHistGradientBoosting):
                 )
             targets = np.argsort(column_of_feature(self))[targets]
         return super()._compute_partial_dependence_recursion(grid, targets)
-
-
-__all__ = ["PartialDependenceMixin"]

@@ -13,26 +13,22 @@ Shapley value of feature i is (Owen, Management Science 18, 1972)
   exactly. Products grow on the way down, and sums over leaves on the way back.
 - Interventional: with a features that only the row passes and b that only the
   background row passes, and none that neither does, the integral is
-  (a - 1)! b! / (a + b)!, or with a and b exchanged. A row's values depend on the *set*
-  of features that it fails alone, so they are worked out once for each set and leaf.
+  (a - 1)! b! / (a + b)!, or with a and b exchanged. A row's values depend only on the
+  *set* of features that it fails, and are worked out once for each set and leaf.
 
 The module is compiled once for each instruction set (`instruction_sets`).
 """
 
 from cython.parallel import prange
 from libc.stdint cimport uint64_t
-from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 import numpy as np
 from scipy.special import binom
 
 from .._arrays cimport node_struct
-
-from .packed_trees import UNSOUND, damaged_tree_error
-
 from .packed_trees cimport (
-    PackedTrees, category_goes_left, is_valid_split, tree_limits, tree_struct,
+    PackedTrees, category_goes_left, edge_struct, paths_struct,
 )
 
 cdef enum:
@@ -43,141 +39,22 @@ cdef enum:
     MOST_FEATURES = 64  # bits of a set
 
 
-cdef struct edge_struct:
-    # The way from a split to one of its children.
-    const edge_struct * above
-    const node_struct * split
-    const node_struct * child
-    double cover          # z of the feature, by this edge and those above
-    double cover_before   # z by those above; 1 if there are none
-    double reach          # share of the training rows that come to the child
-    int level             # 0 of the first edge, to the root; no split leads there
-    int previous          # level of the last edge above by the feature, or 0
-    int place             # of the feature among those of the path
-    int n_features        # of the path
-    bint is_left
-
-
-cdef struct paths_struct:
-    # The edges of a tree, each before those below it, the left ones first.
-    tree_struct tree
-    edge_struct * edges
-    Py_ssize_t n_edges
-    int depth             # most edges of a path
-    int n_features        # most features of a path
-    int n_points
-    const double * points  # of the quadrature; then their weights
-
-
 cdef class Work:
-    """The edges of all trees, and the arrays of a call."""
+    """The arrays of a call."""
     cdef:
         PackedTrees trees
         const double[:, ::1] X, background
         const Py_ssize_t[::1] columns
         double[:, :, ::1] values
         double[:, ::1] factors  # of features that the row and the background fail
-        double[::1] base        # of each output: the expectation by covers
-        dict points             # by their number, of which `paths` point to some
-        Py_ssize_t n_trees
-        Py_ssize_t size         # doubles that a thread works with
-        int n_features          # most features of a path
-        paths_struct * paths
-        edge_struct * edges
 
     def __cinit__(self, PackedTrees trees, X, background, columns, values):
-        cdef Py_ssize_t i, n_edges = 0
-        self.trees, self.points, self.columns = trees, {}, columns
-        self.X, self.background, self.values = X, background, values
-        self.n_trees = len(trees.node_arrays)
-        self.base = np.zeros(trees.n_outputs)
-        self.paths = <paths_struct *> calloc(self.n_trees + 1, sizeof(paths_struct))
-        self.edges = <edge_struct *> calloc(trees.size + 1, sizeof(edge_struct))
-        if not (self.paths and self.edges):
-            raise MemoryError
-        for i in range(self.n_trees):
-            self.paths[i].edges = self.edges + n_edges
-            self.pack(i, &self.paths[i])
-            n_edges += self.paths[i].n_edges
-            self.n_features = max(self.n_features, self.paths[i].n_features)
-            self.size = max(self.size, self.size_of_work(&self.paths[i]))
+        self.trees, self.columns, self.values = trees, columns, values
+        self.X, self.background = X, background
         # (a - 1)! b! / (a + b)!, of a at least 1; the first row is not in use.
-        b = np.arange(self.n_features + 1)
+        b = np.arange(trees.n_path_features + 1)
         a = b[1:, np.newaxis]
         self.factors = np.vstack([np.zeros((1, b.size)), 1.0 / (a * binom(a + b, a))])
-
-    def __dealloc__(self):
-        free(self.paths)
-        free(self.edges)
-
-    cdef int pack(self, Py_ssize_t i, paths_struct * paths) except -1:
-        """List the edges of a tree; ValueError if it reaches beyond its arrays."""
-        cdef:
-            tree_limits limits
-            const node_struct[::1] nodes = self.trees.open_tree(
-                i, &paths.tree, &limits
-            )
-            edge_struct * edge = paths.edges
-            const edge_struct * above
-            const edge_struct * before
-            const node_struct * split
-            bint is_left
-        edge.child, edge.cover, edge.reach = &nodes[0], 1.0, 1.0
-        paths.n_edges = 1
-        while True:
-            is_left = not edge.child.is_leaf
-            if is_left:
-                above, split = edge, edge.child
-            else:                # to the right of the last split that is half done
-                self.base[paths.tree.output] += edge.child.value * edge.reach
-                before = edge
-                while before.level and not before.is_left:
-                    before = before.above
-                if not before.level:
-                    break
-                above, split = before.above, before.split
-            if paths.n_edges == limits.n_nodes or not is_valid_split(
-                split, split - &nodes[0], &limits
-            ):
-                raise damaged_tree_error(UNSOUND)
-            edge = &paths.edges[paths.n_edges]
-            paths.n_edges += 1
-            edge.above, edge.split, edge.is_left = above, split, is_left
-            edge.child = &nodes[split.left if is_left else split.right]
-            before = above
-            while before.level and before.split.feature_idx != split.feature_idx:
-                before = before.above
-            edge.level, edge.previous = above.level + 1, before.level
-            edge.place = before.place if before.level else above.n_features
-            edge.n_features = max(above.n_features, edge.place + 1)
-            edge.cover = <double> edge.child.count / split.count if split.count else 0.0
-            edge.reach = above.reach * edge.cover
-            edge.cover_before = before.cover
-            edge.cover *= before.cover
-            paths.depth = max(paths.depth, edge.level)
-            paths.n_features = max(paths.n_features, edge.n_features)
-        paths.n_points = max(1, (paths.n_features + 1) // 2)
-        if paths.n_points not in self.points:
-            at, weights = np.polynomial.legendre.leggauss(paths.n_points)
-            self.points[paths.n_points] = np.concatenate([(at + 1) / 2, weights / 2])
-        cdef const double[::1] points = self.points[paths.n_points]
-        paths.points = &points[0]
-        return 0
-
-    cdef Py_ssize_t size_of_work(self, const paths_struct * paths) noexcept:
-        """Return how many doubles `add_tile` or `intervene` works with."""
-        cdef Py_ssize_t n_others = self.background.shape[1]
-        if n_others == 0:
-            return TABLE * paths.n_edges * paths.n_points + TILE_ROWS * (
-                (paths.depth + 1) * (2 * paths.n_points + 1)
-            )
-        return (
-            (paths.depth + 2) * (CHUNK_ROWS + n_others)  # passes, and sets by level
-            + 3 * n_others                               # sets of the background
-            + (<Py_ssize_t> 1 << min(paths.n_features, MEMO_FEATURES))
-            * (paths.n_features + 1)                     # what is remembered
-            + paths.n_features + 1                       # columns of the path
-        )
 
 
 def add_shapley_values(
@@ -194,45 +71,68 @@ def add_shapley_values(
     64 features on a path, for values by a background.
     """
     cdef:
-        Py_ssize_t n_rows = X.shape[1]
+        Py_ssize_t n_rows = X.shape[1], n_others = background.shape[1]
         Py_ssize_t n_parts = max(1, min(n_threads, n_rows // TILE_ROWS))
-        Py_ssize_t part
+        Py_ssize_t size = 1, i, part
         PackedTrees trees = PackedTrees(
             predictors, (n_rows, X.shape[0]), (n_rows, values.shape[0]),
             known_cat_bitsets, f_idx_map,
         )
-        Work work = Work(trees, X, background, columns, values)
+        Work work
         double[:, ::1] memory
-    if background.shape[1] and work.n_features > MOST_FEATURES:
+    trees.pack_paths()
+    if n_others and trees.n_path_features > MOST_FEATURES:
         raise ValueError(
-            f"A path of the model's trees has {work.n_features} features, and values "
-            f"by a background take at most {MOST_FEATURES}; pass background=None."
+            f"A path of the model's trees has {trees.n_path_features} features, and "
+            f"values by a background take at most {MOST_FEATURES}; pass "
+            "background=None."
         )
-    memory = np.zeros((n_parts, work.size + 1))
+    work = Work(trees, X, background, columns, values)
+    for i in range(trees.n_trees):
+        size = max(size, size_of_work(&trees.paths[i], n_others))
+    memory = np.zeros((n_parts, size))
     for part in prange(n_parts, schedule="static", nogil=True, num_threads=n_parts):
         add_part(
             work, n_rows * part // n_parts, n_rows * (part + 1) // n_parts,
             &memory[part, 0],
         )
-    return np.asarray(work.base)
+    return np.asarray(trees.base)
+
+
+cdef Py_ssize_t size_of_work(
+    const paths_struct * paths, Py_ssize_t n_others
+) noexcept:
+    """Return how many doubles `add_tile` or `intervene` works with."""
+    if n_others == 0:
+        return TABLE * paths.n_edges * paths.n_points + TILE_ROWS * (
+            (paths.depth + 1) * (2 * paths.n_points + 1)
+        )
+    return (
+        (paths.depth + 2) * (CHUNK_ROWS + n_others)  # passes, and sets by level
+        + 3 * n_others                               # sets of the background
+        + (<Py_ssize_t> 1 << min(paths.n_features, MEMO_FEATURES))
+        * (paths.n_features + 1)                     # what is remembered
+        + paths.n_features                           # columns of the path
+    )
 
 
 cdef void add_part(
     Work work, Py_ssize_t start, Py_ssize_t stop, double * memory
 ) noexcept nogil:
     """Add the values of a thread's rows, all trees for one chunk after the other."""
-    cdef Py_ssize_t end, row, i
+    cdef:
+        Py_ssize_t end, row, i
+        const paths_struct * paths
     while start < stop:
         end = min(start + CHUNK_ROWS, stop)
-        for i in range(work.n_trees):
+        for i in range(work.trees.n_trees):
+            paths = &work.trees.paths[i]
             if work.background.shape[1]:
-                intervene(work, &work.paths[i], start, end, memory)
+                intervene(work, paths, start, end, memory)
                 continue
-            fill_table(&work.paths[i], memory)
-            row = start
-            while row < end:
-                add_tile(work, &work.paths[i], row, min(TILE_ROWS, end - row), memory)
-                row += TILE_ROWS
+            fill_table(paths, memory)
+            for row in range(start, end, 64):  # TILE_ROWS
+                add_tile(work, paths, row, min(TILE_ROWS, end - row), memory)
         start = end
 
 
@@ -292,44 +192,45 @@ cdef void add_tile(
     """Add the path-dependent values of a tree, for a tile of rows."""
     cdef:
         int width = paths.n_points * TABLE      # of an edge in the table
-        int step = paths.n_points * TILE_ROWS   # from one level to the next
+        # Of each level: the rows that pass, then products and sums by point.
+        double * levels = memory + width * paths.n_edges
         const edge_struct * edge = paths.edges  # the last one that is open
-        double * sums = memory + width * paths.n_edges
-        double * passes = sums + (paths.depth + 1) * step
-        double * products = passes + (paths.depth + 1) * TILE_ROWS
         double * values = &work.values[paths.tree.output, 0, first]
-        Py_ssize_t i, row
-    for row in range((paths.depth + 1) * TILE_ROWS + step):
-        passes[row] = 1.0        # and the first products
+        Py_ssize_t i, feature
+    for i in range((paths.n_points + 1) * TILE_ROWS):
+        levels[i] = 1.0
     for i in range(1, paths.n_edges + 1):
         while edge.level and (i == paths.n_edges or edge.level >= paths.edges[i].level):
             close_edge(
-                edge, paths.n_points, memory + (edge - paths.edges) * width, passes,
-                sums + edge.level * step, sums + edge.above.level * step,
+                edge, paths.n_points, memory + (edge - paths.edges) * width, levels,
                 values + work.columns[edge.split.feature_idx] * work.X.shape[1], n_rows,
             )
             edge = edge.above
         if i < paths.n_edges:
             edge = &paths.edges[i]
+            feature = edge.split.feature_idx
             test_rows(
-                work, paths, edge, &work.X[edge.split.feature_idx, first], n_rows,
-                passes + edge.level * TILE_ROWS,
+                work, paths, edge, &work.X[feature, first], n_rows,
+                rows_of(edge.level, paths.n_points, levels),
             )
-            open_edge(
-                edge, paths.n_points, memory + i * width, passes,
-                products + edge.above.level * step, products + edge.level * step,
-                sums + edge.level * step,
-            )
+            open_edge(edge, paths.n_points, memory + i * width, levels)
+
+
+cdef inline double * rows_of(int level, int n_points, double * levels) noexcept nogil:
+    """Return which rows pass a level; products and sums by point follow."""
+    return levels + level * (2 * n_points + 1) * TILE_ROWS
 
 
 cdef inline void open_edge(
-    const edge_struct * edge, int n_points, const double * table, double * passes,
-    const double * above, double * below, double * sums,
+    const edge_struct * edge, int n_points, const double * table, double * levels
 ) noexcept nogil:
     """Multiply products above by the factors of an edge, by point and row."""
     cdef:
-        double * o = passes + edge.level * TILE_ROWS
-        const double * o_before = passes + edge.previous * TILE_ROWS
+        double * o = rows_of(edge.level, n_points, levels)
+        const double * o_before = rows_of(edge.previous, n_points, levels)
+        const double * above = rows_of(edge.above.level, n_points, levels) + TILE_ROWS
+        double * below = o + TILE_ROWS
+        double * sums = below + n_points * TILE_ROWS
         double value = edge.child.value if edge.child.is_leaf else 0.0
         double if_failed, low, more
         int row
@@ -337,14 +238,8 @@ cdef inline void open_edge(
         o[row] *= o_before[row]
     for _ in range(n_points):
         if_failed, low, more = table[0], table[1], table[2]
-        if edge.previous:
-            for row in range(TILE_ROWS):
-                below[row] = above[row] * (
-                    if_failed + low * o_before[row] + more * o[row]
-                )
-        else:
-            for row in range(TILE_ROWS):
-                below[row] = above[row] * (if_failed + low + more * o[row])
+        for row in range(TILE_ROWS):
+            below[row] = above[row] * (if_failed + low * o_before[row] + more * o[row])
         for row in range(TILE_ROWS):
             sums[row] = value * below[row]
         table += TABLE
@@ -354,25 +249,24 @@ cdef inline void open_edge(
 
 
 cdef inline void close_edge(
-    const edge_struct * edge, int n_points, const double * table, const double * passes,
-    const double * below, double * above, double * values, Py_ssize_t n_rows,
+    const edge_struct * edge, int n_points, const double * table, double * levels,
+    double * values, Py_ssize_t n_rows,
 ) noexcept nogil:
     """Add what all leaves below an edge are worth to its feature."""
     cdef:
-        const double * o = passes + edge.level * TILE_ROWS
-        const double * o_before = passes + edge.previous * TILE_ROWS
+        int to_sums = (n_points + 1) * TILE_ROWS
+        const double * o = rows_of(edge.level, n_points, levels)
+        const double * o_before = rows_of(edge.previous, n_points, levels)
+        const double * below = o + to_sums
+        double * above = rows_of(edge.above.level, n_points, levels) + to_sums
         double[TILE_ROWS] total
         double low, more
         int row
     memset(total, 0, sizeof(total))
     for _ in range(n_points):
         low, more = table[3], table[4]
-        if edge.previous:
-            for row in range(TILE_ROWS):
-                total[row] += below[row] * (low * o_before[row] + more * o[row])
-        else:
-            for row in range(TILE_ROWS):
-                total[row] += below[row] * (low + more * o[row])
+        for row in range(TILE_ROWS):
+            total[row] += below[row] * (low * o_before[row] + more * o[row])
         for row in range(TILE_ROWS):
             above[row] += below[row]
         table += TABLE
@@ -396,7 +290,7 @@ cdef void intervene(
     """Add the values of a tree by a background, for a chunk of rows."""
     cdef:
         Py_ssize_t n_rows = stop - start, n_others = work.background.shape[1]
-        Py_ssize_t n_all = n_rows + n_others, i, row
+        Py_ssize_t n_all = n_rows + n_others, i, row, feature
         double * passes = memory
         uint64_t * fails = <uint64_t *> (memory + n_all)
         set_struct * sets = <set_struct *> (fails + (paths.depth + 1) * n_all)
@@ -404,7 +298,6 @@ cdef void intervene(
         double * memo = <double *> (path + paths.n_features)
         uint64_t * children
         const edge_struct * edge
-        Py_ssize_t feature
         uint64_t bit
     memset(fails, 0, n_all * sizeof(uint64_t))
     for i in range(1, paths.n_edges):

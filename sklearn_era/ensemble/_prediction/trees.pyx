@@ -28,9 +28,7 @@ from libc.stdlib cimport calloc, free
 import numpy as np
 
 from .._arrays cimport node_struct
-
-from .packed_trees import UNSOUND, damaged_tree_error
-
+from .packed_trees import UNSOUND, damaged
 from .packed_trees cimport (
     CATEGORICAL, MISSING_LEFT, PackedTrees, category_goes_left, is_valid_split,
     packed_node,
@@ -73,25 +71,12 @@ def add_trees(
     X, predictors, known_cat_bitsets, f_idx_map, double[:, :] raw_predictions,
     int n_threads,
 ):
-    """Add the predictions of trees.
+    """Add the predictions of trees to `raw_predictions`, a column for each tree of an
+    iteration; ValueError if indices are out of bounds.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Of a type in `READABLE`.
-    predictors : list of list of TreePredictor
-        The trees of each iteration, one for each column of `raw_predictions`.
-    known_cat_bitsets : ndarray of shape (n_categorical_features, 8), dtype=uint32
-    f_idx_map : ndarray of shape (n_features,), dtype=uint32
-        The row of `known_cat_bitsets` for each categorical feature.
-    raw_predictions : ndarray of shape (n_samples, n_trees_per_iteration)
-        Modified in place.
-    n_threads : int
-
-    Raises
-    ------
-    ValueError
-        If indices of a tree are out of bounds.
+    X is of a type in `READABLE`. `known_cat_bitsets` are of shape
+    (n_categorical_features, 8) and dtype uint32, and `f_idx_map` has the row in them of
+    each categorical feature.
     """
     cdef:
         PackedTrees trees = PackedTrees(
@@ -207,15 +192,12 @@ cdef int add_in_threads(
 
 
 cdef void add_tiles(
-    PackedTrees trees,
-    const matrix * X,
-    Py_ssize_t start,
-    Py_ssize_t stop,
-    Py_ssize_t n_abreast,        # tiles that each tree adds to in a pass
-    double * values,             # scratch for these tiles
-    double[:, :] raw_predictions,
+    PackedTrees trees, const matrix * X, Py_ssize_t start, Py_ssize_t stop,
+    Py_ssize_t n_abreast, double * values, double[:, :] raw_predictions,
 ) noexcept nogil:
-    """Add the trees' predictions for the tiles of a thread."""
+    """Add the trees' predictions for the tiles of a thread: each tree adds to
+    `n_abreast` of them in a pass, and `values` are the scratch for these.
+    """
     cdef:
         Py_ssize_t stride = raw_predictions.strides[0] // <Py_ssize_t> sizeof(double)
         Py_ssize_t n_values = TILE_ROWS * X.n_columns
@@ -350,9 +332,7 @@ cdef inline uint32_t child_of(
 cdef bint fill_tile(
     PackedTrees trees, const matrix * X, Py_ssize_t first, int n_rows, double * tile,
 ) noexcept nogil:
-    """Convert the needed columns of rows from the first on, column after column, to a
-    tile; return whether a value is missing.
-    """
+    """Convert the columns to read to a tile; return whether a value is missing."""
     cdef const char * row = X.values + first * X.row_stride
     if X.code == b"d":
         return fill_from(trees, <const double *> row, X, n_rows, tile)
