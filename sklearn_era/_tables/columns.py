@@ -50,10 +50,8 @@ def read_columns(
         if is_frame:
             is_categorical = np.array([_holds_text(dtype) for dtype in table.dtypes])
     elif given is not None:
-        also = "'from_dtype', None, or "
-        is_categorical = choose_columns(
-            given, names, is_frame, name="categorical_features", also=also
-        )
+        options = {"name": "categorical_features", "also": "'from_dtype', None, or "}
+        is_categorical = choose_columns(given, names, is_frame, **options)
     columns = []
     for j, column_name in enumerate(names):
         if hasattr(table, "iloc"):

@@ -29,8 +29,7 @@ class ParquetColumns:
         self._parquet = import_optional("pyarrow.parquet", extra="parquet")
         self._arrow = import_optional("pyarrow", extra="parquet")
         self._files = _list_files(path)
-        self._schemas = []
-        self._metadata = []
+        self._schemas, self._metadata = [], []
         for file in self._files:
             with self._parquet.ParquetFile(file) as opened:
                 self._schemas.append(opened.schema_arrow)
@@ -55,10 +54,10 @@ class ParquetColumns:
             count = len(schema.get_all_field_indices(name))
             if count != 1:
                 shown = ", ".join(map(repr, schema.names[:10]))
+                more = ", ..." if len(schema.names) > 10 else ""
                 raise ValueError(
-                    f"{argument}: {file} has {'no' if count == 0 else count} column(s) "
-                    f"named {name!r}; its columns are {shown}"
-                    f"{', ...' if len(schema.names) > 10 else ''}."
+                    f"{argument}: {file} has {count or 'no'} column(s) named {name!r}; "
+                    f"its columns are {shown}{more}."
                 )
             arrow_type = schema.field(name).type
             if self._arrow.types.is_nested(arrow_type):
@@ -85,15 +84,11 @@ class ParquetColumns:
     def check_numeric(self, names: list[str], argument: str = "features") -> None:
         """Check that columns are numeric in all files."""
         types = self._arrow.types
+        kinds = types.is_integer, types.is_floating, types.is_boolean, types.is_null
         for file, schema in zip(self._files, self._schemas, strict=True):
             for name in names:
                 arrow_type = schema.field(name).type
-                if not (
-                    types.is_integer(arrow_type)
-                    or types.is_floating(arrow_type)
-                    or types.is_boolean(arrow_type)
-                    or types.is_null(arrow_type)
-                ):
+                if not any(is_kind(arrow_type) for is_kind in kinds):
                     raise ValueError(
                         f"{argument}: column {name!r} of {file} is not numeric: it "
                         f"holds {arrow_type}. Encode it as numbers, or leave it out of "
@@ -101,7 +96,7 @@ class ParquetColumns:
                     )
 
     def sample_dtype(self, name: str) -> np.dtype[Any]:
-        """The dtype of a column's values if none is missing."""
+        """Return the dtype of a column's values if none is missing."""
         if name not in self._sample_dtypes:
             types = {str(schema.field(name).type) for schema in self._schemas}
             only = types.pop() if len(types) == 1 else ""
@@ -136,7 +131,7 @@ class ParquetColumns:
                     _check_whole(n_left, file)
 
     def values(self, batch: Any, name: str) -> NDArray[Any]:
-        """A column of a batch: small integers if complete, else float64."""
+        """Return a column of a batch: small integers if complete, else float64."""
         column = batch.column(batch.schema.get_field_index(name))
         if column.null_count == 0 and self.sample_dtype(name) != _FLOAT:
             return column.to_numpy(zero_copy_only=False)
@@ -146,7 +141,7 @@ class ParquetColumns:
         return np.ascontiguousarray(values, dtype=np.float64)
 
     def read_labels(self, name: str) -> NDArray[Any]:
-        """All values of a column, in NumPy's dtype."""
+        """Return all values of a column, in NumPy's dtype."""
         column = self._read(name)
         if self._arrow.types.is_null(column.type):
             column = column.cast(self._arrow.float64())
@@ -155,11 +150,10 @@ class ParquetColumns:
         return np.array(column.to_numpy())
 
     def read_numbers(self, name: str, argument: str) -> NDArray[np.float64]:
-        """All values of a numeric column; `argument` is for error messages."""
+        """Return a numeric column; `argument` is for error messages."""
         self.check_numeric([name], argument)
-        return np.concatenate(
-            [self.values(batch, name) for _, batch in self.iter_batches([name])]
-        ).astype(np.float64)
+        parts = [self.values(batch, name) for _, batch in self.iter_batches([name])]
+        return np.concatenate(parts).astype(np.float64)
 
     def read_distinct(self, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
         """Return a column's distinct values, and each row's index among them, -1 if
@@ -196,7 +190,7 @@ class ParquetColumns:
 
 
 def as_list(names: Any) -> list[str]:
-    """The names of columns as a list; refuse a single string."""
+    """Return names of columns as a list; refuse a single string."""
     if isinstance(names, str):
         raise ValueError(f"features={names!r} must be a list of names, not a text.")
     return list(names)
@@ -205,7 +199,7 @@ def as_list(names: Any) -> list[str]:
 def _runs_of_row_groups(
     metadata: Any, first: int, wanted: NDArray[np.bool_] | None
 ) -> list[tuple[int, list[int]]]:
-    """Runs of consecutive row groups to read, each with the number of its first row."""
+    """Return runs of row groups to read, each with the number of its first row."""
     runs: list[tuple[int, list[int]]] = []
     follows = False
     for i in range(metadata.num_row_groups):

@@ -51,6 +51,3 @@ def sum_up_tree(nodes: NDArray[np.void], sums: NDArray[np.float64]) -> NDArray[n
         parents = splits[depths == depth]
         sums[parents] = sums[nodes["left"][parents]] + sums[nodes["right"][parents]]
     return splits
-
-
-__all__ = ["column_of_feature", "gains_by_column", "leaf_indices", "sum_up_tree"]

@@ -20,13 +20,12 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
 from sklearn_era.ensemble._binning.errors import column_name
 from sklearn_era.interop._models import check_model
 
-# The bits of a split's `decision_type`: bit 0 for categories; bit 1 if missing values
-# go left; bits 2 and 3 for the kind of missing values, where 2 is NaN.
+# Bits of a split's `decision_type`: bit 0 for categories; bit 1 if missing values go
+# left; bits 2 and 3 for the kind of missing values, where 2 is NaN.
 _NAN_IS_MISSING = 2 << 2
 _MISSING_GO_LEFT = 1 << 1
 
-# LightGBM treats values of X up to this size as zero: `1e-35f` in C++, single
-# precision.
+# LightGBM treats values of X up to this size as zero: `1e-35f` in C++.
 _ZERO_THRESHOLD = float(np.float32(1e-35))
 
 # Characters that LightGBM refuses in feature names, beside white space: names are
@@ -105,31 +104,31 @@ def to_lightgbm_text(
     _refuse_categories(model)
     objective = _objective(model)
     trees = list(_tree_texts(model, names, node_statistics))
-    sizes = " ".join(str(len(tree)) for tree in trees)  # bytes, since all is ASCII
-    n_per_iteration = model.n_trees_per_iteration_
-    header = [
-        "tree",
-        "version=v4",
-        f"num_class={n_per_iteration}",
-        f"num_tree_per_iteration={n_per_iteration}",
-        "label_index=0",
-        f"max_feature_idx={model.n_features_in_ - 1}",
-        f"objective={objective}",
-        f"feature_names={' '.join(names)}",
-        # Ranges of values, which the model does not record.
-        f"feature_infos={' '.join(['none'] * len(names))}",
-        f"tree_sizes={sizes}",
-    ]
-    return "\n".join(header) + "\n\n" + "".join(trees) + _END
+    # Sizes are bytes, since all is ASCII; ranges of values are not in the model.
+    return f"""tree
+version=v4
+num_class={model.n_trees_per_iteration_}
+num_tree_per_iteration={model.n_trees_per_iteration_}
+label_index=0
+max_feature_idx={model.n_features_in_ - 1}
+objective={objective}
+feature_names={" ".join(names)}
+feature_infos={" ".join(["none"] * len(names))}
+tree_sizes={" ".join(str(len(tree)) for tree in trees)}
 
+{"".join(trees)}end of trees
 
-_END = "end of trees\n\nparameters:\nend of parameters\n\npandas_categorical:null\n"
+parameters:
+end of parameters
+
+pandas_categorical:null
+"""
 
 
 def _feature_names(
     model: BaseHistGradientBoosting, feature_names: Sequence[str] | None
 ) -> list[str]:
-    """The checked names to write."""
+    """Return the checked names to write."""
     n_features = model.n_features_in_
     if feature_names is None:
         default = [f"Column_{index}" for index in range(n_features)]
@@ -165,10 +164,8 @@ def _feature_names(
 def _refuse_categories(model: BaseHistGradientBoosting) -> None:
     if model.is_categorical_ is None or not model.is_categorical_.any():
         return
-    shown = [
-        column_name(model, index)
-        for index in np.flatnonzero(model.is_categorical_).tolist()
-    ]
+    columns = np.flatnonzero(model.is_categorical_).tolist()
+    shown = [column_name(model, column) for column in columns]
     more = f" and {len(shown) - 5:,} more" if len(shown) > 5 else ""
     raise ValueError(
         f"Feature {', '.join(shown[:5])}{more} is categorical, and LightGBM treats "
@@ -178,7 +175,7 @@ def _refuse_categories(model: BaseHistGradientBoosting) -> None:
 
 
 def _objective(model: BaseHistGradientBoosting) -> str:
-    """LightGBM's objective, which determines the transformation of raw predictions."""
+    """Return LightGBM's objective, which determines the link."""
     loss = model._loss
     if isinstance(loss, losses.HalfMultinomialLoss):
         return f"multiclass num_class:{model.n_trees_per_iteration_}"
@@ -220,22 +217,19 @@ def _tree_texts(
 def _tree_lines(
     nodes: NDArray[Any], names: list[str], shrinkage: float, node_statistics: bool
 ) -> list[str]:
-    """The lines of one tree: arrays of its splits and of its leaves."""
+    """Return the lines of one tree: arrays of its splits and of its leaves."""
     is_leaf = nodes["is_leaf"] != 0
     splits, leaves = nodes[~is_leaf], nodes[is_leaf]
     # LightGBM numbers splits from 0 up, and leaves from -1 down, each in our order.
     number = np.where(is_leaf, -np.cumsum(is_leaf), np.cumsum(~is_leaf) - 1)
     lines = [f"num_leaves={leaves.size}", "num_cat=0"]
     if splits.size:
-        thresholds = splits["num_threshold"]
-        _refuse_tiny_thresholds(thresholds, splits["feature_idx"], names)
-        decision_type = _NAN_IS_MISSING + _MISSING_GO_LEFT * (
-            splits["missing_go_to_left"] != 0
-        )
+        _refuse_tiny_thresholds(splits, names)
+        goes_left = splits["missing_go_to_left"] != 0
         lines += [
             f"split_feature={_join(splits['feature_idx'])}",
-            f"threshold={_join(thresholds)}",
-            f"decision_type={_join(decision_type)}",
+            f"threshold={_join(splits['num_threshold'])}",
+            f"decision_type={_join(_NAN_IS_MISSING + _MISSING_GO_LEFT * goes_left)}",
             f"left_child={_join(number[splits['left']])}",
             f"right_child={_join(number[splits['right']])}",
         ]
@@ -255,14 +249,11 @@ def _join(values: NDArray[Any]) -> str:
     return " ".join(map(repr, values.tolist()))
 
 
-def _refuse_tiny_thresholds(
-    thresholds: NDArray[np.float64], features: NDArray[np.intp], names: list[str]
-) -> None:
-    tiny = (np.abs(thresholds) <= _ZERO_THRESHOLD) & (thresholds != 0)
-    if tiny.any():
-        place = int(np.flatnonzero(tiny)[0])
+def _refuse_tiny_thresholds(splits: NDArray[Any], names: list[str]) -> None:
+    sizes = np.abs(splits["num_threshold"])
+    for split in splits[(sizes <= _ZERO_THRESHOLD) & (sizes != 0)]:
         raise ValueError(
-            f"Feature {names[features[place]]!r} is split at "
-            f"{float(thresholds[place])!r}, and LightGBM takes values this close to "
-            "zero for zero: fit the model to the feature in another unit."
+            f"Feature {names[split['feature_idx']]!r} is split at "
+            f"{float(split['num_threshold'])!r}, and LightGBM takes values this close "
+            "to zero for zero: fit the model to the feature in another unit."
         )

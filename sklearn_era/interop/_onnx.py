@@ -39,7 +39,6 @@ def register_onnx_converters() -> None:
     random_forest = import_optional(
         "skl2onnx.operator_converters.random_forest", extra="interop"
     )
-
     for regressor in (HistGradientBoostingRegressor, EraForestRegressor):
         skl2onnx.update_registered_converter(
             regressor,

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn import ensemble
 from sklearn.metrics import check_scoring
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_era._warnings import warn_user
 from sklearn_era.ensemble import (
@@ -111,10 +110,9 @@ def to_sklearn(
         parameters["scoring"] = "loss"
     stock = stock_class(**parameters)
     _hand_over(model, stock)
-    fitted = vars(model)
     stock._feature_subsample_rng = copy.deepcopy(model._feature_subsample_rng)
     stock._scorer = None
-    if fitted.get("_scorer") is not None and stock.scoring != "loss":
+    if vars(model).get("_scorer") is not None and stock.scoring != "loss":
         stock._scorer = check_scoring(stock, stock.scoring)
     return stock
 
@@ -122,7 +120,6 @@ def to_sklearn(
 def _forest_to_sklearn(
     forest: EraForestRegressor,
 ) -> ensemble.HistGradientBoostingRegressor:
-    check_is_fitted(forest)
     stock = ensemble.HistGradientBoostingRegressor(
         max_iter=forest.n_iter_,
         early_stopping=False,
@@ -137,9 +134,7 @@ def _forest_to_sklearn(
 def _hand_over(model: Any, stock: Any) -> None:
     """Copy the fitted attributes of `model` to `stock`."""
     fitted = vars(model)
-    for name in _FITTED_ATTRIBUTES:
-        if name in fitted:
-            setattr(stock, name, fitted[name])
+    vars(stock).update({x: fitted[x] for x in _FITTED_ATTRIBUTES if x in fitted})
     # A copy: a warm start changes it.
     stock._predictors = list(model._predictors)
 
@@ -150,8 +145,7 @@ def _is_of_this_package(scoring: Any) -> bool:
         return False
     try:
         pickled = pickle.dumps(scoring)
-    except (AttributeError, TypeError, pickle.PicklingError):
-        # Such as a nested function of the user.
+    except (AttributeError, TypeError, pickle.PicklingError):  # a nested function
         return type(scoring).__module__.partition(".")[0] == "sklearn_era"
     return any(
         isinstance(argument, str)

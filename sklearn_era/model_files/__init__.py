@@ -286,8 +286,7 @@ def _describe(estimator: Any, *, target: str | None, era: str | None) -> ModelMe
     model = first_booster(estimator)
     names = getattr(model, "feature_names_in_", None)
     is_categorical = model.is_categorical_
-    if is_categorical is None:
-        is_categorical = np.zeros(model.n_features_in_, dtype=bool)
+    columns = [] if is_categorical is None else np.flatnonzero(is_categorical).tolist()
     split_criterion = getattr(estimator, "split_criterion", None)
     if isinstance(split_criterion, dict):
         split_criterion = dict(split_criterion)  # the type of mappings in files
@@ -296,10 +295,7 @@ def _describe(estimator: Any, *, target: str | None, era: str | None) -> ModelMe
     return ModelMetadata(
         estimator=type(estimator).__name__,
         feature_names=None if names is None else [str(name) for name in names],
-        categorical_features=[
-            int(feature) if names is None else str(names[feature])
-            for feature in np.flatnonzero(is_categorical)
-        ],
+        categorical_features=[j if names is None else str(names[j]) for j in columns],
         target=target,
         era=era,
         split_criterion=split_criterion,
@@ -312,5 +308,5 @@ def _describe(estimator: Any, *, target: str | None, era: str | None) -> ModelMe
 
 
 def _minor(version: str) -> str:
-    """The minor release: 1.9 for 1.9.1."""
+    """Return the minor release: 1.9 for 1.9.1."""
     return ".".join(version.split(".")[:2])

@@ -73,17 +73,15 @@ _FITTED: dict[str, Any] = {
         (np.ndarray, "feature_names_in_ classes_ era_labels_ validation_eras_"),
         (np.ndarray, "_baseline_prediction train_score_ validation_score_ intercept_"),
         (np.ndarray, "_era_labels _era_intercepts _era_forecast is_upweighted_"),
-        (np.ndarray, "_era_series _era_columns _era_patterns _era_level"),
-        (np.ndarray, "_weighted_eras _era_weights _era_log_weights"),
-        (np.ndarray, "oob_prediction_ oob_decision_function_ oob_era_scores_"),
+        (np.ndarray, "_era_series _era_columns _era_patterns _era_level _known_eras"),
+        (np.ndarray, "_weighted_eras _era_weights _era_log_weights oob_era_scores_"),
+        (np.ndarray, "oob_prediction_ oob_decision_function_"),
+        (np.ndarray, "_intercepts _coefficients _range"),
         (np.ndarray | None, "is_categorical_"),
         (np.ndarray | dict, "era_scores_"),
         (dict, "_bin_mapper _predictors cv_results_ best_params_ rules_"),
         (dict, "members_ weights_ _left_out"),
-        (np.ndarray, "_known_eras"),
-        (list, "update_log_"),
-        (np.ndarray, "_intercepts _coefficients _range"),
-        (list, "_rules _codings"),
+        (list, "update_log_ _rules _codings"),
         (list | None, "_preprocessor"),
         (BaseEstimator, "estimator_ identification_estimator_ best_estimator_"),
         (np.random.Generator, "_feature_subsample_rng"),
@@ -252,9 +250,9 @@ def _restore_preprocessor(estimator: Any) -> None:
     _need(is_categorical.shape == (n_features,), "categories")
     _need(is_categorical.dtype == bool and is_categorical.any(), "categories")
     _need(len(categories) == is_categorical.sum(), "categories")
-    _need(all(type(known) is np.ndarray for known in categories), "categories")
-    _need(all(known.ndim == 1 for known in categories), "categories")
-    _need(all(known.dtype.kind in "OUSbiuf" for known in categories), "categories")
+    for known in categories:
+        _need(type(known) is np.ndarray and known.ndim == 1, "categories")
+        _need(known.dtype.kind in "OUSbiuf", "categories")
     table = np.zeros((max(1, *map(len, categories)), n_features), dtype=object)
     for column, known in zip(np.flatnonzero(is_categorical), categories, strict=True):
         table[:, column] = known[0] if known.size else np.nan
@@ -320,18 +318,13 @@ def _bin_mapper(
     _need(used.max() <= missing_bin <= 255 and type(n_bins) is int, "bins")
     _need(n_thresholds.sum() == thresholds.size, "bins")
     cut = np.split(thresholds, np.cumsum(n_thresholds)[:-1])
-    for each, is_category in zip(cut, is_categorical, strict=True):
+    pairs = list(zip(cut, is_categorical, strict=True))
+    for each, is_category in pairs:
         _need(np.all(each[1:] >= each[:-1]) and not np.isnan(each).any(), "bins")
         if is_category:
             _need(np.isin(each, np.arange(256)).all(), "bins")
-    mapper = _BinMapper(
-        n_bins=n_bins,
-        is_categorical=is_categorical,
-        known_categories=[
-            each if is_category else None
-            for each, is_category in zip(cut, is_categorical, strict=True)
-        ],
-    )
+    known = [x if is_category else None for x, is_category in pairs]
+    mapper = _BinMapper(n_bins, is_categorical=is_categorical, known_categories=known)
     mapper.is_categorical_ = is_categorical.astype(np.uint8)
     mapper.bin_thresholds_ = cut
     mapper.n_bins_non_missing_ = used.astype(np.uint32)

@@ -28,20 +28,14 @@ def pack_trees(predictors: list[list[TreePredictor]]) -> dict[str, NDArray]:
     if len({*map(len, predictors)}) != 1:
         raise ValueError("iterations of different numbers of trees")
     trees = list(chain.from_iterable(predictors))
-    counts = [[len(tree.nodes) for tree in iteration] for iteration in predictors]
-    n_bitsets = [
-        [len(tree.raw_left_cat_bitsets) for tree in iteration]
-        for iteration in predictors
-    ]
     packed = {
         name: np.concatenate([getattr(tree, name) for tree in trees])
         for name in list(_DTYPES)[:3]
     }
-    return {
-        **packed,
-        "n_nodes": np.array(counts, dtype=np.int64),
-        "n_bitsets": np.array(n_bitsets, dtype=np.int64),
-    }
+    for name, of in (("n_nodes", "nodes"), ("n_bitsets", "raw_left_cat_bitsets")):
+        counts = [[len(getattr(x, of)) for x in each] for each in predictors]
+        packed[name] = np.array(counts, dtype=np.int64)
+    return packed
 
 
 def unpack_trees(
@@ -79,13 +73,9 @@ def unpack_trees(
         raise ValueError("the arrays of its trees do not fit each other")
     _check_nodes(nodes, n_nodes.ravel(), n_bitsets.ravel(), is_categorical)
 
-    node_cuts = np.cumsum(n_nodes)[:-1]
-    bitset_cuts = np.cumsum(n_bitsets)[:-1]
-    trees = map(
-        TreePredictor,
-        np.split(nodes, node_cuts),
-        *(np.split(array, bitset_cuts) for array in bitsets),
-    )
+    cuts = np.cumsum(n_bitsets)[:-1]
+    parts = np.split(nodes, np.cumsum(n_nodes)[:-1])
+    trees = map(TreePredictor, parts, *(np.split(array, cuts) for array in bitsets))
     return [[next(trees) for _ in iteration] for iteration in n_nodes]
 
 

@@ -21,7 +21,7 @@ from sklearn.utils import Bunch
 from ._estimators import rebuild, take_apart
 
 _SEQUENCES: dict[str, Any] = {"tuple": tuple, "set": set, "frozenset": frozenset}
-_MAPPINGS: dict[str, Any] = {"dict": dict, "bunch": lambda items: Bunch(**dict(items))}
+_CONTAINERS = _SEQUENCES | {"dict": dict, "bunch": lambda items: Bunch(**dict(items))}
 _LOSSES = {
     "AbsoluteError", "HalfBinomialLoss", "HalfGammaLoss", "HalfMultinomialLoss",
     "HalfPoissonLoss", "HalfSquaredError", "PinballLoss",
@@ -48,9 +48,8 @@ class ValueWriter:
             return value if math.isfinite(value) else {"float": repr(value)}
         if kind is list:
             return [self.encode(item) for item in value]
-        for name, sequence in _SEQUENCES.items():
-            if kind is sequence:
-                return {name: [self.encode(item) for item in value]}
+        if kind in _SEQUENCES.values():
+            return {kind.__name__: [self.encode(item) for item in value]}
         if isinstance(value, dict):
             name = "bunch" if kind is Bunch else "dict"
             return {name: [[self.encode(x) for x in item] for item in value.items()]}
@@ -107,10 +106,8 @@ class ValueReader:
         ((kind, content),) = node.items()
         if kind == "float":
             return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[content]
-        if kind in _SEQUENCES:
-            return _SEQUENCES[kind](map(self.decode, content))
-        if kind in _MAPPINGS:
-            return _MAPPINGS[kind](map(self.decode, content))
+        if kind in _CONTAINERS:
+            return _CONTAINERS[kind](map(self.decode, content))
         if kind == "scalar":
             return self._array(content)[()]
         if kind == "array":

@@ -1,6 +1,7 @@
 """`BinnedDataset`: rows binned once, for any number of fits."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from os import PathLike
 from typing import Any, NoReturn
@@ -10,20 +11,18 @@ from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
-from sklearn.utils.validation import (
-    _get_feature_names,
-    check_consistent_length,
-)
+from sklearn.utils.validation import _get_feature_names, check_consistent_length
 
 from ..._era_arguments import take_era_column
 from ..._eras import EncodedEras, _missing_rows, read_eras
-from ..._scikit_learn import check_categorical_features, check_sample_weight
+from ..._scikit_learn import check_categorical_features
 from .floats import FloatColumns, fit_and_bin_columns
 from .integer_columns import as_integer_columns
 from .integers import allocate_binned, bin_columns, fit_bin_mapper
-from .parquet import bin_parquet
+from .parquet import bin_parquet, sort_by_era
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class BinnedDataset:
     """Training rows, binned once: one byte for each value, sorted by era.
 
@@ -86,24 +85,18 @@ class BinnedDataset:
     (1000,)
     """
 
-    def __init__(
-        self,
-        *,
-        X_binned: NDArray[np.uint8],
-        bin_mapper: _BinMapper,
-        y: NDArray[Any],
-        eras: EncodedEras | None,
-        sample_weight: NDArray[np.float64] | None,
-        feature_names: NDArray[Any] | None,
-    ):
-        # Expects checked rows, sorted by era, as the constructors pass them.
-        self.X_binned = X_binned
-        self.bin_mapper = bin_mapper
-        self.y = y
-        self.eras = eras
-        self.sample_weight = sample_weight
-        self.feature_names = feature_names
-        self._freeze()
+    # Checked rows, sorted by era, as the constructors pass them.
+    X_binned: NDArray[np.uint8]
+    bin_mapper: _BinMapper
+    y: NDArray[Any]
+    eras: EncodedEras | None
+    sample_weight: NDArray[np.float64] | None
+    feature_names: NDArray[Any] | None
+
+    def __post_init__(self) -> None:
+        """Make the arrays read-only, since many fits share them."""
+        for array in self._arrays():
+            array.flags.writeable = False
 
     @classmethod
     def from_arrays(
@@ -170,22 +163,8 @@ class BinnedDataset:
             raise ValueError(
                 f"y has {n_missing} missing value(s) in {y.size} rows; drop these rows."
             )
-        if y.dtype.kind == "f":
-            y = y.astype(np.float64, copy=False)
-        if sample_weight is not None:
-            sample_weight = check_sample_weight(
-                sample_weight,
-                y,
-                dtype=np.float64,
-                copy=True,
-                ensure_non_negative=True,
-            )
         encoded = None if eras is None else read_eras(eras, X)
-        order = None if encoded is None else encoded.order
-        if encoded is not None and order is not None:
-            y, encoded = y[order], encoded.take(order)
-            sample_weight = None if sample_weight is None else sample_weight[order]
-
+        order, y, sample_weight, encoded = sort_by_era(y, sample_weight, encoded)
         integers = as_integer_columns(X)
         if integers is not None:
             X_binned = allocate_binned(integers.shape)
@@ -342,12 +321,11 @@ class BinnedDataset:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._freeze()
+        self.__post_init__()
 
     def check_bins(self) -> None:
-        """Raise ValueError if X_binned has bins that its bin mapper lacks.
-
-        For example if either was changed, or unpickled from another version.
+        """Raise ValueError if X_binned has bins that its bin mapper lacks, for example
+        if either was changed, or unpickled from another version.
         """
         mapper = self.bin_mapper
         for j in range(self.shape[1]):
@@ -360,15 +338,9 @@ class BinnedDataset:
                 )
 
     def _arrays(self) -> list[NDArray[Any]]:
-        arrays = [self.X_binned, self.y, self.sample_weight]
-        if self.eras is not None:
-            arrays += [self.eras.codes]
+        codes = None if self.eras is None else self.eras.codes
+        arrays = [self.X_binned, self.y, self.sample_weight, codes]
         return [array for array in arrays if array is not None]
-
-    def _freeze(self) -> None:
-        """Make the arrays read-only, since many fits share them."""
-        for array in self._arrays():
-            array.flags.writeable = False
 
 
 def make_bin_mapper(max_bins: int, random_state: Any) -> _BinMapper:
@@ -381,6 +353,3 @@ def make_bin_mapper(max_bins: int, random_state: Any) -> _BinMapper:
         random_state=seed,
         n_threads=_openmp_effective_n_threads(),
     )
-
-
-__all__ = ["BinnedDataset"]

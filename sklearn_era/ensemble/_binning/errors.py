@@ -42,6 +42,3 @@ def feature_columns(estimator: Any) -> list[Any]:
     columns = column_of_feature(estimator)
     names = getattr(estimator, "feature_names_in_", None)
     return (columns if names is None else names[columns]).tolist()
-
-
-__all__ = ["column_name", "feature_columns", "raise_column_error"]

@@ -37,12 +37,9 @@ class FloatColumns:
         else:
             # Numeric arrays are converted later, others to float64 here.
             is_numeric = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
-            X = self._array = check_array(
-                X,
-                dtype=None if is_numeric else np.float64,
-                ensure_all_finite=False,
-                input_name="X",
-            )
+            dtype = None if is_numeric else np.float64
+            X = check_array(X, dtype=dtype, ensure_all_finite=False, input_name="X")
+            self._array = X
         self.shape: tuple[int, int] = X.shape
         if 0 in self.shape:
             raise ValueError(
@@ -72,11 +69,9 @@ class FloatColumns:
     def _convert(self, feature: int) -> NDArray[np.float64]:
         assert self._take is not None  # see `batch`
         try:
+            column = self._take(feature)
             values = check_array(
-                self._take(feature),
-                dtype=np.float64,
-                ensure_all_finite=False,
-                input_name="X",
+                column, dtype=np.float64, ensure_all_finite=False, input_name="X"
             )
         except (TypeError, ValueError) as error:
             raise ValueError(
@@ -127,7 +122,11 @@ def fit_and_bin_columns(
     drawn = draw_rows(mapper, binned.shape[0], sample_weight)
     if drawn is not None:
         sample_weight = None
-    max_bins = mapper.n_bins - 1
+
+    def find(values: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        values = values if drawn is None else values[drawn]
+        return find_thresholds(values, mapper.n_bins - 1, sample_weight)
+
     n_features = binned.shape[1]
     thresholds: list[NDArray[np.float64] | None] = []
     for start in range(0, n_features, _BATCH):
@@ -135,41 +134,23 @@ def fit_and_bin_columns(
         batch = columns.batch(features)
         if order is not None:
             batch = [values[order] for values in batch]
-        thresholds += map_in_threads(
-            lambda values: find_thresholds(
-                values if drawn is None else values[drawn], max_bins, sample_weight
-            ),
-            [batch],
-            mapper.n_threads,
-        )
+        thresholds += map_in_threads(find, [batch], mapper.n_threads)
         for feature, values in zip(features, batch, strict=True):
-            bin_floats(
-                mapper,
-                values[:, np.newaxis],
-                thresholds[feature : feature + 1],
-                binned[:, feature : feature + 1],
-            )
+            bin_column(mapper, values, thresholds[feature], binned[:, feature])
         del batch, values  # before the next are made
     set_thresholds(mapper, thresholds, columns.names)
 
 
-def bin_floats(
+def bin_column(
     mapper: _BinMapper,
-    X: NDArray[np.float64],
-    thresholds: Sequence[NDArray[np.float64] | None],
+    values: NDArray[np.float64],
+    thresholds: NDArray[np.float64] | None,
     binned: NDArray[np.uint8],
 ) -> None:
-    """Write the bins of some numeric columns, as ``transform`` does.
-
-    `binned` is Fortran-ordered.
-    """
-    _search(
-        X,
-        [np.empty(0) if column is None else column for column in thresholds],
-        np.zeros(X.shape[1], dtype=np.uint8),
-        mapper,
-        binned,
-    )
+    """Write the bins of a numeric column, as ``transform`` does."""
+    edges = [np.empty(0) if thresholds is None else thresholds]
+    is_categorical = np.zeros(1, dtype=np.uint8)
+    _search(values[:, None], edges, is_categorical, mapper, binned[:, None])
 
 
 def transform(mapper: _BinMapper, X: NDArray[np.float64], order: Any = "F") -> Any:
@@ -187,20 +168,6 @@ def _search(
     binned: NDArray[np.uint8],
 ) -> None:
     is_ascending = not any(np.isnan(column).any() for column in thresholds)
-    (search_bins if is_ascending else _map_to_bins)(
-        X,
-        thresholds,
-        is_categorical,
-        mapper.n_bins - 1,
-        _openmp_effective_n_threads(mapper.n_threads),
-        binned,
-    )
-
-
-__all__ = [
-    "FloatColumns",
-    "bin_floats",
-    "fit_and_bin_columns",
-    "fit_float_mapper",
-    "transform",
-]
+    n_threads = _openmp_effective_n_threads(mapper.n_threads)
+    search = search_bins if is_ascending else _map_to_bins
+    search(X, thresholds, is_categorical, mapper.n_bins - 1, n_threads, binned)

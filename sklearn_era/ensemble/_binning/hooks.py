@@ -34,8 +34,7 @@ class DatasetRows(UnbinnedRows):
 
     @property
     def nbytes(self) -> int:
-        n_rows, n_features = self.shape
-        return n_rows * n_features
+        return self.shape[0] * self.shape[1]
 
     def copy_bin_mapper(self, mapper: Any) -> None:
         """Copy the fitted attributes of the data set's bin mapper."""
@@ -100,13 +99,11 @@ class BinningMixin(BaseHistGradientBoosting):
         if columns is None:
             return self._encode(X, reset)
         if reset:
-            self.is_categorical_ = check_categorical_features(
-                X, self.categorical_features
-            )
-            if self.is_categorical_ is not None:
+            categorical = check_categorical_features(X, self.categorical_features)
+            self.is_categorical_ = categorical
+            if categorical is not None:
                 return self._encode(X, reset)
-            self._preprocessor = None
-            self._is_categorical_remapped = None
+            self._preprocessor = self._is_categorical_remapped = None
         elif self._preprocessor is not None:
             return self._encode(X, reset)
         # Integers pass all checks of arrays; feature names and their number may not.
@@ -142,8 +139,7 @@ class BinningMixin(BaseHistGradientBoosting):
                 "categorical_features=None."
             )
         X.check_bins()
-        self.is_categorical_ = None
-        self._preprocessor = None
+        self.is_categorical_ = self._preprocessor = None
         self._is_categorical_remapped = None
         self.n_features_in_ = X.shape[1]
         if X.feature_names is not None:
@@ -164,11 +160,7 @@ class BinningMixin(BaseHistGradientBoosting):
         return known
 
     def _bin_data(
-        self,
-        X: Any,
-        sample_weight: NDArray[Any] | None = None,
-        *,
-        is_training_data: bool,
+        self, X: Any, sample_weight: Any = None, *, is_training_data: bool
     ) -> NDArray[np.uint8]:
         """Bin X as scikit-learn does, but maybe return X's own memory, read-only.
         Training rows are Fortran-ordered, validation rows C-ordered.
@@ -177,19 +169,16 @@ class BinningMixin(BaseHistGradientBoosting):
             self._fit_state.keeps_integers = False
         if self._fit_state.has_unit_weights:
             sample_weight = None
-        is_binned = isinstance(X, DatasetRows)
         if self.verbose:
-            print(
-                f"{'Taking' if is_binned else 'Binning'} {X.nbytes / 1e9:.3f} GB of "
-                f"{'binned ' if is_binned else ''}"
-                f"{'training' if is_training_data else 'validation'} data: ",
-                end="",
-                flush=True,
-            )
+            how, what = "Binning", "training" if is_training_data else "validation"
+            if isinstance(X, DatasetRows):
+                how, what = "Taking", f"binned {what}"
+            text = f"{how} {X.nbytes / 1e9:.3f} GB of {what} data: "
+            print(text, end="", flush=True)
         tic = time()
         order: Any = "F" if is_training_data else "C"
         mapper = self._bin_mapper
-        binned: NDArray[np.uint8] | None
+        binned: NDArray[np.uint8] | None = None
         if isinstance(X, DatasetRows):
             if is_training_data:
                 X.copy_bin_mapper(mapper)
@@ -199,7 +188,6 @@ class BinningMixin(BaseHistGradientBoosting):
                 fit_float_mapper(mapper, X, sample_weight, feature_columns(self))
             binned = transform(mapper, X, order)
         else:
-            binned = None
             if is_training_data:
                 fit_bin_mapper(mapper, X, sample_weight)
                 binned = matrix_of_own_bins(mapper, X)
@@ -220,6 +208,3 @@ def _names_features(categorical_features: Any) -> bool:
         return False  # 'from_dtype' finds none: bins are numbers
     given = np.asarray(categorical_features)
     return bool(given.any() if given.dtype == np.bool_ else given.size)
-
-
-__all__ = ["BinningMixin"]

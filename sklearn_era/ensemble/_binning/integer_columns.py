@@ -3,6 +3,7 @@
 import copy
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from mmap import mmap
 from typing import Any, NamedTuple, Self
 
@@ -13,8 +14,8 @@ from sklearn import get_config
 from ..._scikit_learn import is_pandas_df, is_polars_df
 from ..._tables.columns import SMALL_DTYPES
 
-_BY_NAME = {dtype.name: dtype for dtype in SMALL_DTYPES}
-_POLARS_NAMES = {"Boolean": "bool", "Int8": "int8", "UInt8": "uint8", "Int16": "int16"}
+# By the names of types in pyarrow, and in polars without capitals.
+_BY_NAME = {dtype.name: dtype for dtype in SMALL_DTYPES} | {"boolean": np.dtype(bool)}
 
 # Columns of a batch: at least those that share cache lines. Tables and counts of a
 # batch take 64 KiB (8 bits) or 20 MiB (16 bits).
@@ -28,9 +29,7 @@ class ColumnBatch(NamedTuple):
 
     features: NDArray[np.intp]  # column numbers in X
     arrays: list[NDArray[Any]]  # (n_rows,) each; keep the addresses valid
-    addresses: NDArray[np.intp]  # of the first value of each
-    strides: NDArray[np.intp]  # bytes from row to row
-    itemsize: int  # bytes of a value, 1 or 2
+    memory: tuple[Any, Any, int]  # addresses and strides of `arrays`, bytes of a value
 
 
 class UnbinnedRows:
@@ -103,12 +102,8 @@ class IntegerColumns(UnbinnedRows):
             for start in range(0, len(features), size):
                 batch = features[start : start + size]
                 arrays = [self._load(feature) for feature in batch]
-                yield ColumnBatch(
-                    np.array(batch, dtype=np.intp),
-                    arrays,
-                    *addresses_of(arrays),
-                    itemsize,
-                )
+                memory = *addresses_of(arrays), itemsize
+                yield ColumnBatch(np.array(batch, dtype=np.intp), arrays, memory)
 
     def as_one_matrix(self) -> NDArray[np.uint8] | None:
         """Return all columns as a read-only Fortran-ordered matrix of bytes, or None if
@@ -133,10 +128,7 @@ class IntegerColumns(UnbinnedRows):
             ):
                 return None
         return np.lib.stride_tricks.as_strided(
-            arrays[0].view(np.uint8),
-            shape=self.shape,
-            strides=(1, n_rows),
-            writeable=False,
+            arrays[0].view(np.uint8), self.shape, (1, n_rows), writeable=False
         )
 
     def _load(self, feature: int) -> NDArray[Any]:
@@ -172,9 +164,9 @@ def as_integer_columns(X: Any) -> IntegerColumns | None:
     elif is_pandas_df(X):
         columns = _columns_of_pandas(X)
     elif is_polars_df(X):
-        columns = _columns_of_polars(X)
+        columns = _columns_of_arrow(X.get_columns(), X.dtypes)
     elif is_pyarrow_table(X):
-        columns = _columns_of_pyarrow(X)
+        columns = _columns_of_arrow(X.columns, X.schema.types)
     else:
         return None
     if not columns or X.shape[0] == 0:
@@ -218,44 +210,25 @@ def _columns_of_pandas(X: Any) -> list[Column]:
         elif series.hasnans:
             return []
         else:
-            columns.append((_pandas_loader(series, dtype), dtype))
+            columns.append((partial(series.to_numpy, dtype=dtype), dtype))
     return columns
 
 
-def _pandas_loader(series: Any, dtype: np.dtype[Any]) -> Callable[[], NDArray[Any]]:
-    return lambda: series.to_numpy(dtype=dtype)
-
-
-def _columns_of_polars(X: Any) -> list[Column]:
-    names = [_POLARS_NAMES.get(str(dtype)) for dtype in X.dtypes]
-    if None in names:
+def _columns_of_arrow(given: list[Any], types: list[Any]) -> list[Column]:
+    """Return the columns of a polars frame or pyarrow table."""
+    names = [str(each).lower() for each in types]
+    if not {*names} <= _BY_NAME.keys():
         return []
     columns: list[Column] = []
-    for series, name in zip(X.get_columns(), names, strict=True):
-        if series.null_count():
+    for column, name in zip(given, names, strict=True):
+        is_polars = hasattr(column, "n_chunks")
+        if column.null_count() if is_polars else column.null_count:
             return []
-        is_view = name != "bool" and series.n_chunks() == 1
-        columns.append(
-            (series.to_numpy() if is_view else series.to_numpy, np.dtype(name))
-        )
-    return columns
-
-
-def _columns_of_pyarrow(X: Any) -> list[Column]:
-    names = [str(field.type) for field in X.schema]
-    if any(name not in _BY_NAME for name in names):
-        return []
-    columns: list[Column] = []
-    for column, name in zip(X.columns, names, strict=True):
-        if column.null_count:
-            return []
-        is_view = name != "bool" and column.num_chunks == 1
-        columns.append(
-            (
-                column.chunk(0).to_numpy() if is_view else column.to_numpy,
-                _BY_NAME[name],
-            )
-        )
+        n_chunks = column.n_chunks() if is_polars else column.num_chunks
+        values = column.to_numpy
+        if _BY_NAME[name] != np.bool_ and n_chunks == 1:  # a view
+            values = values() if is_polars else column.chunk(0).to_numpy()
+        columns.append((values, _BY_NAME[name]))
     return columns
 
 
@@ -264,14 +237,3 @@ def _owner(array: NDArray[Any]) -> Any:
     while isinstance(array, np.ndarray) and array.base is not None:
         array = array.base
     return array
-
-
-__all__ = [
-    "ColumnBatch",
-    "IntegerColumns",
-    "UnbinnedRows",
-    "addresses_of",
-    "as_integer_columns",
-    "is_pyarrow_table",
-    "values_of_codes",
-]

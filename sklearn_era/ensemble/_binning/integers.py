@@ -1,8 +1,7 @@
 """Binning of small integers by table look-up, with scikit-learn's thresholds.
 
-scikit-learn bins a float64 copy of X, eight bytes for each value. But a column of int8,
-uint8, int16 or bool has few distinct values: their counts determine the thresholds, and
-a table with an entry for each value the bins.
+scikit-learn bins a float64 copy of X. But a column of int8, uint8, int16 or bool has
+few distinct values: their counts determine the thresholds, and a table the bins.
 """
 
 from typing import Any
@@ -46,17 +45,9 @@ def fit_bin_mapper(
 
     thresholds: list[Any] = [None] * columns.shape[1]
     for batch in columns.batches():
-        n_codes = 2 ** (8 * batch.itemsize)
+        n_codes = 2 ** (8 * batch.arrays[0].itemsize)
         counts = np.zeros((batch.features.size, n_codes), dtype=np.uint32)
-        count_codes(
-            batch.addresses,
-            batch.strides,
-            batch.itemsize,
-            rows,
-            n_rows,
-            counts,
-            mapper.n_threads,
-        )
+        count_codes(*batch.memory, rows, n_rows, counts, mapper.n_threads)
         found = map_in_threads(find, [batch.features, counts], mapper.n_threads)
         for feature, values in zip(batch.features, found, strict=True):
             thresholds[feature] = values
@@ -72,16 +63,8 @@ def bin_columns(
             [mapper.bin_thresholds_[feature] for feature in batch.features],
             [columns.dtypes[feature] for feature in batch.features],
         )
-        map_codes(
-            batch.addresses,
-            batch.strides,
-            batch.itemsize,
-            columns.rows,
-            batch.features,
-            tables,
-            binned,
-            mapper.n_threads,
-        )
+        places = columns.rows, batch.features
+        map_codes(*batch.memory, *places, tables, binned, mapper.n_threads)
 
 
 def make_tables(
@@ -103,10 +86,8 @@ def matrix_of_own_bins(
     """Return X itself as the binned matrix, read-only, if the values of each column are
     exactly 0, 1, ..., k - 1; else None, also if X is not Fortran-ordered or of bytes.
     """
-    if any(
-        not np.array_equal(thresholds, np.arange(thresholds.size) + 0.5)
-        for thresholds in mapper.bin_thresholds_
-    ):
+    edges = mapper.bin_thresholds_
+    if not all(np.array_equal(x, np.arange(x.size) + 0.5) for x in edges):
         return None
     matrix = columns.as_one_matrix()
     # As unsigned numbers, negative values are large.
@@ -123,31 +104,20 @@ def take_rows(
     columns: NDArray[np.intp] | None = None,
 ) -> None:
     """Write rows of a binned matrix into `out`; `columns` orders all of its columns."""
-    n_features = X_binned.shape[1]
-    address = X_binned.__array_interface__["data"][0]
+    features = np.arange(X_binned.shape[1], dtype=np.intp)
     stride, column_stride = X_binned.strides
-    if columns is None:
-        columns = np.arange(n_features, dtype=np.intp)
-    map_codes(
-        address + column_stride * columns,
-        np.full(n_features, stride, dtype=np.intp),
-        1,
-        rows,
-        np.arange(n_features, dtype=np.intp),
-        np.tile(np.arange(256, dtype=np.uint8), (n_features, 1)),
-        out,
-        n_threads,
-    )
+    addresses = column_stride * (features if columns is None else columns)
+    addresses += X_binned.__array_interface__["data"][0]
+    strides = np.full(features.size, stride, dtype=np.intp)
+    tables = np.tile(np.arange(256, dtype=np.uint8), (features.size, 1))
+    map_codes(addresses, strides, 1, rows, features, tables, out, n_threads)
 
 
 def find_missing_values(X_binned: NDArray[np.uint8], mapper: Any) -> NDArray[np.uint8]:
     """Return whether each column has missing values, by columns to save a copy."""
     missing = mapper.missing_values_bin_idx_
-    return np.fromiter(
-        ((column == missing).any() for column in X_binned.T),
-        dtype=np.uint8,
-        count=X_binned.shape[1],
-    )
+    has_missing = [(column == missing).any() for column in X_binned.T]
+    return np.array(has_missing, dtype=np.uint8)
 
 
 def allocate_binned(shape: tuple[int, int], order: Any = "F") -> NDArray[np.uint8]:
@@ -159,14 +129,3 @@ def allocate_binned(shape: tuple[int, int], order: Any = "F") -> NDArray[np.uint
             f"cannot allocate {shape[0] * shape[1] / 2**30:,.1f} GiB for a binned "
             f"matrix of {shape[0]:,} rows x {shape[1]:,} features"
         ) from error
-
-
-__all__ = [
-    "allocate_binned",
-    "bin_columns",
-    "find_missing_values",
-    "fit_bin_mapper",
-    "make_tables",
-    "matrix_of_own_bins",
-    "take_rows",
-]

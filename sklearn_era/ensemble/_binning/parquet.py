@@ -9,9 +9,10 @@ from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 
 from ..._eras import EncodedEras, _missing_rows, check_eras, encode_eras
 from ..._scikit_learn import check_sample_weight
+from ..._tables.columns import list_columns
 from ..._tables.parquet import ParquetColumns, as_list
 from .codes import map_codes
-from .floats import bin_floats
+from .floats import bin_column
 from .integer_columns import IntegerColumns, addresses_of
 from .integers import allocate_binned, fit_bin_mapper, make_tables
 from .thresholds import draw_rows, find_thresholds, map_in_threads, set_thresholds
@@ -48,16 +49,11 @@ def bin_parquet(
     weights = None
     if sample_weight is not None:
         weights = columns.read_numbers(sample_weight, "sample_weight")[rows]
-        weights = check_sample_weight(
-            weights, y, dtype=np.float64, copy=True, ensure_non_negative=True
-        )
-    if eras is not None:
-        eras = eras.take(labelled)
-        order = eras.order
-        if order is not None:
-            y, rows, eras = y[order], rows[order], eras.take(order)
-            weights = None if weights is None else weights[order]
-    del kept, labelled  # 16 bytes a row
+    eras = None if eras is None else eras.take(labelled)
+    order, y, weights, eras = sort_by_era(y, weights, eras)
+    if order is not None:
+        rows = rows[order]
+    del kept, labelled, order  # 24 bytes a row
     columns.release()
     return {
         "X_binned": _bin_features(
@@ -68,6 +64,25 @@ def bin_parquet(
         "sample_weight": weights,
         "feature_names": np.array(features, dtype=object),
     }
+
+
+def sort_by_era(
+    y: NDArray[Any], sample_weight: Any, eras: EncodedEras | None
+) -> tuple[NDArray[np.uint32] | None, NDArray[Any], Any, EncodedEras | None]:
+    """Return the order of the rows by era, None for theirs; and in this order the
+    targets, the weights once checked, and the eras.
+    """
+    if y.dtype.kind == "f":
+        y = y.astype(np.float64, copy=False)
+    if sample_weight is not None:
+        sample_weight = check_sample_weight(
+            sample_weight, y, dtype=np.float64, copy=True, ensure_non_negative=True
+        )
+    order = None if eras is None else eras.order
+    if eras is not None and order is not None:
+        y, eras = y[order], eras.take(order)
+        sample_weight = None if sample_weight is None else sample_weight[order]
+    return order, y, sample_weight, eras
 
 
 def _check_names(
@@ -106,8 +121,6 @@ def _read_target(
     y = columns.read_labels(target)
     if kept.size < y.size:
         y = y[kept]
-    if y.dtype.kind == "f":
-        y = y.astype(np.float64, copy=False)
     missing = _missing_rows(y)
     if missing.size and not drop_missing:
         raise ValueError(
@@ -152,12 +165,12 @@ def _choose_eras(
     distinct: NDArray[Any], era: str, keep_eras: Collection[Any] | Mapping[Any, Any]
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Return the indices of the distinct labels to keep, and their new labels."""
+    given = list(keep_eras)
     if isinstance(keep_eras, str):
         raise ValueError(
             f"keep_eras={keep_eras!r} must be a list of labels, or a mapping, not a "
             "text."
         )
-    given = list(keep_eras)
     if not given:
         raise ValueError("keep_eras is empty: name one era at least.")
     # A time in another unit, or a datetime, would be a different key of a dict.
@@ -170,17 +183,14 @@ def _choose_eras(
         ) from error
     wanted = check_eras(wanted, given, name="keep_eras")
     place = {label: i for i, label in enumerate(distinct)}
-    unknown = [
-        label for label, key in zip(given, wanted, strict=True) if key not in place
-    ]
+    pairs = zip(given, wanted, strict=True)
+    unknown = [label for label, key in pairs if key not in place]
     if unknown:
-        shown = ", ".join(repr(label) for label in unknown[:5])
         has = f"{distinct.size} eras"
         if distinct.size:
             has += f", {distinct.min()!s} to {distinct.max()!s}"
         raise ValueError(
-            f"keep_eras: column {era!r} has no era {shown}"
-            f"{f' and {len(unknown) - 5} more' if len(unknown) > 5 else ''}; it has "
+            f"keep_eras: column {era!r} has no era {list_columns(unknown)}; it has "
             f"{has}."
         )
     used = np.array([place[key] for key in wanted], dtype=np.intp)
@@ -214,7 +224,7 @@ def _bin_features(
     for start in range(0, len(features), _GROUP):
         group = features[start : start + _GROUP]
         sample = _read_sample(columns, group, sample_rows, is_sampled)
-        found = _find_thresholds(columns, group, sample, sample_weight, mapper)
+        found = _find_thresholds(sample, sample_weight, mapper)
         del sample
         thresholds += found
         end = start + len(group)
@@ -252,38 +262,25 @@ def _read_sample(
 
 
 def _find_thresholds(
-    columns: ParquetColumns,
-    group: list[str],
     sample: list[NDArray[Any]],
     sample_weight: NDArray[np.float64] | None,
     mapper: _BinMapper,
 ) -> list[NDArray[np.float64] | None]:
-    max_bins = mapper.n_bins - 1
-    found: list[Any] = [None] * len(group)
-    small = [i for i, values in enumerate(sample) if values.dtype != np.float64]
+    def find(values: NDArray[Any]) -> NDArray[np.float64] | None:
+        return find_thresholds(values, mapper.n_bins - 1, sample_weight)
+
+    small = [values for values in sample if values.dtype != np.float64]
+    floats = [values for values in sample if values.dtype == np.float64]
+    of_floats = iter(map_in_threads(find, [floats], mapper.n_threads))
+    of_small: Any = iter(())
     if small:
         # Without subsampling, which has been done.
         whole = _BinMapper(mapper.n_bins, subsample=None, n_threads=mapper.n_threads)
-        integers = IntegerColumns(
-            [sample[i] for i in small],
-            [sample[i].dtype for i in small],
-            sample[small[0]].size,
-        )
+        dtypes = [values.dtype for values in small]
+        integers = IntegerColumns([*small], dtypes, small[0].size)
         fit_bin_mapper(whole, integers, sample_weight)
-        for i, values in zip(small, whole.bin_thresholds_, strict=True):
-            found[i] = values
-    others = [i for i in range(len(group)) if i not in small]
-    for i, values in zip(
-        others,
-        map_in_threads(
-            lambda i: find_thresholds(sample[i], max_bins, sample_weight),
-            [others],
-            mapper.n_threads,
-        ),
-        strict=True,
-    ):
-        found[i] = values
-    return found
+        of_small = iter(whole.bin_thresholds_)
+    return [next(of_floats if x.dtype == np.float64 else of_small) for x in sample]
 
 
 def _read_bins(
@@ -359,9 +356,4 @@ def _bin_batch(
         )
     for i, values in enumerate(arrays):
         if values.dtype == np.float64:
-            bin_floats(
-                mapper, values[:, np.newaxis], thresholds[i : i + 1], out[:, i : i + 1]
-            )
-
-
-__all__ = ["bin_parquet"]
+            bin_column(mapper, values, thresholds[i], out[:, i])

@@ -77,12 +77,3 @@ def codes_of_categories(encoder: OrdinalEncoder, i: int) -> NDArray[np.intp]:
     if mappings is None or mappings[i] is None:
         return np.arange(numbers_of_categories(encoder)[i])
     return mappings[i]
-
-
-__all__ = [
-    "codes_of_categories",
-    "encoder_of",
-    "group_rare",
-    "numbers_of_categories",
-    "share_bins",
-]

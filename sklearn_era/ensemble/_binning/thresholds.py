@@ -1,7 +1,4 @@
-"""Thresholds of bins: the same as scikit-learn's, but faster.
-
-They would otherwise take a quarter of a fit of twenty trees.
-"""
+"""Thresholds of bins: the same as scikit-learn's, but faster."""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -48,19 +45,17 @@ def set_thresholds(
     without a value: no tree splits it, and a warning names it by `columns`.
     """
     known = mapper.known_categories or [None] * len(thresholds)
-    mapper.is_categorical_ = np.array([x is not None for x in known], dtype=np.uint8)
+    is_categorical = np.array([x is not None for x in known], dtype=bool)
+    mapper.is_categorical_ = is_categorical.astype(np.uint8)
     mapper.missing_values_bin_idx_ = mapper.n_bins - 1
     mapper.bin_thresholds_ = [
         next((x for x in pair if x is not None), np.empty(0))
         for pair in zip(known, thresholds, strict=True)
     ]
-    mapper.n_bins_non_missing_ = np.array(
-        [values.shape[0] for values in mapper.bin_thresholds_], dtype=np.uint32
-    ) + (mapper.is_categorical_ == 0)
-    warn_of_no_value(
-        [columns[j] for j, found in enumerate(thresholds) if found is None],
-        "the rows that bins are made from",
-    )
+    sizes = [values.size for values in mapper.bin_thresholds_]
+    mapper.n_bins_non_missing_ = np.array(sizes, dtype=np.uint32) + ~is_categorical
+    empty = [columns[j] for j, found in enumerate(thresholds) if found is None]
+    warn_of_no_value(empty, "the rows that bins are made from")
 
 
 def find_thresholds(
@@ -70,10 +65,7 @@ def find_thresholds(
     categories: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64] | None:
     """Return scikit-learn's thresholds of a column, or its categories; None if no value
-    has weight.
-
-    In an eighth of the time: values are sorted once, and weights accumulated once for
-    all quantiles.
+    has weight. Values are sorted once, and weights accumulated once for all quantiles.
     """
     is_known = ~np.isnan(values)
     if not BINS_ARE_WEIGHTED:
@@ -126,13 +118,8 @@ def _places_of_quantiles(
 def map_in_threads(
     function: Callable[..., Any], arguments: Sequence[Iterable[Any]], n_threads: int
 ) -> list[Any]:
-    """Return the results of a function for each of some arguments, by threads.
-
-    The function mostly runs without the GIL. joblib polls for results every ten
-    milliseconds, enough to bin as many columns.
+    """Return the results of a function that mostly runs without the GIL, by threads:
+    joblib polls for results every ten milliseconds, enough to bin as many columns.
     """
     with ThreadPoolExecutor(_openmp_effective_n_threads(n_threads)) as pool:
         return list(pool.map(function, *arguments))
-
-
-__all__ = ["draw_rows", "find_thresholds", "map_in_threads", "set_thresholds"]
