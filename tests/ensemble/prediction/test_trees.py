@@ -1,4 +1,6 @@
-"""Trees are added up to the same bits as scikit-learn's, whatever way rows go down."""
+"""Trees are added up to scikit-learn's bits, whatever way rows go down; damaged ones
+are refused, and read and write no memory.
+"""
 
 import pickle
 
@@ -38,8 +40,9 @@ def make_data(n_samples=700, missing=False):
 
 def make_model(leaves, cls=HistGradientBoostingRegressor, missing=False, **parameters):
     X, y = make_data(missing=missing)
-    parameters = {"max_iter": 4, "early_stopping": False, **parameters}
-    if cls is HistGradientBoostingClassifier:
+    of_boosters = {"max_iter": 4, "early_stopping": False}
+    parameters = (of_boosters if cls is not EraForestRegressor else {}) | parameters
+    if cls is not HistGradientBoostingRegressor:
         y = np.digitize(y, [-500, 500])
     return cls(max_leaf_nodes=leaves, min_samples_leaf=1, **parameters).fit(X, y)
 
@@ -107,14 +110,15 @@ def test_categories_known_and_unknown(leaves, missing):
 
 
 @pytest.mark.parametrize("leaves", [8, 300])
-@pytest.mark.parametrize("cls", [HistGradientBoostingClassifier, EraForestRegressor])
-def test_classes_and_forests(leaves, cls):
-    forest = {"n_estimators": 3, "random_state": 0}
-    model = cls(max_leaf_nodes=leaves, min_samples_leaf=1)
-    model.set_params(**(forest if cls is EraForestRegressor else {"max_iter": 3}))
-    X, y = make_data()
-    model.fit(X, np.digitize(y, [-500, 500]))
-    assert_same(model, X)
+@pytest.mark.parametrize(
+    ("cls", "parameters"),
+    [
+        (HistGradientBoostingClassifier, {"max_iter": 3}),
+        (EraForestRegressor, {"n_estimators": 3, "random_state": 0}),
+    ],
+)
+def test_classes_and_forests(leaves, cls, parameters):
+    assert_same(make_model(leaves, cls, **parameters), make_data()[0])
 
 
 @LEAVES
@@ -183,3 +187,151 @@ def test_random_trees(tree, dtype, seed):
     values = [-np.inf, -2, -1, -0.0, 0.0, 0.5, 1, 2, 3, np.inf, np.nan]
     X = np.random.default_rng(seed).choice(values, size=(100, 5)).astype(dtype)
     assert_same(model, X)
+
+
+def set_first_split(field, value, *, categorical=False):
+    def spoil(tree):
+        splits = tree.nodes["is_leaf"] == 0
+        if categorical:
+            splits &= tree.nodes["is_categorical"] == 1
+            assert splits.any()
+        tree.nodes[field][splits] = value
+
+    return spoil
+
+
+def replace_nodes(make):
+    def spoil(tree):
+        tree.nodes = make(tree.nodes)
+
+    return spoil
+
+
+SPOILT = {
+    "left_beyond": set_first_split("left", 2**31),
+    "left_just_beyond": lambda tree: set_first_split("left", len(tree.nodes))(tree),
+    "right_beyond": set_first_split("right", 2**32 - 1),
+    "cycle": set_first_split("left", 0),
+    "loop_on_the_right": set_first_split("right", 0),
+    "feature": set_first_split("feature_idx", 5),
+    "feature_far": set_first_split("feature_idx", 2**40),
+    "feature_negative": set_first_split("feature_idx", -1),
+    "categories": set_first_split("bitset_idx", 2**20, categorical=True),
+    "masked": replace_nodes(lambda nodes: np.ma.masked_array(nodes, mask=False)),
+    "no_nodes": replace_nodes(lambda nodes: nodes[:0]),
+    "strided": replace_nodes(lambda nodes: nodes.repeat(2)[::2]),
+    "other_type": replace_nodes(lambda nodes: nodes["value"].copy()),
+    "list": replace_nodes(lambda nodes: nodes.tolist()),
+}
+# Methods that walk down the trees, small or large.
+WAYS = {
+    "packed_small": (20, lambda model, X: model.predict(X)),
+    "packed_large": (300, lambda model, X: model.predict(X)),
+    "few_rows": (3000, lambda model, X: model.predict(X[:40])),
+    "stages": (20, lambda model, X: list(model.staged_predict(X))),
+    "partial_dependence": (
+        20, lambda model, X: model._compute_partial_dependence_recursion(X[:, :1], [0]),
+    ),
+    "warm_start": (
+        20,
+        lambda model, X: model.set_params(warm_start=True, max_iter=5).fit(X, X[:, 0]),
+    ),
+}  # fmt: skip
+BY_ALL_WAYS = pytest.mark.parametrize(("leaves", "walk"), WAYS.values(), ids=WAYS)
+
+
+@pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
+@BY_ALL_WAYS
+def test_a_damaged_tree_is_refused(leaves, walk, spoil):
+    model = make_model(leaves, categorical_features=[4])
+    spoil(model._predictors[1][0])
+    with pytest.raises(ValueError, match=r"^A tree of the model is damaged: .*; fit "):
+        walk(model, make_data()[0])
+
+
+@BY_ALL_WAYS
+def test_categories_that_the_model_does_not_have_are_refused(leaves, walk):
+    model = make_model(leaves)
+    for (tree,) in model._predictors:
+        set_first_split("is_categorical", 1)(tree)
+    with pytest.raises(ValueError, match="is damaged: a split names a node, column or"):
+        walk(model, make_data()[0])
+
+
+@pytest.mark.parametrize("n_trees", [0, 2, 60])
+@BY_ALL_WAYS
+def test_trees_of_other_outputs_are_refused(leaves, walk, n_trees):
+    model = make_model(leaves)
+    model._predictors[1] = model._predictors[1] * n_trees
+    message = f"^An iteration of the model has {n_trees} trees in place of 1, as while"
+    with pytest.raises(ValueError, match=message):
+        walk(model, make_data()[0])
+
+
+@pytest.mark.parametrize("leaves", [20, 3000])
+@pytest.mark.parametrize("n_columns", [1, 4, 6, 4000])
+def test_other_columns_than_those_of_the_bins_are_refused(leaves, n_columns):
+    model = make_model(leaves)
+    model.n_features_in_ = model._n_features = n_columns
+    rows = np.zeros((2, n_columns))
+    message = rf"^X is of shape \(2, {n_columns}\), in place of 2 rows and the 5 col"
+    for walk in (model.predict, lambda rows: list(model.staged_predict(rows))):
+        with pytest.raises(ValueError, match=message):
+            walk(rows)
+
+
+@pytest.mark.parametrize("leaves", [20, 300])
+def test_nodes_that_are_mapped_into_memory_are_those_of_a_model(leaves, tmp_path):
+    """As joblib hands them to its workers."""
+    model, X = make_model(leaves, categorical_features=[4]), make_data()[0]
+    before = model.predict(X)
+    for i, (tree,) in enumerate(model._predictors):
+        np.save(tmp_path / f"{i}.npy", tree.nodes)
+        tree.nodes = np.load(tmp_path / f"{i}.npy", mmap_mode="r")
+    assert np.array_equal(model.predict(X), before)
+    assert np.array_equal(model.predict(X[:1]), before[:1])
+
+
+class Changing(TreePredictor):
+    """A tree that another thread replaces by larger ones, each time it is looked at."""
+
+    @property
+    def nodes(self):
+        given, self.given = self.given, np.concatenate([self.given] * 9)
+        return given
+
+    @nodes.setter
+    def nodes(self, nodes):
+        self.given = nodes
+
+
+@pytest.mark.parametrize("leaves", [20, 300, 3000])
+def test_trees_are_packed_as_they_were_counted(leaves):
+    model, X = make_model(leaves, categorical_features=[4]), make_data()[0]
+    before = model.predict(X)
+    model._predictors = [
+        [Changing(tree.nodes, tree.binned_left_cat_bitsets, tree.raw_left_cat_bitsets)]
+        for (tree,) in model._predictors
+    ]
+    assert np.array_equal(model.predict(X), before)
+
+
+def test_trees_that_are_added_meanwhile_are_not_of_the_call():
+    model, X = make_model(20), make_data()[0]
+    before = model.predict(X)
+
+    class Growing(list):
+        def __iter__(self):
+            trees = list(self[:])
+            self.extend(self[:])
+            return iter(trees)
+
+    model._predictors = Growing(model._predictors)
+    assert np.array_equal(model.predict(X), before)
+
+
+def test_an_iteration_that_is_not_whole_predicts_nothing():
+    model = make_model(8, HistGradientBoostingClassifier, max_iter=2)
+    model._predictors[1].pop()
+    with pytest.raises(ValueError, match="has 2 trees in place of 3, as while it is "):
+        model.predict(make_data()[0])
