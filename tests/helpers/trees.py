@@ -35,6 +35,15 @@ def gain_and_direction(gradients, hessians, sides, l2):
     return gain, np.sign(G[1] / (H[1] + l2) - G[0] / (H[0] + l2))
 
 
+def assert_same_bins(ours, theirs) -> None:
+    """Compare two bin mappers, bit for bit."""
+    thresholds = ours.bin_thresholds_, theirs.bin_thresholds_
+    for our_values, their_values in zip(*thresholds, strict=True):
+        assert our_values.dtype == their_values.dtype
+        assert_array_equal(our_values, their_values)
+    assert_array_equal(ours.n_bins_non_missing_, theirs.n_bins_non_missing_)
+
+
 def assert_same_trees(ours, theirs) -> None:
     """Compare every node and every set of categories of every tree, bit for bit."""
     assert [len(t) for t in ours._predictors] == [len(t) for t in theirs._predictors]

@@ -1,7 +1,6 @@
 """A `BinnedDataset` is binned once, and fits to it are fits to its rows."""
 
 import pickle
-import tracemalloc
 from functools import partial
 from unittest.mock import Mock
 
@@ -14,11 +13,12 @@ from numpy.testing import assert_array_equal
 from sklearn.model_selection import GridSearchCV, cross_validate
 
 from helpers.callbacks import Hook
-from helpers.criteria import CRITERIA, NAMES, RATIO
+from helpers.criteria import CRITERIA, RATIO
 from helpers.data import frames_of
 from helpers.data import make_data as make_real_data
 from helpers.estimators import ours
 from helpers.grids import grid
+from helpers.memory import peak_memory
 from helpers.trees import assert_same_model
 from sklearn_era.criteria import Invariant
 from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
@@ -95,14 +95,14 @@ def test_rows_of_any_dtype(seed, dtype, order, n_samples, max_bins, n_eras, weig
     if weighted:
         weights[0] = 1.0
     eras = rng.integers(0, n_eras, n_samples) if n_eras else None
-    given_arrays = [None if a is None else a.copy() for a in (X, y, weights, eras)]
+    arrays = [array for array in (X, y, weights, eras) if array is not None]
+    copies = [array.copy() for array in arrays]
     dataset = BinnedDataset.from_arrays(
         X, y, eras=eras, sample_weight=weights, max_bins=max_bins
     )
-    for array, before in zip((X, y, weights, eras), given_arrays, strict=True):
-        if array is not None:
-            assert_array_equal(array, before)
-            assert array.flags.writeable
+    for array, before in zip(arrays, copies, strict=True):
+        assert_array_equal(array, before)
+        assert array.flags.writeable
     assert_fits_as_rows(dataset, X, y, weights, eras, max_bins=max_bins, max_iter=2)
 
 
@@ -169,10 +169,8 @@ def test_early_stopping_holds_rows_out_of_the_bins(validation_eras, scoring):
 def test_validation_rows_are_raw():
     dataset, X, y, weights, eras = datasets_of()
     X_val, y_val, *_ = make_data(n_samples=100, seed=1)
-    one, other = (
-        Regressor(early_stopping=True, max_iter=8, split_criterion="directional")
-        for _ in range(2)
-    )
+    params = {"early_stopping": True, "max_iter": 8, "split_criterion": "directional"}
+    one, other = Regressor(**params), Regressor(**params)
     for rows in (X_val, np.nan_to_num(10 * X_val).astype(np.int8)):
         one.fit(dataset, X_val=rows, y_val=y_val)
         other.fit(X, y, weights, eras=eras, X_val=rows, y_val=y_val)
@@ -191,10 +189,8 @@ def test_warm_start(early_stopping):
     assert_same_model(twice.set_params(max_iter=6).fit(dataset), once, X)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_target_weights_are_in_the_order_of_the_rows(weighted):
+def test_target_weights_are_in_the_order_of_the_rows():
     X, y, weights, eras = make_data("binary")
-    weights = weights if weighted else None
     dataset = BinnedDataset.from_arrays(X, y, eras=eras, sample_weight=weights)
     model = assert_fits_as_rows(dataset, X, y, weights, eras, "binary", **RATIO)
     params = RATIO | {"split_criterion": Invariant(0.1), "early_stopping": False}
@@ -202,7 +198,7 @@ def test_target_weights_are_in_the_order_of_the_rows(weighted):
     assert (model.predict_proba(X) != other.predict_proba(X)).any()
 
 
-@pytest.mark.parametrize("criterion", NAMES)
+@pytest.mark.parametrize("criterion", ["gain", "directional"])
 def test_a_fit_trains_on_the_bins_themselves(criterion):
     """They are in the order of eras: nothing is sorted, and nothing copied."""
     assert (np.diff(make_data()[3]) < 0).any()
@@ -220,11 +216,11 @@ def test_what_it_holds():
     assert (len(dataset), dataset.shape, dataset.max_bins) == (400, (400, 5), 255)
     arrays = dataset.X_binned, dataset.y, dataset.sample_weight
     assert dataset.nbytes == sum(a.nbytes for a in (*arrays, dataset.eras.codes))
-    order = np.argsort(labels, kind="stable")
-    assert_array_equal(dataset.y, y[order])
-    assert_array_equal(dataset.sample_weight, weights[order])
-    assert_array_equal(dataset.eras.decode(), labels[order])
-    assert_array_equal(dataset.X_binned, dataset.bin_mapper.transform(X[order]))
+    labels, X, y, weights = sorted_by_era(labels, X, y, weights)
+    held = (*arrays, dataset.eras.decode())
+    expected = dataset.bin_mapper.transform(X), y, weights, labels
+    for array, rows in zip(held, expected, strict=True):
+        assert_array_equal(array, rows)
     assert dataset.X_binned.flags.f_contiguous
     assert repr(dataset) == (
         "BinnedDataset(n_samples=400, n_features=5, n_eras=4, max_bins=255, "
@@ -263,20 +259,20 @@ def test_bins_that_the_bin_mapper_lacks_are_refused():
     Regressor(max_iter=1).fit(dataset)
     binned = dataset.X_binned.copy(order="F")
     binned[17, 1] = 9  # of 7, and 255 for missing values
-    state = pickle.loads(pickle.dumps(dataset)).__dict__ | {"X_binned": binned}
-    damaged = object.__new__(BinnedDataset)
-    damaged.__setstate__(state)
-    dataset.bin_mapper = BinnedDataset.from_arrays(X % 2, X[:, 0]).bin_mapper
-    few = BinnedDataset.from_arrays(X, X[:, 0])
-    few.bin_mapper = BinnedDataset.from_arrays(X[:, :1], X[:, 0]).bin_mapper
-    for other, message in (
-        (damaged, "^Column 1 of the BinnedDataset holds bins beyond the 7 of its bin"),
-        (dataset, "^Column 0 of the BinnedDataset holds bins beyond the 2 of its bin"),
-        (few, "^Column 1 of the BinnedDataset holds bins beyond the 0 of its bin"),
+    two, one_column = (
+        BinnedDataset.from_arrays(x, X[:, 0]).bin_mapper for x in (X % 2, X[:, :1])
+    )
+    for column, n_bins, change in (
+        (1, 7, {"X_binned": binned}),
+        (0, 2, {"bin_mapper": two}),
+        (1, 0, {"bin_mapper": one_column}),
     ):
+        damaged = object.__new__(BinnedDataset)
+        damaged.__setstate__(vars(dataset) | change)
+        message = f"^Column {column} of the BinnedDataset .* beyond the {n_bins} of its"
         for model in (Regressor(max_iter=1), EraForestRegressor(n_estimators=1)):
             with pytest.raises(ValueError, match=message):
-                model.fit(other)
+                model.fit(damaged)
 
 
 def test_a_fit_takes_a_data_set_or_arrays():
@@ -298,7 +294,6 @@ def test_max_bins_are_those_of_the_estimator_and_no_feature_is_categorical():
     for max_bins in (1, 256, 3.0, "many"):
         with pytest.raises(ValueError, match="must be an integer from 2 to 255"):
             BinnedDataset.from_arrays(X, y, max_bins=max_bins)
-    # Categories are refused.
     dataset = BinnedDataset.from_arrays(X, y)
     for features in ([0], [True] + 4 * [False], ["f0"]):
         model = Regressor(categorical_features=features, max_iter=1)
@@ -399,16 +394,9 @@ def test_memory(order, dtype):
     eras = rng.integers(0, 5, y.size)
     model = Regressor(max_iter=2, max_leaf_nodes=4, max_bins=8, early_stopping=False)
     BinnedDataset.from_arrays(X[:100], y[:100], eras=eras[:100], max_bins=8)
-    tracemalloc.start()
-    dataset = BinnedDataset.from_arrays(X, y, eras=eras, max_bins=8)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    dataset, peak = peak_memory(BinnedDataset.from_arrays, X, y, eras=eras, max_bins=8)
     assert peak < 1.8 * X.size
-    tracemalloc.start()
-    model.fit(dataset)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 0.3 * X.size
+    assert peak_memory(model.fit, dataset)[1] < 0.3 * X.size
 
 
 def test_verbose(capsys):

@@ -2,7 +2,7 @@
 
 import pickle
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import pandas as pd
@@ -74,22 +74,26 @@ def assert_blind(model, other, X, empty):
         assert_array_equal(model.predict(odd), expected)
 
 
+LEAFY = {"max_iter": 3, "min_samples_leaf": 2, "max_leaf_nodes": None}
+
+
 @pytest.mark.parametrize("params", [*CRITERIA.values(), RATIO])
-@pytest.mark.parametrize("kind", ["booster", "leafy booster", "forest"])
-def test_trees_are_those_without_the_columns(params, kind):
-    X, y, weights = FRAME, (Y > 0) * 1.0 if params is RATIO else Y, None
-    if kind == "forest":
-        model, other = (EraForestRegressor(**FOREST, **params) for _ in "ab")
-    else:
-        more = {"max_iter": 3}
-        if kind == "leafy booster":
-            more |= {"min_samples_leaf": 2, "max_leaf_nodes": None}
-            weights = WEIGHTS
-        model, other = (Regressor(**more, **params) for _ in "ab")
+@pytest.mark.parametrize(
+    ("cls", "more", "weights"),
+    [
+        (Regressor, {"max_iter": 3}, None),
+        (Regressor, LEAFY, WEIGHTS),
+        (EraForestRegressor, FOREST, None),
+    ],
+    ids=["booster", "leafy booster", "forest"],
+)
+def test_trees_are_those_without_the_columns(params, cls, more, weights):
+    y = (Y > 0) * 1.0 if params is RATIO else Y
+    model, other = cls(**more, **params), cls(**more, **params)
     with warning_of("neither", "never"):
-        model.fit(X, y, weights, eras=ERAS)
-    other.fit(X.drop(columns=EMPTY), y, weights, eras=ERAS)
-    assert_blind(model, other, X, EMPTY)
+        model.fit(FRAME, y, weights, eras=ERAS)
+    other.fit(FRAME.drop(columns=EMPTY), y, weights, eras=ERAS)
+    assert_blind(model, other, FRAME, EMPTY)
 
 
 @pytest.mark.parametrize(
@@ -120,12 +124,10 @@ def test_classes(model):
         model.fit(FRAME, classes, eras=ERAS)
     assert not set(splits_by_name(model)[0]) & set(EMPTY)
     assert_array_equal(model.predict_proba(FRAME.assign(never=1e9)).sum(1).round(9), 1)
-
-
-def test_just_train_twice_warns_once():
-    with warning_of("never"):
-        model = JustTrainTwice(Classifier(max_iter=2)).fit(FRAME[["a", "never"]], Y > 0)
-    assert set(model.predict(FRAME[["a", "never"]])) == {False, True}
+    X = FRAME[["a", "never"]]
+    with warning_of("never"):  # once, of two fits
+        twice = JustTrainTwice(Classifier(max_iter=2)).fit(X, Y > 0)
+    assert set(twice.predict(X)) == {False, True}
 
 
 MATRIX = FRAME[["a", "never", "b"]].to_numpy()
@@ -169,12 +171,8 @@ def test_categorical_features_by_index(has_value):
     if has_value:
         X[:120, 1] = np.arange(120) % 2
     params = {"max_iter": 3, "categorical_features": [1, 2], "random_state": 0}
-    model = ours(**params)
-    if has_value:
-        model.fit(X, Y)
-    else:
-        with warning_of(1):
-            model.fit(X, Y)
+    with nullcontext() if has_value else warning_of(1):
+        model = ours(**params).fit(X, Y)
     assert_same_model(model, stock(**params).fit(X, Y), X)
 
 
@@ -192,8 +190,12 @@ def test_anything_is_taken_for_a_category_that_never_was(dtype):
 def test_many_columns_are_counted():
     X = np.full((N, 20), np.nan)
     X[:, 19] = Y
-    with pytest.warns(UserWarning, match=r"X: column\(s\) 0, 1, 2, 3, 4 and 14 more h"):
+    message = r"X: column\(s\) 0, 1, 2, 3, 4 and 14 more h"
+    with pytest.warns(NoValueWarning, match=message) as caught:
         Regressor(max_iter=1).fit(X, Y)
+    warning = pickle.loads(pickle.dumps(caught[0].message))
+    assert str(warning) == str(caught[0].message)
+    assert warning.columns == list(range(19))
 
 
 @from_1_9
@@ -211,11 +213,11 @@ def test_values_of_rows_without_weight_do_not_count():
 def test_values_of_held_out_eras_do_not_count():
     X = FRAME.assign(never=np.where(ERAS == 5, ERAS + Y, np.nan))
     X["neither"] = pd.Categorical(np.where(ERAS == 5, "x", None))
-    model = Regressor(max_iter=3, early_stopping=True, random_state=0)
+    params = {"max_iter": 3, "early_stopping": True, "random_state": 0}
+    model, other = Regressor(**params), Regressor(**params)
     with warning_of("neither", "never"):
         model.fit(X, Y, eras=ERAS)
     assert model.validation_eras_.tolist() == [5]
-    other = Regressor(max_iter=3, early_stopping=True, random_state=0)
     other.fit(X.drop(columns=EMPTY), Y, eras=ERAS)
     assert_blind(model, other, X, EMPTY)
     assert_array_equal(model.validation_score_, other.validation_score_)
@@ -237,9 +239,8 @@ def test_warm_starts_on_rows_with_and_without_values(kind, has_value_first):
             model.set_params(**{size: n_trees}).fit(X, Y)
         told = [each for each in caught if "no value" in str(each.message)]
         assert len(told) == X["never"].isna().all()
-    are_blind = [
-        "never" not in splits_by_name(model, [tree])[0] for tree in trees_of(model)
-    ]
+    splits = [splits_by_name(model, [tree])[0] for tree in trees_of(model)]
+    are_blind = ["never" not in names for names in splits]
     assert are_blind == [False, False, True, True][:: 1 if has_value_first else -1]
     assert (model.predict(late) != model.predict(late.assign(never=np.nan))).any()
 
@@ -263,10 +264,3 @@ def test_a_column_with_values_in_rows_that_are_not_drawn():
     for value in (-np.inf, 0.5, np.inf):
         X[has_value, 1] = value
         assert_array_equal(model.predict(X), expected)
-
-
-def test_the_warning_survives_a_pickle():
-    with pytest.warns(NoValueWarning) as caught:
-        Regressor(max_iter=1).fit(FRAME[["a", "never"]], Y)
-    warning = pickle.loads(pickle.dumps(caught[0].message))
-    assert (str(warning), warning.columns) == (str(caught[0].message), ["never"])

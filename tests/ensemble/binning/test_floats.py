@@ -10,6 +10,7 @@ from sklearn.ensemble._hist_gradient_boosting.binning import (
     _find_binning_thresholds,
 )
 
+from helpers.trees import assert_same_bins
 from sklearn_era._scikit_learn import BINS_ARE_WEIGHTED
 from sklearn_era.ensemble._binning.floats import fit_float_mapper, transform
 from sklearn_era.ensemble._binning.thresholds import find_thresholds
@@ -70,13 +71,9 @@ def test_bins_are_those_of_scikit_learn(n_rows, layout, n_threads, has_nan_thres
         X[:, 5] = np.resize([-np.inf, np.inf], n_rows)
     X[:, 3] = rng.choice([0.0, 2.0, 5.0], size=n_rows)
     is_categorical = np.arange(19) == 3
+    known = [np.array([0.0, 2.0, 5.0]) if x else None for x in is_categorical]
     mapper = _BinMapper(
-        17,
-        is_categorical=is_categorical,
-        known_categories=[
-            np.array([0.0, 2.0, 5.0]) if known else None for known in is_categorical
-        ],
-        n_threads=n_threads,
+        17, is_categorical=is_categorical, known_categories=known, n_threads=n_threads
     )
     fit_float_mapper(mapper, X, None, range(19))
     X[rng.uniform(size=X.shape) < 0.1] = np.nan
@@ -96,7 +93,4 @@ def test_rows_are_drawn_as_scikit_learn_draws_them():
     ours, theirs = (_BinMapper(256, subsample=1_000, random_state=5) for _ in range(2))
     fit_float_mapper(ours, X, None, range(3))
     theirs.fit(X)
-    for found, expected in zip(
-        ours.bin_thresholds_, theirs.bin_thresholds_, strict=True
-    ):
-        assert_array_equal(found, expected)
+    assert_same_bins(ours, theirs)

@@ -1,7 +1,5 @@
 """Rows are predicted in blocks where all would be copied, and alike."""
 
-import tracemalloc
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,6 +8,7 @@ from numpy.testing import assert_array_equal
 from sklearn import ensemble
 
 from helpers.data import frames_of
+from helpers.memory import peak_memory
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._prediction import blocks as block_prediction
@@ -50,10 +49,8 @@ def copies(X):
 @pytest.mark.filterwarnings("ignore:X has feature names")
 def test_every_method_predicts_as_scikit_learn():
     X, y = make_data()
-    regressor = Regressor(max_iter=5).fit(X, y)
-    classifier = Classifier(max_iter=3)
-    classifier.fit(X, np.digitize(y, [-9, 9]))
-    for model in (regressor, classifier):
+    classifier = Classifier(max_iter=3).fit(X, np.digitize(y, [-9, 9]))
+    for model in (Regressor(max_iter=5).fit(X, y), classifier):
         for method in ("predict", "predict_proba", "decision_function"):
             for rows in copies(X) if hasattr(model, method) else ():
                 assert_array_equal(
@@ -107,27 +104,17 @@ def test_names_are_compared_once_and_columns_checked():
         model.fit(X, y).predict(X[:, :3].astype(np.int8))
 
 
-def peak_memory(model, X):
-    """Bytes allocated at a time to predict, the prediction included."""
-    model.predict(X[:10])
-    tracemalloc.start()
-    model.predict(X)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak
-
-
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_memory_of_a_prediction(order, monkeypatch):
     monkeypatch.setattr(block_prediction, "BLOCK_VALUES", 2**16)
     rng = np.random.default_rng(0)
     X = np.asarray(rng.integers(0, 5, size=(40_000, 50), dtype=np.int8), order=order)
     model = Regressor(max_iter=2).fit(X[:500], X[:500, 0])
-    assert peak_memory(model, X) < 8 * len(X) + 2 * 8 * 2**16
+    assert peak_memory(model.predict, X)[1] < 8 * len(X) + 2 * 8 * 2**16
 
 
 def test_an_array_of_float64_is_not_copied(monkeypatch):
     monkeypatch.setattr(block_prediction, "BLOCK_VALUES", 2**30)
     X, y = make_data(5000, 20)
     model = Regressor(max_iter=2).fit(X, y)
-    assert peak_memory(model, X) < X.nbytes / 2
+    assert peak_memory(model.predict, X)[1] < X.nbytes / 2
