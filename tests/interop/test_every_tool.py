@@ -85,8 +85,12 @@ def write_onnx(model, _):
     assert_allclose(found.ravel(), model.predict(X).ravel(), atol=1e-4)
 
 
+def target_of(model):
+    return CLASSES if hasattr(model, "classes_") else Y
+
+
 def look_into_splits(model, _):
-    y = CLASSES if hasattr(model, "classes_") else Y
+    y = target_of(model)
     assert len(split_statistics(model, X, y, eras=ERAS)["gain"]) > 0
     importances = era_feature_importances(model, X, y, eras=ERAS)
     assert np.asarray(importances["importances"]).shape[-1] == 3
@@ -95,34 +99,34 @@ def look_into_splits(model, _):
 
 
 def draw(model, _):
-    y = CLASSES if hasattr(model, "classes_") else Y
+    y = target_of(model)
     EraScoreDisplay.from_estimator(model, X, y, eras=ERAS)
     PartialDependenceDisplay.from_estimator(model, X, [(0, 1)], grid_resolution=3)
     plt.close("all")
 
 
 def bin_once(model, _):
-    y = CLASSES if hasattr(model, "classes_") else Y
+    y = target_of(model)
     dataset = BinnedDataset.from_arrays(X, y, eras=ERAS)
     if hasattr(model, "best_params_"):
         model.fit(dataset, y, eras=ERAS)
     assert_array_equal(raw(model.fit(dataset)), raw(model.fit(X, y, eras=ERAS)))
 
 
-INSIDE = "of EraSearchCV its best_estimator_, and of AutoEra"
-ROWS = "pass X, y and eras|BinnedDataset"
+INSIDE = dict.fromkeys(
+    ("search", "AutoEra"), "of EraSearchCV its best_estimator_, and of AutoEra"
+)
+CLASSES_OF_FORESTS = {
+    "forest of classes": "^An EraForestClassifier cannot be converted: its trees add "
+    "up to proportions .* its method to_regressor"
+}
 REFUSED = {
-    convert: {"search": INSIDE, "AutoEra": INSIDE, "forest of classes": "to_regressor"},
-    write_text: {
-        "search": INSIDE, "AutoEra": INSIDE, "forest of classes": "to_regressor",
-    },
-    write_onnx: {
-        "search": "EraSearchCV", "AutoEra": "AutoEra",
-        "forest of classes": "to_regressor",
-    },
-    look_into_splits: {"search": INSIDE, "AutoEra": INSIDE},
-    bin_once: {"search": ROWS, "AutoEra": ROWS},
-}  # fmt: skip
+    convert: INSIDE | CLASSES_OF_FORESTS,
+    write_text: INSIDE | CLASSES_OF_FORESTS,
+    write_onnx: {"search": "Search", "AutoEra": "AutoEra"} | CLASSES_OF_FORESTS,
+    look_into_splits: INSIDE,
+    bin_once: dict.fromkeys(INSIDE, "pass X, y and eras|BinnedDataset"),
+}
 
 
 @pytest.mark.parametrize("name", MODELS)

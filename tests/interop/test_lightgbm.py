@@ -56,11 +56,10 @@ def fit_regressor(loss="squared_error", n_samples=3000, **parameters):
     return model.fit(X, y, eras=np.arange(n_samples) % 5)
 
 
-@pytest.mark.parametrize("n_rows", [20_000, slow(120_000)])
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "quantile"])
-def test_predictions_are_equal_on_many_rows(loss, n_rows):
-    model = fit_regressor(loss, max_iter=min(60, n_rows // 1000))
-    text_model, X = booster(model), make_rows(n_rows, seed=2)
+def test_predictions_are_equal_on_many_rows(loss):
+    model = fit_regressor(loss, max_iter=20)
+    text_model, X = booster(model), make_rows(20_000, seed=2)
     expected = model.predict(X)
     assert np.unique(expected).size > 1000
     for n_threads in (1, 2):
@@ -217,9 +216,7 @@ def test_a_column_without_a_value():
     X = np.clip(make_rows(500), -3, 3)
     X[:, 1] = np.nan
     with pytest.warns(UserWarning, match=r"X: column\(s\) 1 have no value in"):
-        model = Regressor(max_iter=3).fit(
-            X, np.nan_to_num(X[:, 0], posinf=3, neginf=-3)
-        )
+        model = Regressor(max_iter=3).fit(X, np.nan_to_num(X[:, 0]))
     assert 1 not in splits_of(model)["feature_idx"]
     X[:, 1] = np.linspace(-1e9, 1e300, 500)
     assert_same_predictions(model, X)

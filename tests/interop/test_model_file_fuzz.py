@@ -13,7 +13,7 @@ import pytest
 from sklearn.base import is_classifier
 
 from helpers.data import make_data
-from helpers.estimators import make_estimator
+from helpers.estimators import ours
 from helpers.grids import slow
 from helpers.model_files import MODEL, Forgery
 from sklearn_era import ensemble
@@ -49,27 +49,24 @@ def models():
     large = {"max_iter": 2, "max_leaf_nodes": 200, "min_samples_leaf": 1}
     X[:, 3] = rng.integers(0, 6, len(X))
     slope = np.nan_to_num(X[:, 1])  # what a linear member is best at
-    regressor = make_estimator(ensemble, "real", **small, era_effects="intercept")
     fitted = [
-        regressor.fit(X, y, eras=eras),
-        make_estimator(ensemble, "real", **large).fit(X, y, eras=eras),
-        make_estimator(ensemble, "multiclass", **small).fit(X, labels, eras=eras),
-        make_estimator(ensemble, "binary", **large).fit(X, labels > 0, eras=eras),
+        ours(**small, era_effects="intercept").fit(X, y, eras=eras),
+        ours(**large).fit(X, y, eras=eras),
+        ours("multiclass", **small).fit(X, labels, eras=eras),
+        ours("binary", **large).fit(X, labels > 0, eras=eras),
         ensemble.EraForestClassifier(n_estimators=2).fit(X, labels, eras=eras),
         ensemble.EraForestRegressor(
             n_estimators=2, random_state=np.random.RandomState(0)
         ).fit(X, y),
         RuleEnsembleClassifier(n_estimators=3).fit(X, labels, eras=eras),
-        EraSearchCV(
-            make_estimator(ensemble, "real", **small), {"max_leaf_nodes": [4]}
-        ).fit(X, y, eras=eras),
+        EraSearchCV(ours(**small), {"max_leaf_nodes": [4]}).fit(X, y, eras=eras),
         AutoEraRegressor(
-            make_estimator(ensemble, "real", **small),
+            ours(**small),
             members=[("linear", LinearRegressor("squared_error", [0, 3]))],
             cv=EraWalkForwardSplit(2, gap=1),
         ).fit(X, slope, eras=eras),
         AutoEraClassifier(
-            make_estimator(ensemble, "multiclass", **small),
+            ours("multiclass", **small),
             members=[("linear", LinearClassifier("log_loss", [0, 3]))],
         ).fit(X, np.digitize(slope, [-0.5, 0.5]), eras=eras),
     ]  # fmt: skip
@@ -136,17 +133,13 @@ def predict_all(model, X):
     outcomes = []
     # An average may also refuse a column that is not of its member's kind.
     of_average = (ValueError,) if hasattr(model, "members_") else ()
+    # Python's own, of a forged file: text in place of numbers, no category, one class.
+    errors = (TypeError, IndexError, *of_average)
     for rows in (X, X[:1], X.astype(np.int8), np.asfortranarray(X), np.tile(X, (9, 1))):
-        methods = ["predict_proba"] if is_classifier(model) else []
-        for name in ["predict", *methods]:
+        for name in ["predict", *["predict_proba"] * is_classifier(model)]:
             try:
                 outcomes.append(getattr(model, name)(rows))
-            except (
-                TypeError,
-                IndexError,
-                *of_average,
-            ) as error:  # Python's own, of a forged file:
-                # text where there should be numbers, no category, or a single class.
+            except errors as error:
                 outcomes.append(str(error))
     return outcomes
 

@@ -65,19 +65,15 @@ def test_the_same_model_without_a_word_of_this_package(tmp_path):
     assert done.stdout.count("sklearn.ensemble.") == 3
 
 
-def test_names_of_features_are_kept():
+def test_plain_parameters_and_names_of_features_are_the_original_ones():
     X = pd.DataFrame({"a": np.arange(100.0), "b": np.arange(100) % 7})
-    model = HistGradientBoostingRegressor(max_iter=3).fit(X, X["a"])
+    params = {"learning_rate": 0.07, "max_leaf_nodes": 9, "monotonic_cst": {"b": 1}}
+    model = HistGradientBoostingRegressor(max_iter=3, **params).fit(X, X["a"])
     stock = to_sklearn(model)
     assert stock.feature_names_in_.tolist() == ["a", "b"]
     assert np.array_equal(stock.predict(X), model.predict(X))
     with pytest.raises(ValueError, match="feature names"):
         stock.predict(X[["b", "a"]])
-
-
-def test_plain_parameters_are_the_original_ones():
-    model, _ = fit(learning_rate=0.07, max_leaf_nodes=9, monotonic_cst=[0, 1, 0, 0, 0])
-    stock = to_sklearn(model)
     known = ensemble.HistGradientBoostingRegressor().get_params()
     parameters = model.get_params()
     expected = {name: parameters[name] for name in known}
@@ -107,8 +103,7 @@ def test_what_belongs_to_fits_is_left_behind():
     with config_context(enable_metadata_routing=True):
         model.set_fit_request(eras=True)
     stock = to_sklearn(model)
-    assert not hasattr(stock, "_skl_callbacks")
-    assert not hasattr(stock, "_metadata_request")
+    assert not {"_skl_callbacks", "_metadata_request"} & vars(stock).keys()
     strings = strings_of(pickle.dumps(stock))
     assert not [text for text in strings if "_era" in text or text == "eras"]
     assert np.array_equal(stock.predict(X), model.predict(X))
@@ -141,10 +136,9 @@ def test_a_warm_start_of_the_copy_leaves_the_original_as_it_was(scoring):
     ).fit(X, y, eras=eras)
     before = model.predict(X)
     stock = to_sklearn(model)
-    n_iter = stock.n_iter_
+    n_iter = model.n_iter_
     stock.set_params(max_iter=n_iter + 4, early_stopping=False).fit(X, y)
-    assert stock.n_iter_ == n_iter + 4
-    assert model.n_iter_ == n_iter
+    assert (stock.n_iter_, model.n_iter_) == (n_iter + 4, n_iter)
     assert np.array_equal(model.predict(X), before)
 
 
