@@ -1,6 +1,7 @@
 """Columns of Parquet files, concatenated and read in batches."""
 
 from collections.abc import Iterator
+from itertools import accumulate, groupby
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -200,18 +201,14 @@ def _runs_of_row_groups(
     metadata: Any, first: int, wanted: NDArray[np.bool_] | None
 ) -> list[tuple[int, list[int]]]:
     """Return runs of row groups to read, each with the number of its first row."""
-    runs: list[tuple[int, list[int]]] = []
-    follows = False
-    for i in range(metadata.num_row_groups):
-        n_rows = metadata.row_group(i).num_rows
-        is_wanted = wanted is None or bool(wanted[first : first + n_rows].any())
-        if is_wanted and follows:
-            runs[-1][1].append(i)
-        elif is_wanted:
-            runs.append((first, [i]))
-        follows = is_wanted
-        first += n_rows
-    return runs
+    sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    starts = list(accumulate(sizes, initial=first))
+
+    def is_wanted(i: int) -> bool:
+        return wanted is None or bool(wanted[starts[i] : starts[i + 1]].any())
+
+    runs = [(chosen, [*run]) for chosen, run in groupby(range(len(sizes)), is_wanted)]
+    return [(starts[run[0]], run) for chosen, run in runs if chosen]
 
 
 def _check_whole(n_rows_missing: int, file: str) -> None:

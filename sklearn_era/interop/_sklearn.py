@@ -18,6 +18,7 @@ from sklearn_era.ensemble import (
 from sklearn_era.interop._models import check_model
 
 _STOCK: dict[Any, Any] = {
+    EraForestRegressor: ensemble.HistGradientBoostingRegressor,
     HistGradientBoostingRegressor: ensemble.HistGradientBoostingRegressor,
     HistGradientBoostingClassifier: ensemble.HistGradientBoostingClassifier,
 }
@@ -93,15 +94,14 @@ def to_sklearn(
     >>> bool((stock.predict(X) == model.predict(X)).all())
     True
     """
-    check_model(model, (EraForestRegressor, *_STOCK))
-    if isinstance(model, EraForestRegressor):
-        return _forest_to_sklearn(model)
+    check_model(model, tuple(_STOCK))
+    is_forest = isinstance(model, EraForestRegressor)
     stock_class = next(stock for own, stock in _STOCK.items() if isinstance(model, own))
-    parameters = {
-        name: copy.deepcopy(getattr(model, name))
-        for name in stock_class().get_params(deep=False)
-    }
-    if _is_of_this_package(parameters["scoring"]):
+    names = _FOREST_PARAMETERS if is_forest else stock_class().get_params(deep=False)
+    parameters = {name: copy.deepcopy(getattr(model, name)) for name in names}
+    if is_forest:
+        parameters |= {"max_iter": model.n_iter_, "early_stopping": False}
+    elif _is_of_this_package(parameters["scoring"]):
         warn_user(
             f"scoring={parameters['scoring']!r} is made of sklearn_era's, which "
             "scikit-learn's estimator is to do without: it gets scoring='loss', which "
@@ -109,34 +109,19 @@ def to_sklearn(
         )
         parameters["scoring"] = "loss"
     stock = stock_class(**parameters)
-    _hand_over(model, stock)
-    stock._feature_subsample_rng = copy.deepcopy(model._feature_subsample_rng)
-    stock._scorer = None
-    if vars(model).get("_scorer") is not None and stock.scoring != "loss":
-        stock._scorer = check_scoring(stock, stock.scoring)
-    return stock
-
-
-def _forest_to_sklearn(
-    forest: EraForestRegressor,
-) -> ensemble.HistGradientBoostingRegressor:
-    stock = ensemble.HistGradientBoostingRegressor(
-        max_iter=forest.n_iter_,
-        early_stopping=False,
-        **{name: copy.deepcopy(getattr(forest, name)) for name in _FOREST_PARAMETERS},
-    )
-    _hand_over(forest, stock)
-    stock.do_early_stopping_ = False
-    stock.train_score_ = stock.validation_score_ = np.array([])
-    return stock
-
-
-def _hand_over(model: Any, stock: Any) -> None:
-    """Copy the fitted attributes of `model` to `stock`."""
     fitted = vars(model)
     vars(stock).update({x: fitted[x] for x in _FITTED_ATTRIBUTES if x in fitted})
     # A copy: a warm start changes it.
     stock._predictors = list(model._predictors)
+    if is_forest:
+        stock.do_early_stopping_ = False
+        stock.train_score_ = stock.validation_score_ = np.array([])
+        return stock
+    stock._feature_subsample_rng = copy.deepcopy(model._feature_subsample_rng)
+    stock._scorer = None
+    if fitted.get("_scorer") is not None and stock.scoring != "loss":
+        stock._scorer = check_scoring(stock, stock.scoring)
+    return stock
 
 
 def _is_of_this_package(scoring: Any) -> bool:

@@ -2,8 +2,8 @@
 
 A file is a zip archive of JSON and plain .npy arrays. ``_estimators`` rebuilds and
 checks the estimator, ``_values`` its parameters and attributes, ``_trees`` its trees.
-The metadata are a member of their own, which is read first: files of another format or
-an unsupported scikit-learn are refused before anything else is read.
+The metadata are read first: files of another format or an unsupported scikit-learn are
+refused before anything else is read.
 """
 
 import json
@@ -89,9 +89,7 @@ def save_model(
     target: str | None = None,
     era: str | None = None,
 ) -> ModelMetadata:
-    """Write a fitted estimator to a model file.
-
-    The file is written or replaced atomically.
+    """Write a fitted estimator to a model file, at once or not at all.
 
     Parameters
     ----------
@@ -265,10 +263,7 @@ def _read_metadata(archive: zipfile.ZipFile, path: Any) -> ModelMetadata:
             f"({printable(str(document['versions']['sklearn_era']))}); this is "
             f"{sklearn_era.__version__}: install the other, or fit the model again."
         )
-    known = {field.name for field in fields(ModelMetadata)}
-    metadata = ModelMetadata(
-        **{name: value for name, value in document.items() if name in known}
-    )
+    metadata = ModelMetadata(*(document[x.name] for x in fields(ModelMetadata)))
     if not isinstance(metadata.versions, dict):
         raise TypeError("versions")
     if {type(metadata.target), type(metadata.era)} - {str, type(None)}:

@@ -106,20 +106,6 @@ def test_a_score_of_ones_own_does_not_go_into_a_file(tmp_path):
         save_model(model, tmp_path / "f.era")
 
 
-def test_the_command_line_predicts_with_a_forest(tmp_path):
-    program = pytest.importorskip("helpers.cli")
-    X, y, _ = make_data()
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    model = EraForestClassifier(5, random_state=0).fit(frame, make_classes(y, 2))
-    save_model(model, tmp_path / "f.era")
-    frame.to_csv(tmp_path / "rows.csv", index=False)
-    model_file, rows, out = (tmp_path / n for n in ("f.era", "rows.csv", "out.csv"))
-    program.run("predict", model_file, rows, "--out", out)
-    found = pd.read_csv(out)
-    assert_array_equal(found["prediction"], model.predict(frame))
-    assert_allclose(found["probability_low"], model.predict_proba(frame)[:, 1])
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_class_of_a_forest_is_a_regressor(n_classes):
     X, y, eras = make_data(missing=0.1)

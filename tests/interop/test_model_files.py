@@ -326,14 +326,6 @@ def test_names_of_a_file_reach_the_terminal_escaped(file, name):
         assert str(raised.value).isprintable()
 
 
-def test_damaged_file_is_refused(saved):
-    content = bytearray(saved.read_bytes())
-    content[len(content) // 3] ^= 0xFF
-    saved.write_bytes(content)
-    with pytest.raises(ModelFileError, match=r"model\.era is damaged"):
-        load_model(saved)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -11,7 +11,7 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import check_array
 
 from ..._scikit_learn import is_pandas_df, is_polars_df
-from .integer_columns import is_pyarrow_table
+from .integer_columns import Bytes, Floats, Rows, is_pyarrow_table
 from .integers import allocate_binned
 from .search import search_bins
 from .thresholds import draw_rows, find_thresholds, map_in_threads, set_thresholds
@@ -50,9 +50,7 @@ class FloatColumns:
         # Names of the columns in messages.
         self.names = list(range(self.shape[1]) if names is None else names)
 
-    def batch(
-        self, features: range, rows: NDArray[np.intp] | None = None
-    ) -> list[NDArray[np.float64]]:
+    def batch(self, features: range, rows: Rows | None = None) -> list[Floats]:
         """Return consecutive columns; of an array, optionally some rows."""
         if self._array is None:
             return [self._convert(feature) for feature in features]
@@ -66,7 +64,7 @@ class FloatColumns:
             ]
         return list(values.T)
 
-    def _convert(self, feature: int) -> NDArray[np.float64]:
+    def _convert(self, feature: int) -> Floats:
         assert self._take is not None  # see `batch`
         try:
             column = self._take(feature)
@@ -82,10 +80,7 @@ class FloatColumns:
 
 
 def fit_float_mapper(
-    mapper: _BinMapper,
-    X: NDArray[np.float64],
-    sample_weight: NDArray[np.float64] | None,
-    columns: Sequence[Any],
+    mapper: _BinMapper, X: Floats, sample_weight: Floats | None, columns: Sequence[Any]
 ) -> None:
     """Fit a bin mapper as its ``fit`` does, but allow `columns` without a value."""
     drawn = draw_rows(mapper, X.shape[0], sample_weight)
@@ -96,7 +91,7 @@ def fit_float_mapper(
     matrix = FloatColumns(X)
     n_threads = _openmp_effective_n_threads(mapper.n_threads)
 
-    def find(start: int) -> list[NDArray[np.float64] | None]:
+    def find(start: int) -> list[Floats | None]:
         features = range(start, min(n_features, start + _BATCH_OF_THREAD))
         batch = matrix.batch(features, drawn)
         return [
@@ -113,8 +108,8 @@ def fit_and_bin_columns(
     mapper: _BinMapper,
     columns: FloatColumns,
     order: NDArray[np.uint32] | None,
-    sample_weight: NDArray[np.float64] | None,
-    binned: NDArray[np.uint8],
+    sample_weight: Floats | None,
+    binned: Bytes,
 ) -> None:
     """Fit a bin mapper, and write the bins of all rows, as its ``fit_transform``.
     `sample_weight` and `binned` (Fortran-ordered) are in the order of `order`.
@@ -123,12 +118,12 @@ def fit_and_bin_columns(
     if drawn is not None:
         sample_weight = None
 
-    def find(values: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    def find(values: Floats) -> Floats | None:
         values = values if drawn is None else values[drawn]
         return find_thresholds(values, mapper.n_bins - 1, sample_weight)
 
     n_features = binned.shape[1]
-    thresholds: list[NDArray[np.float64] | None] = []
+    thresholds: list[Floats | None] = []
     for start in range(0, n_features, _BATCH):
         features = range(start, min(n_features, start + _BATCH))
         batch = columns.batch(features)
@@ -142,10 +137,7 @@ def fit_and_bin_columns(
 
 
 def bin_column(
-    mapper: _BinMapper,
-    values: NDArray[np.float64],
-    thresholds: NDArray[np.float64] | None,
-    binned: NDArray[np.uint8],
+    mapper: _BinMapper, values: Floats, thresholds: Floats | None, binned: Bytes
 ) -> None:
     """Write the bins of a numeric column, as ``transform`` does."""
     edges = [np.empty(0) if thresholds is None else thresholds]
@@ -153,7 +145,7 @@ def bin_column(
     _search(values[:, None], edges, is_categorical, mapper, binned[:, None])
 
 
-def transform(mapper: _BinMapper, X: NDArray[np.float64], order: Any = "F") -> Any:
+def transform(mapper: _BinMapper, X: Floats, order: Any = "F") -> Any:
     """Return the bins of rows, as the bin mapper's ``transform`` does."""
     binned = allocate_binned(X.shape)
     _search(X, mapper.bin_thresholds_, mapper.is_categorical_, mapper, binned)
@@ -161,11 +153,11 @@ def transform(mapper: _BinMapper, X: NDArray[np.float64], order: Any = "F") -> A
 
 
 def _search(
-    X: NDArray[np.float64],
-    thresholds: list[NDArray[np.float64]],
-    is_categorical: NDArray[np.uint8],
+    X: Floats,
+    thresholds: list[Floats],
+    is_categorical: Bytes,
     mapper: _BinMapper,
-    binned: NDArray[np.uint8],
+    binned: Bytes,
 ) -> None:
     is_ascending = not any(np.isnan(column).any() for column in thresholds)
     n_threads = _openmp_effective_n_threads(mapper.n_threads)

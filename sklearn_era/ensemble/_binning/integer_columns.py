@@ -14,6 +14,10 @@ from sklearn import get_config
 from ..._scikit_learn import is_pandas_df, is_polars_df
 from ..._tables.columns import SMALL_DTYPES
 
+Bytes = NDArray[np.uint8]
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
 # By the names of types in pyarrow, and in polars without capitals.
 _BY_NAME = {dtype.name: dtype for dtype in SMALL_DTYPES} | {"boolean": np.dtype(bool)}
 
@@ -27,7 +31,7 @@ _BATCH_OF_COPIES = 4
 class ColumnBatch(NamedTuple):
     """Columns of one item size, as the loops of `codes` take them."""
 
-    features: NDArray[np.intp]  # column numbers in X
+    features: Rows  # column numbers in X
     arrays: list[NDArray[Any]]  # (n_rows,) each; keep the addresses valid
     memory: tuple[Any, Any, int]  # addresses and strides of `arrays`, bytes of a value
 
@@ -38,7 +42,7 @@ class UnbinnedRows:
     """
 
     ndim = 2
-    rows: NDArray[np.intp] | None = None  # taken so far; None for all
+    rows: Rows | None = None  # taken so far; None for all
 
     def __init__(self, n_rows: int, n_features: int):
         self._n_rows = n_rows
@@ -105,7 +109,7 @@ class IntegerColumns(UnbinnedRows):
                 memory = *addresses_of(arrays), itemsize
                 yield ColumnBatch(np.array(batch, dtype=np.intp), arrays, memory)
 
-    def as_one_matrix(self) -> NDArray[np.uint8] | None:
+    def as_one_matrix(self) -> Bytes | None:
         """Return all columns as a read-only Fortran-ordered matrix of bytes, or None if
         this needs a copy, or for a memory map: other processes may write to its file.
         """
@@ -136,16 +140,14 @@ class IntegerColumns(UnbinnedRows):
         return column() if callable(column) else column
 
 
-def addresses_of(
-    arrays: list[NDArray[Any]],
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def addresses_of(arrays: list[NDArray[Any]]) -> tuple[Rows, Rows]:
     """Return the address of each 1-d array, and the bytes between its values."""
     addresses = [array.__array_interface__["data"][0] for array in arrays]
     strides = [array.strides[0] for array in arrays]
     return np.array(addresses, dtype=np.intp), np.array(strides, dtype=np.intp)
 
 
-def values_of_codes(dtype: np.dtype[Any]) -> NDArray[np.float64]:
+def values_of_codes(dtype: np.dtype[Any]) -> Floats:
     """Return the number of each bit pattern of a dtype, as float64."""
     if dtype == np.bool_:
         return (np.arange(256) != 0).astype(np.float64)

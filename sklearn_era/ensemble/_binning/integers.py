@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 
 from .codes import count_codes, map_codes
-from .integer_columns import IntegerColumns, values_of_codes
+from .integer_columns import Bytes, Floats, IntegerColumns, Rows, values_of_codes
 from .thresholds import draw_rows, find_thresholds, map_in_threads, set_thresholds
 
 
 def fit_bin_mapper(
-    mapper: _BinMapper,
-    columns: IntegerColumns,
-    sample_weight: NDArray[np.float64] | None,
+    mapper: _BinMapper, columns: IntegerColumns, sample_weight: Floats | None
 ) -> None:
     """Fit a bin mapper to small integers, with the thresholds of scikit-learn."""
     rows = draw_rows(mapper, len(columns), sample_weight)
@@ -31,7 +29,7 @@ def fit_bin_mapper(
     if columns.rows is not None:
         rows = columns.rows if rows is None else columns.rows[rows]
 
-    def find(feature: int, counts: NDArray[np.uint32]) -> NDArray[np.float64] | None:
+    def find(feature: int, counts: NDArray[np.uint32]) -> Floats | None:
         codes = np.flatnonzero(counts)
         values = values_of_codes(columns.dtypes[feature])[codes]
         max_bins = mapper.n_bins - 1
@@ -54,9 +52,7 @@ def fit_bin_mapper(
     set_thresholds(mapper, thresholds)
 
 
-def bin_columns(
-    mapper: _BinMapper, columns: IntegerColumns, binned: NDArray[np.uint8]
-) -> None:
+def bin_columns(mapper: _BinMapper, columns: IntegerColumns, binned: Bytes) -> None:
     """Write the bins of small integers, none categorical, as ``transform`` does."""
     for batch in columns.batches():
         tables = make_tables(
@@ -67,9 +63,7 @@ def bin_columns(
         map_codes(*batch.memory, *places, tables, binned, mapper.n_threads)
 
 
-def make_tables(
-    thresholds: list[NDArray[np.float64] | None], dtypes: list[np.dtype[Any]]
-) -> NDArray[np.uint8]:
+def make_tables(thresholds: list[Floats | None], dtypes: list[np.dtype[Any]]) -> Bytes:
     """Return the bin of each code, for columns of one item size, as ``transform`` does:
     the value of a threshold is below it.
     """
@@ -80,9 +74,7 @@ def make_tables(
     return tables
 
 
-def matrix_of_own_bins(
-    mapper: _BinMapper, columns: IntegerColumns
-) -> NDArray[np.uint8] | None:
+def matrix_of_own_bins(mapper: _BinMapper, columns: IntegerColumns) -> Bytes | None:
     """Return X itself as the binned matrix, read-only, if the values of each column are
     exactly 0, 1, ..., k - 1; else None, also if X is not Fortran-ordered or of bytes.
     """
@@ -97,11 +89,7 @@ def matrix_of_own_bins(
 
 
 def take_rows(
-    X_binned: NDArray[np.uint8],
-    rows: NDArray[np.intp],
-    out: NDArray[np.uint8],
-    n_threads: int,
-    columns: NDArray[np.intp] | None = None,
+    X_binned: Bytes, rows: Rows, out: Bytes, n_threads: int, columns: Rows | None = None
 ) -> None:
     """Write rows of a binned matrix into `out`; `columns` orders all of its columns."""
     features = np.arange(X_binned.shape[1], dtype=np.intp)
@@ -113,14 +101,14 @@ def take_rows(
     map_codes(addresses, strides, 1, rows, features, tables, out, n_threads)
 
 
-def find_missing_values(X_binned: NDArray[np.uint8], mapper: Any) -> NDArray[np.uint8]:
+def find_missing_values(X_binned: Bytes, mapper: Any) -> Bytes:
     """Return whether each column has missing values, by columns to save a copy."""
     missing = mapper.missing_values_bin_idx_
     has_missing = [(column == missing).any() for column in X_binned.T]
     return np.array(has_missing, dtype=np.uint8)
 
 
-def allocate_binned(shape: tuple[int, int], order: Any = "F") -> NDArray[np.uint8]:
+def allocate_binned(shape: tuple[int, int], order: Any = "F") -> Bytes:
     """Return an empty binned matrix; a MemoryError names its size."""
     try:
         return np.empty(shape, dtype=np.uint8, order=order)

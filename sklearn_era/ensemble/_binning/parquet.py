@@ -13,9 +13,11 @@ from ..._tables.columns import list_columns
 from ..._tables.parquet import ParquetColumns, as_list
 from .codes import map_codes
 from .floats import bin_column
-from .integer_columns import IntegerColumns, addresses_of
+from .integer_columns import Bytes, Floats, IntegerColumns, Rows, addresses_of
 from .integers import allocate_binned, fit_bin_mapper, make_tables
 from .thresholds import draw_rows, find_thresholds, map_in_threads, set_thresholds
+
+Eras = Collection[Any] | Mapping[Any, Any]  # to keep, perhaps with new labels
 
 # Columns read at a time. A reader holds a page of each: more columns would leave room
 # for few rows in a batch, which costs more than opening the files again.
@@ -31,7 +33,7 @@ def bin_parquet(
     features: Any,
     sample_weight: str | None,
     drop_missing_target: bool,
-    keep_eras: Collection[Any] | Mapping[Any, Any] | None,
+    keep_eras: Eras | None,
     on_progress: Callable[[int, int], None] | None,
 ) -> dict[str, Any]:
     """Fit `mapper`, and return the other arguments of ``BinnedDataset``; for parameters
@@ -115,8 +117,8 @@ def _check_names(
 
 
 def _read_target(
-    columns: ParquetColumns, target: str, kept: NDArray[np.intp], drop_missing: bool
-) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    columns: ParquetColumns, target: str, kept: Rows, drop_missing: bool
+) -> tuple[NDArray[Any], Rows]:
     """Return the targets of the rows `kept` that have one, and their places in it."""
     y = columns.read_labels(target)
     if kept.size < y.size:
@@ -134,10 +136,8 @@ def _read_target(
 
 
 def _read_eras(
-    columns: ParquetColumns,
-    era: str,
-    keep_eras: Collection[Any] | Mapping[Any, Any] | None,
-) -> tuple[EncodedEras, NDArray[np.intp]]:
+    columns: ParquetColumns, era: str, keep_eras: Eras | None
+) -> tuple[EncodedEras, Rows]:
     """Return the eras of the rows to keep, and these rows."""
     distinct, index = columns.read_distinct(era)
     if keep_eras is None:
@@ -162,8 +162,8 @@ def _read_eras(
 
 
 def _choose_eras(
-    distinct: NDArray[Any], era: str, keep_eras: Collection[Any] | Mapping[Any, Any]
-) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    distinct: NDArray[Any], era: str, keep_eras: Eras
+) -> tuple[Rows, NDArray[Any]]:
     """Return the indices of the distinct labels to keep, and their new labels."""
     given = list(keep_eras)
     if isinstance(keep_eras, str):
@@ -203,11 +203,11 @@ def _choose_eras(
 def _bin_features(
     columns: ParquetColumns,
     features: list[str],
-    rows: NDArray[np.intp],
-    sample_weight: NDArray[np.float64] | None,
+    rows: Rows,
+    sample_weight: Floats | None,
     mapper: _BinMapper,
     on_progress: Callable[[int, int], None] | None,
-) -> NDArray[np.uint8]:
+) -> Bytes:
     """Return the binned matrix of the given `rows` of the files."""
     binned = allocate_binned((rows.size, len(features)))
     drawn = draw_rows(mapper, rows.size, sample_weight)
@@ -216,19 +216,15 @@ def _bin_features(
     sample_rows = rows if drawn is None else rows[drawn]
     place = np.full(columns.n_rows, -1, dtype=np.intp)
     place[rows] = np.arange(rows.size)
-    is_kept = place >= 0
-    is_sampled = np.zeros(columns.n_rows, dtype=bool)
-    is_sampled[sample_rows] = True
-
-    thresholds: list[NDArray[np.float64] | None] = []
+    thresholds: list[Floats | None] = []
     for start in range(0, len(features), _GROUP):
         group = features[start : start + _GROUP]
-        sample = _read_sample(columns, group, sample_rows, is_sampled)
+        sample = _read_sample(columns, group, sample_rows)
         found = _find_thresholds(sample, sample_weight, mapper)
         del sample
         thresholds += found
         end = start + len(group)
-        _read_bins(columns, group, found, place, is_kept, mapper, binned[:, start:end])
+        _read_bins(columns, group, found, place, mapper, binned[:, start:end])
         columns.release()
         if on_progress is not None:
             on_progress(end, len(features))
@@ -237,17 +233,14 @@ def _bin_features(
 
 
 def _read_sample(
-    columns: ParquetColumns,
-    group: list[str],
-    sample_rows: NDArray[np.intp],
-    is_sampled: NDArray[np.bool_],
+    columns: ParquetColumns, group: list[str], sample_rows: Rows
 ) -> list[NDArray[Any]]:
     """Return the values of some rows, in the order and multiplicity of these."""
     slots = np.argsort(sample_rows, kind="stable")
     in_order = sample_rows[slots]
-    sample = [
-        np.empty(sample_rows.size, dtype=columns.sample_dtype(name)) for name in group
-    ]
+    is_sampled = np.zeros(columns.n_rows, dtype=bool)
+    is_sampled[sample_rows] = True
+    sample = [np.empty(slots.size, dtype=columns.sample_dtype(x)) for x in group]
     for first, batch in columns.iter_batches(group, is_sampled):
         begin, end = np.searchsorted(in_order, (first, first + batch.num_rows))
         if begin == end:
@@ -262,11 +255,9 @@ def _read_sample(
 
 
 def _find_thresholds(
-    sample: list[NDArray[Any]],
-    sample_weight: NDArray[np.float64] | None,
-    mapper: _BinMapper,
-) -> list[NDArray[np.float64] | None]:
-    def find(values: NDArray[Any]) -> NDArray[np.float64] | None:
+    sample: list[NDArray[Any]], sample_weight: Floats | None, mapper: _BinMapper
+) -> list[Floats | None]:
+    def find(values: NDArray[Any]) -> Floats | None:
         return find_thresholds(values, mapper.n_bins - 1, sample_weight)
 
     small = [values for values in sample if values.dtype != np.float64]
@@ -286,74 +277,54 @@ def _find_thresholds(
 def _read_bins(
     columns: ParquetColumns,
     group: list[str],
-    thresholds: list[NDArray[np.float64] | None],
-    place: NDArray[np.intp],
-    is_kept: NDArray[np.bool_],
+    thresholds: list[Floats | None],
+    place: Rows,
     mapper: _BinMapper,
-    binned: NDArray[np.uint8],
+    binned: Bytes,
 ) -> None:
     """Bin all rows, each at its place in `binned`."""
-    tables = _make_small_tables([columns.sample_dtype(n) for n in group], thresholds)
-    for first, batch in columns.iter_batches(group, is_kept):
+    dtypes = [columns.sample_dtype(name) for name in group]
+    tables = _make_small_tables(dtypes, thresholds)
+    for first, batch in columns.iter_batches(group, place >= 0):
         places = place[first : first + batch.num_rows]
         kept = np.flatnonzero(places >= 0)
         if not kept.size:
             continue
         places = places[kept]
         arrays = [columns.values(batch, name) for name in group]
-        for name, values in zip(group, arrays, strict=True):
-            if values.dtype not in (np.float64, columns.sample_dtype(name)):
+        for name, values, dtype in zip(group, arrays, dtypes, strict=True):
+            if values.dtype not in (np.float64, dtype):
                 raise ValueError(
                     f"Column {name!r} has become {values.dtype}: its file was changed "
                     "while it was read; read it again."
                 )
         # Consecutive rows are written in place, others by way of a copy.
-        if kept.size == batch.num_rows and (np.diff(places) == 1).all():
-            out = binned[places[0] : places[0] + kept.size]
-            _bin_batch(arrays, tables, thresholds, mapper, out)
-        else:
+        is_run = kept.size == batch.num_rows and (np.diff(places) == 1).all()
+        out = binned[places[0] : places[0] + kept.size]
+        if not is_run:
             out = np.empty((batch.num_rows, len(group)), dtype=np.uint8, order="F")
-            _bin_batch(arrays, tables, thresholds, mapper, out)
-            for i in range(len(group)):
+        for itemsize, small, small_tables in tables:
+            # A column with missing values in this batch is float64.
+            has_all = np.array([arrays[i].dtype != np.float64 for i in small])
+            of_all = small_tables if has_all.all() else small_tables[has_all]
+            memory = *addresses_of([arrays[i] for i in small[has_all]]), itemsize
+            map_codes(*memory, None, small[has_all], of_all, out, mapper.n_threads)
+        for i, values in enumerate(arrays):
+            if values.dtype == np.float64:
+                bin_column(mapper, values, thresholds[i], out[:, i])
+            if not is_run:
                 binned[places, i] = out[kept, i]
 
 
 def _make_small_tables(
-    dtypes: list[np.dtype[Any]], thresholds: list[NDArray[np.float64] | None]
-) -> dict[int, tuple[NDArray[np.intp], NDArray[np.uint8]]]:
-    """Return, by item size, the columns of small integers and their tables."""
-    tables = {}
+    dtypes: list[np.dtype[Any]], thresholds: list[Floats | None]
+) -> list[tuple[int, Rows, Bytes]]:
+    """Return each item size, its columns of small integers, and their tables."""
+    tables = []
     for itemsize in (1, 2):
         small = [i for i, dtype in enumerate(dtypes) if dtype.itemsize == itemsize]
         if small:
-            tables[itemsize] = (
-                np.array(small, dtype=np.intp),
-                make_tables([thresholds[i] for i in small], [dtypes[i] for i in small]),
-            )
+            edges, kinds = [thresholds[i] for i in small], [dtypes[i] for i in small]
+            columns = np.array(small, dtype=np.intp)
+            tables.append((itemsize, columns, make_tables(edges, kinds)))
     return tables
-
-
-def _bin_batch(
-    arrays: list[NDArray[Any]],
-    tables: dict[int, tuple[NDArray[np.intp], NDArray[np.uint8]]],
-    thresholds: list[NDArray[np.float64] | None],
-    mapper: _BinMapper,
-    out: NDArray[np.uint8],
-) -> None:
-    """Write the bins of some rows, as columns, into `out`."""
-    for itemsize, (small, small_tables) in tables.items():
-        # A column with missing values in this batch is float64.
-        has_all = np.array([arrays[i].dtype != np.float64 for i in small])
-        chosen = small[has_all]
-        map_codes(
-            *addresses_of([arrays[i] for i in chosen]),
-            itemsize,
-            None,
-            chosen,
-            small_tables if has_all.all() else small_tables[has_all],
-            out,
-            mapper.n_threads,
-        )
-    for i, values in enumerate(arrays):
-        if values.dtype == np.float64:
-            bin_column(mapper, values, thresholds[i], out[:, i])

@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.binning import (
     _BinMapper,
     _find_binning_thresholds,
@@ -18,11 +17,12 @@ from sklearn.utils.stats import _weighted_percentile
 
 from ..._scikit_learn import BINS_ARE_WEIGHTED
 from ..._tables.no_value import warn_of_no_value
+from .integer_columns import Floats, Rows
 
 
 def draw_rows(
-    mapper: _BinMapper, n_samples: int, sample_weight: NDArray[np.float64] | None
-) -> NDArray[np.intp] | None:
+    mapper: _BinMapper, n_samples: int, sample_weight: Floats | None
+) -> Rows | None:
     """Return the rows that scikit-learn samples for quantiles, None for all: by the
     same generator and arguments. Sampling by weight replaces weighted quantiles.
     """
@@ -38,7 +38,7 @@ def draw_rows(
 
 def set_thresholds(
     mapper: _BinMapper,
-    thresholds: Sequence[NDArray[np.float64] | None],
+    thresholds: Sequence[Floats | None],
     columns: Sequence[Any] = (),
 ) -> None:
     """Set the attributes of a fitted bin mapper from thresholds, None for a column
@@ -59,11 +59,11 @@ def set_thresholds(
 
 
 def find_thresholds(
-    values: NDArray[np.float64],
+    values: Floats,
     max_bins: int,
-    sample_weight: NDArray[np.float64] | None,
-    categories: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64] | None:
+    sample_weight: Floats | None,
+    categories: Floats | None = None,
+) -> Floats | None:
     """Return scikit-learn's thresholds of a column, or its categories; None if no value
     has weight. Values are sorted once, and weights accumulated once for all quantiles.
     """
@@ -103,9 +103,7 @@ def find_thresholds(
 
 
 @lru_cache(maxsize=16)
-def _places_of_quantiles(
-    n_values: int, max_bins: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _places_of_quantiles(n_values: int, max_bins: int) -> tuple[Rows, Rows]:
     """Return the two sorted positions whose mean is each quantile."""
     places = np.percentile(
         np.arange(n_values, dtype=np.float64),

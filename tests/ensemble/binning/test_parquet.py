@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from helpers.grids import grid, slow
+from helpers.grids import slow
 from helpers.releases import from_1_9
 from helpers.trees import assert_same_bins
 from sklearn_era._tables import parquet as parquet_columns
@@ -75,19 +75,6 @@ def in_memory(frame, era="era", weight=None, **options):
         eras=None if era is None else frame[era].to_numpy(),
         sample_weight=None if weight is None else frame[weight], **options,
     )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("era", "weight", "max_bins"),
-    grid([None, "era"], [None, "weight"], [3, 255], every=4),
-)
-def test_it_is_that_of_the_rows_in_memory(tmp_path, era, weight, max_bins):
-    frame = make_frame()
-    path = write(frame, tmp_path / "rows.parquet", row_group_size=90)
-    dataset = read(path, era=era, sample_weight=weight, max_bins=max_bins)
-    assert_same_dataset(dataset, in_memory(frame, era, weight, max_bins=max_bins))
-    model = HistGradientBoostingRegressor(max_iter=2, max_bins=max_bins)
-    model.fit(dataset).predict(frame[FEATURES])
 
 
 LAYOUTS = st.fixed_dictionaries(
@@ -202,21 +189,6 @@ def test_types_of_files_may_differ_and_eras_and_targets_be_categories(tmp_path):
     assert_array_equal(read(write(frame, path), era=None).y, frame["target"])
 
 
-def test_missing_targets(tmp_path):
-    frame = make_frame()
-    frame.loc[3:9, "target"] = np.nan
-    path = write(frame, tmp_path / "rows.parquet")
-    message = r"'target' has no value in 7 of 400 rows\. Pass drop_missing"
-    with pytest.raises(ValueError, match=message):
-        read(path)
-    dataset = read(path, drop_missing_target=True)
-    assert_same_dataset(dataset, in_memory(frame.drop(index=range(3, 10))))
-    frame["target"] = np.nan
-    write(frame, path)
-    with pytest.raises(ValueError, match="has no value in any of 400 rows"):
-        read(path, drop_missing_target=True)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -240,6 +212,9 @@ def test_missing_targets(tmp_path):
         ({"sample_weight": "gaps"}, "Input sample_weight contains NaN"),
         ({"era": "gaps"}, r"era 'gaps' has \d+ missing label\(s\) in 400 rows"),
         ({"era": "off"}, r"era 'off' has \d+ missing label\(s\) in 400 rows"),
+        ({"era": "null"}, r"era 'null' has 400 missing label\(s\) in 400 rows"),
+        ({"sample_weight": "null"}, "Input sample_weight contains NaN"),
+        ({"target": "null"}, "target 'null' has no value in 400 of 400 rows"),
         ({"max_bins": 1}, "max_bins=1 must be an integer from 2 to 255"),
         ({"keep_eras": ["w0"], "era": None}, "keep_eras needs era="),
         ({"keep_eras": "w0"}, "keep_eras='w0' must be a list of labels"),
@@ -254,12 +229,13 @@ def test_missing_targets(tmp_path):
          "new labels of keep_eras has labels that"),
         ({"keep_eras": ["w0", None]}, "keep_eras has 1 missing"),
         ({"keep_eras": ["w1"], "target": "spoiled"},
-         r"'spoiled' has no value in 5 of \d+ rows"),
+         r"'spoiled' has no value in 5 of \d+ rows\. Pass drop_missing"),
+        ({"target": "null", "drop_missing_target": True}, "has no value in any of 400"),
     ],
 )  # fmt: skip
 def test_arguments_are_checked(tmp_path, arguments, message):
     frame = make_frame().assign(kind=pd.Categorical(["a", "b"] * 200))
-    frame["none"] = np.nan
+    frame["null"] = None
     frame["list"] = [[1.0]] * len(frame)
     frame["spoiled"] = 1.0
     frame.loc[frame.index[frame["era"] == "w1"][:5], "spoiled"] = np.nan
@@ -443,15 +419,3 @@ def test_columns_without_a_value(tmp_path):
     assert dataset.bin_mapper.n_bins_non_missing_.tolist() == [255, 1, 1, 1, 1, 2]
     predicted = HistGradientBoostingRegressor(max_iter=2).fit(dataset).predict(X)
     assert np.isfinite(predicted).all()
-
-
-def test_null_columns_are_no_target_era_or_weight(tmp_path):
-    table = pa.table({"real": [0.5, 1.5], "null": pa.nulls(2), "target": [1.0, 2.0]})
-    pq.write_table(table, path := tmp_path / "d.parquet")
-    for arguments, message in (
-        ({"target": "null"}, "target 'null' has no value in 2 of 2 rows"),
-        ({"era": "null"}, r"era 'null' has 2 missing label\(s\) in 2 rows"),
-        ({"sample_weight": "null"}, "Input sample_weight contains NaN"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            read(path, features=["real"], **{"era": None} | arguments)
