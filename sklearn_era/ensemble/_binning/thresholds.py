@@ -37,9 +37,7 @@ def draw_rows(
 
 
 def set_thresholds(
-    mapper: _BinMapper,
-    thresholds: Sequence[Floats | None],
-    columns: Sequence[Any] = (),
+    mapper: _BinMapper, thresholds: Sequence[Floats | None], columns: Sequence[Any] = ()
 ) -> None:
     """Set the attributes of a fitted bin mapper from thresholds, None for a column
     without a value: no tree splits it, and a warning names it by `columns`.
