@@ -99,9 +99,7 @@ def add_shapley_values(
     return np.asarray(trees.base)
 
 
-cdef Py_ssize_t size_of_work(
-    const paths_struct * paths, Py_ssize_t n_others
-) noexcept:
+cdef Py_ssize_t size_of_work(const paths_struct * paths, Py_ssize_t n_others) noexcept:
     """Return how many doubles `add_tile` or `intervene` works with."""
     if n_others == 0:
         return TABLE * paths.n_edges * paths.n_points + TILE_ROWS * (
@@ -238,8 +236,14 @@ cdef inline void open_edge(
         o[row] *= o_before[row]
     for _ in range(n_points):
         if_failed, low, more = table[0], table[1], table[2]
-        for row in range(TILE_ROWS):
-            below[row] = above[row] * (if_failed + low * o_before[row] + more * o[row])
+        if edge.previous:
+            for row in range(TILE_ROWS):
+                below[row] = above[row] * (
+                    if_failed + low * o_before[row] + more * o[row]
+                )
+        else:
+            for row in range(TILE_ROWS):
+                below[row] = above[row] * (if_failed + low + more * o[row])
         for row in range(TILE_ROWS):
             sums[row] = value * below[row]
         table += TABLE
@@ -265,8 +269,12 @@ cdef inline void close_edge(
     memset(total, 0, sizeof(total))
     for _ in range(n_points):
         low, more = table[3], table[4]
-        for row in range(TILE_ROWS):
-            total[row] += below[row] * (low * o_before[row] + more * o[row])
+        if edge.previous:
+            for row in range(TILE_ROWS):
+                total[row] += below[row] * (low * o_before[row] + more * o[row])
+        else:
+            for row in range(TILE_ROWS):
+                total[row] += below[row] * (low + more * o[row])
         for row in range(TILE_ROWS):
             above[row] += below[row]
         table += TABLE
