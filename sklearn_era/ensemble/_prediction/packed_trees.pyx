@@ -204,10 +204,10 @@ cdef class PackedTrees:
                 if not above.level:
                     break
                 above, split = above.above, above.split
-            if paths.n_edges == limits.n_nodes or not is_sound(
+            if paths.n_edges == limits.n_nodes or not is_valid_split(
                 split, split - &nodes[0], &limits
             ):
-                raise damaged(UNSOUND)
+                raise damaged_tree_error(UNSOUND)
             is_left = not edge.child.is_leaf
             edge = &paths.edges[paths.n_edges]
             paths.n_edges += 1

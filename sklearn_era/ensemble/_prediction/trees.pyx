@@ -28,7 +28,7 @@ from libc.stdlib cimport calloc, free
 import numpy as np
 
 from .._arrays cimport node_struct
-from .packed_trees import UNSOUND, damaged
+from .packed_trees import UNSOUND, damaged_tree_error
 from .packed_trees cimport (
     CATEGORICAL, MISSING_LEFT, PackedTrees, category_goes_left, is_valid_split,
     packed_node,
