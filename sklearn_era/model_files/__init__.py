@@ -132,7 +132,8 @@ def save_model(
     if CLASSES.get(name) is not type(estimator):
         raise TypeError(
             f"estimator must be one of sklearn_era ({', '.join(CLASSES)}), got "
-            f"{type(estimator).__module__}.{type(estimator).__qualname__}."
+            f"{type(estimator).__module__}.{type(estimator).__qualname__}: save it by "
+            "joblib."
         )
     if getattr(estimator, "refit", True) is False:
         raise ModelFileError(f"This {name} has refit=False, and so no model to save.")

@@ -20,6 +20,12 @@ from .. import ensemble
 from ..auto import AutoEraClassifier, AutoEraRegressor
 from ..auto._linear import LinearClassifier, LinearRegressor
 from ..auto._weights import LeftOut
+from ..calibration import (
+    EraCalibratedClassifier,
+    EraConformalClassifier,
+    EraConformalRegressor,
+)
+from ..calibration._recalibration import RandomEffects
 from ..criteria import Blend
 from ..criteria._criteria import CRITERIA
 from ..effects import GroupDRO, Intercepts, Recency
@@ -44,7 +50,8 @@ CLASSES: dict[str, Any] = {
         *(RuleEnsembleClassifier, AutoEraRegressor, AutoEraClassifier, EraSearchCV),
         *(ensemble.JustTrainTwice, ensemble.TimeRobustForestRegressor),
         *(ensemble.TimeRobustForestClassifier, ensemble.InvariantForestRegressor),
-        ensemble.InvariantForestClassifier,
+        *(ensemble.InvariantForestClassifier, EraCalibratedClassifier),
+        *(EraConformalClassifier, EraConformalRegressor),
     )
 }
 # Objects inside these: parameters, and members that are not models on their own.
@@ -76,12 +83,14 @@ _FITTED: dict[str, Any] = {
         (np.ndarray, "_era_series _era_columns _era_patterns _era_level _known_eras"),
         (np.ndarray, "_weighted_eras _era_weights _era_log_weights oob_era_scores_"),
         (np.ndarray, "oob_prediction_ oob_decision_function_"),
-        (np.ndarray, "_intercepts _coefficients _range"),
+        (np.ndarray, "_intercepts _coefficients _range conformity_scores_ _masses"),
+        (np.ndarray, "_folds _pairs _folds_of_eras effects_ mean_effects_"),
+        (np.ndarray, "spread_effects_"),
         (np.ndarray | None, "is_categorical_"),
         (np.ndarray | dict, "era_scores_"),
         (dict, "_bin_mapper _predictors cv_results_ best_params_ rules_"),
-        (dict, "members_ weights_ _left_out"),
-        (list, "update_log_ _rules _codings"),
+        (dict, "members_ weights_ _left_out _calibrators"),
+        (list, "update_log_ _rules _codings estimators_"),
         (list | None, "_preprocessor"),
         (BaseEstimator, "estimator_ identification_estimator_ best_estimator_"),
         (np.random.Generator, "_feature_subsample_rng"),
@@ -136,6 +145,11 @@ def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -
             _check_average(estimator.weights_, estimator.members_, estimator._left_out)
         if hasattr(estimator, "_codings"):
             _check_linear(estimator)
+        for model in attributes.get("estimators_", ()):
+            _need(model.n_features_in_ == n_features, "features")
+        if hasattr(estimator, "_calibrators"):
+            fits = estimator._calibrators.items()
+            estimator._calibrators = {i: RandomEffects(*fit) for i, fit in fits}
         return estimator
     bins = estimator._bin_mapper
     _need(bins["n_thresholds"].shape == (n_features,), "bins")
@@ -385,6 +399,7 @@ def _restore_rules(estimator: Any) -> None:
 
 
 _PARTS: dict[str, Any] = {
+    "_calibrators": lambda fits: {i: tuple(fit) for i, fit in fits.items()},
     "_preprocessor": _categories,
     "_bin_mapper": _bins,
     "_predictors": pack_trees,

@@ -27,7 +27,7 @@ from helpers.grids import slow
 from helpers.model_files import METADATA, MODEL, Forgery
 from helpers.trees import assert_same_model, trees_of
 from interop.model_files_of_before.write import predictor
-from sklearn_era import auto, ensemble
+from sklearn_era import auto, calibration, ensemble
 from sklearn_era.auto._linear import LinearRegressor
 from sklearn_era.criteria import Blend, Gain, VREx
 from sklearn_era.effects import GroupDRO, Intercepts, Recency
@@ -608,11 +608,15 @@ def test_other_and_unfitted_estimators_are_refused(tmp_path):
     stock = make_estimator(sklearn.ensemble, "real").fit(X, y)
     with pytest.raises(TypeError, match=r"one of sklearn_era \(.*, got sklearn\."):
         save_model(stock, tmp_path / "model.era")
+    given = calibration.EraConformalRegressor(stock).fit(X, y, eras=np.arange(y.size))
+    with pytest.raises(ModelFileError, match=r"HistGradientBoostingRegressor, which"):
+        save_model(given, tmp_path / "model.era")
     with pytest.raises(NotFittedError):
         save_model(HistGradientBoostingRegressor(), tmp_path / "model.era")
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.filterwarnings("ignore:. eras were left out")
 @pytest.mark.parametrize(
     ("model", "target"),
     [
@@ -623,6 +627,9 @@ def test_other_and_unfitted_estimators_are_refused(tmp_path):
         (auto.AutoEraRegressor(BOOSTER), "real"),
         (auto.AutoEraClassifier(CLASSIFIER), "multiclass"),
         (ensemble.TimeRobustForestRegressor(min_samples_per_era=1), "real"),
+        (calibration.EraConformalRegressor(BOOSTER, cv=2), "real"),
+        (calibration.EraConformalClassifier(CLASSIFIER, cv=2), "multiclass"),
+        (calibration.EraCalibratedClassifier(CLASSIFIER, cv=2), "multiclass"),
     ],
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
@@ -633,7 +640,8 @@ def test_every_estimator_round_trip(model, target, tmp_path):
     loaded, metadata = round_trip(model.fit(X, y, **given), tmp_path, era="week")
     assert metadata.categorical_features == ["a"]
     assert metadata.estimator == type(model).__name__
-    for method in ("predict", "predict_proba", "decision_function"):
+    methods = "predict predict_proba decision_function predict_interval predict_set"
+    for method in methods.split():
         if hasattr(model, method):
             expected = getattr(model, method)(X)
             np.testing.assert_array_equal(getattr(loaded, method)(X), expected)
