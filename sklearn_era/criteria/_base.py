@@ -1,5 +1,6 @@
 """The base class of criteria: their parameters, and the traits of their keys."""
 
+from dataclasses import Field, field
 from typing import Any, ClassVar, NamedTuple
 
 from .._parameter_object import ParameterObject
@@ -14,6 +15,15 @@ class KernelTraits(NamedTuple):
     worst_era_decides: bool = False
 
 
+def parameter(default: Any, values: list[Any], kernel_name: str | None = None) -> Any:
+    """Return a field with its default, the values that scikit-learn's validation lets
+    pass, and its name among the arguments of the kernel's `Criterion`, if any.
+    """
+    return field(
+        default=default, metadata={"values": values, "kernel_name": kernel_name}
+    )
+
+
 class SplitCriterion(ParameterObject):
     """A criterion: its parameters, and the properties of its key."""
 
@@ -21,8 +31,14 @@ class SplitCriterion(ParameterObject):
     traits: ClassVar[KernelTraits] = KernelTraits()
     asks_coverage: ClassVar[bool] = True  # whether splits must cover eras
     is_gain_of_one_era: ClassVar[bool] = True  # with one era, splits are the gain's
-    # The parameters as arguments of the kernel's `Criterion`, by name.
-    _kernel_names: ClassVar[dict[str, str]] = {}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]]
+    _kernel_names: ClassVar[dict[str, str | None]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        found = {name: x.metadata for name, x in vars(cls).items() if type(x) is Field}
+        cls._parameter_constraints = {name: x["values"] for name, x in found.items()}
+        cls._kernel_names = {name: x["kernel_name"] for name, x in found.items()}
 
     @property
     def _parts(self) -> "dict[SplitCriterion, float]":
@@ -41,4 +57,5 @@ class SplitCriterion(ParameterObject):
 
     def _kernel_parameters(self) -> dict[str, Any]:
         """Return this criterion's arguments for the kernel's `Criterion`."""
-        return {known: getattr(self, own) for own, known in self._kernel_names.items()}
+        names = self._kernel_names.items()
+        return {known: getattr(self, own) for own, known in names if known}

@@ -3,13 +3,15 @@
 import math
 import sys
 from collections.abc import Mapping
+from dataclasses import MISSING, dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
-from ._base import SplitCriterion
+from ._base import SplitCriterion, parameter
 from ._criteria import CRITERIA, Directional, Era, TimeRobust
 
 
+@dataclass(eq=False, repr=False)
 class Blend(SplitCriterion):
     """The weighted sum of the keys of several criteria.
 
@@ -23,7 +25,6 @@ class Blend(SplitCriterion):
     weights : dict of criterion to float
         The weight of each criterion, 0 or more, by its name or as an object; at most
         one of each class. A blend with a single positive weight is that criterion.
-
     normalize : bool, default=True
         Whether gains, the pooled one too, are divided as by `normalize` of
         :class:`Era`, so that they have the size of an agreement. False sums raw gains,
@@ -37,20 +38,11 @@ class Blend(SplitCriterion):
     Blend(weights={'directional': 1, 'gain': 0.5})
     """
 
+    weights: Mapping[str | SplitCriterion, float] = parameter(MISSING, [Mapping])
+    normalize: bool = parameter(True, ["boolean"])
     name = "blend"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "weights": [Mapping],
-        "normalize": ["boolean"],
-    }
-
-    def __init__(
-        self, weights: Mapping[str | SplitCriterion, float], normalize: bool = True
-    ) -> None:
-        self.weights = weights
-        self.normalize = normalize
 
     def _check(self) -> None:
-        """Raise ValueError for parts or weights that cannot be summed."""
         super()._check()
         for key, weight in self.weights.items():
             if not 0 <= as_float(weight) < math.inf:
@@ -95,7 +87,6 @@ class Blend(SplitCriterion):
         }
 
     def _kernel_parameters(self) -> dict[str, Any]:
-        """Return this criterion's arguments for the kernel's `Criterion`."""
         parts = self._parts
         merged: dict[str, Any] = {}
         # `Era` last: the mean of gains of `Directional` is not part of a blend.

@@ -1,16 +1,20 @@
 """The criteria, each with its formula and its source."""
 
+from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ._base import KernelTraits, SplitCriterion
+from ._base import KernelTraits, SplitCriterion, parameter
 
 _ALPHA = [Interval(Real, None, None, closed="both")]
 _AT_LEAST_0 = [Interval(Real, 0, None, closed="left")]
+_SHARE = [Interval(Real, 0, 1, closed="both")]
+_STATISTICS = [StrOptions({"effect", "changing_rate", "ratio"})]
 
 
+@dataclass(eq=False, repr=False)
 class Gain(SplitCriterion):
     """The pooled gain, whatever the eras: scikit-learn's criterion.
 
@@ -36,21 +40,13 @@ class Gain(SplitCriterion):
     Gain(splitter='era')
     """
 
+    splitter: str = parameter("sklearn", [StrOptions({"sklearn", "era"})])
     name = "gain"
     asks_coverage = False
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "splitter": [StrOptions({"sklearn", "era"})]
-    }
-
-    def __init__(self, splitter: str = "sklearn") -> None:
-        self.splitter = splitter
-
-    @property
-    def _is_plain_gain(self) -> bool:
-        """Return whether splits are ranked by the gain alone, whatever the eras."""
-        return True
+    _is_plain_gain = True
 
 
+@dataclass(eq=False, repr=False)
 class Era(SplitCriterion):
     """Era splitting: the Boltzmann mean of the gains of the eras.
 
@@ -68,7 +64,6 @@ class Era(SplitCriterion):
         0 is the mean of the gains, ``-inf`` the worst era, ``inf`` the best one;
         other values interpolate smoothly. Its unit is 1 / gain, which depends on the
         target's unit and the number of rows unless `normalize` is set.
-
     normalize : bool, default=False
         Whether to divide the gain of each era by its sum of hessians in the node and by
         the variance of the gradients (per unit of hessian) at the root of the tree.
@@ -92,21 +87,12 @@ class Era(SplitCriterion):
     Era(boltzmann_alpha=-1, normalize=True)
     """
 
+    boltzmann_alpha: float = parameter(0.0, _ALPHA, "boltzmann_alpha")
+    normalize: bool = parameter(False, ["boolean"], "normalize_era_gain")
     name = "era"
-    _kernel_names: ClassVar[dict[str, str]] = {
-        "boltzmann_alpha": "boltzmann_alpha",
-        "normalize": "normalize_era_gain",
-    }
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "boltzmann_alpha": _ALPHA,
-        "normalize": ["boolean"],
-    }
-
-    def __init__(self, boltzmann_alpha: float = 0.0, normalize: bool = False) -> None:
-        self.boltzmann_alpha = boltzmann_alpha
-        self.normalize = normalize
 
 
+@dataclass(eq=False, repr=False)
 class Directional(SplitCriterion):
     """Directional era splitting: the agreement of eras on a split's direction.
 
@@ -124,10 +110,8 @@ class Directional(SplitCriterion):
     min_agreement : float, default=0.0
         Minimum D of a valid split, in [0, 1]: 0 if half of the eras agree, 1 if all do.
         Splits left to the gain (see `min_gain_share` of the estimators) need none.
-
     boltzmann_alpha : float, default=0.0
         As in :class:`Era`, for ties. Unused in a blend.
-
     normalize : bool, default=False
         As in :class:`Era`, for ties.
 
@@ -143,27 +127,13 @@ class Directional(SplitCriterion):
     Directional(min_agreement=0.1)
     """
 
+    min_agreement: float = parameter(0.0, _SHARE, "min_direction_agreement")
+    boltzmann_alpha: float = parameter(0.0, _ALPHA, "boltzmann_alpha")
+    normalize: bool = parameter(False, ["boolean"], "normalize_era_gain")
     name = "directional"
-    _kernel_names: ClassVar[dict[str, str]] = {
-        "min_agreement": "min_direction_agreement",
-        **Era._kernel_names,
-    }
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "min_agreement": [Interval(Real, 0, 1, closed="both")],
-        **Era._parameter_constraints,
-    }
-
-    def __init__(
-        self,
-        min_agreement: float = 0.0,
-        boltzmann_alpha: float = 0.0,
-        normalize: bool = False,
-    ) -> None:
-        self.min_agreement = min_agreement
-        self.boltzmann_alpha = boltzmann_alpha
-        self.normalize = normalize
 
 
+@dataclass(eq=False, repr=False)
 class TimeRobust(SplitCriterion):
     """Time-robust splits: the smallest impurity in the worst era, or on average.
 
@@ -179,7 +149,6 @@ class TimeRobust(SplitCriterion):
     ----------
     aggregation : {'max', 'mean'}, default='max'
         Whether the impurity is that of the worst era or the mean over eras.
-
     min_impurity_decrease : float, default=0.0
         The minimum that ``agg_j n_j / N_j (L_before,j - L_j)`` of a valid split must
         exceed; agg is the minimum over eras, or the mean.
@@ -196,29 +165,18 @@ class TimeRobust(SplitCriterion):
     TimeRobust(aggregation='mean')
     """
 
+    aggregation: str = parameter("max", [StrOptions({"max", "mean"})])
+    min_impurity_decrease: float = parameter(0.0, _AT_LEAST_0, "min_impurity_decrease")
     name = "time_robust"
     traits = KernelTraits(reads_impurities=True, worst_era_decides=True)
     is_gain_of_one_era = False  # impurities have no regularization
-    _kernel_names: ClassVar[dict[str, str]] = {
-        "min_impurity_decrease": "min_impurity_decrease"
-    }
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "aggregation": [StrOptions({"max", "mean"})],
-        "min_impurity_decrease": _AT_LEAST_0,
-    }
-
-    def __init__(
-        self, aggregation: str = "max", min_impurity_decrease: float = 0.0
-    ) -> None:
-        self.aggregation = aggregation
-        self.min_impurity_decrease = min_impurity_decrease
 
     def _kernel_parameters(self) -> dict[str, Any]:
-        """Return this criterion's arguments for the kernel's `Criterion`."""
         takes_worst = self.aggregation == "max"
         return super()._kernel_parameters() | {"takes_worst_era": takes_worst}
 
 
+@dataclass(eq=False, repr=False)
 class Invariant(SplitCriterion):
     """Invariant-forest splits: the gain, less a penalty on effects that differ by era.
 
@@ -233,7 +191,6 @@ class Invariant(SplitCriterion):
     ----------
     penalty : float, default=1.0
         Weight of the statistic, 0 or more. With 0 the criterion is the plain gain.
-
     statistic : {'effect', 'changing_rate', 'ratio'}, default='effect'
         Statistic of the comparison between eras:
 
@@ -256,32 +213,21 @@ class Invariant(SplitCriterion):
     Invariant(penalty=10.0)
     """
 
+    penalty: float = parameter(1.0, _AT_LEAST_0, "invariance_penalty")
+    statistic: str = parameter("effect", _STATISTICS, "invariance_statistic")
     name = "invariant"
     traits = KernelTraits(is_at_most_gain=True)
-    _kernel_names: ClassVar[dict[str, str]] = {
-        "penalty": "invariance_penalty",
-        "statistic": "invariance_statistic",
-    }
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "penalty": _AT_LEAST_0,
-        "statistic": [StrOptions({"effect", "changing_rate", "ratio"})],
-    }
-
-    def __init__(self, penalty: float = 1.0, statistic: str = "effect") -> None:
-        self.penalty = penalty
-        self.statistic = statistic
 
     @property
     def _is_plain_gain(self) -> bool:
-        """Return whether splits are ranked by the gain alone, whatever the eras."""
         return self.penalty == 0
 
     @property
     def _needs_target(self) -> bool:
-        """Return whether eras are compared by the target instead of gradients."""
         return self.statistic == "ratio"
 
 
+@dataclass(eq=False, repr=False)
 class VREx(SplitCriterion):
     """The mean of the gains of the eras, minus their standard deviation.
 
@@ -292,7 +238,6 @@ class VREx(SplitCriterion):
     ----------
     penalty : float, default=1.0
         Weight of the standard deviation, 0 or more.
-
     normalize : bool, default=False
         As in :class:`Era`.
 
@@ -308,21 +253,12 @@ class VREx(SplitCriterion):
     VREx(penalty=0.5)
     """
 
+    penalty: float = parameter(1.0, _AT_LEAST_0, "vrex_penalty")
+    normalize: bool = parameter(False, ["boolean"], "normalize_era_gain")
     name = "vrex"
-    _kernel_names: ClassVar[dict[str, str]] = {
-        "penalty": "vrex_penalty",
-        "normalize": "normalize_era_gain",
-    }
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "penalty": _AT_LEAST_0,
-        "normalize": ["boolean"],
-    }
-
-    def __init__(self, penalty: float = 1.0, normalize: bool = False) -> None:
-        self.penalty = penalty
-        self.normalize = normalize
 
 
+@dataclass(eq=False, repr=False)
 class HeldOut(SplitCriterion):
     """The decrease of the loss in each era, by the values of the other eras.
 
@@ -351,14 +287,10 @@ class HeldOut(SplitCriterion):
     HeldOut()
     """
 
+    normalize: bool = parameter(False, ["boolean"], "normalize_era_gain")
     name = "held_out"
     traits = KernelTraits(sees_all_eras=True)
     asks_coverage = False
-    _kernel_names: ClassVar[dict[str, str]] = {"normalize": "normalize_era_gain"}
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"normalize": ["boolean"]}
-
-    def __init__(self, normalize: bool = False) -> None:
-        self.normalize = normalize
 
 
 # In the order of the kernel's numbers.

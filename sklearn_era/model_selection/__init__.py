@@ -17,8 +17,7 @@ from sklearn_era.model_selection._walk_forward import EraWalkForwardSplit
 
 if not TYPE_CHECKING:
     __getattr__ = renamed(
-        __name__,
-        {"best_worst_era": "EraSearchCV(..., rule='best', choose_by='worst')"},
+        __name__, {"best_worst_era": "EraSearchCV(..., rule='best', choose_by='worst')"}
     )
 
 __all__ = [

@@ -12,12 +12,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
-from sklearn.metrics import (
-    get_scorer,
-    log_loss,
-    mean_squared_error,
-    r2_score,
-)
+from sklearn.metrics import get_scorer, log_loss, mean_squared_error, r2_score
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,

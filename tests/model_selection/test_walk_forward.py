@@ -10,10 +10,7 @@ from numpy.testing import assert_array_equal
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import (
-    TimeSeriesSplit,
-    cross_val_score,
-)
+from sklearn.model_selection import TimeSeriesSplit, cross_val_score
 
 from sklearn_era.model_selection import EraWalkForwardSplit
 
