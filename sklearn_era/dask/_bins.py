@@ -112,13 +112,15 @@ def find_blocks(
     known_categories: Sequence[NDArray[np.float64] | None],
 ) -> list[Any]:
     """Return delayed thresholds or categories, by block of columns."""
-    max_bins = estimator.max_bins
     find, pick = delayed(_find_thresholds), delayed(_pick)
-    blocks = []
-    for i, start in enumerate(range(0, len(known_categories), _BLOCK)):
-        pieces = [pick(sample, i) for sample in samples]
-        blocks.append(find(pieces, max_bins, known_categories[start : start + _BLOCK]))
-    return blocks
+    return [
+        find(
+            [pick(sample, start // _BLOCK) for sample in samples],
+            estimator.max_bins,
+            known_categories[start : start + _BLOCK],
+        )
+        for start in range(0, len(known_categories), _BLOCK)
+    ]
 
 
 def _pick(sample: tuple[list[list[Any]], Any], block: int) -> tuple[list[Any], Any]:
@@ -145,7 +147,6 @@ def _find_thresholds(
 
 
 def bin_part(part: EncodedPart, estimator: Any) -> EncodedPart:
-    """Bin a part."""
     binned = np.empty(part.X.shape, dtype=np.uint8)
     for rows, values in _bins_of(part, estimator):
         binned[rows] = values

@@ -46,12 +46,9 @@ class Cluster:
         if not addresses:
             raise DaskFitError("The cluster has no worker: scale it up, and fit again.")
         answers = self.ask(addresses, self.timeout)
-        silent = [address for address in addresses if address not in answers]
-        if silent:
+        if silent := [address for address in addresses if address not in answers]:
             raise self._silent(silent)
-        processes = Counter(answers.values())
-        ((_, n_workers),) = processes.most_common(1)
-        if n_workers > 1:
+        if (n_workers := max(Counter(answers.values()).values())) > 1:
             raise DaskFitError(
                 f"{n_workers} workers share a process, and a fit needs one each: start "
                 "them with processes=True."
@@ -134,13 +131,10 @@ class Cluster:
     def run_on(self, address: str, function: Callable[..., Any], *args: Any) -> Any:
         """Run a function on a worker beside its tasks, and return its result."""
         try:
-            answers = self.client.sync(
-                self.client._run,
-                function,
-                *args,
-                workers=[address],
-                callback_timeout=self.timeout,
-            )
+            run, workers = self.client._run, [address]
+            return self.client.sync(
+                run, function, *args, workers=workers, callback_timeout=self.timeout
+            )[address]
         except TimeoutError:
             raise self._silent([address]) from None
         except (OSError, RuntimeError) as error:
@@ -148,7 +142,6 @@ class Cluster:
             if isinstance(error, OSError):  # the scheduler has not noticed yet
                 raise self._gone([address]) from error
             raise
-        return answers[address]
 
     def post(self, address: str, function: Callable[..., Any], *args: Any) -> None:
         """Run a function on a worker beside its tasks, without waiting or errors."""
@@ -192,21 +185,13 @@ class Cluster:
                 raise outcome.error
             if outcome.error is not None:
                 deadline = min(deadline, time.monotonic() + _GRACE)
-        if any(outcome.error is not None for outcome in outcomes.values()):
-            self._raise_for_silent(outcomes, list(futures))
+        errors = [x.error for x in outcomes.values() if x.error is not None]
+        if errors:
+            self._check_there(list(futures))
+            if silent := [address for address in futures if address not in outcomes]:
+                raise self._silent(silent)
+            raise DaskFitError(f"The workers lost each other: {errors[0]}.")
         return [outcomes[address] for address in futures]
-
-    def _raise_for_silent(
-        self, outcomes: Mapping[str, Outcome], addresses: Sequence[str]
-    ) -> None:
-        self._check_there(addresses)
-        silent = [address for address in addresses if address not in outcomes]
-        errors = [
-            str(each.error) for each in outcomes.values() if each.error is not None
-        ]
-        if silent:
-            raise self._silent(silent)
-        raise DaskFitError(f"The workers lost each other: {errors[0]}.")
 
     def _gone(self, addresses: Sequence[str]) -> DaskFitError:
         return DaskFitError(
@@ -295,11 +280,8 @@ class Cluster:
         """Hold the cluster's lock: concurrent fits would block each other's workers."""
         if getattr(_thread, "is_fitting", False):
             raise DaskFitError("A fit cannot begin in a callback of another.")
-        lock = Semaphore(
-            name="sklearn-era-fit",
-            scheduler_rpc=self.client.scheduler,
-            loop=self.client.loop,
-        )
+        scheduler, loop = self.client.scheduler, self.client.loop
+        lock = Semaphore(name="sklearn-era-fit", scheduler_rpc=scheduler, loop=loop)
         _thread.is_fitting = True
         try:
             self._acquire(lock)
@@ -319,15 +301,12 @@ class Cluster:
 
     def _acquire(self, lock: Semaphore) -> None:
         """Wait until no other fit runs on the cluster, with a warning."""
-        is_warned = False
         try:
             # In short waits: the scheduler keeps an interrupted one until its timeout.
-            while not lock.acquire(timeout=_GRACE):
-                if not is_warned:
-                    warn_user(
-                        "Another fit runs on this cluster: this one waits for it."
-                    )
-                is_warned = True
+            if not lock.acquire(timeout=_GRACE):
+                warn_user("Another fit runs on this cluster: this one waits for it.")
+                while not lock.acquire(timeout=_GRACE):
+                    pass
         except (OSError, RuntimeError, asyncio.CancelledError):
             self._check_open()
             raise

@@ -73,6 +73,31 @@ def _check_supported(estimator: Any) -> None:
         )
 
 
+def _prediction(method: str, predicted: str, returned: str) -> Callable[..., Any]:
+    """Make a lazy method for predictions, with its docstring."""
+
+    def predict(self: Any, X: Any, *, eras: Any = None) -> da.Array:
+        check_is_fitted(self)
+        return self._by_block(method, X, eras)
+
+    predict.__name__ = method
+    predict.__doc__ = f"""Predict {predicted}, lazily.
+
+        Parameters
+        ----------
+        X : dask Array or DataFrame of shape (n_samples, n_features)
+            The rows to predict.
+        eras : dask Array or Series of shape (n_samples,), default=None
+            Era of each row, of a model with `era_effects`.
+
+        Returns
+        -------
+        predicted : dask Array of shape {returned}
+            As of the local estimator, in the partitions of `X`.
+        """
+    return predict
+
+
 class DaskMixin:
     """``fit`` on a cluster, and lazy predictions; the rest is the local estimator's."""
 
@@ -86,6 +111,7 @@ class DaskMixin:
     timeout: int
     shuffle: bool
     classes_: NDArray[Any]
+    n_trees_per_iteration_: int
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -97,13 +123,10 @@ class DaskMixin:
         ----------
         X : dask Array or DataFrame of shape (n_samples, n_features)
             The input samples.
-
         y : dask Array or Series of shape (n_samples,)
             Target values, in as many partitions as `X`.
-
         sample_weight : dask Array or Series of shape (n_samples,), default=None
             Weights of training data, 0 or more.
-
         eras : dask Array or Series of shape (n_samples,), default=None
             Era of each row, as the local estimator takes it. The rows of an era are
             trained on by one worker; see `shuffle`.
@@ -144,15 +167,13 @@ class DaskMixin:
         return self
 
     def _find_client(self) -> Client:
-        client = self.client
-        if client is None:
-            try:
-                client = get_client()
-            except ValueError:
-                raise ValueError(
-                    "There is no Dask client: make one, as distributed.Client(), or "
-                    "pass client=."
-                ) from None
+        try:
+            client = self.client or get_client()
+        except ValueError:
+            raise ValueError(
+                "There is no Dask client: make one, as distributed.Client(), or pass "
+                "client=."
+            ) from None
         if client.asynchronous:
             raise ValueError(
                 "The client is asynchronous, and fit waits for its result: make one "
@@ -160,34 +181,21 @@ class DaskMixin:
             )
         return client
 
-    def predict(self, X: Any, *, eras: Any = None) -> da.Array:
-        """Predict the target of rows, lazily.
+    predict = _prediction("predict", "targets or classes", "(n_samples,)")
 
-        Parameters
-        ----------
-        X : dask Array or DataFrame of shape (n_samples, n_features)
-            The rows to predict.
-
-        eras : dask Array or Series of shape (n_samples,), default=None
-            Era of each row, of a model with `era_effects`.
-
-        Returns
-        -------
-        y : dask Array of shape (n_samples,)
-            The predicted values or classes, in the partitions of `X`.
-        """
-        check_is_fitted(self)
-        dtype = self.classes_.dtype if is_classifier(self) else np.dtype(np.float64)
-        return self._by_block("predict", X, eras, dtype)
-
-    def _by_block(
-        self, method: str, X: Any, eras: Any, dtype: Any, n_columns: int | None = None
-    ) -> da.Array:
+    def _by_block(self, method: str, X: Any, eras: Any) -> da.Array:
         """Apply a method of the local estimator to each partition."""
+        dtype: Any = np.dtype(np.float64)
+        trailing: tuple[int, ...] = ()
+        if method == "predict_proba":
+            trailing = (self.classes_.size,)
+        elif method == "decision_function" and self.n_trees_per_iteration_ > 1:
+            trailing = (self.n_trees_per_iteration_,)
+        elif method == "predict" and is_classifier(self):
+            dtype = self.classes_.dtype
         blocks = blocks_of("X", X)
         labels = blocks_beside(X, "eras", eras)
         sizes = X.chunks[0] if isinstance(X, da.Array) else [np.nan] * len(blocks)
-        trailing = () if n_columns is None else (n_columns,)
         local = self.to_local()
         vars(local).pop("_skl_callbacks", None)
         local, predict = delayed(local), delayed(_predict_block, pure=False)
@@ -212,13 +220,10 @@ class DaskMixin:
         ----------
         X : dask Array or DataFrame of shape (n_samples, n_features)
             The rows to predict.
-
         y : dask Array or Series of shape (n_samples,)
             Their target.
-
         sample_weight : dask Array or Series of shape (n_samples,), default=None
             Weights of rows.
-
         eras : dask Array or Series of shape (n_samples,), default=None
             Era of each row, as `predict` takes it.
 
@@ -227,13 +232,12 @@ class DaskMixin:
         score : float
             Predictions, target and weights come to the client for it.
         """
-        given = [y, self.predict(X, eras=eras)]
-        if sample_weight is not None:
-            given.append(sample_weight)
-        client = self._find_client()
-        y, predicted, *weights = client.gather(client.compute(given))
+        client, predicted = self._find_client(), self.predict(X, eras=eras)
+        y, predicted, weights = client.gather(
+            client.compute([y, predicted, sample_weight])
+        )
         metric = accuracy_score if is_classifier(self) else r2_score
-        return metric(y, predicted, sample_weight=weights[0] if weights else None)
+        return metric(y, predicted, sample_weight=weights)
 
     def to_local(self) -> Any:
         """Make a local estimator with the same fitted model.
@@ -295,14 +299,11 @@ Parameters
     Those of :class:`~sklearn_era.ensemble.{local}`. `loss` must be a name, but neither
     ``"absolute_error"`` nor ``"quantile"``, and `scoring` must be ``"loss"``. A worker
     fits on the threads that it was started with; `n_jobs` is for predictions.
-
 client : distributed.Client, default=None
     The cluster to fit on; None for the latest client.
-
 timeout : int, default=300
     Seconds that workers wait for each other, and the client for a worker to answer,
     before the fit ends with an error. A callback that takes longer ends it too.
-
 shuffle : bool, default=True
     Whether the rows of partitions may be redistributed, if an era has rows in several
     partitions, or there are fewer partitions than workers. If False, such an era is an
@@ -320,68 +321,23 @@ sklearn_era.ensemble.{local} : The local estimator, with the attributes of a fit
 
 
 class DaskHistGradientBoostingRegressor(DaskMixin, HistGradientBoostingRegressor):
-    __doc__ = _DOC.format(local="HistGradientBoostingRegressor")
-
     _local = HistGradientBoostingRegressor
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **HistGradientBoostingRegressor._parameter_constraints,
-        **DaskMixin._own_constraints,
-    }
-    __init__ = _constructor(HistGradientBoostingRegressor)
+    __doc__ = _DOC.format(local=_local.__name__)
+    _parameter_constraints = _local._parameter_constraints | DaskMixin._own_constraints
+    __init__ = _constructor(_local)
 
 
 class DaskHistGradientBoostingClassifier(DaskMixin, HistGradientBoostingClassifier):
-    __doc__ = _DOC.format(local="HistGradientBoostingClassifier")
-
     _local = HistGradientBoostingClassifier
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **HistGradientBoostingClassifier._parameter_constraints,
-        **DaskMixin._own_constraints,
-    }
-    __init__ = _constructor(HistGradientBoostingClassifier)
+    __doc__ = _DOC.format(local=_local.__name__)
+    _parameter_constraints = _local._parameter_constraints | DaskMixin._own_constraints
+    __init__ = _constructor(_local)
 
-    def predict_proba(self, X: Any, *, eras: Any = None) -> da.Array:
-        """Predict the probability of each class, lazily.
-
-        Parameters
-        ----------
-        X : dask Array or DataFrame of shape (n_samples, n_features)
-            The rows to predict.
-
-        eras : dask Array or Series of shape (n_samples,), default=None
-            Era of each row, of a model with `era_effects`.
-
-        Returns
-        -------
-        p : dask Array of shape (n_samples, n_classes)
-            In the order of `classes_`, in the partitions of `X`.
-        """
-        check_is_fitted(self)
-        n_columns = self.classes_.size
-        return self._by_block("predict_proba", X, eras, np.float64, n_columns)
-
-    def decision_function(self, X: Any, *, eras: Any = None) -> da.Array:
-        """Compute the raw predictions of rows, lazily.
-
-        Parameters
-        ----------
-        X : dask Array or DataFrame of shape (n_samples, n_features)
-            The rows to predict.
-
-        eras : dask Array or Series of shape (n_samples,), default=None
-            Era of each row, of a model with `era_effects`.
-
-        Returns
-        -------
-        decision : dask Array of shape (n_samples,) or (n_samples, n_classes)
-            The raw predictions; a column a class where there are more than two.
-        """
-        check_is_fitted(self)
-        n_columns = self.n_trees_per_iteration_
-        return self._by_block(
-            "decision_function",
-            X,
-            eras,
-            np.float64,
-            n_columns if n_columns > 1 else None,
-        )
+    predict_proba = _prediction(
+        "predict_proba", "the probabilities of classes", "(n_samples, n_classes)"
+    )
+    decision_function = _prediction(
+        "decision_function",
+        "the raw values of classes",
+        "(n_samples,) or (n_samples, n_classes)",
+    )

@@ -4,7 +4,7 @@ import copy
 import uuid
 import weakref
 from collections.abc import Sequence
-from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,13 @@ _GRACE = 5
 class ClusterFit:
     """One ``fit``, by `run`; the estimator is updated after each iteration."""
 
+    parts: list[Future]  # of the rows, as they are by the steps so far
+    survey: Survey
+    encoding: Encoding
+    mapper: _BinMapper
+    n_trained: NDArray[np.intp]  # rows to train on, by part
+    is_weighted: bool
+
     def __init__(self, estimator: Any, cluster: Cluster):
         self.estimator = estimator
         self.cluster = cluster
@@ -48,66 +55,61 @@ class ClusterFit:
         estimator = self.estimator
         estimator._fit_state = begin_fit(estimator)
         try:
-            parts, summaries = self._load(X, y, sample_weight, eras)
-            known_categories = self._prepare_columns(parts, summaries)
+            summaries = self._load(X, y, sample_weight, eras)
+            known_categories = self._prepare_columns(summaries)
             values = np.unique(np.concatenate([each.y_values for each in summaries]))
             # Repeated: scikit-learn takes values that are all unique for numbers.
             estimator._encode_y(_check_y(values.repeat(3), estimator=estimator))
-            has_classes = is_classifier(estimator)
-            classes = estimator.classes_ if has_classes else None
-            survey = Survey.of(summaries, eras is not None, classes)
-            random_state = self._prepare_parameters(survey)
+            classes = estimator.classes_ if is_classifier(estimator) else None
+            self.survey = Survey.of(summaries, eras is not None, classes)
+            random_state = self._prepare_parameters()
             encoding, training_rows = _survey.decide(
-                estimator, survey, partial(self._gather_rows, parts)
+                estimator, self.survey, self._gather_rows
             )
-            n_trained = survey.training_rows(encoding, training_rows)
-            parts = self._encode(parts, survey, encoding, training_rows)
-            mapper = _bins.new_mapper(estimator, known_categories)
+            self.encoding = encoding
+            self.n_trained = self.survey.training_rows(encoding, training_rows)
+            self._encode(training_rows)
+            self.mapper = _bins.new_mapper(estimator, known_categories)
             factors = encoding.class_weights, encoding.era_weights
-            is_weighted = any(x is not None for x in (sample_weight, *factors))
-            drawn = self._draw(mapper, parts, n_trained, is_weighted, training_rows)
-            self._find_bins(mapper, parts, drawn, known_categories)
-            local = self._local_estimator(encoding, random_state, mapper)
+            self.is_weighted = any(x is not None for x in (sample_weight, *factors))
+            self._find_bins(training_rows, known_categories)
+            local = self._local_estimator(random_state)
             local._known_categories = known_categories
-            shards = self._place(parts, n_trained, survey, encoding, local, is_weighted)
-            estimator._bin_mapper = mapper  # for a fit that is interrupted, too
-            self._train(local, shards, encoding)
-            self._set_weighted(sample_weight is not None, encoding)
+            shards = self._place(local)
+            estimator._bin_mapper = self.mapper  # for a fit that is interrupted, too
+            self._train(local, shards)
+            self._set_weighted(sample_weight is not None)
         except BaseException:
             # The error's traceback would keep them on the workers.
             self.cluster.cancel(list(self._futures))
             raise
 
-    def _load(
-        self, X: Any, y: Any, sample_weight: Any, eras: Any
-    ) -> tuple[list[Future], list[PartSummary]]:
-        """Load the parts on workers; return those with rows, and their summaries."""
+    def _load(self, X: Any, y: Any, sample_weight: Any, eras: Any) -> list[PartSummary]:
+        """Load the parts on workers; keep those with rows, and return summaries."""
         parts = _partitions.delay_parts(X, y, sample_weight, eras)
-        futures = self.client.compute(parts)
-        self._futures.update(futures)
-        summaries = self.cluster.gather(
-            self._map(
-                _partitions.summarize,
-                futures,
-                has_classes=is_classifier(self.estimator),
-            ),
+        self.parts = self.client.compute(parts)
+        self._futures.update(self.parts)
+        summaries = self._ask_parts(
+            _partitions.summarize,
             _blame_partition,
+            has_classes=is_classifier(self.estimator),
         )
-        empty = [i for i, summary in enumerate(summaries) if summary.n_rows == 0]
-        if len(empty) == len(summaries):
+        kept = [i for i, summary in enumerate(summaries) if summary.n_rows]
+        if not kept:
             raise ValueError("X has no rows: pass some to train on.")
-        if empty:
+        empty = np.setdiff1d(np.arange(len(summaries)), kept)
+        if empty.size:
             warn_user(f"Partition {empty[0]} of X has no rows; it is left out.")
         _partitions.check_alike(summaries)
         for message, category in dict.fromkeys(
             each for summary in summaries for each in summary.warnings
         ):
             warn_user(message, category)
-        kept = [i for i, summary in enumerate(summaries) if summary.n_rows]
-        return [futures[i] for i in kept], [summaries[i] for i in kept]
+        self.parts = [self.parts[i] for i in kept]
+        return [summaries[i] for i in kept]
 
     def _prepare_columns(
-        self, parts: Sequence[Future], summaries: Sequence[PartSummary]
+        self, summaries: Sequence[PartSummary]
     ) -> list[NDArray[np.float64] | None] | None:
         """Fit the estimator's preprocessing of X; return the known categories."""
         estimator, rows = self.estimator, summaries[0].head
@@ -115,32 +117,29 @@ class ClusterFit:
             rows, estimator.categorical_features
         )
         if is_categorical is not None:
-            found = self.cluster.gather(
-                self._map(
-                    _partitions.categories_of, parts, is_categorical=is_categorical
-                )
+            found = self._ask_parts(
+                _partitions.categories_of, is_categorical=is_categorical
             )
             rows, estimator._fit_state.rows_of_values = _partitions.frame_of_categories(
                 rows, is_categorical, found
             )
         try:
-            _, known_categories = estimator._preprocess_X(rows, reset=True)
+            return estimator._preprocess_X(rows, reset=True)[1]
         except (TypeError, ValueError) as error:
             raise_column_error(rows, error)
             raise
-        return known_categories
 
-    def _prepare_parameters(self, survey: Survey) -> np.random.RandomState:
+    def _prepare_parameters(self) -> np.random.RandomState:
         """Check parameters and draw seeds; return the workers' common random state."""
-        estimator = self.estimator
+        estimator, n_rows = self.estimator, self.survey.n_rows
         n_features = estimator.n_features_in_
-        if survey.n_rows >= 2**32:
+        if n_rows >= 2**32:
             raise ValueError(
-                f"X has {survey.n_rows} rows, and the trees count up to {2**32 - 1}: "
-                "fit to fewer."
+                f"X has {n_rows} rows, and the trees count up to {2**32 - 1}: fit to "
+                "fewer."
             )
-        rows = UnbinnedRows(survey.n_rows, n_features)
-        estimator._check_eras(survey.eras, rows, None, None)
+        rows = UnbinnedRows(n_rows, n_features)
+        estimator._check_eras(self.survey.eras, rows, None, None)
         random_state = check_random_state(estimator.random_state)
         of_workers = copy.deepcopy(random_state)
         if not is_resumed(estimator):
@@ -154,68 +153,48 @@ class ClusterFit:
         estimator._check_interaction_cst(n_features)
         estimator.do_early_stopping_ = estimator.early_stopping
         if estimator.early_stopping == "auto":
-            estimator.do_early_stopping_ = survey.n_rows > 10_000
+            estimator.do_early_stopping_ = n_rows > 10_000
         return of_workers
 
     def _gather_rows(
-        self, parts: Sequence[Future], encoding: Encoding
+        self, encoding: Encoding
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """The codes of eras and the encoded target of all rows."""
-        found = self.cluster.gather(
-            self._map(_survey.codes_and_target, parts, encoding=encoding)
-        )
-        codes, target = (np.concatenate(each) for each in zip(*found, strict=True))
+        """Return the codes of eras and the encoded target of all rows."""
+        found = self._ask_parts(_survey.codes_and_target, encoding=encoding)
+        codes, target = map(np.concatenate, zip(*found, strict=True))
         return codes, target
 
-    def _encode(
-        self,
-        parts: Sequence[Future],
-        survey: Survey,
-        encoding: Encoding,
-        training_rows: NDArray[np.intp] | None,
-    ) -> list[Future]:
-        held_out: list[Any] = [None] * len(parts)
+    def _encode(self, training_rows: NDArray[np.intp] | None) -> None:
+        held_out: list[Any] = [None] * len(self.parts)
         if training_rows is not None:
-            is_held_out = np.ones(survey.n_rows, dtype=bool)
+            is_held_out = np.ones(self.survey.n_rows, dtype=bool)
             is_held_out[training_rows] = False
-            held_out = np.split(is_held_out, survey.starts[1:-1])
-        return [
-            self._submit(_survey.encode_part, part, encoding, int(start), rows)
-            for part, start, rows in zip(parts, survey.starts, held_out, strict=False)
+            held_out = np.split(is_held_out, self.survey.starts[1:-1])
+        self.parts = [
+            self._submit(_survey.encode_part, part, self.encoding, int(start), rows)
+            for part, start, rows in zip(
+                self.parts, self.survey.starts, held_out, strict=False
+            )
         ]
-
-    def _draw(
-        self,
-        mapper: _BinMapper,
-        parts: Sequence[Future],
-        n_trained: NDArray[np.intp],
-        is_weighted: bool,
-        training_rows: NDArray[np.intp] | None,
-    ) -> list[NDArray[np.intp] | None]:
-        """Draw the rows of each part for finding bins."""
-        weights = None
-        if is_weighted and n_trained.sum() > mapper.subsample:
-            found = self.cluster.gather(self._map(_survey.training_weights, parts))
-            weights = np.concatenate(found)
-        return _bins.draw_sample(mapper, n_trained, weights, training_rows)
 
     def _find_bins(
         self,
-        mapper: _BinMapper,
-        parts: Sequence[Future],
-        drawn: Sequence[NDArray[np.intp] | None],
+        training_rows: NDArray[np.intp] | None,
         known_categories: list[NDArray[np.float64] | None] | None,
     ) -> None:
         """Fit the mapper as scikit-learn would on all training rows."""
-        estimator = self.estimator
-        self.cluster.wait(parts)
+        estimator, mapper, weights = self.estimator, self.mapper, None
+        if self.is_weighted and self.n_trained.sum() > mapper.subsample:
+            weights = np.concatenate(self._ask_parts(_survey.training_weights))
+        drawn = _bins.draw_sample(mapper, self.n_trained, weights, training_rows)
+        self.cluster.wait(self.parts)
         held: dict[str, list[int]] = {}
-        for i, holder in enumerate(self.cluster.holders(parts)):
+        for i, holder in enumerate(self.cluster.holders(self.parts)):
             held.setdefault(holder, []).append(i)
         samples = [
             self._submit(
                 _bins.take_sample,
-                [parts[i] for i in of_worker],
+                [self.parts[i] for i in of_worker],
                 [drawn[i] for i in of_worker],
                 estimator._preprocessor,
             )
@@ -223,19 +202,10 @@ class ClusterFit:
         ]
         categories = known_categories or [None] * estimator.n_features_in_
         blocks = _bins.find_blocks(samples, estimator, categories)
-        thresholds = self.cluster.gather(self.client.compute(blocks))
-        set_thresholds(
-            mapper,
-            [each for block in thresholds for each in block],
-            feature_columns(estimator),
-        )
+        thresholds = chain(*self.cluster.gather(self.client.compute(blocks)))
+        set_thresholds(mapper, list(thresholds), feature_columns(estimator))
 
-    def _local_estimator(
-        self,
-        encoding: Encoding,
-        random_state: np.random.RandomState,
-        mapper: _BinMapper,
-    ) -> Any:
+    def _local_estimator(self, random_state: np.random.RandomState) -> Any:
         """The estimator for the workers, with all global decisions made."""
         local = self.estimator.to_local()
         if not is_resumed(self.estimator):
@@ -247,31 +217,19 @@ class ClusterFit:
             verbose=0,
             n_jobs=None,
         )
-        if encoding.classes is not None:
+        if self.encoding.classes is not None:
             local.class_weight = None
-        local._shard_mapper, local._training_factors = mapper, None
-        if encoding.era_weights is not None:
-            local._training_factors = encoding.era_weights[encoding.is_trained]
+        local._shard_mapper, local._training_factors = self.mapper, None
+        if (factors := self.encoding.era_weights) is not None:
+            local._training_factors = factors[self.encoding.is_trained]
         return local
 
-    def _place(
-        self,
-        parts: list[Future],
-        n_trained: NDArray[np.intp],
-        survey: Survey,
-        encoding: Encoding,
-        local: Any,
-        is_weighted: bool,
-    ) -> dict[str, Future]:
+    def _place(self, local: Any) -> dict[str, Future]:
         """Make the shard of each worker with training rows, by address."""
-        holders = self.cluster.holders(parts)
+        parts, holders = self.parts, self.cluster.holders(self.parts)
+        addresses, shuffle = self.cluster.addresses, self.estimator.shuffle
         places, used, moves = find_places(
-            survey,
-            encoding,
-            n_trained,
-            holders,
-            self.cluster.addresses,
-            self.estimator.shuffle,
+            self.survey, self.encoding, self.n_trained, holders, addresses, shuffle
         )
         sent = self.cluster.send(local)
         # Bin rows before they leave their worker.
@@ -281,7 +239,7 @@ class ClusterFit:
         if moves:
             with self.client.as_current():
                 rows = shuffle_parts(
-                    parts, places, len(used), local.n_features_in_, is_weighted
+                    parts, places, len(used), local.n_features_in_, self.is_weighted
                 )
                 moved = self.client.compute(rows)
             self._futures.update(moved)
@@ -293,9 +251,8 @@ class ClusterFit:
                 _bins.make_shard,
                 [parts[i] for i in np.flatnonzero(places == worker)],
                 sent,
-                encoding,
+                self.encoding,
                 workers=[address],
-                allow_other_workers=False,
             )
             for worker, address in enumerate(used)
         }
@@ -303,7 +260,7 @@ class ClusterFit:
         self.cluster.wait(list(shards.values()), used)
         return shards
 
-    def _train(self, local: Any, shards: dict[str, Future], encoding: Encoding) -> None:
+    def _train(self, local: Any, shards: dict[str, Future]) -> None:
         """Fit on all shards, and copy the first worker's fitted attributes."""
         estimator, cluster = self.estimator, self.cluster
         fit_id = uuid.uuid4().hex
@@ -322,14 +279,13 @@ class ClusterFit:
                         train,
                         sent,
                         shard,
-                        encoding.training_labels,
+                        self.encoding.training_labels,
                         fit_id,
                         rank,
                         group,
                         cluster.timeout,
                         hasattr(estimator, "_skl_callbacks"),
                         workers=[address],
-                        allow_other_workers=False,
                     )
                     for rank, (address, shard) in enumerate(shards.items())
                 }
@@ -347,11 +303,11 @@ class ClusterFit:
             warn_user(message, category)
         progress.end()
 
-    def _set_weighted(self, has_weights: bool, encoding: Encoding) -> None:
+    def _set_weighted(self, has_weights: bool) -> None:
         """Record whether rows were weighted, for scikit-learn's partial dependence."""
         vars(self.estimator).pop("_fitted_with_sw", None)
         is_reweighted = hasattr(self.estimator, "_era_log_weights")
-        if has_weights or encoding.era_weights is not None or is_reweighted:
+        if has_weights or self.encoding.era_weights is not None or is_reweighted:
             self.estimator._fitted_with_sw = True
 
     def _submit(self, function: Any, *args: Any, **options: Any) -> Future:
@@ -359,8 +315,10 @@ class ClusterFit:
         self._futures.add(future)
         return future
 
-    def _map(self, function: Any, parts: Sequence[Future], **arguments: Any) -> Any:
-        return [self._submit(function, part, **arguments) for part in parts]
+    def _ask_parts(self, function: Any, blame: Any = None, **arguments: Any) -> Any:
+        """Return what a function finds in each part; `blame` words a failure."""
+        futures = [self._submit(function, part, **arguments) for part in self.parts]
+        return self.cluster.gather(futures, blame)
 
 
 def _blame_partition(i: int, error: BaseException) -> Exception:

@@ -45,18 +45,16 @@ class PartSummary:
     weights: NDArray[np.float64]  # as `counts`
     warnings: list[tuple[str, type[Warning]]]  # messages about the rows, categories
 
+    def all_kinds(self) -> dict[str, str]:
+        kinds = {f"Column {name!r} of X": kind for name, kind in self.kinds.items()}
+        return kinds | {"y": _kind_of(self.y_values), "eras": _kind_of(self.era_labels)}
+
 
 def delay_parts(X: Any, y: Any, sample_weight: Any, eras: Any) -> list[Any]:
     """Return the delayed parts of a fit."""
-    blocks = [blocks_of("X", X)] + [
-        blocks_beside(X, name, collection)
-        for name, collection in (
-            ("y", y),
-            ("sample_weight", sample_weight),
-            ("eras", eras),
-        )
-    ]
-    load = delayed(load_part, pure=False)
+    blocks, load = [blocks_of("X", X)], delayed(load_part, pure=False)
+    beside = {"y": y, "sample_weight": sample_weight, "eras": eras}
+    blocks += [blocks_beside(X, *each) for each in beside.items()]
     return [load(*part) for part in zip(*blocks, strict=True)]
 
 
@@ -152,11 +150,11 @@ def summarize(part: Part, has_classes: bool) -> PartSummary:
         labels, codes = encoded.labels, encoded.codes.astype(np.intp)
     if has_classes:
         values, classes = np.unique(part.y, return_inverse=True)
+        n_classes = values.size
     else:
         y = part.y.astype(np.float64)  # text may hold numbers
         values = np.array([y.min(), y.max()]) if n_rows else y
-        classes = np.zeros(n_rows, dtype=np.intp)
-    n_classes = values.size if has_classes else 1
+        classes, n_classes = np.zeros(n_rows, dtype=np.intp), 1
     cells, shape = codes * n_classes + classes, (labels.size, n_classes)
     counts, weights = (
         np.bincount(cells, each, labels.size * n_classes).astype(float).reshape(shape)
@@ -170,11 +168,8 @@ def summarize(part: Part, has_classes: bool) -> PartSummary:
 
 def categories_of(part: Part, is_categorical: NDArray[np.bool_]) -> list[Any]:
     """The number of rows of each category, by column; missing values count, too."""
-    columns = np.flatnonzero(is_categorical)
-    if hasattr(part.X, "iloc"):
-        given = [part.X.iloc[:, i] for i in columns]
-    else:
-        given = [pd.Series(part.X[:, i]) for i in columns]
+    X: Any = part.X if hasattr(part.X, "iloc") else pd.DataFrame(part.X)
+    given = [X.iloc[:, i] for i in np.flatnonzero(is_categorical)]
     return [column.astype(object).value_counts(dropna=False) for column in given]
 
 
@@ -233,12 +228,10 @@ def _kind_of(values: NDArray[Any]) -> str:
 
 def check_alike(summaries: Sequence[PartSummary]) -> None:
     """Raise ValueError if partitions with rows differ in columns or types."""
-    first = -1
+    first = next(i for i, summary in enumerate(summaries) if summary.n_rows)
+    expected = summaries[first]
     for i, summary in enumerate(summaries):
         if summary.n_rows == 0:
-            continue
-        if first < 0:
-            first, expected = i, summary
             continue
         if list(summary.kinds) != list(expected.kinds):
             others = set(summary.kinds) ^ set(expected.kinds)
@@ -247,18 +240,9 @@ def check_alike(summaries: Sequence[PartSummary]) -> None:
                 + (f", by {sorted(map(str, others))[:5]}" if others else ", in order")
                 + ": give all of them the same."
             )
-        pairs = [
-            (f"Column {name!r} of X", kind, expected.kinds[name])
-            for name, kind in summary.kinds.items()
-        ] + [
-            (name, _kind_of(a), _kind_of(b))
-            for name, a, b in (
-                ("y", summary.y_values, expected.y_values),
-                ("eras", summary.era_labels, expected.era_labels),
-            )
-        ]
-        for name, kind, kind_of_first in pairs:
-            if kind != kind_of_first:
+        kinds, kinds_of_first = summary.all_kinds(), expected.all_kinds()
+        for name, kind in kinds.items():
+            if kind != (kind_of_first := kinds_of_first[name]):
                 raise ValueError(
                     f"{name} holds {kind} in partition {i}, and {kind_of_first} in "
                     f"partition {first}: give it one type."

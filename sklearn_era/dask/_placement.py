@@ -91,9 +91,7 @@ def place_units(
     holders: Sequence[str],
     addresses: Sequence[str],
 ) -> tuple[NDArray[np.intp], list[str]]:
-    """Return the worker of each unit (a partition or an era), and the addresses of the
-    workers with training rows.
-    """
+    """Return the worker of each unit (a partition or an era), and those in use."""
     is_trained = n_trained > 0
     held = [n_trained[np.equal(holders, each)].sum() for each in addresses]
     n_used = min(len(addresses), int(np.count_nonzero(is_trained)))

@@ -188,11 +188,8 @@ def decide(
     )
     training_rows, is_trained = None, None
     if estimator.do_early_stopping_ and estimator.validation_fraction is not None:
-        if (
-            eras is None
-            or estimator._fit_state.validation_eras is None
-            or eras.labels.size == 1
-        ):
+        validation_eras = estimator._fit_state.validation_eras
+        if eras is None or validation_eras is None or eras.labels.size == 1:
             codes, y = gather_rows(encoding)
             training_rows = _hold_out_rows(estimator, survey, codes, y)
             is_trained = np.zeros(codes.max() + 1, dtype=bool)
@@ -200,10 +197,8 @@ def decide(
         else:
             encoding.held_out = _hold_out_eras(estimator, eras, survey)
             is_trained = ~encoding.held_out
-            for part, name in (
-                (encoding.held_out, "holds out"),
-                (is_trained, "leaves to train"),
-            ):
+            parts = {"holds out": encoding.held_out, "leaves to train": is_trained}
+            for name, part in parts.items():
                 if not weights[part[eras.codes]].any():
                     raise no_weight(name)
     if not weights.any():
@@ -222,7 +217,8 @@ def _hold_out_eras(
     """Choose the eras that early stopping holds out."""
     plan = estimator._fit_state.plan
     if not plan.is_plain_gain and estimator._fit_state.validation_eras != "last":
-        check_splittable(eras.labels, survey.era_counts, plan)
+        needed = plan.min_samples_per_era, plan.min_era_coverage
+        check_splittable(eras.labels, survey.era_counts, *needed)
     each = EncodedEras(eras.labels, np.arange(eras.labels.size, dtype=np.int32))
     _, held_out = split_rows_of_eras(
         each,

@@ -64,20 +64,13 @@ class _SharedMeans:
     loss: Callable[..., NDArray[np.float64]]
 
     def __call__(
-        self,
-        y_true: NDArray[np.float64],
-        raw_prediction: NDArray[np.float64],
-        sample_weight: NDArray[np.float64] | None = None,
+        self, y_true: Any, raw_prediction: Any, sample_weight: Any = None,
         n_threads: int = 1,
-    ) -> float:
+    ) -> float:  # fmt: skip
         losses = self.loss(y_true, raw_prediction, None, None, n_threads)
         return self._mean(losses, sample_weight)
 
-    def fit_intercept_only(
-        self,
-        y_true: NDArray[np.float64],
-        sample_weight: NDArray[np.float64] | None = None,
-    ) -> Any:
+    def fit_intercept_only(self, y_true: Any, sample_weight: Any = None) -> Any:
         fit: Any = super().fit_intercept_only  # type: ignore[misc]
         if not self.is_multiclass:
             return fit(np.array([self._mean(y_true, sample_weight)]))
@@ -141,8 +134,7 @@ class ShardFitMixin(EraFitMixin):
         return eras, None, split
 
     def _check_eras(self, *args: Any) -> Any:
-        with warnings.catch_warnings():  # the client has warned
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):  # the client has warned
             held_out = vars(self).get("validation_eras_")
             checked = super()._check_eras(*args)
         if held_out is not None:  # the client's choice
@@ -212,9 +204,8 @@ class Lockstep:
         if self._reports:
             now = vars(self._estimator)
             changed = {name: now[name] for name in _CHANGING if name in now}
-            ends = {
-                name: (len(now[name]), now[name][-1:]) for name in LISTS if name in now
-            }
+            lists = {name: now[name] for name in LISTS if name in now}
+            ends = {name: (len(x), x[-1:]) for name, x in lists.items()}
             self._report("end_iteration", changed, ends)
         if self._asks:
             is_last = self._answer()
@@ -295,22 +286,15 @@ def train(
     vars(estimator).update(vars(local))
     training, estimator._held_out = shards
     estimator._training_weights = training.sample_weight
-    eras = None
-    if era_labels is not None:
-        eras = EncodedEras(era_labels, training.codes)
+    eras = None if era_labels is None else EncodedEras(era_labels, training.codes)
     outcome = Outcome()
 
     def fit(exchange: Exchange) -> None:
         estimator._exchange = exchange
-        n_threads = get_worker().state.nthreads
-        with (
-            warnings.catch_warnings(record=True) as caught,
-            use_openmp_threads(n_threads),
-        ):
-            warnings.simplefilter("always")
-            X = ShardRows(training.X)
-            estimator.fit(X, training.y, eras=eras)
-        outcome.warnings = [(str(each.message), each.category) for each in caught]
+        caught = warnings.catch_warnings(record=True, action="always")
+        with caught as noted, use_openmp_threads(get_worker().state.nthreads):
+            estimator.fit(ShardRows(training.X), training.y, eras=eras)
+        outcome.warnings = [(str(each.message), each.category) for each in noted]
         outcome.n_bytes = getattr(exchange, "n_bytes", 0)
 
     try:

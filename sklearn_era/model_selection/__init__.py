@@ -6,14 +6,12 @@ Folds of whole eras without regard to time are scikit-learn's own `GroupKFold` a
 
 from typing import TYPE_CHECKING
 
-from sklearn_era._warnings import renamed
-from sklearn_era.model_selection._reverse_learning_curve import reverse_learning_curve
-from sklearn_era.model_selection._reverse_learning_curve_display import (
-    ReverseLearningCurveDisplay,
-)
-from sklearn_era.model_selection._search import EraSearchCV
-from sklearn_era.model_selection._search_display import EraSearchDisplay
-from sklearn_era.model_selection._walk_forward import EraWalkForwardSplit
+from .._renamed import renamed
+from ._reverse_learning_curve import reverse_learning_curve
+from ._reverse_learning_curve_display import ReverseLearningCurveDisplay
+from ._search import EraSearchCV
+from ._search_display import EraSearchDisplay
+from ._walk_forward import EraWalkForwardSplit
 
 if not TYPE_CHECKING:
     __getattr__ = renamed(

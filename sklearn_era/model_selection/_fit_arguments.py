@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
-from sklearn_era._era_routing import prepares_by_era, takes
+from .._era_routing import prepares_by_era, takes
 
 
 def name_in_fit(estimator: Any, argument: str) -> str | None:

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, check_cv, cross_validate
 from sklearn.utils import column_or_1d, indexable
 
-from sklearn_era._era_arguments import take_era_column, warn_of_row_order
-from sklearn_era._era_routing import ask, prepares_by_era, routed
-from sklearn_era._eras import EncodedEras, are_ordered, read_eras
-from sklearn_era.model_selection._fit_arguments import check_target
-from sklearn_era.model_selection._walk_forward import EraWalkForwardSplit
+from .._era_arguments import take_era_column, warn_of_row_order
+from .._era_routing import ask, prepares_by_era, routed
+from .._eras import EncodedEras, follow_each_other, read_eras
+from ._fit_arguments import check_target
+from ._walk_forward import EraWalkForwardSplit
 
 
 def check_rows(

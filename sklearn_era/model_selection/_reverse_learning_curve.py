@@ -15,17 +15,12 @@ from sklearn.utils._param_validation import StrOptions, validate_params
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
-from sklearn_era._era_routing import takes
-from sklearn_era._eras import TIME_ONLY, EncodedEras, check_eras, check_order, read_eras
-from sklearn_era._scikit_learn import check_sample_weight
-from sklearn_era._tables.no_value import no_value_noted, warn_of_no_value
-from sklearn_era.model_selection._fit_arguments import (
-    check_target,
-    fit_arguments,
-    name_in_fit,
-    with_order,
-)
-from sklearn_era.model_selection._search_scores import asks_for_eras
+from .._era_routing import takes
+from .._eras import TIME_ONLY, EncodedEras, check_eras, check_order, read_eras
+from .._scikit_learn import check_sample_weight
+from .._tables.no_value import no_value_noted, warn_of_no_value
+from ._fit_arguments import check_target, fit_arguments, name_in_fit, with_order
+from ._search_scores import asks_for_eras
 
 
 @validate_params(

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_era._eras import label_texts
-from sklearn_era._plotting import BLUE, GRAY, axes_or_new, label_places
-from sklearn_era.model_selection._reverse_learning_curve import reverse_learning_curve
+from .._eras import label_texts
+from .._plotting import BLUE, GRAY, axes_or_new, label_places
+from ._reverse_learning_curve import reverse_learning_curve
 
 
 class ReverseLearningCurveDisplay:

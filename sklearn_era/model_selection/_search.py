@@ -16,15 +16,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_era._era_arguments import eras_by_name, take_era_column, warn_of_row_order
-from sklearn_era._era_routing import ask, routed, takes_eras, with_eras
-from sklearn_era._fit_attributes import restores_on_failure
-from sklearn_era._scikit_learn import check_sample_weight
-from sklearn_era._tables.no_value import no_value_noted, warn_of_no_value
-from sklearn_era._warnings import refuses_moved
-from sklearn_era.model_selection._fit_arguments import check_target, with_order
-from sklearn_era.model_selection._search_scores import asks_for_eras, prediction
-from sklearn_era.model_selection._search_steps import SearchByEra
+from .._era_arguments import eras_by_name, take_era_column, warn_of_row_order
+from .._era_routing import ask, routed, takes_eras, with_eras
+from .._fit_attributes import fits_or_fails
+from .._renamed import refuses_moved
+from .._scikit_learn import check_sample_weight
+from .._tables.no_value import no_value_noted, warn_of_no_value
+from ._fit_arguments import check_target, with_order
+from ._search_scores import asks_for_eras, prediction
+from ._search_steps import SearchByEra
 
 # A fold has fewer eras than there are, and its model is not the user's; of others
 # scikit-learn warns in vain, as a fit will complain of infinite targets.

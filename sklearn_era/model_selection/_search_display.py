@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_era._plotting import BLUE, GRAY, ORANGE, axes_or_new
+from .._plotting import BLUE, GRAY, ORANGE, axes_or_new
 
 
 class EraSearchDisplay:

@@ -17,8 +17,8 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_method_params
 
-from sklearn_era._era_routing import answered_by, prepares_by_era, with_eras
-from sklearn_era.model_selection._out_of_era import respond
+from .._era_routing import answered_by, prepares_by_era, with_eras
+from ._out_of_era import respond
 
 
 class EraMean(float):

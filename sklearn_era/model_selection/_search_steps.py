@@ -15,19 +15,12 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import _routing_enabled
 
-from sklearn_era._era_routing import takes
-from sklearn_era._eras import EncodedEras, are_ordered, read_eras
-from sklearn_era.model_selection._fit_arguments import fit_arguments
-from sklearn_era.model_selection._out_of_era import check_enough, folds_of_eras
-from sklearn_era.model_selection._search_errors import (
-    mean_and_safe_error,
-    mean_over_folds,
-)
-from sklearn_era.model_selection._search_scores import (
-    ScorerByEra,
-    neg_log_loss,
-    tabulate,
-)
+from .._era_routing import takes
+from .._eras import EncodedEras, follow_each_other, read_eras
+from ._fit_arguments import fit_arguments
+from ._out_of_era import check_enough, folds_of_eras
+from ._search_errors import mean_and_safe_error, mean_over_folds
+from ._search_scores import ScorerByEra, neg_log_loss, tabulate
 
 
 class SearchByEra(BaseSearchCV):
