@@ -38,8 +38,7 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
         Of the plain model, where `estimator` is None. A forest has the plain model's,
         or 0.
     verbose : int, default=0
-        1 prints a line a member, 2 also those of
-        :class:`~sklearn_era.model_selection.EraSearchCV`.
+        1 prints a line a member, 2 also those of :class:`joblib.Parallel`.
     cv, n_jobs, era_order :
         As in :class:`~sklearn_era.model_selection.EraSearchCV`. Eras whose numbers are
         mere names (hospitals, shops) need ``era_order="unordered"``. Targets that span

@@ -18,23 +18,37 @@ from sklearn.base import (
 from sklearn.model_selection import KFold
 from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name, take_era_column
 from .._era_routing import ask, prepares_by_era, with_eras
-from .._eras import check_eras, read_eras
-from .._fit_attributes import restores_on_failure
+from .._eras import check_eras
+from .._fit_attributes import fits_or_fails
+from .._renamed import refuses_moved
+from .._scikit_learn import check_sample_weight
 from .._tables.no_value import no_value_noted
 from .._warnings import refuses_moved
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..model_selection import EraSearchCV
-from ..model_selection._out_of_era import take_attributes
+from ..model_selection._out_of_era import (
+    check_divisible,
+    check_rows,
+    quiet_folds,
+    split_eras,
+    take_attributes,
+)
 from ..model_selection._search_errors import mean_and_error
 from ..model_selection._search_scores import prediction
+from ._candidates import PLAIN, make_members, uses_eras
 from ._docstring import DOC
 from ._losses import Loss, loss_of
-from ._member_search import MemberSearch, gather
-from ._members import PLAIN, at_stage, fit_members, make_members, uses_eras
+from ._member_search import (
+    PlainModelError,
+    Rows,
+    at_stage,
+    fit_members,
+    search_members,
+)
 from ._update import update_average
 from ._weights import LeftOut, error_of_mean, weigh
 
@@ -112,54 +126,68 @@ class _AutoEra(BaseEstimator):
             twice, or as :meth:`~sklearn_era.model_selection.EraSearchCV.fit` does.
         """
         self._validate_params()
-        start = time.perf_counter()
-        X, eras = take_era_column(X, eras)
+        deadline = None
+        if self.time_budget is not None:
+            deadline = time.perf_counter() + self.time_budget
+        check_divisible(X, "AutoEra")
         plain = self._plain_model()
         plain._validate_params()
-        loss = loss_of(plain)
-        X, y = indexable(X, self._as_target(y))
-        make = partial(make_members, plain, self.members, loss, _num_samples(X))
-        known = {"eras": eras, "sample_weight": sample_weight}
-        deadline = None if self.time_budget is None else start + self.time_budget
-        params = {name: getattr(self, name) for name in _OF_SEARCH}
-        by_eras = MemberSearch(plain, make, loss, deadline, **params)
+        X, y, eras, encoded, are_ordered = check_rows(
+            X, self._as_target(y), eras, self.era_order, "AutoEra"
+        )
+        if sample_weight is not None:
+            sample_weight = check_sample_weight(sample_weight, X)
+        rows = Rows(X, y, eras, sample_weight, encoded)
         with config_context(enable_metadata_routing=False):
             try:
-                by_eras.fit(X, y, **known)
-                weights = by_eras.routed.estimator.fit.get("sample_weight")
-                encoded = read_eras(eras, X)
-                of_eras = gather(by_eras, y, encoded.codes, weights)
-            except ValueError as error:
-                # The error of a single fit is clearer than the count of those.
-                if "fits failed" in str(error) or "in some fold" in str(error):
-                    clone(plain).fit(X, y, **known)
+                self._fit_and_weigh(plain, rows, are_ordered, deadline)
+            except PlainModelError:  # the error of a fit to all rows may be clearer
+                clone(plain).fit(X, y, eras=eras, sample_weight=sample_weight)
                 raise
-            of_rows = of_eras
-            alike = {
-                name: model
-                for name, model in by_eras.members.items()
-                if name in of_eras.predicted
-                and (name == PLAIN or not uses_eras(name, model))
-            }
-            params["cv"] = KFold(3, shuffle=True, random_state=0)
-            by_rows = MemberSearch(plain, lambda *_: alike, loss, deadline, **params)
-            with no_value_noted():  # of which the first search has warned
-                # With a gap, targets of neighbouring eras overlap, and rows leak.
-                if by_eras.has_folds_of_eras and not getattr(self.cv, "gap", 0):
-                    by_rows.fit(X, y, **known)
-                    of_rows = gather(by_rows, y, encoded.codes, weights)
-                are_ordered = by_eras.era_order_ == "ordered"
-                self._weigh(of_eras, of_rows, loss, are_ordered)
-                self._fit_members(by_eras, X, y)
-        seconds = [
-            by_eras.seconds[name] + by_rows.seconds.get(name, 0.0)
-            for name in of_eras.predicted
-        ]
-        self.cv_results_["fit_time"] = np.array([*seconds, sum(seconds)])
-        self.era_labels_, self.era_order_ = by_eras.era_labels_, by_eras.era_order_
+        self.era_order_ = "ordered" if are_ordered else "unordered"
         self.__dict__.pop("update_log_", None)
         self._known_eras = encoded.labels
         return self
+
+    def _fit_and_weigh(
+        self, plain: Any, rows: Rows, are_ordered: bool, deadline: float | None
+    ) -> None:
+        """Fit members in folds, weigh them, and fit those with weight to all rows."""
+        X, y, eras, sample_weight, encoded = rows
+        loss, n_eras = loss_of(plain), encoded.labels.size
+        search = partial(
+            search_members, rows=rows, loss=loss, deadline=deadline,
+            n_jobs=self.n_jobs, verbose=self.verbose,
+        )  # fmt: skip
+        by_eras = not isinstance(self.cv, KFold)
+        with quiet_folds(self.n_jobs):
+            folds = split_eras(
+                self.cv, X, y, encoded, are_ordered, "AutoEra", tests_half=True,
+                groups=encoded.codes if are_ordered else eras,
+            )  # fmt: skip
+            members = make_members(
+                plain, self.members, loss, y.size, n_eras, are_ordered
+            )
+            of_eras, seconds = search(members, folds=folds, by_eras=by_eras)
+        of_rows, alike = of_eras, {}
+        # With a gap, targets of neighbouring eras overlap, and rows leak.
+        if by_eras and not getattr(self.cv, "gap", 0):
+            alike = {
+                name: members[name]
+                for name in of_eras.predicted
+                if name == PLAIN or not uses_eras(name, members[name])
+            }
+        with no_value_noted():  # of which the first search has warned
+            if alike:
+                of_each = list(KFold(3, shuffle=True, random_state=0).split(X))
+                of_rows, more = search(alike, folds=of_each, by_eras=False)
+                seconds |= {name: seconds[name] + more[name] for name in more}
+            self._weigh(of_eras, of_rows, loss, are_ordered)
+            self._fit_members(members, X, y, eras=eras, sample_weight=sample_weight)
+        times = list(seconds.values())
+        self.cv_results_["fit_time"] = np.array([*times, sum(times)])
+        tested = encoded.codes[np.concatenate([test for _, test in folds])]
+        self.era_labels_ = encoded.labels[np.unique(tested)]
 
     def _weigh(
         self, of_eras: LeftOut, of_rows: LeftOut, loss: Loss, are_ordered: bool
@@ -204,16 +232,16 @@ class _AutoEra(BaseEstimator):
                 f"than the plain model's{kept}"
             )
 
-    def _fit_members(self, search: MemberSearch, X: Any, y: Any) -> None:
+    def _fit_members(self, members: Any, X: Any, y: Any, **params: Any) -> None:
         """Fit the members that have weight to all rows."""
+        stages = self.cv_results_["stage"].tolist()
         models = {
-            name: at_stage(search.members[name], stage)
-            for name, stage in zip(
-                self.weights_, self.cv_results_["stage"][:-1].tolist(), strict=True
+            name: at_stage(members[name], stage)
+            for (name, weight), stage in zip(
+                self.weights_.items(), stages, strict=False
             )
-            if self.weights_[name] > 0
+            if weight > 0
         }
-        params = search.routed.estimator.fit
         self.members_ = fit_members(models, X, y, self.n_jobs, **params)
         take_attributes(self, next(iter(self.members_.values())))
 

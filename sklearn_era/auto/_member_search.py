@@ -1,192 +1,208 @@
-"""Fits of members in folds, and what they predict of the rows that are left out."""
+"""Fits of members in folds, and their predictions of the rows that are left out."""
 
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
-from sklearn.metrics import get_scorer
-from sklearn.model_selection import KFold
-from sklearn.model_selection._search import BaseSearchCV
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.utils import _safe_indexing
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_method_params, _num_samples
 
+from .._era_routing import ask, prepares_by_era, routed
+from .._eras import EncodedEras
 from .._warnings import warn_user
-from ..model_selection._search import EraSearchCV
-from ..model_selection._search_scores import ScorerByEra
+from ..model_selection._fit_arguments import fit_arguments
+from ._candidates import BOOSTERS, PLAIN
+from ._linear import LinearClassifier, LinearRegressor
 from ._losses import Loss
-from ._members import PLAIN, Member, cost_of, respond, stages_of
 from ._weights import LeftOut, equal_eras
 
+# Shares of all iterations, of which the best one is chosen.
+_SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
 
-class Responses(float):
-    """The score of a fold, and the predictions of the member after each stage."""
 
-    predicted: NDArray[np.float64]  # of shape (n_stages, n_rows)
-    rows: NDArray[np.intp]
+class PlainModelError(ValueError):
+    """The plain model fails in a fold."""
 
-    def __new__(cls, score: float, predicted: Any, rows: Any) -> "Responses":
-        self = super().__new__(cls, score)
-        self.predicted, self.rows = predicted, rows
+
+class Rows(NamedTuple):
+    """The rows of a fit, with their eras as they were passed, and encoded."""
+
+    X: Any
+    y: NDArray[Any]
+    eras: Any
+    sample_weight: NDArray[np.float64] | None
+    encoded: EncodedEras
+
+
+class Member(BaseEstimator):
+    """A model whose fit takes eras and weights, whether or not its own does."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit(
+        self, X: Any, y: Any, eras: Any = None, sample_weight: Any = None
+    ) -> "Member":
+        self.model_ = clone(self.model)
+        with routed(self.model_):
+            self.model_.fit(X, y, **fit_arguments(self.model_, eras, sample_weight))
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Responses, (float(self), self.predicted, self.rows)
 
-
-class _Scorer(ScorerByEra):
-    """Scores a fold, and keeps what was predicted of it."""
-
-    def __init__(self, loss: Loss, labels: Any) -> None:
-        super().__init__(get_scorer("neg_mean_squared_error"), labels)  # takes weights
-        self.loss = loss
-
-    def __call__(
-        self, estimator: Any, X: Any, *y: Any, era_codes: Any, **params: Any
-    ) -> Responses:
-        model = estimator.model_
-        eras = self.labels[era_codes]
-        predicted = respond(model, X, y[0], stages_of(model), eras)
-        losses = self.loss(np.asarray(y[0]), predicted[-1])
-        weights = params.get("sample_weight")
-        if weights is not None and not np.any(weights):
-            weights = None
-        score = -np.average(losses, weights=weights)
-        return Responses(score, predicted, params["rows"])
-
-
-class MemberSearch(EraSearchCV):
-    """Fits members in folds, as many at once as `n_jobs` allows, until `deadline`.
-
-    `make_members` takes the number of eras and whether they are ordered. After a fit
-    `names` are those of the members fitted, `seconds` what their folds took.
-    """
-
-    _name = "AutoEra"
-    verbose: int
-
-    def __init__(
-        self,
-        plain: Any,
-        make_members: Callable[[int, bool], dict[str, Any]],
-        loss: Loss,
-        deadline: float | None,
-        **params: Any,
-    ) -> None:
-        super().__init__(Member(plain), {}, refit=False, **params)
-        self.plain, self.make_members, self.loss = plain, make_members, loss
-        self.deadline = deadline
-        self.seconds: dict[str, float] = {}
-
-    def _get_scorers(self, by_era: bool = True) -> tuple[Any, str]:
-        return _Scorer(self.loss, self._labels), "score"
-
-    def _get_routed_params_for_fit(self, params: dict[str, Any]) -> Any:
-        self.routed = super()._get_routed_params_for_fit(params)
-        self.routed.scorer.score["rows"] = np.arange(self._codes.size)
-        return self.routed
-
-    def _format_results(
-        self, candidate_params: Any, n_splits: int, out: Any, more_results: Any = None
-    ) -> dict[str, Any]:
-        scores = [fit["test_scores"] for fit in out]
-        self.found = [scores[i : i + n_splits] for i in range(0, len(out), n_splits)]
-        rows = [fold.rows for fold in self.found[0] if isinstance(fold, Responses)]
-        self._test_codes = np.unique(
-            self._codes[np.concatenate([[], *rows]).astype(int)]
-        )
-        return BaseSearchCV._format_results(
-            self, candidate_params, n_splits, out, more_results
-        )
-
-    def _select_best_index(self, refit: Any, metric: str, results: Any) -> int:
-        return 0
-
-    def _run_search(self, evaluate_candidates: Any, **_: Any) -> None:
-        n_eras = np.unique(self._codes).size
-        self.members = self.make_members(n_eras, self.era_order_ == "ordered")
-        self.names: list[str] = []
-        to_come = list(self.members)
-        verbose, self.verbose = self.verbose, max(0, self.verbose - 1)
-        while to_come:
-            n = 1
-            if self.names:
-                n = -(-effective_n_jobs(self.n_jobs) // len(self.found[0]))
-            batch, to_come = to_come[:n], to_come[n:]
-            before = time.perf_counter()
-            models = [{"model": self.members[name]} for name in batch]
-            try:
-                found = evaluate_candidates(models)
-            except ValueError as error:
-                if not self.names or "fits failed" not in str(error):
-                    raise
-                last = str(error).strip().splitlines()[-1]
-                warn_user(
-                    f"members: {', '.join(batch)} cannot be fitted, and is left out: "
-                    f"{last}"
-                )
-                continue
-            now = time.perf_counter()
-            for name in batch:
-                self.names.append(name)
-                self.seconds[name] = (now - before) / len(batch)
-                if verbose:
-                    loss = -found["mean_test_score"][len(self.names) - 1]
-                    what = "eras" if self.has_folds_of_eras else "rows"
-                    print(
-                        f"AutoEra {len(self.names)}/{len(self.members)}: {name}, loss "
-                        f"{loss:.5g} in {what} left out, {self.seconds[name]:.1f} s"
-                    )
-            if self.deadline is not None:
-                to_come = self._affordable(to_come, self.deadline - now)
-        self.verbose = verbose
-
-    @property
-    def has_folds_of_eras(self) -> bool:
-        return not isinstance(self.cv, KFold)
-
-    def _affordable(self, to_come: list[str], seconds_left: float) -> list[str]:
-        """Return the members to come that there is time for: folds of rows and fits to
-        all rows together take about as long as folds of eras.
-        """
-        per_cost = sum(self.seconds.values()) / sum(map(cost_of, self.names))
-        kept = []
-        if self.has_folds_of_eras:
-            seconds_left -= sum(self.seconds.values())
-        for name in to_come:
-            seconds_left -= (1 + self.has_folds_of_eras) * per_cost * cost_of(name)
-            if seconds_left >= 0:
-                kept.append(name)
-        return kept
-
-
-def gather(search: MemberSearch, y: Any, codes: Any, sample_weight: Any) -> LeftOut:
-    """Put together what a search has found, without members that failed in a fold."""
-    found = {
-        name: folds
-        for name, folds in zip(search.names, search.found, strict=True)
-        if all(isinstance(fold, Responses) for fold in folds)
-    }
-    if PLAIN not in found:
-        raise ValueError(
-            "The plain model, with which members are compared, cannot be fitted or "
-            "scored in some fold, as the warnings say; fewer folds have more eras to "
-            "train on."
-        )
-    rows = np.concatenate([fold.rows for fold in found[PLAIN]])
-    codes = np.unique(codes[rows], return_inverse=True)[1]
-    weights = np.ones(rows.size) if sample_weight is None else sample_weight[rows]
-    if search.has_folds_of_eras:  # all of which count the same
-        weights = equal_eras(codes, weights)
-    return LeftOut(
-        {
-            name: np.concatenate([fold.predicted for fold in folds], axis=1)
-            for name, folds in found.items()
-        },
-        {name: stages_of(search.members[name]) for name in found},
-        # The loss of a class asks for its probability alone.
-        np.zeros(rows.size) if is_classifier(search.plain) else np.asarray(y)[rows],
-        weights / weights.sum(),
-        codes,
+def fit_members(
+    models: dict[str, Any], X: Any, y: Any, n_jobs: int | None, **params: Any
+) -> dict[str, Any]:
+    """Return copies of models, each fitted to all rows."""
+    fitted = Parallel(n_jobs=n_jobs)(
+        delayed(Member(model).fit)(X, y, **params) for model in models.values()
     )
+    return {name: one.model_ for name, one in zip(models, fitted, strict=True)}
+
+
+def search_members(
+    members: dict[str, Any],
+    rows: Rows,
+    folds: Sequence[Any],
+    loss: Loss,
+    deadline: float | None,
+    *,
+    by_eras: bool,
+    n_jobs: int | None,
+    verbose: int,
+) -> tuple[LeftOut, dict[str, float]]:
+    """Fit members in folds, as many at once as `n_jobs` allows, until `deadline`.
+    Return predictions of those that fail in none, and the seconds that these took.
+    """
+    tests = np.concatenate([test for _, test in folds])
+    codes = np.unique(rows.encoded.codes[tests], return_inverse=True)[1]
+    weights = np.ones(tests.size)
+    if rows.sample_weight is not None:
+        weights = rows.sample_weight[tests]
+    if by_eras:  # all of which count the same
+        weights = equal_eras(codes, weights)
+    # The loss of a class asks for its probability alone.
+    y = np.zeros(tests.size) if is_classifier(members[PLAIN]) else rows.y[tests]
+    left_out = LeftOut({}, {}, y, weights / weights.sum(), codes)
+    to_come, seconds = list(members), dict[str, float]()
+    while to_come:
+        n = -(-effective_n_jobs(n_jobs) // len(folds)) if seconds else 1
+        batch, to_come = to_come[:n], to_come[n:]
+        start = time.perf_counter()
+        found = Parallel(n_jobs=n_jobs, verbose=max(0, verbose - 1))(
+            delayed(_fit_fold)(members[name], rows, *fold)
+            for name in batch
+            for fold in folds
+        )
+        now = time.perf_counter()
+        for i, name in enumerate(batch):
+            of_folds = found[i * len(folds) : (i + 1) * len(folds)]
+            if errors := [x for x in of_folds if isinstance(x, str)]:
+                _leave_out(name, errors[0])
+                continue
+            seconds[name] = (now - start) / len(batch)
+            left_out.predicted[name] = np.concatenate(of_folds, axis=1)
+            left_out.stages[name] = stages_of(members[name])
+            if verbose:
+                print(
+                    f"AutoEra {len(seconds)}/{len(members)}: {name}, loss "
+                    f"{left_out.losses(name, loss)[-1]:.5g} in "
+                    f"{'eras' if by_eras else 'rows'} left out, {seconds[name]:.1f} s"
+                )
+        if deadline is not None:
+            to_come = _affordable(to_come, seconds, deadline - now, by_eras)
+    return left_out, seconds
+
+
+def _fit_fold(
+    model: Any, rows: Rows, train: NDArray[np.intp], test: NDArray[np.intp]
+) -> NDArray[np.float64] | str:
+    """Return what a member predicts of a fold after each stage, or its error."""
+    X, y, eras, weights, encoded = rows
+    params = {"eras": eras, "sample_weight": weights}
+    params = _check_method_params(X, params, indices=train)
+    X_train, X_test = _safe_indexing(X, train), _safe_indexing(X, test)
+    try:
+        fitted = Member(model).fit(X_train, y[train], **params).model_
+        known = encoded.labels[encoded.codes[test]]
+        return respond(fitted, X_test, y[test], stages_of(fitted), known)
+    except Exception as error:  # any, of a model that was passed
+        return f"{type(error).__name__}: {error}"
+
+
+def _leave_out(name: str, error: str) -> None:
+    """Warn of a member that fails; raise for the plain model."""
+    if name == PLAIN:
+        raise PlainModelError(
+            "The plain model, with which members are compared, cannot be fitted or "
+            "scored in some fold; fewer folds have more eras to train on. It fails by "
+            f"{error}"
+        )
+    warn_user(f"members: {name} cannot be fitted, and is left out: {error}")
+
+
+def _affordable(
+    to_come: list[str], seconds: dict[str, float], seconds_left: float, by_eras: bool
+) -> list[str]:
+    """Return the members to come that there is time for: folds of rows and fits to all
+    rows together take about as long as folds of eras.
+    """
+    per_cost = sum(seconds.values()) / sum(map(_cost_of, seconds))
+    kept = []
+    if by_eras:
+        seconds_left -= sum(seconds.values())
+    for name in to_come:
+        seconds_left -= (1 + by_eras) * per_cost * _cost_of(name)
+        if seconds_left >= 0:
+            kept.append(name)
+    return kept
+
+
+def _cost_of(name: str) -> float:
+    """Return the time that fits take, over the plain model's, on public data."""
+    return 0.1 if name == "linear" else 1.0
+
+
+def respond(
+    model: Any, X: Any, y: Any, stages: list[int], eras: Any = None
+) -> NDArray[np.float64]:
+    """Return predictions of shape (n_stages, n_rows): of a regressor; or of a
+    classifier the probability of the row's own class. Eras are for transformers.
+    """
+    method = "predict_proba" if is_classifier(model) else "predict"
+    if stages == [0]:
+        found = [ask(model, method, X, eras if prepares_by_era(model) else None)]
+    else:
+        staged = enumerate(getattr(model, f"staged_{method}")(X), 1)
+        found = [values for n, values in staged if n in stages]
+    if not is_classifier(model):
+        return np.array(found, dtype=np.float64)
+    classes = model.classes_
+    place = np.searchsorted(classes, y).clip(max=classes.size - 1)
+    rows = np.arange(_num_samples(X))
+    return np.array([np.where(classes[place] == y, p[rows, place], 0.0) for p in found])
+
+
+def stages_of(model: Any) -> list[int]:
+    """Return after how many iterations, or by how many penalties, a model may end; 0
+    for all, where there is no choice.
+    """
+    if isinstance(model, LinearRegressor | LinearClassifier):
+        return list(range(1, len(model.penalties) + 1))
+    if isinstance(model, BOOSTERS) and model.early_stopping is False:
+        return sorted({max(1, round(share * model.max_iter)) for share in _SHARES})
+    return [0]
+
+
+def at_stage(model: Any, stage: int) -> Any:
+    """Return an unfitted copy that ends after a stage of those of `stages_of`."""
+    copied = clone(model)
+    if stage and isinstance(model, BOOSTERS):
+        copied.set_params(max_iter=stage)
+    elif stage:
+        copied.set_params(penalties=model.penalties[:stage])
+    return copied

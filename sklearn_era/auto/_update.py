@@ -15,7 +15,7 @@ from .._scikit_learn import check_sample_weight
 from .._warnings import warn_user
 from ..ensemble._boosters.known_eras import alike, as_keys, check_kinds
 from ._losses import Loss
-from ._members import fit_members, respond
+from ._member_search import fit_members, respond
 from ._weights import LeftOut, equal_eras, update_weights
 
 # With less, the loss in new eras is larger than chance explains.

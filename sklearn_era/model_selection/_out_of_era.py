@@ -1,9 +1,13 @@
 """Models of folds of whole eras, and what they predict of eras left out."""
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, check_cv, cross_validate
 from sklearn.utils import column_or_1d, indexable
@@ -11,8 +15,39 @@ from sklearn.utils import column_or_1d, indexable
 from .._era_arguments import take_era_column, warn_of_row_order
 from .._era_routing import ask, prepares_by_era, routed
 from .._eras import EncodedEras, follow_each_other, read_eras
+from .._tables.no_value import no_value_noted, warn_of_no_value
 from ._fit_arguments import check_target
 from ._walk_forward import EraWalkForwardSplit
+
+# A fold has fewer eras than there are, and its model is not the user's; of others
+# scikit-learn warns in vain, as a fit will complain of infinite targets.
+_IGNORED = (
+    "eras holds the single era",
+    "Trees end early|.*has little say",
+    "The groups parameter is ignored by",
+    "invalid value encountered in cast",
+)
+
+
+@contextmanager
+def quiet_folds(n_jobs: int | None) -> Iterator[None]:
+    """Keep warnings of single folds back, and make those of empty columns one."""
+    with no_value_noted() as empty:
+        for message in _IGNORED:
+            warnings.filterwarnings("ignore", message=message)
+        if effective_n_jobs(n_jobs) > 1:  # it cannot be noted there
+            warnings.filterwarnings("ignore", "X: column", UserWarning, "joblib")
+        yield
+    warn_of_no_value(empty, "rows that some fold trains on")
+
+
+def check_divisible(X: Any, name: str) -> None:
+    """Raise TypeError for rows that cannot be split."""
+    if hasattr(X, "X_binned"):
+        raise TypeError(
+            f"{name} fits to some of the rows, and a BinnedDataset cannot be split or "
+            "indexed: pass X, y and eras."
+        )
 
 
 def check_rows(
@@ -54,13 +89,16 @@ def folds_of_eras(
 
 
 def split_eras(
-    cv: Any, X: Any, y: Any, eras: EncodedEras, are_ordered: bool, name: str
-) -> list[Any]:
+    cv: Any, X: Any, y: Any, eras: EncodedEras, are_ordered: bool, name: str, *,
+    tests_half: bool = False, groups: Any = None,
+) -> list[Any]:  # fmt: skip
     """Return rows to train on and to test, by a splitter or in folds of whole eras."""
     if cv is None or isinstance(cv, Integral):
         check_enough(eras, are_ordered, name)
-        cv = folds_of_eras(cv, eras.labels.size, are_ordered)
-    return list(check_cv(cv, y).split(X, y, groups=eras.codes))
+        n_eras, groups = eras.labels.size, None
+        cv = folds_of_eras(cv, n_eras, are_ordered, tests_half=tests_half)
+    groups = eras.codes if groups is None else groups
+    return list(check_cv(cv, y).split(X, y, groups=groups))
 
 
 def fit_folds(

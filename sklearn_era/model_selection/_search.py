@@ -1,13 +1,11 @@
 """A search for parameters by scores in eras that the model has not seen."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import is_classifier
 from sklearn.model_selection._search import BaseSearchCV, _search_estimator_has
 from sklearn.utils import get_tags, indexable
@@ -21,19 +19,10 @@ from .._era_routing import ask, routed, takes_eras, with_eras
 from .._fit_attributes import fits_or_fails
 from .._renamed import refuses_moved
 from .._scikit_learn import check_sample_weight
-from .._tables.no_value import no_value_noted, warn_of_no_value
 from ._fit_arguments import check_target, with_order
+from ._out_of_era import check_divisible, quiet_folds
 from ._search_scores import asks_for_eras, prediction
 from ._search_steps import SearchByEra
-
-# A fold has fewer eras than there are, and its model is not the user's; of others
-# scikit-learn warns in vain, as a fit will complain of infinite targets.
-_IGNORED = (
-    "eras holds the single era",
-    "Trees end early|.*has little say",
-    "The groups parameter is ignored by",
-    "invalid value encountered in cast",
-)
 
 
 class EraSearchCV(SearchByEra):
@@ -236,11 +225,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
             other processes fit the folds).
         """
         self._validate_params()
-        if hasattr(X, "X_binned"):
-            raise TypeError(
-                f"{self._name} fits to some of the rows, and a BinnedDataset cannot be "
-                "split or indexed: pass X, y and eras."
-            )
+        check_divisible(X, "EraSearchCV")
         if y is not None or get_tags(self.estimator).target_tags.required:
             check_target(y, X)
         X, eras = take_era_column(X, eras)
@@ -251,8 +236,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         warn_of_row_order(eras, X)
         if eras is None:
             raise ValueError(
-                f"{self._name} needs eras: pass fit(X, y, eras=...) with one label a "
-                "row."
+                "EraSearchCV needs eras: pass fit(X, y, eras=...) with one label a row."
             )
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)  # of another fit
@@ -265,11 +249,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
             )
         if params.get("sample_weight") is not None:
             params["sample_weight"] = check_sample_weight(params["sample_weight"], X)
-        with no_value_noted() as empty:
-            for message in _IGNORED:
-                warnings.filterwarnings("ignore", message=message)
-            if effective_n_jobs(self.n_jobs) > 1:  # it cannot be noted there
-                warnings.filterwarnings("ignore", "X: column", UserWarning, "joblib")
+        with quiet_folds(self.n_jobs):
             given: Any = self.estimator, self.cv
             self.estimator: Any = with_order(self.estimator, self.era_order_)
             try:
@@ -277,7 +257,6 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
                     super().fit(X, y, eras=eras, **params)
             finally:
                 self.estimator, self.cv = given
-        warn_of_no_value(empty, "rows that some fold trains on")
         self.era_labels_ = encoded.labels[self._test_codes]
         self.scorer_ = self._get_scorers(by_era=False)[0]
         for name in {"_codes", "_labels", "_test_codes", "_checked_cv_orig"} & {

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Mapping
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,6 @@ from ._search_scores import ScorerByEra, neg_log_loss, tabulate
 class SearchByEra(BaseSearchCV):
     """The steps of scikit-learn's search that `EraSearchCV` replaces."""
 
-    _name: ClassVar[str] = "EraSearchCV"
     # Parameters of `EraSearchCV`.
     param_grid: Any
     gap: int
@@ -38,7 +37,7 @@ class SearchByEra(BaseSearchCV):
 
     def _check_eras(self, eras: Any, X: Any) -> EncodedEras:
         """Check the labels of rows, what is to become of them, and set `era_order_`."""
-        name, splits_eras = self._name, self._splits_eras()
+        name, splits_eras = "EraSearchCV", self._splits_eras()
         encoded = read_eras(eras, X)
         is_ordered = are_ordered(encoded, self.era_order, name)
         self.era_order_ = "ordered" if is_ordered else "unordered"

@@ -26,8 +26,9 @@ from sklearn.model_selection import GroupKFold, KFold
 from sklearn.tree import DecisionTreeRegressor
 
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
+from sklearn_era.auto._candidates import uses_eras
 from sklearn_era.auto._losses import loss_of
-from sklearn_era.auto._members import stages_of, uses_eras
+from sklearn_era.auto._member_search import stages_of
 from sklearn_era.auto._weights import LeftOut, update_weights, weigh
 from sklearn_era.datasets import make_synthetic_memorization
 from sklearn_era.ensemble import (
@@ -383,7 +384,6 @@ class Failing(Ridge):
         fail(X, y)
 
 
-@pytest.mark.filterwarnings("ignore:.*fits failed")
 def test_a_member_that_fails_is_left_out():
     X, y, eras = make_levels()
     plain = HistGradientBoostingRegressor(**SMALL)

@@ -1,16 +1,13 @@
-"""The members of an average, and their predictions: boosters that share the plain
-model's parameters, a forest and a linear model.
+"""The candidates for members of an average: default ones, and those that are passed.
+
+Default members are boosters that share the plain model's parameters, a forest and a
+linear model.
 """
 
 from typing import Any
 
-import numpy as np
-from joblib import Parallel, delayed
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.utils.validation import _num_samples
+from sklearn.base import clone, is_classifier
 
-from .._era_routing import ask, prepares_by_era, routed
 from ..criteria import Gain
 from ..effects import Intercepts
 from ..ensemble import EraForestClassifier, EraForestRegressor
@@ -18,118 +15,24 @@ from ..ensemble._boosters.estimators import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-from ..model_selection._fit_arguments import fit_arguments, name_in_fit, with_order
+from ..model_selection._fit_arguments import name_in_fit, with_order
 from ._linear import LinearClassifier, LinearRegressor
 from ._losses import Loss
 
 BOOSTERS = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 PLAIN = "plain"
 
-# Shares of all iterations, of which the best one is chosen.
-_SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
-# Losses whose best prediction is the mean.
-_OF_MEANS = ("squared_error", "poisson", "gamma", "log_loss")
-# Members that use eras need as many.
-_LEAST_ERAS = 6
 # The best for their cost on public data first (docs/natural-eras.md).
 _DEFAULT = (
     "linear", "additive", "leaves_8", "level", "leaves_4", "forest", "last_levels",
     "directional",
 )  # fmt: skip
+# Members that folds of rows cannot assess, and that need so many eras.
+_OF_ERAS, _LEAST_ERAS = ("level", "last_levels", "directional"), 6
 # With few rows, weights of many members are noise.
 _ROWS_PER_MEMBER = 50
-# Members that folds of rows cannot assess.
-_OF_ERAS = ("level", "last_levels", "directional")
-
-
-def uses_eras(name: str, model: Any) -> bool:
-    """Return whether a member has intercepts of eras or a criterion other than the
-    gain, or, if it is none of ours, a fit that takes eras.
-    """
-    if not isinstance(model, (*BOOSTERS, EraForestClassifier, EraForestRegressor)):
-        return name_in_fit(model, "eras") is not None
-    criterion = model.split_criterion
-    has_gain = (
-        criterion == "gain" if isinstance(criterion, str) else type(criterion) is Gain
-    )
-    has_effects = getattr(model, "era_effects", None) is not None
-    return name in _OF_ERAS or has_effects or not has_gain
-
-
-def cost_of(name: str) -> float:
-    """Return the time that fits take, over the plain model's, on public data."""
-    return 0.1 if name == "linear" else 1.0
-
-
-class Member(BaseEstimator):
-    """A model whose fit takes eras and weights, whether or not its own does."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-
-    def fit(
-        self, X: Any, y: Any, eras: Any = None, sample_weight: Any = None
-    ) -> "Member":
-        self.model_ = clone(self.model)
-        with routed(self.model_):
-            self.model_.fit(X, y, **fit_arguments(self.model_, eras, sample_weight))
-        return self
-
-    def __sklearn_tags__(self) -> Any:
-        return self.model.__sklearn_tags__()
-
-
-def fit_members(
-    models: dict[str, Any], X: Any, y: Any, n_jobs: int | None, **params: Any
-) -> dict[str, Any]:
-    """Return copies of models, each fitted to all rows."""
-    fitted = Parallel(n_jobs=n_jobs)(
-        delayed(Member(model).fit)(X, y, **params) for model in models.values()
-    )
-    return {name: one.model_ for name, one in zip(models, fitted, strict=True)}
-
-
-def respond(
-    model: Any, X: Any, y: Any, stages: list[int], eras: Any = None
-) -> NDArray[np.float64]:
-    """Return predictions of shape (n_stages, n_rows): of a regressor; or of a
-    classifier the probability of the row's own class. Eras are for transformers.
-    """
-    method = "predict_proba" if is_classifier(model) else "predict"
-    if stages == [0]:
-        found = [ask(model, method, X, eras if prepares_by_era(model) else None)]
-    else:
-        staged = enumerate(getattr(model, f"staged_{method}")(X), 1)
-        found = [values for n, values in staged if n in stages]
-    if not is_classifier(model):
-        return np.array(found, dtype=np.float64)
-    classes = model.classes_
-    place = np.searchsorted(classes, y).clip(max=classes.size - 1)
-    is_known = classes[place] == y
-    rows = np.arange(_num_samples(X))
-    return np.array([np.where(is_known, p[rows, place], 0.0) for p in found])
-
-
-def stages_of(model: Any) -> list[int]:
-    """Return after how many iterations, or by how many penalties, a model may end; 0
-    for all, where there is no choice.
-    """
-    if isinstance(model, LinearRegressor | LinearClassifier):
-        return list(range(1, len(model.penalties) + 1))
-    if isinstance(model, BOOSTERS) and model.early_stopping is False:
-        n = model.max_iter
-        return sorted({max(1, round(share * n)) for share in _SHARES})
-    return [0]
-
-
-def at_stage(model: Any, stage: int) -> Any:
-    """Return an unfitted copy that ends after a stage of those of `stages_of`."""
-    copied = clone(model)
-    if stage and isinstance(model, BOOSTERS):
-        copied.set_params(max_iter=stage)
-    elif stage:
-        copied.set_params(penalties=model.penalties[:stage])
-    return copied
+# Losses whose best prediction is the mean.
+_OF_MEANS = ("squared_error", "poisson", "gamma", "log_loss")
 
 
 def default_members(
@@ -176,13 +79,14 @@ def make_members(
     plain: Any, given: Any, loss: Loss, n_rows: int, n_eras: int, are_ordered: bool
 ) -> dict[str, Any]:
     """Return the plain model and all others, by their names, unfitted."""
-    pairs: list[Any] = [given] if isinstance(given, str) else list(given)
     if plain.early_stopping == "auto":  # in folds as in a fit to all rows
         plain = clone(plain).set_params(early_stopping=n_rows > 10_000)
     members = {PLAIN: plain}
     default = default_members(plain, loss, n_eras, are_ordered)
-    for pair in pairs:
-        if isinstance(pair, str) and pair == "default":
+    for pair in [given] if isinstance(given, str) else given:
+        if isinstance(pair, tuple | list) and len(pair) == 2:
+            found = {pair[0]: _checked(pair[0], pair[1], plain)}
+        elif isinstance(pair, str) and pair == "default":
             names = list(default)[: n_rows // _ROWS_PER_MEMBER]
             found = {name: default[name] for name in names}
         elif isinstance(pair, str) and pair in default:
@@ -194,8 +98,6 @@ def make_members(
                 "ordered ones; linear and forest need a loss whose best prediction is "
                 "a mean, and no constraints on columns."
             )
-        elif isinstance(pair, tuple | list) and len(pair) == 2:
-            found = {pair[0]: _checked(pair[0], pair[1], plain)}
         else:
             raise ValueError(
                 "members must be 'default', or a list of names of default members "
@@ -225,3 +127,15 @@ def _checked(name: Any, model: Any, plain: Any) -> Any:
             f"members: {name!r} is {type(model).__name__}, which is no {kind}."
         )
     return model
+
+
+def uses_eras(name: str, model: Any) -> bool:
+    """Return whether a member has intercepts of eras or a criterion other than the
+    gain, or, if it is none of ours, a fit that takes eras.
+    """
+    if not isinstance(model, (*BOOSTERS, EraForestClassifier, EraForestRegressor)):
+        return name_in_fit(model, "eras") is not None
+    has_effects = getattr(model, "era_effects", None) is not None
+    criterion = model.split_criterion
+    has_gain = criterion == "gain" or isinstance(criterion, Gain)
+    return name in _OF_ERAS or has_effects or not has_gain
