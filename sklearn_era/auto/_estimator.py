@@ -26,8 +26,7 @@ from .._eras import check_eras
 from .._fit_attributes import fits_or_fails
 from .._renamed import refuses_moved
 from .._scikit_learn import check_sample_weight
-from .._tables.no_value import no_value_noted
-from .._warnings import refuses_moved
+from .._tables.no_value import no_value_noted, warn_of_no_value
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..model_selection import EraSearchCV
 from ..model_selection._out_of_era import (
@@ -160,7 +159,7 @@ class _AutoEra(BaseEstimator):
             n_jobs=self.n_jobs, verbose=self.verbose,
         )  # fmt: skip
         by_eras = not isinstance(self.cv, KFold)
-        with quiet_folds(self.n_jobs):
+        with quiet_folds(self.n_jobs) as empty:
             folds = split_eras(
                 self.cv, X, y, encoded, are_ordered, "AutoEra", tests_half=True,
                 groups=encoded.codes if are_ordered else eras,
@@ -169,6 +168,7 @@ class _AutoEra(BaseEstimator):
                 plain, self.members, loss, y.size, n_eras, are_ordered
             )
             of_eras, seconds = search(members, folds=folds, by_eras=by_eras)
+        warn_of_no_value(empty, "rows that some fold trains on")
         of_rows, alike = of_eras, {}
         # With a gap, targets of neighbouring eras overlap, and rows leak.
         if by_eras and not getattr(self.cv, "gap", 0):

@@ -15,7 +15,7 @@ from sklearn.utils import column_or_1d, indexable
 from .._era_arguments import take_era_column, warn_of_row_order
 from .._era_routing import ask, prepares_by_era, routed
 from .._eras import EncodedEras, follow_each_other, read_eras
-from .._tables.no_value import no_value_noted, warn_of_no_value
+from .._tables.no_value import no_value_noted
 from ._fit_arguments import check_target
 from ._walk_forward import EraWalkForwardSplit
 
@@ -30,15 +30,14 @@ _IGNORED = (
 
 
 @contextmanager
-def quiet_folds(n_jobs: int | None) -> Iterator[None]:
-    """Keep warnings of single folds back, and make those of empty columns one."""
+def quiet_folds(n_jobs: int | None) -> Iterator[list[Any]]:
+    """Keep warnings of single folds back; collect columns without a value."""
     with no_value_noted() as empty:
         for message in _IGNORED:
             warnings.filterwarnings("ignore", message=message)
         if effective_n_jobs(n_jobs) > 1:  # it cannot be noted there
             warnings.filterwarnings("ignore", "X: column", UserWarning, "joblib")
-        yield
-    warn_of_no_value(empty, "rows that some fold trains on")
+        yield empty
 
 
 def check_divisible(X: Any, name: str) -> None:

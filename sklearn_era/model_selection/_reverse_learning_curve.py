@@ -37,23 +37,13 @@ from ._search_scores import asks_for_eras
     prefer_skip_nested_validation=True,
 )
 def reverse_learning_curve(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    eras: Any,
-    test_eras: ArrayLike | None = None,
-    X_test: Any = None,
-    y_test: Any = None,
-    eras_test: Any = None,
-    n_train_eras: ArrayLike | None = None,
-    era_order: str = "auto",
-    scoring: Any = None,
+    estimator: Any, X: Any, y: Any, *, eras: Any, test_eras: ArrayLike | None = None,
+    X_test: Any = None, y_test: Any = None, eras_test: Any = None,
+    n_train_eras: ArrayLike | None = None, era_order: str = "auto", scoring: Any = None,
     sample_weight: ArrayLike | None = None,
-    sample_weight_test: ArrayLike | None = None,
-    n_jobs: int | None = None,
+    sample_weight_test: ArrayLike | None = None, n_jobs: int | None = None,
     return_estimator: bool = False,
-) -> Bunch:
+) -> Bunch:  # fmt: skip
     """Train on the latest era, on the latest two, and so on, and score on a fixed set.
 
     After [1]_, section 6.1.3. A learning curve adds rows at random; this one adds older
@@ -77,10 +67,8 @@ def reverse_learning_curve(
         Any regressor or classifier. It is cloned, and not fitted itself.
     X : array-like of shape (n_samples, n_features)
         The training rows, and those of `test_eras`, if given.
-    y : array-like of shape (n_samples,)
-        Their targets.
-    eras : array-like of shape (n_samples,)
-        Era of each row, in labels that sort by time.
+    y, eras : array-like of shape (n_samples,)
+        Their targets and eras, in labels that sort by time.
     test_eras : array-like of shape (n_test_eras,), default=None
         Labels of the eras to score on, all of them after those to train on. Either this
         or `X_test` and `y_test`.
@@ -111,16 +99,12 @@ def reverse_learning_curve(
     result : Bunch
         With the fields
 
-        n_train_eras : ndarray of shape (n_points,), dtype=intp
-            Eras trained on, ascending.
+        n_train_eras, n_samples : ndarray of shape (n_points,), dtype=intp
+            Eras trained on, ascending, and their rows.
         oldest_eras : ndarray of shape (n_points,)
             Label of the oldest era trained on.
-        n_samples : ndarray of shape (n_points,), dtype=intp
-            Rows trained on.
-        scores : ndarray of shape (n_points,), dtype=float64
-            Score on the test set, in the scorer's unit.
-        fit_times : ndarray of shape (n_points,), dtype=float64
-            Seconds that the fit took.
+        scores, fit_times : ndarray of shape (n_points,), dtype=float64
+            Score on the test set, in the scorer's unit; seconds that the fit took.
         score_name, passes_eras : str, bool
             The name of `scoring`; and whether `fit` was handed eras.
         estimators : list of length n_points
@@ -180,15 +164,14 @@ def reverse_learning_curve(
     counts = _check_n_train_eras(n_train_eras, train_codes.size)
     estimator = with_order(estimator, "ordered")
     arguments = fit_arguments(estimator, encoded.decode(), weights)
-    scorer = check_scoring(estimator, scoring)
-    score_arguments = {}
+    scorer, of_score = check_scoring(estimator, scoring), {}
     if asks_for_eras(scorer):
         if test.eras is None:
             raise ValueError(
                 f"eras_test is missing: scoring={scoring!r} asks for eras, so pass the "
                 "era of each row of X_test."
             )
-        score_arguments["eras"] = test.eras
+        of_score["eras"] = test.eras
     if test.weights is not None:
         if not takes(scorer, "sample_weight"):
             raise ValueError(
@@ -196,27 +179,29 @@ def reverse_learning_curve(
                 "weights; give it such a parameter, or leave the weights of the test "
                 "set out: pass X_test and y_test in place of test_eras."
             )
-        score_arguments["sample_weight"] = test.weights
-    steps = []
-    for count in counts.tolist():
-        chosen = train_codes[train_codes.size - count :]
-        rows = np.flatnonzero(np.isin(encoded.codes, chosen))
-        steps.append((rows, count, encoded.labels[chosen[0]]))
+        of_score["sample_weight"] = test.weights
+    firsts = train_codes[train_codes.size - counts]
+    rows = [
+        np.flatnonzero(np.isin(encoded.codes, train_codes[train_codes.size - count :]))
+        for count in counts
+    ]
     results = Parallel(n_jobs=n_jobs)(
         delayed(_fit_and_score)(
-            estimator, _safe_indexing(X, rows), _safe_indexing(y, rows),
-            {name: values[rows] for name, values in arguments.items()},
-            scorer, test.X, test.y, score_arguments,
+            estimator, _safe_indexing(X, of_point), _safe_indexing(y, of_point),
+            {name: values[of_point] for name, values in arguments.items()},
+            scorer, test.X, test.y, of_score,
             f"the latest {count} training era(s), from {oldest!s} on",
         )
-        for rows, count, oldest in steps
+        for of_point, count, oldest in zip(
+            rows, counts, encoded.labels[firsts], strict=True
+        )
     )  # fmt: skip
     models, scores, fit_times, empty = zip(*results, strict=True)
     warn_of_no_value(list(chain(*empty)), "rows that a fit is trained on")
     result = Bunch(
         n_train_eras=counts,
-        oldest_eras=encoded.labels[train_codes[train_codes.size - counts]],
-        n_samples=np.array([rows.size for rows, _, _ in steps], dtype=np.intp),
+        oldest_eras=encoded.labels[firsts],
+        n_samples=np.array([of_point.size for of_point in rows], dtype=np.intp),
         scores=np.array(scores, dtype=np.float64),
         fit_times=np.array(fit_times, dtype=np.float64),
         score_name=scoring if isinstance(scoring, str) else "score",
@@ -243,7 +228,6 @@ def _test_set(
     eras_test: Any, weights: NDArray[Any] | None, sample_weight_test: Any,
 ) -> tuple[NDArray[np.intp], Bunch]:  # fmt: skip
     """Return the codes of the eras to train on, and the test set."""
-    every = np.arange(encoded.labels.size)
     beside = {
         "X_test": X_test, "y_test": y_test, "eras_test": eras_test,
         "sample_weight_test": sample_weight_test,
@@ -260,15 +244,11 @@ def _test_set(
                 f"X_test has {_num_samples(X_test)} rows, and y_test "
                 f"{_num_samples(y_test)}; pass the same rows in both, and at least one."
             )
-        labels = None
         if eras_test is not None:
-            labels = check_eras(eras_test, X_test, name="eras_test", X_name="X_test")
-        return every, Bunch(
-            X=X_test,
-            y=y_test,
-            eras=labels,
-            weights=_weights(sample_weight_test, X_test, "sample_weight_test"),
-        )
+            eras_test = check_eras(eras_test, X_test, name="eras_test", X_name="X_test")
+        weights = _weights(sample_weight_test, X_test, "sample_weight_test")
+        every = np.arange(encoded.labels.size)
+        return every, Bunch(X=X_test, y=y_test, eras=eras_test, weights=weights)
     if given:
         raise ValueError(
             f"test_eras names eras of X to score on, and {' and '.join(given)} came "
@@ -288,22 +268,26 @@ def _test_set(
     is_test = np.isin(encoded.labels, wanted)
     unknown = wanted[~np.isin(wanted, encoded.labels)]
     if unknown.size:
-        first, last = encoded.labels[[0, -1]]
+        # Text in quotes: "2020" is not 2020.
+        label, first, last = (
+            repr(str(x)) if isinstance(x, str) else str(x)
+            for x in (unknown[0], *encoded.labels[[0, -1]])
+        )
         raise ValueError(
-            f"test_eras: eras has no label {_written(unknown[0])}; its labels go from "
-            f"{_written(first)} to {_written(last)}."
+            f"test_eras: eras has no label {label}; its labels go from {first} to "
+            f"{last}."
         )
     train_codes = np.flatnonzero(~is_test)
     if train_codes.size == 0:
         raise ValueError(
             "test_eras names all eras, and none is left to train on; name fewer."
         )
-    first_test = np.flatnonzero(is_test)[0]
-    if train_codes[-1] > first_test:
+    last, first = encoded.labels[[train_codes[-1], np.argmax(is_test)]]
+    if train_codes[-1] > np.argmax(is_test):
         raise ValueError(
-            f"test_eras: era {encoded.labels[first_test]!s} is to be scored on, but is "
-            f"not after era {encoded.labels[train_codes[-1]]!s}, which is trained on; "
-            "name the latest eras, or pass other rows as X_test and y_test."
+            f"test_eras: era {first!s} is to be scored on, but is not after era "
+            f"{last!s}, which is trained on; name the latest eras, or pass other rows "
+            "as X_test and y_test."
         )
     rows = np.flatnonzero(is_test[encoded.codes])
     return train_codes, Bunch(
@@ -312,11 +296,6 @@ def _test_set(
         eras=encoded.labels[encoded.codes[rows]],
         weights=None if weights is None else weights[rows],
     )
-
-
-def _written(label: Any) -> str:
-    """Return a label for a message, text in quotes: "2020" is not 2020."""
-    return repr(str(label)) if isinstance(label, str) else str(label)
 
 
 def _check_n_train_eras(n_train_eras: Any, n_eras: int) -> NDArray[np.intp]:

@@ -19,12 +19,8 @@ class ReverseLearningCurveDisplay:
 
     Parameters
     ----------
-    n_train_eras : array-like of shape (n_points,), dtype=int
-        Eras trained on, ascending.
-    scores : array-like of shape (n_points,), dtype=float
-        Score on the test set.
-    oldest_eras : array-like of shape (n_points,)
-        Label of the oldest era trained on.
+    n_train_eras, scores, oldest_eras : array-like of shape (n_points,)
+        As :func:`reverse_learning_curve` returns them.
     score_name : str, default='score'
         The name of the score in the figure.
 
@@ -52,13 +48,9 @@ class ReverseLearningCurveDisplay:
     figure_: Any
 
     def __init__(
-        self,
-        *,
-        n_train_eras: ArrayLike,
-        scores: ArrayLike,
-        oldest_eras: ArrayLike,
+        self, *, n_train_eras: ArrayLike, scores: ArrayLike, oldest_eras: ArrayLike,
         score_name: str = "score",
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.n_train_eras = np.asarray(n_train_eras)
         self.scores = np.asarray(scores, dtype=np.float64)
         self.oldest_eras = np.asarray(oldest_eras)
@@ -112,25 +104,13 @@ class ReverseLearningCurveDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        eras: Any,
-        test_eras: ArrayLike | None = None,
-        X_test: Any = None,
-        y_test: Any = None,
-        eras_test: Any = None,
-        n_train_eras: ArrayLike | None = None,
-        scoring: Any = None,
-        sample_weight: ArrayLike | None = None,
-        sample_weight_test: ArrayLike | None = None,
-        n_jobs: int | None = None,
-        score_name: str | None = None,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> "ReverseLearningCurveDisplay":
+        cls, estimator: Any, X: Any, y: Any, *, eras: Any,
+        test_eras: ArrayLike | None = None, X_test: Any = None, y_test: Any = None,
+        eras_test: Any = None, n_train_eras: ArrayLike | None = None,
+        scoring: Any = None, sample_weight: ArrayLike | None = None,
+        sample_weight_test: ArrayLike | None = None, n_jobs: int | None = None,
+        score_name: str | None = None, ax: Any = None, **kwargs: Any,
+    ) -> "ReverseLearningCurveDisplay":  # fmt: skip
         """Compute the curve, and draw it.
 
         Parameters
@@ -158,10 +138,7 @@ scoring, sample_weight, sample_weight_test, n_jobs :
             scoring=scoring, sample_weight=sample_weight,
             sample_weight_test=sample_weight_test, n_jobs=n_jobs,
         )  # fmt: skip
-        display = cls(
-            n_train_eras=result.n_train_eras,
-            scores=result.scores,
-            oldest_eras=result.oldest_eras,
-            score_name=result.score_name if score_name is None else score_name,
-        )
-        return display.plot(ax, **kwargs)
+        if score_name is not None:
+            result.score_name = score_name
+        drawn = ("n_train_eras", "scores", "oldest_eras", "score_name")
+        return cls(**{name: result[name] for name in drawn}).plot(ax, **kwargs)

@@ -19,10 +19,15 @@ from .._era_routing import ask, routed, takes_eras, with_eras
 from .._fit_attributes import fits_or_fails
 from .._renamed import refuses_moved
 from .._scikit_learn import check_sample_weight
+from .._tables.no_value import warn_of_no_value
 from ._fit_arguments import check_target, with_order
 from ._out_of_era import check_divisible, quiet_folds
 from ._search_scores import asks_for_eras, prediction
 from ._search_steps import SearchByEra
+
+
+def _of_best(method: str, returned: str) -> Any:
+    return available_if(_search_estimator_has(method))(prediction(method, returned))
 
 
 class EraSearchCV(SearchByEra):
@@ -148,34 +153,19 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         time_budget="a smaller param_grid",
     )
     def __init__(
-        self,
-        estimator: Any,
-        param_grid: Mapping[str, Sequence] | Sequence[Mapping[str, Sequence]],
-        *,
-        scoring: Any = None,
-        n_jobs: int | None = None,
-        refit: Any = True,
-        cv: Any = 3,
-        verbose: int = 0,
-        pre_dispatch: int | str = "2*n_jobs",
-        error_score: Any = np.nan,
-        return_train_score: bool = False,
-        gap: int = 0,
-        era_order: str = "auto",
-        choose_by: str = "mean",
+        self, estimator: Any,
+        param_grid: Mapping[str, Sequence] | Sequence[Mapping[str, Sequence]], *,
+        scoring: Any = None, n_jobs: int | None = None, refit: Any = True, cv: Any = 3,
+        verbose: int = 0, pre_dispatch: int | str = "2*n_jobs",
+        error_score: Any = np.nan, return_train_score: bool = False, gap: int = 0,
+        era_order: str = "auto", choose_by: str = "mean",
         rule: str = "one_standard_error",
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(
-            estimator,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            error_score=error_score,
+            estimator, scoring=scoring, n_jobs=n_jobs, refit=refit, cv=cv,
+            verbose=verbose, pre_dispatch=pre_dispatch, error_score=error_score,
             return_train_score=return_train_score,
-        )
+        )  # fmt: skip
         self.param_grid = param_grid
         self.gap = gap
         self.era_order = era_order
@@ -249,7 +239,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
             )
         if params.get("sample_weight") is not None:
             params["sample_weight"] = check_sample_weight(params["sample_weight"], X)
-        with quiet_folds(self.n_jobs):
+        with quiet_folds(self.n_jobs) as empty:
             given: Any = self.estimator, self.cv
             self.estimator: Any = with_order(self.estimator, self.era_order_)
             try:
@@ -257,6 +247,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
                     super().fit(X, y, eras=eras, **params)
             finally:
                 self.estimator, self.cv = given
+        warn_of_no_value(empty, "rows that some fold trains on")
         self.era_labels_ = encoded.labels[self._test_codes]
         self.scorer_ = self._get_scorers(by_era=False)[0]
         for name in {"_codes", "_labels", "_test_codes", "_checked_cv_orig"} & {
@@ -265,14 +256,10 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
             delattr(self, name)
         return self
 
-    predict = available_if(_search_estimator_has("predict"))(
-        prediction("predict", "targets or classes")
-    )
-    predict_proba = available_if(_search_estimator_has("predict_proba"))(
-        prediction("predict_proba", "the probabilities of classes")
-    )
-    decision_function = available_if(_search_estimator_has("decision_function"))(
-        prediction("decision_function", "values whose signs or order are the classes")
+    predict = _of_best("predict", "targets or classes")
+    predict_proba = _of_best("predict_proba", "the probabilities of classes")
+    decision_function = _of_best(
+        "decision_function", "values whose signs or order are the classes"
     )
 
     def _ask(self, method: str, X: Any, eras: Any) -> Any:
@@ -286,11 +273,9 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         ----------
         X : array-like of shape (n_samples, n_features)
             The input samples.
-        y : array-like of shape (n_samples,), default=None
-            Their targets.
-        eras : array-like of shape (n_samples,), default=None
-            Eras of the rows, for a model with intercepts of eras, or a scorer that asks
-            for eras.
+        y, eras : array-like of shape (n_samples,), default=None
+            Their targets; eras are for a model with intercepts of eras, or a scorer
+            that asks for eras.
         **params : dict of str to object
             Other arguments of the scorer, with metadata routing.
 

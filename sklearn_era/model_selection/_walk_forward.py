@@ -102,14 +102,9 @@ class EraWalkForwardSplit(BaseCrossValidator):
         prefer_skip_nested_validation=True,
     )
     def __init__(
-        self,
-        n_splits: int = 5,
-        *,
-        max_train_size: int | None = None,
-        test_size: int | None = None,
-        gap: int = 0,
-        era_order: str = "auto",
-    ) -> None:
+        self, n_splits: int = 5, *, max_train_size: int | None = None,
+        test_size: int | None = None, gap: int = 0, era_order: str = "auto",
+    ) -> None:  # fmt: skip
         self.n_splits = n_splits
         self.max_train_size = max_train_size
         self.test_size = test_size
@@ -135,11 +130,8 @@ class EraWalkForwardSplit(BaseCrossValidator):
 
         Yields
         ------
-        train : ndarray of shape (n_train,), dtype=intp
-            Rows to train on, ascending.
-
-        test : ndarray of shape (n_test,), dtype=intp
-            Rows to test on, ascending.
+        train, test : ndarray of shape (n_train,) and (n_test,), dtype=intp
+            Rows to train and to test on, ascending.
 
         Raises
         ------
@@ -158,11 +150,9 @@ class EraWalkForwardSplit(BaseCrossValidator):
                 "or fit(X, y, groups=eras) of the search."
             )
         encoded = self._in_order(read_eras(groups, X, name="groups"))
-        for train, test in self._blocks(encoded.labels.size):
-            yield (
-                np.flatnonzero(_within(encoded.codes, train)),
-                np.flatnonzero(_within(encoded.codes, test)),
-            )
+        for blocks in self._blocks(encoded.labels.size):
+            train, test = (np.flatnonzero(np.isin(encoded.codes, x)) for x in blocks)
+            yield train, test
 
     def split_eras(
         self, eras: ArrayLike
@@ -176,11 +166,8 @@ class EraWalkForwardSplit(BaseCrossValidator):
 
         Yields
         ------
-        train : ndarray of shape (n_train_eras,)
-            Labels of the training eras, sorted.
-
-        test : ndarray of shape (n_test_eras,)
-            Labels of the test eras, sorted.
+        train, test : ndarray of shape (n_train_eras,) and (n_test_eras,)
+            Labels of the training and test eras, sorted.
 
         Raises
         ------
@@ -235,14 +222,7 @@ class EraWalkForwardSplit(BaseCrossValidator):
                 f"{n_test} to test on (test_size={self.test_size}). Lower one of "
                 "these, or pass more eras."
             )
-        for split in range(self.n_splits):
-            test_start = n_eras - (self.n_splits - split) * n_test
+        for test_start in range(n_eras - self.n_splits * n_test, n_eras, n_test):
             stop = test_start - self.gap
-            start = 0
-            if self.max_train_size is not None:
-                start = max(0, stop - self.max_train_size)
+            start = max(0, stop - (self.max_train_size or stop))
             yield range(start, stop), range(test_start, test_start + n_test)
-
-
-def _within(codes: NDArray[np.int32], block: range) -> NDArray[np.bool_]:
-    return (codes >= block.start) & (codes < block.stop)
