@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from dask import delayed
 from distributed import get_worker
-from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.utils import _safe_indexing
 
@@ -16,6 +15,7 @@ from ..ensemble._binning.floats import FloatColumns
 from ..ensemble._binning.integer_columns import UnbinnedRows
 from ..ensemble._binning.integers import allocate_binned
 from ..ensemble._binning.thresholds import draw_rows, find_thresholds
+from ._partitions import Bins, Codes, Floats, Ints
 from ._survey import EncodedPart, Encoding
 
 # Columns per task of thresholds, and values converted to float64 at a time.
@@ -27,22 +27,22 @@ _BATCH_VALUES = 1_000_000
 class Shard:
     """The rows of one worker, for training or for early stopping."""
 
-    X: NDArray[np.uint8]  # bins; Fortran-ordered for training, else C-ordered
-    y: NDArray[np.float64]
-    sample_weight: NDArray[np.float64] | None
-    codes: NDArray[np.int32]  # eras, as indices into all training eras
+    X: Bins  # bins; Fortran-ordered for training, else C-ordered
+    y: Floats
+    sample_weight: Floats | None
+    codes: Codes  # eras, as indices into all training eras
 
 
 class ShardRows(UnbinnedRows):
     """X of a shard, as ``fit`` handles it."""
 
-    def __init__(self, binned: NDArray[np.uint8]):
+    def __init__(self, binned: Bins):
         super().__init__(*binned.shape)
         self.binned = binned
 
 
 def new_mapper(
-    estimator: Any, known_categories: list[NDArray[np.float64] | None] | None
+    estimator: Any, known_categories: list[Floats | None] | None
 ) -> _BinMapper:
     """Make a bin mapper as the estimator's ``fit`` would."""
     return _BinMapper(
@@ -56,10 +56,10 @@ def new_mapper(
 
 def draw_sample(
     mapper: _BinMapper,
-    n_trained: NDArray[np.intp],
-    sample_weight: NDArray[np.float64] | None,
-    training_rows: NDArray[np.intp] | None,
-) -> list[NDArray[np.intp] | None]:
+    n_trained: Ints,
+    sample_weight: Floats | None,
+    training_rows: Ints | None,
+) -> list[Ints | None]:
     """Draw the rows of each part that scikit-learn would bin by, None for all.
     `training_rows` numbers the training rows in scikit-learn's order, if another.
     """
@@ -80,10 +80,8 @@ def draw_sample(
 
 
 def take_sample(
-    parts: Sequence[EncodedPart],
-    drawn: Sequence[NDArray[np.intp] | None],
-    preprocessor: Any,
-) -> tuple[list[list[Any]], NDArray[np.float64] | None]:
+    parts: Sequence[EncodedPart], drawn: Sequence[Ints | None], preprocessor: Any
+) -> tuple[list[list[Any]], Floats | None]:
     """Return the values of drawn rows, by block of columns, and their weights; None if
     the draw was weighted.
     """
@@ -107,9 +105,7 @@ def take_sample(
 
 
 def find_blocks(
-    samples: Sequence[Any],
-    estimator: Any,
-    known_categories: Sequence[NDArray[np.float64] | None],
+    samples: Sequence[Any], estimator: Any, known_categories: Sequence[Floats | None]
 ) -> list[Any]:
     """Return delayed thresholds or categories, by block of columns."""
     find, pick = delayed(_find_thresholds), delayed(_pick)
@@ -130,10 +126,10 @@ def _pick(sample: tuple[list[list[Any]], Any], block: int) -> tuple[list[Any], A
 
 
 def _find_thresholds(
-    samples: Sequence[tuple[list[Any], NDArray[np.float64] | None]],
+    samples: Sequence[tuple[list[Any], Floats | None]],
     max_bins: int,
-    known_categories: Sequence[NDArray[np.float64] | None],
-) -> list[NDArray[np.float64] | None]:
+    known_categories: Sequence[Floats | None],
+) -> list[Floats | None]:
     rows = [FloatColumns(piece) for pieces, _ in samples for piece in pieces]
     weighed = [weights for _, weights in samples if weights is not None]
     sample_weight = np.concatenate(weighed) if weighed else None
@@ -196,9 +192,7 @@ def _empty_shard(part: EncodedPart, n_rows: int, order: Any) -> Shard:
     )
 
 
-def _bins_of(
-    part: EncodedPart, estimator: Any
-) -> Iterator[tuple[slice, NDArray[np.uint8]]]:
+def _bins_of(part: EncodedPart, estimator: Any) -> Iterator[tuple[slice, Bins]]:
     """Yield the bins of a part, in batches that bound the float64 values."""
     if part.is_binned:
         yield slice(0, part.y.size), part.X

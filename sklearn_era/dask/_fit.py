@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from distributed import Future
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.utils import check_random_state
@@ -24,7 +23,7 @@ from ..ensemble._fit_state import begin_fit
 from . import _bins, _partitions, _survey
 from ._cluster import Cluster, DaskFitError
 from ._collective import start_tracker, stop_tracker
-from ._partitions import PartSummary
+from ._partitions import Codes, Floats, Ints, PartSummary
 from ._placement import find_places, shuffle_parts
 from ._progress import Progress, is_resumed
 from ._survey import Encoding, Survey
@@ -41,7 +40,7 @@ class ClusterFit:
     survey: Survey
     encoding: Encoding
     mapper: _BinMapper
-    n_trained: NDArray[np.intp]  # rows to train on, by part
+    n_trained: Ints  # rows to train on, by part
     is_weighted: bool
 
     def __init__(self, estimator: Any, cluster: Cluster):
@@ -110,7 +109,7 @@ class ClusterFit:
 
     def _prepare_columns(
         self, summaries: Sequence[PartSummary]
-    ) -> list[NDArray[np.float64] | None] | None:
+    ) -> list[Floats | None] | None:
         """Fit the estimator's preprocessing of X; return the known categories."""
         estimator, rows = self.estimator, summaries[0].head
         is_categorical = check_categorical_features(
@@ -156,15 +155,13 @@ class ClusterFit:
             estimator.do_early_stopping_ = n_rows > 10_000
         return of_workers
 
-    def _gather_rows(
-        self, encoding: Encoding
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    def _gather_rows(self, encoding: Encoding) -> tuple[Codes, Floats]:
         """Return the codes of eras and the encoded target of all rows."""
         found = self._ask_parts(_survey.codes_and_target, encoding=encoding)
         codes, target = map(np.concatenate, zip(*found, strict=True))
         return codes, target
 
-    def _encode(self, training_rows: NDArray[np.intp] | None) -> None:
+    def _encode(self, training_rows: Ints | None) -> None:
         held_out: list[Any] = [None] * len(self.parts)
         if training_rows is not None:
             is_held_out = np.ones(self.survey.n_rows, dtype=bool)
@@ -178,9 +175,7 @@ class ClusterFit:
         ]
 
     def _find_bins(
-        self,
-        training_rows: NDArray[np.intp] | None,
-        known_categories: list[NDArray[np.float64] | None] | None,
+        self, training_rows: Ints | None, known_categories: list[Floats | None] | None
     ) -> None:
         """Fit the mapper as scikit-learn would on all training rows."""
         estimator, mapper, weights = self.estimator, self.mapper, None

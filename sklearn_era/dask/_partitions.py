@@ -20,6 +20,12 @@ from .._era_arguments import warn_of_row_order
 from .._eras import _missing_rows, check_eras, encode_eras, ordered_categories
 from .._scikit_learn import check_sample_weight
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+Codes = NDArray[np.int32]  # of eras
+Flags = NDArray[np.bool_]
+Bins = NDArray[np.uint8]
+
 
 @dataclass
 class Part:
@@ -27,7 +33,7 @@ class Part:
 
     X: Any
     y: NDArray[Any]
-    sample_weight: NDArray[np.float64] | None
+    sample_weight: Floats | None
     eras: NDArray[Any] | None  # labels
     warnings: list[tuple[str, type[Warning]]]  # about the rows: messages, categories
 
@@ -41,8 +47,8 @@ class PartSummary:
     head: Any  # the first row
     era_labels: NDArray[Any]
     y_values: NDArray[Any]  # the classes, or the smallest and the largest value
-    counts: NDArray[np.float64]  # of rows, (n_eras, n_classes), at least (1, 1)
-    weights: NDArray[np.float64]  # as `counts`
+    counts: Floats  # of rows, (n_eras, n_classes), at least (1, 1)
+    weights: Floats  # as `counts`
     warnings: list[tuple[str, type[Warning]]]  # messages about the rows, categories
 
     def all_kinds(self) -> dict[str, str]:
@@ -166,7 +172,7 @@ def summarize(part: Part, has_classes: bool) -> PartSummary:
     )
 
 
-def categories_of(part: Part, is_categorical: NDArray[np.bool_]) -> list[Any]:
+def categories_of(part: Part, is_categorical: Flags) -> list[Any]:
     """The number of rows of each category, by column; missing values count, too."""
     X: Any = part.X if hasattr(part.X, "iloc") else pd.DataFrame(part.X)
     given = [X.iloc[:, i] for i in np.flatnonzero(is_categorical)]
@@ -174,8 +180,8 @@ def categories_of(part: Part, is_categorical: NDArray[np.bool_]) -> list[Any]:
 
 
 def frame_of_categories(
-    head: Any, is_categorical: NDArray[np.bool_], found: Sequence[list[Any]]
-) -> tuple[Any, NDArray[np.intp]]:
+    head: Any, is_categorical: Flags, found: Sequence[list[Any]]
+) -> tuple[Any, Ints]:
     """Return a frame with each category that `categories_of` found in any part (other
     columns repeat `head`), and the number of rows of each category.
     """

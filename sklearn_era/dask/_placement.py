@@ -7,9 +7,9 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 from dask import delayed
-from numpy.typing import NDArray
 
 from .._warnings import warn_user
+from ._partitions import Ints
 from ._survey import EncodedPart, Encoding, Survey
 
 # A worker keeps the rows it holds up to this multiple of an equal share.
@@ -21,11 +21,11 @@ _OF_ROWS = ("y", "sample_weight", "codes", "held_out", "rows")
 def find_places(
     survey: Survey,
     encoding: Encoding,
-    n_trained: NDArray[np.integer],
+    n_trained: Ints,
     holders: Sequence[str],
     addresses: Sequence[str],
     shuffle: bool,
-) -> tuple[NDArray[np.intp], list[str], bool]:
+) -> tuple[Ints, list[str], bool]:
     """Place eras or partitions on workers by `place_units`; return its result, and
     whether the units are eras, whose rows then move.
     """
@@ -58,9 +58,7 @@ def find_places(
     return places, used, moves
 
 
-def spread(
-    sizes: NDArray[np.integer], owners: NDArray[np.intp], n_workers: int
-) -> NDArray[np.intp]:
+def spread(sizes: Ints, owners: Ints, n_workers: int) -> Ints:
     """Assign units to workers, the largest first: to the owner (-1 for none) up to its
     share, else to the least loaded; no worker stays empty if avoidable.
     """
@@ -86,11 +84,8 @@ def spread(
 
 
 def place_units(
-    n_rows: NDArray[np.integer],
-    n_trained: NDArray[np.integer],
-    holders: Sequence[str],
-    addresses: Sequence[str],
-) -> tuple[NDArray[np.intp], list[str]]:
+    n_rows: Ints, n_trained: Ints, holders: Sequence[str], addresses: Sequence[str]
+) -> tuple[Ints, list[str]]:
     """Return the worker of each unit (a partition or an era), and those in use."""
     is_trained = n_trained > 0
     held = [n_trained[np.equal(holders, each)].sum() for each in addresses]
@@ -106,7 +101,7 @@ def place_units(
 
 def shuffle_parts(
     parts: Sequence[Any],
-    places: NDArray[np.intp],
+    places: Ints,
     n_workers: int,
     n_features: int,
     is_weighted: bool,
@@ -130,7 +125,7 @@ def shuffle_parts(
     return [from_frame(frame) for frame in moved.to_delayed()]
 
 
-def _to_frame(part: EncodedPart, places: NDArray[np.intp]) -> pd.DataFrame:
+def _to_frame(part: EncodedPart, places: Ints) -> pd.DataFrame:
     """A binned part as a frame, with the destination of each row."""
     columns = {f"bin{i}": column for i, column in enumerate(part.X.T)}
     for name in _OF_ROWS:

@@ -17,18 +17,18 @@ from ..ensemble._boosters.held_out_eras import (
     warn_of_unseen_classes,
 )
 from ..ensemble._parameters import check_class_weight
-from ._partitions import Part, PartSummary
+from ._partitions import Codes, Flags, Floats, Ints, Part, PartSummary
 
 
 @dataclass
 class Survey:
     """The rows of all parts, counted."""
 
-    starts: NDArray[np.intp]  # (n_parts + 1,), the number of a part's first row
+    starts: Ints  # (n_parts + 1,), the number of a part's first row
     eras: EncodedEras | None  # all labels, and codes of each part's eras
-    parts_of_eras: NDArray[np.intp]  # the part of each code
-    counts: NDArray[np.float64]  # of rows, (n_codes, n_classes)
-    weights: NDArray[np.float64]  # as `counts`
+    parts_of_eras: Ints  # the part of each code
+    counts: Floats  # of rows, (n_codes, n_classes)
+    weights: Floats  # as `counts`
 
     @classmethod
     def of(
@@ -62,15 +62,13 @@ class Survey:
         return int(self.starts[-1])
 
     @property
-    def era_counts(self) -> NDArray[np.intp]:
+    def era_counts(self) -> Ints:
         """The number of rows of each era over all parts."""
         assert self.eras is not None
         rows = self.counts.sum(axis=1)
         return np.bincount(self.eras.codes, rows).astype(np.intp)
 
-    def training_rows(
-        self, encoding: "Encoding", drawn: NDArray[np.intp] | None
-    ) -> NDArray[np.intp]:
+    def training_rows(self, encoding: "Encoding", drawn: Ints | None) -> Ints:
         """The number of training rows in each part, among those `drawn`, if any."""
         if drawn is not None:
             return np.diff(np.searchsorted(np.sort(drawn), self.starts))
@@ -86,14 +84,14 @@ class Encoding:
 
     era_labels: NDArray[Any] | None  # all, sorted
     classes: NDArray[Any] | None
-    class_weights: NDArray[np.float64] | None
-    era_weights: NDArray[np.float64] | None  # (n_eras,), factors of rows' weights
-    held_out: NDArray[np.bool_] | None = None  # (n_eras,), to stop early by
+    class_weights: Floats | None
+    era_weights: Floats | None  # (n_eras,), factors of rows' weights
+    held_out: Flags | None = None  # (n_eras,), to stop early by
     training_labels: NDArray[Any] | None = None  # of eras with training rows, sorted
-    training_codes: NDArray[np.int32] | None = None  # (n_eras,), indices into these
+    training_codes: Codes | None = None  # (n_eras,), indices into these
 
     @property
-    def is_trained(self) -> NDArray[np.bool_]:
+    def is_trained(self) -> Flags:
         """Which eras have training rows."""
         assert self.era_labels is not None
         assert self.training_labels is not None
@@ -105,16 +103,16 @@ class EncodedPart:
     """The rows of a part, ready for training except for their bins."""
 
     X: Any
-    y: NDArray[np.float64]  # of classes, their numbers
-    sample_weight: NDArray[np.float64] | None  # times those of classes and eras
-    codes: NDArray[np.int32]  # eras, among those of all rows
-    held_out: NDArray[np.bool_]  # for early stopping
+    y: Floats  # of classes, their numbers
+    sample_weight: Floats | None  # times those of classes and eras
+    codes: Codes  # eras, among those of all rows
+    held_out: Flags  # for early stopping
     rows: NDArray[np.uint32]  # row numbers among all
     is_binned: bool = False  # whether X holds bins
 
 
 def encode_part(
-    part: Part, encoding: Encoding, start: int, held_out: NDArray[np.bool_] | None
+    part: Part, encoding: Encoding, start: int, held_out: Flags | None
 ) -> EncodedPart:
     """Encode a part; `start` is the number of its first row."""
     codes = era_codes(part, encoding)
@@ -132,7 +130,7 @@ def encode_part(
     return EncodedPart(part.X, y, weights, codes, held_out, rows)
 
 
-def era_codes(part: Part, encoding: Encoding) -> NDArray[np.int32]:
+def era_codes(part: Part, encoding: Encoding) -> Codes:
     """The eras of a part's rows, as indices into all labels."""
     if part.eras is None or encoding.era_labels is None:
         return np.zeros(part.y.size, dtype=np.int32)
@@ -141,18 +139,16 @@ def era_codes(part: Part, encoding: Encoding) -> NDArray[np.int32]:
     return places[own.codes]
 
 
-def codes_and_target(
-    part: Part, encoding: Encoding
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+def codes_and_target(part: Part, encoding: Encoding) -> tuple[Codes, Floats]:
     return era_codes(part, encoding), encode_target(part, encoding)
 
 
-def training_weights(part: EncodedPart) -> NDArray[np.float64]:
+def training_weights(part: EncodedPart) -> Floats:
     assert part.sample_weight is not None
     return part.sample_weight[~part.held_out]
 
 
-def encode_target(part: Part, encoding: Encoding) -> NDArray[np.float64]:
+def encode_target(part: Part, encoding: Encoding) -> Floats:
     if encoding.classes is None:
         return part.y.astype(np.float64)
     return np.searchsorted(encoding.classes, part.y).astype(np.float64)
@@ -161,8 +157,8 @@ def encode_target(part: Part, encoding: Encoding) -> NDArray[np.float64]:
 def decide(
     estimator: Any,
     survey: Survey,
-    gather_rows: Callable[[Encoding], tuple[NDArray[np.int32], NDArray[np.float64]]],
-) -> tuple[Encoding, NDArray[np.intp] | None]:
+    gather_rows: Callable[[Encoding], tuple[Codes, Floats]],
+) -> tuple[Encoding, Ints | None]:
     """Decide how to encode parts; where early stopping holds out single rows, also the
     training rows, for which `gather_rows` brings all eras and targets to the client.
     """
@@ -211,9 +207,7 @@ def decide(
     return encoding, training_rows
 
 
-def _hold_out_eras(
-    estimator: Any, eras: EncodedEras, survey: Survey
-) -> NDArray[np.bool_]:
+def _hold_out_eras(estimator: Any, eras: EncodedEras, survey: Survey) -> Flags:
     """Choose the eras that early stopping holds out."""
     plan = estimator._fit_state.plan
     if not plan.is_plain_gain and estimator._fit_state.validation_eras != "last":
@@ -235,9 +229,7 @@ def _hold_out_eras(
     return is_held_out
 
 
-def _hold_out_rows(
-    estimator: Any, survey: Survey, codes: NDArray[np.int32], y: NDArray[np.float64]
-) -> NDArray[np.intp]:
+def _hold_out_rows(estimator: Any, survey: Survey, codes: Codes, y: Floats) -> Ints:
     """Draw the rows that early stopping holds out; return the training rows."""
     labels = np.zeros(1) if survey.eras is None else survey.eras.labels
     eras = EncodedEras(labels, codes)

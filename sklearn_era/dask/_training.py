@@ -23,6 +23,7 @@ from ..ensemble._boosters.hooks import EraFitMixin
 from ..ensemble._exchange import Exchange
 from ._bins import Shard, ShardRows
 from ._collective import ExchangeError, call_in_group, stop_tracker
+from ._partitions import Bins, Floats
 
 # The topic of messages to clients; Dask keeps its last ones.
 TOPIC = "sklearn-era-fit"
@@ -61,7 +62,7 @@ class _SharedMeans:
     exchange: Exchange
     is_multiclass: bool
     n_classes: int
-    loss: Callable[..., NDArray[np.float64]]
+    loss: Callable[..., Floats]
 
     def __call__(
         self, y_true: Any, raw_prediction: Any, sample_weight: Any = None,
@@ -78,9 +79,7 @@ class _SharedMeans:
         weights = self.exchange.sum(shares.astype(np.float64))
         return fit(np.arange(self.n_classes, dtype=np.float64), weights)
 
-    def _mean(
-        self, values: NDArray[np.float64], weights: NDArray[np.float64] | None
-    ) -> float:
+    def _mean(self, values: Floats, weights: Floats | None) -> float:
         if weights is None:
             total, weight = self.exchange.sum_of(values.sum(), values.size)
         else:
@@ -104,15 +103,15 @@ class ShardFitMixin(EraFitMixin):
     _held_out: Shard
     _known_categories: Any
     _shard_mapper: Any
-    _training_factors: NDArray[np.float64] | None
-    _training_weights: NDArray[np.float64] | None
+    _training_factors: Floats | None
+    _training_weights: Floats | None
     _lockstep: "Lockstep"
     _label_encoder: Any
 
     def _preprocess_X(self, X: ShardRows, *, reset: bool) -> Any:
         return (X, self._known_categories) if reset else X
 
-    def _encode_y(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _encode_y(self, y: Floats) -> Floats:
         return y  # encoded by the client
 
     def _hold_out_eras(
@@ -149,12 +148,12 @@ class ShardFitMixin(EraFitMixin):
             self._fit_state.era_factors = eras.labels, self._training_factors
         return self._training_weights
 
-    def _get_loss(self, sample_weight: NDArray[np.float64] | None) -> Any:
+    def _get_loss(self, sample_weight: Floats | None) -> Any:
         return share_means(super()._get_loss(sample_weight), self._exchange)
 
     def _bin_data(
         self, X: ShardRows, sample_weight: Any = None, *, is_training_data: bool
-    ) -> NDArray[np.uint8]:
+    ) -> Bins:
         if is_training_data:
             self._bin_mapper = copy.copy(self._shard_mapper)
         elif self._fit_state.held_out is not None:

@@ -65,3 +65,12 @@ def frames_of(columns: dict):
     yield "nullable", frame.convert_dtypes(dtype_backend="numpy_nullable")
     yield "polars", pl.DataFrame(columns)
     yield "arrow", pa.table(columns)
+
+
+def make_levels(n_eras: int = 16, n_rows: int = 60):
+    """X, y and eras whose level drifts."""
+    rng = np.random.default_rng(0)
+    eras = np.repeat(np.arange(n_eras), n_rows)
+    X = rng.normal(size=(eras.size, 2))
+    y = np.sin(X[:, 0]) + 0.3 * np.cumsum(rng.normal(size=n_eras))[eras]
+    return X, y + 0.1 * rng.normal(size=eras.size), eras

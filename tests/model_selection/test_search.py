@@ -24,6 +24,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from helpers.data import make_levels
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.ensemble import (
     BinnedDataset,
@@ -57,15 +58,6 @@ def refuse(estimator, X, y):
 def log_loss_of_doubled(model, X, y):
     """A scorer with other rows in mind than those that it is handed."""
     return -log_loss(y, model.predict_proba(2 * X))
-
-
-def make_levels():
-    """Rows of 16 eras, whose level drifts."""
-    rng = np.random.default_rng(0)
-    eras = np.repeat(np.arange(16), 60)
-    X = rng.normal(size=(960, 2))
-    y = np.sin(X[:, 0]) + 0.3 * np.cumsum(rng.normal(size=16))[eras]
-    return X, y + 0.1 * rng.normal(size=960), eras
 
 
 def scores_by_hand(model, X, y, eras, folds):
