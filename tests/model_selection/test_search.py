@@ -1,5 +1,6 @@
 """The search by eras, and the estimators that search by themselves."""
 
+import contextlib
 import warnings
 from datetime import date
 
@@ -43,12 +44,11 @@ ALPHAS = {"alpha": [1.0, 100.0]}
 MODEL = "histgradientboostingregressor"  # in a pipeline
 
 
-@pytest.fixture
-def data():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(240, 3))
-    eras = rng.permutation(np.arange(240) % 12)
-    return X, X @ [1.0, -1.0, 0.0] + rng.normal(size=240), eras
+rng = np.random.default_rng(0)
+X = rng.normal(size=(240, 3))
+eras = rng.permutation(np.arange(240) % 12)
+y = X @ [1.0, -1.0, 0.0] + rng.normal(size=240)
+DATA = X, y, eras
 
 
 def refuse(estimator, X, y):
@@ -97,8 +97,7 @@ def error_by_hand(differences, is_ordered, blocks):
         ({"cv": GroupKFold(4)}, GroupKFold(4)),
     ],
 )
-def test_scores_differences_and_choice_are_those_by_hand(data, params, folds):
-    X, y, eras = data
+def test_scores_differences_and_choice_are_those_by_hand(params, folds):
     search = EraSearchCV(Ridge(1e4), ALPHAS, **params).fit(X, y, eras=eras)
     parts = list(folds.split(eras, groups=eras))
     expected = [scores_by_hand(Ridge(a), X, y, eras, parts) for a in (1e4, 1.0, 100.0)]
@@ -129,8 +128,7 @@ def test_scores_differences_and_choice_are_those_by_hand(data, params, folds):
     assert is_regressor(search)
 
 
-def test_the_plain_model_stays_within_a_standard_error(data):
-    X, y, eras = data
+def test_the_plain_model_stays_within_a_standard_error():
     candidates = {"alpha": [1.001, 0.5]}
     search = EraSearchCV(Ridge(1.0), candidates).fit(X, y, eras=eras)
     assert (search.best_index_, search.best_params_) == (0, {"alpha": 1.0})
@@ -140,8 +138,7 @@ def test_the_plain_model_stays_within_a_standard_error(data):
 
 
 @pytest.mark.parametrize("scoring", ["r2", ["r2", "neg_max_error"], None])
-def test_the_best_of_folds_of_an_era_each_is_that_of_grid_search(data, scoring):
-    X, y, eras = data
+def test_the_best_of_folds_of_an_era_each_is_that_of_grid_search(scoring):
     cv, refit = LeaveOneGroupOut(), "r2" if isinstance(scoring, list) else True
     ours = EraSearchCV(
         Ridge(), ALPHAS, rule="best", cv=cv, scoring=scoring, refit=refit,
@@ -160,51 +157,25 @@ def test_the_best_of_folds_of_an_era_each_is_that_of_grid_search(data, scoring):
     assert (ours.predict(X) == theirs.predict(X)).all()
 
 
-def test_the_worst_era_chooses_another(data):
-    X, y, eras = data
-    y = np.where(eras == 11, -y, y)
+def test_the_worst_era_chooses_another():
+    turned = np.where(eras == 11, -y, y)
     best = {
         by: EraSearchCV(Ridge(), {"alpha": [1.0, 1e4]}, rule="best", choose_by=by)
-        .fit(X, y, eras=eras)
+        .fit(X, turned, eras=eras)
         .best_params_["alpha"]
         for by in ("mean", "worst")
     }
     assert best == {"mean": 1.0, "worst": 1e4}
 
 
-@pytest.mark.slow
-def test_the_worst_era_tells_of_a_shortcut():
-    """It helps in all eras but one."""
-    rng = np.random.default_rng(0)
-    eras = rng.permutation(np.arange(400) % 4)
-    X = rng.normal(size=(400, 2))
-    y = X[:, 0] + np.array([2, -2, 2, 2])[eras] * X[:, 1]
-    model = HistGradientBoostingRegressor(max_iter=15, min_samples_leaf=5)
-    search = EraSearchCV(
-        model,
-        [
-            {"split_criterion": ["gain"]},
-            {"split_criterion": ["directional"], "min_gain_share": [0.0]},
-        ],
-        cv=LeaveOneGroupOut(),
-        rule="best",
-        choose_by="worst",
-        scoring="r2",
-    ).fit(X, y, eras=eras)
-    assert search.best_index_ == search.era_scores_.min(axis=1).argmax() == 1
-    assert search.best_params_["split_criterion"] == "directional"
-
-
-def test_an_era_of_several_folds_has_the_mean_of_its_scores(data):
-    X, y, eras = data
+def test_an_era_of_several_folds_has_the_mean_of_its_scores():
     folds = list(KFold(3).split(X))
     search = EraSearchCV(Ridge(), ALPHAS, cv=folds).fit(X, y, eras=eras)
     of_folds = [scores_by_hand(Ridge(), X, y, eras, [fold]) for fold in folds]
     np.testing.assert_allclose(search.era_scores_[0], np.mean(of_folds, axis=0))
 
 
-def test_refit_may_be_a_function_or_none(data):
-    X, y, eras = data
+def test_refit_may_be_a_function_or_none():
     search = EraSearchCV(Ridge(1e4), ALPHAS, refit=lambda results: 2)
     assert search.fit(X, y, eras=eras).best_params_ == {"alpha": 100.0}
     search = EraSearchCV(Ridge(1e4), ALPHAS, refit=False).fit(X, y, eras=eras)
@@ -213,9 +184,8 @@ def test_refit_may_be_a_function_or_none(data):
     assert not hasattr(search, "best_estimator_")
 
 
-def test_classes_may_lack_in_a_fold(data):
-    X, y, eras = data
-    y = np.digitize(y, [-1, 1]).astype(str)
+def test_classes_may_lack_in_a_fold():
+    y = np.digitize(DATA[1], [-1, 1]).astype(str)
     y[(y == "2") & (eras < 10)] = "1"  # no class 2 before the last block
     search = EraSearchCV(
         DummyClassifier(), {"strategy": ["stratified", "most_frequent"]}
@@ -263,9 +233,8 @@ def test_eras_and_weights_go_to_fit_and_scores(in_pipeline):
     assert search.era_scores_[0, place] == pytest.approx(expected)
 
 
-def test_differences_are_drawn_with_their_errors(data):
+def test_differences_are_drawn_with_their_errors():
     pytest.importorskip("matplotlib").use("Agg")
-    X, y, eras = data
     search = EraSearchCV(Ridge(1e4), ALPHAS).fit(X, y, eras=eras)
     display = EraSearchDisplay.from_search(search)
     results = search.cv_results_
@@ -281,8 +250,7 @@ def test_differences_are_drawn_with_their_errors(data):
         EraSearchDisplay.from_search(search)
 
 
-def test_a_candidate_that_cannot_be_fitted_is_none(data):
-    X, y, eras = data
+def test_a_candidate_that_cannot_be_fitted_is_none():
     search = EraSearchCV(Ridge(1e4), {"alpha": [-1.0, 1.0]})
     with pytest.warns(FitFailedWarning), pytest.warns(UserWarning, match="non-finite"):
         search.fit(X, y, eras=eras)
@@ -327,64 +295,49 @@ def test_a_candidate_that_cannot_be_fitted_is_none(data):
         ({"era_order": "time"}, {}, "'era_order' parameter"),
     ],
 )
-def test_what_is_wrong_is_said(data, params, arguments, message):
-    X, y, eras = data
+def test_what_is_wrong_is_said(params, arguments, message):
     rows = {"X": X, "y": y, "eras": eras} | arguments
     with pytest.raises(ValueError, match=message):
         EraSearchCV(Ridge(), ALPHAS).set_params(**params).fit(**rows)
 
 
-@pytest.mark.parametrize(
-    ("eras", "order"),
-    [
-        ([date(2020, 1, 1 + j % 9) for j in range(90)], "ordered"),
-        (np.arange(90) % 9 + 0.5, "ordered"),
-        (np.array([2**70 + j % 9 for j in range(90)], dtype=object), "ordered"),
-        (np.arange(90) % 2 == 0, "unordered"),
-    ],
-)
-def test_dates_and_numbers_of_any_kind_are_ordered(eras, order):
-    X = np.random.default_rng(0).normal(size=(90, 1))
-    search = EraSearchCV(Ridge(), {"alpha": [2.0]}).fit(X, X[:, 0], eras=eras)
-    assert search.era_order_ == order
+FORMS = ["{:04d}", "2024-{:02d}", "2024-01-{:02d}", "2024-W{:02d}", "2024Q{}"]
+ORDERED = "^Labels are text such as '.*', which EraSearchCV takes for"
+UNKNOWN = "^Labels are text such as '.*: pass era_"
+KINDS = [
+    ([date(2020, 1, 1 + j) for j in range(9)], "ordered", None),
+    ([j + 0.5 for j in range(9)], "ordered", None),
+    (np.array([2**70 + j for j in range(9)], dtype=object), "ordered", None),
+    ([True, False], "unordered", None),
+    *(([form.format(1 + j) for j in range(9)], "ordered", ORDERED) for form in FORMS),
+    (list("abcdefghi"), None, UNKNOWN),
+    ([f"week{j:02d}" for j in range(9)], None, UNKNOWN),
+    ([f"2024-W{j}" for j in range(4, 13)], None, UNKNOWN),
+    ([f"W{j:02d}/2024" for j in range(9)], None, UNKNOWN),
+    ([str(j) for j in range(4, 13)], None, UNKNOWN),
+    ([b"a", b"b", b"c"], None, UNKNOWN),
+    (["2024-01", "2024-W02", "2024-03"], None, UNKNOWN),
+    (["01-2024", "02-2024", "01-2025"], None, UNKNOWN),
+]
 
 
-@pytest.mark.parametrize(
-    "form", ["{:04d}", "2024-{:02d}", "2024-01-{:02d}", "2024-W{:02d}", "2024Q{}"]
-)
-def test_text_of_numbers_or_dates_in_one_form_is_ordered_with_a_warning(form):
-    X = np.random.default_rng(0).normal(size=(90, 1))
-    eras = np.array([form.format(1 + j % 9) for j in range(90)])
+@pytest.mark.parametrize(("labels", "order", "message"), KINDS, ids=range(len(KINDS)))
+def test_order_of_labels_of_any_kind(labels, order, message):
+    X, eras = np.random.default_rng(0).normal(size=(90, 1)), np.resize(labels, 90)
     search = EraSearchCV(Ridge(), {"alpha": [2.0]})
-    message = f"^Labels are text such as '{eras[0]}', which EraSearchCV takes for"
-    with pytest.warns(UserWarning, match=message):
+    expected = contextlib.nullcontext()
+    if message is not None:
+        expected = pytest.warns(UserWarning, match=message)
+        if order is None:
+            expected = pytest.raises(ValueError, match=message)
+    with expected:
         search.fit(X, X[:, 0], eras=eras)
-    assert search.era_order_ == "ordered"
+    assert getattr(search, "era_order_", None) == order
     search.set_params(era_order="unordered").fit(X, X[:, 0], eras=eras)
     assert search.era_order_ == "unordered"  # without a warning
 
 
-@pytest.mark.parametrize(
-    "eras",
-    [
-        list("abcdefghi"), [f"week{j:02d}" for j in range(9)],
-        [f"2024-W{j}" for j in range(4, 13)], [f"W{j:02d}/2024" for j in range(9)],
-        [str(j) for j in range(4, 13)], [b"a", b"b", b"c"] * 3,
-        ["2024-01", "2024-W02", "2024-03"] * 3, ["01-2024", "02-2024", "01-2025"] * 3,
-    ],
-)  # fmt: skip
-def test_other_text_has_an_order_if_one_is_passed(eras):
-    X = np.random.default_rng(0).normal(size=(90, 1))
-    eras = np.repeat(eras, 10)
-    search = EraSearchCV(Ridge(), {"alpha": [2.0]})
-    with pytest.raises(ValueError, match=r"^Labels are text such as '.*: pass era_"):
-        search.fit(X, X[:, 0], eras=eras)
-    search.set_params(era_order="unordered").fit(X, X[:, 0], eras=eras)
-    assert search.era_order_ == "unordered"
-
-
-def test_a_fold_of_a_single_class(data):
-    X, _, eras = data
+def test_a_fold_of_a_single_class():
     plain = HistGradientBoostingClassifier(max_iter=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what else a single class may be to blame
@@ -393,8 +346,7 @@ def test_a_fold_of_a_single_class(data):
     assert np.isfinite(search.era_scores_).all()
 
 
-def test_metadata_are_routed(data):
-    X, y, eras = data
+def test_metadata_are_routed():
     weights, other = np.linspace(1, 2, 240), eras[::-1] % 6
     with config_context(enable_metadata_routing=True):
         model = Ridge(1e4).set_fit_request(sample_weight=True)
@@ -437,8 +389,7 @@ def test_predictions_and_scores_know_eras():
 
 
 @pytest.mark.parametrize("scoring", ["accuracy", "neg_log_loss", log_loss_of_doubled])
-def test_a_model_is_asked_once_for_all_eras_of_a_fold(data, scoring, monkeypatch):
-    X, y, eras = data
+def test_a_model_is_asked_once_for_all_eras_of_a_fold(scoring, monkeypatch):
     asked = []
     for name in ("predict", "predict_proba"):
         respond = getattr(LogisticRegression, name)
@@ -459,15 +410,13 @@ def test_a_model_is_asked_once_for_all_eras_of_a_fold(data, scoring, monkeypatch
     np.testing.assert_allclose(search.era_scores_[0, :3], expected)
 
 
-def test_sparse_rows_of_any_kind(data):
-    X, y, eras = data
+def test_sparse_rows_of_any_kind():
     search = EraSearchCV(Ridge(), ALPHAS).fit(X, y, eras=eras)
     sparse = clone(search).fit(coo_array(X), y, eras=eras)
     assert np.allclose(sparse.era_scores_, search.era_scores_)
 
 
-def test_bins_of_all_rows_are_no_rows_to_search(data):
-    X, y, eras = data
+def test_bins_of_all_rows_are_no_rows_to_search():
     rows = BinnedDataset.from_arrays(X, y, eras=eras)
     with pytest.raises(TypeError, match="cannot be split or indexed"):
         EraSearchCV(Ridge(), ALPHAS).fit(rows, y, eras=eras)
@@ -526,8 +475,7 @@ def test_fits_in_parallel_are_the_same():
 
 
 @pytest.mark.parametrize("search", [EraSearchCV, AutoEraRegressor])
-def test_eras_may_be_a_column_that_is_no_feature(data, search):
-    X, y, eras = data
+def test_eras_may_be_a_column_that_is_no_feature(search):
     frame = pd.DataFrame(X, columns=list("abc"))
     plain = HistGradientBoostingRegressor(max_iter=3, era_effects="intercept")
     grid = ({"max_depth": [2]},) if search is EraSearchCV else ()
@@ -540,8 +488,7 @@ def test_eras_may_be_a_column_that_is_no_feature(data, search):
     assert (by_name.predict(with_column, eras="week") == expected).all()
 
 
-def test_another_fit_is_forgotten(data):
-    X, y, eras = data
+def test_another_fit_is_forgotten():
     search = EraSearchCV(Ridge(), ALPHAS)
     search.fit(pd.DataFrame(X, columns=list("abc")), y, eras=eras)
     search.fit(X, y, eras=eras)
