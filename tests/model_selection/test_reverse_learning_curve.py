@@ -37,6 +37,10 @@ def make_data(n_eras=5, n_samples=60, random_state=0):
     return X, y, eras
 
 
+X, y, eras = make_data()
+LAST = {"eras": eras, "test_eras": [2004]}
+
+
 class Recorder(RegressorMixin, BaseEstimator):
     """A regressor that keeps what its fit was handed."""
 
@@ -50,9 +54,8 @@ class Recorder(RegressorMixin, BaseEstimator):
 
 
 def test_each_point_is_the_latest_eras_on_a_fixed_test_set():
-    X, y, eras = make_data()
-    options = {"test_eras": [2004], "scoring": "neg_mean_squared_error"}
-    curve = reverse_learning_curve(Ridge(), X, y, eras=eras, **options)
+    options = LAST | {"scoring": "neg_mean_squared_error"}
+    curve = reverse_learning_curve(Ridge(), X, y, **options)
     test = eras == 2004
     expected = []
     for oldest in (2003, 2002, 2001, 2000):
@@ -71,18 +74,16 @@ def test_each_point_is_the_latest_eras_on_a_fixed_test_set():
     # The target drifts, and so the oldest eras harm.
     assert curve.scores[0] > curve.scores[-1]
     options["n_train_eras"] = [4, 1, 1]
-    some = reverse_learning_curve(Ridge(), X, y, eras=eras, **options)
+    some = reverse_learning_curve(Ridge(), X, y, **options)
     assert_array_equal(some.n_train_eras, [1, 4])
     assert_array_equal(some.scores, curve.scores[[0, 3]])
 
 
 def test_rows_beside_and_eras_within_are_the_same_test_set():
-    X, y, eras = make_data()
     weights = np.random.default_rng(1).random(eras.size)
     test = eras >= 2003
-    within = reverse_learning_curve(
-        Ridge(), X, y, eras=eras, test_eras=[2003, 2004], sample_weight=weights
-    )
+    options = {"eras": eras, "test_eras": [2003, 2004]}
+    within = reverse_learning_curve(Ridge(), X, y, sample_weight=weights, **options)
     with parallel_config("threading"):  # starting processes takes long
         beside = reverse_learning_curve(
             Ridge(), X[~test], y[~test], eras=eras[~test], X_test=X[test],
@@ -90,7 +91,6 @@ def test_rows_beside_and_eras_within_are_the_same_test_set():
             sample_weight_test=weights[test], n_jobs=2,
         )  # fmt: skip
     assert_array_equal(within.scores, beside.scores)
-    options = {"eras": eras, "test_eras": [2003, 2004]}
     unweighted = reverse_learning_curve(Ridge(), X, y, **options)
     assert np.all(unweighted.scores != within.scores)
 
@@ -163,16 +163,13 @@ def test_metadata_routing_settles_what_is_handed():
 
 
 def test_era_criteria_get_along_with_one_era():
-    X, y, eras = make_data()
     booster = HistGradientBoostingRegressor(split_criterion="directional", max_iter=5)
-    data = {"X": pd.DataFrame(X), "y": pd.Series(y), "eras": eras}
-    curve = reverse_learning_curve(booster, **data, test_eras=[2004])
+    curve = reverse_learning_curve(booster, pd.DataFrame(X), pd.Series(y), **LAST)
     assert curve.passes_eras
     assert np.isfinite(curve.scores).all()
 
 
 def test_a_scorer_that_asks_for_eras_gets_those_of_the_test_set():
-    X, y, eras = make_data()
     scorer = make_era_scorer(r2_score, aggregation="worst")
     options = {"test_eras": [2003, 2004], "scoring": scorer, "return_estimator": True}
     curve = reverse_learning_curve(LinearRegression(), X, y, eras=eras, **options)
@@ -220,64 +217,61 @@ def test_a_scorer_that_asks_for_eras_gets_those_of_the_test_set():
     ],
 )  # fmt: skip
 def test_curve_refuses(parameters, message):
-    X, y, eras = make_data()
     data = {"y": y, "eras": eras} | parameters
     with pytest.raises(ValueError, match=message):
         reverse_learning_curve(Ridge(), X, **data)
 
 
 def test_weights_that_fit_or_scoring_does_not_take_are_refused():
-    X, y, eras = make_data()
-    options = {"eras": eras, "sample_weight": np.ones(eras.size)}
+    weights = {"sample_weight": np.ones(eras.size)}
 
     def unweighted(estimator, X, y):
         return estimator.score(X, y)
 
-    for model, scoring, message in (
-        (KNeighborsRegressor(), None, "fit of KNeighborsRegressor takes no weights"),
-        (Ridge(), unweighted, r"scoring=.*unweighted.* takes no sample_"),
-    ):
-        options |= {"scoring": scoring}
-        with pytest.raises(ValueError, match=message):
-            reverse_learning_curve(model, X, y, test_eras=[2004], **options)
-    beside = {"X_test": X[:9], "y_test": y[:9]}
-    assert reverse_learning_curve(Ridge(), X, y, **beside, **options).scores.size == 5
+    with pytest.raises(ValueError, match="fit of KNeighborsRegressor takes no weights"):
+        reverse_learning_curve(KNeighborsRegressor(), X, y, **LAST, **weights)
+    weights["scoring"] = unweighted
+    with pytest.raises(ValueError, match=r"scoring=.*unweighted.* takes no sample_"):
+        reverse_learning_curve(Ridge(), X, y, **LAST, **weights)
+    beside = {"eras": eras, "X_test": X[:9], "y_test": y[:9]}
+    assert reverse_learning_curve(Ridge(), X, y, **beside, **weights).scores.size == 5
 
 
-def test_failures_name_the_eras_trained_on():
-    fit = r"The fit to the latest 2 training era\(s\), from 2002 on, failed: .*NaN"
-    score = "from 2003 on, cannot be scored on the test"
-    for bad_era, message in ((2002, fit), (2004, score)):
-        X, y, eras = make_data()
-        X[eras == bad_era] = np.nan
-        with pytest.raises(ValueError, match=message):
-            reverse_learning_curve(Ridge(), X, y, eras=eras, test_eras=[2004])
+@pytest.mark.parametrize(
+    ("bad_era", "message"),
+    [
+        (
+            2002,
+            r"^The fit to the latest 2 training era\(s\), from 2002 on, failed: .*NaN",
+        ),
+        (2004, "from 2003 on, cannot be scored on the test"),
+    ],
+)
+def test_failures_name_the_eras_trained_on(bad_era, message):
+    rows = np.where((eras == bad_era)[:, np.newaxis], np.nan, X)
+    with pytest.raises(ValueError, match=message):
+        reverse_learning_curve(Ridge(), rows, y, **LAST)
 
 
 def test_curves_share_axes():
     matplotlib.use("agg")
     from matplotlib import pyplot
 
-    X, y, eras = make_data()
-    options = {"eras": eras, "test_eras": [2004]}
-    first = ReverseLearningCurveDisplay.from_estimator(
-        Ridge(), X, y, label="ridge", scoring="r2", **options
-    )
-    curve = reverse_learning_curve(Ridge(), X, y, **options)
+    draw = ReverseLearningCurveDisplay.from_estimator
+    first = draw(Ridge(), X, y, label="ridge", scoring="r2", **LAST)
+    curve = reverse_learning_curve(Ridge(), X, y, **LAST)
     assert_allclose(first.line_.get_ydata(), curve.scores)
     assert_allclose(first.line_.get_xdata(), [1, 2, 3, 4])
     ticks = [text.get_text() for text in first.ax_.get_xticklabels()]
     assert ticks == ["2003", "2002", "2001", "2000"]
     assert first.ax_.get_ylabel() == "r2"
-    second = ReverseLearningCurveDisplay.from_estimator(
-        KNeighborsRegressor(), X, y, label="neighbours", ax=first.ax_, **options
-    )
+    second = draw(Ridge(), X, y, label="other", ax=first.ax_, **LAST)
     assert second.figure_ is first.figure_
     # The second colour of matplotlib's cycle: the first is too near to our blue.
     colors = [to_hex(display.line_.get_color()) for display in (first, second)]
     assert colors == [BLUE, to_hex("C1")]
     texts = [text.get_text() for text in first.ax_.get_legend().get_texts()]
-    assert texts == ["ridge", "neighbours"]
+    assert texts == ["ridge", "other"]
     assert pyplot.get_fignums() == [first.figure_.number]
     pyplot.close(first.figure_)
 
