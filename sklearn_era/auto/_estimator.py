@@ -8,13 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    RegressorMixin,
-    clone,
-    is_regressor,
-)
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.model_selection import KFold
 from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -28,14 +22,8 @@ from .._renamed import refuses_moved
 from .._scikit_learn import check_sample_weight
 from .._tables.no_value import no_value_noted, warn_of_no_value
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from ..model_selection import EraSearchCV
-from ..model_selection._out_of_era import (
-    check_divisible,
-    check_rows,
-    quiet_folds,
-    split_eras,
-    take_attributes,
-)
+from ..model_selection import EraSearchCV, _out_of_era
+from ..model_selection._out_of_era import quiet_folds, take_attributes
 from ..model_selection._search_errors import mean_and_error
 from ..model_selection._search_scores import prediction
 from ._candidates import PLAIN, make_members, uses_eras
@@ -77,17 +65,10 @@ class _AutoEra(BaseEstimator):
         choose_by="EraSearchCV, which chooses by the worst era",
     )
     def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        members: Any = "default",
-        time_budget: float | None = None,
-        random_state: Any = None,
-        cv: Any = 3,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        era_order: str = "auto",
-    ) -> None:
+        self, estimator: Any = None, *, members: Any = "default",
+        time_budget: float | None = None, random_state: Any = None, cv: Any = 3,
+        n_jobs: int | None = None, verbose: int = 0, era_order: str = "auto",
+    ) -> None:  # fmt: skip
         self.estimator = estimator
         self.members = members
         self.time_budget = time_budget
@@ -128,10 +109,10 @@ class _AutoEra(BaseEstimator):
         deadline = None
         if self.time_budget is not None:
             deadline = time.perf_counter() + self.time_budget
-        check_divisible(X, "AutoEra")
+        _out_of_era.check_divisible(X, "AutoEra")
         plain = self._plain_model()
         plain._validate_params()
-        X, y, eras, encoded, are_ordered = check_rows(
+        X, y, eras, encoded, are_ordered = _out_of_era.check_rows(
             X, self._as_target(y), eras, self.era_order, "AutoEra"
         )
         if sample_weight is not None:
@@ -160,7 +141,7 @@ class _AutoEra(BaseEstimator):
         )  # fmt: skip
         by_eras = not isinstance(self.cv, KFold)
         with quiet_folds(self.n_jobs) as empty:
-            folds = split_eras(
+            folds = _out_of_era.split_eras(
                 self.cv, X, y, encoded, are_ordered, "AutoEra", tests_half=True,
                 groups=encoded.codes if are_ordered else eras,
             )  # fmt: skip
@@ -182,8 +163,11 @@ class _AutoEra(BaseEstimator):
                 of_each = list(KFold(3, shuffle=True, random_state=0).split(X))
                 of_rows, more = search(alike, folds=of_each, by_eras=False)
                 seconds |= {name: seconds[name] + more[name] for name in more}
-            self._weigh(of_eras, of_rows, loss, are_ordered)
-            self._fit_members(members, X, y, eras=eras, sample_weight=sample_weight)
+            stages = self._weigh(of_eras, of_rows, loss, are_ordered)
+            models = {name: at_stage(members[name], n) for name, n in stages.items()}
+            params = {"eras": eras, "sample_weight": sample_weight}
+            self.members_ = fit_members(models, X, y, self.n_jobs, **params)
+        take_attributes(self, next(iter(self.members_.values())))
         times = list(seconds.values())
         self.cv_results_["fit_time"] = np.array([*times, sum(times)])
         tested = encoded.codes[np.concatenate([test for _, test in folds])]
@@ -191,8 +175,8 @@ class _AutoEra(BaseEstimator):
 
     def _weigh(
         self, of_eras: LeftOut, of_rows: LeftOut, loss: Loss, are_ordered: bool
-    ) -> None:
-        """Find the weights, and what is to be known of members and their average."""
+    ) -> dict[str, int]:
+        """Set weights and scores; return the stages of members that have weight."""
         found = weigh(of_eras, of_rows, loss, are_ordered)
         names, stages, weights = list(found.weights), found.stages, found.weights
         average = np.array(list(weights.values())) @ found.predicted
@@ -208,13 +192,11 @@ class _AutoEra(BaseEstimator):
             stages[PLAIN] = of_eras.stages[PLAIN][-1]
             weights = dict.fromkeys(names, 0.0) | {PLAIN: 1.0}
         self.weights_ = weights
+        kept = [name for name in names if weights[name] > 0]
+        at_end = dict(zip(names, found.predicted[:, np.newaxis], strict=True))
         self._left_out = of_eras._replace(
-            predicted={
-                name: values[np.newaxis]
-                for name, values in zip(names, found.predicted, strict=True)
-                if weights[name] > 0
-            },
-            stages={name: [0] for name in names if weights[name] > 0},
+            predicted={name: at_end[name] for name in kept},
+            stages={name: [0] for name in kept},
         )._asdict()
         self.cv_results_ = {
             "member": np.array([*names, "average"], dtype=object),
@@ -226,24 +208,12 @@ class _AutoEra(BaseEstimator):
             "weight": np.array([*weights.values(), 1.0]),
         }
         if self.verbose:
-            kept = ": the plain model is kept" if keeps_plain else ""
+            note = ": the plain model is kept" if keeps_plain else ""
             print(
                 f"AutoEra: the average's loss is {mean[-1]:.3g} ± {error[-1]:.2g} less "
-                f"than the plain model's{kept}"
+                f"than the plain model's{note}"
             )
-
-    def _fit_members(self, members: Any, X: Any, y: Any, **params: Any) -> None:
-        """Fit the members that have weight to all rows."""
-        stages = self.cv_results_["stage"].tolist()
-        models = {
-            name: at_stage(members[name], stage)
-            for (name, weight), stage in zip(
-                self.weights_.items(), stages, strict=False
-            )
-            if weight > 0
-        }
-        self.members_ = fit_members(models, X, y, self.n_jobs, **params)
-        take_attributes(self, next(iter(self.members_.values())))
+        return {name: stages[name] for name in kept}
 
     @restores_on_failure
     def update(
@@ -295,7 +265,7 @@ class _AutoEra(BaseEstimator):
         if y is None:
             return None
         y = column_or_1d(np.asarray(y), warn=True)
-        return y.astype(np.float64) if is_regressor(self) else y
+        return y.astype(np.float64) if isinstance(self, RegressorMixin) else y
 
     def _plain_model(self) -> Any:
         if self.estimator is None:
@@ -351,7 +321,8 @@ def _score(
     score : float
         1 is the best.
     """
-    kind: Any = RegressorMixin if is_regressor(self) else ClassifierMixin
+    is_regression = isinstance(self, RegressorMixin)
+    kind: Any = RegressorMixin if is_regression else ClassifierMixin
     known = self if eras is None else with_eras(self, eras)
     return kind.score(known, X, y, sample_weight)
 

@@ -1,5 +1,6 @@
 """A regularised linear model of standardised columns, as a member of an average."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -55,10 +56,9 @@ class _Linear(BaseEstimator):
         else:
             self._range = np.array([np.min(y), np.max(y)], dtype=np.float64)
         intercepts, coefficients = [], []
-        model: Any = None
+        model: Any = LogisticRegression(max_iter=500, warm_start=True)
         for penalty in self.penalties:
             if self.loss == "log_loss":
-                model = model or LogisticRegression(max_iter=500, warm_start=True)
                 model.set_params(C=1 / (penalty * scale))
             elif self.loss == "squared_error":
                 model = Ridge(penalty * scale)
@@ -160,9 +160,7 @@ def _coding_of(
     """
     values = column.values
     if column.is_categorical:
-        counts: dict[Any, int] = {}
-        for value in values:
-            counts[value] = counts.get(value, 0) + 1
+        counts = Counter(values)
         common = sorted(counts, key=lambda value: (-counts[value], repr(value)))
         known = [value for value in common if counts[value] >= _LEAST_ROWS]
         return known[:_MOST_CATEGORIES]

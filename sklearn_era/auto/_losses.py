@@ -42,9 +42,12 @@ def loss_of(plain: Any) -> Loss:
     return _LOSSES[plain.loss]
 
 
-def _gamma_deviance(ratio: Rows) -> Rows:
-    """Half the deviance of targets by their ratio to what was predicted."""
-    return ratio - np.log(ratio) - 1
+def _of_positive(name: str, function: Any, derivative: Any) -> Loss:
+    return Loss(
+        name,
+        lambda y, p: function(y, np.maximum(p, _LEAST)),
+        lambda y, p: derivative(y, np.maximum(p, _LEAST)),
+    )
 
 
 _LOSSES = {
@@ -52,20 +55,12 @@ _LOSSES = {
     for loss in (
         Loss("squared_error", lambda y, p: (y - p) ** 2, lambda y, p: 2 * (p - y)),
         Loss("absolute_error", lambda y, p: abs(y - p), lambda y, p: np.sign(p - y)),
-        Loss(
-            "poisson",
-            lambda y, p: p - y + xlogy(y, y / np.maximum(p, _LEAST)),
-            lambda y, p: 1 - y / np.maximum(p, _LEAST),
+        _of_positive(
+            "poisson", lambda y, p: p - y + xlogy(y, y / p), lambda y, p: 1 - y / p
         ),
-        Loss(
-            "gamma",
-            lambda y, p: _gamma_deviance(y / np.maximum(p, _LEAST)),
-            lambda y, p: (p - y) / np.maximum(p, _LEAST) ** 2,
+        _of_positive(
+            "gamma", lambda y, p: y / p - np.log(y / p) - 1, lambda y, p: (p - y) / p**2
         ),
-        Loss(
-            "log_loss",
-            lambda y, p: -np.log(np.maximum(p, _LEAST)),
-            lambda y, p: -1 / np.maximum(p, _LEAST),
-        ),
+        _of_positive("log_loss", lambda y, p: -np.log(p), lambda y, p: -1 / p),
     )
 }

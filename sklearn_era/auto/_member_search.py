@@ -65,24 +65,16 @@ def fit_members(
 
 
 def search_members(
-    members: dict[str, Any],
-    rows: Rows,
-    folds: Sequence[Any],
-    loss: Loss,
-    deadline: float | None,
-    *,
-    by_eras: bool,
-    n_jobs: int | None,
-    verbose: int,
-) -> tuple[LeftOut, dict[str, float]]:
+    members: dict[str, Any], rows: Rows, folds: Sequence[Any], loss: Loss,
+    deadline: float | None, *, by_eras: bool, n_jobs: int | None, verbose: int,
+) -> tuple[LeftOut, dict[str, float]]:  # fmt: skip
     """Fit members in folds, as many at once as `n_jobs` allows, until `deadline`.
     Return predictions of those that fail in none, and the seconds that these took.
     """
     tests = np.concatenate([test for _, test in folds])
     codes = np.unique(rows.encoded.codes[tests], return_inverse=True)[1]
-    weights = np.ones(tests.size)
-    if rows.sample_weight is not None:
-        weights = rows.sample_weight[tests]
+    of_rows = rows.sample_weight
+    weights = np.ones(tests.size) if of_rows is None else of_rows[tests]
     if by_eras:  # all of which count the same
         weights = equal_eras(codes, weights)
     # The loss of a class asks for its probability alone.

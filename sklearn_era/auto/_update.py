@@ -109,18 +109,13 @@ def _with_new_eras(
     n_eras = np.unique(before.codes).size
     # All eras count the same.
     weights = np.concatenate([before.weights * n_eras, equal_eras(codes, weights)])
-    return LeftOut(
-        {
-            name: np.concatenate(
-                [values, respond(model.members_[name], X, y, [0], eras)], axis=1
-            )
-            for name, values in before.predicted.items()
-        },
-        before.stages,
-        np.concatenate([before.y, np.zeros(len(y)) if is_classifier(model) else y]),
-        weights / weights.sum(),
-        np.concatenate([before.codes, n_eras + codes]),
-    )
+    predicted = dict(before.predicted)
+    for name, values in predicted.items():
+        of_new = respond(model.members_[name], X, y, [0], eras)
+        predicted[name] = np.concatenate([values, of_new], axis=1)
+    y = np.concatenate([before.y, np.zeros(len(y)) if is_classifier(model) else y])
+    codes = np.concatenate([before.codes, n_eras + codes])
+    return LeftOut(predicted, before.stages, y, weights / weights.sum(), codes)
 
 
 def _compare(losses: NDArray[np.float64], n_before: int) -> dict[str, Any]:

@@ -174,19 +174,11 @@ def _minimum(
         value = float(left_out.weights @ loss(left_out.y, mean))
         return value / scale, slope / scale
 
+    add_up = {"type": "eq", "fun": lambda v: v.sum() - 1, "jac": np.ones_like}
     found = minimize(
-        value_and_slope,
-        start,
-        method="SLSQP",
-        jac=True,
-        bounds=[(0.0, 1.0)] * start.size,
-        constraints={
-            "type": "eq",
-            "fun": lambda weights: weights.sum() - 1,
-            "jac": lambda weights: np.ones(weights.size),
-        },
-        options={"maxiter": 200, "ftol": 1e-10},
-    )
+        value_and_slope, start, method="SLSQP", jac=True, constraints=add_up,
+        bounds=[(0.0, 1.0)] * start.size, options={"maxiter": 200, "ftol": 1e-10},
+    )  # fmt: skip
     weights = np.clip(found.x, 0.0, None)
     weights /= weights.sum()
     better = value_and_slope(start)[0] > value_and_slope(weights)[0]

@@ -8,6 +8,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import dask
@@ -59,12 +60,8 @@ class Cluster:
         """The process id of each worker that answers in time."""
 
         async def ask_all() -> dict[str, Any]:
-            asked = {
-                asyncio.ensure_future(
-                    self.client._run(_process, workers=[address], on_error="ignore")
-                ): address
-                for address in addresses
-            }
+            run = partial(self.client._run, _process, on_error="ignore")
+            asked = [asyncio.ensure_future(run(workers=[each])) for each in addresses]
             done, pending = await asyncio.wait(asked, timeout=timeout)
             for question in pending:
                 question.cancel()

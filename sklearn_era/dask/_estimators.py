@@ -19,9 +19,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._fit_attributes import copy_attributes, restore_on_failure
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from ..model_selection._search_scores import prediction
 from ._cluster import Cluster, DaskFitError
 from ._fit import ClusterFit
 from ._partitions import blocks_beside, blocks_of
+
+COLLECTIONS = ("dask Array, DataFrame or Series", "dask Array")
 
 
 def _constructor(local: Any) -> Callable[..., None]:
@@ -71,31 +74,6 @@ def _check_supported(estimator: Any) -> None:
             f"scoring={estimator.scoring!r} needs the predictions of all rows in one "
             "place: use scoring='loss', or a local estimator."
         )
-
-
-def _prediction(method: str, predicted: str, returned: str) -> Callable[..., Any]:
-    """Make a lazy method for predictions, with its docstring."""
-
-    def predict(self: Any, X: Any, *, eras: Any = None) -> da.Array:
-        check_is_fitted(self)
-        return self._by_block(method, X, eras)
-
-    predict.__name__ = method
-    predict.__doc__ = f"""Predict {predicted}, lazily.
-
-        Parameters
-        ----------
-        X : dask Array or DataFrame of shape (n_samples, n_features)
-            The rows to predict.
-        eras : dask Array or Series of shape (n_samples,), default=None
-            Era of each row, of a model with `era_effects`.
-
-        Returns
-        -------
-        predicted : dask Array of shape {returned}
-            As of the local estimator, in the partitions of `X`.
-        """
-    return predict
 
 
 class DaskMixin:
@@ -181,10 +159,11 @@ class DaskMixin:
             )
         return client
 
-    predict = _prediction("predict", "targets or classes", "(n_samples,)")
+    predict = prediction("predict", "targets or classes, lazily", *COLLECTIONS)
 
-    def _by_block(self, method: str, X: Any, eras: Any) -> da.Array:
+    def _ask(self, method: str, X: Any, eras: Any) -> da.Array:
         """Apply a method of the local estimator to each partition."""
+        check_is_fitted(self)
         dtype: Any = np.dtype(np.float64)
         trailing: tuple[int, ...] = ()
         if method == "predict_proba":
@@ -199,17 +178,11 @@ class DaskMixin:
         local = self.to_local()
         vars(local).pop("_skl_callbacks", None)
         local, predict = delayed(local), delayed(_predict_block, pure=False)
-        return da.concatenate(
-            [
-                da.from_delayed(
-                    predict(local, method, block, of_block, trailing, dtype),
-                    (size, *trailing),
-                    dtype,
-                )
-                for block, of_block, size in zip(blocks, labels, sizes, strict=True)
-            ],
-            allow_unknown_chunksizes=True,
-        )
+        parts = []
+        for block, of_block, size in zip(blocks, labels, sizes, strict=True):
+            part = predict(local, method, block, of_block, trailing, dtype)
+            parts.append(da.from_delayed(part, (size, *trailing), dtype))
+        return da.concatenate(parts, allow_unknown_chunksizes=True)
 
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, *, eras: Any = None
@@ -333,11 +306,9 @@ class DaskHistGradientBoostingClassifier(DaskMixin, HistGradientBoostingClassifi
     _parameter_constraints = _local._parameter_constraints | DaskMixin._own_constraints
     __init__ = _constructor(_local)
 
-    predict_proba = _prediction(
-        "predict_proba", "the probabilities of classes", "(n_samples, n_classes)"
+    predict_proba = prediction(
+        "predict_proba", "the probabilities of classes, lazily", *COLLECTIONS
     )
-    decision_function = _prediction(
-        "decision_function",
-        "the raw values of classes",
-        "(n_samples,) or (n_samples, n_classes)",
+    decision_function = prediction(
+        "decision_function", "the raw values of classes, lazily", *COLLECTIONS
     )

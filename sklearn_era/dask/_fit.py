@@ -188,13 +188,11 @@ class ClusterFit:
             held.setdefault(holder, []).append(i)
         samples = [
             self._submit(
-                _bins.take_sample,
-                [self.parts[i] for i in of_worker],
-                [drawn[i] for i in of_worker],
-                estimator._preprocessor,
+                _bins.take_sample, [self.parts[i] for i in of_worker],
+                [drawn[i] for i in of_worker], estimator._preprocessor,
             )
             for of_worker in held.values()
-        ]
+        ]  # fmt: skip
         categories = known_categories or [None] * estimator.n_features_in_
         blocks = _bins.find_blocks(samples, estimator, categories)
         thresholds = chain(*self.cluster.gather(self.client.compute(blocks)))
@@ -243,14 +241,11 @@ class ClusterFit:
             places = np.arange(len(used))
         shards = {
             address: self._submit(
-                _bins.make_shard,
-                [parts[i] for i in np.flatnonzero(places == worker)],
-                sent,
-                self.encoding,
-                workers=[address],
+                _bins.make_shard, [parts[i] for i in np.flatnonzero(places == worker)],
+                sent, self.encoding, workers=[address],
             )
             for worker, address in enumerate(used)
-        }
+        }  # fmt: skip
         parts.clear()  # each is released once its shard is made
         self.cluster.wait(list(shards.values()), used)
         return shards
@@ -269,21 +264,15 @@ class ClusterFit:
                         first, start_tracker, fit_id, len(shards), cluster.timeout
                     )
                 sent = cluster.send(local)
+                labels = self.encoding.training_labels
+                has_callbacks = hasattr(estimator, "_skl_callbacks")
                 futures = {
                     address: self._submit(
-                        train,
-                        sent,
-                        shard,
-                        self.encoding.training_labels,
-                        fit_id,
-                        rank,
-                        group,
-                        cluster.timeout,
-                        hasattr(estimator, "_skl_callbacks"),
-                        workers=[address],
+                        train, sent, shard, labels, fit_id, rank, group,
+                        cluster.timeout, has_callbacks, workers=[address],
                     )
                     for rank, (address, shard) in enumerate(shards.items())
-                }
+                }  # fmt: skip
                 outcomes = cluster.gather_outcomes(futures, progress.handle, messages)
         except BaseException:
             cluster.post(first, stop_tracker, fit_id, _GRACE)

@@ -130,7 +130,9 @@ def _asked_once(
         yield part, answered_by(model, answer), X_part
 
 
-def prediction(method: str, returned: str) -> Callable[..., Any]:
+def prediction(
+    method: str, returned: str, rows: str = "array-like", array: str = "ndarray"
+) -> Callable[..., Any]:
     """Make a method, with its docstring, that hands X and eras to `_ask`."""
 
     def predict(self: Any, X: Any, *, eras: Any = None) -> NDArray[Any]:
@@ -141,14 +143,14 @@ def prediction(method: str, returned: str) -> Callable[..., Any]:
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {rows} of shape (n_samples, n_features)
             The input samples.
-        eras : array-like of shape (n_samples,), default=None
+        eras : {rows} of shape (n_samples,), default=None
             Eras of the rows, for models with intercepts of eras.
 
         Returns
         -------
-        predicted : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        predicted : {array} of shape (n_samples,) or (n_samples, n_classes)
             As the `{method}` of scikit-learn's models has them.
         """
     return predict

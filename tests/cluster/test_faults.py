@@ -82,9 +82,8 @@ def test_killed_worker(client, i):
     assert 3 <= killed.n_iter_ < 30
     n_iter = killed.n_iter_
     killed.set_params(max_iter=n_iter + 2).fit(**collections(data))
-    _, local = pair(client, data, split_criterion="era", max_iter=n_iter + 2,
-                    max_leaf_nodes=31)  # fmt: skip
-    assert_same(killed, local)
+    params = {"max_iter": n_iter + 2, "max_leaf_nodes": 31}
+    assert_same(killed, pair(client, data, split_criterion="era", **params)[1])
 
 
 def test_worker_that_hangs(client):
@@ -124,13 +123,9 @@ def test_partition_with_missing_target(client):
 
 def test_era_in_two_partitions(client):
     X, y, eras = make_rows()
-    given = {
-        "X": da.from_array(X, (500, 6)),
-        "y": da.from_array(y, 500),
-        "eras": da.from_array(eras, 500),
-    }
+    dX, dy, labels = by_era(np.arange(y.size) // 500, X, y, eras)
     with pytest.raises(ValueError, match=r"Era \d+ has rows in partitions 0, 1 of X"):
-        model(client, shuffle=False).fit(**given)
+        model(client, shuffle=False).fit(dX, dy, eras=labels)
     assert_next_fit_is_right(client)
 
 
@@ -150,12 +145,9 @@ def test_client_that_is_closed(client):
 
 def test_fewer_eras_than_workers(client):
     data = make_rows(n_eras=1)
-    with (
-        pytest.warns(UserWarning, match="The fit uses 1 of 2 workers, as there are no"),
-        pytest.warns(UserWarning, match="single era"),
-    ):
-        fitted, local = pair(client, data, split_criterion="era")
-    assert_same(fitted, local)
+    uses = "The fit uses 1 of 2 workers, as there are no"
+    with pytest.warns(match=uses), pytest.warns(match="single era"):
+        assert_same(*pair(client, data, split_criterion="era"))
     assert_next_fit_is_right(client)
 
 
@@ -164,33 +156,28 @@ def test_empty_partition(client):
     _, y, eras = data
     sizes = (0, *np.unique(eras, return_counts=True)[1])
     dX, dy, labels = (da.from_array(a, (sizes, -1)[: a.ndim]) for a in data)
+    options = {"collections": (dX, dy, None, labels), "split_criterion": "era"}
     with pytest.warns(UserWarning, match="Partition 0 of X has no rows"):
-        fitted, local = pair(
-            client, data, collections=(dX, dy, None, labels), split_criterion="era"
-        )
+        fitted, local = pair(client, data, **options)
     assert_same(fitted, local)
     assert fitted.predict(dX).shape == y.shape
     assert client.compute(fitted.predict(dX)).result().shape == y.shape
 
 
-def frame_of(X, text_in=None, name="c0"):
-    frame = pd.DataFrame(X, columns=[f"c{i}" for i in range(X.shape[1])])
+def frame_of(X, text_in, name="c0"):
+    frame = pd.DataFrame(X).add_prefix("c")
     parts = [frame.iloc[i : i + 500] for i in range(0, len(frame), 500)]
-    if text_in is not None:
-        parts[text_in] = parts[text_in].assign(**{name: "text"})
+    parts[text_in] = parts[text_in].assign(**{name: "text"})
     return dd.from_map(lambda i: parts[i], range(len(parts)), meta=frame.iloc[:0])
 
 
 def test_types_that_differ(client):
     X, y, _ = make_rows()
+    estimator, dy = model(client, split_criterion="gain"), da.from_array(y, 500)
     with pytest.raises(ValueError, match="'c0' of X holds text in partition 2"):
-        model(client, split_criterion="gain").fit(
-            frame_of(X, text_in=2), da.from_array(y, 500)
-        )
+        estimator.fit(frame_of(X, text_in=2), dy)
     with pytest.raises(ValueError, match="Partition 1 of X has other columns"):
-        model(client, split_criterion="gain").fit(
-            frame_of(X, text_in=1, name="more"), da.from_array(y, 500)
-        )
+        estimator.fit(frame_of(X, text_in=1, name="more"), dy)
     assert_next_fit_is_right(client)
 
 

@@ -53,6 +53,13 @@ def by_era(eras, *arrays):
     ]
 
 
+def frames_by_era(eras, frame):
+    """A Dask frame in which each partition is an era."""
+    bounds = np.flatnonzero(np.diff(eras, prepend=-1, append=-1))
+    parts = [frame[i:j] for i, j in pairwise(bounds)]
+    return dd.from_map(lambda i: parts[i], range(len(parts)), meta=frame[:0])
+
+
 def pair(client, data, sample_weight=None, collections=None, **params):
     """A fit on the cluster and a local one, on X, y and eras."""
     X, y, eras = data
@@ -142,13 +149,11 @@ def test_every_criterion(any_client, criterion):
 @pytest.mark.slow
 def test_same_bits_each_time(any_client):
     data = make_rows()
-    models = [
-        pair(any_client, data, split_criterion=Directional(boltzmann_alpha=2.0))[0]
-        for _ in range(20)
-    ]
-    for model in models[1:]:
-        assert_same_trees(model, models[0])
-        assert_array_equal(model.train_score_, models[0].train_score_)
+    params = {"split_criterion": Directional(boltzmann_alpha=2.0)}
+    first, *models = (pair(any_client, data, **params)[0] for _ in range(20))
+    for model in models:
+        assert_same_trees(model, first)
+        assert_array_equal(model.train_score_, first.train_score_)
 
 
 def test_features_pay(client):
@@ -168,21 +173,15 @@ def cases(draw):
     """Rows, weights or none, and parameters."""
     choices = {
         "split_criterion": ["gain", "era", "directional", "invariant", "held_out"],
-        "min_samples_per_era": [1, 2, 4],
-        "min_samples_leaf": [1, 5, 30],
-        "max_bins": [8, 16, 255],
-        "l2_regularization": [0.0, 1.0],
-        "colsample_bytree": [0.6, 1.0],
-        "max_features": [0.5, 1.0],
-        "early_stopping": [True, False],
-        "validation_eras": ["last", "random", None],
+        "min_samples_per_era": [1, 2, 4], "min_samples_leaf": [1, 5, 30],
+        "max_bins": [8, 16, 255], "l2_regularization": [0.0, 1.0],
+        "colsample_bytree": [0.6, 1.0], "max_features": [0.5, 1.0],
+        "early_stopping": [True, False], "validation_eras": ["last", "random", None],
         "era_weighting": ["rows", "equal", Recency(half_life=2), GroupDRO()],
-        "leaf_shrinkage": [None, "eras"],
-        "min_gain_share": [0.0, 0.5, 0.8],
+        "leaf_shrinkage": [None, "eras"], "min_gain_share": [0.0, 0.5, 0.8],
         "monotonic_cst": [None, [1, -1, 0, 0, 0, 0]],
-        "interaction_cst": [None, [[0, 1, 2], [2, 3, 4, 5]]],
-        "loss": LOSSES,
-    }
+        "interaction_cst": [None, [[0, 1, 2], [2, 3, 4, 5]]], "loss": LOSSES,
+    }  # fmt: skip
     params = {name: draw(st.sampled_from(values)) for name, values in choices.items()}
     seed = draw(st.integers(0, 2**32 - 1))
     n_eras = draw(st.integers(3, 12))
@@ -264,21 +263,15 @@ def test_rows_move_to_where_their_era_is(client, tmp_path):
     rows = dd.read_parquet(tmp_path)
     columns = list(X)
     data = frame[columns], frame["target"].to_numpy(), frame["era"].to_numpy()
-    fitted, local = pair(
-        client,
-        data,
-        collections=(rows[columns], rows["target"], None, rows["era"]),
-        split_criterion="era",
-        early_stopping=True,
-        era_effects="intercept",
-        era_order="ordered",
-    )
+    collections = rows[columns], rows["target"], None, rows["era"]
+    params = {"split_criterion": "era", "early_stopping": True}
+    params |= {"era_effects": "intercept", "era_order": "ordered"}
+    fitted, local = pair(client, data, collections=collections, **params)
     assert_same(fitted, local)
     assert fitted.feature_names_in_.tolist() == columns
     assert fitted.era_intercepts_.keys() == local.era_intercepts_.keys()
     predicted = fitted.predict(rows[columns], eras=rows["era"])
-    with client.as_current():
-        computed = predicted.compute()
+    computed = client.compute(predicted).result()
     assert_allclose(computed, local.predict(data[0], eras=data[2]), rtol=1e-9)
 
 
@@ -302,28 +295,23 @@ def test_levels_of_held_out_eras(client, forecast):
 def test_classes_and_probabilities(client):
     X, y, eras = make_rows()
     y = np.array(["low", "mid", "top"])[np.digitize(y, [0.5, 1.5])]
-    fitted, local = pair(
-        client, (X, y, eras), loss="log_loss", split_criterion="directional"
-    )
+    params = {"loss": "log_loss", "split_criterion": "directional"}
+    fitted, local = pair(client, (X, y, eras), **params)
     assert_same(fitted, local)
     (dX,) = by_era(eras, X)
-    with client.as_current():
-        assert_array_equal(fitted.predict(dX).compute(), local.predict(X))
-        for method in ("predict_proba", "decision_function"):
-            computed = getattr(fitted, method)(dX).compute()
-            assert_allclose(computed, getattr(local, method)(X), rtol=1e-9)
+    assert_array_equal(client.compute(fitted.predict(dX)).result(), local.predict(X))
+    for method in ("predict_proba", "decision_function"):
+        computed = client.compute(getattr(fitted, method)(dX)).result()
+        assert_allclose(computed, getattr(local, method)(X), rtol=1e-9)
 
 
 @pytest.mark.slow
 def test_without_eras(client):
     X, y, _ = make_rows()
     order = np.random.default_rng(0).permutation(y.size)
-    X, y = X[order], y[order]
-    collections = da.from_array(X, (300, 6)), da.from_array(y, 300), None, None
-    fitted, local = pair(
-        client, (X, y, None), collections=collections, early_stopping=True
-    )
-    assert_same(fitted, local)
+    data = X[order], y[order], None
+    collections = by_era(np.arange(y.size) // 300, *data[:2], None, None)
+    assert_same(*pair(client, data, collections=collections, early_stopping=True))
 
 
 @pytest.mark.slow
@@ -370,21 +358,12 @@ def test_bins_are_made_from_the_same_rows(client):
     X = rng.normal(size=(230_000, 2))
     y = X[:, 0] + rng.normal(size=230_000)
     weights = rng.uniform(0.5, 2.0, y.size)
-    chunks = (50_000, 2)
+    params, data = {"max_iter": 2, "early_stopping": True}, (X, y, None)
     for some in (None, weights):
-        collections = [
-            None if array is None else da.from_array(array, chunks[: array.ndim])
-            for array in (X, y, some, None)
-        ]
-        fitted, local = pair(
-            client, (X, y, None), some, collections, max_iter=2, early_stopping=True
-        )
-        for ours, theirs in zip(
-            fitted._bin_mapper.bin_thresholds_,
-            local._bin_mapper.bin_thresholds_,
-            strict=True,
-        ):
-            assert_array_equal(ours, theirs)
+        collections = by_era(np.arange(y.size) // 50_000, X, y, some, None)
+        fitted, local = pair(client, data, some, collections, **params)
+        ours, theirs = (x._bin_mapper.bin_thresholds_ for x in (fitted, local))
+        assert_array_equal(ours, theirs)
 
 
 @pytest.mark.slow
@@ -406,18 +385,10 @@ def test_missing_categories_of_pandas(client):
     X, y, eras = make_rows()
     frame = pd.DataFrame(X, columns=list("abcdef"))
     frame["b"] = frame["b"].astype("Int64").mask(frame["c"] == 0)
-    parts = [part for _, part in frame.groupby(eras)]
-    rows = dd.from_map(lambda i: parts[i], range(len(parts)), meta=frame.iloc[:0])
-    dy, labels = by_era(eras, y, eras)
-    assert_same(
-        *pair(
-            client,
-            (frame, y, eras),
-            collections=(rows, dy, None, labels),
-            categorical_features=["b"],
-            split_criterion="era",
-        )
-    )
+    collections = frames_by_era(eras, frame), *by_era(eras, y, None, eras)
+    params = {"categorical_features": ["b"], "split_criterion": "era"}
+    data = frame, y, eras
+    assert_same(*pair(client, data, collections=collections, **params))
 
 
 def test_rare_categories_share_a_bin(client):
@@ -428,21 +399,14 @@ def test_rare_categories_share_a_bin(client):
     shops = np.minimum(rng.geometric(0.1, len(y)), 20) + eras % 2
     frame["b"] = pd.Categorical(shops.astype(str)).set_categories(map(str, range(99)))
     frame.loc[eras == 3, "b"] = None
-    parts = [part for _, part in frame.groupby(eras)]
-    dX = dd.from_map(lambda i: parts[i], range(len(parts)), meta=frame.iloc[:0])
-    dy, labels = by_era(eras, y, eras)
+    collections = frames_by_era(eras, frame), *by_era(eras, y, None, eras)
+    data, params = (frame, y, eras), {"split_criterion": "era", "max_bins": 8}
     message = "more than 8 categories, the rarest of which share a bin: 14 of column 'b"
     with pytest.warns(UserWarning, match=message) as caught:
-        fitted, local = pair(
-            client,
-            (frame, y, eras),
-            collections=(dX, dy, None, labels),
-            split_criterion="era",
-            max_bins=8,
-        )
+        fitted, local = pair(client, data, collections=collections, **params)
     assert sum("share a bin" in str(x.message) for x in caught) == 1
     assert_same(fitted, local)
-    predicted = client.compute(fitted.predict(dX)).result()
+    predicted = client.compute(fitted.predict(collections[0])).result()
     assert_allclose(predicted, local.predict(frame), rtol=1e-9)
 
 
@@ -454,10 +418,7 @@ def test_columns_without_a_value(client):
     frame["kind"] = pd.Categorical(np.where(eras < 6, None, "a"))
     frame["text"] = pd.Categorical([None] * len(y))
     frame.loc[eras < 6, "x1"] = np.nan
-    bounds = np.flatnonzero(np.diff(eras, prepend=-1, append=-1))
-    parts = [frame[i:j] for i, j in pairwise(bounds)]
-    dX = dd.from_map(lambda i: parts[i], range(len(parts)), meta=frame[:0])
-    _, dy, labels = by_era(eras, None, y, eras)
+    dX, dy, labels = frames_by_era(eras, frame), *by_era(eras, y, eras)
     params = {"max_iter": 3, "random_state": 0, "split_criterion": "era"}
     fitted = DaskHistGradientBoostingRegressor(**params, client=client)
     message = r"^X: column\(s\) 'text', 'never' have no value in the rows that bins are"
