@@ -140,8 +140,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
     __metadata_request__score: ClassVar = {"eras": False}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseSearchCV._parameter_constraints,
-        "param_grid": [dict, list],
+        **SearchByEra._parameter_constraints,
         "gap": [Interval(Integral, 0, None, closed="left")],
         "era_order": [StrOptions({"auto", "ordered", "unordered"})],
         "choose_by": [StrOptions({"mean", "worst"})],
@@ -162,11 +161,10 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         rule: str = "one_standard_error",
     ) -> None:  # fmt: skip
         super().__init__(
-            estimator, scoring=scoring, n_jobs=n_jobs, refit=refit, cv=cv,
+            estimator, param_grid, scoring=scoring, n_jobs=n_jobs, refit=refit, cv=cv,
             verbose=verbose, pre_dispatch=pre_dispatch, error_score=error_score,
             return_train_score=return_train_score,
         )  # fmt: skip
-        self.param_grid = param_grid
         self.gap = gap
         self.era_order = era_order
         self.choose_by = choose_by
@@ -240,20 +238,20 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         if params.get("sample_weight") is not None:
             params["sample_weight"] = check_sample_weight(params["sample_weight"], X)
         with quiet_folds(self.n_jobs) as empty:
-            given: Any = self.estimator, self.cv
+            given: Any = self.estimator, self.cv, self.param_grid
+            if self.rule != "best":
+                self.param_grid = self._with_plain()
             self.estimator: Any = with_order(self.estimator, self.era_order_)
             try:
                 with routed(self.estimator):
                     super().fit(X, y, eras=eras, **params)
             finally:
-                self.estimator, self.cv = given
+                self.estimator, self.cv, self.param_grid = given
         warn_of_no_value(empty, "rows that some fold trains on")
         self.era_labels_ = encoded.labels[self._test_codes]
         self.scorer_ = self._get_scorers(by_era=False)[0]
-        for name in {"_codes", "_labels", "_test_codes", "_checked_cv_orig"} & {
-            *vars(self)
-        }:
-            delattr(self, name)
+        for name in ("_codes", "_labels", "_test_codes", "_checked_cv_orig"):
+            self.__dict__.pop(name, None)
         return self
 
     predict = _of_best("predict", "targets or classes")

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import get_scorer
 from sklearn.metrics._scorer import _MultimetricScorer
-from sklearn.model_selection import ParameterGrid
-from sklearn.model_selection._search import BaseSearchCV
+from sklearn.model_selection import GridSearchCV
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import _routing_enabled
 
@@ -23,11 +22,12 @@ from ._search_errors import mean_and_safe_error, mean_over_folds
 from ._search_scores import ScorerByEra, neg_log_loss, tabulate
 
 
-class SearchByEra(BaseSearchCV):
+class SearchByEra(GridSearchCV):
     """The steps of scikit-learn's search that `EraSearchCV` replaces."""
 
     # Parameters of `EraSearchCV`.
     param_grid: Any
+    cv: Any
     gap: int
     era_order: str
     choose_by: str
@@ -61,11 +61,6 @@ class SearchByEra(BaseSearchCV):
         """Return whether `cv` is a number, of folds of whole eras."""
         return self.cv is None or isinstance(self.cv, Integral)
 
-    def _folds_of_eras(self) -> Any:
-        """Return what splits whole eras, in place of scikit-learn's folds of rows."""
-        n_eras, is_ordered = np.unique(self._codes).size, self.era_order_ == "ordered"
-        return folds_of_eras(self.cv, n_eras, is_ordered, gap=self.gap, tests_half=True)
-
     def _get_routed_params_for_fit(self, params: dict[str, Any]) -> Any:
         """Hand eras to whom they are for, by scikit-learn's routing or without."""
         eras, is_routed = params["eras"], _routing_enabled()
@@ -79,7 +74,11 @@ class SearchByEra(BaseSearchCV):
         routed.scorer.score["era_codes"] = self._codes
         if self._splits_eras():
             of_split["groups"] = self._codes
-            self.cv = self._folds_of_eras()
+            # In place of scikit-learn's folds of rows.
+            self.cv = folds_of_eras(
+                self.cv, np.unique(self._codes).size, self.era_order_ == "ordered",
+                gap=self.gap, tests_half=True,
+            )  # fmt: skip
         elif of_split.get("groups") is None and (
             not hasattr(self.cv, "split") or takes(self.cv.split, "groups")
         ):
@@ -113,29 +112,12 @@ class SearchByEra(BaseSearchCV):
         is_regression = is_regressor(self.estimator)
         return get_scorer("neg_mean_squared_error") if is_regression else None
 
-    def _run_search(
-        self, evaluate_candidates: Any, *, callback_ctx: Any = None
-    ) -> None:
-        """Fit the candidates, all at once."""
-        candidates = self._list_candidates()
-        if callback_ctx is None:  # before scikit-learn 1.9
-            evaluate_candidates(candidates)
-            return
-        context = callback_ctx.subcontext(
-            task_name="search",
-            max_subtasks=len(candidates) * self.n_splits_,
-            sequential_subtasks=False,
-        ).call_on_fit_task_begin(estimator=self)
-        evaluate_candidates(candidates, callback_ctx=context)
-        context.call_on_fit_task_end(estimator=self)
-
-    def _list_candidates(self) -> list[dict[str, Any]]:
-        """Return the plain model's values of the parameters to try, and the grid's."""
-        candidates = list(ParameterGrid(self.param_grid))
-        if self.rule == "best":
-            return candidates
-        own, tried = self.estimator.get_params(), sorted(set().union(*candidates))
-        return [{name: own[name] for name in tried if name in own}, *candidates]
+    def _with_plain(self) -> Any:
+        """Return the grid, after the plain model's values of its parameters."""
+        grid = self.param_grid
+        grids = [grid] if isinstance(grid, Mapping) else list(grid)
+        own, tried = self.estimator.get_params(), set().union(*grids)
+        return [{name: [own[name]] for name in tried if name in own}, *grids]
 
     def _format_results(
         self, candidate_params: Any, n_splits: int, out: Any, more_results: Any = None
@@ -171,13 +153,11 @@ class SearchByEra(BaseSearchCV):
                 "qualifies": np.full(by_era.shape[0], True),
             }
         if self.rule == "one_standard_error":
-            mean, error = self._mean_and_error(scores - plain)
+            are_ordered = self.era_order_ == "ordered"
+            mean, error = mean_and_safe_error(scores - plain, are_ordered)
             results |= {"mean_difference": mean, "se_difference": error}
             results["qualifies"] = mean > error
         return results
-
-    def _mean_and_error(self, differences: NDArray[np.float64]) -> tuple[Any, Any]:
-        return mean_and_safe_error(differences, self.era_order_ == "ordered")
 
     def _select_best_index(self, refit: Any, refit_metric: str, results: Any) -> int:
         """Choose by the rule, unless `refit` is one."""
@@ -191,12 +171,8 @@ class SearchByEra(BaseSearchCV):
                 "error_score='raise' to see why."
             )
         # Without any that qualifies, all are equal, and the plain model comes first.
-        return int(np.argmax(self._rank(results)))
-
-    def _rank(self, results: Mapping[str, Any]) -> NDArray[np.float64]:
-        """Return the scores to choose by, -inf for candidates that do not qualify."""
         scores = results[f"{self.choose_by}_era_score"]
-        return np.where(results["qualifies"], scores, -np.inf)
+        return int(np.argmax(np.where(results["qualifies"], scores, -np.inf)))
 
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
