@@ -150,7 +150,7 @@ class _AutoEra(BaseEstimator):
             )
             of_eras, seconds = search(members, folds=folds, by_eras=by_eras)
         warn_of_no_value(empty, "rows that some fold trains on")
-        of_rows, alike = of_eras, {}
+        of_rows = of_eras
         # With a gap, targets of neighbouring eras overlap, and rows leak.
         if by_eras and not getattr(self.cv, "gap", 0):
             alike = {
@@ -158,14 +158,14 @@ class _AutoEra(BaseEstimator):
                 for name in of_eras.predicted
                 if name == PLAIN or not uses_eras(name, members[name])
             }
-        with no_value_noted():  # of which the first search has warned
-            if alike:
-                of_each = list(KFold(3, shuffle=True, random_state=0).split(X))
+            of_each = list(KFold(3, shuffle=True, random_state=0).split(X))
+            with quiet_folds(self.n_jobs):
                 of_rows, more = search(alike, folds=of_each, by_eras=False)
-                seconds |= {name: seconds[name] + more[name] for name in more}
-            stages = self._weigh(of_eras, of_rows, loss, are_ordered)
-            models = {name: at_stage(members[name], n) for name, n in stages.items()}
-            params = {"eras": eras, "sample_weight": sample_weight}
+            seconds |= {name: seconds[name] + more[name] for name in more}
+        stages = self._weigh(of_eras, of_rows, loss, are_ordered)
+        models = {name: at_stage(members[name], n) for name, n in stages.items()}
+        params = {"eras": eras, "sample_weight": sample_weight}
+        with no_value_noted():  # of which the first search has warned
             self.members_ = fit_members(models, X, y, self.n_jobs, **params)
         take_attributes(self, next(iter(self.members_.values())))
         times = list(seconds.values())

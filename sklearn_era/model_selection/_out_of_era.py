@@ -13,7 +13,7 @@ from sklearn.model_selection import GroupKFold, check_cv, cross_validate
 from sklearn.utils import column_or_1d, indexable
 
 from .._era_arguments import take_era_column, warn_of_row_order
-from .._era_routing import ask, prepares_by_era, routed
+from .._era_routing import ask, prepares_by_era, routed, takes
 from .._eras import EncodedEras, follow_each_other, read_eras
 from .._tables.no_value import no_value_noted
 from ._fit_arguments import check_target
@@ -96,8 +96,9 @@ def split_eras(
         check_enough(eras, are_ordered, name)
         n_eras, groups = eras.labels.size, None
         cv = folds_of_eras(cv, n_eras, are_ordered, tests_half=tests_half)
-    groups = eras.codes if groups is None else groups
-    return list(check_cv(cv, y).split(X, y, groups=groups))
+    cv, groups = check_cv(cv, y), eras.codes if groups is None else groups
+    params = {"groups": groups} if takes(cv.split, "groups") else {}
+    return list(cv.split(X, y, **params))
 
 
 def fit_folds(

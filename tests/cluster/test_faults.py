@@ -13,6 +13,7 @@ from distributed import Client
 
 from cluster.conftest import make_client
 from cluster.test_fit import assert_same, by_era, make_rows, pair
+from helpers.callbacks import Hook
 from sklearn_era.dask import DaskFitError, DaskHistGradientBoostingRegressor
 
 pytestmark = [
@@ -26,28 +27,26 @@ pytestmark = [
 TIMEOUT = 3
 
 
-class AtIteration:
-    """Call a function once so many iterations have ended."""
+def at_iteration(n, function):
+    """A callback that calls a function once so many iterations have ended."""
 
-    def __init__(self, n_iter, function):
-        self.n_left = n_iter
-        self.function = function
+    def call(estimator):
+        if hook.ended.count("iteration") == n:
+            function()
 
-    def setup(self, estimator, context): ...
-    def teardown(self, estimator, context): ...
-    def on_fit_task_begin(self, estimator, context): ...
-
-    def on_fit_task_end(self, estimator, context):
-        self.n_left -= context.task_name == "iteration"
-        if self.n_left == 0:
-            self.n_left = -1
-            self.function()
+    hook = Hook(call)
+    return hook
 
 
 def model(client, **params):
     params = {"max_iter": 30, "split_criterion": "era", "random_state": 0,
               "timeout": TIMEOUT} | params  # fmt: skip
     return DaskHistGradientBoostingRegressor(**params, client=client)
+
+
+def run(client, callback, **params):
+    estimator = model(client, **params).set_callbacks(callback)
+    return estimator.fit(**collections(make_rows()))
 
 
 def collections(data):
@@ -71,7 +70,7 @@ def some_worker(client, i=1):
 @pytest.mark.parametrize("i", [0, 1])
 def test_killed_worker(client, i):
     address, pid = some_worker(client, i)
-    kill = AtIteration(3, lambda: os.kill(pid, signal.SIGKILL))
+    kill = at_iteration(3, lambda: os.kill(pid, signal.SIGKILL))
     # The scheduler misses it by its connection, however busy the machine is.
     killed = model(client, warm_start=True, timeout=60).set_callbacks(kill)
     data = make_rows(n_samples=600)
@@ -88,10 +87,10 @@ def test_killed_worker(client, i):
 
 def test_worker_that_hangs(client):
     address, pid = some_worker(client)
-    stop = AtIteration(2, lambda: os.kill(pid, signal.SIGSTOP))
+    stop = at_iteration(2, lambda: os.kill(pid, signal.SIGSTOP))
     try:
         with pytest.raises(DaskFitError, match=f"{address} does not answer"):
-            model(client).set_callbacks(stop).fit(**collections(make_rows()))
+            run(client, stop)
         with pytest.raises(DaskFitError, match=f"{address} does not answer"):
             model(client).fit(**collections(make_rows()))
     finally:
@@ -137,9 +136,9 @@ def test_client_that_is_closed(client):
         make_client(2) as one,
     ):
         other = Client(one.scheduler.address, set_as_default=False)
-        close = AtIteration(2, other.close)
+        close = at_iteration(2, other.close)
         with pytest.raises(DaskFitError, match="The client was closed"):
-            model(other).set_callbacks(close).fit(**collections(make_rows()))
+            run(other, close)
         assert_next_fit_is_right(one)
 
 
@@ -215,11 +214,8 @@ def test_arguments(client):
         fitted.staged_predict(X)
 
 
-def test_fit_where_it_would_wait_for_itself(client):
+def test_fit_in_a_task_would_wait_for_itself(client):
     given = collections(make_rows())
-    nested = AtIteration(1, lambda: model(client).fit(**given))
-    with pytest.raises(DaskFitError, match="in a callback of another"):
-        model(client).set_callbacks(nested).fit(**given)
     task = client.submit(lambda: model(None).fit(**given))
     with pytest.raises(ValueError, match="fit is called in a task of Dask"):
         task.result(timeout=30)

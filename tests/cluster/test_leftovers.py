@@ -9,14 +9,9 @@ import numpy as np
 import pytest
 from distributed import Client, Semaphore
 
-from cluster.test_faults import AtIteration, collections, model
+from cluster.test_faults import at_iteration, collections, model, run
 from cluster.test_fit import make_rows
-from sklearn_era.dask import (
-    DaskFitError,
-    DaskHistGradientBoostingRegressor,
-    _cluster,
-    _training,
-)
+from sklearn_era.dask import DaskFitError, _cluster, _training
 from sklearn_era.dask._cluster import Cluster
 from sklearn_era.dask._collective import start_tracker
 from sklearn_era.ensemble import HistGradientBoostingRegressor
@@ -26,9 +21,8 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-def fit(client, **params):
-    params = {"max_iter": 2, "split_criterion": "era", "timeout": 60} | params
-    estimator = DaskHistGradientBoostingRegressor(**params, client=client)
+def fit(client):
+    estimator = model(client, max_iter=2, timeout=60)
     return estimator.fit(**collections(make_rows(n_samples=600)))
 
 
@@ -73,9 +67,8 @@ def test_the_tracker_of_a_client_that_is_gone(client):
 @pytest.mark.slow
 def test_the_trackers_of_fits_that_end_well_or_not(client):
     fit(client)
-    fail = AtIteration(1, lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        model(client).set_callbacks(fail).fit(**collections(make_rows()))
+        run(client, at_iteration(1, lambda: 1 / 0))
     assert is_soon(lambda: not trackers(client))
 
 
@@ -93,10 +86,9 @@ def locks(monkeypatch):
     return made
 
 
-def leases(client):
-    return Semaphore(
-        name="sklearn-era-fit", scheduler_rpc=client.scheduler, loop=client.loop
-    ).get_value()
+def lock_of(client):
+    name, scheduler = "sklearn-era-fit", client.scheduler
+    return Semaphore(name=name, scheduler_rpc=scheduler, loop=client.loop)
 
 
 def test_the_lease_of_a_fit_that_is_interrupted(client, locks, monkeypatch):
@@ -110,7 +102,7 @@ def test_the_lease_of_a_fit_that_is_interrupted(client, locks, monkeypatch):
         patch.setattr(type(locks[0]), "acquire", interrupt, raising=False)
         with pytest.raises(KeyboardInterrupt):
             fit(client)
-    assert leases(client) == 0
+    assert lock_of(client).get_value() == 0
     fit(client)
     assert len(locks) == 3
     for lock in locks:
@@ -120,11 +112,11 @@ def test_the_lease_of_a_fit_that_is_interrupted(client, locks, monkeypatch):
 
 @pytest.mark.slow
 def test_a_fit_in_a_callback_asks_for_no_lease(client, locks):
-    nested = AtIteration(1, lambda: fit(client))
+    nested = at_iteration(1, lambda: fit(client))
     with pytest.raises(DaskFitError, match="in a callback of another"):
-        model(client).set_callbacks(nested).fit(**collections(make_rows()))
+        run(client, nested)
     assert len(locks) == 1
-    assert leases(client) == 0
+    assert lock_of(client).get_value() == 0
 
 
 @pytest.fixture
@@ -132,9 +124,7 @@ def held(client, monkeypatch):
     """The lease of a fit that another client is at."""
     monkeypatch.setattr(_cluster, "_GRACE", 0.5)
     with Client(client.scheduler.address, set_as_default=False) as other:
-        lock = Semaphore(
-            name="sklearn-era-fit", scheduler_rpc=other.scheduler, loop=other.loop
-        )
+        lock = lock_of(other)
         lock.acquire()
         yield lock
         lock.refresh_callback.stop()
@@ -162,12 +152,9 @@ def test_a_client_that_is_closed_as_it_waits(client, held):
 @pytest.mark.slow
 def test_messages_of_others_are_not_read(client, caplog):
     foreign = "text", [1], {"what": "begin"}, {"fit": "another", "what": "end"}
-    post = AtIteration(
-        1, lambda: [client.log_event(_training.TOPIC, each) for each in foreign]
-    )
-    fitted = model(client, max_iter=4).set_callbacks(post)
-    fitted.fit(**collections(make_rows()))
-    assert fitted.n_iter_ == 4
+    log = client.log_event
+    post = at_iteration(1, lambda: [log(_training.TOPIC, each) for each in foreign])
+    assert run(client, post, max_iter=4).n_iter_ == 4
     assert "Error" not in caplog.text
 
 
