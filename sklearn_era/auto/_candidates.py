@@ -64,14 +64,11 @@ def default_members(
         linear = LinearClassifier if is_classification else LinearRegressor
         forest = EraForestClassifier if is_classification else EraForestRegressor
         members["linear"] = linear(loss.name, columns)
+        seed = 0 if plain.random_state is None else plain.random_state
         members["forest"] = forest(
-            50,
-            split_criterion="gain",
-            min_samples_leaf=10,
-            max_features=0.5,
-            categorical_features=columns,
-            random_state=0 if plain.random_state is None else plain.random_state,
-        )
+            50, split_criterion="gain", min_samples_leaf=10, max_features=0.5,
+            categorical_features=columns, random_state=seed,
+        )  # fmt: skip
     return {name: members[name] for name in _DEFAULT if name in members}
 
 

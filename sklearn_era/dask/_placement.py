@@ -19,13 +19,9 @@ _OF_ROWS = ("y", "sample_weight", "codes", "held_out", "rows")
 
 
 def find_places(
-    survey: Survey,
-    encoding: Encoding,
-    n_trained: Ints,
-    holders: Sequence[str],
-    addresses: Sequence[str],
-    shuffle: bool,
-) -> tuple[Ints, list[str], bool]:
+    survey: Survey, encoding: Encoding, n_trained: Ints, holders: Sequence[str],
+    addresses: Sequence[str], shuffle: bool,
+) -> tuple[Ints, list[str], bool]:  # fmt: skip
     """Place eras or partitions on workers by `place_units`; return its result, and
     whether the units are eras, whose rows then move.
     """
@@ -100,12 +96,9 @@ def place_units(
 
 
 def shuffle_parts(
-    parts: Sequence[Any],
-    places: Ints,
-    n_workers: int,
-    n_features: int,
+    parts: Sequence[Any], places: Ints, n_workers: int, n_features: int,
     is_weighted: bool,
-) -> list[Any]:
+) -> list[Any]:  # fmt: skip
     """Shuffle binned rows by Dask; return a delayed part per worker. `places` is the
     worker of each era.
     """

@@ -49,13 +49,9 @@ class Survey:
         if has_eras:
             eras = encode_eras(np.concatenate([s.era_labels for s in summaries]))
         n_rows = [0, *(summary.n_rows for summary in summaries)]
-        return cls(
-            np.cumsum(n_rows, dtype=np.intp),
-            eras,
-            np.repeat(np.arange(len(summaries)), sizes),
-            counts,
-            weights,
-        )
+        starts = np.cumsum(n_rows, dtype=np.intp)
+        parts = np.repeat(np.arange(len(summaries)), sizes)
+        return cls(starts, eras, parts, counts, weights)
 
     @property
     def n_rows(self) -> int:

@@ -267,18 +267,12 @@ def _local_loss(loss: Any) -> Any:
 
 
 def train(
-    local: Any,
-    shards: tuple[Shard, Shard],
-    era_labels: NDArray[Any] | None,
-    fit_id: str,
-    rank: int,
-    group: dict[str, Any] | None,
-    timeout: int,
+    local: Any, shards: tuple[Shard, Shard], era_labels: NDArray[Any] | None,
+    fit_id: str, rank: int, group: dict[str, Any] | None, timeout: int,
     has_callbacks: bool,
-) -> Outcome:
-    """Fit on a worker's shard, with the others of its group.
-
-    `local` is the client's estimator, as a local one.
+) -> Outcome:  # fmt: skip
+    """Fit the client's estimator, made a `local` one, on a worker's shard, with the
+    others of its group.
     """
     kind = ShardClassifier if is_classifier(local) else ShardRegressor
     estimator: Any = object.__new__(kind)

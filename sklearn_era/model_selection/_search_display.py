@@ -48,13 +48,9 @@ class EraSearchDisplay:
     figure_: Any
 
     def __init__(
-        self,
-        *,
-        means: ArrayLike,
-        errors: ArrayLike,
-        names: ArrayLike,
+        self, *, means: ArrayLike, errors: ArrayLike, names: ArrayLike,
         chosen: int | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.means = np.asarray(means, dtype=np.float64)
         self.errors = np.asarray(errors, dtype=np.float64)
         self.names = list(names)  # type: ignore[arg-type]
