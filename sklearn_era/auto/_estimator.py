@@ -17,10 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 from .._era_arguments import eras_by_name, take_era_column
 from .._era_routing import ask, prepares_by_era, with_eras
 from .._eras import check_eras
-from .._fit_attributes import fits_or_fails
-from .._renamed import refuses_moved
+from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from .._tables.no_value import no_value_noted, warn_of_no_value
+from .._warnings import refuses_moved
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..model_selection import EraSearchCV, _out_of_era
 from ..model_selection._out_of_era import quiet_folds, take_attributes

@@ -207,8 +207,7 @@ def _hold_out_eras(estimator: Any, eras: EncodedEras, survey: Survey) -> Flags:
     """Choose the eras that early stopping holds out."""
     plan = estimator._fit_state.plan
     if not plan.is_plain_gain and estimator._fit_state.validation_eras != "last":
-        needed = plan.min_samples_per_era, plan.min_era_coverage
-        check_splittable(eras.labels, survey.era_counts, *needed)
+        check_splittable(eras.labels, survey.era_counts, plan)
     each = EncodedEras(eras.labels, np.arange(eras.labels.size, dtype=np.int32))
     _, held_out = split_rows_of_eras(
         each,

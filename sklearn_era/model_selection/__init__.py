@@ -6,7 +6,7 @@ Folds of whole eras without regard to time are scikit-learn's own `GroupKFold` a
 
 from typing import TYPE_CHECKING
 
-from .._renamed import renamed
+from .._warnings import renamed
 from ._reverse_learning_curve import reverse_learning_curve
 from ._reverse_learning_curve_display import ReverseLearningCurveDisplay
 from ._search import EraSearchCV

@@ -14,7 +14,7 @@ from sklearn.utils import column_or_1d, indexable
 
 from .._era_arguments import take_era_column, warn_of_row_order
 from .._era_routing import ask, prepares_by_era, routed, takes
-from .._eras import EncodedEras, follow_each_other, read_eras
+from .._eras import EncodedEras, are_ordered, read_eras
 from .._tables.no_value import no_value_noted
 from ._fit_arguments import check_target
 from ._walk_forward import EraWalkForwardSplit

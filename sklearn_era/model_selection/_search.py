@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name, take_era_column, warn_of_row_order
 from .._era_routing import ask, routed, takes_eras, with_eras
-from .._fit_attributes import fits_or_fails
-from .._renamed import refuses_moved
+from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from .._tables.no_value import warn_of_no_value
+from .._warnings import refuses_moved
 from ._fit_arguments import check_target, with_order
 from ._out_of_era import check_divisible, quiet_folds
 from ._search_scores import asks_for_eras, prediction

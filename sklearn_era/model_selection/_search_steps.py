@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import _routing_enabled
 
 from .._era_routing import takes
-from .._eras import EncodedEras, follow_each_other, read_eras
+from .._eras import EncodedEras, are_ordered, read_eras
 from ._fit_arguments import fit_arguments
 from ._out_of_era import check_enough, folds_of_eras
 from ._search_errors import mean_and_safe_error, mean_over_folds
@@ -153,8 +153,8 @@ class SearchByEra(GridSearchCV):
                 "qualifies": np.full(by_era.shape[0], True),
             }
         if self.rule == "one_standard_error":
-            are_ordered = self.era_order_ == "ordered"
-            mean, error = mean_and_safe_error(scores - plain, are_ordered)
+            is_ordered = self.era_order_ == "ordered"
+            mean, error = mean_and_safe_error(scores - plain, is_ordered)
             results |= {"mean_difference": mean, "se_difference": error}
             results["qualifies"] = mean > error
         return results

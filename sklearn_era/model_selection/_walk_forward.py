@@ -10,7 +10,7 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from .._eras import TIME_ONLY, EncodedEras, check_order, read_eras
-from .._renamed import refuses_moved
+from .._warnings import refuses_moved
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 _COUNT_OR_ZERO = Interval(Integral, 0, None, closed="left")
