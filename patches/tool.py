@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import patch_series
-import rehearsal
+import try_release
 from patch_series import Patch, PatchError
 from repository import export, materialise, read_installed
 
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None, folder: Path = FOLDER) -> int:
         if run is not check:
             command.add_argument("target", type=Path, metavar="DIR")
     attempt = commands.add_parser("try", help="Try another release of scikit-learn.")
-    attempt.set_defaults(run=rehearsal.rehearse)
+    attempt.set_defaults(run=try_release.try_release)
     attempt.add_argument(
         "version", metavar="VERSION", help="1.9.0 for one, newest, or a wheel's path"
     )

@@ -1,6 +1,6 @@
 """Era-aware ensembles: boosters under scikit-learn's own names, and forests.
 
-The rooms, in the order of the pipeline: ``_binning``, ``_criteria``, ``_splitting``,
+The packages, in the order of the pipeline: ``_binning``, ``_criteria``, ``_splitting``,
 ``_boosters`` and ``_forests``, ``_prediction``; ``_hist_gradient_boosting`` is
 scikit-learn's own, and ``_arrays`` has the types of its arrays. Boosters and forests
 share ``_estimator``, ``_parameters`` with their ``_parameter_table``, the criterion and

@@ -14,7 +14,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pytest
 
-from docs import rooms
+from docs import packages
 from sklearn_era import inspection
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -122,26 +122,28 @@ def test_page_on_inspection_lists_every_column():
     assert {name for name in names if f"`{name}`" not in page} == set()
 
 
-# The rooms of the package.
+# The packages, and their imports.
 
 
-def test_picture_of_the_rooms_is_what_its_script_draws():
-    assert rooms.PICTURE.read_text() == rooms.picture(), "run python docs/rooms.py"
+def test_picture_of_the_packages_is_what_its_script_draws():
+    assert packages.PICTURE.read_text() == packages.picture(), (
+        "run python docs/packages.py"
+    )
 
 
 def test_no_modules_or_folders_import_each_other_in_a_circle():
-    imports = rooms.read_imports()
-    rooms.check_circles(imports)
+    imports = packages.read_imports()
+    packages.check_circles(imports)
     imports["sklearn_era._eras"].add("sklearn_era.ensemble._boosters.hooks.EraFitMixin")
     with pytest.raises(ValueError, match=r"_eras -> sklearn_era\.ensemble"):
-        rooms.check_circles(imports)
+        packages.check_circles(imports)
 
 
 def write_modules(folder, files):
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    return rooms.read_imports(folder)
+    return packages.read_imports(folder)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +184,7 @@ def write_modules(folder, files):
 )
 def test_imports_in_a_circle_are_refused(tmp_path, circle, files):
     with pytest.raises(ValueError, match="Imports in a circle: ") as refusal:
-        rooms.check_circles(write_modules(tmp_path / "p", files))
+        packages.check_circles(write_modules(tmp_path / "p", files))
     *nodes, first = str(refusal.value).split(": ")[1].split(" -> ")
     assert nodes[0] == first
     assert sorted(nodes) == circle.split()
@@ -197,11 +199,11 @@ def test_imports_that_are_in_no_circle_are_not_refused(tmp_path):
         "f/__init__.py": "",
         "f/x.py": "if TYPE_CHECKING:\n    import p.a\n\n    import p.b\nimport numpy",
     }
-    rooms.check_circles(write_modules(tmp_path / "p", files))
+    packages.check_circles(write_modules(tmp_path / "p", files))
 
 
 @pytest.mark.parametrize(
-    "room",
+    "init",
     [  # Public packages document functions, not modules.
         path
         for path in sorted((ROOT / "sklearn_era").rglob("__init__.py"))
@@ -209,12 +211,12 @@ def test_imports_that_are_in_no_circle_are_not_refused(tmp_path):
     ],
     ids=page_id,
 )
-def test_docstring_of_a_room_names_each_module_once(room):
+def test_docstring_of_a_package_names_each_module_once(init):
     inside = [
-        *room.parent.glob("*.p[yx]*"),
-        *(path.parent for path in room.parent.glob("*/__init__.py")),
+        *init.parent.glob("*.p[yx]*"),
+        *(path.parent for path in init.parent.glob("*/__init__.py")),
     ]
-    text = ast.get_docstring(ast.parse(room.read_text()))
+    text = ast.get_docstring(ast.parse(init.read_text()))
     names = {path.stem for path in inside} - {"__init__"}
     assert [n for n in sorted(names) if text.count(f"``{n}``") != 1] == []
 

@@ -361,9 +361,9 @@ def test_the_docs_list_the_expected_failures():
 
 
 def test_every_public_estimator_is_checked():
-    rooms = ("calibration", "causal", "ensemble", "environments", "inspection",
+    names = ("calibration", "causal", "ensemble", "environments", "inspection",
              "metrics", "model_selection", "preprocessing", "rules")  # fmt: skip
-    modules = [importlib.import_module(f"sklearn_era.{room}") for room in rooms]
+    modules = [importlib.import_module(f"sklearn_era.{name}") for name in names]
     things = [getattr(module, name) for module in modules for name in module.__all__]
     public = {x for x in things if inspect.isclass(x) and hasattr(x, "fit")}
     public -= {EraScoreForecast}  # to scores, and not to rows

@@ -38,7 +38,7 @@ _CONFLICT = re.compile(
 _TELLING = re.compile(r"\berror\b|not found|^E  |^FAILED|^ERROR", re.IGNORECASE)
 
 
-def rehearse(
+def try_release(
     folder: Path, version: str, keep: Path | None, build: bool, test: bool
 ) -> list[str]:
     """Print how the repository fares with a release; return the failures."""

@@ -1,8 +1,8 @@
-"""Draw docs/rooms.svg: the rooms of the package, and their imports of each other.
+"""Draw docs/packages.svg: the packages, and their imports of each other.
 
-    python docs/rooms.py
+    python docs/packages.py
 
-Rooms, their descriptions and imports are read from the sources. No picture is drawn
+Packages, their descriptions and imports are read from the sources. No picture is drawn
 while modules or folders import each other in a circle.
 """
 
@@ -13,10 +13,10 @@ from html import escape
 from itertools import zip_longest
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parents[1] / "sklearn_era"
+ROOT = Path(__file__).resolve().parents[1] / "sklearn_era"
 PICTURE = Path(__file__).with_suffix(".svg")
 
-# From top to bottom. A room's imports should be above it; others are red.
+# From top to bottom. A package's imports should be above it; others are red.
 LAYERS = {
     "Beneath all": (
         "#8290a6",
@@ -40,14 +40,14 @@ LAYERS = {
         "cli",
     ),
 }
-ROOMS = [room for _, rooms in LAYERS.values() for room in rooms.split()]
+PACKAGES = [name for _, names in LAYERS.values() for name in names.split()]
 
 # Imports within functions count, since they tie modules all the same. Those for types
 # alone, in `if TYPE_CHECKING`, do not: they are not run.
 NOT_RUN = re.compile(r"#.*|\\\n|^if TYPE_CHECKING:\n(?: .*\n|\n)*", re.M)
 INCLUDE = re.compile(r"^include +[\"'](\w+)\.pxi[\"']", re.M)
 IMPORT = re.compile(r"^ *(?:from +(\.*)([\w.]*) +)?c?import\b *(\([^)]*\)|.+)", re.M)
-ROOM = re.compile(r"\bsklearn_era\.(?:ensemble\.)?(\w+)")
+PACKAGE = re.compile(r"\bsklearn_era\.(?:ensemble\.)?(\w+)")
 RED = "#e11d48"
 STYLE = """
 text { font: 12px system-ui, Helvetica, Arial, sans-serif; fill: #475569 }
@@ -72,12 +72,12 @@ def imported_names(path, folder):
                 yield ".".join([*source, name.split()[0]])
 
 
-def read_imports(package=PACKAGE):
+def read_imports(root=ROOT):
     """Return the full names that each module imports; a .pxd and its .pyx are one."""
     imports = {}
-    for path in sorted(package.rglob("*")):
+    for path in sorted(root.rglob("*")):
         if path.suffix in (".py", ".pyx", ".pxd", ".pxi"):
-            *folder, name = path.relative_to(package.parent).with_suffix("").parts
+            *folder, name = path.relative_to(root.parent).with_suffix("").parts
             module = ".".join(folder if name == "__init__" else [*folder, name])
             imports.setdefault(module, set()).update(imported_names(path, folder))
     return imports
@@ -105,49 +105,51 @@ def check_circles(imports):
         raise ValueError(f"Imports in a circle: {circle}") from None
 
 
-def read_rooms(modules):
-    """Return the path of each room, and the rooms that it imports."""
-    children = [*PACKAGE.iterdir(), *(PACKAGE / "ensemble").iterdir()]
+def read_packages(modules):
+    """Return the path of each package, and the packages that it imports."""
+    children = [*ROOT.iterdir(), *(ROOT / "ensemble").iterdir()]
     paths = {p.stem: p for p in children if p.suffix == ".py" or any(p.glob("*.py"))}
-    if missing := paths.keys() - {"__init__", "ensemble", *ROOMS}:
-        raise ValueError(f"Put {sorted(missing)} into a layer of docs/rooms.py.")
-    public = {  # names that `from sklearn_era.ensemble import name` takes from a room
+    if missing := paths.keys() - {"__init__", "ensemble", *PACKAGES}:
+        raise ValueError(f"Put {sorted(missing)} into a layer of docs/packages.py.")
+    public = {  # names of a package that `from sklearn_era.ensemble` imports
         f"sklearn_era.ensemble.{name.rpartition('.')[2]}": name
         for name in modules["sklearn_era.ensemble"]
     }
-    imports = {room: set() for room in ROOMS}
+    imports = {package: set() for package in PACKAGES}
     for module, names in modules.items():
         full = " ".join(public.get(name, name) for name in names)
-        for room in {*ROOM.findall(module)} & {*ROOMS}:
-            imports[room] |= {*ROOM.findall(full)} & {*ROOMS} - {room}
+        for package in {*PACKAGE.findall(module)} & {*PACKAGES}:
+            imports[package] |= {*PACKAGE.findall(full)} & {*PACKAGES} - {package}
     return paths, imports
 
 
 def draw(paths, imports):
-    """Draw a box for each room, a line to it, and a dot for each import of it."""
+    """Draw a box for each package, a line to it, and a dot for each import of it."""
     boxes, lines, dots = [], [], []
-    imported = [room for room in ROOMS if any(room in i for i in imports.values())]
-    x = {room: 880 - 13 * track for track, room in enumerate(imported)}
+    imported = [p for p in PACKAGES if any(p in names for names in imports.values())]
+    x = {package: 880 - 13 * track for track, package in enumerate(imported)}
     y, colours, top = {}, {}, 4
-    for layer, (colour, rooms) in LAYERS.items():
+    for layer, (colour, packages) in LAYERS.items():
         boxes.append(f'<text x="16" y="{top + 20}">{layer}</text>')
         top += 26
-        for room in rooms.split():
-            y[room], colours[room], path = top + 17, colour, paths[room]
+        for package in packages.split():
+            y[package], colours[package], path = top + 17, colour, paths[package]
             source = path / "__init__.py" if path.is_dir() else path
             summary = ast.get_docstring(ast.parse(source.read_text())).splitlines()[0]
             inner = ", ".join(sorted(p.parent.name for p in path.glob("*/__init__.py")))
-            inner = f" with {inner}" if inner and room[0] == "_" else ""
+            inner = f" with {inner}" if inner and package[0] == "_" else ""
             boxes.append(
                 f'<rect class="box" x="16" y="{top}" width="510" height="34"/>'
                 f'<rect x="16" y="{top}" width="4" height="34" fill="{colour}"/>'
-                f'<text x="30" y="{top + 14}"><tspan class="name">{room}</tspan>'
+                f'<text x="30" y="{top + 14}"><tspan class="name">{package}</tspan>'
                 f'{inner}</text><text x="30" y="{top + 29}">'
                 f"{escape(summary.replace('`', ''))}</text>"
             )
             top += 38
-    for room, other in ((r, o) for r in ROOMS for o in ROOMS if o in imports[r]):
-        start, end, is_red = y[other] - 6, y[room] + 6, y[room] < y[other]
+    for package, other in (
+        (p, o) for p in PACKAGES for o in PACKAGES if o in imports[p]
+    ):
+        start, end, is_red = y[other] - 6, y[package] + 6, y[package] < y[other]
         colour = RED if is_red else colours[other]
         lines += [
             f'<path class="row" d="M526 {end}H{x[other]}"/>',
@@ -162,17 +164,17 @@ def draw(paths, imports):
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 900 {top + 34}" {size}>',
         f'<style>{STYLE}</style><rect class="page" {size} rx="8"/>',
         *boxes, *lines, *dots,
-        f'<text x="16" y="{top + 18}">A dot in the row of a room: it imports the room '
-        "to which the line leads. Red: against the order.</text>\n</svg>\n",
+        f'<text x="16" y="{top + 18}">A dot in the row of a package: it imports the '
+        "package to which the line leads. Red: against the order.</text>\n</svg>\n",
     ]  # fmt: skip
     return "\n".join(parts)
 
 
 def picture():
-    """Return the text of docs/rooms.svg."""
+    """Return the text of docs/packages.svg."""
     imports = read_imports()
     check_circles(imports)
-    return draw(*read_rooms(imports))
+    return draw(*read_packages(imports))
 
 
 if __name__ == "__main__":
