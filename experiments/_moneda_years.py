@@ -271,9 +271,7 @@ def _apply_tools(
         cv=StratifiedKFold(5, shuffle=True, random_state=0),
     )
     match = support_match(
-        train,
-        eras=table.years[parts["train"]],
-        categorical_features=table.categories,
+        train, eras=table.years[parts["train"]], categorical_features=table.categories
     )
     return {"domain classifier": aucs.mean(), "support match": match.mean}
 

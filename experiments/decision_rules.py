@@ -47,10 +47,7 @@ from experiments.common import (
     summarize_beside,
 )
 from sklearn_era.effects import GroupDRO
-from sklearn_era.ensemble import (
-    HistGradientBoostingClassifier,
-    JustTrainTwice,
-)
+from sklearn_era.ensemble import HistGradientBoostingClassifier, JustTrainTwice
 
 TITLE = "After Du et al. (2025), table V: Adult by race and Churn by country"
 DATA_FILES = ("adult.csv.gz", "churn_modelling.csv.gz")

@@ -37,13 +37,7 @@ from experiments._liao import (
     invariant_classifier,
     irf,
 )
-from experiments._liao_scenarios import (
-    GIVEN,
-    MADE,
-    Part,
-    splits_to_test,
-    training_eras,
-)
+from experiments._liao_scenarios import GIVEN, MADE, Part, splits_to_test, training_eras
 from experiments.common import draw_bars, find_data_file, seed_of, summarize
 
 TITLE = "Liao et al. (2024), table 4: shares that rise, accuracy in %"
@@ -122,12 +116,7 @@ def _accuracy(model: RandomForestClassifier, part: Part) -> float:
 
 
 def _row(model: str, value: float, eras: str = "", coverage: str = "") -> dict:
-    return {
-        "model": model,
-        "eras": eras,
-        "coverage": coverage,
-        "value": value,
-    }
+    return {"model": model, "eras": eras, "coverage": coverage, "value": value}
 
 
 def _untuned(data: Part, columns: str, number: int, quick: bool) -> list[dict]:

@@ -71,10 +71,7 @@ def _plug_in(scores: Values, level: float) -> dict[str, tuple[float, float]]:
     scores = scores[np.isfinite(scores)]
     mean, half = scores.mean(), norm.isf((1 - level) / 2) * scores.std(ddof=1)
     error = half / np.sqrt(scores.size)
-    return {
-        OF_MEAN: (mean - error, mean + error),
-        OF_ERAS: (mean - half, mean + half),
-    }
+    return {OF_MEAN: (mean - error, mean + error), OF_ERAS: (mean - half, mean + half)}
 
 
 def _simulate(cell: tuple[str, int, float], seed: int, n: int) -> list[dict]:

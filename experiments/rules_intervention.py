@@ -219,10 +219,7 @@ def _realization(
     rows = []
     for scale in (0.0, SCALES[-1]):
         model = make_rules(
-            seed,
-            quick=quick,
-            feature_penalty=penalties,
-            feature_penalty_scale=scale,
+            seed, quick=quick, feature_penalty=penalties, feature_penalty_scale=scale
         ).fit(data.X_train, data.y_train)
         rows.append(
             {

@@ -43,12 +43,7 @@ from experiments._du import (
     rates_of_rules,
 )
 from experiments._paper_data import make_cows_versus_camels, make_small_invariant_margin
-from experiments.common import (
-    coverage_of_papers,
-    draw_bars,
-    seed_of,
-    summarize_beside,
-)
+from experiments.common import coverage_of_papers, draw_bars, seed_of, summarize_beside
 from sklearn_era.causal import feature_penalties
 from sklearn_era.effects import GroupDRO
 from sklearn_era.ensemble import HistGradientBoostingClassifier, JustTrainTwice

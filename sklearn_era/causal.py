@@ -243,11 +243,7 @@ def _variant_by_theorem(
 
 
 def mutual_information_ratios(
-    X: Any,
-    y: ArrayLike,
-    invariant: Sequence[Any] | NDArray[Any],
-    *,
-    max_bins: int = 16,
+    X: Any, y: ArrayLike, invariant: Sequence[Any] | NDArray[Any], *, max_bins: int = 16
 ) -> NDArray[np.float64]:
     """Compare the information of each column on the target with that of invariant ones.
 
@@ -316,11 +312,7 @@ def mutual_information_ratios(
 
 
 def feature_penalties(
-    X: Any,
-    y: ArrayLike,
-    invariant: Sequence[Any] | NDArray[Any],
-    *,
-    max_bins: int = 16,
+    X: Any, y: ArrayLike, invariant: Sequence[Any] | NDArray[Any], *, max_bins: int = 16
 ) -> NDArray[np.float64]:
     """Penalise the columns that are not invariant, by their information on the target.
 

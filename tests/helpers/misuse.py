@@ -18,11 +18,7 @@ from sklearn.base import is_classifier
 import sklearn_era
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.effects import GroupDRO
-from sklearn_era.ensemble import (
-    EraForestClassifier,
-    EraForestRegressor,
-    JustTrainTwice,
-)
+from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor, JustTrainTwice
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_selection import EraSearchCV

@@ -16,11 +16,7 @@ from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
         ("metrics", "aggregate_era_scores", r"\.aggregate\(\.\.\.\)"),
         ("datasets", "make_liao_regression", "experiments/_paper_data.py of the rep"),
         ("environments", "decorrelated_partition", "experiments/_decorrelated.py"),
-        (
-            "environments",
-            "kmeans_partition",
-            r"make_pipeline\(Sta.*KMeans",
-        ),
+        ("environments", "kmeans_partition", r"make_pipeline\(Sta.*KMeans"),
         ("ensemble", "AutoEraRegressor", r"sklearn_era\.auto\.AutoEraRegressor"),
         ("numerai", "train", "the command sklearn-era numerai train"),
         ("model_selection", "best_worst_era", "rule='best', choose_by='worst'"),

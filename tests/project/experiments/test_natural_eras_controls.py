@@ -68,11 +68,7 @@ def test_trees_tuned_by_eras_are_those_of_a_search_with_further_fits(data, task,
     # The first is the plain model of the search, which does not decide here.
     order = "ordered" if kind == "time" else "unordered"
     search = EraSearchCV(
-        booster,
-        grid | {"max_iter": [25, 50, 75]},
-        cv=3,
-        scoring=loss,
-        era_order=order,
+        booster, grid | {"max_iter": [25, 50, 75]}, cv=3, scoring=loss, era_order=order
     ).fit(X, y, eras=labels)
     means = search.cv_results_["mean_test_score"]
     assert tuned.best_params_ == search.cv_results_["params"][means.argmax()]
