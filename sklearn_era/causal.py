@@ -6,7 +6,7 @@ target depends alike in all of them. The module is *experimental*: it may change
 a deprecation.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,11 +48,10 @@ def invariant_features(
     For the returned features X', P(Y | X') is the same whatever the mechanisms of the
     manipulable variables become, as long as they take no new causes.
 
-    Theorem 1 of [1]_ divides features and target into *c-components*, sets connected by
-    hidden common causes. A feature is invariant if its c-component contains no
-    manipulable variable, or no descendant of the target, the target included. Features
-    that the target reaches by a directed path through a manipulable variable are
-    variant nevertheless (text below the theorem). The Notes list the further checks.
+    By theorem 1 of [1]_, a feature is invariant if its *c-component*, the variables
+    connected with it by hidden common causes, has no manipulable variable, or no
+    descendant of the target, the target included. Features that the target reaches
+    through a manipulable variable are variant nevertheless (text below the theorem).
 
     Parameters
     ----------
@@ -67,8 +66,7 @@ def invariant_features(
         The variables A whose mechanisms may change between environments.
 
     features : collection of nodes, default=None
-        The measured variables X. Other nodes except the target are unmeasured. By
-        default, all nodes except the target are features.
+        The measured variables X, by default all nodes except the target.
 
     hidden_causes : collection of pairs of nodes, default=()
         The bidirected edges: pairs of variables with a common cause that is not in the
@@ -97,22 +95,17 @@ def invariant_features(
     *Unmeasured nodes* are projected out [2]_: the measured variables reached from one
     through unmeasured ones form one c-component, which is manipulable if the node is.
 
-    *The target is its own descendant*: with a hidden common cause of Y and a
-    manipulable A, P(Y | A) changes with the mechanism of A. A manipulable cause of Y
-    without a hidden cause shared with Y is invariant: under this covariate shift,
-    P(Y | A) stays. Algorithm 2 of [1]_ leaves such a cause out; the theorem and this
-    function keep it. Without it, P(Y | X) would change for a common effect X of A and
-    Y.
+    *A manipulable cause of Y* that shares no hidden cause with Y is invariant: under
+    this covariate shift, P(Y | A) stays. Algorithm 2 of [1]_ leaves it out, by which
+    P(Y | X) would change for a common effect X of A and Y.
 
-    *Limits of the theorem.* For Y -> A -> X with A manipulable, the theorem calls X
-    invariant, since {X} is a c-component without A; yet P(Y | X) changes. The text
-    below the theorem makes X variant. Both together are not sufficient either: the
-    smallest counterexample with a fixed mechanism of Y is A -> X with A manipulable and
-    a hidden common cause of A and Y, where P(Y | X) changes. Hence the result is
-    checked: a variable E that acts on all manipulable ones represents the environment,
-    and P(Y | X') stays if X' d-separates E from Y [3]_. Until it does, features are
-    removed, effects before causes; then those that do no harm are added again, causes
-    first. The rules are sufficient, not necessary: other sets may be invariant too.
+    *Limits of the theorem.* For Y -> A -> X with A manipulable, {X} is a c-component
+    without A, yet P(Y | X) changes: hence the text below the theorem. Both together are
+    not sufficient either, for instance for A -> X with A manipulable and a hidden
+    common cause of A and Y. So the result is checked: a variable E that acts on all
+    manipulable ones represents the environment, and P(Y | X') stays if X' d-separates E
+    from Y [3]_. Until it does, features are removed, effects before causes; then those
+    that do no harm are added again, causes first. Other sets may be invariant too.
 
     References
     ----------
@@ -166,12 +159,7 @@ def invariant_features(
 
 
 def _check_graph(
-    networkx: Any,
-    graph: Any,
-    target: Hashable,
-    manipulable: Any,
-    features: Any,
-    hidden_causes: Any,
+    networkx: Any, graph: Any, target: Any, manipulable: Any, features: Any, hidden: Any
 ) -> None:
     """Raise ValueError if the graph is invalid, or lacks some of the names."""
     if not isinstance(graph, networkx.DiGraph):
@@ -183,20 +171,20 @@ def _check_graph(
             f"graph has the cycle {' -> '.join(map(str, [*cycle, cycle[0]]))}; remove "
             "one of its edges, as no variable can be a cause of itself."
         )
-    if not isinstance(hidden_causes, Collection):
-        raise ValueError(f"hidden_causes must be pairs; got {hidden_causes!r}.")
-    for pair in hidden_causes:
+    if not isinstance(hidden, Collection):
+        raise ValueError(f"hidden_causes must be pairs; got {hidden!r}.")
+    for pair in hidden:
         # A string would be a pair of letters.
         is_pair = isinstance(pair, Collection) and not isinstance(pair, str)
         if not is_pair or len(pair) != 2 or len(set(pair)) != 2:
             raise ValueError(
                 f"hidden_causes must be pairs of two variables; got {pair!r} in it."
             )
-    given: dict[str, Iterable[Any]] = {
+    given = {
         "target": [target],
         "manipulable": manipulable,
         "features": () if features is None else features,
-        "hidden_causes": [name for pair in hidden_causes for name in pair],
+        "hidden_causes": [name for pair in hidden for name in pair],
     }
     nodes = [str(node) for node in graph]
     for argument, names in given.items():
@@ -213,11 +201,7 @@ def _check_graph(
 
 
 def _variant_by_theorem(
-    networkx: Any,
-    whole: Any,
-    measured: set[Any],
-    manipulable: Collection[Hashable],
-    affected: set[Any],
+    networkx: Any, whole: Any, measured: set[Any], manipulable: Any, affected: set[Any]
 ) -> set[Any]:
     """Return the measured variables that theorem 1 of Du et al. makes variant. The
     target and its descendants are `affected`.
@@ -258,21 +242,19 @@ def mutual_information_ratios(
 
         I = Σ_bc p_bc ln(p_bc / (p_b p_c)) - (B - 1) (C - 1) / (2 n)
 
-    where B and C are the numbers of non-empty bins. The second term is the bias of the
-    first, after Miller and Madow [2]_: columns of noise get about 0. Negative I count
-    as 0.
+    with the numbers B and C of non-empty bins, and at least 0. The second term is the
+    bias of the first, after Miller and Madow [2]_: columns of noise get about 0.
 
     Parameters
     ----------
     X : array-like or data frame of shape (n_samples, n_features)
-        The rows. Numbers are put into bins of about equal numbers of rows; in columns
-        of a frame with category, string or object dtype, each category is a bin, and so
-        are missing values.
+        The rows. Bins of numbers have about equal numbers of rows; in columns of a
+        frame with category, string or object dtype, each category is a bin. Missing
+        values are a bin, too.
 
     y : array-like of shape (n_samples,)
-        The target. Numbers are binned like those of X if
-        :func:`sklearn.utils.multiclass.type_of_target` calls them continuous; other
-        values, including whole numbers, are classes.
+        The target: classes, or numbers that are binned like those of X if
+        :func:`sklearn.utils.multiclass.type_of_target` calls them continuous.
 
     invariant : sequence of {str, int, bool}
         The invariant columns: column names, indices or a mask.
@@ -320,23 +302,16 @@ def feature_penalties(
 
     The penalty is 0 for invariant columns, and the ratio of `mutual_information_ratios`
     for others: the centre of the soft mask of Du et al. (2025), "Beyond Discriminant
-    Patterns", section III-B. Pass it to estimators as `feature_penalty`. Trees exclude
-    columns with a penalty of 1 or more, which have as much information on the target as
-    the invariant ones; so do rules, up to the noise of their mask.
+    Patterns", section III-B. Pass it to estimators as `feature_penalty`: trees exclude
+    columns with a penalty of 1 or more, and so do rules, up to the noise of their mask.
 
     Parameters
     ----------
     X : array-like or data frame of shape (n_samples, n_features)
-        The rows; all parameters are as in `mutual_information_ratios`.
-
     y : array-like of shape (n_samples,)
-        The target.
-
     invariant : sequence of {str, int, bool}
-        The invariant columns, as `invariant_features` returns them.
-
     max_bins : int, default=16
-        Maximum number of bins of a numeric column.
+        As in `mutual_information_ratios`; see `invariant_features` for `invariant`.
 
     Returns
     -------

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,14 +42,14 @@ class Rule:
         return sorted({column for part in self.conjunctions for column, _ in part})
 
     def covers(self, X_binned: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """The mask of rows that the rule covers."""
+        """Return the mask of rows that the rule covers."""
         return covered_by_any(X_binned, self.conjunctions)
 
 
 def covered_by_any(
     X_binned: NDArray[np.uint8], conjunctions: frozenset[Conjunction]
 ) -> NDArray[np.bool_]:
-    """The mask of rows that meet any of the conjunctions."""
+    """Return the mask of rows that meet any of the conjunctions."""
     covered = np.zeros(X_binned.shape[0], dtype=bool)
     for conjunction in conjunctions:
         covered |= is_covered(X_binned, conjunction)
@@ -66,33 +66,6 @@ class Round:
     moments: NDArray[np.float64] | None  # (n_samples, 2), of the variance term
     column_penalties: NDArray[np.float64]
     quality_of_all: float  # of the empty rule, which covers all rows
-
-
-class _Seed:
-    """A rule in the beam, with the masks that its refinements share."""
-
-    def __init__(self, rule: Rule, X_binned: NDArray[np.uint8]):
-        self.rule = rule
-        self._X_binned = X_binned
-
-    @cached_property
-    def by_others(self) -> NDArray[np.bool_]:
-        return covered_by_any(self._X_binned, self.rule.others)
-
-    @cached_property
-    def by_last(self) -> NDArray[np.bool_]:
-        return is_covered(self._X_binned, self.rule.last)
-
-    def parts(
-        self, is_union: bool
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
-        """The rows that a refinement can move, and those that stay covered, or None."""
-        if is_union:
-            covered = self.by_others | self.by_last
-            return ~covered, covered
-        if not self.rule.others:
-            return self.by_last, None
-        return self.by_last & ~self.by_others, self.by_others
 
 
 @dataclass(frozen=True)
@@ -113,100 +86,92 @@ class BeamSearch:
     def find(self, this_round: Round) -> Rule:
         """Return the best rule of a round, the empty one if there is no other."""
         best, best_quality = Rule(), -np.inf
-        beam = [Rule()]
-        for level in range(self.max_depth):
-            kinds = (False, True) if self.has_disjunctions and level > 0 else (False,)
-            measured = [
-                (rule, is_union, qualities)
-                for rule in beam
-                for is_union, qualities in self._measure(rule, kinds, this_round)
-            ]
-            found = self._best(measured)
-            beam = [rule for rule, _ in found]
-            if found and found[0][1] > best_quality:
-                best, best_quality = found[0]
-        if self.variance is not None and -np.inf < best_quality < 0.1 * OVERFLOW:
-            raise ValueError(
-                "variance_penalty: the loss or score of every rule overflows; lower "
-                "learning_rate or n_estimators."
+        beam = [best]
+        for _ in range(self.max_depth):
+            found = self._best(
+                [
+                    (rule, is_union, qualities)
+                    for rule in beam
+                    for is_union, qualities in self._measure(rule, this_round)
+                ]
             )
-        pays = this_round.column_penalties[best.columns].any()
-        if self.variance is None and pays and best_quality <= this_round.quality_of_all:
+            if not found:
+                break
+            beam = [*found]
+            if found[beam[0]] > best_quality:
+                best, best_quality = beam[0], found[beam[0]]
+        if self.variance is not None:
+            if -np.inf < best_quality < 0.1 * OVERFLOW:
+                raise ValueError(
+                    "variance_penalty: the loss or score of every rule overflows; "
+                    "lower learning_rate or n_estimators."
+                )
+        elif best_quality <= this_round.quality_of_all and (
+            this_round.column_penalties[best.columns].any()
+        ):
             return Rule()  # better than the least penalised one
         return best
 
     def _measure(
-        self, rule: Rule, kinds: tuple[bool, ...], this_round: Round
+        self, rule: Rule, this_round: Round
     ) -> Iterator[tuple[bool, NDArray[np.float64]]]:
-        """Yield the qualities of a rule's refinements by *and* or *or*."""
-        seed = _Seed(rule, self.X_binned)
-        added = this_round.column_penalties.copy()
-        added[rule.columns] = 0.0
-        penalties = added + this_round.column_penalties[rule.columns].sum()
-        for is_union in kinds:
-            moving, staying = seed.parts(is_union)
-            sums, moments = self._sums_of(staying, this_round)
-            yield (
+        """Yield the qualities of a rule's refinements by *and*, and by *or*."""
+        penalties = this_round.column_penalties.copy()
+        penalties[rule.columns] = 0.0
+        penalties += this_round.column_penalties[rule.columns].sum()
+        covered = moving = is_covered(self.X_binned, rule.last)
+        staying: Any = None
+        if rule.others:
+            staying = covered_by_any(self.X_binned, rule.others)
+            covered, moving = moving | staying, moving & ~staying
+        ways = [(False, moving, staying)]
+        if self.has_disjunctions and rule.last:
+            ways.append((True, ~covered, covered))
+        for is_union, moving, staying in ways:
+            qualities = self.counter.measure(
+                np.flatnonzero(moving).astype(np.int32),
                 is_union,
-                self.counter.measure(
-                    np.flatnonzero(moving).astype(np.int32),
-                    is_union,
-                    sums,
-                    moments,
-                    penalties,
-                    self.min_samples_rule,
-                ),
+                *self._sums_of(staying, this_round),
+                penalties,
+                self.min_samples_rule,
             )
+            yield is_union, qualities
 
     def _sums_of(
         self, staying: NDArray[np.bool_] | None, this_round: Round
-    ) -> tuple[tuple[float, float, float, float], NDArray[np.float64]]:
-        """The sums over the rows that stay covered, and their moments by group."""
-        n_groups = 0 if self.variance is None else self.variance.groups.is_positive.size
+    ) -> tuple[Any, NDArray[np.float64]]:
+        """Return the sums over the rows that stay covered, and moments by group."""
         if staying is None:
+            n_groups = self.variance.groups.is_positive.size if self.variance else 0
             return (0.0, 0.0, 0.0, 0.0), np.zeros((n_groups, 2))
-        by_class = np.bincount(
-            this_round.is_positive[staying], this_round.weights[staying], 2
-        )
         moments = np.zeros((0, 2))
         if self.variance is not None:
             assert this_round.moments is not None
-            moments = self.variance.moments_of(this_round.moments, staying)
-        return (
-            float(by_class[1]),
-            float(by_class[0]),
-            float(this_round.curvatures[staying].sum()),
-            float(np.count_nonzero(staying)),
-        ), moments
+            moments = self.variance.groups.sums(this_round.moments, staying)
+        weights = this_round.weights[staying]
+        negative, positive = np.bincount(this_round.is_positive[staying], weights, 2)
+        curvature = this_round.curvatures[staying].sum()
+        return (positive, negative, curvature, np.count_nonzero(staying)), moments
 
     def _best(
         self, measured: list[tuple[Rule, bool, NDArray[np.float64]]]
-    ) -> list[tuple[Rule, float]]:
-        """The best refinements in descending order, each rule once."""
-        if not measured:
-            return []
-        qualities = np.concatenate([values for _, _, values in measured])
+    ) -> dict[Rule, float]:
+        """Return the best refinements and their qualities in descending order."""
         # Rounded, so that rules that cover the same rows tie.
-        qualities = np.round(qualities, 12)
+        qualities = np.round(np.concatenate([values for *_, values in measured]), 12)
         n_conditions = self.conditions.column.size
         n_admissible = int(np.count_nonzero(qualities > -np.inf))
-        n_looked_at = 4 * self.width
-        while True:
-            n_looked_at = min(n_looked_at, n_admissible)
-            if n_looked_at == 0:
-                return []
+        found: dict[Rule, float] = {}
+        n_looked_at = 0
+        while len(found) < self.width and n_looked_at < n_admissible:
+            n_looked_at = min(4 * (n_looked_at or self.width), n_admissible)
             least = np.partition(qualities, -n_looked_at)[-n_looked_at]
             places = np.flatnonzero(qualities >= least)
-            places = places[np.argsort(-qualities[places], kind="stable")]
-            found: dict[Rule, float] = {}
-            for place in places.tolist():
+            for place in places[np.argsort(-qualities[places], kind="stable")].tolist():
                 rule, is_union, _ = measured[place // n_conditions]
                 condition = self.conditions.bins(place % n_conditions)
-                found.setdefault(
-                    rule.refined(condition, is_union), float(qualities[place])
-                )
+                refined = rule.refined(condition, is_union)
+                found.setdefault(refined, float(qualities[place]))
                 if len(found) == self.width:
-                    return list(found.items())
-            if n_looked_at == n_admissible:
-                return list(found.items())
-            n_looked_at *= 4
+                    break
+        return found

@@ -1,7 +1,7 @@
 """Boosting: rules found one after another, each for the current residuals."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,34 +11,19 @@ from ._beam import BeamSearch, Conjunction, Round, Rule
 from ._refinements import newton_step
 
 
-@dataclass(frozen=True)
-class Quality:
-    """The quality of rules that cover the weights p of P and n of N.
+def quality_scales(
+    quality: str, m: float, positive: float, negative: float
+) -> tuple[bool, float, float]:
+    """Return the last arguments of `RefinementCounter.start_round`, from P and N.
 
-    "youden" is ``p / P - n / N``, the true minus the false positive rate; "laplace"
-    ``(p + 1) / (p + n + 2)``, equation 3 of Du et al. (2025); "m_estimate" has a prior
-    of `m` rows at the class's share, instead of one row per class.
+    "youden" divides by P and N; "laplace" and "m_estimate" add rows as a prior.
     """
-
-    name: str
-    m: float
-
-    def scales(self, positive: float, negative: float) -> tuple[bool, float, float]:
-        """The last arguments of `RefinementCounter.start_round`, from P and N."""
-        if self.name == "youden":
-            return True, positive, negative
-        if self.name == "laplace":
-            return False, 1.0, 1.0
-        unit = self.m / (positive + negative)
-        return False, unit * positive, unit * negative
-
-    def of_all_rows(self, positive: float, negative: float) -> float:
-        """The quality of the empty rule."""
-        if self.name == "youden":
-            return 0.0
-        _, more_positive, more_negative = self.scales(positive, negative)
-        positive, negative = positive + more_positive, negative + more_negative
-        return positive / (positive + negative)
+    if quality == "youden":
+        return True, positive, negative
+    if quality == "laplace":
+        return False, 1.0, 1.0
+    unit = m / (positive + negative)
+    return False, unit * positive, unit * negative
 
 
 def boost_rules(
@@ -46,13 +31,10 @@ def boost_rules(
     is_positive: NDArray[np.bool_],
     sample_weight: NDArray[np.float64],
     draw_penalties: Callable[[], NDArray[np.float64]],
-    quality: Quality,
-    *,
-    n_estimators: int,
-    learning_rate: float,
-    l2_regularization: float,
+    parameters: Any,
 ) -> tuple[float, list[tuple[Rule, float]]]:
-    """Return an intercept and the rules of ``RuleEnsemble``, Du et al. (2025).
+    """Return an intercept and the rules of ``RuleEnsemble``, Du et al. (2025), by an
+    estimator's `parameters`.
 
     The scores on either side of a rule (1 if covered, else -1) move by a Newton step.
     Half the steps' difference goes to the coefficient, half their sum to the intercept,
@@ -61,7 +43,11 @@ def boost_rules(
     scores = np.zeros(is_positive.size)
     intercept = 0.0
     found: dict[frozenset[Conjunction], tuple[Rule, float]] = {}
-    for _ in range(n_estimators):
+    positive = is_positive.view(np.uint8)
+    names = ("learning_rate", "l2_regularization")
+    rates = {name: getattr(parameters, name) for name in names}
+    quality = parameters.quality, float(parameters.m)
+    for _ in range(parameters.n_estimators):
         probability = expit(scores)
         residuals = sample_weight * (is_positive - probability)
         sizes = np.abs(residuals)
@@ -71,9 +57,8 @@ def boost_rules(
         weights = sizes * unit
         totals = weights[is_positive].sum(), weights[~is_positive].sum()
         curvatures = sample_weight * probability * (1.0 - probability)
-        positive = is_positive.view(np.uint8)
-        search.counter.start_round(
-            weights, positive, curvatures, *quality.scales(*totals)
+        quality_of_all = search.counter.start_round(
+            weights, positive, curvatures, totals, *quality_scales(*quality, *totals)
         )
         moments = None
         if search.variance is not None:
@@ -83,27 +68,15 @@ def boost_rules(
                 sample_weight,
                 unit=unit,
                 sum_residuals=residuals.sum(),
-                learning_rate=learning_rate,
-                l2_regularization=l2_regularization,
+                **rates,
             )
-        rule = search.find(
-            Round(
-                weights,
-                positive,
-                curvatures,
-                moments,
-                draw_penalties(),
-                quality.of_all_rows(*totals),
-            )
+        this_round = Round(
+            weights, positive, curvatures, moments, draw_penalties(), quality_of_all
         )
+        rule = search.find(this_round)
         covered = rule.covers(search.X_binned)
         inside, outside = (
-            newton_step(
-                residuals[rows].sum(),
-                curvatures[rows].sum(),
-                learning_rate,
-                l2_regularization,
-            )
+            newton_step(residuals[rows].sum(), curvatures[rows].sum(), **rates)
             for rows in (covered, ~covered)
         )
         scores += np.where(covered, inside, outside)

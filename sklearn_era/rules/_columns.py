@@ -26,12 +26,10 @@ class Conditions:
     missing_bin: int
 
     def bins(self, condition: int) -> BinsOfColumn:
-        """The bins that a condition covers."""
-        low, high = int(self.lower[condition]), int(self.upper[condition])
-        inside = (1 << (high + 1)) - (1 << low)
-        everything = (1 << (self.missing_bin + 1)) - 1
-        is_complement = self.is_complement[condition]
-        bins = everything ^ inside if is_complement else inside
+        """Return the bins that a condition covers."""
+        bins = (2 << int(self.upper[condition])) - (1 << int(self.lower[condition]))
+        if self.is_complement[condition]:
+            bins ^= (2 << self.missing_bin) - 1
         return int(self.column[condition]), bins
 
 
@@ -49,39 +47,24 @@ def fit_bins(
     """Fit scikit-learn's bin mapper, with bins of equal width or equal weight, or one
     for each distinct value of a column with at most `n_bins`.
     """
-    is_categorical = np.array([c is not None for c in known_categories])
     mapper = _BinMapper(
         n_bins=n_bins + 1,
-        is_categorical=is_categorical,
         known_categories=known_categories,
         random_state=random_state,
         n_threads=n_threads,
     )
     fit_float_mapper(mapper, X, sample_weight, names.tolist())
     if binning == "uniform":
-        for j in np.flatnonzero(~is_categorical):
-            if np.unique(X[~np.isnan(X[:, j]), j]).size > n_bins:
-                mapper.bin_thresholds_[j] = _equal_widths(X[:, j], n_bins)
-    mapper.n_bins_non_missing_ = np.array(
-        [
-            thresholds.size + (0 if is_category else 1)
-            for thresholds, is_category in zip(
-                mapper.bin_thresholds_, is_categorical, strict=True
-            )
-        ],
-        dtype=np.uint32,
-    )
+        for j in np.flatnonzero(mapper.is_categorical_ == 0):
+            known = np.unique(X[~np.isnan(X[:, j]), j])
+            if known.size > n_bins:
+                edges = np.linspace(known[0], known[-1], n_bins + 1)[1:-1]
+                filled = np.unique(np.searchsorted(edges, known))
+                mapper.bin_thresholds_[j] = edges[filled[:-1]]
+                mapper.n_bins_non_missing_[j] = filled.size
     # After all others: there may be more categories than numeric bins.
     mapper.missing_values_bin_idx_ = int(mapper.n_bins_non_missing_.max())
     return mapper
-
-
-def _equal_widths(values: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
-    """Return the thresholds of equally wide bins, without those of empty bins."""
-    known = np.sort(values[~np.isnan(values)])
-    thresholds = np.linspace(known[0], known[-1], n_bins + 1)[1:-1]
-    n_below = np.searchsorted(known, thresholds, side="right")
-    return thresholds[np.diff(n_below, prepend=0) > 0]
 
 
 def list_conditions(mapper: _BinMapper, has_missing: NDArray[np.bool_]) -> Conditions:
@@ -99,17 +82,16 @@ def list_conditions(mapper: _BinMapper, has_missing: NDArray[np.bool_]) -> Condi
                 rows += [(j, c, c, True) for c in range(n_bins)]
         else:
             rows += [(j, 0, k, False) for k in range(n_bins - 1)]
-            rows += [(j, k + 1, n_bins - 1, False) for k in range(n_bins - 1)]
+            rows += [(j, k, n_bins - 1, False) for k in range(1, n_bins)]
         if has_missing[j]:
             rows += [(j, missing_bin, missing_bin, flag) for flag in (False, True)]
         first.append(len(rows))
-    table = np.array(rows, dtype=np.int32).reshape(-1, 4)
-    column, lower, upper, is_complement = (np.array(part) for part in table.T)
+    column, lower, upper, is_complement = np.array(rows, np.int32).reshape(-1, 4).T
     return Conditions(
-        np.array(first, dtype=np.int32),
+        np.array(first, np.int32),
         column,
-        lower,
-        upper,
+        lower.copy(),
+        upper.copy(),
         is_complement.astype(np.uint8),
         missing_bin,
     )
@@ -118,7 +100,7 @@ def list_conditions(mapper: _BinMapper, has_missing: NDArray[np.bool_]) -> Condi
 def is_covered(
     X_binned: NDArray[np.uint8], conditions: Iterable[BinsOfColumn]
 ) -> NDArray[np.bool_]:
-    """The mask of rows that meet all conditions."""
+    """Return the mask of rows that meet all conditions."""
     covered = np.ones(X_binned.shape[0], dtype=bool)
     for column, bins in conditions:
         is_inside = np.array([bins >> i & 1 for i in range(256)], dtype=bool)
@@ -134,25 +116,26 @@ def _number_text(number: float) -> str:
 def condition_text(
     mapper: _BinMapper, name: str, categories: list[Any] | None, bins: BinsOfColumn
 ) -> str:
-    """The text of a rule's conditions on one column, joined by *and*."""
+    """Return the text of a rule's conditions on one column, joined by *and*."""
     column, mask = bins
     n_bins = int(mapper.n_bins_non_missing_[column])
     inside = [i for i in range(n_bins) if mask >> i & 1]
-    takes_missing = bool(mask >> mapper.missing_values_bin_idx_ & 1)
+    takes_missing = mask >> mapper.missing_values_bin_idx_ & 1
     if not inside:
         return f"{name} is missing"
     if len(inside) == n_bins:
         return f"{name} is not missing"
+    parts: list[str] = []
     if categories is None:
         thresholds = mapper.bin_thresholds_[column]
-        parts = []
         if inside[0] > 0:
             parts.append(f"{name} > {_number_text(thresholds[inside[0] - 1])}")
         if inside[-1] < n_bins - 1:
             parts.append(f"{name} <= {_number_text(thresholds[inside[-1]])}")
-        return " and ".join(parts)
-    if len(inside) == 1 and not takes_missing:
-        return f"{name} = {categories[inside[0]]}"
-    parts = [] if takes_missing else [f"{name} is not missing"]
-    outside = [i for i in range(n_bins) if i not in inside]
-    return " and ".join([*parts, *(f"{name} != {categories[i]}" for i in outside)])
+    elif len(inside) == 1 and not takes_missing:
+        parts = [f"{name} = {categories[inside[0]]}"]
+    else:
+        parts = [f"{name} is not missing"] * (not takes_missing)
+        outside = (i for i in range(n_bins) if i not in inside)
+        parts += [f"{name} != {categories[i]}" for i in outside]
+    return " and ".join(parts)

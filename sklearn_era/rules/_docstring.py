@@ -5,16 +5,15 @@ RULE_ENSEMBLE = """An ensemble of decision rules, with penalties for shortcuts.
     *Experimental*: it may change without a deprecation.
 
     A rule is a conjunction of conditions, each on one column: ``age > 40 and plan =
-    basic``. Each round of boosting finds the rule of the best quality for the current
-    residuals, by beam search, and adds it to the score ::
+    basic``. Each round of boosting finds the best rule for the current residuals, by
+    beam search, and adds it to the score ::
 
         F(x) = intercept + sum_m coefficient_m r_m(x),   P(y = 1 | x) = sigmoid(F(x))
 
     where r is 1 if the rule covers x, else -1; algorithm 1 of [1]_. Two penalties of a
-    rule's quality discourage shortcuts: one on columns (`feature_penalty`, the graph
-    term), and one on the variance of loss or score within groups of rows that should be
-    treated alike (`variance_penalty`). With more than two classes, each has its own
-    rules against all others.
+    rule's quality discourage shortcuts: on columns (`feature_penalty`, the graph term),
+    and on the variance of loss or score within groups of rows that should be treated
+    alike (`variance_penalty`). Each of more than two classes has rules of its own.
 
     Parameters
     ----------
@@ -36,24 +35,19 @@ RULE_ENSEMBLE = """An ensemble of decision rules, with penalties for shortcuts.
         The quality of a rule, from the weights p and n that it covers of the class and
         of all others, with totals P and N. A row's weight is its `sample_weight` times
         its absolute residual, ``|y - P(y = 1 | x)|``, scaled to the sum of
-        `sample_weight`.
+        `sample_weight`. Penalties are in the same units.
 
-        - 'youden': ``p / P - n / N``, the true minus the false positive rate, in
-          [-1, 1];
-        - 'laplace': ``(p + 1) / (p + n + 2)``, equation 3 of [1]_, in [0, 1], which
-          favours rules of few rows and a single class;
-        - 'm_estimate': ``(p + m P / (P + N)) / (p + n + m)``, in [0, 1], between the
-          two.
-
-        Penalties are in the same units.
+        - 'youden': ``p / P - n / N``, the true minus the false positive rate;
+        - 'laplace': ``(p + 1) / (p + n + 2)``, equation 3 of [1]_, which favours rules
+          of few rows and a single class;
+        - 'm_estimate': ``(p + m P / (P + N)) / (p + n + m)``, between the two.
 
     m : float, default=2.0
         The weight of the prior of ``quality="m_estimate"``, in rows.
 
     learning_rate : float, default=0.3
-        The factor of steps. Steps are Newton's for the log loss, one for the rows
-        covered and one for all others, 2 at most. 1.0 learns fastest, but overfits few
-        rows or much noise.
+        The factor of Newton's steps for the log loss, one for the rows covered and one
+        for all others, 2 at most. 1.0 learns fastest, but overfits few or noisy rows.
 
     l2_regularization : float, default=0.0
         Added to the denominator of steps, a sum of second derivatives.
@@ -76,11 +70,11 @@ default='from_dtype'
         count as one.
 
     feature_penalty : array-like of shape (n_features,) or dict, default=None
-        mu of each column, at least 0, or of some columns by name or index, for example
-        by :func:`sklearn_era.causal.feature_penalties` from a causal graph. A rule's
-        quality loses ``feature_penalty_scale * sum_s beta_s`` over its columns, with
-        ``beta_s = max(0, min(1, mu_s + N(0, feature_penalty_noise^2)))``, drawn in each
-        round, and 0 where mu is 0.
+        mu of each column, at least 0, or of some by name or index, for example by
+        :func:`sklearn_era.causal.feature_penalties`. A rule's quality loses
+        ``feature_penalty_scale * sum_s beta_s`` over its columns, with ``beta_s =
+        max(0, min(1, mu_s + N(0, feature_penalty_noise^2)))``, drawn in each round, and
+        0 where mu is 0.
 
     feature_penalty_scale : float, default=1.0
         lambda of the penalty on columns. From 1 on, rules of 'youden' never have a

@@ -29,7 +29,7 @@ from .._warnings import warn_user
 from ..ensemble._feature_penalty import penalties_by_column
 from ..ensemble._parameters import VersionedStateMixin
 from ._beam import BeamSearch, Rule
-from ._boosting import Quality, boost_rules
+from ._boosting import boost_rules
 from ._columns import condition_text, fit_bins, list_conditions
 from ._docstring import RULE_ENSEMBLE
 from ._prediction import RulePredictionMixin
@@ -206,14 +206,14 @@ class RuleEnsembleClassifier(
                 "rows of two classes or more that have a weight."
             )
         penalties = penalties_by_column(self)
-        variances: dict[int, VarianceTerm | None] = {}
-        for index in range(1 if classes.size == 2 else 0, classes.size):
-            variances[index] = None
-            if labels is not None:
-                groups = make_groups(labels, codes == index, classes[index])
-                penalty, power = self.variance_penalty, self.variance_power
-                term = VarianceTerm(groups, self.variance_of, penalty, power)
-                variances[index] = term
+        of_term = self.variance_of, self.variance_penalty, self.variance_power
+        variances = {
+            index: None
+            if labels is None
+            else VarianceTerm(make_groups(labels, codes == index, name), *of_term)
+            for index, name in enumerate(classes)
+            if index or classes.size > 2
+        }
         self.classes_ = classes
         with openmp_threads(self.n_jobs, type(self).__name__):
             X_binned = self._find_rules(
@@ -235,11 +235,12 @@ class RuleEnsembleClassifier(
     ) -> NDArray[np.uint8]:
         """Bin the columns, boost the rules of each class, and return the bins."""
         n_threads = _openmp_effective_n_threads()
+        names = _check_feature_names_in(self)
         self._bin_mapper = mapper = fit_bins(
             values,
             known_categories,
             sample_weight,
-            _check_feature_names_in(self),
+            names,
             n_bins=int(self.n_bins),
             binning=self.binning,
             random_state=rng.randint(np.iinfo(np.int32).max),
@@ -249,40 +250,20 @@ class RuleEnsembleClassifier(
         is_missing = X_binned == mapper.missing_values_bin_idx_
         has_missing = is_missing.any(axis=0) & ~is_missing.all(axis=0)
         conditions = list_conditions(mapper, has_missing)
-        counter = RefinementCounter(
-            X_binned,
-            conditions.first,
-            conditions.lower,
-            conditions.upper,
-            conditions.is_complement,
-            conditions.missing_bin + 1,
-            n_threads,
-        )
-
+        counter = RefinementCounter(X_binned, conditions, n_threads)
         draw_penalties = partial(self._draw_penalties, penalties, rng)
         self._rules: list[WeightedRule] = []
         self.intercept_ = np.zeros(self.classes_.size)
+        limits = (
+            int(self.beam_width),
+            self.max_depth,
+            self.disjunctions,
+            self.min_samples_rule,
+        )
         for index, variance in variances.items():
-            is_positive = codes == index
-            search = BeamSearch(
-                X_binned,
-                conditions,
-                counter,
-                variance,
-                int(self.beam_width),
-                int(self.max_depth),
-                self.disjunctions,
-                int(self.min_samples_rule),
-            )
+            search = BeamSearch(X_binned, conditions, counter, variance, *limits)
             self.intercept_[index], found = boost_rules(
-                search,
-                is_positive,
-                sample_weight,
-                draw_penalties,
-                Quality(self.quality, float(self.m)),
-                n_estimators=int(self.n_estimators),
-                learning_rate=float(self.learning_rate),
-                l2_regularization=float(self.l2_regularization),
+                search, codes == index, sample_weight, draw_penalties, self
             )
             self._rules += [
                 WeightedRule(rule, self._text_of(rule), index, step)
@@ -297,7 +278,7 @@ class RuleEnsembleClassifier(
         return X_binned
 
     def _group_labels(self, X: Any, eras: Any, groups: Any) -> NDArray[Any] | None:
-        """The labels of the variance term's groups, None without a penalty."""
+        """Return the labels of the variance term's groups, None without a penalty."""
         if isinstance(groups, str):
             if groups not in getattr(X, "columns", ()):
                 raise ValueError(
@@ -309,14 +290,12 @@ class RuleEnsembleClassifier(
             groups = check_eras(groups, X, name="groups")
         if self.variance_penalty == 0:
             return None
-        if groups is not None:
-            return groups
-        if eras is None:
+        if groups is None and eras is None:
             raise ValueError(
                 f"variance_penalty={self.variance_penalty!r} needs groups: pass "
                 "fit(X, y, groups=...) or eras=..., with one label a row."
             )
-        return check_eras(eras, X)
+        return check_eras(eras, X) if groups is None else groups
 
     def _draw_penalties(
         self, penalties: NDArray[np.float64], rng: np.random.RandomState
@@ -331,20 +310,15 @@ class RuleEnsembleClassifier(
         return self.feature_penalty_scale * np.clip(drawn, 0.0, 1.0)
 
     def _text_of(self, rule: Rule) -> str:
-        """The text of a rule: conjunctions joined by *or*."""
-        names = _check_feature_names_in(self)
-        categories = self._categories_by_column()
+        """Return the text of a rule: conjunctions joined by *or*."""
+        names, categories = _check_feature_names_in(self), self._categories_by_column()
+        mapper = self._bin_mapper
         texts = [
             " and ".join(
-                condition_text(
-                    self._bin_mapper,
-                    names[column],
-                    categories.get(column),
-                    (column, bins),
-                )
-                for column, bins in conjunction
+                condition_text(mapper, names[bins[0]], categories.get(bins[0]), bins)
+                for bins in conjunction
             )
-            for conjunction in sorted(sorted(part) for part in rule.conjunctions)
+            for conjunction in sorted(map(sorted, rule.conjunctions))
         ]
         if len(texts) == 1:
             return texts[0]

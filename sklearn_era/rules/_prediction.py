@@ -1,25 +1,81 @@
-"""Predictions by fitted rules, and their rates on any rows."""
+"""Checks of X, predictions by fitted rules, and their rates on any rows."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, softmax
+from sklearn.base import BaseEstimator
+from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
+    BaseHistGradientBoosting,
+)
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
 from .._eras import check_eras, encode_eras
-from .._scikit_learn import check_sample_weight
-from ._preprocessing import ColumnsMixin
+from .._scikit_learn import check_categorical_features, check_sample_weight
+from ..ensemble._binning.hooks import BinningMixin
+from ..ensemble._binning.rare_categories import (
+    codes_of_categories,
+    encoder_of,
+    share_bins,
+)
 from ._rates import WeightedRule, rate_rules, rates_frame
 
 
-class RulePredictionMixin(ColumnsMixin):
-    """Scores, probabilities and classes, and the table of rules."""
+class RulePredictionMixin(BaseEstimator):
+    """Checks X and encodes its categories as `HistGradientBoostingClassifier` does, and
+    predicts by rules.
+    """
 
+    categorical_features: Any
     classes_: NDArray[Any]
     intercept_: NDArray[np.float64]
+    is_categorical_: Any  # (n_features,), bool, or None
     _bin_mapper: Any
+    _preprocessor: Any
     _rules: list[WeightedRule]
+
+    # Borrowed, since a subclass would be taken for trees. It reads `max_bins`, the most
+    # categories of a column.
+    max_bins = 255
+    _preprocess_X = BaseHistGradientBoosting._preprocess_X
+    _check_categories = BinningMixin._check_categories
+
+    def _check_categorical_features(self, X: Any) -> NDArray[np.bool_] | None:
+        return check_categorical_features(X, self.categorical_features)
+
+    def _columns_of(
+        self, X: Any, *, reset: bool
+    ) -> tuple[NDArray[np.float64], list[NDArray[np.float64] | None]]:
+        """Return X as numbers, and the codes of categories, with columns in order."""
+        found: Any = self._preprocess_X(X, reset=reset)
+        values, known_categories = found if reset else (found, [])
+        if np.isinf(values).any():  # bins need finite edges
+            values = np.clip(values, -1e300, 1e300)
+        is_categorical = self.is_categorical_
+        if is_categorical is None:
+            return values, [None] * values.shape[1]
+        if reset:
+            share_bins(self, values)
+        # scikit-learn puts categorical columns first.
+        place = np.argsort(np.argsort(~is_categorical, kind="stable"))
+        return values[:, place], [known_categories[j] for j in place if reset]
+
+    def _binned(self, X: Any) -> NDArray[np.uint8]:
+        """Return the bins of rows."""
+        check_is_fitted(self)
+        return self._bin_mapper.transform(self._columns_of(X, reset=False)[0])
+
+    def _categories_by_column(self) -> dict[int, list[Any]]:
+        """Return the names of the bins of each categorical column."""
+        names: dict[int, list[Any]] = {}
+        for i, column in enumerate(np.flatnonzero(self.is_categorical_).tolist()):
+            codes = codes_of_categories(encoder_of(self), i)
+            labels = encoder_of(self).categories_[i][: codes.size]
+            in_bin = np.bincount(codes)
+            names[column] = labels[in_bin[codes] == 1].tolist()
+            names[column] += [f"one of {n:,} others" for n in in_bin[in_bin > 1]]
+        return names
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Compute the score F of each row: the log-odds of the class, or of each class.
@@ -35,17 +91,12 @@ class RulePredictionMixin(ColumnsMixin):
             ``intercept + sum_m coefficient_m r_m(x)``; a column per class if there are
             more than two.
         """
-        check_is_fitted(self)
-        values, _ = self._columns_of(X, reset=False)
-        X_binned = self._bin_mapper.transform(values)
-        n_classes = self.classes_.size
+        X_binned = self._binned(X)
         scores = np.tile(self.intercept_, (X_binned.shape[0], 1))
         for rule in self._rules:
-            covered = rule.rule.covers(X_binned)
-            scores[:, rule.class_index] += np.where(
-                covered, rule.coefficient, -rule.coefficient
-            )
-        return scores[:, 1] if n_classes == 2 else scores
+            sign = np.where(rule.rule.covers(X_binned), 1.0, -1.0)
+            scores[:, rule.class_index] += rule.coefficient * sign
+        return scores[:, 1] if self.classes_.size == 2 else scores
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict the probability of each class.
@@ -141,10 +192,9 @@ class RulePredictionMixin(ColumnsMixin):
         MissingPackageError
             If pandas is not installed, with ``as_frame=True``.
         """
-        check_is_fitted(self)
-        values, _ = self._columns_of(X, reset=False)
+        X_binned = self._binned(X)
         y = _check_y(y, estimator=self)
-        check_consistent_length(values, y)
+        check_consistent_length(X_binned, y)
         unknown = np.setdiff1d(y, self.classes_)
         if unknown.size:
             raise ValueError(
@@ -152,11 +202,11 @@ class RulePredictionMixin(ColumnsMixin):
                 f"are {', '.join(map(repr, self.classes_.tolist()))}."
             )
         weights = check_sample_weight(
-            sample_weight, values, dtype=np.float64, ensure_non_negative=True
+            sample_weight, X_binned, dtype=np.float64, ensure_non_negative=True
         )
         table = rate_rules(
             self._rules,
-            self._bin_mapper.transform(values),
+            X_binned,
             np.searchsorted(self.classes_, y),
             self.classes_,
             weights,

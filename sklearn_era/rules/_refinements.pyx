@@ -13,8 +13,6 @@ from libc.string cimport memset
 
 import numpy as np
 
-from ._group_variance cimport variance_of_loss, variance_of_score
-
 
 cdef struct sums_struct:
     double positive   # weight of the rows of the class
@@ -46,23 +44,50 @@ cdef inline sums_struct difference(
 OVERFLOW = -1e290
 cdef double _OVERFLOW = OVERFLOW
 
-
 # The first step of a rule that covers a single class. Longer steps come from vanishing
 # curvature, where all rows are far off.
 cdef double MAX_STEP = 2.0
 
 
 cpdef double newton_step(
-    double sum_residuals,
-    double sum_curvatures,
-    double learning_rate,
-    double l2_regularization,
+    double sum_residuals, double sum_curvatures,
+    double learning_rate, double l2_regularization,
 ) noexcept nogil:
     """Newton's step for the log loss of some rows."""
     cdef double total = sum_curvatures + l2_regularization
     if total <= 0.0:
         return 0.0
     return learning_rate * max(-MAX_STEP, min(MAX_STEP, sum_residuals / total))
+
+
+cdef inline double variance_after(
+    const double * totals,  # weight, sum of losses or scores, sum of their squares
+    double first,           # of the rows covered: the sum of losses or scores
+    double second,          # and the sum of squares of losses, or the weight
+    double inside,          # the step of the rows covered
+    double outside,         # and of all others
+    bint is_of_loss,
+    bint is_positive,
+) noexcept nogil:
+    """The variance in a group after a rule: Du et al. (2025), equations 5 and 6."""
+    cdef double mean, mean_square
+    if is_of_loss:
+        inside = exp(-inside if is_positive else inside)
+        outside = exp(-outside if is_positive else outside)
+        mean = inside * first + outside * (totals[1] - first)
+        mean_square = (
+            inside * inside * second + outside * outside * (totals[2] - second)
+        )
+    else:
+        mean = totals[1] + inside * second + outside * (totals[0] - second)
+        mean_square = (
+            totals[2]
+            + 2.0 * (inside * first + outside * (totals[1] - first))
+            + inside * inside * second
+            + outside * outside * (totals[0] - second)
+        )
+    mean = mean / totals[0]
+    return mean_square / totals[0] - mean * mean
 
 
 cdef class RefinementCounter:
@@ -89,8 +114,7 @@ cdef class RefinementCounter:
         double negative_scale
         # the variance term, without groups if there is none,
         const int [::1] groups              # (n_samples,)
-        const double [::1] first_moments
-        const double [::1] second_moments
+        const double [:, ::1] row_moments   # (n_samples, 2)
         const double [:, ::1] group_totals  # (n_groups, 3)
         const uint8_t [::1] is_group_positive
         Py_ssize_t n_groups                 # times bins, more than an int may hold
@@ -103,46 +127,31 @@ cdef class RefinementCounter:
         double sum_curvatures
         double learning_rate
         double l2_regularization
-        # and buffers, a row per thread.
+        # and buffers, a row per thread. Some bins may be empty.
         sums_struct [:, ::1] bins
         double [:, :, ::1] moments          # (n_threads, n_bins * n_groups, 2)
 
-    def __init__(
-        self,
-        X_binned,
-        first_condition,
-        lower,
-        upper,
-        is_complement,
-        int n_bins,
-        int n_threads,
-    ):
+    def __init__(self, X_binned, conditions, int n_threads):
         self.X_binned = X_binned
-        self.first_condition = first_condition
-        self.lower = lower
-        self.upper = upper
-        self.is_complement = is_complement
-        # Some bins may be empty.
-        self.n_bins = n_bins
+        self.first_condition = conditions.first
+        self.lower = conditions.lower
+        self.upper = conditions.upper
+        self.is_complement = conditions.is_complement
+        self.n_bins = conditions.missing_bin + 1
         self.n_threads = n_threads
+        names = ("positive", "negative", "curvature", "n_rows")
         self.bins = np.zeros(
-            (n_threads, self.n_bins + 1),
-            dtype=[
-                (name, "f8")
-                for name in ("positive", "negative", "curvature", "n_rows")
-            ],
+            (n_threads, self.n_bins + 1), dtype=[(name, "f8") for name in names]
         )
 
     def start_round(
-        self,
-        weights,
-        is_positive,
-        curvatures,
-        bint compares_rates,
-        double positive_scale,
-        double negative_scale,
+        self, weights, is_positive, curvatures, totals,
+        bint compares_rates, double positive_scale, double negative_scale,
     ):
-        """Set the rows' weights and the parameters of `quality`."""
+        """Set the rows' weights and the parameters of `quality`; return that of all
+        rows, from their `totals`.
+        """
+        cdef sums_struct whole
         self.weights = weights
         self.is_positive = is_positive
         self.curvatures = curvatures
@@ -150,31 +159,21 @@ cdef class RefinementCounter:
         self.positive_scale = positive_scale
         self.negative_scale = negative_scale
         self.n_groups = 0
+        whole.positive, whole.negative = totals
+        return self.quality(&whole)
 
     def penalize_variance(
-        self,
-        groups,
-        first_moments,
-        second_moments,
-        group_totals,
-        is_group_positive,
-        bint is_of_loss,
-        double variance_penalty,
-        double variance_power,
-        double unit,
-        double sum_residuals,
-        double learning_rate,
-        double l2_regularization,
+        self, term, row_moments, group_totals, double unit, double sum_residuals,
+        double learning_rate, double l2_regularization,
     ):
-        """Set the variance term of the round; see `VarianceTerm`."""
-        self.groups = groups
-        self.first_moments = first_moments
-        self.second_moments = second_moments
+        """Set the round's `VarianceTerm`, its sums and the parameters of steps."""
+        self.groups = term.groups.codes
+        self.is_group_positive = term.groups.is_positive
+        self.is_of_loss = term.of == "loss"
+        self.variance_penalty = term.penalty
+        self.variance_power = term.power
+        self.row_moments = row_moments
         self.group_totals = group_totals
-        self.is_group_positive = is_group_positive
-        self.is_of_loss = is_of_loss
-        self.variance_penalty = variance_penalty
-        self.variance_power = variance_power
         self.unit = unit
         self.sum_residuals = sum_residuals
         self.sum_curvatures = np.sum(self.curvatures)
@@ -186,12 +185,8 @@ cdef class RefinementCounter:
             self.moments = np.zeros(shape)
 
     def measure(
-        self,
-        const int [::1] rows,
-        bint is_union,
-        covered,
-        const double [:, ::1] covered_moments,
-        const double [::1] penalties,
+        self, const int [::1] rows, bint is_union, covered,
+        const double [:, ::1] covered_moments, const double [::1] penalties,
         int min_samples_rule,
     ):
         """The quality of each refinement of a rule; -inf if it is not admissible."""
@@ -215,16 +210,9 @@ cdef class RefinementCounter:
         return np.asarray(qualities)
 
     cdef void measure_column(
-        self,
-        int column,
-        int thread,
-        const int [::1] rows,
-        bint is_union,
-        const sums_struct * stays,
-        const double [:, ::1] stays_moments,
-        double penalty,
-        int min_samples_rule,
-        double [::1] qualities,  # OUT
+        self, int column, int thread, const int [::1] rows, bint is_union,
+        const sums_struct * stays, const double [:, ::1] stays_moments, double penalty,
+        int min_samples_rule, double [::1] qualities,  # OUT
     ) noexcept nogil:
         """Measure the refinements by one column."""
         cdef:
@@ -270,11 +258,8 @@ cdef class RefinementCounter:
             qualities[condition] = quality
 
     cdef double quality(self, const sums_struct * covered) noexcept nogil:
-        """The quality of a rule that covers the weights p and n.
-
-        ``p / positive_scale - n / negative_scale``, the true minus the false positive
-        rate, or an estimate of precision with a prior: ``(p + positive_scale) /
-        (p + n + positive_scale + negative_scale)``.
+        """The true minus the false positive rate, or an estimate of precision with a
+        prior: `positive_scale` and `negative_scale` are totals, or rows added.
         """
         if self.compares_rates:
             return (
@@ -282,10 +267,8 @@ cdef class RefinementCounter:
                 - covered.negative / self.negative_scale
             )
         return (covered.positive + self.positive_scale) / (
-            covered.positive
-            + covered.negative
-            + self.positive_scale
-            + self.negative_scale
+            covered.positive + covered.negative
+            + self.positive_scale + self.negative_scale
         )
 
     cdef sums_struct covered_by(
@@ -313,22 +296,16 @@ cdef class RefinementCounter:
         for i in range(rows.shape[0]):
             row = rows[i]
             of_cell = &moments[2 * ((values[row] + 1) * n_groups + self.groups[row])]
-            of_cell[0] += self.first_moments[row]
-            of_cell[1] += self.second_moments[row]
+            of_cell[0] += self.row_moments[row, 0]
+            of_cell[1] += self.row_moments[row, 1]
         for i in range(2 * n_groups, 2 * (self.n_bins + 1) * n_groups):
             moments[i] += moments[i - 2 * n_groups]
 
     cdef double variance_term(
-        self,
-        int condition,
-        int thread,
-        const sums_struct * covered,
-        const double [:, ::1] stays_moments,
+        self, int condition, int thread,
+        const sums_struct * covered, const double [:, ::1] stays_moments,
     ) noexcept nogil:
-        """The mean over groups of ``variance ** power`` after the rule has been added.
-
-        Du et al. (2025), equations 5 and 6, with the steps of this rule.
-        """
+        """The mean over groups of ``variance ** power`` after the rule's steps."""
         cdef:
             Py_ssize_t n_groups = self.n_groups
             const double * moments = &self.moments[thread, 0, 0]
@@ -336,17 +313,13 @@ cdef class RefinementCounter:
             const double * above = moments + 2 * n_groups * (self.upper[condition] + 1)
             const double * total = moments + 2 * n_groups * self.n_bins
             double residuals = (covered.positive - covered.negative) / self.unit
-            double inside = newton_step(
-                residuals,
-                covered.curvature,
-                self.learning_rate,
-                self.l2_regularization,
-            )
+            double rate = self.learning_rate
+            double l2 = self.l2_regularization
+            double inside = newton_step(residuals, covered.curvature, rate, l2)
             double outside = newton_step(
                 self.sum_residuals - residuals,
                 self.sum_curvatures - covered.curvature,
-                self.learning_rate,
-                self.l2_regularization,
+                rate, l2,
             )
             double first, second, variance
             double sum_powers = 0.0
@@ -357,20 +330,12 @@ cdef class RefinementCounter:
             if self.is_complement[condition]:
                 first = total[2 * g] - first
                 second = total[2 * g + 1] - second
-            first = first + stays_moments[g, 0]
-            second = second + stays_moments[g, 1]
-            if not self.is_of_loss:
-                variance = variance_of_score(
-                    &self.group_totals[g, 0], first, second, inside, outside
-                )
-            elif self.is_group_positive[g]:
-                variance = variance_of_loss(
-                    &self.group_totals[g, 0], first, second, exp(-inside), exp(-outside)
-                )
-            else:
-                variance = variance_of_loss(
-                    &self.group_totals[g, 0], first, second, exp(inside), exp(outside)
-                )
+            variance = variance_after(
+                &self.group_totals[g, 0],
+                first + stays_moments[g, 0],
+                second + stays_moments[g, 1],
+                inside, outside, self.is_of_loss, self.is_group_positive[g],
+            )
             if variance != variance:
                 return INFINITY
             if variance > 0.0:

@@ -17,6 +17,15 @@ class RowGroups:
     codes: NDArray[np.int32]  # (n_samples,)
     is_positive: NDArray[np.uint8]  # (n_groups,)
 
+    def sums(
+        self, values: NDArray[np.float64], rows: Any = slice(None)
+    ) -> NDArray[np.float64]:
+        """Return the sums of each column of `values` over some rows, by group."""
+        codes, n_groups = self.codes[rows], self.is_positive.size
+        return np.stack(
+            [np.bincount(codes, column[rows], n_groups) for column in values.T], axis=1
+        )
+
 
 def make_groups(
     labels: NDArray[Any], is_positive: NDArray[np.bool_], class_label: Any
@@ -60,37 +69,15 @@ class VarianceTerm:
         **steps: float,
     ) -> NDArray[np.float64]:
         """Pass a round's sums to the counter; return the two moments of each row."""
-        codes, sign = self.groups.codes, self.groups.is_positive
+        is_positive = self.groups.is_positive[self.groups.codes]
         with np.errstate(over="ignore", invalid="ignore"):
             values = scores
             if self.of == "loss":
-                values = np.exp(np.where(sign[codes], -scores, scores))
+                values = np.exp(np.where(is_positive, -scores, scores))
             first = sample_weight * values
             squares = first * values
-        totals = [
-            np.bincount(codes, moment, sign.size)
-            for moment in (sample_weight, first, squares)
-        ]
         second = squares if self.of == "loss" else sample_weight
-        counter.penalize_variance(
-            self.groups.codes,
-            first,
-            second,
-            np.ascontiguousarray(np.transpose(totals)),
-            sign,
-            self.of == "loss",
-            self.penalty,
-            self.power,
-            **steps,
-        )
-        return np.stack([first, second], axis=1)
-
-    def moments_of(
-        self, moments: NDArray[np.float64], covered: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """The sums of both moments over covered rows, by group."""
-        codes, n_groups = self.groups.codes[covered], self.groups.is_positive.size
-        return np.stack(
-            [np.bincount(codes, column[covered], n_groups) for column in moments.T],
-            axis=1,
-        )
+        moments = np.stack([first, second], axis=1)
+        totals = self.groups.sums(np.stack([sample_weight, first, squares], axis=1))
+        counter.penalize_variance(self, moments, totals, **steps)
+        return moments

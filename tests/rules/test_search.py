@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from helpers import rules as reference
 from sklearn_era.rules._beam import BeamSearch, Round, Rule
-from sklearn_era.rules._boosting import Quality
+from sklearn_era.rules._boosting import quality_scales
 from sklearn_era.rules._columns import fit_bins, list_conditions
 from sklearn_era.rules._refinements import RefinementCounter
 from sklearn_era.rules._variance import VarianceTerm, make_groups
@@ -67,25 +67,17 @@ def draw_problem(
             groups, variance_of, state.variance_penalty, state.variance_power
         )
     conditions = list_conditions(mapper, (X_binned == missing_bin).any(axis=0))
-    counter = RefinementCounter(
-        X_binned,
-        conditions.first,
-        conditions.lower,
-        conditions.upper,
-        conditions.is_complement,
-        missing_bin + 1,
-        2,
-    )
+    counter = RefinementCounter(X_binned, conditions, 2)
     sizes = np.abs(state.residuals)
     unit = weights.sum() / sizes.sum()
+    totals = unit * sizes[is_positive].sum(), unit * sizes[~is_positive].sum()
     positive = is_positive.view(np.uint8)
     counter.start_round(
         sizes * unit,
         positive,
         state.curvatures,
-        *Quality(state.quality, state.m).scales(
-            unit * sizes[is_positive].sum(), unit * sizes[~is_positive].sum()
-        ),
+        totals,
+        *quality_scales(state.quality, state.m, *totals),
     )
     moments = None
     if variance is not None:
@@ -178,8 +170,7 @@ def test_sums_by_bin_are_those_of_masks(quality, variance_of, has_disjunctions):
         rules = [search.find(this_round)]
         rules.append(rules[0].refined(bins_of[seed], is_union=True))
         for rule in rules:
-            kinds = (False, True) if has_disjunctions else (False,)
-            for is_union, qualities in search._measure(rule, kinds, this_round):
+            for is_union, qualities in search._measure(rule, this_round):
                 for condition, measured in zip(bins_of, qualities, strict=True):
                     if measured == -np.inf:
                         continue
