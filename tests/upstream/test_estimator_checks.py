@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -56,48 +57,8 @@ class WithEras:
         return super().fit(X, y, sample_weight=sample_weight, eras=eras)
 
 
-class ClassifierWithEras(WithEras, Classifier):
-    pass
-
-
-class RegressorWithEras(WithEras, Regressor):
-    pass
-
-
-class ForestClassifierWithEras(WithEras, EraForestClassifier):
-    pass
-
-
-class ForestRegressorWithEras(WithEras, EraForestRegressor):
-    pass
-
-
 class WithThreeEras(WithEras):
     n_eras = 3  # the fewest that are ordered
-
-
-class AutoClassifierWithEras(WithThreeEras, AutoEraClassifier):
-    pass
-
-
-class AutoRegressorWithEras(WithThreeEras, AutoEraRegressor):
-    pass
-
-
-class SearchWithEras(WithThreeEras, EraSearchCV):
-    pass
-
-
-class IntervalsWithEras(WithThreeEras, EraConformalRegressor):
-    pass
-
-
-class SetsWithEras(WithThreeEras, EraConformalClassifier):
-    pass
-
-
-class CalibratedWithEras(WithThreeEras, EraCalibratedClassifier):
-    pass
 
 
 class TransformsByEra:
@@ -119,78 +80,56 @@ class TransformsByEra:
         return self.fit(X, y, sample_weight).transform(X)
 
 
-class RanksByEra(TransformsByEra, EraRankTransformer):
-    pass
-
-
-class ScalerByEra(TransformsByEra, EraStandardScaler):
-    pass
-
-
-class TargetsByEra(TransformsByEra, EraTargetTransformer):
-    pass
-
-
-class NeutralizerByEra(TransformsByEra, EraNeutralizer):
-    pass
-
-
-class TargetRegressorWithEras(WithEras, EraTargetRegressor):
-    pass
-
-
-BOOSTERS = (Classifier, Regressor)
-BOOSTERS_WITH_ERAS = (ClassifierWithEras, RegressorWithEras)
-FORESTS = (EraForestClassifier, EraForestRegressor)
-FORESTS_WITH_ERAS = (ForestClassifierWithEras, ForestRegressorWithEras)
-INVARIANT = (InvariantForestClassifier, InvariantForestRegressor)
-TIME_ROBUST = (TimeRobustForestClassifier, TimeRobustForestRegressor)
-PRESETS = INVARIANT + TIME_ROBUST
+def with_eras(*classes: type, mixin: type = WithEras) -> tuple[type, ...]:
+    """Subclasses that are fitted with eras, which pickle finds here."""
+    names = [f"{cls.__name__}WithEras" for cls in classes]
+    for name, cls in zip(names, classes, strict=True):
+        globals()[name] = type(name, (mixin, cls), {"__module__": __name__})
+    return tuple(globals()[name] for name in names)
 
 
 def each(classes: tuple[type, ...], **params) -> list:
     return [estimator(**params) for estimator in classes]
 
 
-def presets(*classes, **params) -> list:
-    """Presets that are fitted with eras, of classes that pickle finds here."""
-    found = []
-    for cls in classes:
-        name = f"{cls.__name__}WithEras"
-        globals()[name] = type(name, (WithEras, cls), {"__module__": __name__})
-        found.append(globals()[name](**SMALL, **params))
-    return found
+BOOSTERS = (Classifier, Regressor)
+FORESTS = (EraForestClassifier, EraForestRegressor)
+INVARIANT = (InvariantForestClassifier, InvariantForestRegressor)
+TIME_ROBUST = (TimeRobustForestClassifier, TimeRobustForestRegressor)
+PRESETS = INVARIANT + TIME_ROBUST
+BOOSTERS_WITH_ERAS = ClassifierWithEras, RegressorWithEras = with_eras(*BOOSTERS)
+FORESTS_WITH_ERAS = with_eras(*FORESTS)
+TargetsWithEras = with_eras(EraTargetRegressor)[0]
+Search, AutoClassifier, AutoRegressor, Intervals, Sets, Calibrated = with_eras(
+    EraSearchCV, AutoEraClassifier, AutoEraRegressor, EraConformalRegressor,
+    EraConformalClassifier, EraCalibratedClassifier, mixin=WithThreeEras,
+)  # fmt: skip
+Ranks, Scaler, Targets, Neutralizer = with_eras(
+    EraRankTransformer, EraStandardScaler, EraTargetTransformer, EraNeutralizer,
+    mixin=TransformsByEra,
+)  # fmt: skip
 
 
 # With the default of 20 rows a leaf, most data of the checks is left in a single leaf.
 SPLITTING = {"max_iter": 5, "min_samples_leaf": 5}
 SMALL = {"n_estimators": 5}
 FULL = SMALL | {"min_samples_leaf": 1}
+DRAWN = {"bootstrap": "within_eras", "split_criterion": "directional"}
+LEAVES = {"max_leaf_nodes": [4]}
 LEARNING = {"max_iter": 10, "min_samples_leaf": 5, "learning_rate": 0.4}
 ESTIMATORS = [
     *each(BOOSTERS_WITH_ERAS, **SPLITTING, split_criterion="directional"),
-    *each(
-        FORESTS_WITH_ERAS,
-        **FULL,
-        bootstrap="within_eras",
-        split_criterion="directional",
-    ),
+    *each(FORESTS_WITH_ERAS, **FULL, **DRAWN),
     RuleEnsembleClassifier(**SMALL),
     JustTrainTwice(LogisticRegression(C=0.1)),
-    SearchWithEras(
-        Regressor(**LEARNING),
-        {"max_leaf_nodes": [4]},
-        cv=2,
-        scoring="r2",
-        error_score="raise",
-    ),
-    IntervalsWithEras(Ridge(), era_order="unordered"),
-    SetsWithEras(LogisticRegression(C=1.0), era_order="unordered"),
-    CalibratedWithEras(LogisticRegression(C=1.0), era_order="unordered"),
-    RanksByEra(),
-    ScalerByEra(unseen="train", robust=True),
-    TargetsByEra(),
-    NeutralizerByEra([0]),
+    Search(Regressor(**LEARNING), LEAVES, cv=2, scoring="r2", error_score="raise"),
+    Intervals(Ridge(), era_order="unordered"),
+    Sets(LogisticRegression(C=1.0), era_order="unordered"),
+    Calibrated(LogisticRegression(C=1.0), era_order="unordered"),
+    Ranks(),
+    Scaler(unseen="train", robust=True),
+    Targets(),
+    Neutralizer([0]),
     EraTargetRegressor(Ridge()),
 ]
 OTHER_ESTIMATORS = [
@@ -208,23 +147,21 @@ OTHER_ESTIMATORS = [
     EraForestClassifier(**SMALL, min_samples_leaf=10),
     EraForestRegressor(**FULL, bootstrap=False),
     *each(FORESTS_WITH_ERAS, **FULL, bootstrap=False, split_criterion="invariant"),
-    *presets(*INVARIANT),
+    *each(with_eras(*INVARIANT), **SMALL),
     # Few data of the checks have the 100 rows an era of the preset.
-    *presets(*TIME_ROBUST, min_samples_per_era=1),
+    *each(with_eras(*TIME_ROBUST), **SMALL, min_samples_per_era=1),
     RuleEnsembleClassifier(
         **SMALL, disjunctions=True, quality="laplace", binning="uniform"
     ),
     JustTrainTwice(Classifier(**SPLITTING)),
-    SearchWithEras(
-        Classifier(**SPLITTING), {"max_leaf_nodes": [4]}, cv=2, error_score="raise"
-    ),
+    Search(Classifier(**SPLITTING), LEAVES, cv=2, error_score="raise"),
     *each((EraRankTransformer, EraStandardScaler, EraTargetTransformer)),
-    RanksByEra(unseen="train", output_distribution="normal"),
-    ScalerByEra(),
-    *(x([0], unseen="train") for x in (EraNeutralizer, NeutralizerByEra)),
-    TargetRegressorWithEras(Ridge()),
-    AutoRegressorWithEras(Regressor(**LEARNING), era_order="unordered", cv=2),
-    AutoClassifierWithEras(Classifier(**SPLITTING), era_order="unordered", cv=2),
+    Ranks(unseen="train", output_distribution="normal"),
+    Scaler(),
+    *(x([0], unseen="train") for x in (EraNeutralizer, Neutralizer)),
+    TargetsWithEras(Ridge()),
+    AutoRegressor(Regressor(**LEARNING), era_order="unordered", cv=2),
+    AutoClassifier(Classifier(**SPLITTING), era_order="unordered", cv=2),
 ]
 
 EQUIVALENCE = "check_sample_weight_equivalence_on_dense_data"
@@ -277,72 +214,71 @@ def groups_of(estimator) -> list[str]:
     """The groups of `EXPECTED_FAILURES` that an estimator is in."""
     if isinstance(estimator, JustTrainTwice):
         return groups_of(estimator.estimator)
-    if isinstance(estimator, (EraSearchCV, AutoEraClassifier, AutoEraRegressor)):
-        return ["`EraSearchCV`, `AutoEra*`"]
-    if isinstance(estimator, EraCalibratedClassifier):
-        return ["`EraCalibratedClassifier`"]
-    if isinstance(estimator, TargetRegressorWithEras):
-        return ["`EraTargetRegressor`"]
+    for kinds, group in (
+        (
+            (EraSearchCV, AutoEraClassifier, AutoEraRegressor),
+            "`EraSearchCV`, `AutoEra*`",
+        ),
+        (EraCalibratedClassifier, "`EraCalibratedClassifier`"),
+        (TargetsWithEras, "`EraTargetRegressor`"),
+        (RuleEnsembleClassifier, "boosters, rules"),
+    ):
+        if isinstance(estimator, kinds):
+            return [group]
     by_batch = (EraRankTransformer, EraStandardScaler)
     if isinstance(estimator, by_batch) and estimator.unseen == "batch":
         return ['`EraRankTransformer`, `EraStandardScaler` with `unseen="batch"`']
-    if isinstance(estimator, RuleEnsembleClassifier):
-        return ["boosters, rules"]
-    groups = []
+    in_group = {}
     if isinstance(estimator, BOOSTERS):
-        if estimator.min_samples_leaf < 20:
-            groups.append("boosters, rules")
+        in_group["boosters, rules"] = estimator.min_samples_leaf < 20
         # The other criteria are the gain where all rows are of one era.
-        if estimator.split_criterion == "time_robust":
-            groups.append("boosters with `time_robust`")
+        is_robust = estimator.split_criterion == "time_robust"
+        in_group["boosters with `time_robust`"] = is_robust
     elif isinstance(estimator, FORESTS):
-        if isinstance(estimator, PRESETS):
-            groups.append("the papers' forests")
-        if estimator.bootstrap is not False:
-            groups.append("forests that draw rows")
-        if (
+        in_group["the papers' forests"] = isinstance(estimator, PRESETS)
+        in_group["forests that draw rows"] = estimator.bootstrap is not False
+        in_group["forests with `min_samples_leaf=1`"] = (
             isinstance(estimator, EraForestClassifier)
             and estimator.min_samples_leaf == 1
             # Trees of the preset end early, as splits need rows of all eras.
             and getattr(estimator.split_criterion, "statistic", None) != "ratio"
-        ):
-            groups.append("forests with `min_samples_leaf=1`")
-    return groups
+        )
+    return [group for group, is_in in in_group.items() if is_in]
 
 
 def expected_failures(estimator) -> dict[str, str]:
-    groups = groups_of(estimator)
-    return {
-        check: reason
-        for (group, check), reason in EXPECTED_FAILURES.items()
-        if group in groups
-    }
+    reasons, groups = EXPECTED_FAILURES.items(), groups_of(estimator)
+    return {check: reason for (group, check), reason in reasons if group in groups}
 
 
 pytestmark = [
-    # One label of a target leaves nothing to split, and so does a single row.
-    pytest.mark.filterwarnings("ignore:No split was admissible:UserWarning"),
-    pytest.mark.filterwarnings("ignore:eras holds the single era:UserWarning"),
-    pytest.mark.filterwarnings("ignore:The first classifier is right on all rows"),
-    pytest.mark.filterwarnings("ignore:.*takes all rows for one era:UserWarning"),
-    # Where some folds fail, before the error of the plain model's fit to all rows.
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning"),
-    pytest.mark.filterwarnings("ignore:Scoring failed:UserWarning"),
-    pytest.mark.filterwarnings("ignore:One or more of the test scores:UserWarning"),
+    pytest.mark.filterwarnings(f"ignore:{ignored}")
+    for ignored in (
+        # One label of a target leaves nothing to split, and so does a single row.
+        "No split was admissible:UserWarning",
+        "eras holds the single era:UserWarning",
+        "The first classifier is right on all rows",
+        ".*takes all rows for one era:UserWarning",
+        # Where some folds fail, before the error of the plain model's fit to all rows.
+        ":sklearn.exceptions.FitFailedWarning",
+        "Scoring failed:UserWarning",
+        "One or more of the test scores:UserWarning",
+    )
 ]
-
-
-@parametrize_with_checks(
-    ESTIMATORS, expected_failed_checks=expected_failures, xfail_strict=True
+with_checks = partial(
+    parametrize_with_checks,
+    expected_failed_checks=expected_failures,
+    xfail_strict=True,
 )
+
+
+@with_checks(ESTIMATORS)
 def test_check(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
-@parametrize_with_checks(
-    OTHER_ESTIMATORS, expected_failed_checks=expected_failures, xfail_strict=True
-)
+@with_checks(OTHER_ESTIMATORS)
 def test_check_with_other_parameters(estimator, check):
     check(estimator)
 
@@ -355,9 +291,7 @@ def test_expected_failures_are_those_of_stock(estimator):
 
 def test_the_docs_list_the_expected_failures():
     rows = re.findall(r"^\| (.+) \| `(check_\w+)` \| (.+) \|$", DOCS.read_text(), re.M)
-    assert {(group, check): reason for group, check, reason in rows} == (
-        EXPECTED_FAILURES
-    )
+    assert {tuple(row[:2]): row[2] for row in rows} == EXPECTED_FAILURES
 
 
 def test_every_public_estimator_is_checked():
@@ -367,10 +301,5 @@ def test_every_public_estimator_is_checked():
     things = [getattr(module, name) for module in modules for name in module.__all__]
     public = {x for x in things if inspect.isclass(x) and hasattr(x, "fit")}
     public -= {EraScoreForecast}  # to scores, and not to rows
-    assert public
-    checked = {
-        ancestor
-        for estimator in [*ESTIMATORS, *OTHER_ESTIMATORS]
-        for ancestor in type(estimator).__mro__
-    }
-    assert public <= checked
+    checked = [type(estimator).__mro__ for estimator in ESTIMATORS + OTHER_ESTIMATORS]
+    assert set() < public <= set().union(*checked)
