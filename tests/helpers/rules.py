@@ -15,10 +15,7 @@ Rule = tuple[tuple[Condition, ...], ...]
 
 
 def list_conditions(
-    X_binned: NDArray[np.uint8],
-    n_bins: list[int],
-    is_categorical: Iterable[bool],
-    missing_bin: int,
+    X_binned: Any, n_bins: list[int], is_categorical: Iterable[bool], missing_bin: int
 ) -> list[Condition]:
     """Every condition, as the user guide lists them."""
     conditions = []
@@ -37,24 +34,8 @@ def list_conditions(
     return conditions
 
 
-def newton_step(
-    residuals: NDArray[np.float64],
-    curvatures: NDArray[np.float64],
-    learning_rate: float,
-    l2_regularization: float,
-) -> float:
-    """Newton's step for the log loss, which is 2 at most before the learning rate."""
-    total = curvatures.sum() + l2_regularization
-    if total <= 0:
-        return 0.0
-    return learning_rate * float(np.clip(residuals.sum() / total, -2, 2))
-
-
 def variance_of_groups(
-    values: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    groups: NDArray[Any],
-    power: float,
+    values: Any, weights: Any, groups: NDArray[Any], power: float
 ) -> float:
     """The mean over groups of the weighted variance within each, to a power."""
     powers = []
@@ -113,17 +94,15 @@ class State:
         return covered
 
     def steps(self, covered: NDArray[np.bool_]) -> tuple[float, float]:
-        """How far the scores of the rows covered move, and all others."""
-        inside, outside = (
-            newton_step(
-                self.residuals[rows],
-                self.curvatures[rows],
-                self.learning_rate,
-                self.l2_regularization,
-            )
-            for rows in (covered, ~covered)
-        )
-        return inside, outside
+        """Newton's steps for the log loss, of the rows covered and of all others: 2 at
+        most before the learning rate.
+        """
+        steps = []
+        for rows in (covered, ~covered):
+            total = self.curvatures[rows].sum() + self.l2_regularization
+            step = self.residuals[rows].sum() / total if total > 0 else 0.0
+            steps.append(self.learning_rate * float(np.clip(step, -2, 2)))
+        return steps[0], steps[1]
 
     def measure(self, rule: Rule) -> float:
         """The quality of a rule, less its penalties; -inf if it covers too little."""
@@ -151,21 +130,17 @@ class State:
         return float(quality)
 
     def best_of_beam(
-        self,
-        conditions: list[Condition],
-        width: int,
-        max_depth: int,
-        disjunctions: bool = False,
+        self, conditions: list[Condition], width: int, depth: int, has_or: bool = False
     ) -> tuple[Rule, float]:
         """The best rule of a beam search, level by level."""
         best: tuple[Rule, float] = ((), -np.inf)
         beam: list[Rule] = [((),)]
-        for level in range(max_depth):
+        for level in range(depth):
             found: dict[Any, tuple[Rule, float]] = {}
             for rule in beam:
                 for condition in conditions:
                     refined = [(*rule[:-1], (*rule[-1], condition))]
-                    if disjunctions and level > 0:
+                    if has_or and level > 0:
                         refined.append((*rule, (condition,)))
                     for candidate in refined:
                         others = frozenset(frozenset(part) for part in candidate[:-1])
