@@ -62,12 +62,16 @@ FILES = {
 }
 
 
+def write(folder, files):
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(text.encode())
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Hold a series of one patch to scikit-learn 9.9, which breaks no rule."""
-    for path, text in FILES.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_bytes(text.encode())
+    write(tmp_path, FILES)
     monkeypatch.syspath_prepend(tmp_path / "site")
     return tmp_path / "repository/patches"
 
@@ -116,13 +120,11 @@ def test_a_hunk_applies_in_the_one_place_of_its_lines(folder, tmp_path):
 
 
 def test_patched_modules_import_one_another_from_this_package():
-    texts = {ALPHA: IMPORTS, BETA: RELATIVE + IMPORTS}
     own = IMPORTS.replace("sklearn", "sklearn_era", 1)
-    assert patch_series.rename(texts) == {
-        ALPHA: own,
-        BETA: "from sklearn.wood import alpha\nfrom sklearn_era.wood.alpha import x\n"
-        "from sklearn.base import clone\n" + own,
-    }
+    relative = "from sklearn.wood import alpha\nfrom sklearn_era.wood.alpha import x\n"
+    relative += "from sklearn.base import clone\n"
+    renamed = patch_series.rename({ALPHA: IMPORTS, BETA: RELATIVE + IMPORTS})
+    assert renamed == {ALPHA: own, BETA: relative + own}
 
 
 def test_lines_of_a_traceback_are_those_of_the_patched_text():
@@ -135,10 +137,11 @@ def test_lines_of_a_traceback_are_those_of_the_patched_text():
 def test_an_unknown_release_is_refused_and_the_rest_imports(tmp_path):
     """In a process that takes the installed scikit-learn for one with other files."""
     script = """
-import sklearn_era.environments, sklearn_era.metrics, sklearn_era.model_selection, sys
+import sys, sklearn_era.datasets, sklearn_era.environments, sklearn_era.metrics
+import sklearn, sklearn_era.model_selection
+assert not [name for name in sys.modules if name.startswith("sklearn_era.ens")]
 assert not any(str(getattr(m, "__file__", "")).endswith((".so", ".pyd"))
                for n, m in [*sys.modules.items()] if n.startswith("sklearn_era"))
-import sklearn
 from pathlib import Path
 wood = Path("sklearn/ensemble/_hist_gradient_boosting")
 wood.mkdir(parents=True)
@@ -270,9 +273,9 @@ def test_git_is_not_needed_to_check(folder, tmp_path, refusal, monkeypatch):
 
 
 BARK = {
-    "sklearn/__init__.py": "",
-    "sklearn/wood/__init__.py": "",
-    "sklearn/wood/bark.py": "age = 9\nclass Bark:\n    _rings = 3\n"
+    "site/sklearn/__init__.py": "",
+    "site/sklearn/wood/__init__.py": "",
+    "site/sklearn/wood/bark.py": "age = 9\nclass Bark:\n    _rings = 3\n"
     "    def grow(self): pass\n",
 }
 OWN_MODULE = """\
@@ -284,8 +287,12 @@ from sklearn.wood.bark import (
 Skin.grow, Skin.rough, bark.age, Skin()._rings, Skin()._leaves
 """
 OWN = {
-    "sklearn_era/own.py": OWN_MODULE,
-    "pyproject.toml": 'dependencies = ["scikit-learn>=9.7,<9.10"]\n',
+    "repository/sklearn_era/own.py": OWN_MODULE,
+    "repository/pyproject.toml": 'dependencies = ["scikit-learn>=9.7,<9.10"]\n',
+}
+WHEEL = {
+    "METADATA": "Metadata-Version: 2.1\nName: scikit-learn\nVersion: 9.10\n",
+    "WHEEL": "Wheel-Version: 1.0\nTag: py3-none-any\n",
 }
 
 
@@ -295,10 +302,7 @@ def attempt(folder, tmp_path, monkeypatch, capsys):
     pytest.importorskip("pip")
     if shutil.which("git") is None:
         pytest.skip("git is not here")
-    for root, files in (("site", BARK), ("repository", OWN)):
-        for path, text in files.items():
-            (tmp_path / root / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / root / path).write_text(text)
+    write(tmp_path, BARK | OWN)
     repository.git(tmp_path / "repository", "init", "--quiet")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     wheel = tmp_path / "scikit_learn-9.10-py3-none-any.whl"
@@ -307,12 +311,7 @@ def attempt(folder, tmp_path, monkeypatch, capsys):
         release = tmp_path / "release"
         shutil.copytree(tmp_path / "site", release)
         shutil.rmtree(release / "scikit_learn-9.9.dist-info")
-        info = release / "scikit_learn-9.10.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(
-            "Metadata-Version: 2.1\nName: scikit-learn\nVersion: 9.10\n"
-        )
-        (info / "WHEEL").write_text("Wheel-Version: 1.0\nTag: py3-none-any\n")
+        write(release / "scikit_learn-9.10.dist-info", WHEEL)
         for path, *change in edits:
             edit(release / path, *change) if change else (release / path).unlink()
         with zipfile.ZipFile(wheel, "w") as archive:
@@ -322,8 +321,7 @@ def attempt(folder, tmp_path, monkeypatch, capsys):
         keep = tmp_path / "keep"
         status = tool.main(["try", str(version), f"--keep={keep}", *options], folder)
         assert read(folder) == before
-        for path, text in OWN.items():
-            assert (tmp_path / "repository" / path).read_text() == text
+        assert all((tmp_path / path).read_text() == OWN[path] for path in OWN)
         return status, *capsys.readouterr(), keep
 
     return run
@@ -335,24 +333,19 @@ SHIFT = (ALPHA, "line 1\n", "new\nline 1\n")
 @pytest.mark.parametrize(
     ("edits", "state"),
     [
-        ([], "alpha.patch: applies"),
-        ([SHIFT], "alpha.patch: applies"),
-        (
-            [(ALPHA, "line 3\n", "line three\n")],
-            "alpha.patch: merged by git, to be read",
-        ),
+        ([], "applies"),
+        ([SHIFT], "applies"),
+        ([(ALPHA, "line 3\n", "line three\n")], "merged by git, to be read"),
     ],
     ids=["same", "moved", "merged"],
 )
-def test_try_leaves_the_series_ready_for_the_release(
-    attempt, monkeypatch, edits, state
-):
+def test_try_leaves_the_series_ready_for_a_release(attempt, monkeypatch, edits, state):
     status, out, err, keep = attempt(edits)
     assert (status, err) == (0, "")
     assert out.splitlines()[0] == "scikit-learn 9.10, beside 9.9"
     assert f"\n  {'changed ' if edits else 'same    '}  {ALPHA}\n" in out
     assert f"\n  same      {BETA}\n" in out
-    assert f"\n  {state}\n" in out
+    assert f"\n  alpha.patch: {state}\n" in out
     verdict = "scikit-learn 9.10 fits: the series applies, names are there"
     assert out.splitlines()[-1] == verdict
     copy = keep / "checkout"

@@ -33,10 +33,8 @@ def test_old_names_give_the_new_ones(module, old, new):
 
 
 def test_other_names_raise_as_python_does():
-    with pytest.raises(
-        AttributeError, match=r"^module 'a\.b' has no attribute 'other'$"
-    ):
-        renamed("a.b", {"old": "new"})("other")
+    with pytest.raises(AttributeError, match=r"^module 'a\.b' has no attribute 'x'$"):
+        renamed("a.b", {"old": "new"})("x")
 
 
 @pytest.mark.parametrize(
@@ -55,7 +53,5 @@ def test_old_arguments_give_the_new_ones(make, old, new):
 
 @pytest.mark.parametrize("make", [AutoEraRegressor, lambda: EraSearchCV(None, {})])
 def test_eras_by_position_are_refused(make):
-    with pytest.raises(
-        TypeError, match=r"pass labels by name, as fit\(X, y, eras=\.\.\.\)"
-    ):
+    with pytest.raises(TypeError, match=r"pass labels by name, as fit\(X, y, eras="):
         make().fit([[0]], [0], [1])
