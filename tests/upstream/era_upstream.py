@@ -7,12 +7,11 @@
 
 The names that those tests import are bound to ours before any of them is collected,
 and the run is refused where something could still reach scikit-learn's. So that a run
-which tests nothing of ours cannot pass unnoticed, three variables change it:
+which tests nothing of ours cannot pass unnoticed, two variables change it:
 
 - ``ERA_UPSTREAM_STOCK=1`` leaves scikit-learn as it is: the run to compare with;
-- ``ERA_UPSTREAM_SABOTAGE=grower`` or ``fit`` breaks that part of ours: tests must fail;
-- ``ERA_UPSTREAM_UNBOUND=NAME`` leaves one name bound to scikit-learn's: the run must be
-  refused.
+- ``ERA_UPSTREAM_SABOTAGE`` breaks a part of ours, "grower" or "fit": tests must fail;
+  "binding" leaves a name bound to scikit-learn's: the run must be refused.
 """
 
 import os
@@ -31,7 +30,6 @@ ESTIMATORS = ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
 
 STOCK = os.environ.get("ERA_UPSTREAM_STOCK", "0") == "1"
 SABOTAGE = os.environ.get("ERA_UPSTREAM_SABOTAGE", "")
-UNBOUND = os.environ.get("ERA_UPSTREAM_UNBOUND", "")
 
 
 def pytest_report_header() -> str:
@@ -58,8 +56,6 @@ def sabotage() -> None:
         base = module.BaseHistGradientBoosting
         fit = base.fit
         base.fit = lambda self, X, y, weight=None, **rest: fit(self, X, y, **rest)
-    elif SABOTAGE:
-        raise pytest.UsageError(f"ERA_UPSTREAM_SABOTAGE={SABOTAGE!r} names no part")
 
 
 def bind_names() -> None:
@@ -72,10 +68,10 @@ def bind_names() -> None:
     # patched one: a module that now imports the base for its isinstance checks, as
     # sklearn.inspection does, has to find the one that ours derive from.
     patched.BaseHistGradientBoosting = stock.BaseHistGradientBoosting
-    for name in set(ESTIMATORS) - {UNBOUND}:
+    for name in ESTIMATORS[SABOTAGE == "binding" :]:
         setattr(theirs, name, getattr(ours, name))
         setattr(patched, name, getattr(ours, name))
-    for name in set(PATCHED) - {UNBOUND}:
+    for name in PATCHED:
         module = sys.modules[f"{OUR_PACKAGE}.{name}"]
         sys.modules[f"{STOCK_PACKAGE}.{name}"] = module
         setattr(sys.modules[STOCK_PACKAGE], name, module)

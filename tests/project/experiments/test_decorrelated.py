@@ -17,14 +17,11 @@ def make_correlated(n_samples=2000, n_features=8, random_state=0):
 def mean_squares(X, labels):
     """J of each era, by numpy."""
     off = ~np.eye(X.shape[1], dtype=bool)
-    correlations = (
-        np.corrcoef(X[labels == e], rowvar=False) for e in np.unique(labels)
-    )
-    return np.array([np.mean(R[off] ** 2) for R in correlations])
+    eras = np.unique(labels)
+    return np.array([np.mean(np.corrcoef(X[labels == e].T)[off] ** 2) for e in eras])
 
 
-@pytest.mark.parametrize("n_eras", [2, 3, 6])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("n_eras", "seed"), [(2, 0), (3, 1), (6, 2)])
 def test_subsets_are_less_correlated_than_random_ones(n_eras, seed):
     X = make_correlated(random_state=seed)
     labels = decorrelated_partition(X, n_eras, random_state=seed)
@@ -65,14 +62,14 @@ def test_slopes_are_derivatives_of_the_objective():
     step = 1e-5
     for row in range(0, 60, 7):
         change = []
-        for era in range(3):
-            counts, sums = moments.counts.copy(), moments.sums.copy()
-            products = moments.products.copy()
-            counts[era] += step
-            sums[era] += step * X[row]
-            products[era] += step * np.outer(X[row], X[row])
-            moved = EraMoments(counts, sums, products).correlations()[3].mean()
-            change.append((moved - search.objective) / step)
+        for weight in step * np.eye(3):
+            moved = EraMoments(
+                moments.counts + weight,
+                moments.sums + np.multiply.outer(weight, X[row]),
+                moments.products + np.multiply.outer(weight, np.outer(X[row], X[row])),
+            )
+            slope = (moved.correlations()[3].mean() - search.objective) / step
+            change.append(slope)
         assert targets[row] == np.argmin(change)
         expected = min(change) - change[labels[row]]
         assert_allclose(changes[row], expected, rtol=1e-3, atol=1e-6)
