@@ -142,12 +142,12 @@ class BeamSearch:
     ) -> tuple[Any, NDArray[np.float64]]:
         """Return the sums over the rows that stay covered, and moments by group."""
         if staying is None:
-            n_groups = self.variance.groups.is_positive.size if self.variance else 0
+            n_groups = self.variance.is_positive.size if self.variance else 0
             return (0.0, 0.0, 0.0, 0.0), np.zeros((n_groups, 2))
         moments = np.zeros((0, 2))
         if self.variance is not None:
             assert this_round.moments is not None
-            moments = self.variance.groups.sums(this_round.moments, staying)
+            moments = self.variance.sums(this_round.moments, staying)
         weights = this_round.weights[staying]
         negative, positive = np.bincount(this_round.is_positive[staying], weights, 2)
         curvature = this_round.curvatures[staying].sum()

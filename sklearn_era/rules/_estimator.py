@@ -35,7 +35,7 @@ from ._docstring import RULE_ENSEMBLE
 from ._prediction import RulePredictionMixin
 from ._rates import WeightedRule, rate_rules
 from ._refinements import RefinementCounter
-from ._variance import VarianceTerm, make_groups
+from ._variance import VarianceTerm, make_term
 
 # Rows and groups are numbered by C ints.
 MAX_ROWS = 2**31
@@ -210,7 +210,7 @@ class RuleEnsembleClassifier(
         variances = {
             index: None
             if labels is None
-            else VarianceTerm(make_groups(labels, codes == index, name), *of_term)
+            else make_term(labels, codes == index, name, *of_term)
             for index, name in enumerate(classes)
             if index or classes.size > 2
         }

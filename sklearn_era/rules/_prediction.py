@@ -149,16 +149,10 @@ class RulePredictionMixin(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows.
-
         y : array-like of shape (n_samples,)
-            Their classes.
-
         sample_weight : array-like of shape (n_samples,), default=None
-            Their weights.
-
         eras : array-like of shape (n_samples,), default=None
-            Era of each row, for rates by era.
+            The rows, their classes and weights, and their eras, for rates by era.
 
         as_frame : bool, default=False
             Whether to return a data frame, with a row a rule.

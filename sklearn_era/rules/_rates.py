@@ -35,50 +35,42 @@ def rate_rules(
     classes.
     """
     class_index = np.array([rule.class_index for rule in rules], dtype=np.intp)
-    n_rules, n_eras = len(rules), 0 if eras is None else eras.labels.size
+    codes = np.zeros(y.size, np.intp) if eras is None else eras.codes.astype(np.intp)
+    shape = 1 if eras is None else eras.labels.size, classes.size
+    # Weights by era and class.
+    cells = codes * classes.size + y
+
+    def weigh(rows: Any) -> NDArray[Any]:
+        n_cells = shape[0] * shape[1]
+        return np.bincount(cells[rows], sample_weight[rows], n_cells).reshape(shape)
+
+    totals = weigh(slice(None))
+    by_rule = [weigh(rule.rule.covers(X_binned)) for rule in rules]
+    covered = np.reshape(by_rule, (-1, *shape))
     table = Bunch(
         text=np.array([rule.text for rule in rules], dtype=object),
         class_label=classes[class_index],
         coefficient=np.array([rule.coefficient for rule in rules]),
-        coverage=np.empty(n_rules),
-        tpr=np.empty(n_rules),
-        fpr=np.empty(n_rules),
+        coverage=covered.sum(axis=(1, 2)) / totals.sum(),
     )
-    codes = np.zeros(y.size, dtype=np.int32)
+    of_class = np.arange(classes.size) == class_index[:, np.newaxis, np.newaxis]
+    for name, which in (("tpr", of_class), ("fpr", ~of_class)):
+        inside, among = (np.sum(w * which, axis=2) for w in (covered, totals))
+        table[name] = _share(inside.sum(axis=1), among.sum(axis=1))
+        if eras is not None:
+            table[f"{name}_by_era"] = _share(inside, among)
     if eras is not None:
-        codes, table.era_labels = eras.codes, eras.labels
-        table.tpr_by_era = np.empty((n_rules, n_eras))
-        table.fpr_by_era = np.empty((n_rules, n_eras))
-    # Weights by era and class.
-    cells = codes.astype(np.intp) * classes.size + y
-    shape = max(n_eras, 1), classes.size
-    totals = np.bincount(cells, sample_weight, shape[0] * shape[1]).reshape(shape)
-    for i, rule in enumerate(rules):
-        rows = rule.rule.covers(X_binned)
-        covered = np.bincount(cells[rows], sample_weight[rows], totals.size)
-        covered = covered.reshape(shape)
-        table.coverage[i] = covered.sum() / totals.sum()
-        of_class = np.arange(classes.size) == rule.class_index
-        for name, which in (("tpr", of_class), ("fpr", ~of_class)):
-            inside, among = covered[:, which].sum(axis=1), totals[:, which].sum(axis=1)
-            table[name][i] = _share(inside.sum(), among.sum())
-            if eras is not None:
-                table[f"{name}_by_era"][i] = _share(inside, among)
+        table.era_labels = eras.labels
     return table
 
 
 def _share(covered: Any, total: Any) -> Any:
-    """The quotient, NaN without rows."""
-    return np.divide(
-        covered,
-        total,
-        out=np.full(np.shape(total), np.nan),
-        where=np.asarray(total) > 0,
-    )
+    """Return the quotient, NaN without rows."""
+    return np.divide(covered, total, out=np.full(total.shape, np.nan), where=total > 0)
 
 
 def rates_frame(table: Bunch) -> Any:
-    """The table as a data frame, with a column for each era's rates."""
+    """Return the table as a data frame, with a column for each era's rates."""
     pandas = import_optional("pandas", extra="cli")
     names = ("text", "class_label", "coefficient", "coverage", "tpr", "fpr")
     columns = {name: table[name] for name in names}

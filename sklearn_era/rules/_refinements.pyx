@@ -167,8 +167,8 @@ cdef class RefinementCounter:
         double learning_rate, double l2_regularization,
     ):
         """Set the round's `VarianceTerm`, its sums and the parameters of steps."""
-        self.groups = term.groups.codes
-        self.is_group_positive = term.groups.is_positive
+        self.groups = term.groups
+        self.is_group_positive = term.is_positive
         self.is_of_loss = term.of == "loss"
         self.variance_penalty = term.penalty
         self.variance_power = term.power

@@ -10,27 +10,13 @@ from .._eras import encode_eras
 from ._refinements import RefinementCounter
 
 
-@dataclass(frozen=True)
-class RowGroups:
-    """Groups of rows with the same class and label: (Y, ID) in the paper."""
-
-    codes: NDArray[np.int32]  # (n_samples,)
-    is_positive: NDArray[np.uint8]  # (n_groups,)
-
-    def sums(
-        self, values: NDArray[np.float64], rows: Any = slice(None)
-    ) -> NDArray[np.float64]:
-        """Return the sums of each column of `values` over some rows, by group."""
-        codes, n_groups = self.codes[rows], self.is_positive.size
-        return np.stack(
-            [np.bincount(codes, column[rows], n_groups) for column in values.T], axis=1
-        )
-
-
-def make_groups(
-    labels: NDArray[Any], is_positive: NDArray[np.bool_], class_label: Any
-) -> RowGroups:
-    """Return the nonempty groups; ValueError if one has a single row."""
+def make_term(
+    labels: NDArray[Any],
+    is_positive: NDArray[np.bool_],
+    class_label: Any,
+    *term: Any,
+) -> "VarianceTerm":
+    """Return the term of the nonempty groups; ValueError if one has a single row."""
     encoded = encode_eras(labels)
     pairs = 2 * encoded.codes.astype(np.int64) + is_positive
     present, codes, counts = np.unique(pairs, return_inverse=True, return_counts=True)
@@ -43,7 +29,7 @@ def make_groups(
             f"{'in' if pair % 2 else 'outside'} class {class_label!s}. Merge small "
             "groups, drop these rows, or set variance_penalty=0."
         )
-    return RowGroups(codes.astype(np.int32), (present % 2).astype(np.uint8))
+    return VarianceTerm(codes.astype(np.int32), (present % 2).astype(np.uint8), *term)
 
 
 @dataclass(frozen=True)
@@ -56,10 +42,19 @@ class VarianceTerm:
     (equation 5): the variance follows from sums over the rows covered.
     """
 
-    groups: RowGroups
+    groups: NDArray[np.int32]  # (n_samples,): of the same class and label, (Y, ID)
+    is_positive: NDArray[np.uint8]  # (n_groups,)
     of: str
     penalty: float
     power: float
+
+    def sums(
+        self, values: NDArray[np.float64], rows: Any = slice(None)
+    ) -> NDArray[np.float64]:
+        """Return the sums of each column of `values` over some rows, by group."""
+        groups, n_groups = self.groups[rows], self.is_positive.size
+        sums = [np.bincount(groups, column[rows], n_groups) for column in values.T]
+        return np.stack(sums, axis=1)
 
     def start_round(
         self,
@@ -69,15 +64,15 @@ class VarianceTerm:
         **steps: float,
     ) -> NDArray[np.float64]:
         """Pass a round's sums to the counter; return the two moments of each row."""
-        is_positive = self.groups.is_positive[self.groups.codes]
         with np.errstate(over="ignore", invalid="ignore"):
             values = scores
             if self.of == "loss":
+                is_positive = self.is_positive[self.groups]
                 values = np.exp(np.where(is_positive, -scores, scores))
             first = sample_weight * values
             squares = first * values
         second = squares if self.of == "loss" else sample_weight
         moments = np.stack([first, second], axis=1)
-        totals = self.groups.sums(np.stack([sample_weight, first, squares], axis=1))
+        totals = self.sums(np.stack([sample_weight, first, squares], axis=1))
         counter.penalize_variance(self, moments, totals, **steps)
         return moments

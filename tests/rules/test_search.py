@@ -13,7 +13,7 @@ from sklearn_era.rules._beam import BeamSearch, Round, Rule
 from sklearn_era.rules._boosting import quality_scales
 from sklearn_era.rules._columns import fit_bins, list_conditions
 from sklearn_era.rules._refinements import RefinementCounter
-from sklearn_era.rules._variance import VarianceTerm, make_groups
+from sklearn_era.rules._variance import make_term
 
 QUALITIES = ("youden", "laplace", "m_estimate")
 
@@ -45,10 +45,10 @@ def draw_problem(
     variance = None
     if variance_of is not None:
         labels = np.arange(n_samples) // 2 % 2
-        groups = make_groups(labels, is_positive, 1)
-        state.groups, state.variance_of = groups.codes, variance_of
-        state.variance_penalty, state.variance_power = 0.3, rng.choice([0.5, 1.0])
-        variance = VarianceTerm(groups, variance_of, 0.3, state.variance_power)
+        term = variance_of, 0.3, rng.choice([0.5, 1.0])
+        state.variance_of, state.variance_penalty, state.variance_power = term
+        variance = make_term(labels, is_positive, 1, *term)
+        state.groups = variance.groups
     conditions = list_conditions(mapper, (X_binned == missing_bin).any(axis=0))
     counter = RefinementCounter(X_binned, conditions, 2)
     sizes = np.abs(state.residuals)
