@@ -44,14 +44,11 @@ def two_features(effects, n_repeats=8):
     rows an era, the gain of a feature within it is n times the effect squared.
     """
     effects = np.asarray(effects)
-    X, y, eras = [], [], []
-    for era, (first, second) in enumerate(effects.T):
-        for a in (0, 1):
-            for b in (0, 1):
-                X += n_repeats * [(a, b)]
-                y += n_repeats * [first * (2 * a - 1) + second * (2 * b - 1)]
-                eras += n_repeats * [era]
-    return np.array(X, dtype=float), np.array(y), np.array(eras)
+    eras = np.repeat(np.arange(effects.shape[1]), 4 * n_repeats)
+    X = np.repeat([(0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)], n_repeats, axis=0)
+    X = np.tile(X, (effects.shape[1], 1))
+    first, second = effects[:, eras] * (2 * X.T - 1)
+    return X, first + second, eras
 
 
 def frames_of(columns: dict):

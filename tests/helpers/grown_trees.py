@@ -52,16 +52,10 @@ class Rows:
 
 
 def make_rows(
-    n_rows: int = 600,
-    n_features: int = 5,
-    n_bins: int = 255,
-    n_eras: int = 3,
-    *,
-    missing: float = 0.0,
-    is_binary: bool = False,
-    has_weights: bool = False,
+    n_rows: int = 600, n_features: int = 5, n_bins: int = 255, n_eras: int = 3, *,
+    missing: float = 0.0, is_binary: bool = False, has_weights: bool = False,
     seed: int = 0,
-) -> Rows:
+) -> Rows:  # fmt: skip
     """Rows whose sums are exact, weights and targets being multiples of 1/64.
 
     Eras agree on feature 0 and contradict each other on feature 1, of which the last
@@ -105,12 +99,8 @@ def with_categories(rows: Rows) -> Rows:
     """
     n_bins = rows.bins.n_bins_non_missing
     is_categorical = (np.arange(n_bins.size) % 2 == 0).astype(np.uint8)
-    values = [
-        np.arange(float(n))[::-1] if categorical else thresholds
-        for n, categorical, thresholds in zip(
-            n_bins, is_categorical, rows.bins.bin_thresholds, strict=True
-        )
-    ]
+    values = list(rows.bins.bin_thresholds)
+    values[::2] = [np.arange(float(n))[::-1] for n in n_bins[::2]]
     bins = rows.bins._replace(is_categorical=is_categorical, bin_thresholds=values)
     return replace(rows, bins=bins)
 
@@ -125,10 +115,8 @@ def grow(
     penalties: Any = None,
     **params: Any,
 ) -> Any:
-    """Grow a tree by a criterion of `CRITERIA`, or by the gain.
-
-    `penalties` are those of features, below 1. `params` are further parameters of an
-    estimator, as those of `CRITERIA`.
+    """Grow a tree by a criterion of `CRITERIA` with further `params` of an estimator,
+    or by the gain; the `penalties` of features are below 1.
     """
     splitter = None
     if penalties is not None:

@@ -29,6 +29,7 @@ FORESTS = (EraForestClassifier, EraForestRegressor)
 SMALL = {"max_iter": 3, "max_leaf_nodes": 4, "min_samples_leaf": 3, "random_state": 0}
 FOREST = {"n_estimators": 3, "max_leaf_nodes": 4, "random_state": 0}
 STOPPING = {"early_stopping": True, "validation_fraction": 0.3, "scoring": "loss"}
+ORDERED = {"era_order": "ordered"}  # some labels are text, whose order is not known
 N_ROWS = 48
 
 
@@ -39,24 +40,21 @@ def make_estimators() -> dict[str, Any]:
     return {
         "regressor": Regressor(**SMALL),
         "classifier": Classifier(**SMALL),
-        "stopping": Classifier(**SMALL | STOPPING),
+        "stopping": Classifier(**SMALL | STOPPING | ORDERED),
         "directional": Regressor(**SMALL, split_criterion="directional"),
         "group_dro": Regressor(**SMALL, era_weighting=GroupDRO()),
-        "intercepts": Regressor(**SMALL, era_effects="intercept"),
+        "intercepts": Regressor(**SMALL | ORDERED, era_effects="intercept"),
         "forest_regressor": EraForestRegressor(**FOREST),
         "forest_classifier": EraForestClassifier(**FOREST, bootstrap="within_eras"),
         "rules": RuleEnsembleClassifier(3, beam_width=4, n_bins=8, random_state=0),
         "auto_regressor": AutoEraRegressor(Regressor(**tiny), **auto),
         "auto_classifier": AutoEraClassifier(Classifier(**tiny), **auto),
         "search": EraSearchCV(
-            Classifier(**SMALL),
-            {"max_leaf_nodes": [3, 4]},
+            Classifier(**SMALL), {"max_leaf_nodes": [3, 4]}, rule="best", cv=2,
             era_order="unordered",
-            cv=2,
-            rule="best",
         ),
         "train_twice": JustTrainTwice(Classifier(**SMALL), identification_iterations=1),
-    }
+    }  # fmt: skip
 
 
 @dataclass
@@ -80,10 +78,8 @@ class Rows:
         return arguments
 
     def is_like(self, other: "Rows", estimator: Any) -> bool:
-        """Whether a warm start may go on from one to the other.
-
-        Rows without names are taken for those that have some. What is fitted by era
-        goes on for the same eras.
+        """Return whether a warm start may go on from one to the other: rows without
+        names for those that have some, models by era for the same eras.
         """
         knows_eras = getattr(estimator, "era_effects", None) is not None or isinstance(
             getattr(estimator, "era_weighting", None), GroupDRO
@@ -139,16 +135,13 @@ ROWS = _make_rows()
 
 
 def _with_nan(y: np.ndarray) -> np.ndarray:
-    numbers = (
-        y.astype(float) if y.dtype.kind == "f" else np.unique(y, return_inverse=True)[1]
-    )
+    numbers = y if y.dtype.kind == "f" else np.unique(y, return_inverse=True)[1]
     return np.where(np.arange(y.size) == 7, np.nan, numbers)
 
 
 def _with_text(X: Any) -> Any:
-    return np.where(
-        np.arange(N_ROWS)[:, np.newaxis] == 5, "text", np.asarray(X, object)
-    )
+    is_text = np.arange(N_ROWS)[:, np.newaxis] == 5
+    return np.where(is_text, "text", np.asarray(X, object))
 
 
 # Faults of a fit's arguments: the name of one, and its change.
@@ -156,10 +149,8 @@ FAULTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "nan_in_y": ("y", _with_nan),
     "short_y": ("y", lambda y: y[:-1]),
     "no_y": ("y", lambda y: None),
-    "continuous_or_text_y": (
-        "y",
-        lambda y: np.linspace(0, 1, N_ROWS) if y.dtype.kind == "U" else ["x"] * N_ROWS,
-    ),
+    "continuous_or_text_y": ("y", lambda y:
+        np.linspace(0, 1, N_ROWS) if y.dtype.kind == "U" else ["x"] * N_ROWS),
     "short_X": ("X", lambda X: X[:-3]),
     "no_rows": ("X", lambda X: X[:0]),
     "sparse_X": ("X", lambda X: csr_array(np.ones((N_ROWS, 3)))),

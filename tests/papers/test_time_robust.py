@@ -95,13 +95,11 @@ def test_motivating_example_of_moneda(estimator, params, split, periods):
         scores = model.predict_proba(MOTIVATING_X)[:, 1]
     else:
         # Leaves predict the mean of their rows.
-        assert np.unique(scores) == pytest.approx(
-            [1 / 3, 2 / 3] if split[0] == 0 else [2 / 7, 4 / 5]
-        )
+        means = [[1 / 3, 2 / 3], [2 / 7, 4 / 5]][split[0]]
+        assert np.unique(scores) == pytest.approx(means)
     # The thesis has .67 for X1 <= 4 and .83 for X2 <= 1; its rows give 3/4.
-    assert roc_auc_score(MOTIVATING_Y, scores) == pytest.approx(
-        2 / 3 if split[0] == 0 else 3 / 4
-    )
+    auc = (2 / 3, 3 / 4)[split[0]]
+    assert roc_auc_score(MOTIVATING_Y, scores) == pytest.approx(auc)
 
 
 @pytest.mark.parametrize("seed", [0, slow(1), slow(2)])
@@ -126,9 +124,8 @@ def test_synthetic_example_of_moneda(seed):
             for part in ("train", "test")
         ]
 
-    robust = aucs(
-        split_criterion=TimeRobust(min_impurity_decrease=0.005), min_samples_per_era=10
-    )
+    criterion = TimeRobust(min_impurity_decrease=0.005)
+    robust = aucs(split_criterion=criterion, min_samples_per_era=10)
     assert robust == pytest.approx([0.83, 0.81], abs=0.03)
     plain = aucs(min_impurity_decrease=0.005, min_samples_leaf=10)
     assert plain == pytest.approx([0.86, 0.71], abs=0.06)
@@ -161,23 +158,22 @@ def two_levels():
 
 @pytest.mark.parametrize("aggregation", DECREASES)
 def test_equation_5_4_of_moneda_orders_and_stops_a_tree(aggregation):
-    def split_nodes(max_leaf_nodes, least=0.0):
+    def split_nodes(n_leaves, least=0.0):
         criterion = TimeRobust(aggregation, min_impurity_decrease=least)
-        model = fit_tree(
-            *two_levels(), split_criterion=criterion, max_leaf_nodes=max_leaf_nodes
-        )
+        data = two_levels()
+        model = fit_tree(*data, split_criterion=criterion, max_leaf_nodes=n_leaves)
         nodes = nodes_of(model)
         assert split_of(nodes[0]) == (0, 0.5)
         below = (nodes[nodes[0][side]] for side in ("left", "right"))
         return [None if node["is_leaf"] else split_of(node) for node in below]
 
-    left_first, right_first = DECREASES[aggregation]
-    assert split_nodes(max_leaf_nodes=3) == [None, (2, 0.5)]
-    assert split_nodes(max_leaf_nodes=4) == [(1, 0.5), (2, 0.5)]
-    for least, expected in (
-        (left_first * 0.9999, [(1, 0.5), (2, 0.5)]),
-        (left_first * 1.0001, [None, (2, 0.5)]),
-        (right_first * 0.9999, [None, (2, 0.5)]),
-        (right_first * 1.0001, [None, None]),
+    left, right = DECREASES[aggregation]
+    for n_leaves, least, expected in (
+        (3, 0.0, [None, (2, 0.5)]),
+        (4, 0.0, [(1, 0.5), (2, 0.5)]),
+        (4, left * 0.9999, [(1, 0.5), (2, 0.5)]),
+        (4, left * 1.0001, [None, (2, 0.5)]),
+        (4, right * 0.9999, [None, (2, 0.5)]),
+        (4, right * 1.0001, [None, None]),
     ):
-        assert expected == split_nodes(4, least)
+        assert split_nodes(n_leaves, least) == expected

@@ -123,13 +123,15 @@ class Misuse(RuleBasedStateMachine):
         """Expect from here on what another estimator answers."""
         self.rows, self.expected = rows, answers(reference, rows)
 
+    def _fit_beside(self, reference, rows):
+        """Fit to rows, as another estimator that is to answer the same."""
+        for estimator in (reference, self.estimator):
+            estimator.fit(**rows.arguments(estimator))
+        self._take(rows, reference)
+
     @rule(name=some_rows)
     def fit(self, name):
-        rows = ROWS[name]
-        reference = clone(self.estimator)
-        reference.fit(**rows.arguments(reference))
-        self.estimator.fit(**rows.arguments(self.estimator))
-        self._take(rows, reference)
+        self._fit_beside(clone(self.estimator), ROWS[name])
 
     @rule(name=some_rows, fault=st.sampled_from(sorted(FAULTS)))
     def fit_with_a_fault(self, name, fault):
@@ -159,10 +161,7 @@ class Misuse(RuleBasedStateMachine):
         if rows.is_like(self.rows, self.estimator) and (
             n_more >= 0 or self.estimator.n_iter_ == 1
         ):
-            reference = copy.deepcopy(self.estimator)
-            reference.fit(**rows.arguments(reference))
-            self.estimator.fit(**rows.arguments(self.estimator))
-            self._take(rows, reference)
+            self._fit_beside(copy.deepcopy(self.estimator), rows)
         else:
             refused(self.estimator.fit, **rows.arguments(self.estimator))
         self.estimator.set_params(warm_start=False, **{parameter: n_trees})
@@ -170,11 +169,10 @@ class Misuse(RuleBasedStateMachine):
     @rule(name=some_rows, share=st.floats(0, 1), is_warm=st.booleans())
     def interrupt(self, name, share, is_warm):
         rows, parameter = ROWS[name], self._trees()
-        if is_warm and not (
-            parameter and self._is_fitted() and rows.is_like(self.rows, self.estimator)
-        ):
-            return
         if is_warm:
+            goes_on = parameter and self._is_fitted()
+            if not (goes_on and rows.is_like(self.rows, self.estimator)):
+                return
             n_trees = self.estimator.get_params()[parameter]
             n_more = self.estimator.n_iter_ + 2
             self.estimator.set_params(warm_start=True, **{parameter: n_more})
@@ -198,13 +196,11 @@ class Misuse(RuleBasedStateMachine):
     def _expect_whole_iterations(self, rows, before):
         """After an interrupt: the model of before, or one of fewer iterations."""
         predictors = vars(self.estimator).get("_predictors")
-        is_kept = (
-            isinstance(self.estimator, BOOSTERS)
-            and predictors
-            and predictors != vars(before).get("_predictors")
-            and not self._answers_as_before()
-        )
-        if not is_kept:
+        if (
+            not isinstance(self.estimator, BOOSTERS)
+            or predictors in (None, [], vars(before).get("_predictors"))
+            or self._answers_as_before()
+        ):
             return  # the invariant compares it with the model of before
         n_trees = {len(iteration) for iteration in predictors}
         assert n_trees == {self.estimator.n_trees_per_iteration_}
@@ -216,18 +212,15 @@ class Misuse(RuleBasedStateMachine):
     def _answers_as_before(self):
         if self.rows is None:
             return False
-        found, _ = attempt(answers, self.estimator, self.rows)
-        same = (AssertionError,)
-        return (
-            found is not None
-            and not attempt(assert_same, found, self.expected, catch=same)[1]
+        found, error = attempt(answers, self.estimator, self.rows)
+        return not (
+            error or attempt(assert_same, found, self.expected, catch=AssertionError)[1]
         )
 
     @precondition(lambda self: hasattr(self.estimator, "set_callbacks"))
     @rule(name=some_rows, n_before=st.integers(0, 3), is_interrupt=st.booleans())
     def fail_in_a_callback(self, name, n_before, is_interrupt):
         error = KeyboardInterrupt("callback") if is_interrupt else OSError("callback")
-
         left = iter(range(n_before))
 
         def fail(_):
@@ -297,15 +290,10 @@ class Misuse(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("kind", sorted(make_estimators()))
 def test_misuse(kind):
-    machine = type("Misuse", (Misuse,), {"kind": kind})
-    default = settings.default
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            default,
-            max_examples=max(1, default.max_examples // 10),
-            stateful_step_count=12,
-            phases=[Phase.generate],  # to shorten a program takes minutes
-            suppress_health_check=list(HealthCheck),
-        ),
+    few = settings(
+        max_examples=max(1, settings.default.max_examples // 10),
+        stateful_step_count=12,
+        phases=[Phase.generate],  # to shorten a program takes minutes
+        suppress_health_check=list(HealthCheck),
     )
+    run_state_machine_as_test(type("Misuse", (Misuse,), {"kind": kind}), settings=few)

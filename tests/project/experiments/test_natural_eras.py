@@ -69,9 +69,8 @@ def test_fewer_rows_keep_the_shares_of_eras():
 def test_groups_of_few_rows_are_one_and_categories_go_by_their_number():
     groups = pd.Series(["a"] * 150 + ["b"] * 149 + ["c"] + ["d"])
     X = pd.DataFrame({"x": ["p", "q", "q"] * 100 + [None]})
-    table = Scenario(lambda _: (X, groups == "a", groups), "regression", "groups").load(
-        None
-    )
+    parts = X, groups == "a", groups
+    table = Scenario(lambda _: parts, "regression", "groups").load(None)
     assert np.bincount(table.eras).tolist() == [150, 149, 2]
     assert table.X[:3, 0].tolist() == [1, 0, 0]
     assert table.X[-1, 0] == 2
@@ -87,32 +86,27 @@ def test_an_era_has_a_score_where_it_has_the_rows():
 
 
 def test_differences_are_taken_split_by_split():
-    scores = {
-        "gain": [0.5, 0.7, 0.9],
-        "other": [0.6, 0.9, 1.2],
-        "gone": [0.4, 0.6, 0.8],
-    }
     rows = [
         {"scenario": scenario, "split": split, "run": run, "model": model,
          "score": scale * score + noise, "worst_era_score": 0.0,
          "loss": np.exp(-scale * score), "fit_seconds": 1.0}
         for scenario, scale in (("a", 1), ("b", 2))
-        for model, values in scores.items()
-        for split, score in enumerate(values)
+        for model, first, step in (("gain", 5, 2), ("other", 6, 3), ("gone", 4, 2))
+        for split, score in enumerate((first + step * np.arange(3)) / 10)
         for run, noise in enumerate((-0.1, 0.1))
     ]  # fmt: skip
     table = compare(pd.DataFrame(rows))
-    by_cell = table[table["score"] == "score"].set_index(["scenario", "model"])
-    cell = by_cell.loc[("a", "other")]
-    assert cell["n_runs"] == 3
-    expected = [0.2, 0.1 / 3**0.5, 0.9]
-    np.testing.assert_allclose(cell[["mean", "se", "level"]].tolist(), expected)
-    # Mean of 0.2 and 0.4.
-    over_all = by_cell.loc[(ALL, "other")][["n_runs", "mean", "se"]].tolist()
-    np.testing.assert_allclose(over_all, [2, 0.3, 0.1])
-    # The logarithm of a ratio of losses is as the scores were made to be.
-    losses = table[table["score"] == "loss"].set_index(["scenario", "model"])
-    np.testing.assert_allclose(losses.loc[(ALL, "other"), ["mean", "se"]], [0.3, 0.1])
+    by_cell = table.set_index(["score", "scenario", "model"]).sort_index()
+    # Over both, the mean is that of 0.2 and 0.4; the logarithm of a ratio of losses is
+    # as the scores were made to be.
+    for score, scenario, expected in (
+        ("score", "a", [3, 0.2, 0.1 / 3**0.5]),
+        ("score", ALL, [2, 0.3, 0.1]),
+        ("loss", ALL, [2, 0.3, 0.1]),
+    ):
+        found = by_cell.loc[(score, scenario, "other"), ["n_runs", "mean", "se"]]
+        np.testing.assert_allclose(found.astype(float), expected)
+    assert by_cell.loc[("score", "a", "other"), "level"] == pytest.approx(0.9)
     columns = ["n", "median", "mean_but_largest", "ahead", "behind"]
     clearly = ["clearly_ahead", "clearly_behind", "p"]
     by_model = tally(table, "loss").loc[ALL][columns + clearly]
@@ -122,15 +116,13 @@ def test_differences_are_taken_split_by_split():
     assert "| a (0.700) | **+.200 ± .058** |" in text
     cells = "| +0.3000 | 2 / 0 (0.5) | 2 / 0 | +0.2000 "
     assert f"| {ALL} (2) | other {cells}{cells}|" in text
-    beside = compare(pd.DataFrame(rows), reference="gone").set_index(
-        ["score", "scenario", "model"]
-    )["mean"]
-    np.testing.assert_allclose(beside["score", "a", "other"], 0.3)
-    apart = compare(pd.DataFrame(rows), {ALL_FRESH: ["b"]})
-    by_cell = apart[apart["score"] == "score"].set_index(["scenario", "model"])["mean"]
-    np.testing.assert_allclose(
-        by_cell[[(ALL, "other"), (ALL_FRESH, "other")]], [0.2, 0.4]
-    )
+    for options, means in (
+        ({"reference": "gone"}, {"a": 0.3}),
+        ({"parts": {ALL_FRESH: ["b"]}}, {ALL: 0.2, ALL_FRESH: 0.4}),
+    ):
+        found = compare(pd.DataFrame(rows), **options)
+        found = found.set_index(["score", "model", "scenario"]).sort_index()["mean"]
+        np.testing.assert_allclose(found["score", "other"][[*means]], [*means.values()])
 
 
 class Labels(DummyRegressor):

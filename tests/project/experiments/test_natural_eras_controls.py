@@ -47,13 +47,11 @@ def target(task, y):
 
 
 def test_losses_are_those_of_scikit_learn(data):
-    _, y, _ = data
-    probability = 1 / (1 + np.exp(-y))
-    classes = target("classification", y)
-    measured = losses("classification", classes, probability).mean()
-    np.testing.assert_allclose(measured, log_loss(classes, probability))
-    measured = losses("regression", y, probability).mean()
-    np.testing.assert_allclose(measured, mean_squared_error(y, probability))
+    probability = 1 / (1 + np.exp(-data[1]))
+    for task, loss in zip(BOOSTERS, (mean_squared_error, log_loss), strict=True):
+        y = target(task, data[1])
+        measured = losses(task, y, probability).mean()
+        np.testing.assert_allclose(measured, loss(y, probability))
 
 
 @pytest.mark.parametrize("kind", ["time", "groups"])
@@ -74,12 +72,9 @@ def test_trees_tuned_by_eras_are_those_of_a_search_with_further_fits(data, task,
     assert tuned.best_params_ == search.cv_results_["params"][means.argmax()]
     np.testing.assert_allclose(tuned.best_loss_, -means.max())
     best = BOOSTERS[task](early_stopping=False, random_state=0, **tuned.best_params_)
-    expected = best.fit(X, y)
-    if task == "regression":
-        np.testing.assert_allclose(tuned.predict(X), expected.predict(X))
-    else:
-        probabilities = expected.predict_proba(X)
-        np.testing.assert_allclose(tuned.predict_proba(X), probabilities)
+    method = "predict" if task == "regression" else "predict_proba"
+    expected = getattr(best.fit(X, y), method)(X)
+    np.testing.assert_allclose(getattr(tuned, method)(X), expected)
 
 
 @pytest.mark.parametrize("kind", OTHERS)
@@ -110,12 +105,11 @@ def test_stages_are_models_of_fewer_trees_and_categories_have_no_order(
 
 
 @pytest.mark.parametrize("task", BOOSTERS)
-@pytest.mark.parametrize("name", ["gpboost", "anchorboosting"])
-def test_models_with_eras_predict_eras_that_they_do_not_know(data, task, name):
-    pytest.importorskip(name)
+@pytest.mark.parametrize("kind", [GPBoost, AnchorBoosting])
+def test_models_with_eras_predict_eras_that_they_do_not_know(data, task, kind):
+    pytest.importorskip(kind.__name__.lower())
     X, y, eras = data
     y, seen, new = target(task, y), eras < 9, eras >= 9
-    kind = GPBoost if name == "gpboost" else AnchorBoosting
     predicted = []
     for labels in (eras, eras.astype(str), eras % 2):
         model = kind(task).fit(X[seen], y[seen], eras=labels[seen])
