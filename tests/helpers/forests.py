@@ -6,7 +6,7 @@ from helpers.trees import rows_of_nodes
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
 from sklearn_era.ensemble._criterion_plan import CriterionPlan
 from sklearn_era.ensemble._forests.fit import TrainingSet
-from sklearn_era.ensemble._forests.sampling import encode_granularities
+from sklearn_era.ensemble._forests.sampling import encode_era_columns
 
 N_SAMPLES = 240
 
@@ -50,10 +50,10 @@ def drawn_columns(forest, X, eras=None):
 
 
 def _draws(forest, X, eras):
-    granularities = [] if eras is None else encode_granularities(eras, X)
+    era_columns = [] if eras is None else encode_era_columns(eras, X)
     shape = np.empty(np.shape(X), dtype=np.uint8)
     targets, plan = np.empty((len(shape), 1)), CriterionPlan.from_estimator(forest)
-    training = TrainingSet(shape, targets, None, granularities, plan)
+    training = TrainingSet(shape, targets, None, era_columns, plan)
     return [forest._draw(training, i) for i in range(forest.n_iter_)]
 
 

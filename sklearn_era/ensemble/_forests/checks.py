@@ -15,13 +15,11 @@ from .._parameters import uses_of_eras
 from .._warm_start import PreviousFit
 
 
-def describe_draws(
-    forest: Any, n_samples: int, granularities: list[EncodedEras]
-) -> str:
+def describe_draws(forest: Any, n_samples: int, era_columns: list[EncodedEras]) -> str:
     """Return a digest of all that determines the draws of rows, except the seed."""
     parameters = (forest.bootstrap, forest.max_samples, forest.random_segments)
     digest = hashlib.sha256(repr((n_samples, parameters)).encode())
-    for eras in granularities:
+    for eras in era_columns:
         digest.update(eras.codes.tobytes())
     return digest.hexdigest()
 
@@ -45,10 +43,10 @@ def check_warm_start(forest: Any) -> PreviousFit | None:
 
 
 def check_forest_eras(
-    forest: Any, granularities: list[EncodedEras], plan: CriterionPlan
+    forest: Any, era_columns: list[EncodedEras], plan: CriterionPlan
 ) -> None:
     """Raise ValueError if eras are missing, too few, or too small."""
-    if not granularities:
+    if not era_columns:
         uses = [*uses_of_eras(forest, plan.is_plain_gain)]
         uses += ["bootstrap"] * (forest.bootstrap in ("within_eras", "whole_eras"))
         uses += ["random_segments"] * (forest.random_segments is not None)
@@ -58,13 +56,13 @@ def check_forest_eras(
                 "eras=...) with one label a row."
             )
         return
-    for eras in granularities:
+    for eras in era_columns:
         labels = eras.labels
         if (n_segments := forest.random_segments) is not None:
             what = f"random_segments={n_segments}"
             check_order(eras, forest.era_order, what, "None")
         # Weighed by the first of several columns.
-        if isinstance(forest.era_weighting, Recency) and eras is granularities[0]:
+        if isinstance(forest.era_weighting, Recency) and eras is era_columns[0]:
             what = f"era_weighting={forest.era_weighting!r}"
             check_order(eras, forest.era_order, what, "'equal'")
         if labels.size < (forest.random_segments or 0):
@@ -86,7 +84,7 @@ def check_forest_eras(
 
 
 def check_bootstrap(
-    forest: Any, n_samples: int, granularities: list[EncodedEras]
+    forest: Any, n_samples: int, era_columns: list[EncodedEras]
 ) -> None:
     """Raise ValueError if rows cannot be drawn so, or none is left out for scores."""
     if forest.bootstrap is False:
@@ -103,9 +101,9 @@ def check_bootstrap(
     n_available, what = n_samples, "rows"
     if forest.bootstrap == "within_eras":
         what = "rows of the largest era"
-        n_available = min(int(eras.counts.max()) for eras in granularities)
+        n_available = min(int(eras.counts.max()) for eras in era_columns)
     elif forest.bootstrap == "whole_eras":
-        n_available, what = min(eras.labels.size for eras in granularities), "eras"
+        n_available, what = min(eras.labels.size for eras in era_columns), "eras"
     if forest.max_samples > n_available:
         raise ValueError(
             f"max_samples={forest.max_samples} is more than the {n_available} {what}; "

@@ -38,7 +38,7 @@ from .checks import (
 from .class_forest import tree_of_values
 from .iteration import IterationMixin, TrainingSet
 from .out_of_bag import OutOfBagMixin
-from .sampling import encode_granularities
+from .sampling import encode_era_columns
 
 
 class ForestFitMixin(IterationMixin, OutOfBagMixin):
@@ -108,7 +108,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
                 with openmp_threads(self.n_jobs, type(self).__name__):
                     n_threads = _openmp_effective_n_threads()
                     training, y = self._prepare(X, y, sample_weight, eras, n_threads)
-                    first = next(iter(training.granularities), None)
+                    first = next(iter(training.era_columns), None)
                     rows = TrainingRows(self, X, y, y, sample_weight, first)
                     n_trees = self.n_estimators - len(self._predictors)
                     tasks = Tasks(self, rows, n_trees, self._fitted_so_far)
@@ -127,8 +127,8 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
         """Check, encode and bin the arguments of ``fit``; return also encoded `y`."""
         previous = check_warm_start(self)
         plan = CriterionPlan.from_estimator(self)
-        granularities = [] if eras is None else encode_granularities(eras, X)
-        check_forest_eras(self, granularities, plan)
+        era_columns = [] if eras is None else encode_era_columns(eras, X)
+        check_forest_eras(self, era_columns, plan)
         X, known_categories = self._preprocess_X(X, reset=True)
         penalties = feature_penalties(self)
         y = self._encode_y(_check_y(y, estimator=self))
@@ -139,7 +139,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
             )
         sample_weight = self._finalize_sample_weight(sample_weight, y)
         if (how := self.era_weighting) != "rows":
-            sample_weight = weigh_eras(granularities[0], sample_weight, how)[0]
+            sample_weight = weigh_eras(era_columns[0], sample_weight, how)[0]
         # scikit-learn's partial dependence needs it.
         self._fitted_with_sw = sample_weight is not None
         if sample_weight is not None and not sample_weight.any():
@@ -149,7 +149,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
             )
         check_single_precision(y, sample_weight)
         target_weights_of(self, plan, y, sample_weight)  # all rows: trees draw some
-        check_bootstrap(self, X.shape[0], granularities)
+        check_bootstrap(self, X.shape[0], era_columns)
         if previous is None:
             self._forest_seed = int(
                 check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
@@ -166,11 +166,11 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
             n_threads=n_threads,
         )
         X_binned = self._bin_data(X, sample_weight, is_training_data=True)
-        self._draws = describe_draws(self, X_binned.shape[0], granularities)
+        self._draws = describe_draws(self, X_binned.shape[0], era_columns)
         if previous is not None and self.oob_score:
             previous.check_same_draws(self)
-        if granularities:
-            self.era_labels_ = granularities[0].labels
+        if era_columns:
+            self.era_labels_ = era_columns[0].labels
         else:
             self.__dict__.pop("era_labels_", None)
         self._forget_out_of_bag()
@@ -178,7 +178,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
         self._baseline_prediction = np.zeros((1, self.n_trees_per_iteration_))
         targets = self._make_targets(y)
         return TrainingSet(
-            X_binned, targets, sample_weight, granularities, plan, penalties
+            X_binned, targets, sample_weight, era_columns, plan, penalties
         ), y
 
     def _get_loss(self, sample_weight: Array | None) -> Any:

@@ -25,7 +25,7 @@ class TrainingSet(NamedTuple):
     X_binned: NDArray[np.uint8]  # (n_samples, n_features), Fortran-ordered
     targets: Array  # (n_samples, n_outputs); 0 and 1 for classes
     sample_weight: Array | None
-    granularities: list[EncodedEras]  # the eras, in each of their granularities
+    era_columns: list[EncodedEras]  # one for each column of eras
     plan: CriterionPlan
     penalties: Array | None = None  # (n_features,)
 
@@ -43,8 +43,8 @@ class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
         """
         rng = np.random.default_rng([self._forest_seed, iteration])
         eras = None
-        if training.granularities:
-            eras = training.granularities[rng.integers(len(training.granularities))]
+        if training.era_columns:
+            eras = training.era_columns[rng.integers(len(training.era_columns))]
             if self.random_segments is not None:
                 n_segments = rng.integers(2, self.random_segments, endpoint=True)
                 eras = merge_into_segments(eras, int(n_segments))

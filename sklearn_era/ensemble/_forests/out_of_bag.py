@@ -38,8 +38,8 @@ class OutOfBagMixin(gradient_boosting.BaseHistGradientBoosting):
             self.oob_prediction_ = means[:, 0]
             y_true, y_pred = training.targets[:, 0], means[:, 0]
         self.oob_score_ = self._score_rows(training, y_true, y_pred, is_known)
-        if training.granularities:
-            eras = training.granularities[0]
+        if training.era_columns:
+            eras = training.era_columns[0]
             of_eras = (is_known & (eras.codes == j) for j in range(eras.labels.size))
             self.oob_era_scores_ = np.array(
                 [self._score_rows(training, y_true, y_pred, rows) for rows in of_eras]

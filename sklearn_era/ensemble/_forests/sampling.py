@@ -20,7 +20,7 @@ class TreeRows(NamedTuple):
     eras: EncodedEras | None  # of each of these rows
 
 
-def encode_granularities(eras: Any, X: Any) -> list[EncodedEras]:
+def encode_era_columns(eras: Any, X: Any) -> list[EncodedEras]:
     """Check and encode the eras passed to ``fit``, column by column."""
     if isinstance(eras, EncodedEras):  # from a `BinnedDataset`, checked before
         return [eras]

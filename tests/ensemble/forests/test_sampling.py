@@ -171,7 +171,7 @@ def test_each_tree_draws_its_number_of_segments():
     assert_array_equal(forest.era_labels_, np.arange(30))
 
 
-# Several granularities.
+# Several columns of eras.
 
 
 def two_columns(y):
@@ -191,7 +191,7 @@ def two_columns(y):
         lambda d: [(a, f"h{b}") for a, b in zip(*d.values(), strict=True)],
     ],
 )
-def test_columns_of_any_kind_are_granularities(make):
+def test_columns_of_any_kind_are_eras(make):
     X, y, _ = make_data()
     columns = two_columns(y)
     parameters = {
