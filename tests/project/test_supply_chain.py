@@ -1,13 +1,19 @@
-"""Workflows, locks and the threat model: what is installed, released and promised."""
+"""Builds, workflows, locks and the threat model."""
 
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from itertools import chain
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 LOCK = ROOT / ".ci/constraints.txt"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 
 def canonical(name):
@@ -78,12 +84,11 @@ def test_locks_have_a_version_and_hashes_of_each_package_and_name_no_server():
 
 
 def test_the_lock_has_all_that_the_project_names():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     asked = [
-        *project["build-system"]["requires"],
-        *project["project"]["dependencies"],
-        *chain(*project["project"]["optional-dependencies"].values()),
-        *chain(*project["dependency-groups"].values()),
+        *PROJECT["build-system"]["requires"],
+        *PROJECT["project"]["dependencies"],
+        *chain(*PROJECT["project"]["optional-dependencies"].values()),
+        *chain(*PROJECT["dependency-groups"].values()),
     ]
     lines = [line for line in asked if isinstance(line, str)]
     names = {canonical(re.match(r"[\w.-]+", line)[0]) for line in lines}
@@ -94,8 +99,7 @@ def test_the_lock_has_all_that_the_project_names():
 
 
 def test_wheels_are_built_with_what_is_locked():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    wheels = project["tool"]["cibuildwheel"]
+    wheels = PROJECT["tool"]["cibuildwheel"]
     assert "-c {project}/.ci/constraints.txt" in wheels["before-build"]
     assert wheels["before-build"].endswith("pyproject.toml:build")
     assert wheels["build-frontend"]["args"] == ["--no-isolation"]
@@ -110,3 +114,25 @@ def test_the_threat_model_names_tests_that_are_there():
         assert "tests/" in held_by
     for path in re.findall(r"`(tests/[^`]+)`", text):
         assert (ROOT / path).is_file(), path
+
+
+def test_a_build_without_a_compiler_says_what_to_install(tmp_path):
+    pytest.importorskip("mesonbuild", reason="needs Meson")
+    result = subprocess.run(
+        [sys.executable, "-m", "mesonbuild.mesonmain", "setup", tmp_path, ROOT],
+        env=os.environ | {"CC": sys.executable}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert result.returncode != 0
+    message = result.stdout.partition("ERROR: Problem encountered: ")[2]
+    assert message.startswith("sklearn-era is compiled, and no working C compiler was")
+    assert "install GCC or Clang" in message
+
+
+def test_wheels_are_for_the_pythons_that_are_claimed():
+    wheels = PROJECT["tool"]["cibuildwheel"]["build"].split()
+    classifiers = "\n".join(PROJECT["project"]["classifiers"])
+    minors = re.findall(
+        r"^Programming Language :: Python :: 3\.(\d+)$", classifiers, re.M
+    )
+    assert wheels == [f"cp3{minor}-*" for minor in minors]
+    assert PROJECT["project"]["requires-python"] == f">=3.{minors[0]}"
