@@ -80,12 +80,7 @@ def test_folds_leave_out_the_purge_and_no_more(every_nth_era, groups, purge):
 @pytest.mark.parametrize(
     ("changes", "purge", "n_eras", "said"),
     [
-        (
-            {},
-            8,
-            11,
-            "needs 12 eras .*purge of 8 weeks, .* are 11 eras: use",
-        ),
+        ({}, 8, 11, "needs 12 eras .*purge of 8 weeks, .* are 11 eras: use"),
         ({"every_nth_era": 4}, 16, 7, "needs 8 eras .* there are 7 eras"),
         ({"era_groups": 4}, 8, 40, "needs 5 eras .* 4 groups of the 40 eras"),
     ],

@@ -126,10 +126,7 @@ def test_what_a_killed_save_left_is_swept(tmp_path):
 
 def test_a_full_disk_names_the_file(tmp_path):
     full = patch.object(store, "save_model", side_effect=OSError(28, "No space left"))
-    with (
-        full,
-        pytest.raises(DataError, match=r"/model\.era cannot be written: No sp"),
-    ):
+    with full, pytest.raises(DataError, match=r"/model\.era cannot be written: No sp"):
         save_fit(tmp_path, "model", fit(), RECORD)
 
 
