@@ -314,21 +314,20 @@ def upload(
     Numerai's website.
     """
     with opened(config) as steps:
-        from sklearn_era.numerai.averages import check_portable
+        from sklearn_era.numerai import export
         from sklearn_era.numerai.export_check import check_portable_model
-        from sklearn_era.numerai.pickle_upload import upload_pickle
 
         one = steps.config.model(model)
         path = file or steps.portable(one)
         if file is None:
-            check_portable(one)
+            export.check_portable(one)
         if file is None and not steps.is_exported(one):
             text = "is missing or out of date: run 'sklearn-era numerai export' first"
             raise InputError(f"{path} {text}.")
         steps.client.check_keys()
         check_portable_model(path, steps.workspace.need("live"))
         echo(f"{path.name} runs within Numerai's limits.")
-        upload_pickle(
+        export.upload_pickle(
             steps.client, one.name, path, image=image, assign=assign, wait=60 * wait,
             data_version=steps.workspace.version, on_step=echo,
         )  # fmt: skip
@@ -343,15 +342,15 @@ def scores(
 ) -> None:
     """Show your models' live scores next to their validation scores."""
     with opened(config) as steps:
-        from sklearn_era.numerai import report, scores
+        from sklearn_era.numerai import report
         from sklearn_era.numerai.config import horizon_of
         from sklearn_era.numerai.files import write_whole
 
         known, models = steps.client.models(), chosen(steps, model)
         ids = {one.name: steps.client.model_id(one.name, known) for one in models}
         horizons = {one.name: horizon_of(one.train.target) for one in models}
-        found = scores.live_scores(steps.client, ids, rounds, horizons)
-        promised = scores.promised_scores(steps.workspace, [*ids])
+        found = report.live_scores(steps.client, ids, rounds, horizons)
+        promised = report.promised_scores(steps.workspace, [*ids])
         if not found:
             echo("Numerai has no scores for these models yet.")
             return
@@ -365,5 +364,5 @@ def scores(
             rows.append(["report", name, *cells, "validation"])
         headings = ("Round", "Model", *map(str.upper, metrics), "")
         print_table("Scores at Numerai", headings, rows)
-        write_whole(out, report.as_png(report.live_scores(found, promised)))
+        write_whole(out, report.as_png(report.draw_live_scores(found, promised)))
         echo(f"Figure: {out}")

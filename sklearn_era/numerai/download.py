@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 from sklearn_era._files import put_in_place
 from sklearn_era.numerai import errors
 from sklearn_era.numerai.api import DATASET, Numerai
+from sklearn_era.numerai.blend import read_predictions
 from sklearn_era.numerai.config import DataSection, Workspace
 from sklearn_era.numerai.data import ADVICE, check_parquet, read_features, read_ids
 from sklearn_era.numerai.errors import ApiError, ConfigError, DataError
 from sklearn_era.numerai.files import lock
 from sklearn_era.numerai.http import HttpFailure
-from sklearn_era.numerai.submission import read_predictions
 
 if TYPE_CHECKING:
     from sklearn_era.numerai.steps import Reporter

@@ -10,8 +10,9 @@ import os
 import pickle
 import pkgutil
 import tempfile
+import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import itemgetter, methodcaller
 from pathlib import Path
@@ -20,15 +21,36 @@ from typing import Any
 from sklearn._loss.link import IdentityLink
 
 from sklearn_era.interop import to_lightgbm_text
+from sklearn_era.numerai import errors
+from sklearn_era.numerai.api import CREATED, GRANT, Numerai, Query
 from sklearn_era.numerai.blend import DECIMALS, Blend, Part
-from sklearn_era.numerai.config import PredictSection
+from sklearn_era.numerai.config import Model, PredictSection
+from sklearn_era.numerai.data import decoding
 from sklearn_era.numerai.errors import ExportError, first_names
 from sklearn_era.numerai.export_check import PortableCheck, check_portable_model
 from sklearn_era.numerai.files import Record, file_sha256, utc_now, write_whole
+from sklearn_era.numerai.http import SITE, redact
 from sklearn_era.numerai.store import ModelRecord
 
 # The name of the pickle in a model's folder.
 PORTABLE = "portable.pkl"
+_PAUSE = 15.0  # most seconds between two polls
+_CHOICES = [{"id": str, "name": str, "default": bool | None}]
+_TRIGGERS = [{"statuses": [{"description": str | None}]}]
+_STATUS = [{"validationStatus": str | None, "triggers": _TRIGGERS}]
+_FILE = "$filename: String! $modelId: ID"
+
+IMAGES = Query("Listing the container images", "computePickleDockerImages", _CHOICES)
+VERSIONS = Query("Listing the data versions", "computePickleDataVersions", _CHOICES)
+STORE = Query("Uploading the model", f"computePickleUploadAuth({_FILE})", GRANT)
+_MAKE = (
+    f"createComputePickleUpload({_FILE} $tournament: Int! $dataVersionId: ID "
+    "$dockerImageId: ID $source: String)"
+)
+CREATE = Query("Uploading the model", _MAKE, CREATED, kind="mutation")
+_ASSIGN = "assignPickleToModel($pickleId: ID $modelId: String)"
+ASSIGN = Query("Assigning the uploaded model", _ASSIGN, Any, kind="mutation")
+VALIDATION = Query("Looking up the upload", "computePickles($id: ID)", _STATUS)
 
 
 class ExportRecord(Record):
@@ -126,12 +148,21 @@ def export_model(
         check = check_portable_model(draft, live, python=python)
         write_whole(path, draft.read_bytes())
     ExportRecord(
-        sha256=file_sha256(path),
-        model_sha256=[record.sha256 for record in records],
-        weights=[part.weight for part in blend.parts],
-        created=utc_now(),
-    ).write(Path(f"{path}.json"))
+        sha256=file_sha256(path), model_sha256=[record.sha256 for record in records],
+        weights=[part.weight for part in blend.parts], created=utc_now(),
+    ).write(Path(f"{path}.json"))  # fmt: skip
     return check
+
+
+def check_portable(model: Model) -> None:
+    """Raise ExportError if a fit of the model is an average."""
+    for member in model.members:
+        if member.train.estimator == "auto":
+            raise ExportError(
+                f"estimator = 'auto' of {model.name!r} cannot be exported, as a "
+                "portable model holds trees alone: submit its predictions with "
+                "'sklearn-era numerai run', or set estimator = 'boosting'."
+            )
 
 
 def export_is_current(
@@ -139,13 +170,73 @@ def export_is_current(
 ) -> bool:
     """Return whether the checked pickle is of these fits and weights."""
     made = ExportRecord.read(Path(f"{path}.json"), advice="Delete it and export again.")
-    return (
-        made is not None
-        and made.model_sha256 == [record.sha256 for record in records]
-        and made.weights == [*weights]
-        and path.is_file()
-        and made.sha256 == file_sha256(path)
-    )
+    if made is None or not path.is_file():
+        return False
+    now = [record.sha256 for record in records], [*weights], file_sha256(path)
+    return now == (made.model_sha256, made.weights, made.sha256)
+
+
+def upload_pickle(
+    client: Numerai,
+    model_name: str,
+    path: Path,
+    *,
+    image: str | None = None,
+    data_version: str | None = None,
+    wait: float = 1800.0,
+    assign: bool = False,
+    on_step: Callable[[str], None] = lambda text: None,
+) -> str:
+    """Upload a pickle to a model's slot, and wait up to `wait` seconds for Numerai's
+    validation; return its status. A validated pickle, once assigned, makes all
+    submissions of the slot.
+    """
+    model_id = client.model_id(model_name)
+    run_by = _choose(client.ask(IMAGES), image, "image")
+    data = _choose(client.ask(VERSIONS), data_version, "data version")
+    with decoding(path):
+        content = path.read_bytes()
+    name = client.store(content, path.name, model_id, STORE)
+    given = name, model_id, data and data.id, run_by and run_by.id
+    # Without retries: a second call would be another upload.
+    upload_id = client.ask(CREATE, *given, retry=False).id
+    where = run_by.name if run_by else "the default image"
+    on_step(f"Uploaded {path.name} as {upload_id}; it will run in {where}.")
+    end, last, pause = time.monotonic() + wait, "", 1.0
+    while True:
+        if not (listed := client.ask(VALIDATION, upload_id)):
+            text = f"{VALIDATION.step}: Numerai does not list {upload_id}."
+            raise errors.ApiError(text)
+        status = listed[0].validationStatus or "unknown"
+        notes = [y.description for x in listed[0].triggers for y in x.statuses]
+        text = ": ".join([status, *[redact(x) for x in notes if x][-1:]])
+        if status == "success":
+            break
+        if status in ("error", "failed"):
+            what = f"upload {upload_id} of {path.name}"
+            raise errors.UploadError(f"Numerai could not validate {what} ({text}).")
+        if (left := end - time.monotonic()) <= 0:
+            on_step(f"Numerai has not validated it yet ({text}): check {SITE}.")
+            return status
+        if status != last:
+            on_step(f"Numerai's validation: {status}.")
+        time.sleep(min(pause, left))
+        last, pause = status, min(2 * pause, _PAUSE)
+    on_step("Numerai has validated it.")
+    if assign:
+        client.ask(ASSIGN, upload_id, model_id)
+        on_step(f"It now makes the submissions of {model_name}.")
+    return status
+
+
+def _choose(entries: Sequence[Any], name: str | None, what: str) -> Any:
+    """The entry with this name or id, else the default one, or None."""
+    for entry in entries:
+        if entry.default if name is None else name in (entry.name, entry.id):
+            return entry
+    if name is not None:
+        known = ", ".join(entry.name for entry in entries) or "none"
+        raise errors.ConfigError(f"Numerai has no {what} {name!r}; it offers {known}.")
 
 
 class _Call:
@@ -186,23 +277,15 @@ def _live_function(blend: Blend) -> _Call:
     if len(fits) > 1:
         # In the order of `Blend.combine`.
         terms = [f"{s!r} * {fit}" for s, fit in zip(blend.shares, fits, strict=True)]
-        last = "total"
-        steps += [
-            _public("scipy.special:ndtri"),
-            methodcaller("eval", f"total = {' + '.join(terms)}", engine="python"),
-            itemgetter([last]),
-            methodcaller("round", DECIMALS),
-            *_rank([last]),
-        ]
+        total = methodcaller("eval", f"total = {' + '.join(terms)}", engine="python")
+        steps += [_public("scipy.special:ndtri"), total, itemgetter([last := "total"])]
+        steps += [methodcaller("round", DECIMALS), *_rank([last])]
     # Era by era, which bounds the memory for features as floats. Rows keep their order;
     # those without an era are another group.
     options = {"sort": False, "group_keys": False, "dropna": False, "observed": True}
     steps.append(methodcaller("rename", columns={last: "prediction"}))
-    by_era = _chain(
-        methodcaller("groupby", "era", **options),
-        itemgetter(blend.features),
-        methodcaller("apply", _chain(*steps)),
-    )
+    grouped = methodcaller("groupby", "era", **options), itemgetter(blend.features)
+    by_era = _chain(*grouped, methodcaller("apply", _chain(*steps)))
     return _Call(getattr, _transformer(by_era), "transform")
 
 
@@ -210,9 +293,8 @@ def _predictor(part: Part) -> _Call:
     """A function of a frame that predicts like a part, by LightGBM."""
     model, names = part.estimator, part.features
     try:
-        text = to_lightgbm_text(
-            model, feature_names=names or None, node_statistics=False
-        )
+        given: Any = {"feature_names": names or None, "node_statistics": False}
+        text = to_lightgbm_text(model, **given)
         if not isinstance(model._loss.link, IdentityLink):
             raise ValueError(
                 f"loss={model.loss!r} has a link function, whose last digit may "

@@ -1,4 +1,4 @@
-"""The validation report: numbers as JSON, and figures.
+"""The validation report, as JSON and figures, and live scores beside it.
 
 ``report.json`` holds, with null for undefined numbers::
 
@@ -12,9 +12,11 @@
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import BytesIO
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,7 +30,7 @@ from sklearn_era.inspection import (
     SplitAgreementDisplay,
     split_statistics,
 )
-from sklearn_era.numerai.averages import with_splits
+from sklearn_era.numerai.api import Numerai, Query
 from sklearn_era.numerai.config import Config, Member, Model, Workspace
 from sklearn_era.numerai.data import read_rows, select_eras
 from sklearn_era.numerai.errors import DataError
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from sklearn_era.numerai.scores import RoundScore
-
 REPORT_NAME = "report.json"
 _N_SAMPLE_ERAS = 24
 
@@ -52,6 +52,16 @@ _LINES = ("-", "-.", ":")
 _MOST_FEATURES, _MOST_BARS = 20, 200
 _DPI = 120
 _LEGEND: Any = {"loc": "outside right upper", "fontsize": "small"}
+
+# Names of scores, such as canon_corr, v2_corr20, mmc60 and fnc_v3.
+_SCORE = re.compile(r"(canon_|v2_|)(corr|mmc|bmc|fnc)(?:_v3)?(\d*)")
+_OFFICIAL = ("", "v2_", "canon_")
+_HORIZON = 60  # business days, of the scores that Numerai pays for
+
+_CALL = "submissionScores($modelId: ID! $tournament: Int $lastNRounds: Int)"
+_NAMED = {"displayName": str, "roundNumber": int, "day": int | None}
+_VALUE = {"value": float | None, "resolved": bool | None}
+SCORES = Query("Looking up the scores", _CALL, [_NAMED | _VALUE], keys=False)
 
 # The rows of the table by their names in figures, the model's first.
 Rows = Mapping[str, ValidationResult]
@@ -63,6 +73,18 @@ class Report(Record):
     format: int = 2
     about: dict[str, Any]
     models: dict[str, Any]
+
+
+class RoundScore(NamedTuple):
+    """The scores of a model in a round, None if not known yet."""
+
+    round_number: int
+    model: str
+    resolved: bool
+    corr: float | None = None
+    mmc: float | None = None
+    bmc: float | None = None
+    fnc: float | None = None
 
 
 class Sample(NamedTuple):
@@ -163,6 +185,15 @@ def _plain(result: ValidationResult) -> Any:
     return json.loads(text, parse_constant=lambda _: None)
 
 
+def with_splits(name: str, model: Any) -> tuple[str, Any]:
+    """A fit and its name; for an average, those of its heaviest member with trees."""
+    of: Mapping[str, float] = getattr(model, "weights_", {})
+    for member in sorted(of, key=lambda x: -of[x]):  # by their weights
+        if hasattr(found := model.members_.get(member), "_predictors"):
+            return f"{name}, {member} ({of[member]:.0%} of the average)", found
+    return name, model
+
+
 def cumulative_corr(rows: Rows) -> "Figure":
     """Draw cumulative CORR over the common eras, a line per row."""
     figure, (corr, judged) = _new_figure(4.2), _corr_of(rows)
@@ -252,7 +283,50 @@ def split_agreement(estimators: Mapping[str, Any], sample: Sample) -> "Figure":
 
 
 def live_scores(
-    rows: "Sequence[RoundScore]", promised: Mapping[str, Mapping[str, float]]
+    client: Numerai,
+    ids: Mapping[str, str],
+    n_rounds: int,
+    horizons: Mapping[str, int | None],
+) -> list[RoundScore]:
+    """Return the latest scores of models in their last rounds, by round and model. A
+    score for the model's horizon, in business days, takes precedence.
+    """
+    rows = []
+    for model, model_id in ids.items():
+        horizon = str(horizons.get(model) or _HORIZON)
+        found = []
+        for score in client.ask(SCORES, model_id, n_rounds):
+            match = _SCORE.fullmatch(score.displayName)
+            if score.value is not None and match and match[3] in ("", horizon):
+                rank = bool(match[3]), _OFFICIAL.index(match[1]), score.day or 0
+                found.append((rank, match[2], score))
+        rounds: dict[int, dict[str, Any]] = {}
+        for _, metric, score in sorted(found, key=itemgetter(0)):
+            rounds.setdefault(score.roundNumber, {})[metric] = score
+        for number, best in sorted(rounds.items())[-n_rounds:]:
+            resolved = all(score.resolved for score in best.values())
+            values = {metric: score.value for metric, score in best.items()}
+            rows.append(RoundScore(number, model, resolved, **values))
+    return sorted(rows, key=itemgetter(0))
+
+
+def promised_scores(
+    workspace: Workspace, models: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    """The mean validation scores by metric, by model with a report."""
+    promised = {}
+    for model in models:
+        path = workspace.report_dir(model) / REPORT_NAME
+        with suppress(DataError, AttributeError, LookupError, TypeError):  # damaged
+            if report := Report.read(path, advice="Validate again."):
+                summary = report.models[MODEL]["summary"].items()
+                means = ((metric, values["mean"]) for metric, values in summary)
+                promised[model] = {x: y for x, y in means if isinstance(y, float)}
+    return promised
+
+
+def draw_live_scores(
+    rows: Sequence[RoundScore], promised: Mapping[str, Mapping[str, float]]
 ) -> "Figure":
     """Draw CORR and MMC by round, a line per model, dashed at its validation mean."""
     pandas = import_optional("pandas", extra="numerai")

@@ -14,16 +14,8 @@ from sklearn_era._optional import import_optional
 from sklearn_era._tables.parquet import ParquetColumns
 from sklearn_era.metrics import EraScoreForecast, EraScores
 from sklearn_era.metrics._aggregation import aggregate
-from sklearn_era.numerai import metrics
+from sklearn_era.numerai import data, metrics
 from sklearn_era.numerai.config import Workspace, horizon_of
-from sklearn_era.numerai.data import (
-    META_MODEL_COLUMN,
-    EraRun,
-    decoding,
-    open_columns,
-    read_column_names,
-    read_columns,
-)
 from sklearn_era.numerai.errors import DataError, first_names
 
 if TYPE_CHECKING:
@@ -58,7 +50,7 @@ Summary = dict[str, float | int | None]
 class ScoredEra(NamedTuple):
     """An era of a file, with the targets and others' predictions of its rows."""
 
-    run: EraRun
+    run: data.EraRun
     targets: NDArray[np.float64]
     others: dict[str, NDArray[np.float64]]
 
@@ -97,7 +89,7 @@ def read_others(
     pandas = import_optional("pandas", extra="numerai")
     found, skipped = {}, {}
     for use, name, column in (
-        ("mmc", "meta_model", META_MODEL_COLUMN),
+        ("mmc", "meta_model", data.META_MODEL_COLUMN),
         ("bmc", "validation_benchmark_models", benchmark),
         (EXAMPLE, "validation_example_preds", "prediction"),
     ):
@@ -106,13 +98,12 @@ def read_others(
             skipped[use] = "[validate] benchmark is ''."
         elif path is None:
             skipped[use] = f"there is no {name} file; download it."
-        elif column not in (known := read_column_names(path)):
+        elif column not in (known := data.read_column_names(path)):
             others = [x for x in known if x not in ("id", "era", "data_type")]
-            skipped[use] = (
-                f"{path} has no column {column!r}; it has {first_names(others)}."
-            )
+            text = f"{path} has no column {column!r}; it has {first_names(others)}."
+            skipped[use] = text
         else:
-            ids = read_columns(path, []).index
+            ids = data.read_columns(path, []).index
             if not ids.is_unique:
                 raise DataError(f"{path} has duplicate ids: download it again.")
             found[use] = pandas.Series(read_numbers(path, column)[1], index=ids)
@@ -121,8 +112,8 @@ def read_others(
 
 def read_numbers(path: Path, name: str) -> tuple[ParquetColumns, NDArray[np.float64]]:
     """Open a file, and read a column of numbers, NaN where missing."""
-    columns = open_columns(path)
-    with decoding(path, "Cannot validate on {shown}: {reason}."):
+    columns = data.open_columns(path)
+    with data.decoding(path, "Cannot validate on {shown}: {reason}."):
         columns.check_has(name, "column")
         values = columns.read_numbers(name, "column")
         if n := np.isinf(values).sum():
@@ -221,22 +212,15 @@ def make_results(
         remarks = _remarks(scores, of_model=bool(exposures))
         if exposures:
             remarks += coming_round(scores["corr"].scores, common["target"])
+        absent = {x: why for x, why in _METRICS.items() if x not in scores}
+        on_shared = {x: y.scores[np.isin(y.eras, shared)] for x, y in scores.items()}
         results[name] = ValidationResult(
-            scores=scores,
-            summary={
-                metric: summarize(one.scores[np.isin(one.eras, shared)], metric)
-                for metric, one in scores.items()
-            },
-            skipped={
-                metric: skipped.get(metric, why)
-                for metric, why in _METRICS.items()
-                if metric not in scores
-            },
+            scores=scores, exposures=exposures,
+            summary={x: summarize(own, x) for x, own in on_shared.items()},
+            skipped={x: skipped.get(x, why) for x, why in absent.items()},
             notes=[*notes, *remarks] if name == "model" else remarks,
-            exposures=exposures,
-            n_rows=int(scores["corr"].n_samples.sum()),
-            **common,
-        )
+            n_rows=int(scores["corr"].n_samples.sum()), **common,
+        )  # fmt: skip
     return results
 
 

@@ -7,23 +7,13 @@ from math import isfinite, nan
 from pathlib import Path
 from typing import Any, Protocol
 
-from sklearn_era.numerai import data, export, submission, training
+from sklearn_era.numerai import blend as blends
+from sklearn_era.numerai import config, data, export, report, training
 from sklearn_era.numerai.api import Numerai
-from sklearn_era.numerai.averages import check_portable
-from sklearn_era.numerai.blend import load_blend, predict_live
-from sklearn_era.numerai.config import (
-    Config,
-    Member,
-    Model,
-    TrainSection,
-    Workspace,
-    check_target,
-    naming,
-)
+from sklearn_era.numerai.config import Member, Model, TrainSection, Workspace
 from sklearn_era.numerai.download import download
 from sklearn_era.numerai.errors import ConfigError, DataError, warn
 from sklearn_era.numerai.files import file_sha256, lock, utc_now, write_whole
-from sklearn_era.numerai.report import report_is_current, write_report
 from sklearn_era.numerai.store import ModelRecord, read_record
 from sklearn_era.numerai.submit import PredictionRecord
 from sklearn_era.numerai.validation import Validation
@@ -41,7 +31,7 @@ class Steps:
     """The steps for the models of a configuration."""
 
     def __init__(
-        self, config: Config, workspace: Workspace, reporter: Reporter
+        self, config: config.Config, workspace: Workspace, reporter: Reporter
     ) -> None:
         self.config, self.workspace, self.reporter = config, workspace, reporter
         self._read_features = cache(data.read_features)
@@ -64,10 +54,13 @@ class Steps:
         """The contents of the newest features.json; each file is read once."""
         return self._read_features(self.workspace.need("features"))
 
+    def _columns_of(self, feature_set: str) -> list[str]:
+        return self.metadata().features(feature_set)
+
     def features_of(self, settings: TrainSection) -> list[str]:
         """The features of a fit; check the target, too."""
         metadata = self.metadata()
-        check_target(settings.target, metadata.targets)
+        config.check_target(settings.target, metadata.targets)
         return metadata.features(settings.feature_set)
 
     def check_parameters(self) -> None:
@@ -77,7 +70,7 @@ class Steps:
         passing = (DataError, ConfigError) if refreshed else (DataError,)
         for model in self.config.models:
             fits = [member.train for member in model.members]
-            with naming(self.workspace.toml):
+            with config.naming(self.workspace.toml):
                 for settings in (model.train, *fits):
                     features = None
                     with suppress(*passing):
@@ -88,9 +81,8 @@ class Steps:
 
     def reasons_to_train(self, model: Model, restart: bool = False) -> dict[str, str]:
         """By fit, the reason to train it: it differs from the configured one."""
-        if restart:
-            return {_spell(model, member): "as requested" for member in model.members}
-        reasons = {_spell(model, x): self._why_train(model, x) for x in model.members}
+        why = (lambda *_: "as requested") if restart else self._why_train
+        reasons = {_spell(model, x): why(model, x) for x in model.members}
         return {shown: reason for shown, reason in reasons.items() if reason}
 
     def _why_train(self, model: Model, member: Member) -> str | None:
@@ -133,8 +125,8 @@ class Steps:
                     weights = ", ".join(f"{x} {of[x]:.2f}" for x in of if of[x])
                     self.reporter.step(f"It averages models by the weights {weights}.")
                 if (n := record.n_trees_with_splits) < record.n_trees:
-                    report = warn if 2 * n < record.n_trees else self.reporter.step
-                    report(
+                    tell = warn if 2 * n < record.n_trees else self.reporter.step
+                    tell(
                         f"Only {n:,} of {record.n_trees:,} trees have splits: the eras "
                         "agree on too little for the thresholds, and the model may be "
                         "worse than plain gain: lower split_criterion__min_agreement "
@@ -156,21 +148,19 @@ class Steps:
         return rounds[-1] if round_number is None else round_number
 
     def predict(self, model: Model, round_number: int) -> None:
-        """Predict a round's live file, and check and write the submission."""
-        blend, records = load_blend(self.workspace.model_dir(model.name), model)
+        """Predict a round's live file, and check and write the blends."""
+        blend, records = blends.load_blend(self.workspace.model_dir(model.name), model)
         live = self.workspace.data_file("live", round_number)
         settings, version = model.predict, self.workspace.version
-        by = settings.neutralizers(
-            blend.features, lambda name: self.metadata().features(name)
-        )
-        share = settings.neutralize_proportion
-        predictions = predict_live(
-            blend, records, live, version=version, neutralizers=by, proportion=share
-        )
-        frame = submission.make_submission(predictions)
-        submission.check_submission(frame, data.read_ids(live))
+        share, columns_of = settings.neutralize_proportion, self._columns_of
+        predictions = blends.predict_live(
+            blend, records, live, version=version, proportion=share,
+            neutralizers=settings.neutralizers(blend.features, columns_of),
+        )  # fmt: skip
+        frame = blends.make_submission(predictions)
+        blends.check_submission(frame, data.read_ids(live))
         path = self.workspace.round_dir(round_number, model.name) / "predictions.csv"
-        write_whole(path, submission.submission_csv(frame))
+        write_whole(path, blends.submission_csv(frame))
         PredictionRecord(
             predictions_sha256=file_sha256(path), version=version, created=utc_now(),
             model_sha256="+".join(record.sha256 for record in records),
@@ -198,21 +188,20 @@ class Steps:
 
     def validate(self, model: Model) -> None:
         """Score the model on unseen eras, and write the report."""
-        workspace, report = self.workspace, self.reporter
+        workspace, own = self.workspace, self.reporter
         path = workspace.lock_file(f"validate-{model.name}")
         with lock(path, f"validating {model.name!r}"):
-            progress, step = report.progress, report.step
-            validation = Validation(self.config, workspace, model, progress, step)
-            results = validation.run()
-            files = write_report(validation, results)
-        report.validated(model, results, files)
+            given = self.config, workspace, model, own.progress, own.step
+            results = (validation := Validation(*given)).run()
+            files = report.write_report(validation, results)
+        own.validated(model, results, files)
 
     def is_validated(self, model: Model) -> bool:
         """Return whether the report is of the current fits, or none can be made."""
         if "validation" not in self.config.data.files:
             return True
         records = self.read_records(model)
-        return report_is_current(self.config, self.workspace, model, records)
+        return report.report_is_current(self.config, self.workspace, model, records)
 
     def portable(self, model: Model) -> Path:
         """The path of a model's pickle."""
@@ -222,8 +211,8 @@ class Steps:
         self, model: Model, *, path: Path | None = None, python: str | None = None
     ) -> None:
         """Write the model as a pickle for Numerai, tested the way Numerai runs it."""
-        check_portable(model)
-        blend, records = load_blend(self.workspace.model_dir(model.name), model)
+        export.check_portable(model)
+        blend, records = blends.load_blend(self.workspace.model_dir(model.name), model)
         path, live = path or self.portable(model), self.workspace.need("live")
         check = export.export_model(
             blend, records, path, live, predict=model.predict, python=python

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import AliasChoices, Field
 
-from sklearn_era.numerai import errors, submission
+from sklearn_era.numerai import blend, errors
 from sklearn_era.numerai.api import Listed, Numerai, Round
 from sklearn_era.numerai.config import Workspace
 from sklearn_era.numerai.data import read_ids
@@ -106,11 +106,11 @@ def submit(
     live = None if file else workspace.data_file("live", round_number)
     path = file or folder / "predictions.csv"
     model_sha256 = "" if file else _model_of(path)
-    frame = submission.read_predictions(path)
+    frame = blend.read_predictions(path)
     if live is not None:
-        submission.check_submission(frame, read_ids(live))
+        blend.check_submission(frame, read_ids(live))
         report(f"{path.name} passed Numerai's checks ({len(frame):,} predictions).")
-    content = submission.submission_csv(frame)
+    content = blend.submission_csv(frame)
     model_id = client.model_id(model_name)  # before a folder gets its name
     with lock(folder / "submission.lock", f"submitting from {folder}", wait=LOCK_WAIT):
         current = client.current_round()
@@ -178,7 +178,7 @@ class _Upload:
             Fetch(self.client, name, path, number, check)()
             ids, digest = read_ids(path), file_sha256(path)
         if live is None:
-            submission.check_submission(frame, ids)
+            blend.check_submission(frame, ids)
             return
         now, then = set(ids), set(frame["id"])
         since = f"since {live.stem} was downloaded"
@@ -261,7 +261,7 @@ class _Upload:
             return False
         with suppress(DataError, SubmissionError, ValueError):
             # Compare values, in any order and format of rows.
-            read = partial(submission.parse_predictions, shown="the submission")
+            read = partial(blend.parse_predictions, shown="the submission")
             frames = (read(x).set_index("id") for x in (stored, self.content))
             theirs, ours = (frame["prediction"] for frame in frames)
             close = np.allclose(theirs.reindex(ours.index), ours, rtol=0, atol=1e-6)

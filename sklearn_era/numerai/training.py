@@ -27,13 +27,14 @@ from sklearn.base import clone
 from sklearn.utils.validation import _check_monotonic_cst
 
 from sklearn_era._warnings import refuse_moved
+from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.ensemble import BinnedDataset
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._criterion_plan import CriterionPlan
 from sklearn_era.ensemble._parameter_table import MOVED
 from sklearn_era.model_files import ModelFileError, save_model
+from sklearn_era.model_selection import EraWalkForwardSplit
 from sklearn_era.numerai import data, store
-from sklearn_era.numerai.averages import make_average
 from sklearn_era.numerai.config import TrainSection, check_keys
 from sklearn_era.numerai.errors import ConfigError, DataError, NoModelError, warn
 from sklearn_era.numerai.files import Record, arrays_digest, file_sha256
@@ -55,6 +56,7 @@ _REFUSED = {
 _ERA_PARAMETERS = {"split_criterion", "min_samples_per_era", "min_era_coverage"}
 _ERA_PARAMETERS |= {"min_gain_share", "era_weighting", "leaf_shrinkage", "era_effects"}
 
+_N_FOLDS = 3  # of an average
 _File = str | PathLike[str]
 
 
@@ -134,6 +136,36 @@ def train(
     (own.folder / _DOCUMENT).unlink(missing_ok=True)  # without it: no checkpoint
     shutil.rmtree(own.folder, ignore_errors=True)
     return record
+
+
+def make_average(
+    plain: Any, settings: TrainSection, n_eras: int, purge: int
+) -> AutoEraRegressor:
+    """Return an unfitted average of the plain model and others, for `n_eras` eras.
+
+    Its folds walk forward through the last half of the eras, or of their groups, with
+    a purge of `purge` weeks before each, as in a validation.
+    """
+    n_labels, n_weeks = settings.era_groups or n_eras, settings.every_nth_era
+    # In eras of the fit: of `every_nth_era` weeks, one is taken.
+    gap = -(-(purge + 1) // n_weeks) - 1
+    gap = -(-gap // (n_eras // n_labels))
+    if n_labels < gap + _N_FOLDS + 1:
+        of = "eras" if n_labels == n_eras else f"groups of the {n_eras} eras"
+        raise ConfigError(
+            f"[train] estimator = 'auto' needs {gap + _N_FOLDS + 1} eras to learn from "
+            f"some and leave others out, with a purge of {purge} weeks, and there are "
+            f"{n_labels} {of}: use more eras, more era_groups, a lower every_nth_era "
+            "or fewer [validate] folds, or set estimator = 'boosting'."
+        )
+    n_tested = max(1, min(n_labels // (2 * _N_FOLDS), (n_labels - gap) // 4))
+    return AutoEraRegressor(
+        plain,
+        cv=EraWalkForwardSplit(_N_FOLDS, test_size=n_tested, gap=gap),
+        time_budget=settings.time_budget or None,
+        verbose=1,
+        era_order="ordered",
+    )
 
 
 @contextmanager

@@ -13,37 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_era._optional import import_optional
 from sklearn_era._tables.parquet import ParquetColumns
 from sklearn_era.model_selection import EraWalkForwardSplit
+from sklearn_era.numerai import data, score_table, training
 from sklearn_era.numerai.blend import Blend, Part, load_blend
 from sklearn_era.numerai.config import Config, Member, Model, TrainSection, Workspace
-from sklearn_era.numerai.data import (
-    check_eras,
-    era_runs,
-    read_blocks,
-    read_columns,
-    read_features,
-    select_eras,
-)
+from sklearn_era.numerai.data import era_runs, read_columns
 from sklearn_era.numerai.errors import DataError, first_names
 from sklearn_era.numerai.metrics import neutralize_ranks
-from sklearn_era.numerai.score_table import (
-    EXAMPLE,
-    MIN_SHARE,
-    Fold,
-    Row,
-    ScoredEra,
-    ValidationResult,
-    Way,
-    make_results,
-    read_numbers,
-    read_others,
-)
+from sklearn_era.numerai.score_table import EXAMPLE, Fold, Row, ScoredEra, read_numbers
 from sklearn_era.numerai.store import load_fit, read_record
-from sklearn_era.numerai.training import gain_settings, train, why_train
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,17 +64,19 @@ class Validation:
         # The training settings of each row of the table that is trained here.
         self.recipes = {MODEL: [member.train for member in self.model.members]}
         if asked.compare_with_gain:
-            self.recipes[GAIN] = gain_settings(self.recipes[MODEL])
-        self.metadata = read_features(self.workspace.need("features"))
+            self.recipes[GAIN] = training.gain_settings(self.recipes[MODEL])
+        self.metadata = data.read_features(self.workspace.need("features"))
         self.folder = self.workspace.model_dir(self.model.name)
         self.records = [read_record(self.folder, x.name) for x in self.model.members]
         self.benchmark = asked.benchmark_of(self.config.data.version, self.target)
-        self.others, self.skipped = read_others(self.workspace, self.benchmark)
+        self.others, self.skipped = score_table.read_others(
+            self.workspace, self.benchmark
+        )
         self.notes: list[str] = []
         self.sources: dict[str, Source] = {}
         self.way, self.folds = self._plan()
 
-    def run(self) -> dict[str, ValidationResult]:
+    def run(self) -> dict[str, score_table.ValidationResult]:
         """Score all rows of the table, era by era."""
         # The rows of others' predictions, by their use.
         uses = {"bmc": self.benchmark, EXAMPLE: EXAMPLE}
@@ -123,17 +106,13 @@ class Validation:
                     raise DataError(f"{where}: {error}") from error
                 n_done += 1
                 self.on_progress("validation eras", n_done, n_all)
-        return make_results(
-            rows,
-            skipped=self.skipped,
-            notes=self.notes,
-            target=self.target,
-            way=self.way,
-            folds=self.folds,
-            neutralize_proportion=self.model.predict.neutralize_proportion,
-        )
+        share = self.model.predict.neutralize_proportion
+        return score_table.make_results(
+            rows, skipped=self.skipped, notes=self.notes, target=self.target,
+            way=self.way, folds=self.folds, neutralize_proportion=share,
+        )  # fmt: skip
 
-    def _plan(self) -> tuple[Way, list[Fold]]:
+    def _plan(self) -> tuple[score_table.Way, list[Fold]]:
         """Choose hold-out if enough eras are left, else walk-forward."""
         purge, n_folds = purge_of(self.config, self.model), self.config.validation.folds
         last = max(record.last_era for record in self.records)
@@ -210,32 +189,27 @@ class Validation:
         if groups := recipe.era_groups:
             # There may be fewer eras than groups: then each is a group.
             alone = recipe.model_copy(update={"era_groups": 0})
-            groups = min(groups, len(select_eras(files, alone)[0]))
+            groups = min(groups, len(data.select_eras(files, alone)[0]))
             recipe = recipe.model_copy(update={"era_groups": groups})
         wanted: dict[str, Any] = {
-            "folder": folder,
-            "name": member.name,
-            "files": files,
+            "folder": folder, "name": member.name, "files": files,
             "features": self.metadata.features(recipe.feature_set),
             "version": self.config.data.version,
             "purge": self.config.validation.purge_of(recipe.target),
-        }
+        }  # fmt: skip
         try:
-            reason = why_train(recipe, **wanted)
+            reason = training.why_train(recipe, **wanted)
             if reason is None:
                 fit, record = load_fit(folder, member.name)
         except DataError:
             reason = "the existing fit is damaged"
         if reason is not None:
-            self.on_step(
-                f"Training {member.name}{text}, up to era {recipe.last_era}: {reason}."
-            )
-            train(
-                recipe,
-                **wanted,
-                model_name=self.model.name,
+            of = f"Training {member.name}{text}, up to era {recipe.last_era}"
+            self.on_step(f"{of}: {reason}.")
+            training.train(
+                recipe, **wanted, model_name=self.model.name,
                 on_progress=lambda x, *done: self.on_progress(f"{x}{text}", *done),
-            )
+            )  # fmt: skip
             fit, record = load_fit(folder, member.name)
         return Part(fit, record.features, member.weight)
 
@@ -247,13 +221,11 @@ class Validation:
         for path, file, eras in self.sources.values():
             inside = [era for label, era in eras.items() if fold.has(label)]
             runs = [era.run for era in inside]
-            blocks = read_blocks(file, path, names, runs) if runs else ()
+            blocks = data.read_blocks(file, path, names, runs) if runs else ()
             for era, block in zip(inside, blocks, strict=True):
                 yield path, era, pandas.DataFrame(block, columns=names, copy=False)
 
-    def _ranks(
-        self, blend: Blend, block: "pd.DataFrame", by: list[str]
-    ) -> NDArray[np.float64]:
+    def _ranks(self, blend: Blend, block: "pd.DataFrame", by: list[str]) -> Any:
         """Ranks as submitted; constant ones are not neutralized."""
         ranks = blend.ranks(block.to_numpy(), block.columns.tolist())
         if by and np.ptp(ranks) > 0:
@@ -268,16 +240,14 @@ class Validation:
         path = self.workspace.need(name)
         columns, targets = read_numbers(path, self.target)
         runs = era_runs(columns, path)
-        check_eras([run.label for run in runs], path, numbered=True)
+        data.check_eras([run.label for run in runs], path, numbered=True)
         ids = read_columns(path, []).index if self.others else None
-        others = {
-            use: values.reindex(ids).to_numpy() for use, values in self.others.items()
-        }
+        others = {use: x.reindex(ids).to_numpy() for use, x in self.others.items()}
         eras, too_few = {}, []
         for run in runs:
             rows = slice(run.start, run.stop)
             share = np.mean(~np.isnan(targets[rows]))
-            if share >= MIN_SHARE:
+            if share >= (least := score_table.MIN_SHARE):
                 own = {use: values[rows] for use, values in others.items()}
                 eras[run.label] = ScoredEra(run, targets[rows], own)
             elif share > 0:
@@ -285,7 +255,7 @@ class Validation:
         if too_few:
             self.notes.append(
                 f"{len(too_few)} eras of {path.name} were left out: fewer than "
-                f"{MIN_SHARE:.0%} of their rows have {self.target!r}: "
+                f"{least:.0%} of their rows have {self.target!r}: "
                 f"{first_names(too_few)}."
             )
         self.sources[name] = Source(path, columns, eras)
