@@ -23,13 +23,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_era import inspection
 from sklearn_era._optional import import_optional
 from sklearn_era._plotting import BLUE, GRAY, ORANGE, label_places
-from sklearn_era.inspection import (
-    EraScoreDisplay,
-    SplitAgreementDisplay,
-    split_statistics,
-)
+from sklearn_era.inspection import SplitAgreementDisplay, split_statistics
 from sklearn_era.numerai.api import Numerai, Query
 from sklearn_era.numerai.config import Config, Member, Model, Workspace
 from sklearn_era.numerai.data import read_rows, select_eras
@@ -219,7 +216,7 @@ def corr_by_era(rows: Rows) -> "Figure":
     axes = figure.subplots(len(rows), sharex=True, sharey=True, squeeze=False)[:, 0]
     for ax, (name, scores) in zip(axes, corr.items(), strict=True):
         if scores.notna().any():
-            EraScoreDisplay(
+            inspection.EraScoreDisplay(
                 scores=scores, era_labels=corr.index, score_name="CORR"
             ).plot(ax, **style)
             ax.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize="small")

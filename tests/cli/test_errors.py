@@ -218,7 +218,6 @@ def test_odd_parquet_files(small, command):
 
 
 def blank(name, rows, value=np.nan):
-    """Replace the first values of a column."""
     return lambda frame: {name: frame[name].where(frame.index >= rows, value)}
 
 

@@ -110,9 +110,6 @@ def test_task(frame, task, target, expected):
     assert f"a {expected} of '{target}'" in output
 
 
-# The values of --param.
-
-
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -169,9 +166,6 @@ def test_defaults_are_the_estimators():
     # No split of 60 rows leaves 40.
     output = run(*fit(), *params(min_samples_leaf=40, max_iter=2), "--no-score")
     assert "(0 of 2 trees have splits)" in output
-
-
-# The score.
 
 
 @pytest.mark.parametrize("with_eras", [False, True])
@@ -265,9 +259,6 @@ def test_warnings_are_printed_once(small):
     assert second == "Warning: cannot score: there is only one era."
 
 
-# The demonstration, and the program as a whole.
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("out", "begins"), [("figure.png", b"\x89PNG\r"), ("figure.svg", b"<?xml")]
@@ -352,7 +343,6 @@ def test_other_estimators(frame, features, estimator):
     ids=["verbose", "no time", "kept"],
 )
 def test_an_average_tells_of_its_members(frame, given, told):
-    """As the model itself has them, beside the parameters that it was given."""
     write(frame.assign(y=np.random.default_rng(0).poisson(2, len(frame))), "d.csv")
     base = ["--target", "y", "--era", "week", "--estimator", "auto", *CHOICE]
     output = run("fit", "d.csv", *base, *params(max_iter=4), *given, "-o", "m.era")

@@ -20,7 +20,6 @@ BASE = ["--no-score", "--out", "m.era"]
 
 
 def fit(path, *options, max_iter=1):
-    """Fit to column y; return the output."""
     return run(
         "fit", path, "--target", "y", *BASE, *params(max_iter=max_iter), *options
     )
@@ -174,12 +173,8 @@ def test_a_table_is_the_same_in_every_format(tmp_path_factory, rows, category):
         )
 
 
-# Categories.
-
-
 @pytest.fixture
 def coded(frame):
-    """A table with whole numbers, on which the target depends."""
     table = frame[["a", "y"]].copy()
     table["c"] = np.random.RandomState(0).choice([-1, 0, 2, 30], table.shape[0])
     return table.assign(y=table["y"] + table["c"])

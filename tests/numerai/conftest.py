@@ -33,8 +33,6 @@ def coarse_figures():
 
 @pytest.fixture
 def changed(demo, tmp_path):
-    """Write a file of the demo with a change."""
-
     def write(change, name="validation", **options):
         path = tmp_path / f"{name}_2.parquet"
         change(demo.frame(name)).to_parquet(path, **options)

@@ -18,11 +18,11 @@ from helpers.numerai.server import (
     make_client,
     refused,
 )
-from sklearn_era.numerai import api, pickle_upload, scores
+from sklearn_era.numerai import api, export, report
 from sklearn_era.numerai.api import KEY_NAMES, Numerai
 from sklearn_era.numerai.download import Fetch
 from sklearn_era.numerai.errors import ApiError, ConfigError, DataError, UploadError
-from sklearn_era.numerai.http import Http, HttpFailure
+from sklearn_era.numerai.http import HttpFailure
 
 CSV = b"id,prediction\na,0.25\nb,0.75\n"
 SHA256 = hashlib.sha256(CSV).hexdigest()
@@ -45,7 +45,6 @@ def test_the_account_and_the_data(server, client):
 
 @pytest.mark.parametrize("offset", [-1000, 0, 5, 90_000])
 def test_rounds_are_by_numerais_clock(server, client, offset):
-    """A clock that was off by an hour closed a round that was open, or opened none."""
     server.clock_offset = timedelta(hours=offset)
     current = client.current_round()
     assert (current.number, current.is_open) == (1401, True)
@@ -65,7 +64,6 @@ def test_between_two_rounds_the_last_one_is_current(server, client, between_roun
 
 
 def test_a_round_that_opens_in_minutes_is_the_next_one(server, client, monkeypatch):
-    """It was an error, as no round had opened."""
     server.is_open, server.opens_in = False, 5 / 60
     current = client.current_round()
     assert (current.number, current.is_open) == (1401, False)
@@ -85,7 +83,7 @@ def test_a_round_that_opens_in_minutes_is_the_next_one(server, client, monkeypat
 
 ASKED = [
     query
-    for module in (api, pickle_upload, scores)
+    for module in (api, export, report)
     for query in vars(module).values()
     if isinstance(query, api.Query)
 ]
@@ -96,7 +94,6 @@ ASKED = [
 )
 @pytest.mark.parametrize("query", [x for x in ASKED if x.shape is not Any])
 def test_an_answer_of_another_shape_is_one_error(query, value):
-    """It was a KeyError or TypeError of ours, in 36 of 140 cases."""
     if (query, value) == (api.DATASET, "text"):
         assert query.read({"dataset": value}) == value
         return
@@ -120,9 +117,6 @@ def test_what_becomes_of_submissions_is_told_where_numerai_does(server, client, 
         server.fail("latestSubmissions", kind, value=shape)
         told = [(x.id, *x[-2:]) for x in client.submissions(MODEL_ID)]
         assert told == [(late, None, None), (first, None, None)]
-
-
-# Downloads.
 
 
 @pytest.fixture
@@ -150,7 +144,6 @@ def ranges(server):
 
 
 def test_the_file_of_a_round_is_asked_for(server, download):
-    """At the opening of a round the file may still be the old round's."""
     server.files_of_round[1402] = {NAME: b"of the new round"}
     assert download() == CONTENT
     assert download(round_number=1402) == b"of the new round"
@@ -163,7 +156,6 @@ def test_the_file_of_a_round_is_asked_for(server, download):
 def test_a_download_goes_on_where_it_broke_off(
     server, download, any_range, monkeypatch
 ):
-    """Each attempt began anew, and gigabytes never came down a line that broke."""
     monkeypatch.setattr("sklearn_era.numerai.download._PROGRESS", 1)
     server.any_range = any_range  # as a storage that does not know If-Range
     seen = []
@@ -226,22 +218,6 @@ def test_a_file_of_no_known_version_begins_anew(server, download, etags):
     assert download() == CONTENT
 
 
-def test_a_bad_file_is_fetched_once_more_from_the_start(server, download):
-    def check(path):
-        if path.read_bytes() != CONTENT:
-            raise DataError("It is damaged.")
-
-    server.fail("GET", "corrupt")
-    assert download(check=check) == CONTENT
-    assert ranges(server) == [None, None]
-    download.path.write_bytes(b"an older one")
-    server.fail("GET", "corrupt", times=2)
-    with pytest.raises(DataError, match="damaged"):
-        download(check=check)
-    assert [x.name for x in download.path.parent.iterdir()] == [download.path.name]
-    assert download.path.read_bytes() == b"an older one"
-
-
 @pytest.mark.parametrize("kind", [403, 503, "drop", "truncated"])
 def test_each_attempt_asks_for_another_address(server, download, kind):
     server.fail("GET", kind)
@@ -262,9 +238,6 @@ def test_what_cannot_be_downloaded_or_written_is_told(server, download, monkeypa
     download.path.parent.write_text("a file")
     with pytest.raises(DataError, match="cannot be written: File exists"):
         download()
-
-
-# Submissions.
 
 
 @pytest.fixture
@@ -312,7 +285,6 @@ def test_a_second_attempt_at_storing_asks_for_another_address(server, upload, ki
 @pytest.mark.parametrize("kind", [500, "drop", "lost", "garbage", "shape", "truncated"])
 @pytest.mark.parametrize("made", [False, True])
 def test_what_is_unclear_is_settled_by_numerais_list(server, upload, kind, made):
-    """Whether the call arrived or not, it ends in one submission."""
     if made and isinstance(kind, int):
         server.add_submission(MODEL_ID, CSV, "predictions-00000001.csv")
     server.fail("create_submission", kind, value={"id": None})
@@ -369,9 +341,6 @@ def test_submissions_are_found_by_name_or_content(server, client):
     assert "no such submission" in refused(server, ApiError, client.fetch, "nope")
 
 
-# Keys.
-
-
 @pytest.fixture
 def no_keys(monkeypatch):
     for name in KEY_NAMES:
@@ -379,19 +348,10 @@ def no_keys(monkeypatch):
 
 
 def complaint(folder, secret=SECRET_KEY):
-    """The error where there is no key to send."""
     with pytest.raises(ConfigError) as caught:
         Numerai.from_environment(folder).check_keys()
     assert secret not in everything_said(caught.value)
     return str(caught.value)
-
-
-def test_keys_are_asked_for_when_they_are_needed(server):
-    client = Numerai(Http(5.0, 0), url=server.url)
-    assert client.datasets() == [NAME]
-    with pytest.raises(ConfigError, match="NUMERAI_PUBLIC_ID and NUMERAI_SECRET_KEY"):
-        client.models()
-    assert server.operations == ["listDatasets"]
 
 
 def test_a_missing_half_of_the_key_is_named(no_keys, monkeypatch, tmp_path):
@@ -412,7 +372,6 @@ def test_a_key_that_cannot_be_one_is_not_shown(no_keys, monkeypatch, tmp_path, k
 
 @pytest.fixture
 def settings(no_keys, tmp_path):
-    """A file of settings that nobody else can read."""
     path = tmp_path / ".env"
     path.touch(0o600)
     return path

@@ -30,12 +30,7 @@ from sklearn_era.numerai.config import load_config
 from sklearn_era.numerai.data import read_columns, read_features
 from sklearn_era.numerai.errors import DataError
 from sklearn_era.numerai.store import load_fit
-from sklearn_era.numerai.training import (
-    gain_settings,
-    read_checkpoint,
-    train,
-    why_train,
-)
+from sklearn_era.numerai.training import gain_settings, read_checkpoint, why_train
 
 GAIN = {"split_criterion": "gain", "max_features": 0.5, "colsample_bytree": 0.7}
 
@@ -49,7 +44,6 @@ def path(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trained(path, tmp_path_factory):
-    """The folder of the usual fit."""
     folder = tmp_path_factory.mktemp("trained")
     train_on(path, folder)
     return folder
@@ -57,7 +51,6 @@ def trained(path, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def interrupted(path, tmp_path_factory):
-    """The folder of a training that ended after 7 trees."""
     folder = tmp_path_factory.mktemp("interrupted")
     train_interrupted(path, folder, 7)
     return folder
@@ -65,7 +58,6 @@ def interrupted(path, tmp_path_factory):
 
 @pytest.fixture
 def folder(tmp_path, interrupted):
-    """A folder of its own, of the training that ended after 7 trees."""
     return shutil.copytree(interrupted, tmp_path / "model")
 
 
@@ -247,7 +239,6 @@ def test_a_training_anew_leaves_the_checkpoint_until_it_has_its_own(
 def test_another_fit_is_told_apart(
     path, trained, folder, tmp_path, changes, said, said_of_rows
 ):
-    """By the settings, and by the rows once they are read, as for a checkpoint."""
     if "files" in changes:
         other = make_frame()
         other.iloc[100, other.columns.get_loc(FEATURES[4])] ^= 1
@@ -273,7 +264,6 @@ def test_the_fit_that_is_configured_needs_no_training(path, trained, tmp_path):
 
 
 def test_a_checkpoint_of_other_settings_is_no_reason_to_train(path, trained, tmp_path):
-    """Such as where a change of the configuration was taken back."""
     folder = shutil.copytree(trained, tmp_path / "model")
     changed = {"parameters": {"max_depth": 3}}
     train_interrupted(path, folder, 7, **changed)
@@ -349,7 +339,6 @@ def test_copies_are_made_only_where_one_is_due(tmp_path, monkeypatch):
 def test_the_fits_of_the_version_before_are_those_configured(
     tmp_path, monkeypatch, version
 ):
-    """They predict what they did, and its checkpoint is resumed."""
     monkeypatch.setattr(sklearn_era, "__version__", version)
     root = copy_version_before(tmp_path)
     toml, folder = root / "numerai.toml", root / "models" / "someone"
@@ -372,7 +361,9 @@ def test_the_fits_of_the_version_before_are_those_configured(
     expected = load_fit(folder, "model")[0]
     for suffix in ("json", "era"):
         (folder / f"model.{suffix}").rename(folder / f"before.{suffix}")
-    train(settings, folder=folder, on_progress=lambda *x: told.append(x), **known)
+    training.train(
+        settings, folder=folder, on_progress=lambda *x: told.append(x), **known
+    )
     assert [n_trees for stage, n_trees, _ in told if stage == "model"] == [8, 9, 10]
     assert_same_model(load_fit(folder, "model")[0], expected)
     # A parameter that this version added has its default in both.
@@ -386,7 +377,6 @@ def test_the_fits_of_the_version_before_are_those_configured(
 
 
 def test_the_mark_of_a_complete_model_of_the_version_before_is_none(tmp_path):
-    """It stood for a model whose comparison was still to come."""
     folder = copy_version_before(tmp_path) / "models" / "someone" / "checkpoint-model"
     path, document = folder / "checkpoint.json", read_checkpoint(folder).model_dump()
     assert document["n_trees"] == 8

@@ -178,7 +178,6 @@ def test_what_is_wrong_is_told_with_its_table(tables, said):
 
 
 def test_an_average_among_other_fits():
-    """Settings of the others are inherited, and of no use to it, or to them."""
     tables = train(estimator="auto", time_budget=9.0)
     tables |= member({"name": "x"}, {"name": "y", "estimator": "boosting"})
     x, y = (one.train for one in resolved(**tables).models[0].members)

@@ -1,7 +1,6 @@
 """Downloads: what is fetched, what is kept, and what is not published yet."""
 
 import io
-import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -52,7 +51,6 @@ class Recorder:
 @pytest.fixture
 def fetch(server, workspace):
     def fetch(names=NAMES, round_number=1401, refresh=(), reporter=None):
-        """Download; return what is reported of each file that was fetched."""
         reporter = reporter or Recorder()
         data = DataSection(files=[*names], refresh=[*refresh])
         download(make_client(server), workspace, data, round_number, reporter)
@@ -190,13 +188,6 @@ def test_a_version_that_is_gone_or_an_unknown_file_is_told(server, fetch, tmp_pa
     )
     assert "dataset" not in server.operations, "known before anything is fetched"
     assert latest_version(["v4.9/x", "v5.2/x", "v5.10/x", "signals/y"]) == "v5.10"
-
-
-def test_features_that_the_data_lack_are_for_the_model_to_judge(fetch, server):
-    document = json.loads(FILES["v5.3/features.json"])
-    document["feature_sets"]["all"] += ["feature_new"]
-    server.files["v5.3/features.json"] = json.dumps(document).encode()
-    assert len(fetch()) == len(NAMES)
 
 
 def test_files_without_eras_or_features_are_accepted(fetch, server):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from types import SimpleNamespace
 from unittest.mock import Mock, patch
 
 import numpy as np
@@ -18,20 +19,20 @@ from sklearn.pipeline import make_pipeline
 
 from helpers.grids import slow
 from helpers.numerai.live import NAMES, expected_ranks, fit, make_blend, make_frame
+from helpers.numerai.server import MODEL_ID, refused
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.numerai import export, export_check, steps
 from sklearn_era.numerai.blend import Blend, Part
 from sklearn_era.numerai.config import PredictSection
-from sklearn_era.numerai.errors import ExportError
-from sklearn_era.numerai.export import (
-    _Call,
-    _public,
-    export_is_current,
-    export_model,
-    write_blend,
-    write_portable_model,
+from sklearn_era.numerai.errors import (
+    ApiError,
+    ConfigError,
+    DataError,
+    ExportError,
+    UploadError,
 )
+from sklearn_era.numerai.export import _Call, _public, export_is_current, write_blend
 from sklearn_era.numerai.export_check import PortableCheck, check_portable_model
 from sklearn_era.numerai.store import ModelRecord
 
@@ -164,12 +165,11 @@ def fit_two_rows(kind=Regressor, **parameters):
 )  # fmt: skip
 def test_what_cannot_be_expressed_is_refused(make, names, message, tmp_path):
     with pytest.raises(ExportError, match=message):
-        write_portable_model(make(), tmp_path / "model.pkl", feature_names=names)
+        export.write_portable_model(make(), tmp_path / "model.pkl", feature_names=names)
     assert not os.listdir(tmp_path)
 
 
 def test_an_export_that_fails_its_check_is_not_kept(blends, tmp_path, monkeypatch):
-    """B6: neither the pickle nor that it was made."""
     path, live = tmp_path / "model" / "portable.pkl", tmp_path / "live.parquet"
     make_frame(60).drop(columns="feature_d").to_parquet(live)
     records = [
@@ -180,7 +180,9 @@ def test_an_export_that_fails_its_check_is_not_kept(blends, tmp_path, monkeypatc
     def export(share=0.0, **options):
         predict = PredictSection(neutralize_proportion=share)
         blend = blends["several"]
-        return export_model(blend, records, path, live, predict=predict, **options)
+        return export.export_model(
+            blend, records, path, live, predict=predict, **options
+        )
 
     with pytest.raises(ExportError, match=r"^portable\.pkl failed to .*feature_d"):
         export()
@@ -218,7 +220,7 @@ def test_an_export_that_is_killed_leaves_nothing_in_the_folder(blends, tmp_path)
         patch.object(export, "check_portable_model", stop),
         pytest.raises(KeyboardInterrupt),
     ):
-        export_model(
+        export.export_model(
             blends["single"], [], tmp_path / "p.pkl", tmp_path, predict=PredictSection()
         )
     assert seen == []
@@ -230,7 +232,7 @@ def test_the_size_of_the_pickle_is_told(tmp_path, n_bytes, size):
     path.write_bytes(bytes(n_bytes))
     check = PortableCheck(40, 1.0, 0, "3.12", {}, [])
     with (
-        patch.object(steps, "load_blend", return_value=(None, [])),
+        patch.object(steps.blends, "load_blend", return_value=(None, [])),
         patch.object(export, "export_model", return_value=check),
     ):
         steps.Steps(Mock(), Mock(), told).export(Mock(members=[]), path=path)
@@ -363,3 +365,97 @@ def test_live_data_that_cannot_be_read_are_refused(exported):
     ):
         with pytest.raises(ExportError, match=message):
             check_portable_model(exported["single"], live)
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    now = [0.0]
+    time = SimpleNamespace(
+        monotonic=lambda: now[0], sleep=lambda s: now.__setitem__(0, now[0] + s)
+    )
+    monkeypatch.setattr(export, "time", time)
+    return now
+
+
+@pytest.fixture
+def upload(client, tmp_path):
+    path = tmp_path / "portable.pkl"
+    path.write_bytes(b"a pickle")
+
+    def run(**options):
+        return export.upload_pickle(client, "my_model", path, **options)
+
+    run.path = path
+    return run
+
+
+def test_a_result_is_waited_for_and_told(server, upload):
+    running, said = ("running", ""), []
+    server.statuses = [("pending", ""), running, running, ("success", "passed")]
+    server.fail("PUT", 503)
+    assert upload(on_step=said.append) == "success"
+    (own,) = server.pickles
+    assert (own["content"], own["modelId"]) == (b"a pickle", MODEL_ID)
+    assert (own["dockerImageId"], own["assigned"]) == ("image-12", None)
+    assert said == [
+        "Uploaded portable.pkl as pickle-1; it will run in Python 3.12.",
+        "Numerai's validation: pending.",
+        "Numerai's validation: running.",
+        "Numerai has validated it.",
+    ]
+
+
+def test_image_and_version_are_chosen_by_name_or_id(server, upload, monkeypatch):
+    upload(image="Python 3.11", data_version="data-53")
+    # Without a default, Numerai decides.
+    monkeypatch.setattr(server, "_computePickleDockerImages", list)
+    upload(data_version="v5.2", assign=True)
+    names = "dataVersionId", "dockerImageId", "assigned"
+    assert [tuple(map(x.get, names)) for x in server.pickles] == [
+        ("data-53", "image-11", None),
+        ("data-52", None, MODEL_ID),
+    ]
+    for options, said in (
+        ({"image": "3.9"}, r"Numerai has no image '3\.9'; it offers none\."),
+        ({"data_version": "v4"}, r"no data version 'v4'; it offers v5\.2, v5\.3\."),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            upload(**options)
+    assert len(server.pickles) == 2
+
+
+@pytest.mark.parametrize("status", ["error", "failed"])
+def test_a_model_that_does_not_run_there_is_an_error(server, upload, status):
+    server.statuses = [("pending", ""), (status, "Segmentation fault!")]
+    message = refused(server, UploadError, upload, assign=True)
+    reason = f"({status}: Segmentation fault!)."
+    assert message.endswith(f"validate upload pickle-1 of portable.pkl {reason}")
+    assert server.pickles[0]["assigned"] is None
+
+
+@pytest.mark.parametrize("wait", [0.0, 100.0])
+def test_without_a_result_the_status_is_that_of_the_moment(server, upload, wait, clock):
+    server.statuses, said = [("validating", None)], []
+    assert upload(wait=wait, on_step=said.append) == "validating"
+    assert clock[0] == pytest.approx(wait)
+    assert said[-1].startswith("Numerai has not validated it yet (validating): check")
+
+
+@pytest.mark.parametrize(
+    ("operation", "fault", "error", "said"),
+    [
+        ("computePickleUploadAuth", "errors", ApiError, "the slot has a webhook"),
+        ("PUT", 403, UploadError, "the storage answered HTTP 403"),
+        ("createComputePickleUpload", 500, ApiError, "HTTP 500"),
+        ("computePickles", "shape", ApiError, "does not list pickle-1"),
+    ],
+)
+def test_what_numerai_refuses_it_says_itself(
+    server, upload, operation, fault, error, said
+):
+    server.fail(operation, fault, 9, message="the slot has a webhook", value=[])
+    assert said in refused(server, error, upload)
+    # An upload is not made twice.
+    assert server.operations.count("createComputePickleUpload") <= 1
+    upload.path.unlink()
+    assert "No such file" in refused(server, DataError, upload)

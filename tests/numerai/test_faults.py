@@ -1,19 +1,22 @@
-"""Faults in ``sklearn-era numerai`` print one line, and leave nothing by halves."""
+"""Faults print one line and leave nothing by halves; killed runs lose nothing."""
 
 import io
 import json
 import os
+import random
 import shutil
+import signal
+import subprocess
 import sys
+import time
 from unittest.mock import Mock
 
 import pytest
 import typer
 
 from helpers.grids import slow
-from helpers.numerai.program import Program
-from helpers.numerai.server import PUBLIC_ID, SECRET_KEY
-from numerai.test_kills import start
+from helpers.numerai.program import BLEND, Program
+from helpers.numerai.server import PUBLIC_ID, SECRET_KEY, NumeraiServer
 from sklearn_era.cli import _ui
 from sklearn_era.numerai.files import lock
 
@@ -112,15 +115,9 @@ def test_missing_keys_are_named_before_any_call(program: Program, monkeypatch, c
     settings.unlink()  # the one file that is to hold the key
 
 
-def test_a_closed_round_stops_where_it_has_to_be_open(program: Program):
+def test_a_closed_round_stops_or_is_warned_of_first(program: Program, monkeypatch):
     program.server.is_open = False
     assert "--allow-closed" in program.fail("submit --require-open", code=5)
-    program.run("submit", warned="queue this upload for the next round")
-    assert len(program.server.submissions) == 1
-
-
-def test_a_warning_comes_before_the_deed(program: Program, monkeypatch):
-    program.server.is_open = False
     seen, echo = {}, typer.echo
 
     def note(text="", **options):
@@ -130,6 +127,7 @@ def test_a_warning_comes_before_the_deed(program: Program, monkeypatch):
     monkeypatch.setattr(typer, "echo", note)
     program.run("submit", warned="queue this upload for the next round")
     assert seen["Warning:"] == 0, "the warning came after the upload"
+    assert len(program.server.submissions) == 1
 
 
 def test_what_was_downloaded_before_a_failure_is_told(program: Program):
@@ -204,3 +202,87 @@ def test_the_table_is_whole_and_plain_where_there_is_no_terminal(program: Progra
     assert (process.returncode, stderr) == (0, "")
     assert "max exposure" in stdout
     assert json.loads((program.report_folder / "report.json").read_text())
+
+
+PROGRAM = """
+import signal
+from sklearn_era.cli import main
+# Ctrl-C is for a program in front; this one may be started by one in the background.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main()
+"""
+COMMAND = [sys.executable, "-P", "-c", PROGRAM, "numerai"]
+
+
+def start(program: Program, *command: str, env=os.environ, **options):
+    options |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    options |= {"cwd": program.folder, "env": {**env, **program.server.environment}}
+    return subprocess.Popen([*COMMAND, *command], **options)
+
+
+def result(program: Program) -> tuple:
+    """The results of a finished run, which must not depend on how it came about."""
+    predictions = (program.round_folder / "predictions.csv").read_bytes()
+    (made,), record = program.server.submissions, program.submission()
+    assert (record["state"], record["submission_id"]) == ("submitted", made["id"])
+    assert made["content"] == predictions
+    assert not list(program.folder.rglob("*.partial*"))
+    assert not list(program.model_folder.glob("checkpoint-*"))
+    fits = [program.model(name)["data_fingerprint"] for name in ("amber", "birch")]
+    return predictions, fits
+
+
+def run_killed(program: Program, rng: random.Random, duration: float) -> None:
+    """Run until it gets through, killing it at random moments."""
+    for _ in range(1000):
+        with start(program, "run") as process:
+            try:
+                _, said = process.communicate(timeout=rng.uniform(0, 1.2) * duration)
+            except subprocess.TimeoutExpired:
+                process.send_signal(rng.choice([signal.SIGKILL, signal.SIGINT]))
+                _, said = process.communicate()
+                if process.returncode != 0:
+                    continue
+            assert process.returncode == 0, said
+            return
+    raise AssertionError("it never gets through")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_killed_runs_end_as_one_that_was_not(files, tmp_path, seed):
+    results, duration = [], 1000.0  # the first run is killed only if it hangs
+    for name in ("whole", "killed"):
+        with NumeraiServer(files) as server:
+            (folder := tmp_path / name).mkdir()
+            program, began = Program(folder, server), time.monotonic()
+            program.change(max_iter="60", automatic="true", folds="2")
+            program.add(BLEND)
+            run_killed(program, random.Random(seed), duration)
+            duration = time.monotonic() - began
+            results.append(result(program))
+    assert results[0] == results[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("operation", ["PUT", "submissionDownloadAuth"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_submission_that_is_cut_off_can_be_repeated(
+    program: Program, number, operation
+):
+    program.change(timeout="60.0")
+    program.server.fail(operation, "hang")
+    with start(program, "submit", text=True) as process:
+        deadline = time.monotonic() + 60
+        while operation not in program.server.operations:
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(number)
+        said = process.communicate(timeout=60)
+    program.said += said
+    if number == signal.SIGINT:
+        assert process.returncode == 130
+        assert said[1].startswith("Interrupted. Run the command again to resume")
+    assert program.submission()["state"] == "uploading"
+    program.assert_submitted_once()

@@ -32,7 +32,6 @@ PASSING = (500, 502, 408, 429, "drop", "lost", "truncated")
 
 
 def fetch(server, path, **options):
-    """Download the file; return the seconds that it took."""
     began = time.monotonic()
     client = make_client(server, **options)
     Fetch(client, NAME, path, 1401)()
@@ -76,7 +75,6 @@ def test_errors_of_graphql_are_passed_on_without_secrets_and_controls(server, cl
 
 @pytest.fixture
 def waits(monkeypatch):
-    """Seconds that were waited for, in no time."""
     waits = []
     monkeypatch.setattr(http.random, "uniform", lambda low, high: high)
     monkeypatch.setattr(time, "sleep", waits.append)
@@ -166,7 +164,6 @@ def test_what_cannot_be_called_is_named_without_its_address(server, monkeypatch)
     ],
 )
 def test_a_call_has_an_end_however_slow_the_peer(server, operation, kind, said):
-    """One byte within each timeout held a run for as long as the peer liked."""
     server.fail(operation, kind)
     client = make_client(server, timeout=0.2, retries=0)
     began = time.monotonic()
@@ -191,7 +188,6 @@ def test_a_download_that_stalls_is_given_up(server, tmp_path, kind):
 
 @pytest.mark.parametrize("kind", ["compressed", "bomb"])
 def test_a_file_that_comes_compressed_is_refused(server, tmp_path, kind):
-    """A few bytes became as many gigabytes as there was memory for."""
     server.fail("GET", kind)
     assert "compressed" in refused(server, ApiError, fetch, server, tmp_path / "notes")
     assert list(tmp_path.iterdir()) == []

@@ -7,8 +7,12 @@ import pytest
 
 from helpers.numerai.server import MODEL_ID
 from sklearn_era.numerai.config import Workspace
-from sklearn_era.numerai.report import live_scores as draw_scores
-from sklearn_era.numerai.scores import RoundScore, live_scores, promised_scores
+from sklearn_era.numerai.report import (
+    RoundScore,
+    draw_live_scores,
+    live_scores,
+    promised_scores,
+)
 
 IDS = {"my_model": MODEL_ID, "other": "22222222"}
 
@@ -80,7 +84,7 @@ def test_corr_and_mmc_are_drawn_a_line_a_model():
         RoundScore(1398, "b", True, 0.3, 0.2),
         RoundScore(1400, "a", False, 0.2, 0.1),
     ]
-    figure = draw_scores(rows, {"a": {"corr": 0.15, "mmc": 0.05, "fnc": 1.0}})
+    figure = draw_live_scores(rows, {"a": {"corr": 0.15, "mmc": 0.05, "fnc": 1.0}})
     top, bottom = figure.axes
     assert [ax.get_title() for ax in (top, bottom)] == ["CORR by round", "MMC by round"]
     drawn = {line.get_label(): line for line in bottom.get_lines()}
@@ -99,6 +103,6 @@ def test_corr_and_mmc_are_drawn_a_line_a_model():
 
 def test_many_models_are_told_apart():
     rows = [RoundScore(1, f"model_{i}", True, 0.1, 0.1) for i in range(12)]
-    top, _ = draw_scores(rows, {}).axes
+    top, _ = draw_live_scores(rows, {}).axes
     lines = [x for x in top.get_lines() if x.get_label().startswith("model_")]
     assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 12

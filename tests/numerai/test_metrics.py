@@ -14,17 +14,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
 from sklearn_era.metrics import EraScores
-from sklearn_era.numerai.metrics import (
-    correlation_contribution,
-    feature_exposures,
-    feature_neutral_corr,
-    gaussianize,
-    max_feature_exposure,
-    neutralize,
-    neutralize_ranks,
-    numerai_corr,
-    rank_normalize,
-)
+from sklearn_era.numerai import metrics
+from sklearn_era.numerai.metrics import feature_exposures, neutralize, numerai_corr
 
 
 def rank(x):
@@ -89,9 +80,13 @@ def make_case(n_eras=10, n_features=8):
 X, M, Y, FEATURES, ERAS = make_case()
 SCORES = [
     (numerai_corr, corr, (Y, X)),
-    (correlation_contribution, contribution, (Y, X, M)),
-    (feature_neutral_corr, feature_neutral, (Y, X, FEATURES)),
-    (max_feature_exposure, lambda x, f: np.abs(exposures(x, f)).max(), (X, FEATURES)),
+    (metrics.correlation_contribution, contribution, (Y, X, M)),
+    (metrics.feature_neutral_corr, feature_neutral, (Y, X, FEATURES)),
+    (
+        metrics.max_feature_exposure,
+        lambda x, f: np.abs(exposures(x, f)).max(),
+        (X, FEATURES),
+    ),
 ]
 
 
@@ -111,7 +106,7 @@ def test_scores_are_those_of_the_equations_era_by_era(score, formula, arguments)
 
 
 def test_ranks_and_exposures_are_those_of_the_equations_era_by_era():
-    ranks = rank_normalize(X, eras=ERAS)
+    ranks = metrics.rank_normalize(X, eras=ERAS)
     features = FEATURES.copy()
     features[ERAS == "0002", 1] = 2
     found = feature_exposures(X, features, eras=ERAS)
@@ -119,7 +114,9 @@ def test_ranks_and_exposures_are_those_of_the_equations_era_by_era():
     for row, era in enumerate(sorted(set(ERAS))):
         own = era == ERAS
         assert_array_equal(ranks[own], rank(X[own]))
-        assert_allclose(gaussianize(ranks[own]), spread(X[own]), rtol=0, atol=1e-15)
+        assert_allclose(
+            metrics.gaussianize(ranks[own]), spread(X[own]), rtol=0, atol=1e-15
+        )
         alone = feature_exposures(X[own], features[own])
         assert_allclose(found[row], alone, rtol=0, atol=1e-15)
         varies = np.arange(8) != (1 if era == "0002" else -1)
@@ -140,9 +137,9 @@ def test_only_the_order_of_predictions_counts_and_not_that_of_rows(rows, random)
         eras, x, m, y = map(np.array, zip(*rows, strict=True))
         eras = eras if names is None else names[eras]
         yield numerai_corr(y, x**exponent, eras=eras)
-        yield correlation_contribution(y, x**exponent, m, eras=eras)
+        yield metrics.correlation_contribution(y, x**exponent, m, eras=eras)
         if exponent == 1:
-            yield max_feature_exposure(x, m[:, None], eras=eras)
+            yield metrics.max_feature_exposure(x, m[:, None], eras=eras)
 
     shuffled = random.sample(rows, len(rows))
     for one, other in zip(scores(rows), scores(shuffled), strict=True):
@@ -172,7 +169,6 @@ def test_a_share_of_the_targets_may_be_missing(n_missing):
 
 
 def test_targets_may_be_outliers():
-    """Which numerai-tools asserts that there are none of."""
     x, y = np.random.default_rng(0).random(2000), np.arange(2000) % 2 - 0.5
     y[0] = 20
     assert numerai_corr(y, x) == pytest.approx(corr(y, x), abs=1e-12)
@@ -183,13 +179,13 @@ def test_constants_and_what_features_explain_have_no_score():
     features = np.tile([[0, 1], [1, 1]], (15, 1))
     assert np.isnan(numerai_corr(y, x))
     assert np.isnan(numerai_corr(x, m))
-    assert correlation_contribution(y, x, m) == 0
-    assert np.isnan(correlation_contribution(y, m, x))
-    assert np.isnan(feature_neutral_corr(y, x, features))
-    assert np.isnan(feature_neutral_corr(y, features[:, 0], features))
+    assert metrics.correlation_contribution(y, x, m) == 0
+    assert np.isnan(metrics.correlation_contribution(y, m, x))
+    assert np.isnan(metrics.feature_neutral_corr(y, x, features))
+    assert np.isnan(metrics.feature_neutral_corr(y, features[:, 0], features))
     assert np.isnan(feature_exposures(x, features)).all()
-    assert np.isnan(max_feature_exposure(x, features))
-    assert np.isnan(max_feature_exposure(m, features[:, 1:]))
+    assert np.isnan(metrics.max_feature_exposure(x, features))
+    assert np.isnan(metrics.max_feature_exposure(m, features[:, 1:]))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8, bool])
@@ -249,7 +245,7 @@ def test_neutralize_works_era_by_era_and_ranks_are_spread():
         own = era == ERAS
         alone = neutralize(X[own], FEATURES[own], proportion=0.8)
         assert_array_equal(result[own], alone)
-        ranks = neutralize_ranks(rank(X[own]), FEATURES[own], proportion=0.6)
+        ranks = metrics.neutralize_ranks(rank(X[own]), FEATURES[own], proportion=0.6)
         expected = neutral(spread(X[own]), FEATURES[own], 0.6)
         assert_allclose(ranks, rank(expected.round(12)), rtol=0, atol=1e-12)
 
@@ -262,7 +258,7 @@ def test_features_become_floats_one_era_at_a_time():
     numerai_corr(x, x)  # imports what it needs
     for call in (
         lambda: neutralize(x, features, eras=eras),
-        lambda: feature_neutral_corr(x, x, features, eras=eras),
+        lambda: metrics.feature_neutral_corr(x, x, features, eras=eras),
         lambda: feature_exposures(x, features, eras=eras),
     ):
         tracemalloc.start()
@@ -287,7 +283,7 @@ BAD = [
     ("^y_true is NaN in 3 of 3 rows of era b, and at most 20% may be: leave",
      lambda: numerai_corr(NAN_Y, x, eras=e)),
     ("^meta_model or y_true is NaN in 3 of 3 rows of era b",
-     lambda: correlation_contribution(y, x, NAN_Y, eras=e)),
+     lambda: metrics.correlation_contribution(y, x, NAN_Y, eras=e)),
     (r"inconsistent numbers of samples: \[6, 5\]",
      lambda: numerai_corr(y[:5], x, eras=e)),
     ("^eras has 5 labels, but y_pred has 6 rows",
@@ -301,7 +297,7 @@ BAD = [
      lambda: numerai_corr(y, x, max_missing_share=1)),
     (r"^proportion == 1\.5, must be <= 1", lambda: neutralize(x, F, proportion=1.5)),
     ("^features is NaN or infinite in 1 of 2 columns in rows of era b, the first '1'",
-     lambda: feature_neutral_corr(y, x, NAN_F, eras=e)),
+     lambda: metrics.feature_neutral_corr(y, x, NAN_F, eras=e)),
     ("^neutralizers is NaN or infinite in 1 of 2 columns in rows, the first 'g': fill",
      lambda: neutralize(x, TABLE)),
     ("^Nothing is left of the predictions of era b: they are all equal, or",
@@ -309,7 +305,7 @@ BAD = [
     (r"^Nothing is left of the predictions: .* or the neutralizers \(6\) explain them",
      lambda: neutralize(x, np.eye(6))),
     (r"^ranks must be strictly between 0 and 1.* got 0\.0 to 0\.5",
-     lambda: gaussianize([0.5, 0.0])),
+     lambda: metrics.gaussianize([0.5, 0.0])),
     ("^y_pred, y_true and eras have different indexes, but rows are matched by",
      lambda: numerai_corr(SERIES, SERIES[::-1])),
     ("have different indexes", lambda: numerai_corr(y, SERIES, eras=SERIES[::-1])),

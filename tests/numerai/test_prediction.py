@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm, rankdata
 from sklearn.linear_model import LinearRegression
 
 from helpers.numerai.live import NAMES, expected_ranks, fit, make_blend, make_frame
@@ -55,7 +56,6 @@ def test_predictions_are_ranks_in_the_order_of_the_file(predict, model, kind):
 
 
 def test_features_of_others_may_be_missing_or_odd(predict):
-    """B10: only what the model and its neutralization read is checked."""
     blend = Blend([Part(fit(NAMES[:4]), NAMES[:4])])
     whole = predict(blend=blend)
 
@@ -136,3 +136,58 @@ def test_another_file_than_a_live_file_is_refused(predict):
             share=0.5,
             by=["feature_holes"],
         )
+
+
+THREE = ["feature_a", "feature_b", "feature_c"]
+BLOCK = np.random.default_rng(0).integers(0, 5, (40, 3), dtype=np.int8)
+
+
+def taking(*weights):
+    """An estimator that sums its columns by weight."""
+    return SimpleNamespace(predict=lambda X: X @ np.array(weights))
+
+
+def rank(x):
+    return (rankdata(x) - 0.5) / len(x)
+
+
+def test_a_single_fit_is_ranked():
+    part = Part(taking(1.0, 2.0, 10.0), THREE)
+    expected = rank(BLOCK @ [1.0, 2.0, 10.0])
+    assert Blend([part]).ranks(BLOCK, THREE).tolist() == expected.tolist()
+
+
+def test_fits_are_averaged_by_weight_each_on_its_own_columns():
+    blend = Blend(
+        [
+            Part(taking(1.0, 5.0), ["feature_c", "feature_a"], weight=2.0),
+            Part(taking(3.0), ["feature_b"], weight=0.5),
+        ]
+    )
+    assert blend.features == ["feature_c", "feature_a", "feature_b"]
+    assert blend.shares == [0.8, 0.2]
+    a, b, c = BLOCK.T.astype(float)
+    total = 0.8 * norm.ppf(rank(c + 5 * a)) + 0.2 * norm.ppf(rank(3 * b))
+    expected = rank(total.round(9))
+    assert blend.ranks(BLOCK, THREE) == pytest.approx(expected, abs=1e-15)
+    # Where the columns lie does not matter, nor do others.
+    turned = np.column_stack([BLOCK[:, 2], BLOCK[:, 0] * 0, BLOCK[:, 1], BLOCK[:, 0]])
+    names = ["feature_c", "other", "feature_b", "feature_a"]
+    assert np.array_equal(blend.ranks(turned, names), blend.ranks(BLOCK, THREE))
+
+
+def test_sums_that_differ_by_rounding_are_ties():
+    x = np.arange(7.0)
+    parts = [Part(None, THREE, weight) for weight in (0.1, 0.3, 0.1, 0.3)]
+    opposed = [x, x, -x, -x]
+    assert Blend(parts).combine(opposed).tolist() == [0.5] * 7
+
+
+def test_an_estimator_with_names_gets_its_columns_by_name():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(BLOCK, columns=THREE)[["feature_c", "feature_b"]]
+    model = LinearRegression().fit(frame, np.arange(40.0))
+    part = Part(model, ["feature_c", "feature_b"])
+    assert part.predict(BLOCK, THREE) == pytest.approx(model.predict(frame))
+    with pytest.raises(ValueError, match="feature names"):
+        Part(model, ["feature_b", "feature_c"]).predict(BLOCK, THREE)

@@ -225,8 +225,6 @@ def test_importing_needs_no_optional_package(tmp_path):
 
 
 def test_a_report_is_current_until_something_else_is_asked_for(own, results, config):
-    """Whatever is in the file: one that cannot be read is not current."""
-
     def is_current(config=config, **changes):
         records = [record(own).model_copy(update=changes)]
         return report.report_is_current(

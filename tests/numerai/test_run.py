@@ -134,8 +134,6 @@ def test_run_does_what_is_left_to_do(program: Program, monkeypatch):
 
 
 def test_the_round_is_submitted_before_anything_else(program: Program, monkeypatch):
-    """Neither training, nor validation, nor export affects the submission."""
-
     def broken(*_, **__):
         assert program.server.submissions, "the round was not submitted first"
         raise DataError("It is broken.")
@@ -408,7 +406,6 @@ def test_an_upload_is_of_the_present_model(program: Program, tmp_path):
 
 
 def test_an_upgrade_trains_nothing_and_keeps_all(empty: Program):
-    """A folder of the version before: its model predicts, its records are read."""
     shutil.copytree(VERSION_BEFORE, empty.folder, dirs_exist_ok=True)
     empty.server.files = {
         f"v5.3/{path.name.replace('_1.', '.')}": path.read_bytes()

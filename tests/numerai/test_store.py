@@ -1,29 +1,29 @@
 """A fit and its record, written both or neither, and read back together."""
 
+import errno
 import hashlib
 import json
 import os
+import stat
+import subprocess
+import sys
 from contextlib import suppress
 from datetime import UTC, datetime
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import numpy as np
 import pytest
 
+from helpers.numerai import refusal
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import save_model
 from sklearn_era.numerai import store
-from sklearn_era.numerai.errors import DataError, NoModelError
-from sklearn_era.numerai.store import (
-    ModelRecord,
-    differences,
-    load_fit,
-    read_record,
-    save_fit,
-)
+from sklearn_era.numerai.errors import BusyError, DataError, NoModelError
+from sklearn_era.numerai.files import Record, lock, replacing, write_json, write_whole
+from sklearn_era.numerai.store import differences, load_fit, read_record, save_fit
 
 X = np.random.default_rng(1).integers(0, 5, size=(50, 2))
-RECORD = ModelRecord(
+RECORD = store.ModelRecord(
     model_name="someone", version="v5.3", feature_set="all", features=["a", "b"],
     target="target_amber_20", n_rows=1800, sha256="",
     parameters={"split_criterion": {"era": 0.5, "vrex": 0.5}, "max_iter": 3},
@@ -65,12 +65,11 @@ def test_trees_that_do_not_grow_are_told(tmp_path):
     assert (none.n_trees_with_splits, none.last_tree_with_splits) == (0, 0)
 
 
-def test_numpys_numbers_in_parameters_are_numbers(tmp_path):
+def test_numpys_numbers_in_parameters_are_numbers():
     parameters = {"max_iter": np.int64(3), "monotonic_cst": np.array([1, 0])}
-    fields = {**RECORD.model_dump(), "parameters": parameters}
-    save_fit(tmp_path, "model", fit(), ModelRecord(**fields))
-    read = read_record(tmp_path, "model").parameters
-    assert read == {"max_iter": 3, "monotonic_cst": [1, 0]}
+    record = store.ModelRecord(**{**RECORD.model_dump(), "parameters": parameters})
+    assert record.parameters == {"max_iter": 3, "monotonic_cst": [1, 0]}
+    assert type(record.parameters["max_iter"]) is int
 
 
 def stopping_before(n_done):
@@ -190,3 +189,127 @@ def test_the_rows_count_once_they_are_read():
     assert "the values in these rows changed" in differences(was, now)[0]
     now = now.model_copy(update={"n_rows": 8, "model_name": "other"})
     assert differences(was, now) == ["n_rows changed from 9 to 8"]
+
+
+class Example(Record):
+    """A record whose second format has one key more, with a default."""
+
+    format: int = 2
+    name: str
+    size: int = 0
+
+
+def test_a_record_of_another_version_is_read(tmp_path):
+    path = tmp_path / "example.json"
+    for text in ('{"format": 1, "name": "a"}', '{"name": "a", "new": [1], "size": 0}'):
+        path.write_text(text)
+        record = Example.read(path, advice="Help.")
+        assert (record.name, record.size) == ("a", 0)
+    record.write(path)
+    assert Example.read(path, advice="Help.") == record
+    path.unlink()
+    assert Example.read(path, advice="Help.") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        *((x, "is damaged") for x in ("", "{", "[]", "[" * 10**5, '{"name": "\xff"}')),
+        ('{"format": 2}', "name: Field required"),
+        ('{"name": null}', "is damaged (name: "),
+        ('{"name": "a", "size": "x"}', "is damaged (size: "),
+        ('{"format": 3, "name": "a"}', "reads formats up to 2: upgrade sklearn-era."),
+    ],
+)
+def test_a_damaged_record_is_one_sentence(tmp_path, text, said):
+    path = tmp_path / "example.json"
+    path.write_bytes(text.encode("latin-1"))
+    message = refusal(DataError, Example.read, path, advice="Help.")
+    assert message.startswith(f"{path} ")
+    assert said in message
+    assert message.endswith(("Help.", "sklearn-era."))
+
+
+def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
+    path = tmp_path / "new" / "file"
+    write_whole(path, b"old")
+    with suppress(ZeroDivisionError), replacing(path) as partial:
+        partial.write_bytes(b"ne")
+        raise ZeroDivisionError
+    assert path.read_bytes() == b"old"
+    with pytest.raises(DataError, match=f"{path}/below cannot be written: "):
+        write_whole(path / "below", b"")
+    full = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(DataError, match="file cannot be written: No space left"):
+        write_json(path, {"a": 1})
+    assert [one.name for one in path.parent.iterdir()] == ["file"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows opens no folders")
+def test_a_file_is_on_disk_before_its_name_and_so_are_new_folders(
+    tmp_path, monkeypatch
+):
+    replace, done = os.replace, []
+
+    def note_replace(source, target):
+        done.append("replace")
+        replace(source, target)
+
+    monkeypatch.setattr("os.fsync", lambda x: done.append(os.fstat(x).st_ino))
+    monkeypatch.setattr("os.replace", note_replace)
+    path = tmp_path / "rounds" / "1401" / "file"
+    write_whole(path, b"new")
+    folders = [x.stat().st_ino for x in (tmp_path, path.parents[1], path.parent)]
+    assert done == [*folders[:2], path.stat().st_ino, "replace", folders[2]]
+
+
+def test_a_file_system_that_syncs_no_folders_will_do(tmp_path, monkeypatch):
+    def refuse(file):
+        if stat.S_ISDIR(os.fstat(file).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr("os.fsync", refuse)
+    write_whole(tmp_path / "new" / "file", b"new")
+    assert (tmp_path / "new" / "file").read_bytes() == b"new"
+
+
+def test_one_run_at_a_time_and_a_killed_one_holds_nothing(tmp_path):
+    path = tmp_path / "locks" / "x.lock"
+    program = (
+        "import sys, time; from pathlib import Path\n"
+        "from sklearn_era.numerai.files import lock\n"
+        "with lock(Path(sys.argv[1]), 'at it'): print(flush=True); time.sleep(60)\n"
+    )
+    command = [sys.executable, "-c", program, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as other:
+        other.stdout.readline()
+        with pytest.raises(BusyError, match=r"^Another run is at it: wait"):
+            lock(path, "at it").__enter__()
+        other.kill()
+    with lock(path, "at it", wait=10):
+        pass
+
+
+def test_a_file_system_without_locks_is_warned_of(tmp_path, monkeypatch):
+    refuse = Mock(side_effect=OSError(errno.ENOLCK, "No locks available"))
+    monkeypatch.setattr("filelock.FileLock.acquire", refuse)
+    own = lock(tmp_path / "x.lock", "at it")
+    with pytest.warns(UserWarning, match="is on a file system without locks"), own:
+        pass
+
+
+def test_a_command_imports_no_more_than_it_needs(tmp_path):
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from sklearn_era.numerai.config import load_config, write_config\n"
+        "from sklearn_era.cli._numerai import check_packages\n"
+        "path = Path(sys.argv[1])\n"
+        "write_config(path, name='m', target='target_x_20', version='v5.3')\n"
+        "check_packages()\n"
+        "load_config(path)\n"
+        "print(sorted({'requests', 'pandas', 'pyarrow', 'numerai_tools', 'lightgbm'}"
+        " & sys.modules.keys()))\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "numerai.toml")]
+    assert subprocess.check_output(command, text=True) == "[]\n"

@@ -2,8 +2,8 @@
 
 import functools
 import hashlib
-import io
 import json
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -11,27 +11,26 @@ from unittest.mock import Mock
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+from numerai_tools import submissions as tools
 
 from helpers.numerai.live import make_frame
+from sklearn_era.numerai import blend, errors
 from sklearn_era.numerai import submit as submitting
 from sklearn_era.numerai.api import Listed, Round
+from sklearn_era.numerai.blend import (
+    check_submission,
+    make_submission,
+    read_predictions,
+    submission_csv,
+)
 from sklearn_era.numerai.config import Workspace
 from sklearn_era.numerai.download import NotPublishedError
-from sklearn_era.numerai.errors import (
-    ApiError,
-    BusyError,
-    DataError,
-    SubmissionError,
-    UploadError,
-)
+from sklearn_era.numerai.errors import ApiError, DataError, SubmissionError, UploadError
 from sklearn_era.numerai.files import file_sha256, lock, write_whole
-from sklearn_era.numerai.submission import make_submission, submission_csv
-from sklearn_era.numerai.submit import (
-    PredictionRecord,
-    SubmissionRecord,
-    read_submission_record,
-    submit,
-)
+from sklearn_era.numerai.submit import PredictionRecord, SubmissionRecord, submit
 
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -70,16 +69,12 @@ class Numerai:
     """A client of a Numerai in memory, with the methods that a submission calls."""
 
     def __init__(self) -> None:
-        self.live = parquet(LIVE)
+        self.live = LIVE.to_parquet()
         self.round = Round(1401, NOW - HOUR, NOW + HOUR, True)
-        self.made: list[dict] = []
-        self.stored: dict[str, bytes] = {}
         self.hold = bytes  # changes a submission's content
-        self.lag = 0  # how many lists lack the newest submission
-        self.listed: dict = {}  # other fields of the list
-        self.kill = (-1, "")
-        self.calls: list[str] = []
-        self.waits = 0
+        self.lag = self.waits = 0  # how many lists lack the newest submission
+        self.kill, self.listed = (-1, ""), {}  # other fields of the list
+        self.made, self.calls, self.stored = [], [], {}
         self.http = SimpleNamespace(retries=2, wait=self.wait, now=lambda: NOW)
 
     def wait(self, attempt):
@@ -140,12 +135,6 @@ class Numerai:
         return self.hold(content)
 
 
-def parquet(frame):
-    buffer = io.BytesIO()
-    frame.to_parquet(buffer)
-    return buffer.getvalue()
-
-
 class Desk:
     """A folder in which round 1401 was predicted, and what `submit` takes."""
 
@@ -164,15 +153,14 @@ class Desk:
     def write_live(self, number, frame):
         path = self.workspace.data_file("live", number)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(parquet(frame))
+        frame.to_parquet(path)
         return path
 
     def predict(self, seed=0, name="my_model"):
         values = np.random.default_rng(seed).uniform(size=len(LIVE))
         path = self.workspace.round_dir(1401, name) / "predictions.csv"
-        write_whole(
-            path, submission_csv(make_submission(pd.Series(values, LIVE.index)))
-        )
+        frame = make_submission(pd.Series(values, LIVE.index))
+        write_whole(path, submission_csv(frame))
         sha256 = file_sha256(path)
         record = PredictionRecord(predictions_sha256=sha256, model_sha256="ab" * 32)
         record.write(path.with_suffix(".json"))
@@ -197,7 +185,6 @@ class Desk:
         return record
 
     def kill(self, number, when="after"):
-        """Submit, and be killed at a call."""
         self.client.kill = (number, when)
         with pytest.raises(Killed):
             self.submit()
@@ -205,13 +192,12 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path):
+def desk(tmp_path, monkeypatch):
     def fetch(client, *arguments):
         return functools.partial(client.download, *arguments)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(submitting, "Fetch", fetch)
-        yield Desk(tmp_path)
+    monkeypatch.setattr(submitting, "Fetch", fetch)
+    return Desk(tmp_path)
 
 
 @pytest.fixture
@@ -231,7 +217,7 @@ def test_a_submission_goes_in_order_and_is_recorded(desk, client):
     record = desk.assert_submits_once()
     assert client.calls == IN_ORDER
     assert client.made[0]["content"] == content, "what is sent is what was checked"
-    assert record == read_submission_record(desk.record)
+    assert record == submitting.read_submission_record(desk.record)
     document = json.loads(desk.record.read_text())
     expected = {
         "format": 1, "round_number": 1401, "round_open": True, "model_name": "my_model",
@@ -290,14 +276,14 @@ def test_a_run_killed_at_any_write_can_be_repeated(desk, number, monkeypatch):
             raise DataError(f"{path} cannot be written: No space left on device.")
         write(self, path)
 
-    monkeypatch.setattr(SubmissionRecord, "write", written)
     made = "Nothing was submitted"
     if number >= 2:
         made = "Numerai has submission submission-1 anyway"
-    message = desk.refusal(DataError)
+    with monkeypatch.context() as patch:
+        patch.setattr(SubmissionRecord, "write", written)
+        message = desk.refusal(DataError)
     assert message.endswith(f" device. {made}: fix that and run this command again.")
     assert len(desk.client.made) == (number >= 2)
-    monkeypatch.undo()
     desk.assert_submits_once()
 
 
@@ -311,12 +297,10 @@ def test_a_list_that_lags_is_asked_again_before_an_upload(desk, client):
 
 
 def test_a_submission_that_is_not_listed_is_an_error(desk, client):
-    whole = client._list
-    client._list = lambda model_id: []
+    client.lag = 99
     said = "Numerai accepted the call but does not list submission submission-1"
     assert said in desk.refusal(UploadError)
-    # It may be listed later, and is then found.
-    client._list = whole
+    client.lag = 0  # it may be listed later, and is then found
     desk.assert_submits_once()
 
 
@@ -325,13 +309,13 @@ def test_another_run_is_waited_for(desk, monkeypatch):
     monkeypatch.setattr(submitting, "LOCK_WAIT", 0.05)
     with lock(desk.folder / "submission.lock", "submitting"):
         said = f"Another run is submitting from {desk.folder}: wait for it to finish."
-        assert desk.refusal(BusyError) == said
+        assert desk.refusal(errors.BusyError) == said
     assert desk.client.calls == ["model_id"]
     desk.assert_submits_once()
 
 
 def test_other_ids_or_another_round_stop_the_submission(desk, client):
-    client.live = parquet(LIVE.rename(index=lambda label: f"m{label}"))
+    client.live = LIVE.rename(index=lambda label: f"m{label}").to_parquet()
     said = "The ids changed since live_1401 was downloaded (30 new, 30 removed)"
     assert desk.refusal(SubmissionError) == f"{said}: {AGAIN}"
     client.round = client.round._replace(number=1402)
@@ -341,7 +325,7 @@ def test_other_ids_or_another_round_stop_the_submission(desk, client):
     assert client.stored == {}
     # Other features cause a warning.
     client.round = client.round._replace(number=1401)
-    client.live = parquet(LIVE.assign(feature_a=np.int8(0)))
+    client.live = LIVE.assign(feature_a=np.int8(0)).to_parquet()
     with pytest.warns(UserWarning, match="changed its live file since live_1401"):
         desk.assert_submits_once()
     # A round's submission is not taken for the next one's.
@@ -396,7 +380,6 @@ def test_a_closed_round_is_warned_of_or_stops(desk, client):
 def test_the_status_at_numerai_is_recorded_and_told(
     desk, listed, status, warned, recwarn
 ):
-    """ "It is listed" is less than a staker has to know."""
     desk.client.listed = listed
     record = desk.submit()
     assert record.status == status
@@ -454,7 +437,6 @@ def test_what_numerai_holds_is_compared(desk, client, hold, is_same):
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_the_file_of_any_model_is_submitted(desk, client, tmp_path, suffix):
-    """It is Numerai's live file that decides, and none here is needed."""
     path = tmp_path / f"predictions.{suffix}"
     frame = pd.read_csv(desk.predictions, index_col="id")
     desk.workspace.data_file("live", 1401).unlink()
@@ -505,5 +487,159 @@ def test_a_record_of_the_first_version_is_read(desk):
     old["model_hash"] = old.pop("model_sha256")
     old["versions"] = {"python": "3.11.7", "numerapi": "3.1.1"}
     desk.record.write_text(json.dumps(old))
-    assert read_submission_record(desk.record).model_sha256 == record.model_sha256
+    read = submitting.read_submission_record(desk.record)
+    assert read.model_sha256 == record.model_sha256
     desk.assert_submits_once()
+
+
+IDS = [f"n{number:015x}" for number in range(8)]
+VALUES = np.linspace(0.1, 0.9, 8)
+FRAME = blend.make_submission(pd.Series(VALUES, IDS))
+
+
+def refusal(call, *arguments, error=SubmissionError):
+    with pytest.raises(error) as caught:
+        call(*arguments)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.endswith(".")
+    return message
+
+
+def test_a_good_submission_passes_with_no_word():
+    for good in (FRAME, FRAME.sample(frac=1, random_state=0)):
+        assert check_submission(good, IDS) is None
+    for edge in (0.0, 1.0, 1 + 1e-9, -1e-9):
+        check_submission(FRAME.assign(prediction=[edge, *VALUES[1:]]), IDS)
+
+
+def first(**values):
+    """A change of the id or the prediction in the first row."""
+    ((column, value),) = values.items()
+    return lambda frame: frame.assign(**{column: [value, *frame[column][1:]]})
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda f: f[:-2], f"file of this round. The first is {IDS[6]!r}"),
+        (lambda f: pd.concat([f, f[:1]]), "1 of 9 ids are duplicates. The"),
+        (first(id=None), "1 of 8 rows have no id. The first is"),
+        (first(id=""), "1 of 8 rows have no id"),
+        (first(prediction=np.nan), "1 of 8 predictions are not"),
+        (first(prediction=np.inf), "not finite. The first is 'n0000"),
+        (first(prediction=1.5), "1 of 8 predictions are not between 0 and 1 (they"),
+        (
+            first(prediction=-2.0),
+            "rank them, for example with predictions.rank(pct=True)",
+        ),
+        (lambda f: f.assign(prediction=0.5), "8 of 8 predictions are equal (0.5): the"),
+        (lambda f: f.assign(prediction=0.5 + VALUES * 1e-12), "tools rejects it: inv"),
+        (lambda f: f[:0], "8 of 8 live ids have no prediction"),
+    ],
+)
+def test_a_broken_rule_is_named(change, said):
+    broken = change(FRAME)
+    assert said in refusal(check_submission, broken, IDS)
+    with pytest.raises((AssertionError, TypeError)):
+        tools.validate_submission_numerai(pd.Series(IDS), broken)
+
+
+def test_other_ids_are_warned_of():
+    with pytest.warns(UserWarning, match="3 ids of the submission are not live"):
+        check_submission(FRAME, IDS[3:])
+
+
+@given(
+    values=npst.arrays(
+        np.float64, 8, elements=st.floats(-0.5, 1.5, width=32) | st.just(np.nan)
+    ),
+    ids=st.lists(st.sampled_from([*IDS, "other"]), min_size=8, max_size=8)
+    | st.just(IDS),
+)
+@pytest.mark.filterwarnings("ignore:.*ids of the submission are not live")
+def test_what_passes_here_passes_at_numerai(values, ids):
+    frame = pd.DataFrame({"id": ids, "prediction": values})
+    refused = nullcontext()
+    try:
+        check_submission(frame, IDS)
+    except SubmissionError:
+        refused = pytest.raises(AssertionError)
+    with refused:
+        tools.validate_submission_numerai(pd.Series(IDS), frame)
+
+
+@given(values=npst.arrays(np.float64, 8, elements=st.floats(0, 1)))
+def test_a_file_holds_every_digit(values, tmp_path_factory):
+    path = tmp_path_factory.mktemp("csv") / "predictions.csv"
+    frame = FRAME.assign(prediction=values)
+    path.write_bytes(submission_csv(frame))
+    read = read_predictions(path)
+    pd.testing.assert_frame_equal(read, frame, check_exact=True, check_dtype=False)
+    # Its bytes are those that are sent.
+    assert submission_csv(read) == path.read_bytes()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda f: f,
+        lambda f: f.rename(columns={"prediction": "probability"}),
+        lambda f: f.set_index("id"),
+        lambda f: f.set_index("id").rename_axis(None),
+        lambda f: f.assign(era="X")[["era", "prediction", "id"]],
+    ],
+    ids=["usual", "probability", "index", "unnamed", "others"],
+)
+def test_the_file_of_any_model_is_read(change, suffix, tmp_path):
+    path = tmp_path / f"mine.{suffix}"
+    frame = change(FRAME)
+    if suffix == "csv":
+        frame.to_csv(path, index=not isinstance(frame.index, pd.RangeIndex))
+    else:
+        frame.to_parquet(path)
+    pd.testing.assert_frame_equal(read_predictions(path), FRAME, check_dtype=False)
+
+
+def test_ids_are_texts_whatever_they_say():
+    content = b"id,prediction\nNA,0.1\n001,0.2\n1e5,0.3\nNone,nan\n"
+    frame = blend.parse_predictions(content, "mine.csv")
+    assert frame["id"].tolist() == ["NA", "001", "1e5", "None"]
+    assert "not finite. The first is 'None'" in refusal(
+        check_submission, frame, frame["id"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "said"),
+    [
+        (b"", DataError, "mine.csv cannot be read as CSV: No columns to parse"),
+        (b"id,prediction\n\xff,0.5\n", DataError, "read as CSV: 'utf-8' codec"),
+        (b'id,prediction\n"a,0.5\n', DataError, "cannot be read as CSV"),
+        (b"PAR1 and so on", DataError, "magic bytes not found"),
+        (b"ID,prediction\na,0.5\n", SubmissionError, "column 'id', but has 'ID', 'p"),
+        (b"id;prediction\na;0.5\n", SubmissionError, "but has 'id;prediction'"),
+        (b"id,x,y\na,1,2\n", SubmissionError, "on' or 'probability', but has 'x"),
+        (b"id,prediction,probability\na,1,2\n", SubmissionError, "but has both"),
+        (b"id,prediction\na,high\n", SubmissionError, "'prediction' is not numeric"),
+        (None, DataError, "cannot be read: No such file"),
+    ],
+)
+def test_a_damaged_file_is_told_in_a_sentence(content, error, said, tmp_path):
+    path = tmp_path / "mine.csv"
+    if content is not None:
+        path.write_bytes(content)
+    message = refusal(read_predictions, path, error=error)
+    assert said in message
+    assert str(path) in message
+
+
+def test_a_parquet_file_without_its_magic_bytes_is_called_damaged(tmp_path):
+    path = tmp_path / "mine.parquet"
+    FRAME.to_parquet(path)
+    content = path.read_bytes()
+    for broken in (b"XXXX" + content[4:], content[:-4] + b"XXXX", b"\xff" * 9, b""):
+        path.write_bytes(broken)
+        message = refusal(read_predictions, path, error=DataError)
+        assert message.startswith(f"{path} is damaged (Parquet ")

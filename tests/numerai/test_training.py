@@ -1,6 +1,7 @@
 """Training on Numerai's files: which rows, what is refused; and why to train at all."""
 
 import json
+import re
 import subprocess
 import sys
 import textwrap
@@ -11,34 +12,34 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from helpers.numerai.training import (
-    FEATURES,
-    PARAMETERS,
-    TARGET,
-    assert_same_model,
-    make_frame,
-    make_settings,
-    train_on,
-    why,
-    write_frame,
-)
-from sklearn_era.ensemble import BinnedDataset, HistGradientBoostingRegressor
+from helpers.numerai import training as helper
+from helpers.numerai.training import FEATURES, TARGET, make_settings, train_on, why
+from sklearn_era.auto import AutoEraRegressor
+from sklearn_era.ensemble import BinnedDataset
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.model_selection import EraWalkForwardSplit
 from sklearn_era.numerai.errors import ConfigError, DataError
 from sklearn_era.numerai.store import load_fit
-from sklearn_era.numerai.training import fingerprint, gain_settings, make_estimator
+from sklearn_era.numerai.training import (
+    fingerprint,
+    gain_settings,
+    make_average,
+    make_estimator,
+)
 
-FRAME = make_frame()
+FRAME = helper.make_frame()
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    return write_frame(FRAME, tmp_path_factory.mktemp("data") / "train_7.parquet")
+    folder = tmp_path_factory.mktemp("data")
+    return helper.write_frame(FRAME, folder / "train_7.parquet")
 
 
 def fit_in_memory(rows, labels=None, target=TARGET, seed=0, **parameters):
     """A fit of the rows in the order of the labels of their eras."""
-    model = HistGradientBoostingRegressor(
-        **{**PARAMETERS, **parameters}, early_stopping=False, random_state=seed
+    model = Regressor(
+        **{**helper.PARAMETERS, **parameters}, early_stopping=False, random_state=seed
     )
     labels = np.asarray(rows["era"].astype(int) if labels is None else labels)
     rows = rows.iloc[np.argsort(labels, kind="stable")]
@@ -52,7 +53,7 @@ def test_the_model_is_that_of_the_rows_in_memory(tmp_path, path):
         on_progress=lambda *x: told.append(x),
     )  # fmt: skip
     model, read = load_fit(tmp_path, "ender")
-    assert_same_model(model, fit_in_memory(FRAME, seed=3, **drawn))
+    helper.assert_same_model(model, fit_in_memory(FRAME, seed=3, **drawn))
     assert model.feature_names_in_.tolist() == FEATURES == record.features
     assert record == read
     assert (record.first_era, record.last_era, record.n_eras) == ("0001", "0030", 30)
@@ -72,7 +73,7 @@ def test_bounds_nth_eras_and_missing_targets(tmp_path, path):
     # Every fourth from 3 is 3, 7, ..., 27; the three newest eras have no target.
     rows = FRAME[FRAME["era"].astype(int).isin(range(3, 28, 4))]
     model = load_fit(tmp_path, "model")[0]
-    assert_same_model(model, fit_in_memory(rows, target=target))
+    helper.assert_same_model(model, fit_in_memory(rows, target=target))
     assert (record.first_era, record.last_era, record.n_eras) == ("0003", "0027", 7)
     assert (record.n_rows, record.n_rows_without_target) == (420, 0)
 
@@ -82,21 +83,23 @@ def test_missing_targets_are_never_filled_and_missing_values_recorded(tmp_path):
     labelled = ~missing & (FRAME["era"] <= "0027")
     holed = FRAME.assign(**{TARGET: FRAME[TARGET].where(labelled)})
     holed[FEATURES[2]] = holed[FEATURES[2]].where(np.arange(len(holed)) % 200 > 0)
-    record = train_on(write_frame(holed, tmp_path / "train_1.parquet"), tmp_path)
+    record = train_on(helper.write_frame(holed, tmp_path / "train_1.parquet"), tmp_path)
     assert record.features_with_missing == [FEATURES[2]]
     assert (record.n_rows, record.last_era) == (labelled.sum(), "0027")
     assert record.n_rows_without_target == (~labelled).sum()
-    assert_same_model(load_fit(tmp_path, "model")[0], fit_in_memory(holed[labelled]))
+    helper.assert_same_model(
+        load_fit(tmp_path, "model")[0], fit_in_memory(holed[labelled])
+    )
 
 
 def test_eras_of_several_files_are_grouped(tmp_path, path):
-    later = make_frame(first=31, n_eras=5)
-    files = [write_frame(later, tmp_path / "validation_7.parquet"), path]
+    later = helper.make_frame(first=31, n_eras=5)
+    files = [helper.write_frame(later, tmp_path / "validation_7.parquet"), path]
     record = train_on(path, tmp_path, files=files, era_groups=7, last_era="0033")
     rows = pd.concat([FRAME, later[later["era"] <= "0033"]])
     sizes = [60 * part.size for part in np.array_split(np.arange(33), 7)]
     expected = fit_in_memory(rows, np.repeat(np.arange(7), sizes))
-    assert_same_model(load_fit(tmp_path, "model")[0], expected)
+    helper.assert_same_model(load_fit(tmp_path, "model")[0], expected)
     assert (record.n_eras, record.last_era, record.era_groups) == (33, "0033", 7)
     known = {"era_groups": 7, "last_era": "0033"}
     assert why(path, tmp_path, files=files[::-1], **known) is None
@@ -109,7 +112,9 @@ def test_the_plain_model_has_no_parameters_of_eras(tmp_path, path):
     plain = {"split_criterion": "gain", "n_jobs": 1}
     assert settings == make_settings(parameters=plain)
     train_on(path, tmp_path, name="gain", parameters=plain)
-    assert_same_model(load_fit(tmp_path, "gain")[0], fit_in_memory(FRAME, **plain))
+    helper.assert_same_model(
+        load_fit(tmp_path, "gain")[0], fit_in_memory(FRAME, **plain)
+    )
     # A member of a blend that is plain already stays as it is.
     weighted = make_settings(parameters={**plain, "era_weighting": "equal"})
     assert gain_settings([weighted, asked]) == [weighted, settings]
@@ -181,8 +186,8 @@ def test_what_the_files_lack(tmp_path, path, changes, kind, message):
 
 def test_a_damaged_file_is_named_with_what_to_do(tmp_path, path):
     """Wherever the damage is: here in a column that only the training reads."""
-    damaged = write_frame(
-        make_frame(first=31, n_eras=5), tmp_path / "validation_7.parquet"
+    damaged = helper.write_frame(
+        helper.make_frame(first=31, n_eras=5), tmp_path / "validation_7.parquet"
     )
     content = bytearray(damaged.read_bytes())
     chunk = pq.ParquetFile(damaged).metadata.row_group(0).column(2)
@@ -228,7 +233,7 @@ def test_memory(tmp_path):
     frame[targets] = rng.integers(0, 5, (n, 6)).astype(np.float32)
     frame["era"] = np.repeat([f"{era:04}" for era in range(1, 101)], 3000)
     frame.index = pd.Index([f"n{i:015x}" for i in range(n)], name="id")
-    write_frame(frame, tmp_path / "train.parquet", row_group_size=30_000)
+    helper.write_frame(frame, tmp_path / "train.parquet", row_group_size=30_000)
     code = """
     import json, sys
     import pyarrow.parquet
@@ -258,9 +263,8 @@ def test_memory(tmp_path):
 
 
 def test_a_feature_without_a_value(tmp_path):
-    """The model is trained, and blind to it."""
     frame = FRAME.assign(**{FEATURES[1]: np.nan})
-    path = write_frame(frame, tmp_path / "train_7.parquet")
+    path = helper.write_frame(frame, tmp_path / "train_7.parquet")
     message = rf"X: column\(s\) '{FEATURES[1]}' have no value in the rows"
     with pytest.warns(UserWarning, match=message) as caught:
         record = train_on(path, tmp_path)
@@ -270,3 +274,159 @@ def test_a_feature_without_a_value(tmp_path):
     predicted = model.predict(frame[FEATURES])
     assert np.isfinite(predicted).all()
     np.testing.assert_array_equal(model.predict(FRAME[FEATURES]), predicted)
+
+
+# Averages.
+
+SMALL = {"max_iter": 4}
+ASKED = {"estimator": "auto", "parameters": SMALL, "purge": 5}
+
+
+@pytest.fixture(scope="module")
+def folder(path, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fit")
+    train_on(path, folder, **ASKED)
+    return folder
+
+
+def gap_of(cv, weeks, labels):
+    """The fewest weeks between training and test, and the number of folds."""
+    folds = list(cv.split(weeks, groups=labels))
+    gaps = [weeks[test].min() - weeks[train].max() - 1 for train, test in folds]
+    return min(gaps), len(folds)
+
+
+@pytest.mark.parametrize("every_nth_era", [1, 2, 4])
+@pytest.mark.parametrize("groups", [0, 12, 17])
+@pytest.mark.parametrize("purge", [0, 1, 7, 8, 16])
+def test_folds_leave_out_the_purge_and_no_more(every_nth_era, groups, purge):
+    weeks = np.arange(0, 240, every_nth_era)
+    labels = weeks
+    if groups:
+        parts = np.array_split(weeks, groups)
+        labels = np.repeat(np.arange(groups), [part.size for part in parts])
+    of = {"every_nth_era": every_nth_era, "era_groups": groups}
+    settings = make_settings(estimator="auto", **of)
+    average = make_average(None, settings, weeks.size, purge)
+    cv, n_tested = average.cv, average.cv.test_size
+    gap, n_folds = gap_of(cv, weeks, labels)
+    assert (gap >= purge, n_folds, average.time_budget) == (True, 3, None)
+    if cv.gap:
+        shorter = EraWalkForwardSplit(3, test_size=n_tested, gap=cv.gap - 1)
+        # Groups differ in size by one era: the smallest may be between.
+        slack = every_nth_era * cv.gap if groups else 0
+        assert gap_of(shorter, weeks, labels)[0] < purge + slack
+    assert 6 * n_tested <= np.unique(labels).size
+
+
+@pytest.mark.parametrize(
+    ("changes", "purge", "n_eras", "said"),
+    [
+        ({}, 8, 11, "needs 12 eras .*purge of 8 weeks, .* are 11 eras: use"),
+        ({"every_nth_era": 4}, 16, 7, "needs 8 eras .* there are 7 eras"),
+        ({"era_groups": 4}, 8, 40, "needs 5 eras .* 4 groups of the 40 eras"),
+    ],
+)
+def test_too_few_eras_are_told_before_the_fit(changes, purge, n_eras, said):
+    settings = make_settings(estimator="auto", **changes)
+    with pytest.raises(ConfigError, match=rf"\[train\] estimator = 'auto' {said}"):
+        make_average(None, settings, n_eras, purge)
+    changes = {"era_groups": 5} if "era_groups" in changes else changes
+    settings = make_settings(estimator="auto", **changes)
+    assert make_average(None, settings, n_eras + 1, purge).cv.test_size == 1
+
+
+def test_the_fit_is_that_of_the_rows_in_memory(path, folder):
+    model, record = load_fit(folder, "model")
+    plain = Regressor(**helper.PARAMETERS | SMALL, early_stopping=False, random_state=0)
+    cv = EraWalkForwardSplit(3, test_size=5, gap=5)
+    expected = AutoEraRegressor(plain, cv=cv, era_order="ordered")
+    X, eras = FRAME[FEATURES], FRAME["era"].astype(int).to_numpy()
+    expected.fit(X, FRAME[TARGET].to_numpy(), eras=eras)
+    assert model.weights_ == expected.weights_ == record.weights
+    assert model.feature_names_in_.tolist() == FEATURES == record.features
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+    expected = {
+        "estimator": "auto", "purge_of_folds": 5, "time_budget": 0.0, "n_rows": 1800,
+        "first_era": "0001", "last_era": "0030", "n_eras": 30,
+        "features_with_missing": [],
+    }  # fmt: skip
+    assert record.model_dump().items() >= expected.items()
+    boosters = [x for x in model.members_.values() if hasattr(x, "_predictors")]
+    assert record.n_trees == sum(len(x._predictors) for x in boosters) > 0
+    assert {x.name for x in folder.iterdir()} == {"model.era", "model.json"}
+
+
+def test_why_it_would_be_fitted_again(path, folder):
+    assert why(path, folder, **ASKED) is None
+    for change, reason in (
+        ({"purge": 6}, "purge_of_folds changed from 5 to 6"),
+        ({"time_budget": 9.0}, "time_budget changed from 0.0 to 9.0"),
+        ({"estimator": "boosting"}, "estimator changed from 'auto' to 'boosting'"),
+    ):
+        assert reason in why(path, folder, **ASKED | change)
+    # These are of averages alone.
+    assert why(path, folder, purge=3) == why(path, folder, purge=4, time_budget=9.0)
+
+
+def test_what_its_plain_model_refuses(path, tmp_path):
+    asked = ASKED | {"parameters": SMALL | {"loss": "gamma"}}
+    with pytest.raises(ConfigError, match=r"^\[train.parameters\] .*[gG]amma.*$"):
+        train_on(path, tmp_path, **asked)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_targets_and_values_in_a_fit_short_of_time(tmp_path, capsys):
+    late = FRAME.assign(**{TARGET: FRAME[TARGET].where(FRAME["era"] <= "0027")})
+    late[FEATURES[2]] = late[FEATURES[2]].where(np.arange(len(late)) % 50 > 0)
+    path = helper.write_frame(late, tmp_path / "train_1.parquet")
+    record = train_on(path, tmp_path, **ASKED, time_budget=1e-9)
+    assert (record.n_rows, record.n_rows_without_target) == (27 * 60, 180)
+    assert record.features_with_missing == [FEATURES[2]]
+    model, record = load_fit(tmp_path, "model")
+    assert model.weights_ == record.weights == {"plain": 1.0}
+    assert capsys.readouterr().out.startswith("AutoEra 1/9: plain, loss ")
+    (plain,) = model.members_.values()
+    expected = fit_in_memory(late[late["era"] <= "0027"], **SMALL)
+    X = late[FEATURES]
+    np.testing.assert_array_equal(plain.predict(X), expected.predict(X))
+
+
+def test_it_is_compared_with_a_single_fit_by_gain():
+    for parameters in ({}, {"split_criterion": "gain"}):
+        asked = make_settings(estimator="auto", time_budget=9.0, parameters=parameters)
+        (settings,) = gain_settings([asked])
+        given = settings.estimator, settings.parameters["split_criterion"]
+        assert given == ("boosting", "gain")
+
+
+def test_all_steps_of_a_round(empty):
+    empty.change(
+        files='["train", "validation"]', max_iter="2", automatic="true",
+        compare_with_gain="true", purge="3",
+    )  # fmt: skip
+    empty.add('estimator = "auto"\n')
+    output = empty.run("run")
+    record = empty.model()
+    assert (record["estimator"], record["purge_of_folds"]) == ("auto", 3)
+    shown = ", ".join(f"{x} {w:.2f}" for x, w in record["weights"].items() if w)
+    assert f"It averages models by the weights {shown}." in output
+    assert output.count("AutoEra 1/9: plain") == 3
+    empty.assert_submitted_once()
+    assert "has submission" in empty.run("submit")
+    for fit in ("folds/1/model.era", "folds/2/model.era"):
+        assert (empty.model_folder / fit).is_file()
+    assert (empty.report_folder / "split_agreement.png").is_file()
+    assert not (empty.model_folder / "portable.pkl").exists()
+    assert "is up to date" in empty.run("train")
+    assert not re.search("Would (train|valid|exp)", empty.run("run --dry-run"))
+    told = "estimator = 'auto' of 'my_model' cannot be exported, as a portable model"
+    for command in ("export", "upload"):
+        assert empty.fail(command, code=7).startswith(told)
+    frame = pd.read_csv(empty.round_folder / "predictions.csv", index_col="id")
+    live = pd.read_parquet(empty.data_folder / "live_1401.parquet")
+    model, record = load_fit(empty.model_folder, "model")
+    ranks = pd.Series(model.predict(live[record.features])).rank().to_numpy()
+    assert frame["prediction"].to_numpy() == pytest.approx((ranks - 0.5) / len(live))
+    empty.change(purge="4")
+    assert "purge_of_folds changed from 3 to 4" in empty.run("run --dry-run")

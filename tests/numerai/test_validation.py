@@ -31,7 +31,6 @@ ONE_OF_5_DAYS = [{"name": "a"}, {"name": "b", "target": "target_x_5"}]
 
 @pytest.fixture
 def own(demo, tmp_path):
-    """A copy of the demo, to be changed."""
     return demo.copy(tmp_path / "own")
 
 
@@ -41,7 +40,6 @@ def run(demo, config=None, **options):
 
 
 def judge(demo, config=None, **options):
-    """The scores of the model itself."""
     return run(demo, config, **options)[MODEL]
 
 
@@ -61,9 +59,6 @@ def assert_same_scores(one, other):
         found, close = one.scores[metric], {"abs": 1e-12, "nan_ok": True}
         assert np.array_equal(found.eras, expected.eras)
         assert found.scores == pytest.approx(expected.scores, **close)
-
-
-# Which eras and rows ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -132,7 +127,6 @@ GAPS = (
     ("gaps", "proportion"), [(({}, {}), 0.0), (GAPS, 0.5), slow(GAPS, 0.0)]
 )
 def test_scores_are_those_of_numerai_tools(own, gaps, proportion):
-    """All rows count in ranks and regressions; a fifth of them may lack something."""
     path = own.change("validation", spoiled(own.target, gaps[0]))
     meta_path = own.change("meta_model", spoiled(META_MODEL_COLUMN, gaps[1]))
     neutral = {"neutralize_proportion": proportion, "neutralize_feature_set": "small"}
@@ -224,9 +218,6 @@ def test_a_model_gets_named_columns_and_missing_features(own, named, given):
     assert np.isfinite(judge(own, config).scores["corr"].scores).all()
 
 
-# Scores and notes ---------------------------------------------------------------------
-
-
 def test_exposures_are_correlations_of_ranks_and_means_over_eras(demo):
     result, frame = judge(demo), demo.frame("validation")
     estimator, _ = load_fit(demo.workspace.model_dir("someone"), "model")
@@ -283,9 +274,6 @@ def test_scores_too_good_to_be_true_are_noted(own, given):
     _, note = judge(own, own.config(validate={"fnc_feature_set": ""})).notes
     assert "The mean CORR is 0.99" in note
     assert "look for a leak" in note
-
-
-# One table ----------------------------------------------------------------------------
 
 
 def test_benchmark_and_example_are_scored_in_the_same_eras(demo):
@@ -356,7 +344,6 @@ def test_what_is_not_there_is_skipped_with_a_reason(own):
 
 
 def test_a_file_is_read_once_for_all_rows_of_the_table(own, monkeypatch):
-    """Its targets, ids and eras; with the gain, there are four rows to score."""
     read = {name: [] for name in ("read_numbers", "read_columns", "era_runs")}
     for name, calls in read.items():
         called = getattr(validation, name)
@@ -369,9 +356,6 @@ def test_a_file_is_read_once_for_all_rows_of_the_table(own, monkeypatch):
     config = own.config(validate={"compare_with_gain": True})
     assert len(run(own, config)) == 4
     assert [len(calls) for calls in read.values()] == [1, 1, 1]
-
-
-# Fits for the validation --------------------------------------------------------------
 
 
 def fold_dir(demo, number):

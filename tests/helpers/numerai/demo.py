@@ -26,7 +26,6 @@ class SmallDemo:
     target: str
 
     def path(self, name: str) -> Path:
-        """The file as it was made up."""
         return self.data.paths[name]
 
     def frame(self, name: str) -> pd.DataFrame:
@@ -54,7 +53,6 @@ class SmallDemo:
         return resolve({"format": 2, "model": [model], **tables})
 
     def fit(self, config: Config):
-        """Train the members of the model; their records."""
         (model,) = config.models
         metadata = read_features(self.path("features"))
         return [
@@ -71,7 +69,6 @@ class SmallDemo:
 
 
 def small_demo(root: Path) -> SmallDemo:
-    """30 + 24 eras of 60 rows, and a model that was trained on the 30."""
     workspace = Workspace(root, "v5.3")
     eras = {"n_train_eras": 30, "n_validation_eras": 24, "n_future_eras": 3}
     data = write_demo_data(workspace, **eras, rows_per_era=60, n_features=20)

@@ -21,7 +21,6 @@ def make_frame(n_rows=500, eras=("X",), seed=1):
 
 
 def fit(names=NAMES, seed=0, **parameters):
-    """A regressor of some features, which it knows by name."""
     train = make_frame(2000, seed=0)
     y = train["feature_c"] * 0.1 + train["feature_a"] * train["feature_b"] * 0.05
     y += np.random.default_rng(seed).normal(size=len(train))

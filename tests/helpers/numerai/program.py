@@ -37,7 +37,6 @@ SENT = {"submission_upload_auth": 1, "PUT": 1, "create_submission": 1}
 
 
 def demo_files(folder: Path) -> dict[str, bytes]:
-    """Files of a small demo, by the names that Numerai would have for them."""
     data = write_demo_data(Workspace(folder, "v5.3"), **SMALL_DEMO)
     paths = data.paths.items()
     return {f"v5.3/{name}{path.suffix}": path.read_bytes() for name, path in paths}
@@ -107,7 +106,6 @@ class Program:
         self.toml.write_text(before.replace(after, after + text))
 
     def add_other(self, settings: str = "") -> None:
-        """Add a model "other", which trains like the first."""
         self.add(f'\n[[model]]\nname = "other"\n{settings}')
 
     def begin_round(self, number: int = 1402) -> None:
@@ -117,15 +115,12 @@ class Program:
         self.server.files["v5.3/live.parquet"] = shuffled_ids(live)
 
     def load(self):
-        """The configuration, and the workspace."""
         return load_config(self.toml)
 
     def model(self, name: str = "model") -> dict:
-        """The record of a fit."""
         return json.loads((self.model_folder / f"{name}.json").read_text())
 
     def submission(self, number: int = 1401, name: str = NAME) -> dict:
-        """The record of a submission."""
         path = self.folder / "rounds" / str(number) / name / "submission.json"
         return json.loads(path.read_text())
 

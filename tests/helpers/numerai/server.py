@@ -241,7 +241,6 @@ class NumeraiServer:
         return found
 
     def read(self, path: str) -> bytes | None:
-        """The content in the storage."""
         kind, _, name = path.lstrip("/").partition("/")
         if kind.startswith("data-"):
             return self.files_of_round[int(kind.removeprefix("data-"))].get(name)
@@ -250,7 +249,6 @@ class NumeraiServer:
 
 
 def _rows(names: str, *rows: tuple) -> list[dict]:
-    """A dictionary for each row."""
     return [dict(zip(names.split(), row, strict=True)) for row in rows]
 
 
@@ -274,7 +272,6 @@ def parquet_bytes(eras, data_type, ids_seed=0, seed=0) -> bytes:
 
 
 def live_parquet(ids_seed: int = 0, seed: int = 0) -> bytes:
-    """A live file, of one era."""
     return parquet_bytes("X", "live", ids_seed, seed)
 
 
