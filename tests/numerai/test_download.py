@@ -8,25 +8,20 @@ from concurrent.futures import ThreadPoolExecutor
 import pandas as pd
 import pytest
 
-from helpers.numerai.server import (
-    discreet_server,
-    live_parquet,
-    make_client,
-    numerai_files,
-    refused,
-)
+from helpers.numerai.program import shuffled_ids
+from helpers.numerai.server import discreet_server, make_client, refused
 from sklearn_era.numerai.config import DataSection, Workspace
 from sklearn_era.numerai.download import NotPublishedError, download, latest_version
 from sklearn_era.numerai.errors import ApiError, BusyError, ConfigError, DataError
 from sklearn_era.numerai.files import lock
 
 NAMES = ["features", "train", "validation", "live"]
-FILES = numerai_files()
 
 
 @pytest.fixture
-def server(tmp_path, caplog, capfd):
-    with discreet_server(FILES, tmp_path, caplog, capfd) as server:
+def server(files, tmp_path, caplog, capfd):
+    own = {x: files[x] for x in files if x[5:].partition(".")[0] in NAMES}
+    with discreet_server(own, tmp_path, caplog, capfd) as server:
         yield server
 
 
@@ -64,14 +59,16 @@ def test_files_are_named_by_the_round(fetch, server, workspace):
     fetch([*NAMES, "live"])
     assert server.operations.count("GET") == len(NAMES), "one was fetched twice"
     here = {path.name: path.read_bytes() for path in workspace.data_dir.iterdir()}
-    assert here == {name[5:].replace(".", "_1401."): x for name, x in FILES.items()}
+    served = server.files.items()
+    assert here == {name[5:].replace(".", "_1401."): x for name, x in served}
 
 
 def test_a_refreshed_file_is_fetched_once_a_round_and_live_ones_always(fetch, server):
     assert "train_1401.parquet" in fetch()
     for _ in range(2):
         assert fetch(refresh=["validation"]) == ["live_1401.parquet"]
-    server.files["v5.3/live.parquet"] = live_parquet(ids_seed=7)
+    live = server.files["v5.3/live.parquet"]
+    server.files["v5.3/live.parquet"] = shuffled_ids(live)
     assert fetch(refresh=["validation"], round_number=1402) == [
         "validation_1402.parquet (the local file is from round 1401)",
         "live_1402.parquet",
@@ -89,14 +86,12 @@ def test_a_damaged_or_old_file_is_not_kept(fetch, server, workspace):
         "features_1401.json (the local file was damaged)",
         "train_1401.parquet (the local file was damaged)",
     ]
-    assert path.read_bytes() == FILES["v5.3/train.parquet"]
-
+    assert path.read_bytes() == server.files["v5.3/train.parquet"]
     # An old live file of the same size is replaced.
-    other = live_parquet(seed=1)
-    server.files["v5.3/live.parquet"] = other
-    assert len(other) == workspace.newest("live").stat().st_size
+    path = workspace.newest("live")
+    path.write_bytes(bytes(path.stat().st_size))
     fetch(["live"])
-    assert workspace.newest("live").read_bytes() == other
+    assert path.read_bytes() == server.files["v5.3/live.parquet"]
 
 
 def test_the_live_file_of_a_round_that_has_passed_is_not_taken(
@@ -137,7 +132,7 @@ def test_two_runs_wait_for_each_other(fetch, server, workspace, monkeypatch):
 
 
 def test_a_download_goes_on_with_what_an_earlier_round_left(fetch, server, workspace):
-    content = FILES["v5.3/train.parquet"]
+    content = server.files["v5.3/train.parquet"]
     fetch()
     path = workspace.newest("train")
     path.unlink()
@@ -191,11 +186,11 @@ def test_a_version_that_is_gone_or_an_unknown_file_is_told(server, fetch, tmp_pa
 
 
 def test_files_without_eras_or_features_are_accepted(fetch, server):
-    frame = pd.read_parquet(io.BytesIO(FILES["v5.3/validation.parquet"]))
+    frame = pd.read_parquet(io.BytesIO(server.files["v5.3/validation.parquet"]))
     parts = {
-        "meta_model": frame[["era", "feature_a"]],
-        "validation_example_preds": frame[["feature_a"]],
-        "live_benchmark_models": frame[["era", "feature_a"]].assign(era="X"),
+        "meta_model": frame[["era", "data_type"]],
+        "validation_example_preds": frame[["data_type"]],
+        "live_benchmark_models": frame[["era", "data_type"]].assign(era="X"),
     }
     for name, part in parts.items():
         server.files[f"v5.3/{name}.parquet"] = part.to_parquet()
@@ -203,8 +198,8 @@ def test_files_without_eras_or_features_are_accepted(fetch, server):
     assert fetch(parts) == ["live_benchmark_models_1401.parquet"]
 
 
-def test_bytes_are_reported_as_they_come(fetch):
-    reporter, size = Recorder(), len(FILES["v5.3/live.parquet"])
+def test_bytes_are_reported_as_they_come(fetch, server):
+    reporter, size = Recorder(), len(server.files["v5.3/live.parquet"])
     fetch(["live"], reporter=reporter)
     assert reporter.bytes[-1] == ("live", size, size)
     assert all(done <= total == size for _, done, total in reporter.bytes)

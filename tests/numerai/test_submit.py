@@ -1,12 +1,10 @@
 """A submission, from file to confirmed: in order, once, and safe to repeat."""
 
-import functools
 import hashlib
 import json
 from contextlib import nullcontext
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from types import SimpleNamespace
-from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -16,31 +14,32 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from numerai_tools import submissions as tools
 
+from helpers import numerai
+from helpers.grids import slow
 from helpers.numerai.live import make_frame
-from sklearn_era.numerai import blend, errors
-from sklearn_era.numerai import submit as submitting
-from sklearn_era.numerai.api import Listed, Round
-from sklearn_era.numerai.blend import (
-    check_submission,
-    make_submission,
-    read_predictions,
-    submission_csv,
-)
+from helpers.numerai.server import MODEL_ID, make_client
+from sklearn_era.numerai import blend, submit
+from sklearn_era.numerai.api import Round
+from sklearn_era.numerai.blend import check_submission, read_predictions, submission_csv
 from sklearn_era.numerai.config import Workspace
 from sklearn_era.numerai.download import NotPublishedError
-from sklearn_era.numerai.errors import ApiError, DataError, SubmissionError, UploadError
+from sklearn_era.numerai.errors import (
+    BusyError,
+    DataError,
+    SubmissionError,
+    UploadError,
+)
 from sklearn_era.numerai.files import file_sha256, lock, write_whole
-from sklearn_era.numerai.submit import PredictionRecord, SubmissionRecord, submit
+from sklearn_era.numerai.http import Http
 
-NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
-HOUR = timedelta(hours=1)
-MODELS = {"my_model": "id-1", "other": "id-2"}
-# The calls of a submission that meets with no trouble.
+# The requests of a submission that meets with no trouble.
+LISTING = ["submissions", "latestSubmissions"]
 IN_ORDER = [
-    "model_id", "current_round", "download", "submissions", "store", "create",
-    "submissions", "fetch",
+    "models", "rounds", "dataset", "GET", *LISTING, "submission_upload_auth", "PUT",
+    "create_submission", *LISTING, "submissionDownloadAuth", "GET",
 ]  # fmt: skip
-LIVE = make_frame(30)
+LIVE, OTHER = make_frame(30), "22222222"
+LIVE_FILE = "v5.3/live.parquet"
 AGAIN = "run download and predict again; nothing was submitted."
 
 
@@ -48,105 +47,18 @@ class Killed(BaseException):
     """The end of a process."""
 
 
-def call(method):
-    """Note a call, and end the process before or after it where that is wanted."""
-
-    @functools.wraps(method)
-    def noted(self, *arguments, **options):
-        here = len(self.calls)
-        self.calls.append(method.__name__)
-        if self.kill == (here, "before"):
-            raise Killed
-        answer = method(self, *arguments, **options)
-        if self.kill == (here, "after"):
-            raise Killed
-        return answer
-
-    return noted
-
-
-class Numerai:
-    """A client of a Numerai in memory, with the methods that a submission calls."""
-
-    def __init__(self) -> None:
-        self.live = LIVE.to_parquet()
-        self.round = Round(1401, NOW - HOUR, NOW + HOUR, True)
-        self.hold = bytes  # changes a submission's content
-        self.lag = self.waits = 0  # how many lists lack the newest submission
-        self.kill, self.listed = (-1, ""), {}  # other fields of the list
-        self.made, self.calls, self.stored = [], [], {}
-        self.http = SimpleNamespace(retries=2, wait=self.wait, now=lambda: NOW)
-
-    def wait(self, attempt):
-        assert attempt in (0, 1)
-        self.waits += 1
-
-    @call
-    def model_id(self, name):
-        return MODELS[name]
-
-    @call
-    def current_round(self):
-        return self.round
-
-    @call
-    def download(self, filename, path, round_number, check):
-        assert (filename, round_number) == ("v5.3/live.parquet", 1401)
-        path.write_bytes(self.live)
-        check(path)
-
-    def _list(self, model_id):
-        made = self.made[: len(self.made) - (self.lag > 0)]
-        self.lag -= 1
-        return [
-            Listed(id=x["id"], filename=x["name"], **{"inserted": NOW, **self.listed})
-            for x in reversed(made)
-            if x["model"] == model_id
-        ]
-
-    @call
-    def submissions(self, model_id):
-        return self._list(model_id)
-
-    @call
-    def store(self, content, name, model_id):
-        assert name == "predictions.csv"
-        server_name = f"stored-{len(self.stored)}.csv"
-        self.stored[server_name] = content
-        return server_name
-
-    @call
-    def create(self, filename, model_id, known_ids, sha256):
-        content = self.stored[filename]
-        assert hashlib.sha256(content).hexdigest() == sha256
-        assert {x["id"] for x in self.made if x["model"] == model_id} == set(known_ids)
-        new = {"id": f"submission-{len(self.made) + 1}", "name": filename}
-        self.made.append(new | {"model": model_id, "content": content})
-        return new["id"]
-
-    @call
-    def find(self, model_id, known_ids, filename, sha256):
-        found = [x.id for x in self._list(model_id) if x.filename == filename]
-        return next((x for x in found if x not in known_ids), None)
-
-    @call
-    def fetch(self, submission_id):
-        (content,) = [x["content"] for x in self.made if x["id"] == submission_id]
-        return self.hold(content)
-
-
 class Desk:
     """A folder in which round 1401 was predicted, and what `submit` takes."""
 
-    def __init__(self, root) -> None:
-        self.workspace = Workspace(root, "v5.3")
-        self.client = Numerai()
-        self.said: list[str] = []
+    def __init__(self, root, server) -> None:
+        self.server, self.workspace = server, Workspace(root, "v5.3")
+        self.client, self.said = make_client(server), list[str]()
         self.reporter = SimpleNamespace(step=self.said.append)
         self.config = SimpleNamespace(submit=SimpleNamespace(require_open=False))
         self.folder = root / "rounds" / "1401" / "my_model"
         self.predictions = self.folder / "predictions.csv"
         self.record = self.folder / "submission.json"
+        server.files[LIVE_FILE] = LIVE.to_parquet()
         self.write_live(1401, LIVE)
         self.predict()
 
@@ -159,91 +71,91 @@ class Desk:
     def predict(self, seed=0, name="my_model"):
         values = np.random.default_rng(seed).uniform(size=len(LIVE))
         path = self.workspace.round_dir(1401, name) / "predictions.csv"
-        frame = make_submission(pd.Series(values, LIVE.index))
+        frame = blend.make_submission(pd.Series(values, LIVE.index))
         write_whole(path, submission_csv(frame))
         sha256 = file_sha256(path)
-        record = PredictionRecord(predictions_sha256=sha256, model_sha256="ab" * 32)
-        record.write(path.with_suffix(".json"))
+        record = {"predictions_sha256": sha256, "model_sha256": "ab" * 32}
+        submit.PredictionRecord(**record).write(path.with_suffix(".json"))
         return sha256
 
     def submit(self, name="my_model", file=None, **options):
-        return submit(self, name, 1401, file, **options)
+        return submit.submit(self, name, 1401, file, **options)
 
-    def refusal(self, error, *arguments, **options):
-        with pytest.raises(error) as caught:
-            self.submit(*arguments, **options)
-        message = str(caught.value)
-        assert "\n" not in message
+    def refusal(self, error, **options):
+        message = numerai.refusal(error, self.submit, **options)
         assert message.endswith(".")
         return message
 
     def assert_submits_once(self, *arguments):
         record = self.submit(*arguments)
-        (made,) = self.client.made
+        (made,) = self.server.submissions
         assert (record.state, record.submission_id) == ("submitted", made["id"])
         assert record.sha256 == hashlib.sha256(made["content"]).hexdigest()
         return record
 
     def kill(self, number, when="after"):
-        self.client.kill = (number, when)
-        with pytest.raises(Killed):
-            self.submit()
-        self.client.kill = (-1, "")
+        """Submit, and be killed at a request."""
+        left, send = iter(range(number)), Http._open
+
+        def killed(*arguments, **options):
+            is_last = next(left, None) is None
+            if is_last and when == "before":
+                raise Killed
+            response = send(*arguments, **options)
+            if is_last:
+                response.close()
+                raise Killed
+            return response
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Http, "_open", killed)
+            with pytest.raises(Killed):
+                self.submit()
 
 
 @pytest.fixture
-def desk(tmp_path, monkeypatch):
-    def fetch(client, *arguments):
-        return functools.partial(client.download, *arguments)
-
-    monkeypatch.setattr(submitting, "Fetch", fetch)
-    return Desk(tmp_path)
+def desk(tmp_path, server):
+    return Desk(tmp_path, server)
 
 
-@pytest.fixture
-def client(desk):
-    return desk.client
-
-
-def test_a_submission_goes_in_order_and_is_recorded(desk, client):
-    content = desk.predictions.read_bytes()
-    store = client.store
+def test_a_submission_goes_in_order_and_is_recorded(desk, server, monkeypatch):
+    content, store = desk.predictions.read_bytes(), desk.client.store
 
     def store_late(*arguments):
         desk.predictions.write_text("another")
         return store(*arguments)
 
-    client.store = store_late
+    monkeypatch.setattr(desk.client, "store", store_late)
     record = desk.assert_submits_once()
-    assert client.calls == IN_ORDER
-    assert client.made[0]["content"] == content, "what is sent is what was checked"
-    assert record == submitting.read_submission_record(desk.record)
+    assert server.operations == IN_ORDER
+    assert server.submissions[0]["content"] == content, "what is sent was checked"
+    assert record == submit.read_submission_record(desk.record)
     document = json.loads(desk.record.read_text())
     expected = {
         "format": 1, "round_number": 1401, "round_open": True, "model_name": "my_model",
         "model_sha256": "ab" * 32, "file": "predictions.csv", "n_rows": 30,
         "submission_id": "submission-1", "content_confirmed": True, "version": "v5.3",
-        "submissions_before": [], "status": "on time", "numerai_round": None,
+        "submissions_before": [], "status": "on-time", "numerai_round": 1401,
     }  # fmt: skip
     assert expected.items() <= document.items()
     for name in ("started", "submitted"):
         assert datetime.fromisoformat(document[name]).utcoffset() == timedelta(0)
-    told = f"Submitted: submission-1 (on time). Record: {desk.record}"
+    told = f"Submitted: submission-1 (on-time). Record: {desk.record}"
     assert (len(desk.said), desk.said[-1]) == (5, told)
 
 
-def test_what_was_submitted_is_not_uploaded_again(desk, client):
+def test_what_was_submitted_is_not_uploaded_again(desk, server):
     first = desk.submit()
-    client.calls.clear()
+    server.requests.clear()
     assert desk.submit() == first
-    assert client.calls == ["model_id", "current_round", "submissions"]
+    assert server.operations == ["models", "rounds", *LISTING]
     assert "nothing to upload" in desk.said[-1]
-    client.made.append({"id": "new", "name": "x", "model": "id-1", "content": b""})
-    with pytest.warns(UserWarning, match="uses the newer one, new: use --force"):
+    server.add_submission(MODEL_ID, b"", "new")
+    with pytest.warns(UserWarning, match="newer one, submission-2: use --force"):
         assert desk.submit() == first
 
 
-def test_what_makes_another_submission(desk, client):
+def test_what_makes_another_submission(desk, server):
     desk.submit()
     assert desk.submit(force=True).submission_id == "submission-2"
     sha256 = desk.predict(seed=1)
@@ -251,15 +163,14 @@ def test_what_makes_another_submission(desk, client):
     assert (record.sha256, record.submission_id) == (sha256, "submission-3")
     desk.predict(name="other")
     assert desk.submit("other").submission_id == "submission-4"
-    assert client.made[-1]["model"] == "id-2"
-    # Numerai has it no more.
-    client.made.clear()
+    assert server.submissions[-1]["modelId"] == OTHER
+    server.submissions.clear()  # Numerai has it no more
     desk.assert_submits_once("other")
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("when", [slow("before"), "after"])
 @pytest.mark.parametrize("number", range(len(IN_ORDER)))
-def test_a_run_killed_at_any_call_can_be_repeated(desk, number, when):
+def test_a_run_killed_at_any_request_can_be_repeated(desk, number, when):
     desk.kill(number, when)
     for _ in range(2):
         desk.assert_submits_once()
@@ -268,8 +179,7 @@ def test_a_run_killed_at_any_call_can_be_repeated(desk, number, when):
 @pytest.mark.parametrize("number", range(4))
 def test_a_run_killed_at_any_write_can_be_repeated(desk, number, monkeypatch):
     """Before and after the storage has the file; once it is made; once it is listed."""
-    write = SubmissionRecord.write
-    left = iter(range(number))
+    write, left = submit.SubmissionRecord.write, iter(range(number))
 
     def written(self, path):
         if next(left, None) is None:
@@ -280,56 +190,55 @@ def test_a_run_killed_at_any_write_can_be_repeated(desk, number, monkeypatch):
     if number >= 2:
         made = "Numerai has submission submission-1 anyway"
     with monkeypatch.context() as patch:
-        patch.setattr(SubmissionRecord, "write", written)
+        patch.setattr(submit.SubmissionRecord, "write", written)
         message = desk.refusal(DataError)
     assert message.endswith(f" device. {made}: fix that and run this command again.")
-    assert len(desk.client.made) == (number >= 2)
+    assert len(desk.server.submissions) == (number >= 2)
     desk.assert_submits_once()
 
 
-def test_a_list_that_lags_is_asked_again_before_an_upload(desk, client):
+def test_a_list_that_lags_is_asked_again_before_an_upload(desk, server, monkeypatch):
     """An earlier run's submission is looked for a few times, by its file or its id."""
-    desk.kill(IN_ORDER.index("create"))
+    desk.kill(IN_ORDER.index("create_submission"))
     for _ in range(2):
-        client.lag, client.waits = 2, 0
+        server.unlisted, waits = {"submission-1"}, []
+
+        def wait(*arguments, waits=waits):
+            waits.append(arguments)
+            server.unlisted -= {"submission-1"} if len(waits) == 2 else set()
+
+        monkeypatch.setattr(Http, "wait", wait)
         desk.assert_submits_once()
-        assert client.waits == 2
-
-
-def test_a_submission_that_is_not_listed_is_an_error(desk, client):
-    client.lag = 99
-    said = "Numerai accepted the call but does not list submission submission-1"
-    assert said in desk.refusal(UploadError)
-    client.lag = 0  # it may be listed later, and is then found
-    desk.assert_submits_once()
+        assert len(waits) == 2
 
 
 def test_another_run_is_waited_for(desk, monkeypatch):
-    assert submitting.LOCK_WAIT > 300
-    monkeypatch.setattr(submitting, "LOCK_WAIT", 0.05)
+    assert submit.LOCK_WAIT > 300
+    monkeypatch.setattr(submit, "LOCK_WAIT", 0.05)
     with lock(desk.folder / "submission.lock", "submitting"):
         said = f"Another run is submitting from {desk.folder}: wait for it to finish."
-        assert desk.refusal(errors.BusyError) == said
-    assert desk.client.calls == ["model_id"]
+        assert desk.refusal(BusyError) == said
+    assert desk.server.operations == ["models"]
     desk.assert_submits_once()
 
 
-def test_other_ids_or_another_round_stop_the_submission(desk, client):
-    client.live = LIVE.rename(index=lambda label: f"m{label}").to_parquet()
+def test_other_ids_or_another_round_stop_the_submission(desk, server):
+    other = LIVE.rename(index=lambda label: f"m{label}")
+    server.files[LIVE_FILE] = other.to_parquet()
     said = "The ids changed since live_1401 was downloaded (30 new, 30 removed)"
     assert desk.refusal(SubmissionError) == f"{said}: {AGAIN}"
-    client.round = client.round._replace(number=1402)
+    server.round_number = 1402
     said = "predictions.csv is for round 1401, but the current round is 1402"
     assert desk.refusal(SubmissionError) == f"{said}: {AGAIN}"
     assert not desk.record.exists()
-    assert client.stored == {}
+    assert server.stored == {}
     # Other features cause a warning.
-    client.round = client.round._replace(number=1401)
-    client.live = LIVE.assign(feature_a=np.int8(0)).to_parquet()
+    server.round_number = 1401
+    server.files[LIVE_FILE] = LIVE.assign(feature_a=np.int8(0)).to_parquet()
     with pytest.warns(UserWarning, match="changed its live file since live_1401"):
         desk.assert_submits_once()
     # A round's submission is not taken for the next one's.
-    client.round = client.round._replace(number=1402)
+    server.round_number = 1402
     assert desk.refusal(SubmissionError).endswith(AGAIN)
 
 
@@ -341,71 +250,75 @@ def test_the_live_file_of_an_earlier_round_is_not_submitted(desk):
     for file in (None, desk.predictions):
         message = desk.refusal(NotPublishedError, file=file)
         assert "1401 are not published yet" in message
-    assert desk.client.stored == {}
+    assert desk.server.stored == {}
     older.unlink()
     desk.assert_submits_once()
 
 
-def test_a_closed_round_is_warned_of_or_stops(desk, client):
-    client.round = client.round._replace(is_open=False, closes=NOW - HOUR)
-    closed = "Round 1401 closed at 2026-11-21 11:30 UTC"
-    assert desk.refusal(SubmissionError, require_open=True) == (
-        f"{closed}; nothing was submitted. Use --allow-closed to queue it for "
-        "the next round."
-    )
+def test_a_closed_round_is_warned_of_or_stops(desk, server):
+    server.is_open = False
+    message = desk.refusal(SubmissionError, require_open=True)
+    closed, _, rest = message.partition(";")
+    then = datetime.strptime(closed, "Round 1401 closed at %Y-%m-%d %H:%M UTC")
+    hours = (server.now().replace(tzinfo=None) - then).total_seconds() / 3600
+    assert 1 <= hours < 1.1
+    how = "Use --allow-closed to queue it for the next round."
+    assert rest == f" nothing was submitted. {how}"
     desk.config.submit.require_open = True
-    assert desk.refusal(SubmissionError).startswith(closed)
-    with pytest.warns(UserWarning, match=f"{closed}; Numerai will queue this"):
+    assert desk.refusal(SubmissionError).startswith("Round 1401 closed at ")
+    with pytest.warns(UserWarning, match=r"UTC; Numerai will queue this"):
         record = desk.submit(require_open=False)
     assert (record.state, record.round_open) == ("submitted", False)
-    assert record.status == "queued"
+    assert (record.status, record.numerai_round) == ("queued", 1402)
     # One that has not opened yet did not close.
-    client.round = client.round._replace(opens=NOW + timedelta(minutes=5))
-    message = desk.refusal(SubmissionError, force=True)
-    assert message.startswith("Round 1401 opens at 2026-11-21 12:35 UTC; nothing")
+    now = datetime.fromisoformat("2026-11-21T12:30:00Z")
+    coming = Round(1401, now + timedelta(minutes=5), None, False)
+    state = submit.round_state(coming, now)
+    assert state == "Round 1401 opens at 2026-11-21 12:35 UTC"
+
+
+UNKNOWN = {"status": None, "roundNumber": None}
 
 
 @pytest.mark.parametrize(
     ("listed", "status", "warned"),
     [
-        ({}, "on time", ""),
-        ({"inserted": None}, None, ""),
-        ({"inserted": NOW + 2 * HOUR}, "late", "counts it as late"),
+        (UNKNOWN, "on time", ""),
+        (UNKNOWN | {"insertedAt": None}, None, ""),
+        (UNKNOWN | {"insertedAt": "2999-01-01T00:00:00Z"}, "late", "counts it as late"),
         ({"status": "late"}, "late", "counts it as late"),
-        ({"status": "queued", "round_number": 1402}, "queued", "for round 1402"),
-        ({"status": "on_time", "round_number": 1401}, "on_time", ""),
+        ({"status": "queued", "roundNumber": 1402}, "queued", "for round 1402"),
+        ({"status": "on_time", "roundNumber": 1401}, "on_time", ""),
     ],
 )
 @pytest.mark.filterwarnings("default")
 def test_the_status_at_numerai_is_recorded_and_told(
     desk, listed, status, warned, recwarn
 ):
-    desk.client.listed = listed
+    desk.server.listed = listed
     record = desk.submit()
     assert record.status == status
-    assert record.numerai_round == listed.get("round_number")
+    assert record.numerai_round == listed.get("roundNumber", 1401)
     assert (status or "submission-1.") in desk.said[-1]
     warnings = [str(one.message) for one in recwarn]
     assert len(warnings) == bool(warned)
     assert all(warned in text for text in warnings)
 
 
-def test_a_queued_submission_may_have_other_ids(desk, client):
-    client.hold = lambda content: content.replace(b"\nn", b"\nm")
+def test_a_queued_submission_may_have_other_ids(desk, server):
+    server.hold = lambda content: content.replace(b"\nn", b"\nm")
     assert desk.refusal(UploadError) == (
-        "Submission submission-1 at Numerai differs from "
-        "predictions.csv: submit it again with --force."
+        "Submission submission-1 at Numerai differs from predictions.csv: submit it "
+        "again with --force."
     )
     # By Numerai's list, or by our own look at the round.
-    queued = {"is_open": False, "closes": None}
-    for listed, changes, warned in (
-        ({"round_number": 1402}, {}, "Numerai counts it for round 1402"),
-        ({}, queued, "Round 1401 closed; "),
-    ):
-        client.listed, client.round = listed, client.round._replace(**changes)
+    server.listed = {"roundNumber": 1402}
+    for is_open, warned in ((True, "counts it for round 1402"), (False, "1401 closed")):
+        server.is_open = is_open
         with pytest.warns(UserWarning, match=warned):
             record = desk.submit(force=True)
         assert (record.state, record.content_confirmed) == ("submitted", False)
+        server.listed = UNKNOWN
 
 
 def in_another_form(content):
@@ -419,24 +332,26 @@ def in_another_form(content):
     ("hold", "is_same"),
     [
         (in_another_form, True),
-        (Mock(side_effect=ApiError("Not ready.")), None),
+        (None, None),
         *((lambda _, x=x: x, False) for x in (b"", b"\xff\xfe", b"id,prediction\n")),
         (lambda content: content.partition(b"\n")[0] + b"\nn1,0.5\n", False),
     ],
 )
-def test_what_numerai_holds_is_compared(desk, client, hold, is_same):
-    client.hold = hold
+def test_what_numerai_holds_is_compared(desk, server, hold, is_same):
+    if hold is None:
+        server.fail("submissionDownloadAuth", "errors", message="Not ready")
+    server.hold = hold or bytes
     if is_same is False:
         assert "differs from" in desk.refusal(UploadError)
         return
     record = desk.submit()
     assert (record.state, record.content_confirmed) == ("submitted", bool(is_same))
-    told = [text for text in desk.said if "to compare it. Not ready." in text]
+    told = [x for x in desk.said if "to compare it. Downloading the file: Num" in x]
     assert len(told) == (is_same is None)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_the_file_of_any_model_is_submitted(desk, client, tmp_path, suffix):
+def test_the_file_of_any_model_is_submitted(desk, server, tmp_path, suffix):
     path = tmp_path / f"predictions.{suffix}"
     frame = pd.read_csv(desk.predictions, index_col="id")
     desk.workspace.data_file("live", 1401).unlink()
@@ -445,29 +360,29 @@ def test_the_file_of_any_model_is_submitted(desk, client, tmp_path, suffix):
     else:
         frame.to_parquet(path)
     record = desk.assert_submits_once("my_model", path)
-    assert client.made[0]["content"].startswith(b"id,prediction\nn")
+    assert server.submissions[0]["content"].startswith(b"id,prediction\nn")
     assert desk.submit(file=path) == record
     # It is checked before anything is sent.
     path = tmp_path / "half.csv"
     frame[:15].to_csv(path)
     assert "15 of 30 live ids have no" in desk.refusal(SubmissionError, file=path)
-    assert len(client.stored) == 1
+    assert len(server.stored) == 1
 
 
 @pytest.mark.filterwarnings("ignore:.* is not what 'predict' wrote")
-def test_rules_are_checked_before_any_call(desk, client):
+def test_rules_are_checked_before_any_call(desk, server):
     text = desk.predictions.read_text()
     desk.predictions.write_text("\n".join(text.splitlines()[:-1]))
     assert "1 of 30 live ids have no" in desk.refusal(SubmissionError)
     desk.predictions.unlink()
     assert "run 'sklearn-era numerai predict' first" in desk.refusal(DataError)
-    assert client.calls == []
+    assert server.operations == []
 
 
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "{}", "null", '{"format": 1}', '{"format": 2}', "lost"]
 )
-def test_a_file_that_is_no_record_is_not_overwritten(desk, text):
+def test_a_file_that_is_no_record_is_not_overwritten(desk, server, text):
     if text in ("lost", '{"format": 2}'):
         desk.submit()
         old, new = {"lost": ('"submitted"', '"lost"')}.get(text, (": 1,", ": 2,"))
@@ -477,7 +392,7 @@ def test_a_file_that_is_no_record_is_not_overwritten(desk, text):
     assert "move the file away" in message or "upgrade sklearn-era" in message
     assert str(desk.record) in message
     assert desk.record.read_text() == text
-    assert len(desk.client.made) <= 1
+    assert len(server.submissions) <= 1
 
 
 def test_a_record_of_the_first_version_is_read(desk):
@@ -487,7 +402,7 @@ def test_a_record_of_the_first_version_is_read(desk):
     old["model_hash"] = old.pop("model_sha256")
     old["versions"] = {"python": "3.11.7", "numerapi": "3.1.1"}
     desk.record.write_text(json.dumps(old))
-    read = submitting.read_submission_record(desk.record)
+    read = submit.read_submission_record(desk.record)
     assert read.model_sha256 == record.model_sha256
     desk.assert_submits_once()
 
@@ -498,10 +413,7 @@ FRAME = blend.make_submission(pd.Series(VALUES, IDS))
 
 
 def refusal(call, *arguments, error=SubmissionError):
-    with pytest.raises(error) as caught:
-        call(*arguments)
-    message = str(caught.value)
-    assert "\n" not in message
+    message = numerai.refusal(error, call, *arguments)
     assert message.endswith(".")
     return message
 

@@ -5,7 +5,6 @@ and the uploaded models, and fails on request: see `Fault`.
 """
 
 import hashlib
-import json
 import logging
 import re
 import threading
@@ -16,8 +15,6 @@ from functools import partial
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from helpers.numerai.handler import PUBLIC_ID, SECRET_KEY, Fault, Handler, Request
@@ -27,8 +24,6 @@ from sklearn_era.numerai.http import Http
 
 MODEL_ID = "11111111-aaaa"
 NOTES = {"v5.3/notes.txt": bytes(range(256)) * 4000}
-FEATURES = [f"feature_{name}" for name in "abcdef"]
-TARGETS = ["target_ender_20", "target_ender_60"]
 
 
 class NumeraiServer:
@@ -58,6 +53,8 @@ class NumeraiServer:
         self.faults: list[Fault] = []
         self.submissions: list[dict] = []
         self.unlisted: set[str] = set()
+        self.listed: dict = {}  # changes of the next entries of that list
+        self.hold = bytes  # changes the content of submissions
         self.stored: dict[str, bytes] = {}
         self.signatures: dict[str, str] = {}
         self.scores: list[dict] = []  # as Numerai lists them: see `add_score`
@@ -106,7 +103,7 @@ class NumeraiServer:
                 "roundNumber": self.round_number + (not self.is_open),
                 "status": "on-time" if self.is_open else "queued",
             }  # fmt: skip
-            self.submissions.append(entry)
+            self.submissions.append(entry | self.listed)
         return entry["id"]
 
     def sign(self, path: str) -> str:
@@ -244,48 +241,12 @@ class NumeraiServer:
         kind, _, name = path.lstrip("/").partition("/")
         if kind.startswith("data-"):
             return self.files_of_round[int(kind.removeprefix("data-"))].get(name)
-        made = {entry["id"]: entry["content"] for entry in self.submissions}
+        made = {x["id"]: self.hold(x["content"]) for x in self.submissions}
         return {"data": self.files, "submissions": made}.get(kind, {}).get(name)
 
 
 def _rows(names: str, *rows: tuple) -> list[dict]:
     return [dict(zip(names.split(), row, strict=True)) for row in rows]
-
-
-def parquet_bytes(eras, data_type, ids_seed=0, seed=0) -> bytes:
-    """A file in the form of Numerai's: the ids as index, features, targets."""
-    rng, digits = np.random.default_rng(seed), np.random.default_rng(ids_seed)
-    # Ids as Numerai's: an n and 15 hexadecimal digits.
-    ids = [
-        f"n{bytes(x).hex()[1::2]}" for x in digits.integers(0, 16, (30, 15), np.uint8)
-    ]
-    frame = pd.DataFrame(
-        {"era": eras, "data_type": data_type}, pd.Index(ids, name="id")
-    )
-    for feature in FEATURES:
-        frame[feature] = rng.integers(0, 5, len(ids), dtype=np.int8)
-    for target in TARGETS:
-        values = rng.choice([0, 0.25, 0.5, 0.75, 1], len(ids)).astype(np.float32)
-        frame[target] = np.float32(np.nan) if data_type == "live" else values
-    # Plain, so that files of as many rows are of the same size.
-    return frame.to_parquet(compression=None, use_dictionary=False)
-
-
-def live_parquet(ids_seed: int = 0, seed: int = 0) -> bytes:
-    return parquet_bytes("X", "live", ids_seed, seed)
-
-
-def numerai_files() -> dict[str, bytes]:
-    """The files of a version of the data, a few rows each."""
-    early, late = ([f"{n + i // 5:04d}" for i in range(30)] for n in (1, 11))
-    sets = {"small": FEATURES[:2], "all": FEATURES}
-    document = {"feature_sets": sets, "targets": ["target", *TARGETS]}
-    return {
-        "v5.3/features.json": json.dumps(document).encode(),
-        "v5.3/train.parquet": parquet_bytes(early, "train", 1),
-        "v5.3/validation.parquet": parquet_bytes(late, "validation", 2),
-        "v5.3/live.parquet": live_parquet(),
-    }
 
 
 def make_client(server: NumeraiServer, **options) -> Numerai:

@@ -1,6 +1,7 @@
 """Small files in the layout of Numerai's, and trainings on them."""
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -52,29 +53,15 @@ def make_settings(**changes):
     return TrainSection(**{**usual, **changes})
 
 
-def train_on(
-    path, folder, *, features=FEATURES, files=None, name="model", version="v5.3",
-    restart=False, on_progress=None, purge=0, **changes,
-):  # fmt: skip
-    """Train on a file, or on `files`, with changes of the usual settings."""
-    return train(
-        make_settings(**changes), files=[path] if files is None else files,
-        features=features, folder=folder, name=name, version=version, restart=restart,
-        on_progress=on_progress, purge=purge,
-    )  # fmt: skip
+def _call(how, path, folder, **given):
+    """Call for a file and changes of the usual settings or of other arguments."""
+    usual = {"files": [path], "features": FEATURES, "version": "v5.3", "name": "model"}
+    own = {"files", "features", "version", "name", "purge", "restart", "on_progress"}
+    own = usual | {key: given.pop(key) for key in own & given.keys()}
+    return how(make_settings(**given), folder=folder, **own)
 
 
-def why(
-    path, folder, *, features=FEATURES, files=None, version="v5.3", purge=0, **changes
-):
-    """Why the usual settings, with changes, need a training."""
-    files, settings = files or [path], make_settings(**changes)
-    return why_train(
-        settings, folder, "model", files=files, features=features, version=version,
-        purge=purge,
-    )  # fmt: skip
-
-
+train_on, why = partial(_call, train), partial(_call, why_train)
 VERSION_BEFORE = Path(__file__).parents[2] / "numerai" / "version_before"
 
 
