@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -32,11 +33,8 @@ SHA256 = hashlib.sha256(CSV).hexdigest()
 def test_the_account_and_the_data(server, client):
     assert client.datasets() == [NAME]
     assert client.models() == {"my_model": MODEL_ID, "other": "22222222"}
-    message = refused(server, ApiError, client.model_id, "mymodel")
-    assert (
-        message
-        == "Your account has no Classic model 'mymodel'. Your models: my_model, other."
-    )
+    said = "Your account has no Classic model 'mymodel'. Your models: my_model, other."
+    assert refused(server, ApiError, client.model_id, "mymodel") == said
     assert client.model_id("mine", {"mine": "id"}) == "id"
     server.models.clear()
     message = refused(server, ApiError, client.model_id, "signals_model")
@@ -55,16 +53,13 @@ def test_rounds_are_by_numerais_clock(server, client, offset):
     assert timedelta(hours=23) < opening < timedelta(hours=25)
 
 
-@pytest.mark.parametrize("between_rounds", [False, True])
-def test_between_two_rounds_the_last_one_is_current(server, client, between_rounds):
-    server.is_open, server.between_rounds = False, between_rounds
-    current = client.current_round()
-    assert (current.number, current.is_open) == (1401, False)
-    assert current.closes < server.now()
-
-
-def test_a_round_that_opens_in_minutes_is_the_next_one(server, client, monkeypatch):
-    server.is_open, server.opens_in = False, 5 / 60
+def test_the_current_round_is_the_last_that_opened(server, client, monkeypatch):
+    server.is_open = False
+    for server.between_rounds in (False, True):
+        current = client.current_round()
+        assert (current.number, current.is_open) == (1401, False)
+        assert current.closes < server.now()
+    server.between_rounds, server.opens_in = False, 5 / 60
     current = client.current_round()
     assert (current.number, current.is_open) == (1401, False)
     left = client.next_opening() - server.now()
@@ -81,18 +76,14 @@ def test_a_round_that_opens_in_minutes_is_the_next_one(server, client, monkeypat
     assert client.next_opening() is None
 
 
-ASKED = [
-    query
-    for module in (api, export, report)
-    for query in vars(module).values()
-    if isinstance(query, api.Query)
-]
+ASKED = [x for module in (api, export, report) for x in vars(module).values()]
+ASKED = [x for x in ASKED if isinstance(x, api.Query) and x.shape is not Any]
 
 
 @pytest.mark.parametrize(
     "value", [5, "text", {}, [3], {"id": 3, "url": None}, [{"models": 3}], [[]], True]
 )
-@pytest.mark.parametrize("query", [x for x in ASKED if x.shape is not Any])
+@pytest.mark.parametrize("query", ASKED)
 def test_an_answer_of_another_shape_is_one_error(query, value):
     if (query, value) == (api.DATASET, "text"):
         assert query.read({"dataset": value}) == value
@@ -175,11 +166,8 @@ def test_a_download_goes_on_where_it_broke_off(
 
 
 def test_a_whole_file_is_not_fetched_again_to_be_checked(server, download):
-    def interrupt(path):
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        download(check=interrupt)
+        download(check=Mock(side_effect=KeyboardInterrupt))
     assert download() == CONTENT
     assert ranges(server) == [None, f"bytes={len(CONTENT) - 1}-"]
 
@@ -354,20 +342,18 @@ def complaint(folder, secret=SECRET_KEY):
     return str(caught.value)
 
 
-def test_a_missing_half_of_the_key_is_named(no_keys, monkeypatch, tmp_path):
+def test_missing_or_impossible_keys_are_named_and_not_shown(
+    no_keys, monkeypatch, tmp_path
+):
     told = complaint(tmp_path)
     assert told.startswith(f"{' and '.join(KEY_NAMES)} are not set")
     for scope in ("upload_submission", "read_submission_info", "read_user_info"):
         assert scope in told
     monkeypatch.setenv(KEY_NAMES[0], SECRET_KEY)
     assert complaint(tmp_path).startswith(f"{KEY_NAMES[1]} is not set")
-
-
-@pytest.mark.parametrize("key", ["two words", '"quoted"', "new\nline", "Müller"])
-def test_a_key_that_cannot_be_one_is_not_shown(no_keys, monkeypatch, tmp_path, key):
-    monkeypatch.setenv("NUMERAI_PUBLIC_ID", "PUB")
-    monkeypatch.setenv("NUMERAI_SECRET_KEY", key)
-    assert "NUMERAI_SECRET_KEY contains" in complaint(tmp_path, key)
+    for key in ("two words", '"quoted"', "new\nline", "Müller"):
+        monkeypatch.setenv(KEY_NAMES[1], key)
+        assert "NUMERAI_SECRET_KEY contains" in complaint(tmp_path, key)
 
 
 @pytest.fixture
@@ -404,13 +390,14 @@ def test_keys_that_others_can_read_are_warned_of(settings, monkeypatch, mode):
     with pytest.warns(UserWarning, match=rf"^{re.escape(told)}\S+\.$") as caught:
         Numerai.from_environment(settings.parent).check_keys()
     assert len(caught) == 1
-    # Nor are they where the file is not read, or has none.
-    with monkeypatch.context() as patch:
-        for name in KEY_NAMES:
-            patch.setenv(name, SECRET_KEY)
-        Numerai.from_environment(settings.parent).check_keys()
+    # Nor are they where the file has none, or is not read.
+    text = settings.read_text()
     settings.write_text("OTHER=1")
     Numerai.from_environment(settings.parent)
+    settings.write_text(text)
+    for name in KEY_NAMES:
+        monkeypatch.setenv(name, SECRET_KEY)
+    Numerai.from_environment(settings.parent).check_keys()
 
 
 def test_a_file_that_holds_no_settings_is_not_shown(settings, tmp_path):

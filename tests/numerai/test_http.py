@@ -104,28 +104,21 @@ def test_a_server_that_asks_for_time_is_given_it(
     assert waits == [waited]
 
 
-@pytest.mark.parametrize("operation", ["rounds", "GET"])
 def test_a_server_that_asks_for_more_time_than_there_is_is_not_called_again(
-    server, tmp_path, waits, operation
+    server, client, tmp_path, waits
 ):
-    server.fail(operation, 503, headers={"Retry-After": "901"})
-    call = make_client(server).current_round
-    if operation == "GET":
-        call = partial(fetch, server, tmp_path / "notes")
-    told = "HTTP 503 and asks to wait 901 seconds: run this command again then."
-    assert refused(server, ApiError, call).endswith(told)
-    assert waits == []
-    assert server.operations.count(operation) == 1
-
-
-def test_a_submission_waits_no_longer_than_a_run_may(server, client, waits):
+    calls = client.current_round, partial(fetch, server, tmp_path / "notes")
+    for operation, call in zip(("rounds", "GET"), calls, strict=True):
+        server.fail(operation, 503, headers={"Retry-After": "901"})
+        told = "HTTP 503 and asks to wait 901 seconds: run this command again then."
+        assert refused(server, ApiError, call).endswith(told)
     for status, said in ((429, "nothing was submitted"), (503, "it is unclear")):
         server.fail("create_submission", status, headers={"Retry-After": "86400"})
         call = partial(client.create, "a.csv", MODEL_ID, [], "0" * 64)
         message = refused(server, UploadError, call)
         assert f"wait 86,400 seconds: run this command again then; {said}" in message
     assert waits == []
-    assert server.operations == ["create_submission"] * 2
+    assert server.operations == ["rounds", "dataset", "GET", *["create_submission"] * 2]
 
 
 def test_a_date_to_come_back_at_is_by_the_servers_clock(server, waits):
@@ -224,16 +217,15 @@ def test_a_redirect_is_followed_to_https_or_on_this_machine(server, tmp_path):
         fetch(server, tmp_path / "notes", retries=0)
 
 
-@pytest.mark.parametrize("operation", ["create_submission", "PUT"])
-def test_what_is_sent_is_not_redirected(server, client, operation):
+def test_what_is_sent_is_not_redirected(server, client):
     """A redirected post becomes a get, which looks like success."""
-    server.fail(operation, 302, headers={"Location": "/"})
-    call = partial(client.create, "a.csv", MODEL_ID, [], "0" * 64)
-    if operation == "PUT":
-        call = partial(client.store, CSV, "a.csv", MODEL_ID)
-    message = refused(server, UploadError, call)
-    assert "HTTP 302" in message
-    assert "nothing was submitted" in message
+    for operation, call in (
+        ("create_submission", partial(client.create, "a.csv", MODEL_ID, [], "0" * 64)),
+        ("PUT", partial(client.store, CSV, "a.csv", MODEL_ID)),
+    ):
+        server.fail(operation, 302, headers={"Location": "/"})
+        message = refused(server, UploadError, call)
+        assert message.endswith("HTTP 302; nothing was submitted.")
     assert server.submissions == []
 
 

@@ -130,12 +130,9 @@ def test_another_file_than_a_live_file_is_refused(predict):
     with pytest.raises(DataError, match="has 2 eras, but a live file has one"):
         predict(lambda live: live.assign(era=["X", "Y"] * 30))
     # Nor one whose features linear regression does not take.
+    holed = {"feature_holes": lambda x: x["feature_a"].where(x["feature_a"] > 0)}
     with pytest.raises(DataError, match=r"feature set: .* NaN .* 'feature_holes'"):
-        predict(
-            lambda x: x.assign(feature_holes=x["feature_a"].where(x["feature_a"] > 0)),
-            share=0.5,
-            by=["feature_holes"],
-        )
+        predict(lambda x: x.assign(**holed), share=0.5, by=[*holed])
 
 
 THREE = ["feature_a", "feature_b", "feature_c"]
@@ -184,8 +181,7 @@ def test_sums_that_differ_by_rounding_are_ties():
 
 
 def test_an_estimator_with_names_gets_its_columns_by_name():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(BLOCK, columns=THREE)[["feature_c", "feature_b"]]
+    frame = pd.DataFrame(BLOCK, columns=THREE)[["feature_c", "feature_b"]]
     model = LinearRegression().fit(frame, np.arange(40.0))
     part = Part(model, ["feature_c", "feature_b"])
     assert part.predict(BLOCK, THREE) == pytest.approx(model.predict(frame))

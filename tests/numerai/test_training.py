@@ -405,7 +405,7 @@ def test_all_steps_of_a_round(empty):
         files='["train", "validation"]', max_iter="2", automatic="true",
         compare_with_gain="true", purge="3",
     )  # fmt: skip
-    empty.add('estimator = "auto"\n')
+    empty.add('estimator = "auto"\ntime_budget = 1e-9\n')
     output = empty.run("run")
     record = empty.model()
     assert (record["estimator"], record["purge_of_folds"]) == ("auto", 3)
