@@ -37,10 +37,7 @@ from sklearn_era.model_selection import EraWalkForwardSplit
 SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 SUFFIXES |= {".parquet": "", ".feather": ""}
 
-# The fewest scores for a forecast of the next era.
-_LEAST_ERAS = 3
-
-# The text of a whole float.
+_LEAST_ERAS = 3  # for a forecast of the next one
 _WHOLE_FLOAT = re.compile(r"\A(-?(?:0|[1-9][0-9]*))\.0\Z")
 
 

@@ -24,8 +24,7 @@ from sklearn_era.numerai.errors import ConfigError, alternatives
 if TYPE_CHECKING:
     from sklearn_era.numerai.config import Model
 
-# Seconds between two lines about a stage without a terminal, as in a log.
-_LOG_EVERY = 60.0
+_LOG_EVERY = 60.0  # seconds between lines about a stage without a terminal
 _MEGABYTE = 10**6
 
 

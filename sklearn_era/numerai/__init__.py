@@ -5,12 +5,11 @@ Modules in the order of the work:
 - ``config``: ``numerai.toml``;
 - ``http``, ``api``: the client of Numerai's API;
 - ``download``, ``data``: Numerai's files, and their eras;
-- ``training``, ``averages``, ``store``: fits and their records; ``blend``: several fits
-  as one model, and its live predictions;
-- ``submission``, ``submit``: the CSV file and its upload;
-- ``validation``, ``score_table``, ``report``, with ``metrics`` over ``era_rows``, and
-  ``scores``: scores on unseen eras, and live scores;
-- ``export``, ``export_check``, ``pickle_upload``: a model as a file that Numerai runs;
+- ``training``, ``store``: fits and their records; ``blend``: several fits as one model,
+  its live predictions and the CSV file; ``submit``: the upload;
+- ``validation``, ``score_table``, ``report``, with ``metrics`` over ``era_rows``:
+  scores on unseen eras, and live scores;
+- ``export``, ``export_check``: a model as a file that Numerai runs;
 - ``steps``: each of these for one model; ``pipeline``: a whole round; ``demo``:
   synthetic files in Numerai's layout.
 

@@ -185,7 +185,6 @@ class Numerai:
         return known[name]
 
     def datasets(self) -> list[str]:
-        """The names of Numerai's files, such as ``"v5.3/live.parquet"``."""
         return list(self.ask(DATASETS))
 
     def current_round(self) -> Round:

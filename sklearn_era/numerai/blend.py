@@ -29,11 +29,8 @@ from sklearn_era.numerai.store import ModelRecord, load_fit
 if TYPE_CHECKING:
     import pandas as pd
 
-# Sums that differ by rounding only are ties on every machine.
-DECIMALS = 12
-
-# The largest value of Numerai's features.
-_LARGEST_VALUE = 4
+DECIMALS = 12  # sums that differ by rounding only are ties on every machine
+_LARGEST_VALUE = 4  # of Numerai's features
 _COLUMNS = ("prediction", "probability")  # of a submission
 _ROUNDING = 1e-8  # beyond 0 or 1, which Numerai accepts
 
@@ -91,21 +88,15 @@ class Blend:
 
 
 def load_blend(folder: Path, model: Model) -> tuple[Blend, list[ModelRecord]]:
-    """Read the fits of a model, and their records."""
     fits = [(*load_fit(folder, x.name), x.weight) for x in model.members]
     parts = [Part(fit, record.features, weight) for fit, record, weight in fits]
     return Blend(parts), [record for _, record, _ in fits]
 
 
 def predict_live(
-    blend: Blend,
-    records: Sequence[ModelRecord],
-    live: Path,
-    *,
-    version: str,
-    neutralizers: Sequence[str] = (),
-    proportion: float = 0.0,
-) -> "pd.Series[float]":
+    blend: Blend, records: Sequence[ModelRecord], live: Path, *, version: str,
+    neutralizers: Sequence[str] = (), proportion: float = 0.0,
+) -> "pd.Series[float]":  # fmt: skip
     """Predict the live era: ranks in (0, 1) by id, neutralized if there are
     `neutralizers`. `version` is the live data's.
     """
@@ -132,9 +123,8 @@ def predict_live(
     if neutralizers:
         text = "Live predictions cannot be neutralized by this feature set: {reason}."
         with decoding(live, text):
-            ranks = neutralize_ranks(
-                ranks, frame[[*neutralizers]], proportion=proportion
-            )
+            by = frame[[*neutralizers]]
+            ranks = neutralize_ranks(ranks, by, proportion=proportion)
     return frame[[]].assign(prediction=ranks)["prediction"]
 
 

@@ -233,7 +233,6 @@ def horizon_of(target: str) -> int | None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Prefix errors with the path of the configuration file."""
     try:
         yield
     except ConfigError as error:

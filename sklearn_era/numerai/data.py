@@ -20,9 +20,7 @@ from sklearn_era.numerai.files import Record
 if TYPE_CHECKING:
     import pandas as pd
 
-# The column with the predictions in the file meta_model.
-META_MODEL_COLUMN = "numerai_meta_model"
-# The remedy for a damaged file.
+META_MODEL_COLUMN = "numerai_meta_model"  # of the file meta_model
 ADVICE = "Delete it and download it again."
 
 
@@ -49,7 +47,6 @@ class EraRun(NamedTuple):
 
 
 def read_features(path: Path) -> FeatureMetadata:
-    """Read ``features.json``."""
     metadata = FeatureMetadata.read(path, advice=ADVICE)
     if metadata is None:
         raise DataError(f"{path} does not exist: download it.")
@@ -91,7 +88,6 @@ def check_eras(eras: Iterable[Any], path: Path, *, numbered: bool) -> None:
 
 
 def check_has(path: Path, wanted: Sequence[str], names: Sequence[str]) -> None:
-    """Check that a file has the wanted columns."""
     known = set(names)
     if missing := [name for name in wanted if name not in known]:
         raise DataError(
@@ -101,7 +97,6 @@ def check_has(path: Path, wanted: Sequence[str], names: Sequence[str]) -> None:
 
 
 def read_column_names(path: Path) -> list[str]:
-    """The column names of a file, in order."""
     with _opened(path) as file:
         return file.schema_arrow.names
 
@@ -132,10 +127,8 @@ def decoding(
         # ValueError: column names that are not UTF-8.
         reason = " ".join(str(error).split())[:500].rstrip(".")
         if isinstance(error, OSError) and error.errno is not None:
-            template, reason = (
-                "{shown} cannot be read: {reason}.",
-                os.strerror(error.errno),
-            )
+            template = "{shown} cannot be read: {reason}."
+            reason = os.strerror(error.errno)
         raise DataError(template.format(shown=shown, reason=reason)) from error
 
 
@@ -221,15 +214,13 @@ def read_rows(
         columns = open_columns(path)
         runs = [run for run in era_runs(columns, path) if run.label in eras]
         targets = columns.read_numbers(target, "target")
-        for run, block in zip(
-            runs, read_blocks(columns, path, features, runs), strict=True
-        ):
+        blocks = read_blocks(columns, path, features, runs)
+        for run, block in zip(runs, blocks, strict=True):
             y = targets[run.start : run.stop]
             has = ~np.isnan(y)
             parts[run.label] = block[has], y[has], np.full(has.sum(), eras[run.label])
-    block, y, labels = map(
-        np.concatenate, zip(*(parts[x] for x in sorted(parts)), strict=True)
-    )
+    in_order = zip(*(parts[x] for x in sorted(parts)), strict=True)
+    block, y, labels = map(np.concatenate, in_order)
     return pandas.DataFrame(block, columns=[*features], copy=False), y, labels
 
 

@@ -21,11 +21,9 @@ DEMO_TARGETS = ("target_amber_20", "target_birch_20")
 ALIASED_TARGET = "target_amber_60"
 _TARGETS = (*DEMO_TARGETS, ALIASED_TARGET, "target_birch_60")
 
-# The number of newest eras with unknown returns, by the target's horizon in days.
-_N_UNKNOWN = {"20": 4, "60": 12}
+_N_UNKNOWN = {"20": 4, "60": 12}  # newest eras with unknown returns, by horizon
 _META_MODEL_DELAY = 4  # eras between the start of validation and of the meta model
-# The noise of benchmark and meta model, in standard deviations of a regression.
-_BENCHMARK_NOISE, _META_NOISE = 0.5, 1.0
+_BENCHMARK_NOISE, _META_NOISE = 0.5, 1.0  # in standard deviations of a regression
 
 _Array = NDArray[Any]
 _ADJECTIVES = ("agile", "brisk", "calm", "dapper", "eager", "frosty", "gentle", "icy")
@@ -43,28 +41,18 @@ class DemoData:
 
 
 def write_demo_data(
-    workspace: Workspace,
-    *,
-    n_train_eras: int = 100,
-    n_validation_eras: int = 52,
-    n_future_eras: int = 20,
-    rows_per_era: int = 400,
-    n_features: int = 60,
-) -> DemoData:
+    workspace: Workspace, *, n_train_eras: int = 100, n_validation_eras: int = 52,
+    n_future_eras: int = 20, rows_per_era: int = 400, n_features: int = 60,
+) -> DemoData:  # fmt: skip
     """Write the files of round 1, like Numerai's data version 5: rows of
     `make_numerai_like`, and noisy regressions as other models.
     """
     pandas = import_optional("pandas", extra="numerai")
     last = n_train_eras + n_validation_eras
     data = make_numerai_like(
-        last,
-        rows_per_era,
-        n_features,
-        n_fading_eras=n_validation_eras,
-        n_live_eras=1 + n_future_eras,
-        n_targets=len(_TARGETS),
-        random_state=0,
-    )
+        last, rows_per_era, n_features, n_fading_eras=n_validation_eras,
+        n_live_eras=1 + n_future_eras, n_targets=len(_TARGETS), random_state=0,
+    )  # fmt: skip
     rng = np.random.default_rng(0)
     words = product(["feature"], _ADJECTIVES, _ADJECTIVES, _NOUNS)
     known = ["_".join(x) for x in words]
@@ -84,22 +72,19 @@ def write_demo_data(
     in_validation = ~in_train & (eras <= last)
     is_test = in_validation & targets["target"].isna()
     kinds = {"train": in_train, "live": is_live, "test": is_test}
-    head = {
+    head = pandas.DataFrame({
         "era": np.where(is_live, "X", np.char.zfill(eras.astype(str), 4)),
         "data_type": np.select([*kinds.values()], [*kinds], "validation"),
-    }
-    head = pandas.DataFrame(head, index, dtype=str)
+    }, index, dtype=str)  # fmt: skip
     frame = pandas.concat([head, pandas.DataFrame(X, index, names), targets], axis=1)
     models = _other_models(X, y, eras, n_train_eras // 2, workspace.version, rng)
     others = pandas.concat([head, pandas.DataFrame(models, index)], axis=1)
     has_meta = in_validation & (eras > n_train_eras + _META_MODEL_DELAY)
     tables = {
-        "train": frame[in_train],
-        "validation": frame[in_validation],
-        "live": frame[is_live],
-        "future": frame[eras > last + 1],
+        "train": frame[in_train], "validation": frame[in_validation],
+        "live": frame[is_live], "future": frame[eras > last + 1],
         "meta_model": others.loc[has_meta, [*head, META_MODEL_COLUMN]],
-    }
+    }  # fmt: skip
     for part, rows in (("validation", in_validation), ("live", is_live)):
         benchmarks = [*others.columns[-len(_TARGETS) :]]
         tables[f"{part}_benchmark_models"] = others.loc[rows, ["era", *benchmarks]]
@@ -109,18 +94,13 @@ def write_demo_data(
         with replacing(paths[name]) as partial:
             table.to_parquet(partial)
     sets = {
-        "small": names[: n_features // 5],
-        "medium": names[: n_features // 2],
-        "all": names,
-        "fncv3_features": names[n_features // 4 : 3 * n_features // 4],
-    }
+        "small": names[: n_features // 5], "medium": names[: n_features // 2],
+        "all": names, "fncv3_features": names[n_features // 4 : 3 * n_features // 4],
+    }  # fmt: skip
     write_json(paths["features"], {"feature_sets": sets, "targets": [*targets]})
-    return DemoData(
-        paths=paths,
-        future=paths.pop("future"),
-        stable_features=[names[j] for j in data.stable_features],
-        unstable_features=[names[j] for j in data.unstable_features],
-    )
+    lasting = [names[j] for j in data.stable_features]
+    fading = [names[j] for j in data.unstable_features]
+    return DemoData(paths, paths.pop("future"), lasting, fading)
 
 
 def _other_models(

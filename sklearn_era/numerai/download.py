@@ -35,16 +35,13 @@ class NotPublishedError(ApiError):
 
 _WITHOUT_ERAS = "live_example_preds", "validation_example_preds"
 _BENCHMARKS = "live_benchmark_models", "validation_benchmark_models"
-# Files that only a comparison needs: a version of the data may lack them.
-OPTIONAL = (*_WITHOUT_ERAS, *_BENCHMARKS, "meta_model")
-# Another run may be fetching the same files; a live file takes less than this.
-_LOCK_WAIT = 600.0
+OPTIONAL = (*_WITHOUT_ERAS, *_BENCHMARKS, "meta_model")  # for comparisons alone
+_LOCK_WAIT = 600.0  # of another run, more than a live file takes
 _PROGRESS = 1 << 20  # bytes that renew the number of attempts
 _STRONG_ETAG = re.compile(r'"[\w.-]{1,64}"')
 
 
 def served_name(version: str, name: str) -> str:
-    """Numerai's name of a file, such as ``"v5.3/live.parquet"``."""
     return f"{version}/{name}.{'json' if name == 'features' else 'parquet'}"
 
 
@@ -63,12 +60,9 @@ def wanted(workspace: Workspace, data: DataSection, number: int) -> dict[str, st
 
 
 def download(
-    client: Numerai,
-    workspace: Workspace,
-    data: DataSection,
-    round_number: int,
+    client: Numerai, workspace: Workspace, data: DataSection, round_number: int,
     reporter: "Reporter",
-) -> None:
+) -> None:  # fmt: skip
     """Fetch the wanted files, and local ones that prove damaged."""
     # Two locks, so that a round's small files do not wait for gigabytes of others.
     is_small = {name.startswith("live") or name == "features" for name in data.files}
@@ -180,7 +174,6 @@ class Fetch:
     def _write(
         self, chunks: Iterable[bytes], place: Path, start: int, size: int
     ) -> None:
-        """Write chunks from byte `start` on."""
         if size > (free := shutil.disk_usage(place.parent).free):
             # Now, instead of after hours of writing.
             text = f"it needs {size:,} bytes, but {place.parent} has {free:,} left"

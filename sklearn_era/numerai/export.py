@@ -32,8 +32,7 @@ from sklearn_era.numerai.files import Record, file_sha256, utc_now, write_whole
 from sklearn_era.numerai.http import SITE, redact
 from sklearn_era.numerai.store import ModelRecord
 
-# The name of the pickle in a model's folder.
-PORTABLE = "portable.pkl"
+PORTABLE = "portable.pkl"  # in a model's folder
 _PAUSE = 15.0  # most seconds between two polls
 _CHOICES = [{"id": str, "name": str, "default": bool | None}]
 _TRIGGERS = [{"statuses": [{"description": str | None}]}]
@@ -44,9 +43,9 @@ IMAGES = Query("Listing the container images", "computePickleDockerImages", _CHO
 VERSIONS = Query("Listing the data versions", "computePickleDataVersions", _CHOICES)
 STORE = Query("Uploading the model", f"computePickleUploadAuth({_FILE})", GRANT)
 _MAKE = (
-    f"createComputePickleUpload({_FILE} $tournament: Int! $dataVersionId: ID "
-    "$dockerImageId: ID $source: String)"
+    f"{_FILE} $tournament: Int! $dataVersionId: ID $dockerImageId: ID $source: String"
 )
+_MAKE = f"createComputePickleUpload({_MAKE})"
 CREATE = Query("Uploading the model", _MAKE, CREATED, kind="mutation")
 _ASSIGN = "assignPickleToModel($pickleId: ID $modelId: String)"
 ASSIGN = Query("Assigning the uploaded model", _ASSIGN, Any, kind="mutation")
@@ -127,14 +126,9 @@ def write_blend(blend: Blend, path: Path) -> None:
 
 
 def export_model(
-    blend: Blend,
-    records: Sequence[ModelRecord],
-    path: Path,
-    live: Path,
-    *,
-    predict: PredictSection,
-    python: str | None = None,
-) -> PortableCheck:
+    blend: Blend, records: Sequence[ModelRecord], path: Path, live: Path, *,
+    predict: PredictSection, python: str | None = None,
+) -> PortableCheck:  # fmt: skip
     """Write a model's pickle and record, after a test run as at Numerai."""
     if predict.neutralize_proportion:
         raise ExportError(
@@ -177,16 +171,10 @@ def export_is_current(
 
 
 def upload_pickle(
-    client: Numerai,
-    model_name: str,
-    path: Path,
-    *,
-    image: str | None = None,
-    data_version: str | None = None,
-    wait: float = 1800.0,
-    assign: bool = False,
+    client: Numerai, model_name: str, path: Path, *, image: str | None = None,
+    data_version: str | None = None, wait: float = 1800.0, assign: bool = False,
     on_step: Callable[[str], None] = lambda text: None,
-) -> str:
+) -> str:  # fmt: skip
     """Upload a pickle to a model's slot, and wait up to `wait` seconds for Numerai's
     validation; return its status. A validated pickle, once assigned, makes all
     submissions of the slot.

@@ -32,11 +32,8 @@ if TYPE_CHECKING:
 MEMORY_LIMIT = 4 * 2**30
 TIME_LIMIT = 600.0
 
-# Above this share of a limit, another machine may exceed it.
-_CLOSE = 0.75
-# Added to the limit: libraries reserve memory that they never use.
-_RESERVED = 2**30
-
+_CLOSE = 0.75  # above this share of a limit, another machine may exceed it
+_RESERVED = 2**30  # on top of the limit: libraries reserve memory that they never use
 _PACKAGES = ("numpy", "pandas", "scikit-learn", "scipy", "lightgbm", "pyarrow")
 
 # Inherited variables: a pickle is a program, and must not see API keys.
@@ -155,15 +152,10 @@ def _run(command: list[str], folder: Path, time_limit: float) -> dict[str, Any]:
     inherited = {x: os.environ[x] for x in _INHERITED if x in os.environ}
     try:
         done = subprocess.run(
-            command,
-            cwd=folder,
-            env=inherited | _ONE_THREAD,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            errors="replace",
+            command, cwd=folder, env=inherited | _ONE_THREAD, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
             timeout=time_limit,
-        )
+        )  # fmt: skip
     except OSError as error:
         return {"stage": "start", "error": error.strerror}
     except subprocess.TimeoutExpired:
@@ -183,7 +175,6 @@ class RefusedError(Exception):
 
 
 def main(memory_limit: str, model: str, live: str) -> None:
-    """Run the pickle, and write the report."""
     start = time.monotonic()
     sys.modules["sklearn_era"] = None  # type: ignore[assignment]  # as at Numerai
     if hasattr(os, "sched_setaffinity"):
@@ -218,13 +209,11 @@ def main(memory_limit: str, model: str, live: str) -> None:
     installed = importlib.metadata.distributions()
     versions = {x.metadata["Name"]: x.version for x in installed}
     report["check"] = {
-        "rows": rows,
-        "seconds": time.monotonic() - start,
+        "rows": rows, "seconds": time.monotonic() - start, "python": version,
         "peak_bytes": peak_bytes,
-        "python": version,
         "versions": {x: versions[x] for x in _PACKAGES if x in versions},
         "warnings": [f"{w.category.__name__}: {w.message}" for w in caught],
-    }
+    }  # fmt: skip
     Path("report.json").write_text(json.dumps(report), encoding="utf-8")
 
 

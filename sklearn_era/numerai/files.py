@@ -113,7 +113,6 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file atomically."""
     with replacing(path) as partial:
         partial.write_bytes(content)
 
@@ -148,7 +147,6 @@ class Record(BaseModel):
         return record
 
     def write(self, path: Path) -> None:
-        """Write the record atomically."""
         write_json(path, self.model_dump(mode="json"))
 
 
@@ -166,7 +164,6 @@ def write_json(path: Path, document: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Convert NumPy's numbers and arrays for JSON."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     raise TypeError(f"{value!r} of type {type(value).__name__} has no form in JSON.")

@@ -51,7 +51,6 @@ class HttpFailure(ApiError):
 
     @property
     def asks_too_much(self) -> bool:
-        """Return whether the server requires a longer wait than a run may take."""
         return self.retry_after > _MOST_ASKED
 
 
@@ -203,12 +202,11 @@ class Http:
         socket's own timeout starts again with every byte, even of a chunk's size.
         """
         requests = import_optional("requests", extra="numerai")
-        due, late, ended = math.inf, threading.Event(), threading.Event()
+        due, ended = math.inf, threading.Event()
 
         def watch() -> None:
             while not ended.wait(self.timeout / 4):
                 if time.monotonic() > due:
-                    late.set()
                     with suppress(OSError, RuntimeError, ValueError):  # it is closed
                         raw.shutdown()
                     return
@@ -219,8 +217,8 @@ class Http:
             try:
                 return raw.read1(_CHUNK, decode_content=True)
             finally:
-                due = math.inf
-                if late.is_set():
+                is_late, due = time.monotonic() > due, math.inf
+                if is_late:
                     raise requests.Timeout
 
         threading.Thread(target=watch, daemon=True).start()
@@ -267,9 +265,8 @@ class Http:
         if seconds > _MOST_ASKED:
             asks = f"asks to wait {seconds:,.0f} seconds: run this command again then"
             advice += f" and {asks}"
-        failure = HttpFailure(
-            f"{peer} answered HTTP {status}{advice}.", status, transient, unclear
-        )
+        text = f"{peer} answered HTTP {status}{advice}."
+        failure = HttpFailure(text, status, transient, unclear)
         failure.retry_after = seconds
         raise failure
 

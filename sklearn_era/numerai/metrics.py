@@ -32,8 +32,7 @@ __all__ = [
     "numerai_corr", "rank_normalize",
 ]  # fmt: skip
 
-# Numerai scores submissions with at least 80 % of a round's ids.
-MAX_MISSING_SHARE = 0.2
+MAX_MISSING_SHARE = 0.2  # Numerai scores submissions with 80 % of a round's ids
 
 
 def rank_normalize(

@@ -20,8 +20,7 @@ from sklearn_era.numerai.steps import Steps
 # A round's files: required ones, and those to compare predictions with.
 _LIVE = ("features", "live")
 _COMPARED = frozenset(name for name in OPTIONAL if name.startswith("live"))
-# Seconds between two polls for an open round or its data.
-_POLL = 60.0
+_POLL = 60.0  # seconds
 
 
 class Run:

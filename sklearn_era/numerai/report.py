@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 REPORT_NAME = "report.json"
+_FIGURES = "cumulative_corr", "corr_by_era", "feature_exposure", "split_agreement"
 _N_SAMPLE_ERAS = 24
 
 # Colours of the table's rows, four at most, or of models.
@@ -141,14 +142,10 @@ def write_report(
     loaded = {f"{x}{of}": load_fit(fits[x], member.name)[0] for x in fits}
     estimators = dict(map(with_splits, loaded, loaded.values()))
     sample = read_training_sample(workspace, member, records[0])
-    drawn = {
-        "cumulative_corr": cumulative_corr(rows),
-        "corr_by_era": corr_by_era(rows),
-        "feature_exposure": feature_exposure(rows),
-        "split_agreement": split_agreement(estimators, sample),
-    }
-    paths = [folder / f"{name}.png" for name in drawn]
-    for path, figure in zip(paths, drawn.values(), strict=True):
+    agreement = split_agreement(estimators, sample)
+    drawn = *corr_figures(rows), feature_exposure(rows), agreement
+    paths = [folder / f"{name}.png" for name in _FIGURES]
+    for path, figure in zip(paths, drawn, strict=True):
         write_whole(path, as_png(figure))
     about = {"created": utc_now(), **identify(validation.config, model, records)}
     models = {name: _plain(result) for name, result in results.items()}
@@ -191,39 +188,38 @@ def with_splits(name: str, model: Any) -> tuple[str, Any]:
     return name, model
 
 
-def cumulative_corr(rows: Rows) -> "Figure":
-    """Draw cumulative CORR over the common eras, a line per row."""
-    figure, (corr, judged) = _new_figure(4.2), _corr_of(rows)
-    ax = figure.subplots()
-    for color, (name, scores) in zip(_COLORS, corr.items(), strict=False):
-        label = f"{name}, mean {scores.mean():.4f}"
-        ax.plot(scores.fillna(0).cumsum().to_numpy(), color=color, label=label)
-    ax.axhline(0, color=GRAY, linewidth=0.8)
-    step, style = label_places(ax, corr.index.tolist())
-    ax.set_xticks(range(0, len(corr), step), corr.index[::step], **style)
-    ax.set(xlabel="era", ylabel="cumulative CORR", title=f"Cumulative CORR, {judged}")
-    figure.legend(**_LEGEND)
-    return figure
-
-
-def corr_by_era(rows: Rows) -> "Figure":
-    """Draw the CORR of each common era, an axes per row."""
-    figure, (corr, judged) = _new_figure(0.8 + 1.8 * len(rows)), _corr_of(rows)
-    figure.suptitle(f"CORR by era, {judged}")
+def corr_figures(rows: Rows) -> "tuple[Figure, Figure]":
+    """Draw the CORR of the common eras: cumulative, and by era in an axes per row."""
+    pandas = import_optional("pandas", extra="numerai")
+    scored = {name: result.scores["corr"] for name, result in rows.items()}
+    columns = {name: pandas.Series(x.scores, x.eras) for name, x in scored.items()}
+    corr = pandas.concat(columns, axis=1, join="inner")
+    first = next(iter(rows.values()))
+    title = f"CORR{{}}, {first.target}, {first.way}"
+    total, by_era = _new_figure(4.2), _new_figure(0.8 + 1.8 * len(rows))
+    by_era.suptitle(title.format(" by era"))
+    top = total.subplots()
+    step, label_style = label_places(top, corr.index.tolist())
+    top.set_xticks(range(0, len(corr), step), corr.index[::step], **label_style)
+    top.set(xlabel="era", ylabel="cumulative CORR")
+    top.set_title(f"Cumulative {title.format('')}")
     style: Any = {"kind": "line", "linestyle": "none", "markersize": 3}
     if len(corr) <= _MOST_BARS:
         style = {"kind": "bar"}
-    axes = figure.subplots(len(rows), sharex=True, sharey=True, squeeze=False)[:, 0]
-    for ax, (name, scores) in zip(axes, corr.items(), strict=True):
+    axes = by_era.subplots(len(rows), sharex=True, sharey=True, squeeze=False)[:, 0]
+    for ax, color, (name, scores) in zip(axes, _COLORS, corr.items(), strict=False):
+        label = f"{name}, mean {scores.mean():.4f}"
+        top.plot(scores.fillna(0).cumsum().to_numpy(), color=color, label=label)
         if scores.notna().any():
-            inspection.EraScoreDisplay(
-                scores=scores, era_labels=corr.index, score_name="CORR"
-            ).plot(ax, **style)
+            of: Any = {"era_labels": corr.index, "score_name": "CORR"}
+            inspection.EraScoreDisplay(scores=scores, **of).plot(ax, **style)
             ax.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize="small")
         ax.set_title(name)
-        ax.axhline(0, color=GRAY, linewidth=0.8)
         ax.label_outer()
-    return figure
+    for ax in (top, *axes):
+        ax.axhline(0, color=GRAY, linewidth=0.8)
+    total.legend(**_LEGEND)
+    return total, by_era
 
 
 def feature_exposure(rows: Rows) -> "Figure":
@@ -351,7 +347,6 @@ def draw_live_scores(
 
 
 def as_png(figure: "Figure") -> bytes:
-    """Encode a figure as PNG."""
     buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi=_DPI)
     return buffer.getvalue()
@@ -361,13 +356,3 @@ def _new_figure(height: float, width: float = 9.0) -> "Figure":
     """A figure without pyplot, which has global state."""
     figure_class = import_optional("matplotlib.figure", extra="plot").Figure
     return figure_class(figsize=(width, height), layout="constrained")
-
-
-def _corr_of(rows: Rows) -> tuple["pd.DataFrame", str]:
-    """The CORR of each row on the common eras, and a caption with target and way."""
-    pandas = import_optional("pandas", extra="numerai")
-    corr = {name: result.scores["corr"] for name, result in rows.items()}
-    columns = {name: pandas.Series(x.scores, x.eras) for name, x in corr.items()}
-    first = next(iter(rows.values()))
-    table = pandas.concat(columns, axis=1, join="inner")
-    return table, f"{first.target}, {first.way}"

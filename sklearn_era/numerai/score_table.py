@@ -22,11 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EXAMPLE = "example predictions"
-# The share of an era's rows that must have target and predictions, else no score.
-MIN_SHARE = 1 - metrics.MAX_MISSING_SHARE
-
-# A mean CORR that exceeds this by two standard errors suggests a leak.
-_SUSPICIOUS_CORR = 0.1
+MIN_SHARE = 1 - metrics.MAX_MISSING_SHARE  # of an era's rows, else no score
+_SUSPICIOUS_CORR = 0.1  # a mean that exceeds it by two standard errors suggests a leak
 # The metrics, and the default reason why one is missing.
 _EXPOSURE = "max_feature_exposure"
 _NO_PREDICTIONS = "there are no predictions to compare with in the scored eras."
@@ -37,10 +34,10 @@ _METRICS = {
     "fnc": "[validate] fnc_feature_set is ''.",
     _EXPOSURE: "it needs a model that was trained here.",
 }
-# The fewest eras without overlap for a forecast of a coming round.
-_LEAST_APART = 5
-# Rows with a smaller share of the eras are dropped: summaries are over common eras.
-_MIN_COVERAGE = 0.25
+_LEAST_APART = 5  # eras without overlap for a forecast of a coming round
+_MIN_COVERAGE = (
+    0.25  # of the eras, else a row is dropped: summaries are over common ones
+)
 
 Way = Literal["hold-out", "walk-forward"]
 # Mean, std, sharpe, max_drawdown and n_eras of a metric; None where undefined.

@@ -134,7 +134,6 @@ class Steps:
                     )
 
     def read_records(self, model: Model) -> list[ModelRecord]:
-        """The records of a model's members, in order."""
         folder = self.workspace.model_dir(model.name)
         return [read_record(folder, member.name) for member in model.members]
 
@@ -148,7 +147,7 @@ class Steps:
         return rounds[-1] if round_number is None else round_number
 
     def predict(self, model: Model, round_number: int) -> None:
-        """Predict a round's live file, and check and write the blends."""
+        """Predict a round's live file, and check and write the submission."""
         blend, records = blends.load_blend(self.workspace.model_dir(model.name), model)
         live = self.workspace.data_file("live", round_number)
         settings, version = model.predict, self.workspace.version
@@ -204,7 +203,6 @@ class Steps:
         return report.report_is_current(self.config, self.workspace, model, records)
 
     def portable(self, model: Model) -> Path:
-        """The path of a model's pickle."""
         return self.workspace.model_dir(model.name) / export.PORTABLE
 
     def export(

@@ -17,8 +17,7 @@ from sklearn_era.model_files import ModelFileError, load_model, save_model
 from sklearn_era.numerai.errors import DataError, NoModelError
 from sklearn_era.numerai.files import Record, file_sha256, plain, utc_now
 
-# Parameters without influence on trees.
-_FREE_PARAMETERS = ("n_jobs", "warm_start", "verbose")
+_FREE_PARAMETERS = ("n_jobs", "warm_start", "verbose")  # without influence on trees
 _ADVICE = "Restore it from a backup, or delete it to train again."
 # Fields of the request, and of the rows that the files had.
 _ASKED = {"target", "version", "every_nth_era", "era_offset", "era_groups"}
@@ -149,18 +148,14 @@ def differences(was: ModelRecord, now: ModelRecord) -> list[str]:
     old, new = _traits(was, both_read), _traits(now, both_read)
     if was.features != now.features:
         old["feature_set"], new["feature_set"] = was.feature_set, now.feature_set
-    found = [
-        f"{name} changed from {old.get(name)!r} to {new.get(name)!r}"
-        for name in old | new
-        if old.get(name) != new.get(name)
-    ]
+    changed = [name for name in old | new if old.get(name) != new.get(name)]
+    found = [f"{x} changed from {old.get(x)!r} to {new.get(x)!r}" for x in changed]
     if was.features != now.features and was.feature_set == now.feature_set:
         before, after = {*was.features}, {*now.features}
         counts = ((before - after, "removed"), (after - before, "added"))
         changes = [f"{len(x)} {how} (first: {min(x)})" for x, how in counts if x]
-        found.append(
-            "features changed: " + (", ".join(changes) or "their order differs")
-        )
+        text = ", ".join(changes) or "their order differs"
+        found.append(f"features changed: {text}")
     if both_read and not found and was.data_fingerprint != now.data_fingerprint:
         found.append("the values in these rows changed")
     return found

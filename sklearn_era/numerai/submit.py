@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from sklearn_era.numerai.steps import Steps
 
 LOCK_WAIT = 600.0  # seconds to wait for another run
-# Its name in records of version 0.1.0, too.
-_MODEL_SHA256 = AliasChoices("model_sha256", "model_hash")
+_MODEL_SHA256 = AliasChoices("model_sha256", "model_hash")  # of version 0.1.0
 _AGAIN = "run download and predict again; nothing was submitted."
 
 
@@ -72,7 +71,6 @@ class SubmissionRecord(Record):
 
 
 def read_submission_record(path: Path) -> SubmissionRecord | None:
-    """Read the record of a submission, or None."""
     advice = f"Check at {SITE} if the round was submitted, then move the file away."
     return SubmissionRecord.read(path, advice=advice)
 
@@ -89,14 +87,9 @@ def round_state(current: Round, now: datetime) -> str:
 
 
 def submit(
-    steps: "Steps",
-    model_name: str,
-    round_number: int,
-    file: Path | None = None,
-    *,
-    require_open: bool | None = None,
-    force: bool = False,
-) -> SubmissionRecord:
+    steps: "Steps", model_name: str, round_number: int, file: Path | None = None, *,
+    require_open: bool | None = None, force: bool = False,
+) -> SubmissionRecord:  # fmt: skip
     """Check, upload and confirm a round's predictions, of ``predict`` or in a `file`.
     `require_open` refuses a closed round, by default as configured; `force` uploads
     even if already submitted.
@@ -255,9 +248,8 @@ class _Upload:
         try:
             stored = self.client.fetch(listed.id)
         except errors.ApiError as error:
-            self.report(
-                f"The submission could not be downloaded to compare it. {error}"
-            )
+            text = "The submission could not be downloaded to compare it."
+            self.report(f"{text} {error}")
             return False
         with suppress(DataError, SubmissionError, ValueError):
             # Compare values, in any order and format of rows.

@@ -61,18 +61,11 @@ _File = str | PathLike[str]
 
 
 def train(
-    settings: TrainSection,
-    *,
-    files: Sequence[_File],
-    features: Sequence[str],
-    folder: _File,
-    name: str = "model",
-    model_name: str = "",
-    version: str = "",
-    purge: int = 0,
-    restart: bool = False,
-    on_progress: Callable[[str, int, int], None] | None = None,
-) -> store.ModelRecord:
+    settings: TrainSection, *, files: Sequence[_File], features: Sequence[str],
+    folder: _File, name: str = "model", model_name: str = "", version: str = "",
+    purge: int = 0, restart: bool = False,
+    on_progress: Callable[[str, int, int], None] = lambda *_: None,
+) -> store.ModelRecord:  # fmt: skip
     """Train on Numerai's files, which are binned while they are read, and save the fit.
 
     An interrupted training resumes from its last checkpoint unless `restart`, and makes
@@ -87,25 +80,20 @@ def train(
     if not 0 < len({*features} - {settings.target}) == len(features):
         raise ConfigError("features must name each column once, and not the target.")
     estimator = make_estimator(settings, features)
-    report = on_progress or (lambda *_: None)
     of = {"version": version, "model_name": model_name, "purge_of_folds": purge}
     asked = _request(settings, paths, features, **of)
     eras, n_unlabelled = data.select_eras(paths, settings)
-    report("reading", 0, len(features))
-    found: dict[str, Any] = {
-        "first_era": min(eras),
-        "last_era": max(eras),
-        "n_eras": len(eras),
-        "n_rows_without_target": n_unlabelled,
-    }
+    on_progress("reading", 0, len(features))
+    found: dict[str, Any] = {"first_era": min(eras), "last_era": max(eras)}
+    found |= {"n_eras": len(eras), "n_rows_without_target": n_unlabelled}
     if settings.estimator == "auto":
         average = make_average(estimator, settings, len(eras), purge)
         X, y, labels = data.read_rows(paths, features, settings.target, eras)
-        report("reading", len(features), len(features))
-        report(name, 0, 1)
+        on_progress("reading", len(features), len(features))
+        on_progress(name, 0, 1)
         with _naming_table(settings):
             average.fit(X, y, eras=labels)
-        report(name, 1, 1)
+        on_progress(name, 1, 1)
         digest = arrays_digest({"X": X.to_numpy(), "y": y, "eras": labels})
         found |= {"n_rows": y.size, "data_fingerprint": digest}
         found["features_with_missing"] = X.columns[X.isna().any()].tolist()
@@ -113,7 +101,7 @@ def train(
     dataset = _read_binned(
         paths, features, target=settings.target, max_bins=estimator.max_bins,
         random_state=settings.random_state, keep_eras=eras,
-        on_progress=partial(report, "reading"),
+        on_progress=partial(on_progress, "reading"),
     )  # fmt: skip
     missing = dataset.bin_mapper.missing_values_bin_idx_
     by_name = zip(features, dataset.X_binned.T, strict=True)
@@ -124,13 +112,14 @@ def train(
     }
     record = asked.model_copy(update=found)
     due = range(0, estimator.max_iter, settings.checkpoint_every)
-    own = Checkpoints(folder / f"checkpoint-{name}", record, due, partial(report, name))
+    on_tree = partial(on_progress, name)
+    own = Checkpoints(folder / f"checkpoint-{name}", record, due, on_tree)
     if not restart:
         estimator = own.resume(estimator)
     estimator._follower = own
     with _naming_table(settings):
         estimator.fit(dataset)
-    report(name, estimator.max_iter, estimator.max_iter)
+    on_progress(name, estimator.max_iter, estimator.max_iter)
     estimator.set_params(warm_start=False)
     record = store.save_fit(folder, name, estimator, record)
     (own.folder / _DOCUMENT).unlink(missing_ok=True)  # without it: no checkpoint
@@ -159,13 +148,9 @@ def make_average(
             "or fewer [validate] folds, or set estimator = 'boosting'."
         )
     n_tested = max(1, min(n_labels // (2 * _N_FOLDS), (n_labels - gap) // 4))
-    return AutoEraRegressor(
-        plain,
-        cv=EraWalkForwardSplit(_N_FOLDS, test_size=n_tested, gap=gap),
-        time_budget=settings.time_budget or None,
-        verbose=1,
-        era_order="ordered",
-    )
+    cv = EraWalkForwardSplit(_N_FOLDS, test_size=n_tested, gap=gap)
+    budget: Any = {"time_budget": settings.time_budget or None}
+    return AutoEraRegressor(plain, cv=cv, verbose=1, era_order="ordered", **budget)
 
 
 @contextmanager
@@ -197,16 +182,12 @@ def _read_binned(
 
 
 def why_train(
-    settings: TrainSection,
-    folder: Path,
-    name: str,
-    *,
-    files: Sequence[_File],  # paths, or names like "train", of any round
-    features: Sequence[str],
-    version: str,
-    purge: int = 0,
-) -> str | None:
-    """Return how the stored fit differs from the configured one, or None."""
+    settings: TrainSection, folder: Path, name: str, *, files: Sequence[_File],
+    features: Sequence[str], version: str, purge: int = 0,
+) -> str | None:  # fmt: skip
+    """Return how the stored fit differs from the configured one, or None. `files` are
+    paths, or names like "train", of any round.
+    """
     of = {"version": version, "purge_of_folds": purge}
     wanted = _request(settings, files, features, **of)
     with suppress(DataError):  # training warns of it
@@ -221,16 +202,12 @@ def why_train(
 
 
 def gain_settings(fits: Sequence[TrainSection]) -> list[TrainSection]:
-    """Settings of the same fits by plain gain."""
     found = []
     for fit in fits:
         plan = CriterionPlan.from_estimator(make_estimator(fit, None))
         if fit.estimator == "auto" or not plan.is_plain_gain:
-            kept = {
-                k: v
-                for k, v in fit.parameters.items()
-                if k.split("__")[0] not in _ERA_PARAMETERS
-            }
+            of_eras = {k for k in fit.parameters if k.split("__")[0] in _ERA_PARAMETERS}
+            kept = {k: v for k, v in fit.parameters.items() if k not in of_eras}
             kept["split_criterion"] = "gain"
             changes = {"parameters": kept, "estimator": "boosting"}
             fit = fit.model_copy(update=changes)
@@ -313,7 +290,6 @@ class Checkpoint(Record):
 
 
 def read_checkpoint(folder: Path) -> Checkpoint | None:
-    """The checkpoint in a folder, or None."""
     advice = "Delete its folder to train from scratch."
     checkpoint = Checkpoint.read(folder / _DOCUMENT, advice=advice)
     if checkpoint is not None and Path(checkpoint.file).name != checkpoint.file:

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
 MODEL, GAIN = "model", "gain"
 _FNC_FEATURE_SET = "fncv3_features"
-# With fewer eras held out, walk forward.
-_MIN_HELD_OUT = 4
+_MIN_HELD_OUT = 4  # eras, else walk forward
 
 
 class Source(NamedTuple):
@@ -69,15 +68,13 @@ class Validation:
         self.folder = self.workspace.model_dir(self.model.name)
         self.records = [read_record(self.folder, x.name) for x in self.model.members]
         self.benchmark = asked.benchmark_of(self.config.data.version, self.target)
-        self.others, self.skipped = score_table.read_others(
-            self.workspace, self.benchmark
-        )
+        given = self.workspace, self.benchmark
+        self.others, self.skipped = score_table.read_others(*given)
         self.notes: list[str] = []
         self.sources: dict[str, Source] = {}
         self.way, self.folds = self._plan()
 
     def run(self) -> dict[str, score_table.ValidationResult]:
-        """Score all rows of the table, era by era."""
         # The rows of others' predictions, by their use.
         uses = {"bmc": self.benchmark, EXAMPLE: EXAMPLE}
         names = {use: row for use, row in uses.items() if use in self.others}
@@ -123,9 +120,8 @@ class Validation:
         if len(held_out) < _MIN_HELD_OUT:
             usable = self._eras_to_walk()
             with suppress(ValueError):  # too few eras
-                split = EraWalkForwardSplit(
-                    n_folds, gap=purge, era_order="ordered"
-                ).split_eras(usable)
+                cv = EraWalkForwardSplit(n_folds, gap=purge, era_order="ordered")
+                split = cv.split_eras(usable)
                 folds = [Fold(*map(str, (x[-1], y[0], y[-1]))) for x, y in split]
                 text = (
                     f"Walked forward through eras {folds[0].first} to {folds[-1].last} "

@@ -28,8 +28,8 @@ def test_columns_dtypes_and_index(demo, name):
 
 
 def test_eras_follow_one_another_and_ids_are_unique_over_all(demo):
-    frames = [demo.frame(name) for name in ("train", "validation", "live")]
-    rows = pd.concat([*frames, pd.read_parquet(demo.data.future)])
+    names = "train", "validation", "live"
+    rows = pd.concat([*map(demo.frame, names), pd.read_parquet(demo.data.future)])
     numbers = [f"{i:04d}" for i in range(1, 59)]
     assert rows["era"].unique().tolist() == [*numbers[:54], "X", *numbers[55:]]
     assert rows.index.nunique() == len(rows) == (30 + 24 + 1 + 3) * 60
@@ -64,10 +64,8 @@ def test_feature_sets_and_targets_are_columns(demo):
 @pytest.mark.parametrize("part", ["validation", "live"])
 def test_other_models_are_ranks_of_the_same_rows(demo, part):
     models, rows = demo.frame(f"{part}_benchmark_models"), demo.frame(part)
-    assert list(models.columns) == [
-        "era", "v53_lgbm_amber20", "v53_lgbm_birch20", "v53_lgbm_amber60",
-        "v53_lgbm_birch60",
-    ]  # fmt: skip
+    known = [x.removeprefix("target_").replace("_", "") for x in TARGETS[1:]]
+    assert list(models.columns) == ["era", *(f"v53_lgbm_{x}" for x in known)]
     assert models.index.equals(rows.index)
     for _, one in models.groupby("era"):
         ranks = np.sort(one["v53_lgbm_amber20"].to_numpy())

@@ -13,7 +13,6 @@ from sklearn_era.cli._ui import Terminal
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.numerai import report, validation
 from sklearn_era.numerai.blend import Blend, Part
-from sklearn_era.numerai.report import read_training_sample, write_report
 from sklearn_era.numerai.score_table import EXAMPLE
 from sklearn_era.numerai.store import read_record
 from sklearn_era.numerai.validation import GAIN, MODEL, Validation
@@ -41,13 +40,10 @@ def results(own, config):
     return validate(own, config)
 
 
-@pytest.fixture(scope="module")
-def sample(own, config):
-    return sample_of(own, config)
-
-
 def sample_of(own, config):
-    return read_training_sample(own.workspace, config.models[0].members[0], record(own))
+    return report.read_training_sample(
+        own.workspace, config.models[0].members[0], record(own)
+    )
 
 
 def record(own):
@@ -59,8 +55,8 @@ def rows_of(results):
 
 
 def write(own, config, results):
-    validation = Validation(config, own.workspace, config.models[0])
-    paths = write_report(validation, results)
+    of = Validation(config, own.workspace, config.models[0])
+    paths = report.write_report(of, results)
     return json.loads(paths[0].read_text(), parse_constant=pytest.fail), paths
 
 
@@ -120,14 +116,12 @@ def test_constant_predictions_are_undefined_noted_null_and_drawn(own, monkeypatc
 
 def test_corr_is_drawn_by_era_and_summed_up_in_the_eras_of_all(results):
     rows = rows_of(results)
-    total, by_era = report.cumulative_corr(rows), report.corr_by_era(rows)
+    total, by_era = report.corr_figures(rows)
     (ax,) = total.axes
     assert ax.get_title() == "Cumulative CORR, target_amber_20, hold-out"
     (legend,) = total.legends
-    parts = zip(
-        rows.items(), ax.get_lines(), legend.get_texts(), by_era.axes, strict=False
-    )
-    for (name, result), line, text, own_ax in parts:
+    drawn = ax.get_lines(), legend.get_texts(), by_era.axes
+    for (name, result), line, text, own_ax in zip(rows.items(), *drawn, strict=False):
         corr = result.scores["corr"].scores
         assert line.get_ydata() == pytest.approx(np.cumsum(corr))
         assert text.get_text() == f"{name}, mean {corr.mean():.4f}"
@@ -137,7 +131,7 @@ def test_corr_is_drawn_by_era_and_summed_up_in_the_eras_of_all(results):
     assert len(by_era.axes) == len(legend.get_texts()) == len(rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(report, "_MOST_BARS", 11)
-        points = report.corr_by_era(rows).axes[0].get_lines()[0]
+        points = report.corr_figures(rows)[1].axes[0].get_lines()[0]
     assert points.get_ydata() == pytest.approx(results[MODEL].scores["corr"].scores)
     assert points.get_linestyle() == "None"
     # Beside the lines, and not over them.
@@ -159,8 +153,8 @@ def test_exposures_are_the_largest_of_the_model_and_those_of_gain(results):
     assert "correlation of ranked predictions with the feature" in ax.get_xlabel()
 
 
-def test_split_agreement_is_of_a_sample_of_the_training(own, sample, named):
-    train = own.frame("train")
+def test_split_agreement_is_of_a_sample_of_the_training(own, config, named):
+    train, sample = own.frame("train"), sample_of(own, config)
     eras = sample.X.index.unique()
     assert (len(eras), sample.n_trained) == (24, 30)
     assert (eras[0], eras[-1]) == ("0001", "0030")
@@ -175,6 +169,10 @@ def test_split_agreement_is_of_a_sample_of_the_training(own, sample, named):
     few = sample_of(own, own.config(every_nth_era=3, era_offset=1))
     assert few.X.index.unique().tolist() == [f"{i:04d}" for i in range(2, 30, 3)]
     assert few.n_trained == 10
+    model = HistGradientBoostingRegressor(max_iter=2, min_samples_leaf=10**6)
+    model.fit(sample.X, sample.y)
+    (ax,) = report.split_agreement({"none": model}, sample).axes
+    assert [x.get_text() for x in ax.texts] == ["no split has a gain on these rows"]
 
 
 def test_a_blend_is_drawn_with_its_first_member(own, monkeypatch):
@@ -186,34 +184,24 @@ def test_a_blend_is_drawn_with_its_first_member(own, monkeypatch):
 
     monkeypatch.setattr(report, "split_agreement", draw)
     members = [{"name": "first"}, {"name": "second", "target": "target_birch_20"}]
-    validation_of = {"folds": 1, "compare_with_gain": True}
-    files = ["train", "validation"]
-    config = own.config(members=members, files=files, validate=validation_of)
+    asked = {"validate": {"folds": 1, "compare_with_gain": True}}
+    asked["files"] = ["train", "validation"]
+    config = own.config(members=members, **asked)
     records, (model,) = own.fit(config), config.models
     validation = Validation(config, own.workspace, model)
     results = validation.run()
     assert results[MODEL].way == "walk-forward"
     assert list(results)[:2] == [MODEL, GAIN]
-    write_report(validation, results)
+    report.write_report(validation, results)
     # No fit by plain gain has seen what the submitted one has.
     assert drawn == ["someone, member first"]
     assert report.report_is_current(config, own.workspace, model, records)
     # Whatever a member learns from, and weighs.
     for changes in ({"weight": 2.0}, {"random_state": 1}, {"last_era": "0029"}):
-        (other,) = own.config(
-            members=[members[0], members[1] | changes],
-            files=files,
-            validate=validation_of,
-        ).models
+        other = own.config(members=[members[0], members[1] | changes], **asked).models[
+            0
+        ]
         assert not report.report_is_current(config, own.workspace, other, records)
-
-
-def test_a_model_without_splits_has_a_sentence(sample):
-    model = HistGradientBoostingRegressor(max_iter=2, min_samples_leaf=10**6)
-    model.fit(sample.X, sample.y)
-    (ax,) = report.split_agreement({"none": model}, sample).axes
-    (text,) = ax.texts
-    assert text.get_text() == "no split has a gain on these rows"
 
 
 def test_importing_needs_no_optional_package(tmp_path):
@@ -227,9 +215,8 @@ def test_importing_needs_no_optional_package(tmp_path):
 def test_a_report_is_current_until_something_else_is_asked_for(own, results, config):
     def is_current(config=config, **changes):
         records = [record(own).model_copy(update=changes)]
-        return report.report_is_current(
-            config, own.workspace, config.models[0], records
-        )
+        of = config, own.workspace, config.models[0]
+        return report.report_is_current(*of, records)
 
     (path, *_) = write(own, config, results)[1]
     assert is_current()

@@ -85,10 +85,9 @@ def test_eras_after_the_purge_with_known_targets_are_scored(demo, changes, first
         assert bool(result.notes) == (name == MODEL)
 
 
-FEW = [(2, "walk-forward", "0029"), (40, "hold-out", "0048")]
-
-
-@pytest.mark.parametrize(("folds", "way", "first"), FEW)
+@pytest.mark.parametrize(
+    ("folds", "way", "first"), [(2, "walk-forward", "0029"), (40, "hold-out", "0048")]
+)
 def test_few_eras_are_held_out_if_there_are_none_to_walk_through(
     own, folds, way, first
 ):
@@ -139,13 +138,11 @@ def test_scores_are_those_of_numerai_tools(own, gaps, proportion):
     frame = frame.join(own.frame("validation_benchmark_models")[BENCHMARK])
     expected: dict = {"corr": {}, "mmc": {}, "bmc": {}, "fnc": {}}
     # Sorted, as numerai-tools requires.
-    for era, one in (
-        frame[frame["era"].between("0039", "0050")].sort_index().groupby("era")
-    ):
+    scored = frame[frame["era"].between("0039", "0050")].sort_index()
+    for era, one in scored.groupby("era"):
         y = one[own.target].astype("float64").rename("target")
-        ranks = norm.ppf(
-            (rankdata(estimator.predict(one[own.features])) - 0.5) / len(one)
-        )
+        ranks = rankdata(estimator.predict(one[own.features]))
+        ranks = norm.ppf((ranks - 0.5) / len(one))
         submitted = pd.DataFrame({"prediction": ranks}, index=one.index)
         if proportion:
             neutralizers = one[few].astype("float64")
@@ -164,10 +161,8 @@ def test_scores_are_those_of_numerai_tools(own, gaps, proportion):
     assert eras - {*expected["corr"]} == {*gaps[0]} & {"0043"}
     assert eras - {*expected["mmc"]} == {*gaps[0], *gaps[1]} & {"0040", "0043", "0045"}
     for metric, by_era in expected.items():
-        found, (scores, counts) = (
-            result.scores[metric],
-            zip(*by_era.values(), strict=True),
-        )
+        found = result.scores[metric]
+        scores, counts = zip(*by_era.values(), strict=True)
         assert found.eras.tolist() == list(by_era)
         assert found.scores == pytest.approx(scores, abs=1e-9)
         assert found.n_samples.tolist() == list(counts)
@@ -254,9 +249,7 @@ def test_summary_is_of_the_defined_scores(scores, expected):
     assert [summary[name] for name in names] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
-    ("target", "step"), [("target_amber_20", 4), ("target_amber_60", 12)]
-)
+@pytest.mark.parametrize(("target", "step"), [("target_x_20", 4), ("target_x_60", 12)])
 def test_a_coming_round_is_forecast_by_targets_that_do_not_overlap(target, step):
     corr = np.random.default_rng(0).normal(0.02, 0.02, size=12 * 5)
     assert coming_round(corr[-4 * step :], target) == []
