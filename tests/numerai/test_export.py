@@ -175,7 +175,7 @@ def test_an_export_that_fails_its_check_is_not_kept(blends, tmp_path, monkeypatc
     records = [ModelRecord(**usual, sha256=x) for x in "abc"]
     weights = [1.0, 0.3, 0.1]
 
-    def export(share=0.0, **options):
+    def run(share=0.0, **options):
         predict = PredictSection(neutralize_proportion=share)
         blend = blends["several"]
         return export.export_model(
@@ -183,11 +183,11 @@ def test_an_export_that_fails_its_check_is_not_kept(blends, tmp_path, monkeypatc
         )
 
     with pytest.raises(ExportError, match=r"^portable\.pkl failed to .*feature_d"):
-        export()
+        run()
     assert not path.parent.exists()
     assert not export_is_current(path, records, weights)
     make_frame(60).to_parquet(live)
-    assert export().rows == 60
+    assert run().rows == 60
     # It depends on fits and weights, not on the times of files.
     os.utime(path, (0, 0))
     assert export_is_current(path, records, weights)
@@ -196,9 +196,9 @@ def test_an_export_that_fails_its_check_is_not_kept(blends, tmp_path, monkeypatc
     # A later one that fails leaves the first as it is.
     before = path.read_bytes()
     with pytest.raises(ExportError, match="cannot neutralize"):
-        export(share=0.5)
+        run(share=0.5)
     with pytest.raises(ExportError, match="cannot be started"):
-        export(python=str(tmp_path / "none"))
+        run(python=str(tmp_path / "none"))
     assert path.read_bytes() == before
     assert sorted(os.listdir(path.parent)) == ["portable.pkl", "portable.pkl.json"]
     path.write_bytes(before + b".")
