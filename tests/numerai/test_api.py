@@ -144,9 +144,7 @@ def test_the_file_of_a_round_is_asked_for(server, download):
 
 
 @pytest.mark.parametrize("any_range", [False, True])
-def test_a_download_goes_on_where_it_broke_off(
-    server, download, any_range, monkeypatch
-):
+def test_a_download_is_resumed(server, download, any_range, monkeypatch):
     monkeypatch.setattr("sklearn_era.numerai.download._PROGRESS", 1)
     server.any_range = any_range  # as a storage that does not know If-Range
     seen = []
@@ -342,9 +340,7 @@ def complaint(folder, secret=SECRET_KEY):
     return str(caught.value)
 
 
-def test_missing_or_impossible_keys_are_named_and_not_shown(
-    no_keys, monkeypatch, tmp_path
-):
+def test_missing_or_odd_keys_are_named(no_keys, monkeypatch, tmp_path):
     told = complaint(tmp_path)
     assert told.startswith(f"{' and '.join(KEY_NAMES)} are not set")
     for scope in ("upload_submission", "read_submission_info", "read_user_info"):
@@ -365,9 +361,7 @@ def settings(no_keys, tmp_path):
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
 @pytest.mark.parametrize("form", ["{}={}", "export {}='{}'  # mine", '{} = "{}"'])
-def test_keys_may_be_beside_the_configuration(
-    settings, monkeypatch, server, form, encoding
-):
+def test_keys_in_a_file(settings, monkeypatch, server, form, encoding):
     pairs = zip(KEY_NAMES, (PUBLIC_ID, SECRET_KEY), strict=True)
     text = "\r\n".join(form.format(*pair) for pair in pairs)
     settings.write_bytes(text.encode(encoding))

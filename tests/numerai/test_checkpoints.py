@@ -141,9 +141,7 @@ def files_of(folder):
         slow(at_writing("/model.era"), {}, 20, ["trees-000020"]),
     ],
 )
-def test_a_killed_training_makes_the_same_model(
-    tmp_path, path, how, parameters, n_trees, left
-):
+def test_a_training_that_was_killed(tmp_path, path, how, parameters, n_trees, left):
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     train_killed(path, killed, how, parameters=parameters)
     folder = killed / "checkpoint-model"
@@ -173,9 +171,7 @@ def test_a_killed_training_makes_the_same_model(
     ),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_it_does_not_matter_where_it_stops(
-    path, tmp_path_factory, stops, every, parameters, seed
-):
+def test_stops_anywhere(path, tmp_path_factory, stops, every, parameters, seed):
     folder = tmp_path_factory.mktemp("stops")
     arguments = {"random_state": seed, "checkpoint_every": every}
     arguments["parameters"] = {**parameters, "max_iter": 15}
@@ -199,9 +195,7 @@ def test_it_is_resumed_unless_told_to_restart(path, folder):
 
 
 @pytest.mark.slow
-def test_a_training_anew_leaves_the_checkpoint_until_it_has_its_own(
-    tmp_path, path, folder
-):
+def test_a_killed_restart_keeps_the_checkpoint(tmp_path, path, folder):
     """Both have a checkpoint of as many trees, and the second is killed in writing."""
     train_killed(path, folder, at_writing("checkpoint.json"), restart=True)
     left = folder / "checkpoint-model"
@@ -235,9 +229,7 @@ def test_a_training_anew_leaves_the_checkpoint_until_it_has_its_own(
          "the values in these rows changed"),
     ],
 )  # fmt: skip
-def test_another_fit_is_told_apart(
-    path, trained, folder, tmp_path, changes, said, said_of_rows
-):
+def test_another_fit(path, trained, folder, tmp_path, changes, said, said_of_rows):
     if "files" in changes:
         other = make_frame()
         other.iloc[100, other.columns.get_loc(FEATURES[4])] ^= 1
@@ -307,9 +299,7 @@ def test_what_a_killed_write_left_is_removed(path, folder):
 
 
 @pytest.mark.parametrize("name", ["save_model", "file_sha256"])
-def test_a_full_disk_costs_the_checkpoint_not_the_training(
-    tmp_path, path, trained, monkeypatch, name
-):
+def test_a_full_disk_ends_no_training(tmp_path, path, trained, monkeypatch, name):
     full = Mock(side_effect=OSError(28, "No space left on device"))
     monkeypatch.setattr(training, name, full)
     told = pytest.warns(UserWarning, match="model could not be .*No space left")
@@ -332,9 +322,7 @@ def test_copies_are_made_only_where_one_is_due(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("version", [sklearn_era.__version__, "0.2.0"])
-def test_the_fits_of_the_version_before_are_those_configured(
-    tmp_path, monkeypatch, version
-):
+def test_fits_of_the_version_before(tmp_path, monkeypatch, version):
     monkeypatch.setattr(sklearn_era, "__version__", version)
     root = copy_version_before(tmp_path)
     toml, folder = root / "numerai.toml", root / "models" / "someone"

@@ -209,9 +209,7 @@ def test_a_damaged_file_is_one_sentence_with_its_name(path, old, new, said):
         ("[[model]]", "target = 'target_c_20'", "Unknown target 'target_c_20'."),
     ],
 )  # fmt: skip
-def test_wrong_parameters_are_told_with_their_table_and_file(
-    tmp_path, after, parameters, said
-):
+def test_wrong_parameters(tmp_path, after, parameters, said):
     text = (
         "format = 2\n[[model]]\nname = 'm'\n[[model.member]]\nname = 'x'\n[train]\n"
         "target = 'target_b_20'\nfeature_set = 'small'\n[train.parameters]\n"

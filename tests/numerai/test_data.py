@@ -111,9 +111,7 @@ def test_a_file_that_is_cut_off_is_refused(write, size):
 
 @example(position=2369, value=128)  # a name that is not UTF-8
 @given(position=st.integers(4, 60_000), value=st.integers(0, 255))
-def test_a_damaged_byte_is_never_an_error_of_another_kind(
-    path, tmp_path_factory, position, value
-):
+def test_a_damaged_byte(path, tmp_path_factory, position, value):
     damaged = tmp_path_factory.mktemp("damaged") / "x.parquet"
     live = (
         partial(check_parquet, live=True),
@@ -218,9 +216,7 @@ def read_all(path):
     offset=st.integers(0, 6),
     groups=st.integers(0, 6),
 )
-def test_chosen_eras_are_in_order_and_groups_nearly_equal(
-    path, first, n_eras, every, offset, groups
-):
+def test_chosen_eras(path, first, n_eras, every, offset, groups):
     last, offset = min(30, first + n_eras - 1), offset % every
     numbers = list(range(first, last + 1))[offset::every]
     chosen = settings(
@@ -289,9 +285,7 @@ def test_files_that_cannot_be_trained_on(tmp_path, path, frame, message):
     features=st.permutations(FEATURES).map(lambda names: names[:5]),
     holes=st.booleans(),
 )
-def test_blocks_are_the_rows_of_eras_in_the_order_of_features(
-    path, tmp_path_factory, eras, features, holes
-):
+def test_blocks(path, tmp_path_factory, eras, features, holes):
     frame = LONG
     if holes:
         is_hole = np.arange(len(frame)) % 70 == 69

@@ -94,9 +94,7 @@ def test_a_damaged_or_old_file_is_not_kept(fetch, server, workspace):
     assert path.read_bytes() == server.files["v5.3/live.parquet"]
 
 
-def test_the_live_file_of_a_round_that_has_passed_is_not_taken(
-    fetch, server, workspace
-):
+def test_an_old_live_file_is_not_taken(fetch, server, workspace):
     fetch()
     message = refused(server, NotPublishedError, fetch, round_number=1402)
     assert "round 1402 are not published yet" in message

@@ -252,9 +252,7 @@ def check_calls(function, tmp_path, **parameters):
 
 
 @pytest.mark.parametrize("live", [slow(None), "live.parquet"])
-def test_the_check_runs_it_without_this_package(
-    blends, exported, tmp_path, monkeypatch, live
-):
+def test_the_check(blends, exported, tmp_path, monkeypatch, live):
     monkeypatch.chdir(tmp_path)
     frame = make_frame()
     if live:  # a file, which has the ids in a column
@@ -293,9 +291,7 @@ def test_the_check_runs_it_without_this_package(
         slow(as_transformer("itemgetter", "prediction"), "it returned a Series"),
     ],
 )  # fmt: skip
-def test_a_pickle_that_breaks_a_rule_is_told_which(
-    function, message, tmp_path, monkeypatch
-):
+def test_broken_rules(function, message, tmp_path, monkeypatch):
     monkeypatch.setenv("NUMERAI_SECRET_KEY", "sesame")
     with pytest.raises(ExportError, match=message) as caught:
         check_calls(function, tmp_path)
@@ -445,9 +441,7 @@ def test_without_a_result_the_status_is_that_of_the_moment(server, upload, clock
         ("computePickles", "shape", ApiError, "does not list pickle-1"),
     ],
 )
-def test_what_numerai_refuses_it_says_itself(
-    server, upload, operation, fault, error, said
-):
+def test_refused_uploads(server, upload, operation, fault, error, said):
     server.fail(operation, fault, 9, message="the slot has a webhook", value=[])
     assert said in refused(server, error, upload)
     # An upload is not made twice.

@@ -41,9 +41,7 @@ REFUSED = f"Numerai's API answered HTTP 401: check {' and '.join(KEY_NAMES)}"
         ("create_submission", "unlisted", 6, "does not list"),
     ],
 )  # fmt: skip
-def test_a_fault_of_numerais_is_one_line_and_an_exit_code(
-    program: Program, operation, kind, code, said
-):
+def test_a_fault_of_numerai(program, operation, kind, code, said):
     message = f"{SECRET_KEY} and {program.server.sign('/uploads/x')} \x07"
     program.server.fail(operation, kind, 9, message)
     if kind == "hang":
@@ -77,9 +75,7 @@ def test_a_fault_of_numerais_is_one_line_and_an_exit_code(
         ("export --out no/x.pkl", {}, 2, "--out: 'no/x.pkl' must be in an existing"),
     ],
 )  # fmt: skip
-def test_a_mistake_here_is_one_line_and_an_exit_code(
-    program: Program, command, change, code, said
-):
+def test_a_mistake(program, command, change, code, said):
     if callable(change):
         change(program)
     else:
@@ -91,14 +87,14 @@ def test_a_mistake_here_is_one_line_and_an_exit_code(
     assert after == models
 
 
-def test_too_little_memory_says_how_to_need_less(program: Program, monkeypatch):
+def test_too_little_memory_says_how_to_need_less(program, monkeypatch):
     full = Mock(side_effect=MemoryError)
     monkeypatch.setattr("sklearn_era.numerai.steps.Steps.reasons_to_train", full)
     assert "use fewer features or eras" in program.fail("train", code=1)
 
 
 @pytest.mark.parametrize("command", ["submit", "run"])
-def test_missing_keys_are_named_before_any_call(program: Program, monkeypatch, command):
+def test_missing_keys_are_named_before_any_call(program, monkeypatch, command):
     for name in KEY_NAMES:
         monkeypatch.delenv(name)
     message = program.fail(command, code=2)
@@ -115,7 +111,7 @@ def test_missing_keys_are_named_before_any_call(program: Program, monkeypatch, c
     settings.unlink()  # the one file that is to hold the key
 
 
-def test_a_closed_round_stops_or_is_warned_of_first(program: Program, monkeypatch):
+def test_a_closed_round_stops_or_is_warned_of_first(program, monkeypatch):
     program.server.is_open = False
     assert "--allow-closed" in program.fail("submit --require-open", code=5)
     seen, echo = {}, typer.echo
@@ -130,7 +126,7 @@ def test_a_closed_round_stops_or_is_warned_of_first(program: Program, monkeypatc
     assert len(program.server.submissions) == 1
 
 
-def test_what_was_downloaded_before_a_failure_is_told(program: Program):
+def test_what_was_downloaded_before_a_failure_is_told(program):
     for name in ("train", "validation"):
         (program.data_folder / f"{name}_1401.parquet").unlink()
     program.server.files["v5.3/validation.parquet"] = b"PAR1 but no more of it"
@@ -141,13 +137,13 @@ def test_what_was_downloaded_before_a_failure_is_told(program: Program):
     assert "v5.3/validation.parquet is damaged" in result.stderr
 
 
-def test_a_damaged_file_to_compare_with_is_warned_of(program: Program):
+def test_a_damaged_file_to_compare_with_is_warned_of(program):
     path = program.data_folder / "live_example_preds_1401.parquet"
     path.write_bytes(path.read_bytes()[:-5])
     program.run("predict", warned=f"{path} is damaged")
 
 
-def test_a_file_in_place_of_a_folder_is_named(program: Program):
+def test_a_file_in_place_of_a_folder_is_named(program):
     for folder, *commands in (
         ("data", "download"),
         ("models", "train", "predict", "export"),
@@ -164,7 +160,7 @@ def test_a_file_in_place_of_a_folder_is_named(program: Program):
         moved.rename(place)
 
 
-def test_two_runs_do_not_train_at_once_and_a_round_does_not_wait(program: Program):
+def test_two_runs_do_not_train_at_once_and_a_round_does_not_wait(program):
     program.change(max_iter="11")
     _, workspace = program.load()
     before = program.model()
@@ -195,7 +191,7 @@ def test_bars_are_for_terminals(monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_the_table_is_whole_and_plain_where_there_is_no_terminal(program: Program):
+def test_the_table_is_whole_and_plain_where_there_is_no_terminal(program):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "80"}
     with start(program, "validate", text=True, env=environment) as process:
         stdout, stderr = process.communicate(timeout=60)
@@ -214,13 +210,13 @@ main()
 COMMAND = [sys.executable, "-P", "-c", PROGRAM, "numerai"]
 
 
-def start(program: Program, *command: str, env=os.environ, **options):
+def start(program, *command: str, env=os.environ, **options):
     options |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     options |= {"cwd": program.folder, "env": {**env, **program.server.environment}}
     return subprocess.Popen([*COMMAND, *command], **options)
 
 
-def result(program: Program) -> tuple:
+def result(program) -> tuple:
     """The results of a finished run, which must not depend on how it came about."""
     predictions = (program.round_folder / "predictions.csv").read_bytes()
     (made,), record = program.server.submissions, program.submission()
@@ -232,7 +228,7 @@ def result(program: Program) -> tuple:
     return predictions, fits
 
 
-def run_killed(program: Program, rng: random.Random, duration: float) -> None:
+def run_killed(program, rng: random.Random, duration: float) -> None:
     """Run until it gets through, killing it at random moments."""
     for _ in range(1000):
         with start(program, "run") as process:
@@ -267,9 +263,7 @@ def test_killed_runs_end_as_one_that_was_not(files, tmp_path, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", ["PUT", "submissionDownloadAuth"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_submission_that_is_cut_off_can_be_repeated(
-    program: Program, number, operation
-):
+def test_a_killed_submission(program, number, operation):
     program.change(timeout="60.0")
     program.server.fail(operation, "hang")
     with start(program, "submit", text=True) as process:

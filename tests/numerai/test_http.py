@@ -95,18 +95,14 @@ def test_attempts_wait_twice_as_long_each_time_up_to_a_minute(server, waits):
     ("asked", "waited"), [("7", 7), ("900", 900), ("soon", 0), ("-3", 0), ("0.5", 0)]
 )
 @pytest.mark.parametrize("operation", ["rounds", "GET"])
-def test_a_server_that_asks_for_time_is_given_it(
-    server, tmp_path, waits, operation, asked, waited
-):
+def test_retry_after(server, tmp_path, waits, operation, asked, waited):
     server.fail(operation, 429, headers={"Retry-After": asked})
     make_client(server).current_round()
     fetch(server, tmp_path / "notes")
     assert waits == [waited]
 
 
-def test_a_server_that_asks_for_more_time_than_there_is_is_not_called_again(
-    server, client, tmp_path, waits
-):
+def test_retry_after_too_long(server, client, tmp_path, waits):
     calls = client.current_round, partial(fetch, server, tmp_path / "notes")
     for operation, call in zip(("rounds", "GET"), calls, strict=True):
         server.fail(operation, 503, headers={"Retry-After": "901"})
@@ -229,9 +225,7 @@ def test_what_is_sent_is_not_redirected(server, client):
     assert server.submissions == []
 
 
-def test_neither_netrc_nor_a_proxy_nor_logging_matter(
-    server, client, tmp_path, monkeypatch, caplog
-):
+def test_netrc_proxies_and_logging(server, client, tmp_path, monkeypatch, caplog):
     (tmp_path / "netrc").write_text("default login someone password else\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")

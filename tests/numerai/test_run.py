@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import pytest
 
 from helpers.cli import fail, run
-from helpers.numerai.program import BLEND, NAME, SENT, SMALL_DEMO, Program, shuffled_ids
+from helpers.numerai.program import BLEND, NAME, SENT, SMALL_DEMO, shuffled_ids
 from helpers.numerai.training import VERSION_BEFORE
 from sklearn_era.cli import _numerai_demo as _demo
 from sklearn_era.numerai import data, demo, pipeline, training
@@ -27,7 +27,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-def test_a_round_goes_command_by_command(empty: Program):
+def test_a_round_goes_command_by_command(empty):
     names = empty.load()[0].data.files
     said = empty.run("download")
     assert said.count("Downloaded ") == len(names)
@@ -56,7 +56,7 @@ def test_a_round_goes_command_by_command(empty: Program):
     assert f"models/{NAME}/portable.pkl" in empty.run("export")
 
 
-def test_files_are_named_as_the_current_folder_sees_them(program: Program, monkeypatch):
+def test_files_are_named_as_the_current_folder_sees_them(program, monkeypatch):
     monkeypatch.chdir(program.folder.parent)
     here = program.folder.name
     assert f": {here}/rounds/1401/{NAME}/predictions.csv\n" in program.run("predict")
@@ -83,7 +83,7 @@ def test_no_submit_needs_no_keys_and_does_all_but_the_upload(first_run):
     assert (first_run.round_folder / "predictions.csv").is_file()
 
 
-def test_a_dry_run_shows_the_plan_and_touches_nothing(empty: Program, first_run):
+def test_a_dry_run_shows_the_plan_and_touches_nothing(empty, first_run):
     before = snapshot(empty.folder)
     said = empty.run("run --dry-run")
     assert "Would export" not in said
@@ -114,7 +114,7 @@ def test_a_dry_run_shows_the_plan_and_touches_nothing(empty: Program, first_run)
     assert snapshot(empty.folder) == before
 
 
-def test_run_does_what_is_left_to_do(program: Program, monkeypatch):
+def test_run_does_what_is_left_to_do(program, monkeypatch):
     read = Mock(side_effect=data.read_features)
     monkeypatch.setattr(data, "read_features", read)
     model = program.model()
@@ -133,7 +133,7 @@ def test_run_does_what_is_left_to_do(program: Program, monkeypatch):
     assert len(program.server.submissions) == 2
 
 
-def test_the_round_is_submitted_before_anything_else(program: Program, monkeypatch):
+def test_the_round_is_submitted_before_anything_else(program, monkeypatch):
     def broken(*_, **__):
         assert program.server.submissions, "the round was not submitted first"
         raise DataError("It is broken.")
@@ -152,7 +152,7 @@ def test_the_round_is_submitted_before_anything_else(program: Program, monkeypat
 
 
 @pytest.mark.parametrize("name", ["live_benchmark_models", "live_example_preds"])
-def test_a_file_to_compare_with_does_not_gate_the_submission(program: Program, name):
+def test_a_file_to_compare_with_does_not_gate_the_submission(program, name):
     program.server.files[f"v5.3/{name}.parquet"] = b"PAR1 and no more"
     result = program.invoke("run")
     assert result.exit_code == 0
@@ -160,7 +160,7 @@ def test_a_file_to_compare_with_does_not_gate_the_submission(program: Program, n
     assert program.sent == SENT
 
 
-def test_the_purge_is_of_the_report_which_two_runs_do_not_write(program: Program):
+def test_the_purge_is_of_the_report_which_two_runs_do_not_write(program):
     program.change(purge="3")
     _, workspace = program.load()
     with lock(workspace.lock_file(f"validate-{NAME}"), "at it"):
@@ -174,7 +174,7 @@ def test_the_purge_is_of_the_report_which_two_runs_do_not_write(program: Program
     assert report["about"]["purge"] == 3
 
 
-def test_a_fit_of_other_data_waits_for_its_training(program: Program, monkeypatch):
+def test_a_fit_of_other_data_waits_for_its_training(program, monkeypatch):
     """It may read features of the same names that mean something else."""
     for name, content in list(program.server.files.items()):
         program.server.files[name.replace("v5.3", "v6.0")] = content
@@ -186,16 +186,14 @@ def test_a_fit_of_other_data_waits_for_its_training(program: Program, monkeypatc
     assert program.sent == {}
 
 
-def test_a_model_that_becomes_a_blend_says_what_it_waits_for(program: Program):
+def test_a_model_that_becomes_a_blend_says_what_it_waits_for(program):
     program.add(BLEND)
     said = program.run("run --no-submit")
     assert "will be submitted once all of its fits are trained" in said
     assert "Trained 'my_model' member 'birch'" in said
 
 
-def test_a_round_that_begins_during_a_training_is_submitted(
-    program: Program, monkeypatch
-):
+def test_a_round_begins_during_a_training(program, monkeypatch):
     program.add_other('feature_set = "medium"\n')
     program.server.models["other"] = "22222222"
     train = Steps.train
@@ -210,9 +208,7 @@ def test_a_round_that_begins_during_a_training_is_submitted(
         assert program.submission(1402, name)["state"] == "submitted"
 
 
-def test_what_is_not_foreseen_does_not_stop_the_other_models(
-    program: Program, monkeypatch
-):
+def test_a_bug_stops_no_other_model(program, monkeypatch):
     program.add_other()
     shutil.copytree(program.model_folder, program.folder / "models" / "other")
     predict = Steps.predict
@@ -229,7 +225,7 @@ def test_what_is_not_foreseen_does_not_stop_the_other_models(
     assert made["modelId"] == program.server.models["other"]
 
 
-def test_a_machine_that_only_predicts_needs_two_files(program: Program):
+def test_a_machine_that_only_predicts_needs_two_files(program):
     shutil.rmtree(program.data_folder)
     shutil.rmtree(program.report_folder)
     text = program.toml.read_text()
@@ -241,7 +237,7 @@ def test_a_machine_that_only_predicts_needs_two_files(program: Program):
     assert fetched == {"features_1401.json", "live_1401.parquet"}
 
 
-def test_a_changed_model_is_submitted_first_and_trained_after(program: Program):
+def test_a_changed_model_is_submitted_first_and_trained_after(program):
     program.change(max_iter="7")
     said = program.run("run")
     assert "Training 'my_model': max_iter changed from 10 to 7." in said
@@ -253,7 +249,7 @@ def test_a_changed_model_is_submitted_first_and_trained_after(program: Program):
     assert "Training 'my_model': as requested." in said
 
 
-def test_several_models_and_a_blend_share_one_download(empty: Program):
+def test_several_models_and_a_blend_share_one_download(empty):
     empty.add_other('feature_set = "medium"\n')
     empty.add(BLEND)
     said = empty.run("run")
@@ -278,9 +274,7 @@ def test_several_models_and_a_blend_share_one_download(empty: Program):
     assert len(empty.server.submissions) == 3
 
 
-def test_a_round_that_is_to_open_and_data_that_are_to_come_are_waited_for(
-    program: Program, monkeypatch
-):
+def test_rounds_and_data_are_waited_for(program, monkeypatch):
     server, waited = program.server, []
     server.is_open, old = False, server.files["v5.3/live.parquet"]
 
@@ -313,13 +307,13 @@ def test_a_round_that_is_to_open_and_data_that_are_to_come_are_waited_for(
         ({"name": '"nobody"'}, 4, "no Classic model 'nobody'. Your models: my"),
     ],
 )
-def test_what_stops_it_before_a_download(program: Program, changes, code, said):
+def test_what_stops_it_before_a_download(program, changes, code, said):
     program.change(**changes)
     assert said in program.fail("run", code=code)
     assert program.server.operations == ["models"] * (code == 4)
 
 
-def test_a_newer_features_file_may_know_a_feature_set(program: Program):
+def test_a_newer_features_file_may_know_a_feature_set(program):
     document = json.loads(program.server.files["v5.3/features.json"])
     document["feature_sets"]["tiny"] = document["feature_sets"]["small"][:3]
     program.server.files["v5.3/features.json"] = json.dumps(document).encode()
@@ -330,7 +324,7 @@ def test_a_newer_features_file_may_know_a_feature_set(program: Program):
     assert "and 3 features" in said
 
 
-def test_a_round_goes_without_the_files_to_compare_with(program: Program):
+def test_a_round_goes_without_the_files_to_compare_with(program):
     for name in ("live_example_preds", "meta_model"):
         del program.server.files[f"v5.3/{name}.parquet"]
         (program.data_folder / f"{name}_1401.parquet").unlink()
@@ -344,23 +338,21 @@ def test_a_round_goes_without_the_files_to_compare_with(program: Program):
 
 
 @pytest.mark.parametrize("name", ["train", "live"])
-def test_a_round_does_not_go_without_the_data(empty: Program, name):
+def test_a_round_does_not_go_without_the_data(empty, name):
     del empty.server.files[f"v5.3/{name}.parquet"]
     result = empty.invoke("run")
     assert result.exit_code == 2
     assert f"Numerai has no v5.3/{name}.parquet" in result.stderr
 
 
-def test_a_submission_changed_by_hand_names_no_model(program: Program):
+def test_a_submission_changed_by_hand_names_no_model(program):
     path = program.round_folder / "predictions.csv"
     path.write_text(path.read_text().replace("\n", "\r\n"))
     program.run("submit", warned="is not what 'predict' wrote")
     assert program.submission()["model_sha256"] == ""
 
 
-def test_predictions_of_any_model_are_submitted_without_a_configuration(
-    program: Program, tmp_path
-):
+def test_any_predictions_are_submitted_without_configuration(program, tmp_path):
     mine = tmp_path / "mine.csv"
     shutil.copy(program.round_folder / "predictions.csv", mine)
     program.toml.unlink()
@@ -374,9 +366,7 @@ def test_predictions_of_any_model_are_submitted_without_a_configuration(
     assert "--round" in program.fail("submit", mine, "--round", 1, code=2)
 
 
-def test_a_file_of_the_users_is_checked_first_and_then_left_alone(
-    program: Program, tmp_path
-):
+def test_a_file_of_the_user_is_checked_and_left_alone(program, tmp_path):
     mine = tmp_path / "mine.csv"
     mine.write_text("id,prediction\na,0.5\n")
     before = snapshot(program.folder)
@@ -394,7 +384,7 @@ def test_a_file_of_the_users_is_checked_first_and_then_left_alone(
     assert program.sent == SENT
 
 
-def test_an_upload_is_of_the_present_model(program: Program, tmp_path):
+def test_an_upload_is_of_the_present_model(program, tmp_path):
     program.change(max_iter="7")
     program.run("train")
     assert "is missing or out of date: run" in program.fail("upload", code=2)
@@ -405,7 +395,7 @@ def test_an_upload_is_of_the_present_model(program: Program, tmp_path):
     assert program.server.pickles == []
 
 
-def test_an_upgrade_trains_nothing_and_keeps_all(empty: Program):
+def test_an_upgrade_trains_nothing_and_keeps_all(empty):
     shutil.copytree(VERSION_BEFORE, empty.folder, dirs_exist_ok=True)
     empty.server.files = {
         f"v5.3/{path.name.replace('_1.', '.')}": path.read_bytes()
@@ -426,7 +416,7 @@ def test_an_upgrade_trains_nothing_and_keeps_all(empty: Program):
     assert "submission" in empty.run("run --dry-run")
 
 
-def test_init_lists_what_there_is(empty: Program):
+def test_init_lists_what_there_is(empty):
     empty.toml.unlink()
     said = empty.fail("init", "--name", NAME, code=2)
     assert said.startswith("--target is required. Targets of v5.3: target_amber_20")
@@ -442,7 +432,7 @@ def test_init_lists_what_there_is(empty: Program):
 
 
 @pytest.mark.parametrize("n", [5, 4])
-def test_trees_without_splits_are_told_and_warned_of(program: Program, monkeypatch, n):
+def test_trees_without_splits_are_told_and_warned_of(program, monkeypatch, n):
     counts = {"n_trees": 10, "n_trees_with_splits": n}
     record = read_record(program.model_folder, "model").model_copy(update=counts)
     monkeypatch.setattr(training, "train", lambda *_, **__: record)
@@ -451,12 +441,12 @@ def test_trees_without_splits_are_told_and_warned_of(program: Program, monkeypat
     assert (told in said) == (n == 5)
 
 
-def test_predict_warns_of_another_configuration(program: Program):
+def test_predict_warns_of_another_configuration(program):
     program.change(max_iter="13")
     program.run("predict", warned="'my_model' is out of date: max_iter changed")
 
 
-def test_an_upload_and_scores_are_shown(program: Program, tmp_path):
+def test_an_upload_and_scores_are_shown(program, tmp_path):
     for option, assigned in (("--no-assign", False), ("--assign", True)):
         said = program.run("upload", option)
         assert "Numerai has validated it" in said
@@ -472,9 +462,7 @@ def test_an_upload_and_scores_are_shown(program: Program, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("whole", [False, True])
-def test_the_demo_can_be_repeated_and_has_the_era_model_ahead(
-    tmp_path, monkeypatch, whole
-):
+def test_the_demo(tmp_path, monkeypatch, whole):
     monkeypatch.chdir(tmp_path)
     if not whole:
         small = partial(demo.write_demo_data, **{**SMALL_DEMO, "n_future_eras": 3})

@@ -247,9 +247,7 @@ def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows opens no folders")
-def test_a_file_is_on_disk_before_its_name_and_so_are_new_folders(
-    tmp_path, monkeypatch
-):
+def test_a_file_is_on_disk_before_its_name(tmp_path, monkeypatch):
     replace, done = os.replace, []
 
     def note_replace(source, target):

@@ -292,9 +292,7 @@ UNKNOWN = {"status": None, "roundNumber": None}
     ],
 )
 @pytest.mark.filterwarnings("default")
-def test_the_status_at_numerai_is_recorded_and_told(
-    desk, listed, status, warned, recwarn
-):
+def test_the_status_at_numerai(desk, listed, status, warned, recwarn):
     desk.server.listed = listed
     record = desk.submit()
     assert record.status == status

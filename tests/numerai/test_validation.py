@@ -88,9 +88,7 @@ def test_eras_after_the_purge_with_known_targets_are_scored(demo, changes, first
 @pytest.mark.parametrize(
     ("folds", "way", "first"), [(2, "walk-forward", "0029"), (40, "hold-out", "0048")]
 )
-def test_few_eras_are_held_out_if_there_are_none_to_walk_through(
-    own, folds, way, first
-):
+def test_few_eras_are_held_out(own, folds, way, first):
     """Three are left after 17 purged ones, and 40 folds would take 58."""
     result = judge(own, own.config(validate={"folds": folds, "purge": 17}))
     assert (result.way, result.folds[0].first) == (way, first)
@@ -372,9 +370,7 @@ def test_gain_is_trained_on_the_eras_of_the_model(own):
 
 
 @pytest.mark.parametrize(("purge", "n_purged"), [("auto", 8), (2, 2)])
-def test_folds_never_train_on_an_era_that_they_score_nor_within_the_purge(
-    own, purge, n_purged
-):
+def test_folds_leave_out_what_they_score_and_the_purge(own, purge, n_purged):
     config = own.config(files=WALK["files"], validate={"folds": 3, "purge": purge})
     own.fit(config)
     result = judge(own, config)
