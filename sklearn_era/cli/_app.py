@@ -29,18 +29,15 @@ _TASK = option("TASK", "regression, classification or auto.")
 _BLEND = option("NAME", "A criterion or a blend; all but gain need --era.")
 _PARAM = option("NAME=VALUE", "Other parameter of the model: max_iter=300.")
 _ESTIMATOR = option("NAME", "boosting; forest; or auto, an average of models.")
-_BUDGET = option(
-    "SECONDS", "Time that the fit of auto may take; a score takes a second."
-)
+_BUDGET = option("SECONDS", "Time for the fit of auto; a score takes a second.")
 _ORDER = option("ORDER", "Whether eras are ordered, unordered or auto (by labels).")
 _ID = option("COL,…", "Columns to copy.", "--id")
 _SEED = option("INT", "Random seed.", min=0, max=2**32 - 1)
 _SEP = option("CHAR", "DATA's separator, if not a comma.")
 _ENCODING = option("NAME", "DATA's encoding, if not UTF-8.")
 _N_JOBS = option("INT", "Most threads to use; by default all.")
-_VERBOSE = typer.Option(
-    "--verbose", "-v", help="Print a line per iteration, or per member of auto."
-)
+_LINES = "Print a line per iteration, or per member of auto."
+_VERBOSE = typer.Option("--verbose", "-v", help=_LINES)
 _FIGURE = option("FILE", "Figure: PNG, PDF or SVG.", "--out", "-o")
 
 

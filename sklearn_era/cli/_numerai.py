@@ -271,9 +271,8 @@ def submit(
             names = [one.name for one in chosen(steps, model)]
             number = steps.live_round(round_number)
         for name in names:
-            record = submit(
-                steps, name, number, file, require_open=require_open, force=force
-            )
+            of = steps, name, number, file
+            record = submit(*of, require_open=require_open, force=force)
             text = f"has submission {record.submission_id}"
             echo(f"Round {number}: {name!r} {text}.")
 

@@ -93,9 +93,8 @@ class EraRows:
 def _as_column(values: ArrayLike, name: str, finite: bool | str = True) -> Column:
     if np.ma.is_masked(values):
         raise ValueError(f"{name} is masked: set the masked values to NaN.")
-    column = check_array(
-        values, dtype=float, ensure_2d=False, ensure_all_finite=finite, input_name=name
-    )
+    options = {"ensure_all_finite": finite, "input_name": name}
+    column = check_array(values, dtype=float, ensure_2d=False, **options)
     if column.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional; got shape {column.shape}.")
     return column

@@ -42,10 +42,8 @@ _FILE = "$filename: String! $modelId: ID"
 IMAGES = Query("Listing the container images", "computePickleDockerImages", _CHOICES)
 VERSIONS = Query("Listing the data versions", "computePickleDataVersions", _CHOICES)
 STORE = Query("Uploading the model", f"computePickleUploadAuth({_FILE})", GRANT)
-_MAKE = (
-    f"{_FILE} $tournament: Int! $dataVersionId: ID $dockerImageId: ID $source: String"
-)
-_MAKE = f"createComputePickleUpload({_MAKE})"
+_MAKE = f"{_FILE} $tournament: Int! $dataVersionId: ID $dockerImageId: ID"
+_MAKE = f"createComputePickleUpload({_MAKE} $source: String)"
 CREATE = Query("Uploading the model", _MAKE, CREATED, kind="mutation")
 _ASSIGN = "assignPickleToModel($pickleId: ID $modelId: String)"
 ASSIGN = Query("Assigning the uploaded model", _ASSIGN, Any, kind="mutation")

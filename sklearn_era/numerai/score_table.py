@@ -35,9 +35,7 @@ _METRICS = {
     _EXPOSURE: "it needs a model that was trained here.",
 }
 _LEAST_APART = 5  # eras without overlap for a forecast of a coming round
-_MIN_COVERAGE = (
-    0.25  # of the eras, else a row is dropped: summaries are over common ones
-)
+_MIN_COVERAGE = 0.25  # of the eras: summaries are over common ones
 
 Way = Literal["hold-out", "walk-forward"]
 # Mean, std, sharpe, max_drawdown and n_eras of a metric; None where undefined.

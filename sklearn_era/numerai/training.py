@@ -169,9 +169,8 @@ def _read_binned(
     shown = ", ".join(path.name for path in paths)
     try:
         with data.decoding(shown, "Cannot train on {shown}: {reason}."):
-            return BinnedDataset.from_parquet(
-                paths, features=features, era="era", drop_missing_target=True, **options
-            )
+            options |= {"features": features, "era": "era", "drop_missing_target": True}
+            return BinnedDataset.from_parquet(paths, **options)
     except DataError:
         for path in paths:  # raises for a damaged file
             columns = data.open_columns(path)

@@ -296,9 +296,9 @@ def test_a_value_that_is_no_number(small, path):
     write(small.assign(beta=beta), path)
     target = fit(data=path, target="beta", features=["alpha"])
     for task in ("auto", "regression"):
-        assert fail(*target, "--task", task) == (
-            f"--target: {subject}; correct such values, or pass --task classification."
-        )
+        told = fail(*target, "--task", task)
+        hint = "correct such values, or pass --task classification."
+        assert told == f"--target: {subject}; {hint}"
     run(*target, "--task", "classification", *params(max_iter=1), "--no-score")
 
 

@@ -20,9 +20,8 @@ BASE = ["--no-score", "--out", "m.era"]
 
 
 def fit(path, *options, max_iter=1):
-    return run(
-        "fit", path, "--target", "y", *BASE, *params(max_iter=max_iter), *options
-    )
+    base = ["--target", "y", *BASE, *params(max_iter=max_iter)]
+    return run("fit", path, *base, *options)
 
 
 def predict(path, *options):
@@ -168,9 +167,8 @@ def test_a_table_is_the_same_in_every_format(tmp_path_factory, rows, category):
         path = write(frame, str(folder / f"d.{suffix}"))
         read = TableFile(Path(path), None, None).read(list(COLUMNS), ["text", category])
         tables.append(make_features(read, ["text", category], ""))
-        pd.testing.assert_frame_equal(
-            tables[-1], tables[0], check_dtype=False, check_exact=True
-        )
+        exact = {"check_dtype": False, "check_exact": True}
+        pd.testing.assert_frame_equal(tables[-1], tables[0], **exact)
 
 
 @pytest.fixture
@@ -268,9 +266,8 @@ def test_flags_with_missing_values_are_the_same_categories(coded):
 
 def test_names_of_nothing_are_eras_classes_and_missing_numbers_in_csv(coded):
     is_two = coded["c"] == 2
-    coded = coded.assign(
-        region=np.where(is_two, "NA", "EU"), label=np.where(is_two, "None", "some")
-    )
+    region, label = np.where(is_two, "NA", "EU"), np.where(is_two, "None", "some")
+    coded = coded.assign(region=region, label=label)
     arguments = ["fit", "d.csv", "--features", "a", *BASE]
     write(coded, "d.csv")
     assert "of 2 eras" in run(*arguments, "--target", "label", "--era", "region")

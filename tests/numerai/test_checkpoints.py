@@ -345,9 +345,9 @@ def test_fits_of_the_version_before(tmp_path, monkeypatch, version):
     expected = load_fit(folder, "model")[0]
     for suffix in ("json", "era"):
         (folder / f"model.{suffix}").rename(folder / f"before.{suffix}")
-    training.train(
-        settings, folder=folder, on_progress=lambda *x: told.append(x), **known
-    )
+    known["on_progress"] = lambda *x: told.append(x)
+    training.train(settings, folder=folder, **known)
+    del known["on_progress"]
     assert [n_trees for stage, n_trees, _ in told if stage == "model"] == [8, 9, 10]
     assert_same_model(load_fit(folder, "model")[0], expected)
     # A parameter that this version added has its default in both.

@@ -130,9 +130,8 @@ def test_a_damaged_byte(path, tmp_path_factory, position, value):
 
 def test_a_checksum_is_verified_where_there_is_one(write):
     path = write(LIVE)
-    pq.write_table(
-        pq.read_table(path), path, write_page_checksum=True, compression=None
-    )
+    plain = {"write_page_checksum": True, "compression": None}
+    pq.write_table(pq.read_table(path), path, **plain)
     content = bytearray(path.read_bytes())
     content[content.index(LIVE.index[0].encode()) + 3] ^= 1
     path.write_bytes(content)
@@ -301,9 +300,8 @@ def test_blocks(path, tmp_path_factory, eras, features, holes):
         rows = frame[features].iloc[run.start : run.stop]
         np.testing.assert_array_equal(block, rows)
         assert block.flags.f_contiguous
-        assert block.dtype == (
-            np.float64 if "feature_a" in features and holes else "i1"
-        )
+        is_holed = "feature_a" in features and holes
+        assert block.dtype == (np.float64 if is_holed else "i1")
 
 
 def test_blocks_that_cannot_be_read_are_refused(tmp_path, path):

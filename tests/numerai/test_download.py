@@ -176,9 +176,8 @@ def test_a_version_that_is_gone_or_an_unknown_file_is_told(server, fetch, tmp_pa
         "'v5.10' in [data], and train again."
     )
     del server.files["v5.10/live.parquet"]
-    assert refused(server, ConfigError, fetch, ["live", "prices"]) == (
-        "Numerai has no v5.3/prices.parquet; use features, live, train, validation."
-    )
+    said = "Numerai has no v5.3/prices.parquet; use features, live, train, validation."
+    assert refused(server, ConfigError, fetch, ["live", "prices"]) == said
     assert "dataset" not in server.operations, "known before anything is fetched"
     assert latest_version(["v4.9/x", "v5.2/x", "v5.10/x", "signals/y"]) == "v5.10"
 

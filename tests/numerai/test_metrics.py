@@ -114,9 +114,8 @@ def test_ranks_and_exposures_are_those_of_the_equations_era_by_era():
     for row, era in enumerate(sorted(set(ERAS))):
         own = era == ERAS
         assert_array_equal(ranks[own], rank(X[own]))
-        assert_allclose(
-            metrics.gaussianize(ranks[own]), spread(X[own]), rtol=0, atol=1e-15
-        )
+        found_spread = metrics.gaussianize(ranks[own])
+        assert_allclose(found_spread, spread(X[own]), rtol=0, atol=1e-15)
         alone = feature_exposures(X[own], features[own])
         assert_allclose(found[row], alone, rtol=0, atol=1e-15)
         varies = np.arange(8) != (1 if era == "0002" else -1)
@@ -126,9 +125,8 @@ def test_ranks_and_exposures_are_those_of_the_equations_era_by_era():
 
 
 finite = st.integers(-20, 20).map(lambda i: i / 4)
-rows_of_eras = st.lists(
-    st.tuples(st.integers(0, 3), finite, finite, finite), min_size=1, max_size=60
-)
+row_of_era = st.tuples(st.integers(0, 3), finite, finite, finite)
+rows_of_eras = st.lists(row_of_era, min_size=1, max_size=60)
 
 
 @given(rows_of_eras, st.randoms(use_true_random=False))

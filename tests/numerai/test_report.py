@@ -41,9 +41,8 @@ def results(own, config):
 
 
 def sample_of(own, config):
-    return report.read_training_sample(
-        own.workspace, config.models[0].members[0], record(own)
-    )
+    member = config.models[0].members[0]
+    return report.read_training_sample(own.workspace, member, record(own))
 
 
 def record(own):
@@ -198,9 +197,8 @@ def test_a_blend_is_drawn_with_its_first_member(own, monkeypatch):
     assert report.report_is_current(config, own.workspace, model, records)
     # Whatever a member learns from, and weighs.
     for changes in ({"weight": 2.0}, {"random_state": 1}, {"last_era": "0029"}):
-        other = own.config(members=[members[0], members[1] | changes], **asked).models[
-            0
-        ]
+        asked["members"] = [members[0], members[1] | changes]
+        other = own.config(**asked).models[0]
         assert not report.report_is_current(config, own.workspace, other, records)
 
 

@@ -516,9 +516,8 @@ def test_ids_are_texts_whatever_they_say():
     content = b"id,prediction\nNA,0.1\n001,0.2\n1e5,0.3\nNone,nan\n"
     frame = blend.parse_predictions(content, "mine.csv")
     assert frame["id"].tolist() == ["NA", "001", "1e5", "None"]
-    assert "not finite. The first is 'None'" in refusal(
-        check_submission, frame, frame["id"]
-    )
+    message = refusal(check_submission, frame, frame["id"])
+    assert "not finite. The first is 'None'" in message
 
 
 @pytest.mark.parametrize(

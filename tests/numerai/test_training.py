@@ -38,9 +38,8 @@ def path(tmp_path_factory):
 
 def fit_in_memory(rows, labels=None, target=TARGET, seed=0, **parameters):
     """A fit of the rows in the order of the labels of their eras."""
-    model = Regressor(
-        **{**helper.PARAMETERS, **parameters}, early_stopping=False, random_state=seed
-    )
+    given = {"early_stopping": False, "random_state": seed}
+    model = Regressor(**{**helper.PARAMETERS, **parameters, **given})
     labels = np.asarray(rows["era"].astype(int) if labels is None else labels)
     rows = rows.iloc[np.argsort(labels, kind="stable")]
     return model.fit(rows[FEATURES], rows[target].to_numpy(), eras=np.sort(labels))
@@ -87,9 +86,8 @@ def test_missing_targets_are_never_filled_and_missing_values_recorded(tmp_path):
     assert record.features_with_missing == [FEATURES[2]]
     assert (record.n_rows, record.last_era) == (labelled.sum(), "0027")
     assert record.n_rows_without_target == (~labelled).sum()
-    helper.assert_same_model(
-        load_fit(tmp_path, "model")[0], fit_in_memory(holed[labelled])
-    )
+    model, _ = load_fit(tmp_path, "model")
+    helper.assert_same_model(model, fit_in_memory(holed[labelled]))
 
 
 def test_eras_of_several_files_are_grouped(tmp_path, path):
@@ -112,9 +110,8 @@ def test_the_plain_model_has_no_parameters_of_eras(tmp_path, path):
     plain = {"split_criterion": "gain", "n_jobs": 1}
     assert settings == make_settings(parameters=plain)
     train_on(path, tmp_path, name="gain", parameters=plain)
-    helper.assert_same_model(
-        load_fit(tmp_path, "gain")[0], fit_in_memory(FRAME, **plain)
-    )
+    model, _ = load_fit(tmp_path, "gain")
+    helper.assert_same_model(model, fit_in_memory(FRAME, **plain))
     # A member of a blend that is plain already stays as it is.
     weighted = make_settings(parameters={**plain, "era_weighting": "equal"})
     assert gain_settings([weighted, asked]) == [weighted, settings]
@@ -186,14 +183,12 @@ def test_what_the_files_lack(tmp_path, path, changes, kind, message):
 
 def test_a_damaged_file_is_named_with_what_to_do(tmp_path, path):
     """Wherever the damage is: here in a column that only the training reads."""
-    damaged = helper.write_frame(
-        helper.make_frame(first=31, n_eras=5), tmp_path / "validation_7.parquet"
-    )
+    later = helper.make_frame(first=31, n_eras=5)
+    damaged = helper.write_frame(later, tmp_path / "validation_7.parquet")
     content = bytearray(damaged.read_bytes())
     chunk = pq.ParquetFile(damaged).metadata.row_group(0).column(2)
-    content[chunk.dictionary_page_offset : chunk.data_page_offset] = b"x" * (
-        chunk.data_page_offset - chunk.dictionary_page_offset
-    )
+    start, stop = chunk.dictionary_page_offset, chunk.data_page_offset
+    content[start:stop] = b"x" * (stop - start)
     damaged.write_bytes(content)
     said = r"validation_7\.parquet is damaged \(.*\)\. Delete it and download it again"
     with pytest.raises(DataError, match=said) as caught:

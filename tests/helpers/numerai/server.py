@@ -174,9 +174,8 @@ class NumeraiServer:
     def _submission_upload_auth(self, filename, modelId, **_):
         if modelId not in self.models.values():
             raise ValueError("unknown model")
-        name = (
-            f"{Path(filename).stem}-{len(self.signatures):08d}{Path(filename).suffix}"
-        )
+        path = Path(filename)
+        name = f"{path.stem}-{len(self.signatures):08d}{path.suffix}"
         return {"filename": name, "url": self.sign(f"/uploads/{name}")}
 
     _computePickleUploadAuth = _submission_upload_auth
