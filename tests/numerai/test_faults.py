@@ -80,11 +80,10 @@ def test_a_mistake(program, command, change, code, said):
         change(program)
     else:
         program.change(**change)
-    models = [path.read_bytes() for path in sorted(program.model_folder.glob("m*"))]
+    models = {path: path.read_bytes() for path in program.model_folder.glob("m*")}
     assert said in program.fail(command, code=code)
     assert program.sent == {}
-    after = [path.read_bytes() for path in sorted(program.model_folder.glob("m*"))]
-    assert after == models
+    assert {path: path.read_bytes() for path in models} == models
 
 
 def test_too_little_memory_says_how_to_need_less(program, monkeypatch):
