@@ -248,9 +248,7 @@ def parse_value(text: str) -> Any:
     return text
 
 
-def make_estimator(
-    name: str, is_classes: bool, pairs: Any, options: dict[str, Any]
-) -> Any:
+def make_estimator(name: str, is_classes: bool, pairs: Any, options: Any) -> Any:
     """An estimator of options, and of the NAME=VALUE pairs given beside them."""
     kind = "Classifier" if is_classes else "Regressor"
     prefix = "EraForest" if name == "forest" else "HistGradientBoosting"

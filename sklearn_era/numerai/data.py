@@ -53,9 +53,7 @@ def read_features(path: Path) -> FeatureMetadata:
     return metadata
 
 
-def check_parquet(
-    path: Path, *, live: bool = False, needs_era: bool = True
-) -> list[str]:
+def check_parquet(path: Path, live: bool = False, needs_era: bool = True) -> list[str]:
     """Check that a file is complete, with rows, unique ids and eras; return its column
     names. All columns are decoded only for a live file, which is small.
     """
@@ -224,15 +222,13 @@ def read_rows(
     return pandas.DataFrame(block, columns=[*features], copy=False), y, labels
 
 
-def select_eras(
-    files: Sequence[Path], settings: TrainSection
-) -> tuple[dict[str, int], int]:
+def select_eras(files: Sequence[Path], fit: TrainSection) -> tuple[dict[str, int], int]:
     """The eras of a fit in order, each with its label (its number, or its group's), and
     the number of their rows without a target.
     """
     counts: dict[str, list[int]] = {}
     for path in files:
-        in_file = _count_rows(path, settings.target)
+        in_file = _count_rows(path, fit.target)
         for label in sorted(counts.keys() & in_file):
             raise DataError(
                 f"{path}: era {label!r} is also in another file, so its rows would "
@@ -240,32 +236,32 @@ def select_eras(
             )
         counts |= in_file
     shown = ", ".join(path.name for path in files)
-    first, last = settings.first_era, settings.last_era
+    first, last = fit.first_era, fit.last_era
     # Labels of four digits sort as numbers.
     in_order = sorted(counts)
     within = [x for x in in_order if first <= x <= (last or "9999")]
-    chosen = within[settings.era_offset :: settings.every_nth_era]
+    chosen = within[fit.era_offset :: fit.every_nth_era]
     if not chosen:
         raise ConfigError(
             f"No era is left: {shown} has eras {in_order[0]} to {in_order[-1]}, but "
             f"[train] sets first_era = {first!r}, last_era = {last!r}, era_offset = "
-            f"{settings.era_offset}."
+            f"{fit.era_offset}."
         )
     # The newest eras have no targets yet.
     taken = [label for label in chosen if counts[label][1]]
     if not taken:
         raise DataError(
-            f"{shown}: column {settings.target!r} has no values in the {len(chosen)} "
+            f"{shown}: column {fit.target!r} has no values in the {len(chosen)} "
             f"eras {chosen[0]} to {chosen[-1]}: choose other eras or another target."
         )
-    if settings.era_groups > len(taken):
+    if fit.era_groups > len(taken):
         raise ConfigError(
-            f"[train] era_groups = {settings.era_groups} exceeds the "
+            f"[train] era_groups = {fit.era_groups} exceeds the "
             f"{len(taken)} eras that are left to train on: lower it."
         )
     labels = {label: int(label) for label in taken}
-    if settings.era_groups:
-        groups = np.array_split(taken, settings.era_groups)
+    if fit.era_groups:
+        groups = np.array_split(taken, fit.era_groups)
         labels = {str(x): group for group, eras in enumerate(groups) for x in eras}
     return labels, sum(counts[label][0] for label in chosen)
 

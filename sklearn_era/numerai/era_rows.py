@@ -15,12 +15,14 @@ from sklearn_era.metrics import EraScores
 
 Index = slice | NDArray[np.integer]
 Column = NDArray[np.float64]
+Eras = ArrayLike | None
+Scores = EraScores | Any  # or a float
 
 
 class EraRows:
     """Arguments with rows grouped by era; the first is the column `x`."""
 
-    def __init__(self, eras: ArrayLike | None, **arguments: Any) -> None:
+    def __init__(self, eras: Eras, **arguments: Any) -> None:
         check_consistent_length(*arguments.values())
         indexes = [y.index for y in (eras, *arguments.values()) if hasattr(y, "iloc")]
         if not all(index.equals(indexes[0]) for index in indexes):
@@ -60,7 +62,7 @@ class EraRows:
 
     def score(
         self, name: str, metric: Callable[..., float], max_missing_share: float
-    ) -> EraScores | Any:
+    ) -> Scores:
         """Compute a metric of each era's complete rows; refuse eras with too few."""
         share = {"min_val": 0, "max_val": 1, "include_boundaries": "left"}
         check_scalar(max_missing_share, "max_missing_share", Real, **share)
@@ -82,7 +84,7 @@ class EraRows:
 
     def result(
         self, directions: dict[str, bool], scores: Column, n_samples: Any = None
-    ) -> EraScores | Any:
+    ) -> Scores:
         """The scores with their eras, or a float without labels."""
         if not self._has_labels:
             return float(scores[0])

@@ -47,11 +47,8 @@ class HttpFailure(ApiError):
     ) -> None:
         super().__init__(text)
         self.status, self.transient, self.unclear = status, transient, unclear
-        self.retry_after = 0.0  # seconds that the server asks to wait
-
-    @property
-    def asks_too_much(self) -> bool:
-        return self.retry_after > _MOST_ASKED
+        # Seconds that the server asks to wait, perhaps more than a run may take.
+        self.retry_after, self.asks_too_much = 0.0, False
 
 
 class Http:
@@ -267,7 +264,7 @@ class Http:
             advice += f" and {asks}"
         text = f"{peer} answered HTTP {status}{advice}."
         failure = HttpFailure(text, status, transient, unclear)
-        failure.retry_after = seconds
+        failure.retry_after, failure.asks_too_much = seconds, seconds > _MOST_ASKED
         raise failure
 
 
@@ -308,9 +305,7 @@ def _redirected(url: str, location: str) -> str:
     return ""
 
 
-def _parse_answer(
-    content: bytes, token: str | None
-) -> tuple[dict[str, Any] | None, str]:
+def _parse_answer(content: bytes, token: str | None) -> tuple[Any, str]:
     """The data of a GraphQL answer, and its error messages on one line."""
     document: Any = None
     with suppress(ValueError, RecursionError):

@@ -13,17 +13,15 @@ All but ranks and exposures need ``sklearn-era[numerai]``.
 """
 
 from numbers import Real
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from scipy.stats import rankdata
 from sklearn.feature_selection import r_regression
 from sklearn.utils import check_scalar
 
-from sklearn_era.metrics import EraScores
-from sklearn_era.numerai.era_rows import Column, EraRows, import_tools
+from sklearn_era.numerai.era_rows import Column, EraRows, Eras, Scores, import_tools
 from sklearn_era.preprocessing._neutralizer import regression
 
 __all__ = [
@@ -35,9 +33,7 @@ __all__ = [
 MAX_MISSING_SHARE = 0.2  # Numerai scores submissions with 80 % of a round's ids
 
 
-def rank_normalize(
-    x: ArrayLike, *, eras: ArrayLike | None = None
-) -> NDArray[np.float64]:
+def rank_normalize(x: ArrayLike, *, eras: Eras = None) -> Column:
     r"""Rank numbers within their era: :math:`(\operatorname{rank}(x_i) - 1/2) / n`.
 
     Parameters
@@ -63,7 +59,7 @@ def rank_normalize(
     return ranks
 
 
-def gaussianize(ranks: ArrayLike) -> NDArray[np.float64]:
+def gaussianize(ranks: ArrayLike) -> Column:
     r"""Map ranks to standard normal quantiles: :math:`\Phi^{-1}(r_i)`.
 
     Parameters
@@ -92,12 +88,9 @@ def gaussianize(ranks: ArrayLike) -> NDArray[np.float64]:
 
 
 def numerai_corr(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    eras: ArrayLike | None = None,
-    max_missing_share: float = MAX_MISSING_SHARE,
-) -> EraScores | Any:
+    y_true: ArrayLike, y_pred: ArrayLike, *,
+    eras: Eras = None, max_missing_share: float = MAX_MISSING_SHARE,
+) -> Scores:  # fmt: skip
     r"""Compute CORR: :math:`\operatorname{pearson}(p(g(x)), p(y - \bar y))`.
 
     Parameters
@@ -126,13 +119,9 @@ def numerai_corr(
 
 
 def correlation_contribution(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    meta_model: ArrayLike,
-    *,
-    eras: ArrayLike | None = None,
-    max_missing_share: float = MAX_MISSING_SHARE,
-) -> EraScores | Any:
+    y_true: ArrayLike, y_pred: ArrayLike, meta_model: ArrayLike, *,
+    eras: Eras = None, max_missing_share: float = MAX_MISSING_SHARE,
+) -> Scores:  # fmt: skip
     r"""Compute MMC, the contribution to a meta model, or BMC, to a benchmark model.
 
     :math:`(y - \bar y) \cdot (x - m (x \cdot m) / (m \cdot m)) / n`, with the
@@ -162,13 +151,9 @@ def correlation_contribution(
 
 
 def feature_neutral_corr(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    features: ArrayLike,
-    *,
-    eras: ArrayLike | None = None,
-    max_missing_share: float = MAX_MISSING_SHARE,
-) -> EraScores | Any:
+    y_true: ArrayLike, y_pred: ArrayLike, features: ArrayLike, *,
+    eras: Eras = None, max_missing_share: float = MAX_MISSING_SHARE,
+) -> Scores:  # fmt: skip
     """Compute FNC: :func:`numerai_corr` of g(x), neutralized by :func:`neutralize`.
 
     Parameters
@@ -199,8 +184,8 @@ def feature_neutral_corr(
 
 
 def feature_exposures(
-    y_pred: ArrayLike, features: ArrayLike, *, eras: ArrayLike | None = None
-) -> NDArray[np.float64]:
+    y_pred: ArrayLike, features: ArrayLike, *, eras: Eras = None
+) -> Column:
     r"""Correlate predictions with features: :math:`\operatorname{pearson}(x, f_j)`.
 
     Parameters
@@ -231,8 +216,8 @@ def feature_exposures(
 
 
 def max_feature_exposure(
-    y_pred: ArrayLike, features: ArrayLike, *, eras: ArrayLike | None = None
-) -> EraScores | Any:
+    y_pred: ArrayLike, features: ArrayLike, *, eras: Eras = None
+) -> Scores:
     r"""Compute the largest :math:`|\operatorname{pearson}(x, f_j)|` with a feature.
 
     Parameters
@@ -260,12 +245,9 @@ def max_feature_exposure(
 
 
 def neutralize(
-    y_pred: ArrayLike,
-    neutralizers: ArrayLike,
-    *,
-    proportion: float = 1.0,
-    eras: ArrayLike | None = None,
-) -> NDArray[np.float64]:
+    y_pred: ArrayLike, neutralizers: ArrayLike, *, proportion: float = 1.0,
+    eras: Eras = None,
+) -> Column:  # fmt: skip
     r"""Subtract from predictions the part that neutralizers explain linearly.
 
     :math:`x - c N b` with :math:`b = \arg\min_b \lVert x - N b \rVert^2`, where N has
@@ -314,7 +296,7 @@ def neutralize(
 
 def neutralize_ranks(
     ranks: ArrayLike, neutralizers: ArrayLike, *, proportion: float
-) -> NDArray[np.float64]:
+) -> Column:
     """Gaussianize one era's ranks, :func:`neutralize` them, and rank the result.
 
     Parameters

@@ -125,9 +125,7 @@ def identify(
     }
 
 
-def write_report(
-    validation: Validation, results: Mapping[str, ValidationResult]
-) -> list[Path]:
+def write_report(validation: Validation, results: Rows) -> list[Path]:
     """Write the figures, then ``report.json``: if it is current, so are all figures.
     Return the paths, the JSON file's first.
     """
@@ -276,10 +274,7 @@ def split_agreement(estimators: Mapping[str, Any], sample: Sample) -> "Figure":
 
 
 def live_scores(
-    client: Numerai,
-    ids: Mapping[str, str],
-    n_rounds: int,
-    horizons: Mapping[str, int | None],
+    client: Numerai, ids: Mapping[str, str], n_rounds: int, horizons: Mapping[str, Any]
 ) -> list[RoundScore]:
     """Return the latest scores of models in their last rounds, by round and model. A
     score for the model's horizon, in business days, takes precedence.
@@ -303,9 +298,7 @@ def live_scores(
     return sorted(rows, key=itemgetter(0))
 
 
-def promised_scores(
-    workspace: Workspace, models: Sequence[str]
-) -> dict[str, dict[str, float]]:
+def promised_scores(workspace: Workspace, models: Sequence[str]) -> dict[str, Any]:
     """The mean validation scores by metric, by model with a report."""
     promised = {}
     for model in models:
@@ -318,9 +311,7 @@ def promised_scores(
     return promised
 
 
-def draw_live_scores(
-    rows: Sequence[RoundScore], promised: Mapping[str, Mapping[str, float]]
-) -> "Figure":
+def draw_live_scores(rows: Sequence[RoundScore], promised: dict[str, Any]) -> "Figure":
     """Draw CORR and MMC by round, a line per model, dashed at its validation mean."""
     pandas = import_optional("pandas", extra="numerai")
     figure = _new_figure(6.0)

@@ -125,12 +125,9 @@ class Row:
         self._exposures: list[pd.Series[float]] = []
 
     def add(
-        self,
-        era: ScoredEra,
-        predictions: NDArray[np.float64],
-        linear: "pd.DataFrame",
+        self, era: ScoredEra, predictions: NDArray[np.float64], linear: "pd.DataFrame",
         features: "pd.DataFrame | None",
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Score an era on metrics with 80 % of its rows complete; FNC by `linear`."""
         has = ~np.isnan(predictions)
         x, y = predictions[has], era.targets[has]

@@ -70,9 +70,7 @@ class ModelRecord(Record):
         return json.loads(json.dumps(parameters, default=plain))
 
 
-def save_fit(
-    folder: Path, name: str, estimator: Any, record: ModelRecord
-) -> ModelRecord:
+def save_fit(folder: Path, name: str, fit: Any, record: ModelRecord) -> ModelRecord:
     """Write a fit and its record, both or neither even if the process is killed; return
     the completed record.
     """
@@ -85,11 +83,11 @@ def save_fit(
         before = ModelRecord.read(document, advice=_ADVICE)
         if before is not None and before.sha256 == file_sha256(waiting):
             put_in_place(waiting, path)  # the last step of a killed run
-    models = getattr(estimator, "members_", {"": estimator}).values()
+    models = getattr(fit, "members_", {"": fit}).values()
     trees = [tree for x in models for (tree,) in getattr(x, "_predictors", ())]
     grown = [i for i, tree in enumerate(trees, 1) if len(tree.nodes) > 1]
     result: dict[str, Any] = {
-        "weights": getattr(estimator, "weights_", {}),
+        "weights": getattr(fit, "weights_", {}),
         "n_trees": len(trees),
         "n_trees_with_splits": len(grown),
         "last_tree_with_splits": max(grown, default=0),
@@ -97,7 +95,7 @@ def save_fit(
     versions = {"python": platform.python_version(), "platform": sys.platform}
     versions["pyarrow"] = import_optional("pyarrow", extra="numerai").__version__
     try:
-        saved = save_model(estimator, waiting, target=record.target, era="era")
+        saved = save_model(fit, waiting, target=record.target, era="era")
         result |= {"sha256": file_sha256(waiting), "created": utc_now()}
         result["versions"] = versions | saved.versions
         record = record.model_copy(update=result)

@@ -127,15 +127,13 @@ def train(
     return record
 
 
-def make_average(
-    plain: Any, settings: TrainSection, n_eras: int, purge: int
-) -> AutoEraRegressor:
+def make_average(plain: Any, fit: TrainSection, n_eras: int, purge: int) -> Any:
     """Return an unfitted average of the plain model and others, for `n_eras` eras.
 
     Its folds walk forward through the last half of the eras, or of their groups, with
     a purge of `purge` weeks before each, as in a validation.
     """
-    n_labels, n_weeks = settings.era_groups or n_eras, settings.every_nth_era
+    n_labels, n_weeks = fit.era_groups or n_eras, fit.every_nth_era
     # In eras of the fit: of `every_nth_era` weeks, one is taken.
     gap = -(-(purge + 1) // n_weeks) - 1
     gap = -(-gap // (n_eras // n_labels))
@@ -149,7 +147,7 @@ def make_average(
         )
     n_tested = max(1, min(n_labels // (2 * _N_FOLDS), (n_labels - gap) // 4))
     cv = EraWalkForwardSplit(_N_FOLDS, test_size=n_tested, gap=gap)
-    budget: Any = {"time_budget": settings.time_budget or None}
+    budget: Any = {"time_budget": fit.time_budget or None}
     return AutoEraRegressor(plain, cv=cv, verbose=1, era_order="ordered", **budget)
 
 
@@ -162,9 +160,7 @@ def _naming_table(settings: TrainSection) -> Iterator[None]:
         raise ConfigError(f"{settings.table_of(error)} {error}") from error
 
 
-def _read_binned(
-    paths: Sequence[Path], features: list[str], **options: Any
-) -> BinnedDataset:
+def _read_binned(paths: Sequence[Path], features: list[str], **options: Any) -> Any:
     """Bin the rows with a target; an error names the damaged file, if one is."""
     shown = ", ".join(path.name for path in paths)
     try:
