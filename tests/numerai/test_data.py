@@ -16,15 +16,7 @@ from helpers import numerai
 from helpers.numerai.training import FEATURES, TARGET, make_frame, write_frame
 from sklearn_era.numerai import data
 from sklearn_era.numerai.config import TrainSection
-from sklearn_era.numerai.data import (
-    check_parquet,
-    era_runs,
-    open_columns,
-    read_blocks,
-    read_columns,
-    read_ids,
-    select_eras,
-)
+from sklearn_era.numerai.data import check_parquet, era_runs, open_columns, select_eras
 from sklearn_era.numerai.errors import ConfigError, DataError
 
 FRAME = make_frame(n_eras=6, rows_per_era=5)
@@ -50,10 +42,10 @@ def refusal(path, **options):
 def test_a_whole_file_is_summarized_and_read_as_it_is_stored(write):
     path = write()
     assert check_parquet(path) == data.read_column_names(path) == [*FRAME.columns, "id"]
-    frame = read_columns(path, ["target_demo_20", "feature_a"])
+    frame = data.read_columns(path, ["target_demo_20", "feature_a"])
     assert [str(dtype) for dtype in frame.dtypes] == ["float32", "int8"]
     with pytest.raises(DataError, match=r"lacks 2 of 3 columns \(first: feature_x\)"):
-        read_columns(path, ["feature_a", "feature_x", "feature_y"])
+        data.read_columns(path, ["feature_a", "feature_x", "feature_y"])
     assert check_parquet(write(LIVE), live=True) == [*FRAME.columns, "id"]
 
 
@@ -70,18 +62,18 @@ def test_ids_may_be_a_column_or_an_index_in_any_order(write, change, options):
     path = write(change=change, **options)
     rows = change(FRAME)
     rows = rows.set_index("id") if "id" in rows else rows.rename_axis("id")
-    assert read_ids(path) == rows.index.tolist()
+    assert data.read_ids(path) == rows.index.tolist()
     assert "era" in check_parquet(path)
     names = ["feature_b", "feature_a"]
-    pd.testing.assert_frame_equal(read_columns(path, names), rows[names])
-    assert sorted(read_columns(path, None)) == sorted(FRAME.columns)
+    pd.testing.assert_frame_equal(data.read_columns(path, names), rows[names])
+    assert sorted(data.read_columns(path, None)) == sorted(FRAME.columns)
 
 
 def test_a_file_without_ids_rows_or_eras_is_refused(write):
     none = write(change=lambda frame: frame.reset_index(drop=True))
     assert "has no ids: add a column 'id' or an index" in refusal(none)
     with pytest.raises(DataError, match="has no ids"):
-        read_ids(none)
+        data.read_ids(none)
     assert "has no rows" in refusal(write(FRAME[:0]))
     path = write(FRAME[["feature_a"]])
     assert "has no column 'era'" in refusal(path)
@@ -99,7 +91,7 @@ def test_ids_twice_or_missing_are_refused(write, n_groups, last, said):
     assert said in refusal(path)
     if last is None:
         with pytest.raises(DataError, match="has 1 rows without an id"):
-            read_ids(path)
+            data.read_ids(path)
 
 
 @pytest.mark.parametrize("size", [0, 3, 4, 8, 200, -1])
@@ -115,8 +107,8 @@ def test_a_damaged_byte(path, tmp_path_factory, position, value):
     damaged = tmp_path_factory.mktemp("damaged") / "x.parquet"
     live = (
         partial(check_parquet, live=True),
-        read_ids,
-        partial(read_columns, columns=None),
+        data.read_ids,
+        partial(data.read_columns, columns=None),
     )
     eras = (lambda x: select_eras([x], settings())), read_all
     for whole, reads in ((LIVE.to_parquet(), live), (path.read_bytes(), eras)):
@@ -153,7 +145,7 @@ def test_live_data_are_of_one_era(write):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    for read in (check_parquet, read_ids, data.read_column_names):
+    for read in (check_parquet, data.read_ids, data.read_column_names):
         with pytest.raises(DataError, match="none cannot be read: No such file"):
             read(tmp_path / "none")
     with pytest.raises(DataError, match="none does not exist: download it"):
@@ -205,7 +197,7 @@ def settings(**changes):
 
 def read_all(path):
     columns = open_columns(path)
-    return list(read_blocks(columns, path, FEATURES, era_runs(columns, path)))
+    return list(data.read_blocks(columns, path, FEATURES, era_runs(columns, path)))
 
 
 @given(
@@ -294,7 +286,7 @@ def test_blocks(path, tmp_path_factory, eras, features, holes):
     runs = era_runs(columns, path)
     assert runs == [data.EraRun(f"{i + 1:04}", 10 * i, 10 * i + 10) for i in range(30)]
     wanted = [runs[i] for i in sorted(eras)]
-    blocks = list(read_blocks(columns, path, features, wanted))
+    blocks = list(data.read_blocks(columns, path, features, wanted))
     assert len(blocks) == len(wanted)
     for run, block in zip(wanted, blocks, strict=True):
         rows = frame[features].iloc[run.start : run.stop]
@@ -312,7 +304,7 @@ def test_blocks_that_cannot_be_read_are_refused(tmp_path, path):
         (["data_type"], "column 'data_type' of .* is not numeric"),
     ):
         with pytest.raises(DataError, match=message):
-            next(read_blocks(columns, path, features, runs))
+            next(data.read_blocks(columns, path, features, runs))
     apart = write_frame(LONG.iloc[[*range(5, 20), *range(5)]], tmp_path / "apart")
     with pytest.raises(DataError, match="rows of era '0001' are not contiguous"):
         era_runs(open_columns(apart), apart)
@@ -332,7 +324,7 @@ def test_a_column_of_fewer_rows_than_the_file_is_damaged(path, monkeypatch):
 
         monkeypatch.setattr(pq.ParquetFile, name, read_less)
     for reading in (
-        lambda: list(read_blocks(columns, path, FEATURES, runs)),
+        lambda: list(data.read_blocks(columns, path, FEATURES, runs)),
         lambda: era_runs(columns, path),
         lambda: select_eras([path], settings()),
     ):

@@ -22,16 +22,10 @@ from helpers.numerai.live import NAMES, expected_ranks, fit, make_blend, make_fr
 from helpers.numerai.server import MODEL_ID, refused
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
-from sklearn_era.numerai import export, export_check, steps
+from sklearn_era.numerai import errors, export, export_check, steps
 from sklearn_era.numerai.blend import Blend, Part
 from sklearn_era.numerai.config import PredictSection
-from sklearn_era.numerai.errors import (
-    ApiError,
-    ConfigError,
-    DataError,
-    ExportError,
-    UploadError,
-)
+from sklearn_era.numerai.errors import ApiError, DataError, ExportError, UploadError
 from sklearn_era.numerai.export import _Call, _public, export_is_current, write_blend
 from sklearn_era.numerai.export_check import PortableCheck, check_portable_model
 from sklearn_era.numerai.store import ModelRecord
@@ -404,7 +398,7 @@ def test_image_and_version_are_chosen_by_name_or_id(server, upload, monkeypatch)
         ({"image": "3.9"}, r"Numerai has no image '3\.9'; it offers none\."),
         ({"data_version": "v4"}, r"no data version 'v4'; it offers v5\.2, v5\.3\."),
     ):
-        with pytest.raises(ConfigError, match=said):
+        with pytest.raises(errors.ConfigError, match=said):
             upload(**options)
     assert len(server.pickles) == 2
 

@@ -18,17 +18,12 @@ from helpers import numerai
 from helpers.grids import slow
 from helpers.numerai.live import make_frame
 from helpers.numerai.server import MODEL_ID, make_client
-from sklearn_era.numerai import blend, submit
+from sklearn_era.numerai import blend, errors, submit
 from sklearn_era.numerai.api import Round
 from sklearn_era.numerai.blend import check_submission, read_predictions, submission_csv
 from sklearn_era.numerai.config import Workspace
 from sklearn_era.numerai.download import NotPublishedError
-from sklearn_era.numerai.errors import (
-    BusyError,
-    DataError,
-    SubmissionError,
-    UploadError,
-)
+from sklearn_era.numerai.errors import DataError, SubmissionError, UploadError
 from sklearn_era.numerai.files import file_sha256, lock, write_whole
 from sklearn_era.numerai.http import Http
 
@@ -217,7 +212,7 @@ def test_another_run_is_waited_for(desk, monkeypatch):
     monkeypatch.setattr(submit, "LOCK_WAIT", 0.05)
     with lock(desk.folder / "submission.lock", "submitting"):
         said = f"Another run is submitting from {desk.folder}: wait for it to finish."
-        assert desk.refusal(BusyError) == said
+        assert desk.refusal(errors.BusyError) == said
     assert desk.server.operations == ["models"]
     desk.assert_submits_once()
 

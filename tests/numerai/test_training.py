@@ -18,14 +18,10 @@ from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.ensemble import BinnedDataset
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_selection import EraWalkForwardSplit
+from sklearn_era.numerai import training
 from sklearn_era.numerai.errors import ConfigError, DataError
 from sklearn_era.numerai.store import load_fit
-from sklearn_era.numerai.training import (
-    fingerprint,
-    gain_settings,
-    make_average,
-    make_estimator,
-)
+from sklearn_era.numerai.training import fingerprint, gain_settings, make_average
 
 FRAME = helper.make_frame()
 
@@ -144,7 +140,7 @@ def test_parameters_are_checked_before_files_are_read(tmp_path, parameters, mess
     # Names of features are not checked where they are unknown.
     raises = pytest.raises(ConfigError, match=message)
     with nullcontext() if "cst" in message else raises:
-        make_estimator(make_settings(parameters=parameters), None)
+        training.make_estimator(make_settings(parameters=parameters), None)
 
 
 @pytest.mark.parametrize(
