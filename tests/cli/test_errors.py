@@ -147,12 +147,8 @@ def test_file_that_cannot_be_written(tmp_path, monkeypatch, function, arguments,
     assert (tmp_path / path).read_text() == "of an earlier run"
 
 
-LACKS = (
-    "{0} is not installed, and this needs it: pip install 'sklearn-era[{1}]', or "
-    "'.[{1}]' in a clone"
-).format
-
-
+LACKS = "{0} is not installed, and this needs it: pip install 'sklearn-era[{1}]', or "
+LACKS = f"{LACKS}'.[{{1}}]' in a clone".format
 EXTRAS = {"matplotlib": ("plot", ["demo"]), "filelock": ("numerai", ["numerai", "run"])}
 
 
@@ -222,10 +218,8 @@ def blank(name, rows, value=np.nan):
 
 
 MEND = "fill them in or drop their rows."
-FRACTIONS = (
-    "--target: column 'y' holds fractions or numbers of at least 2**63, not "
-    "classes; pass --task regression."
-)
+FRACTIONS = "--target: column 'y' holds fractions or numbers of at least 2**63, not "
+FRACTIONS += "classes; pass --task regression."
 
 
 @pytest.mark.parametrize(

@@ -314,12 +314,10 @@ def test_a_link_to_a_file_has_the_folders_beside_it(path, tmp_path):
 def test_a_target_is_named_in_full_and_its_horizon_tells_the_purge():
     known = ["target", "target_a_20", "target_b_60"]
     assert check_target("target_a_20", known) == "target_a_20"
-    for target, message in (
-        ("target", r"alias.*target_a_20, target_b_60"),
-        ("target_c_20", r"Unknown target 'target_c_20'.*target_a_20"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            check_target(target, known)
+    for target, said in (("target", "is an alias"), ("target_c_20", "Unknown target")):
+        message = refusal(ConfigError, check_target, target, known)
+        assert said in message
+        assert message.endswith("Available targets: target_a_20, target_b_60.")
     section = module.ValidateSection()
     assert section.purge_of("target_teager2b_20") == 8
     assert section.purge_of("target_ender_60") == 16

@@ -82,8 +82,7 @@ def test_a_file_without_ids_rows_or_eras_is_refused(write):
 
 @pytest.mark.parametrize("n_groups", [1, 4])
 @pytest.mark.parametrize(
-    ("last", "said"),
-    [(FRAME.index[0], "has 1 duplicate ids (first: "), (None, "has 1 rows with")],
+    ("last", "said"), [(FRAME.index[0], "1 duplicate ids (fi"), (None, "1 rows with")]
 )
 def test_ids_twice_or_missing_are_refused(write, n_groups, last, said):
     index = pd.Index([*FRAME.index[:-1], last], name="id")

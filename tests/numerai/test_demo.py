@@ -9,10 +9,8 @@ import pytest
 from helpers.numerai.demo import small_demo
 from sklearn_era.numerai.data import check_parquet, read_features
 
-TARGETS = [
-    "target", "target_amber_20", "target_birch_20", "target_amber_60",
-    "target_birch_60",
-]  # fmt: skip
+TARGETS = [f"target_{x}" for x in ("amber_20", "birch_20", "amber_60", "birch_60")]
+TARGETS.insert(0, "target")
 
 
 @pytest.mark.parametrize("name", ["train", "validation", "live"])

@@ -69,10 +69,9 @@ def test_a_refreshed_file_is_fetched_once_a_round_and_live_ones_always(fetch, se
         assert fetch(refresh=["validation"]) == ["live_1401.parquet"]
     live = server.files["v5.3/live.parquet"]
     server.files["v5.3/live.parquet"] = shuffled_ids(live)
-    assert fetch(refresh=["validation"], round_number=1402) == [
-        "validation_1402.parquet (the local file is from round 1401)",
-        "live_1402.parquet",
-    ]
+    first = "validation_1402.parquet (the local file is from round 1401)"
+    fetched = fetch(refresh=["validation"], round_number=1402)
+    assert fetched == [first, "live_1402.parquet"]
     assert fetch(refresh=["validation"], round_number=1402) == ["live_1402.parquet"]
 
 
@@ -81,11 +80,9 @@ def test_a_damaged_or_old_file_is_not_kept(fetch, server, workspace):
     path = workspace.newest("train")
     path.write_bytes(path.read_bytes()[:-9])
     workspace.newest("features").write_text("{")
-    assert fetch() == [
-        "live_1401.parquet",
-        "features_1401.json (the local file was damaged)",
-        "train_1401.parquet (the local file was damaged)",
-    ]
+    why = " (the local file was damaged)"
+    replaced = [f"features_1401.json{why}", f"train_1401.parquet{why}"]
+    assert fetch() == ["live_1401.parquet", *replaced]
     assert path.read_bytes() == server.files["v5.3/train.parquet"]
     # An old live file of the same size is replaced.
     path = workspace.newest("live")

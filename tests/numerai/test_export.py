@@ -214,10 +214,8 @@ def test_the_size_of_the_pickle_is_told(tmp_path, n_bytes, size):
     path, told = tmp_path / "portable.pkl", Mock()
     path.write_bytes(bytes(n_bytes))
     check = PortableCheck(40, 1.0, 0, "3.12", {}, [])
-    with (
-        patch.object(steps.blends, "load_blend", return_value=(None, [])),
-        patch.object(export, "export_model", return_value=check),
-    ):
+    loaded = patch.object(steps.blends, "load_blend", return_value=(None, []))
+    with loaded, patch.object(export, "export_model", return_value=check):
         steps.Steps(Mock(), Mock(), told).export(Mock(members=[]), path=path)
     assert f"portable.pkl ({size}). It predicted 40 rows" in told.step.call_args[0][0]
 
@@ -336,10 +334,8 @@ def test_a_missing_model_or_python_is_named(tmp_path, exported):
 
 @pytest.mark.slow
 def test_live_data_that_cannot_be_read_are_refused(exported):
-    for live, message in (
-        (exported["single"], "cannot read the live data"),
-        (LIVE.reset_index(drop=True), "no index or column is named 'id'"),
-    ):
+    no_ids = LIVE.reset_index(drop=True), "no index or column is named 'id'"
+    for live, message in ((exported["single"], "cannot read the live data"), no_ids):
         with pytest.raises(ExportError, match=message):
             check_portable_model(exported["single"], live)
 
@@ -390,10 +386,8 @@ def test_image_and_version_are_chosen_by_name_or_id(server, upload, monkeypatch)
     monkeypatch.setattr(server, "_computePickleDockerImages", list)
     upload(data_version="v5.2", assign=True)
     names = "dataVersionId", "dockerImageId", "assigned"
-    assert [tuple(map(x.get, names)) for x in server.pickles] == [
-        ("data-53", "image-11", None),
-        ("data-52", None, MODEL_ID),
-    ]
+    made = [("data-53", "image-11", None), ("data-52", None, MODEL_ID)]
+    assert [tuple(map(x.get, names)) for x in server.pickles] == made
     for options, said in (
         ({"image": "3.9"}, r"Numerai has no image '3\.9'; it offers none\."),
         ({"data_version": "v4"}, r"no data version 'v4'; it offers v5\.2, v5\.3\."),

@@ -115,10 +115,8 @@ def test_predictions_of_no_use_are_refused(predict, model, values):
 def test_neutralization_leaves_no_linear_exposure_but_by_ranking(predict):
     few = NAMES[:4]
     X = make_frame(60)[few].to_numpy()
-    before, after = (
-        LinearRegression().fit(X, one).score(X, one)
-        for one in (predict(), predict(share=1.0, by=few))
-    )
+    made = predict(), predict(share=1.0, by=few)
+    before, after = (LinearRegression().fit(X, one).score(X, one) for one in made)
     assert after < 0.1 * before
     # Without a feature set it is by the model's own.
     own = PredictSection(neutralize_proportion=0.5).neutralizers(NAMES, {}.__getitem__)

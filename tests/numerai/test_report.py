@@ -145,10 +145,8 @@ def test_exposures_are_the_largest_of_the_model_and_those_of_gain(results):
     assert [text.get_text() for text in ax.get_yticklabels()] == largest
     expected = [results[row].exposures[x] for row in (MODEL, GAIN) for x in largest]
     assert [bar.get_width() for bar in ax.patches] == pytest.approx(expected)
-    assert ax.get_title() == (
-        "The 20 of 20 features with the largest exposure,\n"
-        "sorted by the absolute exposure of someone"
-    )
+    title = "The 20 of 20 features with the largest exposure,\nsorted by the absolute "
+    assert ax.get_title() == f"{title}exposure of someone"
     assert "correlation of ranked predictions with the feature" in ax.get_xlabel()
 
 

@@ -387,10 +387,8 @@ def test_an_upload_is_of_the_present_model(program, tmp_path):
 
 def test_an_upgrade_trains_nothing_and_keeps_all(empty):
     shutil.copytree(VERSION_BEFORE, empty.folder, dirs_exist_ok=True)
-    empty.server.files = {
-        f"v5.3/{path.name.replace('_1.', '.')}": path.read_bytes()
-        for path in empty.data_folder.iterdir()
-    }
+    files = {path.name: path.read_bytes() for path in empty.data_folder.iterdir()}
+    empty.server.files = {f"v5.3/{x.replace('_1.', '.')}": files[x] for x in files}
     empty.server.models["someone"] = "someone"
     empty.server.round_number = 1
     before = snapshot(empty.folder)

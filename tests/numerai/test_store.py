@@ -107,10 +107,10 @@ def test_stopped_twice_it_is_the_old_fit_or_the_new(tmp_path, first, second):
 
 def test_the_model_file_is_on_disk_before_its_name(tmp_path):
     """So that a power cut leaves no record of a file that is not there."""
-    with (
-        patch.object(os, "fsync") as sync,
-        patch.object(os, "replace", side_effect=lambda *_: sync.assert_called_once()),
-    ):
+    checked = patch.object(
+        os, "replace", side_effect=lambda *_: sync.assert_called_once()
+    )
+    with patch.object(os, "fsync") as sync, checked:
         save_model(fit(), tmp_path / "model.era")
         os.replace.assert_called_once()
 
@@ -181,10 +181,8 @@ def test_another_model_file_is_refused(tmp_path):
 
 
 def test_the_rows_count_once_they_are_read():
-    was, now = (
-        RECORD.model_copy(update={"data_fingerprint": x, "n_rows": 9, "files": [x]})
-        for x in "fg"
-    )
+    changes = ({"data_fingerprint": x, "n_rows": 9, "files": [x]} for x in "fg")
+    was, now = (RECORD.model_copy(update=x) for x in changes)
     assert differences(was, was.model_copy(update={"files": []})) == []
     assert "the values in these rows changed" in differences(was, now)[0]
     now = now.model_copy(update={"n_rows": 8, "model_name": "other"})

@@ -300,10 +300,8 @@ def test_the_status_at_numerai(desk, listed, status, warned, recwarn):
 
 def test_a_queued_submission_may_have_other_ids(desk, server):
     server.hold = lambda content: content.replace(b"\nn", b"\nm")
-    assert desk.refusal(UploadError) == (
-        "Submission submission-1 at Numerai differs from predictions.csv: submit it "
-        "again with --force."
-    )
+    said = "Submission submission-1 at Numerai differs from predictions.csv: submit it"
+    assert desk.refusal(UploadError) == f"{said} again with --force."
     # By Numerai's list, or by our own look at the round.
     server.listed = {"roundNumber": 1402}
     for is_open, warned in ((True, "counts it for round 1402"), (False, "1401 closed")):
@@ -434,10 +432,7 @@ def first(**values):
         (first(prediction=np.nan), "1 of 8 predictions are not"),
         (first(prediction=np.inf), "not finite. The first is 'n0000"),
         (first(prediction=1.5), "1 of 8 predictions are not between 0 and 1 (they"),
-        (
-            first(prediction=-2.0),
-            "rank them, for example with predictions.rank(pct=True)",
-        ),
+        (first(prediction=-2.0), "rank them, for example with predictions.rank(pct=T"),
         (lambda f: f.assign(prediction=0.5), "8 of 8 predictions are equal (0.5): the"),
         (lambda f: f.assign(prediction=0.5 + VALUES * 1e-12), "tools rejects it: inv"),
         (lambda f: f[:0], "8 of 8 live ids have no prediction"),
