@@ -199,11 +199,12 @@ class Http:
         socket's own timeout starts again with every byte, even of a chunk's size.
         """
         requests = import_optional("requests", extra="numerai")
-        due, ended = math.inf, threading.Event()
+        due, late, ended = math.inf, threading.Event(), threading.Event()
 
         def watch() -> None:
             while not ended.wait(self.timeout / 4):
                 if time.monotonic() > due:
+                    late.set()
                     with suppress(OSError, RuntimeError, ValueError):  # it is closed
                         raw.shutdown()
                     return
@@ -214,8 +215,8 @@ class Http:
             try:
                 return raw.read1(_CHUNK, decode_content=True)
             finally:
-                is_late, due = time.monotonic() > due, math.inf
-                if is_late:
+                due = math.inf
+                if late.is_set():
                     raise requests.Timeout
 
         threading.Thread(target=watch, daemon=True).start()
