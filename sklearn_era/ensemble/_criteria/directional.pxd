@@ -26,10 +26,7 @@ cdef inline bint rank_directional(
     const double * gains,  # NULL: no ties to break
     split_rank * rank,
 ) noexcept nogil:
-    """D = |sum_j sign(v_Lj - v_Rj)| / M. DeLise (2023), definition 7, equation 39.
-
-    Ties are the rule, as D has only about M / 2 values; the smoothed gain breaks them.
-    """
+    """The agreement of directions, whose many ties the smoothed gain breaks."""
     rank.primary = direction_agreement(directions, eras.n_eras)
     if rank.primary == 0.0 or rank.primary < criterion.min_direction_agreement:
         return False

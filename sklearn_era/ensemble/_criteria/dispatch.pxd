@@ -1,19 +1,14 @@
 # The criteria at compile time: the statistics of each, and the functions for its key.
 #
-# A split has a few running sums, whose number is independent of that of the eras: the
-# number of covered eras, then the fields of each statistic, all 0 at first. Splits in
-# lanes have a row of lanes for each field:
-#
-#     covered eras      0 1 2 3 4 5 6 7 | 8 9 ...     n_lanes
-#     first statistic   0 1 2 3 4 5 6 7 | 8 9 ...     a row for each of its fields
-#     second statistic  ...
+# A split has a few running sums, all 0 at first: the number of covered eras, then the
+# fields of each statistic. Splits in lanes have a row of lanes for each field.
 #
 # The compiler specialises one loop over lanes for each statistic: `what` is a constant
 # there, and all else is branch-free.
 
 from libc.math cimport fabs
 
-from .criterion cimport InvarianceStatistic, criterion_struct, split_rank
+from .criterion cimport criterion_struct, split_rank
 from .directional cimport rank_directional, split_direction
 from .era cimport (
     N_GAIN_FIELDS, add_gain, boltzmann_kind, kind_of_alpha, merge_gains, rank_era,
@@ -63,12 +58,15 @@ cdef enum:
     MAX_SUMS = 24   # of a split
 
 
+cdef inline bint is_sum(statistic what) noexcept nogil:
+    """Return whether the statistic over all eras is the sum of those over parts."""
+    return what in (DIRECTIONS, DIRECTIONS_AND_GAINS, MEAN_GAINS, HELD_OUT_GAINS)
+
+
 cdef inline int n_fields_of(statistic what) noexcept nogil:
     """Return the number of sums of a statistic."""
-    if what == DIRECTIONS or what == MEAN_GAINS or what == HELD_OUT_GAINS:
-        return 1
-    if what == DIRECTIONS_AND_GAINS:
-        return 2
+    if is_sum(what):
+        return 2 if what == DIRECTIONS_AND_GAINS else 1
     if what == SMOOTHED_GAINS or what == EXTREME_GAINS:
         return N_GAIN_FIELDS
     return N_IMPURITY_FIELDS if what == IMPURITIES else N_MOMENT_FIELDS
@@ -83,12 +81,8 @@ cdef inline statistic statistic_of(
         if kind == boltzmann_kind.MEAN:
             return MEAN_GAINS
         return SMOOTHED_GAINS if kind == boltzmann_kind.SMOOTHED else EXTREME_GAINS
-    if name == INVARIANT:
-        if criterion.invariance_statistic == InvarianceStatistic.EFFECT:
-            return EFFECTS
-        if criterion.invariance_statistic == InvarianceStatistic.RATIO:
-            return RATIOS
-        return CHANGING_RATES
+    if name == INVARIANT:  # in the order of `InvarianceStatistic`
+        return <statistic> (EFFECTS + <int> criterion.invariance_statistic)
     if name == DIRECTIONAL:
         return DIRECTIONS
     if name == VREX:
@@ -288,11 +282,6 @@ cdef inline void add_absent_terms(
         add_to_moments(0.0, n_absent, kept, 1)
 
 
-cdef inline bint is_sum(statistic what) noexcept nogil:
-    """Return whether the statistic over all eras is the sum of those over parts."""
-    return what in (DIRECTIONS, DIRECTIONS_AND_GAINS, MEAN_GAINS, HELD_OUT_GAINS)
-
-
 cdef inline bint counts_uncovered(statistic what) noexcept nogil:
     """Return whether an era that a split does not cover adds to the statistic."""
     return what in (
@@ -350,7 +339,7 @@ cdef inline bint can_reach(
     double gain,         # pooled
     int n_eras,
     int n_left,          # eras not yet added
-    double min_key,        # key
+    double min_key,
 ) noexcept nogil:
     """Return whether enough eras may still be covered, and the key reach `min_key`."""
     cdef const double * own = sums + criterion.first_field[criterion.name] * stride

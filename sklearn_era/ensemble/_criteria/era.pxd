@@ -104,8 +104,7 @@ cdef inline void add_smoothed(
 ) noexcept nogil:
     """Add `count` times a gain to a SMOOTHED sum, by one exponential. Branch-free.
 
-    A new extreme shifts the offsets and scales the former weights, by the exponential
-    that would otherwise be the new value's weight.
+    It is the new value's weight, or scales the former weights if the value is extreme.
     """
     cdef:
         double offsets = sums[0]

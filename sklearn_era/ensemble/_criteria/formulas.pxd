@@ -1,13 +1,10 @@
 # Equations that the criteria share: the value and loss of a node, both sides of a split
 # in an era, and moments over eras.
 #
-# Notation of the sources: a node has the sum of gradients G and the sum of hessians H
-# of its rows; L and R are the sides of a candidate split; an index j marks sums over
-# the rows of era j; l2 is the estimator's `l2_regularization`. Values in eras are
-# unclipped: the bounds of monotonic constraints act on the pooled sides only.
-#
-# The functions of an era are branch-free (conditions are selections, or factors 0 and
-# 1), since they run for several splits at a time, one in each lane.
+# G and H are sums of gradients and hessians of a node, G_L and G_R of the sides of a
+# split, G_Lj of those in era j; l2 is `l2_regularization`. Monotonic constraints bound
+# the values of pooled sides only. The functions of an era are branch-free, as they run
+# for several splits at a time, one in each lane.
 
 from libc.math cimport fabs
 
@@ -20,8 +17,7 @@ cdef inline double node_value(
     """v = -G / (H + l2), the Newton value of a node; 0 if no row has a weight.
 
     Equation 5 of Chen & Guestrin (2016), XGBoost. Scikit-learn adds 1e-15 to the
-    denominator against 0 / 0, with which sides of equal rows can differ in the last
-    digit: negligible in a gain, but a vote in a direction.
+    denominator, with which sides of equal rows could have a direction.
     """
     cdef double mass = sum_hessians + l2_regularization
     return -sum_gradients / mass if mass > 0.0 else 0.0
@@ -100,13 +96,6 @@ cdef inline era_sums added(era_sums a, era_sums b) noexcept nogil:
     return a
 
 
-cdef inline era_sums less(era_sums a, era_sums b) noexcept nogil:
-    a.gradients -= b.gradients
-    a.hessians -= b.hessians
-    a.count -= b.count
-    return a
-
-
 cdef struct era_facts:
     # An era in a node, independent of the split.
     era_sums all_rows
@@ -130,10 +119,9 @@ cdef inline era_facts facts_of_era(
 cdef inline double gain_unit(
     const criterion_struct * criterion, double sum_hessians, double gradient_variance
 ) noexcept nogil:
-    """Return the factor of gains: 1, or 1 / (H V) with `normalize_era_gain`.
+    """Return the factor of gains: 1, or 1 / (H V) with `normalize_era_gain`; 0 if V is.
 
-    V is the variance of the gradients at the root, by unit of hessian. Normalised gains
-    are the explained share of the variance, a pure number; 0 if V is 0.
+    V is the variance of the gradients at the root, by unit of hessian.
     """
     cdef double unit = sum_hessians * gradient_variance
     if not criterion.normalize_era_gain:
@@ -145,8 +133,6 @@ cdef inline double is_covered(
     era_sums left, era_sums right, double min_samples
 ) noexcept nogil:
     """Return 1 if an era has `min_samples` rows on both sides, whatever their weights.
-
-    A double, like all else in a lane.
     """
     cdef double fewer = left.count if left.count < right.count else right.count
     return 1.0 if fewer >= min_samples else 0.0
@@ -155,10 +141,7 @@ cdef inline double is_covered(
 cdef inline double is_informative(
     era_sums left, era_sums right, double min_samples
 ) noexcept nogil:
-    """Return 1 if an era is covered by a split and has weight on both sides, else 0.
-
-    A side without weight has no value to compare.
-    """
+    """Return 1 if an era is covered by a split and has weight on both sides, else 0."""
     cdef double lighter = (
         left.hessians if left.hessians < right.hessians else right.hessians
     )
@@ -166,10 +149,7 @@ cdef inline double is_informative(
 
 
 cdef inline era_sums neutral_unless(double informative, era_sums sums) noexcept nogil:
-    """Return the sums of a side, without gradients if the era is not informative.
-
-    Sides without gradients have no contrast, no gain and no division by 0.
-    """
+    """Return the sums of a side, with no gradients if the era is not informative."""
     cdef era_sums result
     result.gradients = sums.gradients if informative > 0.0 else 0.0
     result.hessians = sums.hessians if informative > 0.0 else 1.0
@@ -182,10 +162,8 @@ cdef inline double era_contrast(
 ) noexcept nogil:
     """(v_Lj - v_Rj) (H_Lj + l2) (H_Rj + l2): a split's effect without a division.
 
-    0 if the values differ by no more than those of equal rows may. With sample weights,
-    g and h are each rounded to float32, by up to 2^-24 of their size, so the values of
-    two sides of equal rows are up to 4 times that apart. This would count as a
-    direction, and as a positive gain.
+    0 if the values differ by no more than those of equal rows may: with sample weights,
+    g and h are each rounded to float32, by up to 2^-24 of their size.
     """
     cdef:
         double a = right.gradients * (left.hessians + l2_regularization)
@@ -202,14 +180,11 @@ cdef inline double era_gain(
     """gain_j = G_L²/(H_L+l2) + G_R²/(H_R+l2) - G²/(H+l2), of unclipped values.
 
     Equation 28 of DeLise (2023), Era Splitting, without its factor 1/2, as in
-    scikit-learn; that only rescales `boltzmann_alpha`. The three terms may be much
-    larger than their difference, whose sign decides whether a split is valid. So, with
-    a = H_L + l2, b = H_R + l2 and the era's contrast c = a b (v_L - v_R), compute
+    scikit-learn. With a = H_L + l2, b = H_R + l2 and c = a b (v_L - v_R), it is
 
         c² / (a b (a + b)) - l2 G² / ((a + b) (H + l2)),
 
-    which is exactly 0, without rounding error, if l2 = 0 and both sides have the same
-    value.
+    exactly 0 if l2 = 0 and both sides have the same value.
     """
     cdef:
         double a = left.hessians + l2_regularization

@@ -9,10 +9,9 @@ from .formulas cimport REL_TOL, added, era_sums, eras_struct, node_value, side_s
 cdef inline double value_of_others(
     era_sums of_all, era_sums of_era, double fallback, double l2_regularization
 ) noexcept nogil:
-    """v_(-j): the value by the rows of the other eras, or a fallback.
+    """v_(-j): the value by the rows of the other eras.
 
-    The fallback applies without such rows, if the rest of their weight may be rounding
-    error, and if the value equals the fallback within `REL_TOL`.
+    The fallback without such rows, or if weight or difference may be rounding errors.
     """
     cdef:
         double hessians = of_all.hessians - of_era.hessians
@@ -33,10 +32,8 @@ cdef inline double held_out_gain(
     """Return the gain of a split in an era at the values of the other eras.
 
     q(G_j, H_j, v_(-j)) - q(G_Lj, H_Lj, v_L(-j)) - q(G_Rj, H_Rj, v_R(-j)) with
-    q(G, H, v) = 2 G v + H v², the loss of rows with prediction v. Computed for each
-    side as a difference of squares, which is exactly 0 if v stays the same, as with
-    equal rows on both sides (see `era_contrast`). A side without other eras has the
-    value of the node.
+    q(G, H, v) = 2 G v + H v², the loss of rows with prediction v; as differences of
+    squares, which are exactly 0 if v stays the same.
     """
     cdef:
         double value = value_of_others(
@@ -58,11 +55,7 @@ cdef inline bint rank_held_out(
     double gains,             # sum over eras
     split_rank * rank,
 ) noexcept nogil:
-    """sum_j of `held_out_gain` in era j.
-
-    It tends to the pooled gain as eras become many and alike. Normalised gains are
-    shares, hence averaged and not summed.
-    """
+    """sum_j of `held_out_gain` in era j; the mean of normalised gains."""
     rank.primary = gains
     if criterion.normalize_era_gain:
         rank.primary /= eras.n_eras

@@ -13,9 +13,7 @@ cdef inline double era_effect(
 ) noexcept nogil:
     """v_Lj - v_Rj: the difference of the sides' values in an era.
 
-    It replaces the statistic of equation 20 of Liao et al. (2024), Invariant Random
-    Forest, which ignores the right side, so that splits with nearly all rows on the
-    left go without a penalty.
+    In place of equation 20 of Liao et al. (2024), which ignores the right side.
     """
     return era_contrast(left, right, l2_regularization) / (
         (left.hessians + l2_regularization) * (right.hessians + l2_regularization)
@@ -68,9 +66,8 @@ cdef inline bint rank_invariant(
 ) noexcept nogil:
     """gain - lambda H penalty. Liao et al. (2024), equation 15, times the node's H.
 
-    Their objective is an average over the node's rows; times H it is a sum, as the gain
-    is. The penalty is equation 16 for a ratio, equation 22 for a difference. It
-    excludes no split, so the key may be negative.
+    The penalty is equation 16 for a ratio, equation 22 for a difference. It excludes no
+    split, so the key may be negative.
     """
     cdef double penalty
     if criterion.invariance_statistic == InvarianceStatistic.RATIO:

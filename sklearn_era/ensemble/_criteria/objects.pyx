@@ -31,12 +31,10 @@ InvarianceStatistic = IntEnum(
 
 
 cdef class Criterion:
-    """A split criterion with its parameters, for the kernel.
+    """A split criterion, with the `kernel_parameters` of one of sklearn_era.criteria.
 
-    `name` is that of a class of sklearn_era.criteria, and the parameters are its
-    `kernel_parameters`; `min_covered_eras` is `min_era_coverage` as a number of eras.
-    The statistic RATIO reads sums of positive weight and of weight in place of
-    gradients and hessians.
+    `min_covered_eras` is `min_era_coverage` as a number of eras. The statistic RATIO
+    reads positive weights and weights in place of gradients and hessians.
     """
 
     cdef readonly criterion_struct params
@@ -49,18 +47,14 @@ cdef class Criterion:
         double vrex_penalty=1.0, str invariance_statistic="effect",
         double min_impurity_decrease=0.0, double min_gain_share=0.0, weights=None,
     ):
-        weights = weights or {}
         parts = [CRITERIA[part].traits for part in weights or [name]]
-        traits = {
-            trait: any(getattr(part, trait) for part in parts)
-            for trait in KernelTraits._fields
-        }
+        traits = KernelTraits(*map(any, zip(*parts, strict=True)))._asdict()
         if weights:  # traits of a single key
             traits["is_at_most_gain"] = traits["worst_era_decides"] = False
         traits["worst_era_decides"] &= takes_worst_era
         self.params.name = NUMBERS[name]
         self.params.traits = traits
-        for part, weight in weights.items():
+        for part, weight in (weights or {}).items():
             self.params.weights[<int> NUMBERS[part]] = weight
         self.params.l2_regularization = l2_regularization
         self.params.boltzmann_alpha = boltzmann_alpha
@@ -71,11 +65,11 @@ cdef class Criterion:
         self.params.takes_worst_era = takes_worst_era
         self.params.invariance_penalty = invariance_penalty
         self.params.vrex_penalty = vrex_penalty
-        statistic = InvarianceStatistic[invariance_statistic.upper()]
-        self.params.invariance_statistic = statistic
+        self.params.invariance_statistic = InvarianceStatistic[
+            invariance_statistic.upper()
+        ]
         self.params.min_impurity_decrease = min_impurity_decrease
         self.params.min_gain_share = min_gain_share
-        self.params.min_gain = 0.0
         self.params.breaks_ties = True
         list_statistics(&self.params)
 

@@ -48,10 +48,7 @@ cdef inline bint rank_split(
     double gain,        # pooled
     split_rank * rank,  # OUT, complete if the result is True
 ) noexcept nogil:
-    """Rank a candidate; return False if it is not admissible or not valid.
-
-    Admissible by every criterion: enough covered eras, and enough pooled gain.
-    """
+    """Rank a candidate; return False if it is not admissible or not valid."""
     cdef bint is_valid
     if sums[0] < criterion.min_covered_eras or not suffices(criterion, gain):
         return False
@@ -86,8 +83,7 @@ cdef inline criterion_struct penalty_unit(
 ) noexcept nogil:
     """Return the criterion whose largest key in the node is the unit of penalties.
 
-    It is the criterion itself if its keys are positive. INVARIANT takes the pooled gain
-    and TIME_ROBUST the decrease of impurity.
+    Keys of INVARIANT and TIME_ROBUST may be negative: their gain, and decrease.
     """
     cdef criterion_struct unit
     if criterion.name == INVARIANT:
@@ -164,20 +160,14 @@ cdef inline bint may_outrank(
     double gain,       # less the penalty of the split's feature
     const split_rank * best,
 ) noexcept nogil:
-    """Return whether a split may rank above or beside another of its node.
-
-    By its pooled gain, before the sums over eras: the key is at most the gain.
-    """
+    """Return whether a split may rank above or beside another, by its pooled gain."""
     return not criterion.traits.is_at_most_gain or gain >= best.primary
 
 
 cdef inline int compare_ranks(
     const split_rank * a, const split_rank * b
 ) noexcept nogil:
-    """Return 1 if a ranks above b, -1 if below, 0 if only the split's place decides.
-
-    For splits of the same node.
-    """
+    """Return 1 if a ranks above b, -1 if below, 0 if the splits' places decide."""
     if a.primary != b.primary:
         return 1 if a.primary > b.primary else -1
     if a.secondary != b.secondary:

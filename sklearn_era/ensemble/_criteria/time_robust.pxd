@@ -10,12 +10,9 @@ from .formulas cimport era_contrast, era_facts, era_gain, era_sums, eras_struct
 cdef inline double impurity(
     double sum_squares, double sum_gradients, double sum_hessians
 ) noexcept nogil:
-    """L = (SS - G^2 / H) / H, with SS = sum g^2 / h: the weighted impurity of rows.
+    """L = (SS - G^2 / H) / H, with SS = sum g^2 / h: the variance of g / h.
 
-    The variance of g / h, weighted by h: for a squared error the variance of the
-    residuals, and half the Gini impurity for a target of 0 and 1. The loss L of
-    chapter 5 of Moneda (2021), Domain Generalization, Invariance and the Time Robust
-    Forest, in terms of gradients.
+    The loss L of chapter 5 of Moneda (2021), in terms of gradients.
     """
     cdef double result
     if not sum_hessians > 0.0:
@@ -27,9 +24,8 @@ cdef inline double impurity(
 cdef inline double impurity_decrease(era_sums left, era_sums right) noexcept nogil:
     """L_before,j - L_j: the decrease of an era's impurity by a split.
 
-    L_j = (SS_j - G_Lj^2 / H_Lj - G_Rj^2 / H_Rj) / H_j is the impurity after the split,
-    so the decrease is the unregularised gain of the era by unit of its weight, which
-    equation 5.4 of Moneda (2021) sums over eras. For informative eras only.
+    The unregularised gain of an informative era by unit of its weight, which equation
+    5.4 of Moneda (2021) sums over eras.
     """
     return (
         era_gain(left, right, era_contrast(left, right, 0.0), 0.0)
@@ -90,10 +86,9 @@ cdef inline bint rank_time_robust(
 ) noexcept nogil:
     """-max_j L_j or -mean_j L_j. Moneda (2021), equations 5.1 and 5.2.
 
-    Valid by the decrease ID = agg_j (n_j / N_j) (L_before,j - L_j), equation 5.4. It is
-    the priority too, since impurities of different nodes are not comparable. An era
-    that is not informative enters the mean with its impurity before the split, and not
-    the maximum. An infinite gain, from gradients that overflow, is not valid.
+    Valid by the decrease ID = agg_j (n_j / N_j) (L_before,j - L_j), equation 5.4, which
+    is the priority too. An era that is not informative enters the mean with its
+    impurity before the split, and not the maximum. Infinite gains are not valid.
     """
     if criterion.takes_worst_era:
         rank.primary = -sums[WORST]

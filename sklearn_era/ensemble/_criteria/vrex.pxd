@@ -11,13 +11,9 @@ cdef inline double mean_less_deviation(
 ) noexcept nogil:
     """mean_j x_j - penalty std_j x_j, with ddof=0.
 
-    Two values have a closed form: the smaller one plus a share of their difference,
-    which is 0 at penalty=1. Many splits then share the smaller value and must tie, so
-    it enters without rounding.
-
     The variance penalty of Krueger et al. (2021), Out-of-Distribution Generalization
-    via Risk Extrapolation (V-REx), with the deviation in place of the variance, which
-    makes the penalty a pure number.
+    via Risk Extrapolation (V-REx), with the deviation in place of the variance. Of two
+    values the smaller one enters without rounding: at penalty=1, many splits share it.
     """
     if moments[N_VALUES] == 2.0:
         return moments[SMALLEST] + 0.5 * (1.0 - penalty) * fabs(moments[SHIFTED])

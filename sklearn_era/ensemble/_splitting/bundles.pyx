@@ -29,9 +29,8 @@ MAX_CODES = 16
 def bundle_features(n_codes, has_missing, is_categorical):
     """Return bundles of neighbours, as slices, whose combinations fit a byte.
 
-    A feature's codes are its bins, and one more for missing values. Equal columns are
-    summed up in the same way, down to the last digit of a gain, whatever their
-    neighbours: features with more than MAX_CODES are alone, and so are categories.
+    A feature's codes are its bins, and one more for missing values. Features with more
+    than MAX_CODES are alone, and so are categories: so equal columns have equal gains.
     """
     bundles = []
     start, n_cells, n_lanes = 0, 1, 0
@@ -60,10 +59,9 @@ def n_numeric_splits(n_codes, has_missing):
 
 
 def masks_of_splits(n_codes, has_missing):
-    """Return the masks of splits: -1 where a combination is on the left side, else 0.
+    """Return the masks of the splits of `set_orders`, then of all rows, in their lanes.
 
-    Splits are those of `set_orders`, feature by feature, then a lane for all rows; the
-    shape is (n_cells, n_lanes).
+    -1 where a combination is on the left side, else 0; shape (n_cells, n_lanes).
     """
     n_cells = math.prod(n_codes)
     columns = []
@@ -75,17 +73,15 @@ def masks_of_splits(n_codes, has_missing):
             columns += [(codes <= i) | (codes == n - 1) for i in range(n - 2)]
         n_before *= n
     columns.append(np.ones(n_cells, dtype=bool))
-    n_lanes = LANES * ((len(columns) + LANES - 1) // LANES)
-    masks = np.zeros((n_cells, n_lanes), dtype=np.int64)
-    masks[:, : len(columns)] = -np.transpose(columns).astype(np.int64)
-    return masks
+    n_spare = LANES - 1 - (len(columns) - 1) % LANES
+    columns += [np.zeros(n_cells, dtype=bool)] * n_spare
+    return np.ascontiguousarray(-np.transpose(columns).astype(np.int64))
 
 
 cdef class FeatureBundles:
-    """The bundles of some features (ascending), and the joint codes of the rows.
+    """The bundles of some features (ascending) of scikit-learn's `splitter`.
 
-    `splitter` is scikit-learn's. Bundles of features with few bins have masks and joint
-    codes. `n_bins` is the sum over all features, missing values included.
+    Those of features with few bins have masks, and joint codes of the rows.
     """
 
     def __init__(self, splitter, features, int n_threads):
@@ -131,8 +127,6 @@ cdef class FeatureBundles:
         self.bundles = <bundle_struct *> alloc_zeros(
             self.owners, self.n_bundles * sizeof(bundle_struct)
         )
-        self.n_bins = 0
-        self.n_lanes = 0
         self.all_have_masks = True
         self.masks = {}
         for i, members in enumerate(slices):
@@ -184,10 +178,7 @@ cdef void join_codes(
     const X_BINNED_DTYPE_C [::1, :] X_binned, const bundle_struct * bundle,
     X_BINNED_DTYPE_C * joint,  # OUT, (n_samples,)
 ) noexcept nogil:
-    """Number the combinations of codes; the first member varies fastest.
-
-    In chunks of rows, whose codes stay in the cache from member to member.
-    """
+    """Number the combinations of codes, in chunks; the first member varies fastest."""
     cdef:
         Py_ssize_t n_samples = X_binned.shape[0]
         Py_ssize_t start, stop, i

@@ -21,11 +21,10 @@ cdef struct chosen_split:
 cdef inline chosen_split choose_split(
     CandidateSplits splits, const criterion_struct * criterion, const node_struct * node
 ) except *:
-    """Choose the split of a node.
+    """Choose the split of a node; gains and keys are net of feature penalties.
 
-    With a `min_gain_share`, it has the largest key among the splits with that share of
-    the largest gain, or that gain itself if none of them is admissible. The priority of
-    nodes is then the gain, which both have. Gains are net of feature penalties.
+    With a `min_gain_share`, the priority of nodes is the gain, and the split that of
+    the largest gain if none with that share of it is admissible.
     """
     cdef:
         criterion_struct sharing
@@ -49,8 +48,7 @@ cdef inline chosen_split choose_split(
                 splits, criterion, node
             )
         return chosen
-    largest = largest_gain(splits, node, min_gain, &unit)
-    chosen.best = largest
+    chosen.best = largest = largest_gain(splits, node, min_gain, &unit)
     chosen.is_splittable = largest.found
     if not largest.found:
         return chosen
@@ -97,9 +95,9 @@ cdef inline feature_split best_by_eras(
         return rank_splits(splits, criterion, node)
     unit = penalty_unit(criterion)
     largest = rank_splits(splits, &unit, node)
-    if not largest.found:
-        return largest
-    return rank_splits(splits, criterion, node, largest.rank.primary)
+    if largest.found:
+        largest = rank_splits(splits, criterion, node, largest.rank.primary)
+    return largest
 
 
 cdef inline bint covers_too_few(

@@ -1,7 +1,5 @@
-# The sums of listed splits over the eras of a node.
-#
-# A column holds splits that share the running sums of an era's rows, and belongs to one
-# thread. As eras are added, it drops splits that can no longer become the best.
+# The sums of listed splits over the eras of a node: a thread adds eras to a column,
+# which drops the splits that can no longer become the best.
 
 from cython.parallel cimport parallel, prange
 from libc.math cimport INFINITY
@@ -84,8 +82,7 @@ cdef inline void visit_columns(
     CandidateSplits splits, const criterion_struct * criterion,
     const node_struct * node,
     int first,        # among the listed columns
-    int stop,
-    double min_key,     # key to reach
+    int stop, double min_key,
 ) noexcept:
     """Add the eras of the node to some columns, chunk by chunk."""
     cdef:
@@ -133,8 +130,7 @@ cdef inline void visit_columns(
 
 
 cdef inline void compare_column(
-    CandidateSplits splits, const era_visit * visit, int chunk,
-    double min_key,           # key to reach
+    CandidateSplits splits, const era_visit * visit, int chunk, double min_key,
     lane_column * column,   # IN and OUT
     era_batch * batch,      # scratch
 ) noexcept nogil:

@@ -1,11 +1,9 @@
 """Fixed points: integers in place of gradients and hessians.
 
 The largest value has as many bits as a sum over all rows allows: 33 for a million rows
-and the 53 bits of a double; a float32 has 24. These are too few if values vary by many
-orders of magnitude, for example if the target is 1e12 in one row or era and 1 in the
-others. Weights need more bits: rows that differ only in weight have the same ratio of
-gradient to hessian, which must stay as accurate as in float32 (see `era_contrast`).
-Then the remainder of each value is packed too, as a second integer (a low word).
+and the 53 bits of a double. These are too few if values vary by many orders of
+magnitude; and with weights, whose rows must keep their ratio of gradient to hessian as
+in float32. Then the remainder of each value is a second integer (a low word).
 """
 
 from cython.parallel import prange
@@ -35,23 +33,16 @@ cdef set_units(
     int n_threads,
     exchange,                # an `Exchange`
 ):
-    """Set the units of the fixed points, and whether values need low words.
-
-    Both are the same in all processes.
-    """
-    cdef fit of_gradients, of_hessians
-    if values.hessians == NULL:
-        of_gradients = fix_point(
-            values.gradients, n_samples, packed_bits, LEAST_BITS, 0.001, n_threads,
-            exchange, &values.scale, &values.unit,
-        )
-        of_hessians = FITS
-    else:
-        of_gradients = fix_point(
-            values.gradients, n_samples, plain_bits,
-            LEAST_WEIGHTED_BITS if has_weights else LEAST_BITS, 0.001, n_threads,
-            exchange, &values.scale, &values.unit,
-        )
+    """Set the units of all processes, and whether values need low words."""
+    cdef:
+        fit of_gradients, of_hessians = FITS
+        bint vary = values.hessians != NULL
+    of_gradients = fix_point(
+        values.gradients, n_samples, plain_bits if vary else packed_bits,
+        LEAST_WEIGHTED_BITS if vary and has_weights else LEAST_BITS, 0.001, n_threads,
+        exchange, &values.scale, &values.unit,
+    )
+    if vary:
         of_hessians = fix_point(
             values.hessians, n_samples, packed_bits,
             LEAST_WEIGHT_BITS if has_weights else LEAST_HESSIAN_BITS, 0.0, n_threads,

@@ -1,6 +1,5 @@
-# Pooled histograms of a node, from its rows or as its parent's less its sibling's.
-#
-# Sums are integers: so the difference is exactly the larger child's.
+# Pooled histograms of a node, from its rows or, exactly, as its parent's less its
+# sibling's: sums are integers.
 
 from cython.parallel cimport parallel, prange
 from libc.string cimport memset
@@ -180,10 +179,7 @@ cdef inline void add_bundles(
     int start,              # of the chunk, among the node's rows
     int stop,
 ) noexcept nogil:
-    """Add the rows of a chunk to the bins of some bundles' features.
-
-    Four columns in a pass over rows take half of the time of one after the other.
-    """
+    """Add the rows of a chunk to the bins of some bundles' features."""
     cdef:
         code_column[AT_ONCE] columns
         int n_columns, n_of_bundle, first, last, i, j

@@ -95,11 +95,7 @@ cdef struct feature_split:
 cdef inline bint is_better(
     const feature_split * challenger, const feature_split * best
 ) noexcept nogil:
-    """Return whether `challenger` replaces `best`, found before it.
-
-    Ties go to the lower feature index, then to the lower bin, which comes later if
-    missing values are on the left.
-    """
+    """Return whether `challenger` replaces `best`: by rank, then feature, then bin."""
     cdef int comparison
     if not challenger.found:
         return False

@@ -7,14 +7,10 @@ keep it: so an era is a range of a node's rows.
     blocks        [    0     ][   1  ][    2   ][   3  ][4 ]    of one era each
     chunks        [          0       ][           1        ]    fit the cache
 
-Blocks are so small that a word can hold the sum of their rows; a chunk stays in the
-cache while all features are summed up.
-
 A row is one word or more (`summed_values`): its gradient as a fixed point, beside a 1
-that counts the row. Sums of integers are exact. So they do not depend on the order of
-rows or eras, and a parent's sums less one child's are exactly the other's: no side of a
-split has a value made of rounding errors. All sums fit a word, and the 53 bits of a
-double as well: the largest gradient of a tree has 33 bits for a million rows.
+that counts the row. Blocks are so small that a word can hold the sum of their rows.
+Sums of integers are exact, whatever the order of rows or eras, and fit the 53 bits of a
+double: a parent's sums less one child's are exactly the other's.
 """
 
 from cython.parallel import prange
@@ -36,14 +32,11 @@ from .._criteria.time_robust cimport impurity
 cdef class EraRows:
     """The rows of one node after another, for the trees of a fit.
 
-    `era_codes` has the era of each training row, 0 to n_eras - 1; `row_order` (shape
-    (n_samples,)) the rows stably sorted by era, None if they already are; it is the
-    attribute `order`. For the statistic RATIO, `weights` are the sample weights, and
-    `positive_weights` the same but 0 if the target is 0; else None. `has_weights`:
-    gradients and hessians are weighted.
-
-    `exchange` sums over processes, which have different eras. Numbers of rows and eras
-    are those of this process, except `n_samples_of_all`.
+    `era_codes` has the era of each training row, 0 to n_eras - 1; `row_order`, later
+    `order`, the rows stably sorted by era, None if they already are. For the statistic
+    RATIO, `weights` are the sample weights, and `positive_weights` the same but 0 if
+    the target is 0. `has_weights`: gradients and hessians are weighted. `exchange` sums
+    over processes; numbers are those of this one, except `n_samples_of_all`.
     """
 
     def __init__(
@@ -69,8 +62,7 @@ cdef class EraRows:
         self.order = None if row_order is None else np.asarray(row_order, np.uint32)
         # A block's integers, shifted by the bits of the count, stay below 2^63, and the
         # sum of all integers below 2^53. Blocks are as large as this allows without
-        # fewer bits for integers, unless all eras are small. The same in all processes,
-        # so that their integers have one unit.
+        # fewer bits for integers. All processes share the units of integers.
         self.sum_bits = sum_bits = 53 - (int(self.n_samples_of_all) - 1).bit_length()
         era_bits = (max(int(largest_count), 1) - 1).bit_length()
         block_bits = min(era_bits, max(10, (61 - sum_bits) // 2))
@@ -117,18 +109,17 @@ cdef class EraRows:
         values.hessians = &hessian_view[0] if hessian_view.shape[0] > 1 else NULL
         start_words(self, values)
         low_scale = values.low_scale if values.has_low_words else 0.0
-        sum_gradients = math.nan
-        sum_hessians = float(self.n_samples)
+        sums = [math.nan, float(self.n_samples)]
         if values.are_finite:
-            sum_gradients = values.unit * sum_all(
+            sums[0] = values.unit * sum_all(
                 values.gradients, self.n_samples, values.scale, low_scale, n_threads
             )
         if values.are_finite and values.hessians != NULL:
-            sum_hessians = values.hessian_unit * sum_all(
+            sums[1] = values.hessian_unit * sum_all(
                 values.hessians, self.n_samples, values.hessian_scale, low_scale,
                 n_threads,
             )
-        return self.exchange.sum_of(sum_gradients, sum_hessians)
+        return self.exchange.sum_of(*sums)
 
     cdef const summed_values * values_to_compare(self) noexcept nogil:
         """Return the values that eras are compared by."""
@@ -148,10 +139,7 @@ cdef class EraRows:
     ) noexcept:
         """List the eras of the node with at least `min_rows`, cut into blocks."""
         cdef int start = 0, n_seen = 0, era, stop
-        self.n_listed = 0
-        self.n_coverable = 0
-        self.n_blocks = 0
-        self.n_chunks = 0
+        self.n_listed = self.n_coverable = self.n_blocks = self.n_chunks = 0
         while start < self.n_rows:
             era = era_of_row(self, start)
             stop = end_of_era(self, era, start)
@@ -184,30 +172,16 @@ cdef class EraRows:
     ) noexcept nogil:
         """Pack some rows of the node into words."""
         cdef:
-            const unsigned int * rows = self.sample_indices
-            long long * words = &self.words[0] + first_word - start
-            double low_scale = values.low_scale
-            bint vary = values.hessians != NULL
-        if vary:
+            bint vary = values.hessians != NULL, is_hessian
+            int word
+        for word in range(n_words_of(values)):  # see `summed_values`
+            is_hessian = vary and (word == 0 or word == 3)
             pack_plane(
-                values.hessians, values.hessian_scale, 0.0, rows, start, stop,
-                self.count_bits, words,
-            )
-            words += self.n_packed
-        pack_plane(
-            values.gradients, values.scale, 0.0, rows, start, stop,
-            0 if vary else self.count_bits, words,
-        )
-        if not values.has_low_words:
-            return
-        words += self.n_packed
-        pack_plane(
-            values.gradients, values.scale, low_scale, rows, start, stop, 0, words
-        )
-        if vary:
-            pack_plane(
-                values.hessians, values.hessian_scale, low_scale, rows, start, stop, 0,
-                words + self.n_packed,
+                values.hessians if is_hessian else values.gradients,
+                values.hessian_scale if is_hessian else values.scale,
+                values.low_scale if word > vary else 0.0,
+                self.sample_indices, start, stop, 0 if word > 0 else self.count_bits,
+                &self.words[0] + word * self.n_packed + first_word - start,
             )
 
     cdef void pack_contrasts(
@@ -215,8 +189,7 @@ cdef class EraRows:
     ) noexcept nogil:
         """Pack the contributions of an era's rows to G n_L - G_L n of a split.
 
-        Sides may be equal but for rounding if that is at most REL_TOL times
-        G n_L n_R / n, which is below G n / 4.
+        Ties but for rounding are up to REL_TOL G n_L n_R / n, which is below G n / 4.
         """
         cdef:
             const unsigned int * rows = self.sample_indices
@@ -237,9 +210,8 @@ cdef class EraRows:
         block.doubt = <long long> (0.5 * REL_TOL * fabs(<double> total) * n_rows)
 
     cdef int count_bits_of_contrasts(self) noexcept:
-        """Return the bits for n rows, below a contrast; 0 if a word cannot hold both.
-
-        A contrast is up to n^2 / 2 times the largest integer.
+        """Return the bits for n rows, below a contrast of up to n^2 / 2 times the
+        largest integer; 0 if a word cannot hold both.
         """
         cdef int i, n_bits = 1
         for i in range(self.n_blocks):
@@ -273,11 +245,7 @@ cdef class EraRows:
             impurities[era] = impurity(total.squares, total.gradients, total.hessians)
 
     def root_variance(self):
-        """Return the variance over all rows of g / h, weighted by h.
-
-        In squared units of the raw prediction, and so independent of the unit of sample
-        weights.
-        """
+        """Return the variance over all rows of g / h, weighted by h."""
         cdef impurity_sums total = sum_squares(
             self.of_gradients.gradients, self.of_gradients.hessians, NULL,
             0, self.n_samples,

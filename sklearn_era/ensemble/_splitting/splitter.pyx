@@ -1,10 +1,7 @@
 """The best split of a node by a criterion that compares eras, or by the gain.
 
-The interface to the patched upstream code: it passes a node and gets a `SplitInfo`, and
-reads from histograms only the sums over all rows of a root. How histograms are made and
-scanned is thus free to change.
-
-`EraSplitter.find_node_split` is the pipeline:
+The patched upstream code passes a node and gets a `SplitInfo`; it reads from histograms
+only the sums over all rows of a root. `EraSplitter.find_node_split` is the pipeline:
 
     rows of the node
       -> pooled histograms           the smaller child's from its rows, the other's by
@@ -32,12 +29,12 @@ from .fixed_points cimport n_words_of
 from .histograms cimport fill, fill_by_era
 from .lanes.functions cimport node_struct
 from .nodes cimport (
-    describe_tree, feature_split, side_values, tree_data, values_of_sides,
+    describe_tree, feature_split, pooled_node, side_values, tree_data, values_of_sides,
 )
 from .rows cimport BITSET_SIZE, EraRows
 from .store cimport HistogramStore, NodeHistograms
 from .._criteria.dispatch cimport DIRECTIONAL, GAIN
-from .._criteria.formulas cimport node_loss
+from .._criteria.formulas cimport eras_struct, node_loss
 
 
 cdef enum:
@@ -46,18 +43,15 @@ cdef enum:
 
 
 cdef class EraSplitter:
-    """Finds the best split of a node by a criterion that compares eras.
+    """Finds the best splits of a fit's nodes by a criterion that compares eras.
 
-    One splitter serves a whole fit. For each tree, scikit-learn's grower first calls
-    `start_tree` for a histogram builder and then `use_splitter` with the plain
-    splitter, whose partition becomes the rows in the order of eras. Then it requests
-    the histograms and the split of each node.
+    For each tree, scikit-learn's grower first calls `start_tree` for a histogram
+    builder (hence `hessians` and `hessians_are_constant`), then `use_splitter` with the
+    plain splitter, whose partition becomes the rows in the order of eras.
 
     Parameters are those of `EraRows`, the criterion, and the bytes for the histograms
-    of nodes (`store_budget`, None for the default). `penalties` are in the order of the
-    tree's columns, None for zeros; features with 1 or more are excluded. `n_samples`
-    counts the rows of all processes. `hessians` and `hessians_are_constant` are
-    attributes of scikit-learn's histogram builder; `store` is the memory of histograms.
+    of nodes (`store_budget`). `penalties` are in the order of the tree's columns, None
+    for zeros; features with 1 or more are excluded.
     """
 
     def __init__(
@@ -89,10 +83,7 @@ cdef class EraSplitter:
     def start_tree(
         self, X_binned, n_bins, gradients, hessians, hessians_are_constant, n_threads
     ):
-        """Take over the data and gradients of the next tree; return the builder: self.
-
-        The parameters are those of scikit-learn's `HistogramBuilder`.
-        """
+        """Start a tree, by the parameters of `HistogramBuilder`; return self."""
         self.splitter = None  # frees 12 bytes a row before the next one exists
         self.gradients = gradients
         self.hessians = hessians
@@ -122,10 +113,8 @@ cdef class EraSplitter:
     def compute_histograms_brute(
         self, const unsigned int [::1] sample_indices, allowed_features=None
     ):
-        """Return the histograms of a node, made now for a root and later for a child.
-
-        Those of a child are made by `compute_histograms_subtraction` or at its split.
-        `allowed_features` is None for all.
+        """Return the histograms of a node: made now for a root, for a child at its
+        split or by `compute_histograms_subtraction`.
         """
         cdef NodeHistograms histograms = NodeHistograms(
             self.store, sample_indices, sample_indices.shape[0]
@@ -260,17 +249,16 @@ cdef bint start_node(EraSplitter self, node, node_struct * c_node) except -1:
             return False
     if criterion.traits.reads_impurities:
         rows.measure_impurities(self.impurities)
-    c_node.pooled.n_samples = node.n_samples
-    c_node.pooled.sum_gradients = node.sum_gradients
-    c_node.pooled.sum_hessians = node.sum_hessians
-    c_node.pooled.loss = node_loss(node.sum_gradients, node.value)
-    c_node.pooled.lower_bound = node.children_lower_bound
-    c_node.pooled.upper_bound = node.children_upper_bound
-    c_node.eras.n_eras = self.n_eras_of_all
-    c_node.eras.impurities = &self.impurities[0]
-    c_node.eras.era_sizes = &self.era_sizes[0]
-    c_node.eras.sum_hessians = node.sum_hessians
-    c_node.eras.gradient_variance = self.gradient_variance
+    c_node.pooled = pooled_node(
+        n_samples=node.n_samples, sum_gradients=node.sum_gradients,
+        sum_hessians=node.sum_hessians, loss=node_loss(node.sum_gradients, node.value),
+        lower_bound=node.children_lower_bound, upper_bound=node.children_upper_bound,
+    )
+    c_node.eras = eras_struct(
+        n_eras=self.n_eras_of_all, impurities=&self.impurities[0],
+        era_sizes=&self.era_sizes[0], sum_hessians=node.sum_hessians,
+        gradient_variance=self.gradient_variance,
+    )
     return True
 
 
@@ -290,10 +278,7 @@ cdef NodeHistograms histograms_of(EraSplitter self, node):
 
 
 cdef draw_features(EraSplitter self, allowed_features):
-    """Return the active features, as a mask: allowed, and drawn by `max_features`.
-
-    The draw is scikit-learn's, with the same use of the generator.
-    """
+    """Return the active features as a mask: allowed, and drawn as by scikit-learn."""
     fraction = self.splitter.feature_fraction_per_split
     if allowed_features is None and fraction >= 1.0 and self.penalties is None:
         return self.all_features_active
@@ -321,14 +306,7 @@ cdef usable_features(EraSplitter self, allowed_features):
 
 
 class EraSplitInfo(SplitInfo):
-    """A `SplitInfo` with the priority of its node: the criterion's key.
-
-    Attributes
-    ----------
-    priority : tuple of float
-        `priority`, `secondary` and `gain` of `split_rank`. The attribute `gain` is the
-        pooled gain, in scikit-learn's units.
-    """
+    """A `SplitInfo` with the `priority` of its node: a tuple of a `split_rank`."""
 
     def __init__(self, priority, **split_info):
         super().__init__(**split_info)

@@ -20,7 +20,3 @@ cdef class NodeHistograms:
         double sum_hessians
         const unsigned int [::1] sample_indices
         Py_ssize_t n_rows
-
-    cdef _use(
-        self, long long * sums, long long * by_era, Py_ssize_t n_bins, int n_planes
-    )

@@ -23,7 +23,6 @@ cdef class HistogramStore:
 
     def __init__(self, budget=None):
         self.budget = STORE_BUDGET if budget is None else budget
-        self.allocated = 0
         self.free_buffers = []
         self.lent = []
 
@@ -49,10 +48,21 @@ cdef class HistogramStore:
     def take_all_back(self):
         """Release the buffers of nodes that were not split, at the end of a tree."""
         for reference in self.lent:
-            histograms = reference()
-            if histograms is not None:
+            if (histograms := reference()) is not None:
                 histograms.release()
         self.lent.clear()
+
+
+cdef use_memory(
+    NodeHistograms self, long long * sums, long long * by_era, Py_ssize_t n_bins,
+    int n_planes,
+):
+    self.sums = sums
+    self.by_era = by_era
+    self.n_bins = n_bins
+    self.n_planes = n_planes
+    self.is_stored = True
+    self.store.lent.append(weakref.ref(self))
 
 
 cdef class NodeHistograms:
@@ -66,9 +76,6 @@ cdef class NodeHistograms:
         Py_ssize_t n_rows,
     ):
         self.store = store
-        self.buffer = None
-        self.is_stored = False
-        self.by_era = NULL
         self.sample_indices = sample_indices
         self.n_rows = n_rows
 
@@ -76,9 +83,8 @@ cdef class NodeHistograms:
         """Borrow memory from the store, with `n_by_era` sums by era if it has enough;
         return whether it had any.
         """
-        cdef:
-            long long [::1] memory
-            long long * by_era = NULL
+        cdef long long [::1] memory
+        cdef long long * by_era = NULL
         if n_by_era > 0:
             self.buffer = self.store.lend((n_bins + n_by_era) * n_planes)
         if self.buffer is None:
@@ -89,24 +95,14 @@ cdef class NodeHistograms:
         memory = self.buffer
         if n_by_era > 0:
             by_era = &memory[n_bins * n_planes]
-        self._use(&memory[0], by_era, n_bins, n_planes)
+        use_memory(self, &memory[0], by_era, n_bins, n_planes)
         return True
-
-    cdef _use(
-        self, long long * sums, long long * by_era, Py_ssize_t n_bins, int n_planes
-    ):
-        self.sums = sums
-        self.by_era = by_era
-        self.n_bins = n_bins
-        self.n_planes = n_planes
-        self.is_stored = True
-        self.store.lent.append(weakref.ref(self))
 
     def hand_over(self, NodeHistograms heir):
         """Pass the memory to another node."""
         heir.buffer, self.buffer = self.buffer, None
         self.is_stored = False
-        heir._use(self.sums, self.by_era, self.n_bins, self.n_planes)
+        use_memory(heir, self.sums, self.by_era, self.n_bins, self.n_planes)
 
     def release(self):
         """Return the memory to the store."""
@@ -120,10 +116,7 @@ cdef class NodeHistograms:
         self.release()
 
     def __getitem__(self, feature_idx):
-        """Return the sums over the rows of a root, as a histogram with a single bin.
-
-        scikit-learn's grower adds up the bins of a feature to get them.
-        """
+        """Return a root's sums as its only bin; scikit-learn's grower adds up bins."""
         return np.array(
             [(self.sum_gradients, self.sum_hessians, 0)], dtype=HISTOGRAM_DTYPE
         )
@@ -158,7 +151,7 @@ cdef class NodeHistograms:
             int i, j, n
         gradients = np.asarray(rows.arrays[0], np.float64)[sample_indices]
         gradients *= rows.of_gradients.scale
-        total = [len(gradients), np.rint(gradients).astype(np.int64).sum()]
+        total = len(gradients), np.rint(gradients).astype(np.int64).sum()
         bins, by_era = np.split(self.buffer, [self.n_planes * self.n_bins])
         bins = bins.reshape(self.n_planes, -1)
         for i in range(bundles.n_bundles):

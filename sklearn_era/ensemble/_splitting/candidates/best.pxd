@@ -28,8 +28,8 @@ cdef inline void find_gains(CandidateSplits splits, const node_struct * node) no
 
 cdef inline feature_split best_by_gain(
     CandidateSplits splits, const node_struct * node,
-    double min_gain,                    # exclusive
-    double unit_of_penalties,            # see `penalty_of_feature`
+    double min_gain,                 # exclusive
+    double unit_of_penalties,        # see `penalty_of_feature`
 ) noexcept:
     """Return the split with the largest gain after feature penalties."""
     cdef:
@@ -53,11 +53,9 @@ cdef inline feature_split best_by_gain(
         ):
             best = feature
             largest = left
-    if best == NULL:
-        return split
-    split = find_best_split(splits, node, best)
-    split.rank.primary = largest
-    split.rank.priority = largest
+    if best != NULL:
+        split = find_best_split(splits, node, best)
+        split.rank.primary = split.rank.priority = largest
     return split
 
 
@@ -93,14 +91,13 @@ cdef inline void find_largest_gain(
     """Set the orders of a feature's bins, and compute its largest gain."""
     cdef:
         order_sides sides
+        double largest = -INFINITY
         int k
     set_orders(splits, node, feature)
     sides.wants_right = False
-    feature.largest_gain = -INFINITY
     for k in range(feature.n_orders):
-        feature.largest_gain = max(
-            feature.largest_gain, gains_of_order(splits, node, feature, k, &sides)
-        )
+        largest = max(largest, gains_of_order(splits, node, feature, k, &sides))
+    feature.largest_gain = largest
 
 
 cdef inline double gains_of_order(
@@ -152,10 +149,8 @@ cdef inline feature_split make_split(
         const split_order * order = &feature.orders[k]
         int feature_idx = feature.feature_idx
     split.found = True
-    split.rank.primary = gain
+    split.rank.primary = split.rank.gain = split.rank.priority = gain
     split.rank.secondary = 0.0
-    split.rank.gain = gain
-    split.rank.priority = gain
     split.feature_idx = feature_idx
     split.bin_idx = place
     split.missing_go_to_left = order.order.missing_go_to_left

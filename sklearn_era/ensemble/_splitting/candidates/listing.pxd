@@ -264,8 +264,7 @@ cdef inline void prune_column(
     CandidateSplits splits, const criterion_struct * criterion,
     int n_eras,             # of the key
     int n_left,             # eras not yet added
-    double min_key,           # key to reach
-    lane_column * column,   # IN and OUT
+    double min_key, lane_column * column,  # IN and OUT
 ) noexcept nogil:
     """Drop the splits that cannot reach the key or cover enough eras.
 

@@ -1,8 +1,6 @@
-# The orders in which the bins of a feature move to the left side.
-#
-# Categories are sorted as in scikit-learn, by their pooled G / H: for a squared error,
-# the best of all subsets is then a split between neighbours (Fisher 1958, On Grouping
-# for Maximum Homogeneity). All criteria share this order.
+# The orders in which the bins of a feature move to the left side. All criteria sort
+# categories as scikit-learn does, by their pooled G / H: Fisher (1958), On Grouping for
+# Maximum Homogeneity.
 
 from libc.stdlib cimport qsort
 
@@ -43,10 +41,7 @@ cdef inline int order_categories(
     double support_factor,       # the node's rows by its sum of hessians
     X_BINNED_DTYPE_C * order,    # OUT
 ) noexcept nogil:
-    """Sort all categories into `order`; return the number of those used in splits.
-
-    These come first, ascending; the others, of too little support, come last.
-    """
+    """Sort categories; return how many have the support for splits, and come first."""
     cdef:
         category_struct[MAX_BINS] categories
         double sum_hessians, value
@@ -110,13 +105,7 @@ cdef inline void set_orders(
     """Set the orders in which the bins of a feature move to the left side.
 
     Numbers ascend, with missing values on the right side, and on the left one in a
-    second order:
-
-        codes 0 1 2, missing m    left sides
-        first order               0 | 0 1 | 0 1 2
-        second order              m 0 | m 0 1
-
-    The last bin stays on the right unless missing values are there.
+    second order. The last bin stays on the right unless missing values are there.
     """
     cdef:
         bin_order * order

@@ -1,9 +1,8 @@
 """The candidates of a node, and their memory.
 
 The bins of a feature move to the left side in one order or two, with a candidate after
-each move. Its gain follows from pooled sums. Candidates of enough gain are listed: each
-gets a lane, in a column of those that share a pass over rows, is compared by era, and
-then ranked.
+each move. Those of enough gain are listed: each gets a lane, in a column of those that
+share a pass over rows, is compared by era, and then ranked.
 """
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
@@ -78,8 +77,7 @@ cdef class CandidateSplits:
         cdef:
             lane_column * column
             int i
-        self.n_listed = 0
-        self.n_listed_lanes = 0
+        self.n_listed = self.n_listed_lanes = 0
         for i in range(self.n_columns):
             column = &self.columns[i]
             column.is_first = False
@@ -199,8 +197,7 @@ cdef lay_out(CandidateSplits self, FeatureBundles bundles):
         feature_bins * feature = self.features
         Py_ssize_t first_bin = 0
         int i, j
-    self.n_columns = 0
-    self.n_lanes = 0
+    self.n_columns = self.n_lanes = 0
     for i in range(bundles.n_bundles):
         bundle = &bundles.bundles[i]
         for j in range(bundle.n_members):
@@ -213,8 +210,7 @@ cdef lay_out(CandidateSplits self, FeatureBundles bundles):
             feature.first_bin = first_bin
             first_bin += feature.n_codes
             if bundle.masks != NULL:
-                feature.orders[0].column = self.n_columns
-                feature.orders[1].column = self.n_columns
+                feature.orders[0].column = feature.orders[1].column = self.n_columns
                 feature.orders[0].first_lane = self.n_lanes + bundle.first_split[j]
                 feature.orders[1].first_lane = (
                     feature.orders[0].first_lane + feature.n_codes - 1
@@ -237,12 +233,10 @@ cdef lane_column * add_column(CandidateSplits self, int n_lanes) noexcept:
 
 cdef void add_columns(CandidateSplits self, feature_bins * feature) noexcept:
     """Add a column for each possible order of a feature without masks."""
-    cdef:
-        lane_column * column
-        int n_orders = 1 + (feature.has_missing or feature.is_categorical)
-        int k
+    cdef lane_column * column
+    cdef int k
     feature.orders[1].column = self.n_columns  # in case of a single order
-    for k in range(n_orders):
+    for k in range(1 + (feature.has_missing or feature.is_categorical)):
         feature.orders[k].column = self.n_columns
         column = add_column(self, lanes_for(feature.n_codes - 1))
         column.codes = self.tree.X_binned + feature.feature_idx * self.tree.n_samples
@@ -250,16 +244,15 @@ cdef void add_columns(CandidateSplits self, feature_bins * feature) noexcept:
 
 
 cdef make_lanes(CandidateSplits self, int n_fields):
-    """Allocate the lanes of a node."""
-    cdef Py_ssize_t n = self.n_lanes
+    """Allocate the lanes of a node, aligned to a register."""
+    cdef:
+        Py_ssize_t n = self.n_lanes
+        size_t unit = LANES * sizeof(double)
     self.n_fields = n_fields
     self.sides = <double *> alloc_zeros(
-        self.memory, ((7 + n_fields) * n + LANES) * sizeof(double)
+        self.memory, (7 + n_fields) * n * sizeof(double) + unit
     )
-    self.sides = <double *> (  # aligned to a register
-        (<size_t> self.sides + sizeof(double) * LANES - 1)
-        // (sizeof(double) * LANES) * (sizeof(double) * LANES)
-    )
+    self.sides = <double *> ((<size_t> self.sides + unit - 1) // unit * unit)
     self.gains = self.sides + 6 * n
     self.sums = self.gains + n
     self.places = <X_BINNED_DTYPE_C *> alloc_zeros(self.memory, n)

@@ -163,9 +163,8 @@ cdef inline void take_era(
 
 # If hessians are 1 and l2 is 0, one integer a row gives the directions of eras: v_L -
 # v_R has the sign of G n_L - G_L n, which is the sum of G - n g over the rows of the
-# left side. So splits need no unpacking, multiplication or division. An era covers the
-# splits from the group of its first row to that of its last; with masks, a 1 below the
-# integer counts the row.
+# left side. An era covers the splits from the group of its first row to that of its
+# last; with masks, a 1 below the integer counts the row.
 
 cdef inline bint add_directions(
     const era_visit * visit, const lane_column * column,
@@ -173,10 +172,7 @@ cdef inline bint add_directions(
     long long * cells,         # scratch
     double * sums,             # IN and OUT, (2, n_lanes)
 ) noexcept nogil:
-    """Add an era to the directions of a column's splits.
-
-    Return False, and add nothing, if sides may be equal but for rounding.
-    """
+    """Add an era to the directions of splits; return False if some are in doubt."""
     cdef:
         const unsigned int * rows = visit.packed.indices
         const long long * contrasts = (

@@ -1,14 +1,9 @@
-# Sums of eras for a bundle with masks, one candidate in each lane.
-#
-# A mask has the lanes of the splits with the row's combination on their left side. So
-# one addition updates the left sides of all splits, without a histogram and its prefix
-# sums, which makes many eras of few rows fast:
+# Sums of eras for a bundle with masks, one candidate in each lane. One addition updates
+# the left sides of all splits, which makes many eras of few rows fast:
 #
 #     row's word w     w  w  w  w  w ...
 #     & mask          -1 -1  0  0 -1      of its combination
 #     += left sides    w  w  0  0  w      a lane for each split
-#
-# If an era has more rows than combinations, rows are first summed up by combination.
 
 from libc.string cimport memset
 
@@ -189,10 +184,8 @@ cdef inline void sum_cells(
     const row_block * block,
     long long * cells,      # OUT, (2 * n_cells,); the result is in the first half
 ) noexcept nogil:
-    """Sum up the rows of a block by combination.
-
-    Even and odd rows have separate cells, so that neighbours with the same combination
-    do not wait for each other.
+    """Sum up the rows of a block by combination, even and odd ones apart: so neighbours
+    with the same combination do not wait for each other.
     """
     cdef:
         const X_BINNED_DTYPE_C * codes = bundle.codes

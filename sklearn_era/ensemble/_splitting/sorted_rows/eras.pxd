@@ -85,9 +85,8 @@ cdef inline int find_eras(
 cdef inline void start_order(
     small_eras * eras, const unsigned int * keys, int n_rows
 ) noexcept nogil:
-    """Put all rows on the right side, summed up from the far end.
-
-    A difference from the total would leave rounding errors on a side without weight.
+    """Put all rows on the right side, summed up from the far end: differences would
+    leave rounding errors on a side without weight.
     """
     cdef:
         present_era * era
@@ -123,8 +122,7 @@ cdef inline void move_rows(
 cdef inline bint sum_eras(
     small_eras * eras, const criterion_struct * criterion,
     double gain,                 # pooled
-    double min_key,                # key to reach
-    double * sums,               # OUT
+    double min_key, double * sums,  # OUT
 ) noexcept nogil:
     """Sum up the eras for a split; return False once it cannot reach the key."""
     cdef:

@@ -1,15 +1,12 @@
 """The subtrees of a tree's small nodes, grown without Python.
 
-For each split, scikit-learn's grower sums up a histogram of 255 bins by feature and
-scans it, for 20,000 rows as for two. In a tree grown to full depth most nodes are
-small. So those of some hundred rows are grown here, with all nodes below them. Rows are
-sorted by each feature once, splits keep the order, and candidates lie between
-neighbours.
+In a tree grown to full depth most nodes are small, too small for a histogram of 255
+bins by feature. So they are grown here: rows are sorted by each feature once, splits
+keep the order, and candidates lie between neighbours.
 
-The formulas are those of the histogram splitters, and sums are in the same order or
-exact. So a tree by a criterion that compares eras is the same, to the last bit, as
-without small nodes, unless sums of weights are rounded or features drawn; and so is a
-tree by the gain, except for gains that are equal up to rounding.
+Formulas and sums are those of the histogram splitters. So trees are the same, to the
+last bit, unless sums of weights are rounded, features drawn, or the gain alone decides
+and is equal up to rounding.
 """
 
 import numpy as np
@@ -145,11 +142,10 @@ cdef class SubtreeGrower:
         self.eras.pooled.impurities = self.eras.impurities
 
     def grow(self, root):
-        """Return the nodes of a tree, and the left categories of its splits.
+        """Return the nodes below scikit-learn's `root`, with small nodes as leaves.
 
-        `root` is scikit-learn's, with small nodes as leaves. Nodes have the dtype
-        PREDICTOR_RECORD_DTYPE, without thresholds, in scikit-learn's order, a parent
-        before its children; left categories have shape (n_splits, 8).
+        Nodes have the dtype PREDICTOR_RECORD_DTYPE, without thresholds, in
+        scikit-learn's order; left categories have shape (n_splits, 8).
         """
         cdef:
             Py_ssize_t n = max(1, root.n_samples // self.tree.min_samples_leaf)
@@ -298,10 +294,7 @@ cdef class SubtreeGrower:
         return self.find_best(criterion, split)
 
     cdef bint find_share(self, feature_split * split, bint is_coverable) noexcept nogil:
-        """Find the best split among those with a share of the largest gain.
-
-        Without one, that of the largest gain. Gains are net of feature penalties.
-        """
+        """Find the best split with a share of the largest gain, or of that gain."""
         cdef:
             criterion_struct sharing
             feature_split best

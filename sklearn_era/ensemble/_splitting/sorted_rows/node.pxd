@@ -2,13 +2,8 @@
 # the subtree, and their records.
 #
 # A row is a number within the small node, in the order of eras. Each feature has the
-# rows as keys, sorted once: the bin's code above the row,
-#
-#     code << ROW_BITS | row
-#
-# so that a scan reads both at once, and rows of a bin stay in the order of eras. A
-# split partitions the keys of each feature stably, so a node of the subtree is the same
-# range [start, stop) of the rows and of the keys of all features.
+# rows as sorted keys, code << ROW_BITS | row. A split partitions them stably, so a node
+# of the subtree is the same range of the rows and of the keys of all features.
 
 from libc.string cimport memcpy, memset
 
@@ -103,9 +98,8 @@ cdef inline void sort_rows(
 cdef inline void partition_rows(
     small_rows * rows, unsigned int * keys, int n_rows  # or plain row numbers
 ) noexcept nogil:
-    """Move the rows of the left child before those of the right one, stably.
-
-    Branch-free, because the side is unpredictable: write to both, advance one cursor.
+    """Move the rows of the left child before those of the right one, stably and without
+    a branch.
     """
     cdef:
         unsigned int key
@@ -131,10 +125,7 @@ cdef inline bint is_pure(
     const unsigned int * rows,   # (n_rows,)
     int n_rows,
 ) noexcept nogil:
-    """Return whether g / h is equal for all rows, so that no split has a gain.
-
-    Within rounding, if weights differ. Rows without weight are ignored.
-    """
+    """Return whether g / h is equal for all rows of weight, so that no split gains."""
     cdef:
         era_sums first, other
         int i

@@ -1,7 +1,5 @@
-# The active features of a small node, and the best split by one of them.
-#
-# Rows move to the left side in the order of the feature, after categories are sorted,
-# with a candidate after each code. It is ranked by gain, as in scikit-learn, or by era.
+# The active features of a small node, and the best split by one of them: rows move to
+# the left side in the order of the feature, with a candidate after each code.
 
 from libc.math cimport INFINITY
 from libc.string cimport memcpy, memset
@@ -45,7 +43,7 @@ cdef struct sorted_feature:
     unsigned int * keys         # (n_rows,), sorted
     bint varies
     double largest_gain         # over its splits; INFINITY if not known
-    double penalty                 # see `penalty_of_feature`
+    double penalty              # see `penalty_of_feature`
 
 
 cdef inline void scan_numbers(
@@ -102,8 +100,7 @@ cdef inline bint scan_order(
             continue
         split.sum_gradients_left += gradients
         split.sum_hessians_left += hessians
-        gradients = 0.0
-        hessians = 0.0
+        gradients = hessians = 0.0
         # Missing values alone on the left repeat a split of the other order.
         if is_same_code or i < n_missing and (is_by_gain or code_of(keys[i + 1]) == 0):
             continue
@@ -112,7 +109,12 @@ cdef inline bint scan_order(
         if node.sum_hessians - split.sum_hessians_left < min_hessians:
             break
         split.n_samples_left = i + 1
-        split.rank.gain = gain_of_split(tree, node, &split)
+        split.rank.gain = gain_of_sides(
+            node, split.sum_gradients_left,
+            values_of_sides(
+                tree, node, split.sum_gradients_left, split.sum_hessians_left
+            ),
+        )
         feature.largest_gain = max(feature.largest_gain, split.rank.gain)
         split.bin_idx = code_of(keys[i])
         if i < n_missing or feature.is_categorical:
@@ -124,15 +126,6 @@ cdef inline bint scan_order(
             best[0] = split
             is_best = True
     return is_best
-
-
-cdef inline double gain_of_split(
-    const tree_data * tree, const pooled_node * node, const feature_split * split
-) noexcept nogil:
-    return gain_of_sides(
-        node, split.sum_gradients_left,
-        values_of_sides(tree, node, split.sum_gradients_left, split.sum_hessians_left),
-    )
 
 
 cdef inline bint gains_more(
@@ -155,7 +148,7 @@ cdef inline bint gains_more(
 
 cdef inline bint ranks_above(
     scan_context * context,
-    double penalty,                    # of the feature
+    double penalty,                 # of the feature
     const unsigned int * keys, feature_split * split,  # IN: its gain; OUT: its rank
     const feature_split * best,
 ) noexcept nogil:
@@ -317,10 +310,8 @@ cdef inline void draw_features(
     sorted_feature * features,   # (n_features,), IN and OUT
     const scan_context * context,
 ) noexcept nogil:
-    """Draw features for a node without replacement, by the first steps of a shuffle.
-
-    If none of them can split the node, draw on until one can, as in scikit-learn's
-    trees; otherwise trees would end early on columns of few values.
+    """Draw features for a node, by the first steps of a shuffle; and on until one of
+    them can split the node, as in scikit-learn's trees.
     """
     cdef:
         int n = draw.n_features
