@@ -85,17 +85,11 @@ ERA_CRITERIA = {
     for name, criterion in CRITERIA.items()
     if names_of(criterion) != {"gain"}
 }
-# Those whose trees end where the criterion admits no split.
-ENDING = {
-    name: criterion
-    for name, criterion in ERA_CRITERIA.items()
-    if name not in criteria_table.SHARING
-}
-# Those that do so where eras are not on both sides of a split.
+# Those whose trees end where eras are not on both sides of a split.
 COVERING = {
     name: criterion
-    for name, criterion in ENDING.items()
-    if names_of(criterion) - {"held_out", "gain"}
+    for name, criterion in ERA_CRITERIA.items()
+    if name not in criteria_table.SHARING and names_of(criterion) - {"held_out", "gain"}
 }
 
 
@@ -142,8 +136,7 @@ WEIGHTS = [0.0, 0.0, 0.0, 0.1, 1.0, 3.0, 50.0]
 def criteria(draw) -> dict:
     """Any criterion, with any parameters."""
     alpha, agreement, penalty, statistic, weight = map(
-        st.sampled_from,
-        (ALPHAS, AGREEMENTS, PENALTIES, STATISTICS, WEIGHTS),
+        st.sampled_from, (ALPHAS, AGREEMENTS, PENALTIES, STATISTICS, WEIGHTS)
     )
     flag = st.booleans()
 
@@ -228,14 +221,14 @@ def make_case(target: str, aspects, seed: int, n_eras=3, n_samples=90) -> Case:
         X[rng.random(X.shape) < 0.2] = np.nan
     if "monotonic" in aspects and target != "multiclass":
         params["monotonic_cst"] = [0 if "categorical" in aspects else 1, -1, 0]
-    if "interaction" in aspects:
-        params["interaction_cst"] = [(0, 1), (2, 1)]
-    if "max_features" in aspects:
-        params["max_features"] = 0.5
-    if "colsample" in aspects:
-        params["colsample_bytree"] = 0.5
-    if "l2" in aspects:
-        params["l2_regularization"] = 3.0
+    simple = {
+        "interaction": {"interaction_cst": [(0, 1), (2, 1)]},
+        "max_features": {"max_features": 0.5},
+        "colsample": {"colsample_bytree": 0.5},
+        "l2": {"l2_regularization": 3.0},
+    }
+    for aspect in simple.keys() & aspects:
+        params |= simple[aspect]
     if "few_bins" in aspects:
         params["max_bins"] = 5 if "categorical" in aspects else int(rng.choice([2, 4]))
     if "rows_per_era" in aspects:
@@ -281,16 +274,9 @@ def fit_case(case: Case, **params):
     Splits cover all eras, unless `params` or, before them, the case have another share.
     """
     estimator = Regressor if case.y.dtype.kind == "f" else Classifier
-    params = (
-        criteria_table.COVER_ALL
-        | case.params
-        | params
-        | {
-            name: case.params[name]
-            for name in case.params
-            if name == "min_era_coverage"
-        }
-    )
+    own = {"min_era_coverage"} & case.params.keys()
+    params = criteria_table.COVER_ALL | case.params | params
+    params |= {name: case.params[name] for name in own}
     est = estimator(**params, early_stopping=False)
     return est.fit(case.X, case.y, case.sample_weight, eras=case.eras)
 
@@ -308,21 +294,14 @@ def fit_and_check(case: Case, **params) -> Report:
         est = fit_case(case, **params)
     report = check_fit(est, case.X, case.y, case.eras, case.sample_weight)
     _check_warnings(est, case, report, [str(warning.message) for warning in caught])
-    raw = est._raw_predict(case.X)
+    bins, missing = est._bin_mapper, est._bin_mapper.missing_values_bin_idx_
+    X_binned = bins.transform(est._preprocess_X(case.X, reset=False))
     binned = est._baseline_prediction + sum(
-        np.column_stack(
-            [
-                tree.predict_binned(
-                    est._bin_mapper.transform(est._preprocess_X(case.X, reset=False)),
-                    est._bin_mapper.missing_values_bin_idx_,
-                    1,
-                )
-                for tree in trees
-            ]
-        )
+        np.column_stack([tree.predict_binned(X_binned, missing, 1) for tree in trees])
         for trees in est._predictors
     )
     # The thresholds and bitsets of raw values send every row to the leaf it was in.
+    raw = est._raw_predict(case.X)
     np.testing.assert_allclose(raw, binned, rtol=1e-12, atol=1e-12)
     return report
 

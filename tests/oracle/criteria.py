@@ -92,9 +92,8 @@ def rules_of(est: Any, n_eras: int) -> Rules:
         and (THE_GAIN_OF_ONE_ERA & set(weights))
         and not (asks_for_coverage and est.min_samples_per_era > est.min_samples_leaf)
     )
-    if is_gain_of_one_era or (
-        set(weights) == {"invariant"} and parameters["penalty"] == 0
-    ):
+    is_unpenalised = set(weights) == {"invariant"} and parameters["penalty"] == 0
+    if is_gain_of_one_era or is_unpenalised:
         weights = {"gain": 1.0}
     return Rules(
         weights,
@@ -172,17 +171,14 @@ class EraSplit:
 
     def add_up(self) -> None:
         g, h = self.problem.gradients, self.problem.hessians
-        self.sums = [
-            (total(g, rows), total(h, rows))
-            for rows in (self.left, self.right, self.rows)
-        ]
+        sides = (self.left, self.right, self.rows)
+        self.sums = [(total(g, rows), total(h, rows)) for rows in sides]
         self.size = total(self.problem.sizes, self.rows)
         self.H = self.sums[2][1]
         self.unit = rounding(self.problem, self.n)
         # A side without weight predicts nothing.
-        self.is_informative = (
-            self.is_covered and self.sums[0][1] > 0 and self.sums[1][1] > 0
-        )
+        weight = min(self.sums[0][1], self.sums[1][1])
+        self.is_informative = self.is_covered and weight > 0
 
     def direction(self, l2: float) -> int | None:
         """sign(v_L - v_R), or None where rounding decides; 0 where they are alike."""
@@ -369,9 +365,7 @@ def _held_out_gain(problem, eras, pooled, H) -> Interval:
         if problem.rules.normalize:
             if era.H == 0:
                 continue
-            saved = (
-                saved * exactly(1 / (era.H * len(eras))) * problem.variance.inverted()
-            )
+            saved *= exactly(1 / (era.H * len(eras))) * problem.variance.inverted()
         found += saved
     unit = rounding(problem, sum(era.n for era in eras))
     return found.widened(unit * max(map(_finite, vars(found).values())))
@@ -390,11 +384,10 @@ def _value_of_others(problem, eras, era, side: int, fallback: Interval) -> Inter
         return Interval(-math.inf, math.inf)
     value, mass = newton_value(G, h, problem.l2), h + problem.l2
     n, size = int(mask.sum()) + era.n, total(problem.sizes, mask) + era.size
-    error = rounding(problem, n) * (
-        abs(value)
-        if problem.sums_are_exact
-        else (size + abs(value) * (h + era.H + problem.l2)) / mass
-    )
+    error = abs(value)
+    if not problem.sums_are_exact:
+        error = (size + abs(value) * (h + era.H + problem.l2)) / mass
+    error *= rounding(problem, n)
     found = around(value, error + abs(value) * SCIKIT_LEARN_GUARD / mass)
     gap, ends = found + -fallback, [*vars(found).values(), *vars(fallback).values()]
     alike = REL_TOL * max(map(abs, ends))
@@ -457,9 +450,7 @@ def _blend(problem, keys, agreement, agrees, pooled, H) -> Keys:
     if "directional" in rules.weights:
         keys["directional"] = agreement
     terms = [exactly(w) * keys[name] for name, w in rules.weights.items()]
-    found = exactly(0.0)
-    for term in terms:
-        found = found + term
+    found = sum(terms, exactly(0.0))
     size = sum(max(_finite(x.low), _finite(x.high)) for x in terms)
     found = found.widened(2 * len(terms) * EPSILON * size)
     return Keys(found, all_of(found.is_above(0.0), agrees))
@@ -470,19 +461,14 @@ def _time_robust(rules: Rules, eras: list[EraSplit]) -> Keys:
     if not informative:
         return Keys(exactly(0.0), False, order=exactly(0.0))
     takes_worst = rules.aggregation == "max"
-    if takes_worst:
-        compared = informative
-        impurities = [era.impurity_after() for era in informative]
-        key = -largest(impurities)
-        deciding = _decisive(informative, impurities)
-    else:
-        compared = eras
-        key = -mean([era.impurity_after() for era in eras])
-        deciding = None
+    compared = informative if takes_worst else eras
+    impurities = [era.impurity_after() for era in compared]
     decreases = [
         era.impurity_decrease() * exactly(era.n / int(era.era.sum()))
         for era in compared
     ]
+    key = -(largest if takes_worst else mean)(impurities)
     decrease = (smallest if takes_worst else mean)(decreases)
     valid = decrease.is_above(rules.min_impurity_decrease)
+    deciding = _decisive(compared, impurities) if takes_worst else None
     return Keys(key, valid, order=decrease, deciding=deciding)

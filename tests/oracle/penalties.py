@@ -52,14 +52,10 @@ def _less(problem: Any, candidate: Any, largest: Interval) -> Any:
     paid = penalty_of(problem, candidate.feature, largest)
     if paid == exactly(0.0):
         return candidate
-    rules = problem.rules
+    rules, order = problem.rules, candidate.order
     least = rules.min_impurity_decrease if rules.is_only("time_robust") else 0.0
-    order = candidate.order
     if order is not None and rules.gain_share == 0:
         order = less(order, paid)
-    return replace(
-        candidate,
-        primary=less(candidate.primary, paid),
-        order=order,
-        valid=all_of(candidate.valid, less(candidate.unit, paid).is_above(least)),
-    )
+    valid = all_of(candidate.valid, less(candidate.unit, paid).is_above(least))
+    primary = less(candidate.primary, paid)
+    return replace(candidate, primary=primary, order=order, valid=valid)

@@ -34,18 +34,15 @@ def fitted_trees(est: Any, X, y, eras, sample_weight) -> Iterator[tuple[Problem,
     if is_categorical is None:
         is_categorical = np.zeros(n_features, dtype=bool)
     monotonic_cst = _check_monotonic_cst(est, est.monotonic_cst)
+    order = np.arange(n_features)
     if est.is_categorical_ is not None:
         # scikit-learn brings categorical features to the front before it bins.
         order = np.argsort(~est.is_categorical_, kind="stable")
         monotonic_cst = monotonic_cst[order]
-    penalties = est.feature_penalty
+    penalties, usable = est.feature_penalty, list(range(n_features))
     if penalties is not None:
-        penalties = np.asarray(penalties, dtype=np.float64)
-        if est.is_categorical_ is not None:
-            penalties = penalties[order]
+        penalties = np.asarray(penalties, dtype=np.float64)[order]
         usable = np.flatnonzero(penalties < 1).tolist()
-    else:
-        usable = list(range(n_features))
 
     # The generator of `colsample_bytree` and `max_features`, which draw in turns: in
     # the state that it had before the first tree.
@@ -95,33 +92,21 @@ def fitted_trees(est: Any, X, y, eras, sample_weight) -> Iterator[tuple[Problem,
             if not est._loss.constant_hessian:
                 h = hessians.reshape(n_samples, -1)[:, k]
 
-            yield (
-                Problem(
-                    X=X_binned,
-                    gradients=g.copy(),
-                    hessians=h.copy(),
-                    eras=[eras == label for label in labels],
-                    n_bins_non_missing=est._bin_mapper.n_bins_non_missing_,
-                    has_missing=(X_binned == missing_bin).any(axis=0),
-                    missing_bin=missing_bin,
-                    is_categorical=is_categorical,
-                    monotonic_cst=monotonic_cst,
-                    interaction_cst=draw_tree_features(),
-                    rules=rules_of(est, len(labels)),
-                    is_positive=y == 1,
-                    relative_weights=relative_weights,
-                    penalties=penalties,
-                    l2=est.l2_regularization,
-                    min_samples_leaf=est.min_samples_leaf,
-                    max_depth=est.max_depth,
-                    max_leaf_nodes=est.max_leaf_nodes,
-                    draw_features=draw_features,
-                    draws_features=est.max_features < 1,
-                    sorts_features=est.colsample_bytree < 1,
-                    leaf_value=_leaf_value(est, y, raw[:, k], sample_weight),
-                ),
-                predictor,
-            )
+            problem = Problem(
+                X_binned, g.copy(), h.copy(), [eras == label for label in labels],
+                n_bins_non_missing=est._bin_mapper.n_bins_non_missing_,
+                has_missing=(X_binned == missing_bin).any(axis=0),
+                missing_bin=missing_bin, is_categorical=is_categorical,
+                monotonic_cst=monotonic_cst, interaction_cst=draw_tree_features(),
+                rules=rules_of(est, len(labels)), is_positive=y == 1,
+                relative_weights=relative_weights, penalties=penalties,
+                l2=est.l2_regularization, min_samples_leaf=est.min_samples_leaf,
+                max_depth=est.max_depth, max_leaf_nodes=est.max_leaf_nodes,
+                draw_features=draw_features, draws_features=est.max_features < 1,
+                sorts_features=est.colsample_bytree < 1,
+                leaf_value=_leaf_value(est, y, raw[:, k], sample_weight),
+            )  # fmt: skip
+            yield problem, predictor
         for k, predictor in enumerate(predictors):
             raw[:, k] += predictor.predict_binned(X_binned, missing_bin, 1)
 

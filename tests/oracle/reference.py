@@ -118,20 +118,16 @@ class _Growth:
         node.rivals = [
             c for c in possible if not any(other.surely_beats(c) for other in certain)
         ]
+        if fitted["is_leaf"] and fitted["gain"] == -1:
+            # Nothing was found. (Who was found waits until the leaves run out.)
+            may_be_last = self.order_is_ambiguous and self.is_full
+            assert may_be_last or not certain, f"{node.index} splits: {certain[0]}"
+            self.report.n_undecided += bool(possible)
+            self._check_leaf_value(node)
+            return
         if fitted["is_leaf"]:
-            if fitted["gain"] == -1:
-                # Nothing was found. (Who was found waits until the leaves run out.)
-                may_be_last = self.order_is_ambiguous and self.is_full
-                assert may_be_last or not certain, (
-                    f"leaf {node.index} can be split: {certain[0]}"
-                )
-                self.report.n_undecided += bool(possible)
-                self._check_leaf_value(node)
-            else:
-                assert possible or uncertain_features, (
-                    f"leaf {node.index} claims to have a split"
-                )
-                self.waiting.append(node)
+            assert possible or uncertain_features, f"leaf {node.index} has no split"
+            self.waiting.append(node)
             return
         chosen = [c for c in found if self._is_chosen(c, node)]
         if not chosen and fitted["feature_idx"] in uncertain_features:
@@ -220,21 +216,15 @@ class _Growth:
         if sets is not None:
             sets = [s for s in sets if fitted["feature_idx"] in s]
         self.n_leaves += 1
-        children = [
-            Node(int(fitted[side]), rows, node.depth + 1, value, *bound, sets)
-            for side, rows, value, bound in zip(
-                ("left", "right"), sides, values, bounds, strict=True
-            )
-        ]
-        for child in children:
-            child_fitted = self.nodes[child.index]
-            assert child_fitted["count"] == child.rows.sum()
-            assert child_fitted["depth"] == child.depth
-            if not child_fitted["is_leaf"]:
-                assert_allclose(
-                    child_fitted["value"], child.value, rtol=1e-9, atol=1e-12
-                )
-        for child in children:
+        for number, rows, value, bound in zip(
+            fitted[["left", "right"]], sides, values, bounds, strict=True
+        ):
+            child = Node(int(number), rows, node.depth + 1, value, *bound, sets)
+            found = self.nodes[child.index]
+            assert found["count"] == rows.sum()
+            assert found["depth"] == child.depth
+            if not found["is_leaf"]:
+                assert_allclose(found["value"], value, rtol=1e-9, atol=1e-12)
             if self.n_leaves == problem.max_leaf_nodes:
                 self._check_stopped(child)
             else:
@@ -252,10 +242,9 @@ class _Growth:
         self._check_leaf_value(node)
 
     def _check_leaf_value(self, node: Node) -> None:
+        value = self.nodes[node.index]["value"]
         expected = self.problem.leaf_value(node.rows, node.value)
-        assert_allclose(
-            self.nodes[node.index]["value"], expected, rtol=1e-9, atol=1e-12
-        )
+        assert_allclose(value, expected, rtol=1e-9, atol=1e-12)
         self.report.n_leaves += 1
 
 

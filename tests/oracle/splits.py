@@ -1,11 +1,8 @@
 """The admissible splits of one node and their keys, by brute force.
 
 Slow and obvious on purpose: every split is judged from the rows of the node, with
-boolean masks and exactly rounded sums; there are no histograms, no running sums and no
-subtractions here.
-
-What rounding alone may decide is left open: each statistic is an interval, as wide as
-the error of a float64 computation, and only what is certain is asserted.
+boolean masks and exactly rounded sums. Each statistic is an interval, as wide as the
+error of a float64 computation, and only what is certain is asserted.
 """
 
 import math
@@ -62,9 +59,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         # float32 numbers of similar size add up in float64 without any rounding.
-        self.sums_are_exact = _sum_is_exact(self.gradients) and _sum_is_exact(
-            self.hessians
-        )
+        self.sums_are_exact = all(map(_sum_is_exact, (self.gradients, self.hessians)))
         self.gradients = self.gradients.astype(np.float64)
         self.hessians = self.hessians.astype(np.float64)
         self.sizes = abs(self.gradients)
@@ -206,12 +201,10 @@ def _judge(problem: Problem, node: Node, left: np.ndarray) -> dict[str, Any] | N
             if rules.gain_share == 0:
                 return None
             keys = Keys(exactly(0.0), False)
-        verdict |= {"primary": keys.primary, "secondary": keys.secondary}
-        verdict |= {"order": keys.order, "valid": keys.valid}
+        for name in ("primary", "secondary", "order", "valid"):
+            verdict[name] = getattr(keys, name)
         if not rules.is_only("invariant"):
-            verdict["unit"] = keys.primary
-        if rules.is_only("time_robust") and keys.order is not None:
-            verdict["unit"] = keys.order
+            verdict["unit"] = keys.primary if keys.order is None else keys.order
         if rules.gain_share > 0:
             verdict["order"] = pooled
         if problem.sums_are_exact:
@@ -276,21 +269,17 @@ def _category_sets(problem: Problem, node: Node, x, bins) -> Iterator[tuple]:
 
 def candidates(problem: Problem, node: Node) -> tuple[list[Candidate], set[int]]:
     """Admissible splits of a node, and the features whose candidates are uncertain."""
-    if node.interaction_sets is None:
-        allowed = range(problem.X.shape[1])
-    else:
+    allowed = range(problem.X.shape[1])
+    if node.interaction_sets is not None:
         # A set, in its own order: that is the order in which scikit-learn draws.
         allowed = set().union(*node.interaction_sets)
-        if problem.sorts_features:
-            allowed = sorted(allowed)
+        allowed = sorted(allowed) if problem.sorts_features else allowed
     if problem.penalties is not None:
         allowed = [feature for feature in allowed if problem.penalties[feature] < 1]
     found, uncertain_features = [], set()
     for feature in sorted(problem.draw_features(list(allowed))):
         judged: dict[bytes, dict | None] = {}
-        for bin_idx, missing_left, categories, left, certain in _sides(
-            problem, node, feature
-        ):
+        for *split, left, certain in _sides(problem, node, feature):
             if not certain:
                 uncertain_features.add(feature)
             side = (left & node.rows).tobytes()
@@ -306,9 +295,7 @@ def candidates(problem: Problem, node: Node) -> tuple[list[Candidate], set[int]]
                     continue
                 if abs(difference) <= error and not is_clipped:
                     verdict["certain"] = False
-            found.append(
-                Candidate(feature, bin_idx, missing_left, categories, **verdict)
-            )
+            found.append(Candidate(feature, *split, **verdict))
     is_uncertain = bool(uncertain_features)
     if problem.rules.gain_share > 0 and not problem.rules.is_gain:
         found = _choose_among(problem, found, is_uncertain)
@@ -336,12 +323,10 @@ def _choose_among(
             replace(c, order=less(c.order, penalty_of(problem, c.feature, unit)))
             for c in found
         ]
-    surely = [
-        gain.low for gain, c in zip(left, gaining, strict=True) if c.gains and c.certain
-    ]
+    pairs = list(zip(left, gaining, strict=True))
+    surely = max((gain.low for gain, c in pairs if c.gains and c.certain), default=0.0)
     largest = max(gain.high for gain in left)
-    asked = Interval(share * max(surely, default=0.0), share * largest)
-    asked = asked.widened(1e-11 * asked.high)
+    asked = Interval(share * surely, share * largest).widened(1e-11 * share * largest)
     chosen = [
         replace(c, valid=all_of(c.valid, c.gains, _is_at_least(c.pooled_gain, asked)))
         for c in found

@@ -17,39 +17,50 @@ from oracle.cases import Case, fit_and_check, of_each
 from oracle.reference import check_fit
 from sklearn_era.criteria import Blend, Era
 
-LIMITS = {"max_iter": 2, "min_samples_leaf": 5, "max_leaf_nodes": 6}
+LIMITS = {
+    "max_iter": 1, "min_samples_leaf": 5, "max_leaf_nodes": 6, "min_era_coverage": 0.5,
+}  # fmt: skip
+WITH_HELD_OUT = {
+    "split_criterion": Blend(
+        {"era": 1.0, "held_out": 0.5, "invariant": 0.2}, normalize=False
+    ),
+    "min_gain_share": 0.0,
+}
+# Eras, rows of each, bins and features; and the share of eras that a split covers.
+WAYS = {
+    "masks": (33, 50, 5, 4, 0.3),
+    "bins by rows": (40, 20, 100, 8, 0.3),
+    "few rows": (20, 16, 200, 8, 0.3),
+    "lanes": (33, 15, 64, 8, 0.3),
+    # Where few splits are covered by enough eras, the others are left out first.
+    "few covered": (12, 30, 60, 6, 0.7),
+    "very few covered": (12, 30, 60, 6, 0.9),
+}
 
 
-def check(data, criterion, **params):
-    model, splitter = fit(data, criterion, splitter=RecordingSplitter, **params)
-    report = check_fit(model, *data)
+def check(data, criterion, weights=None, **params):
+    params = {"splitter": RecordingSplitter, "weights": weights} | LIMITS | params
+    model, splitter = fit(data, criterion, **params)
+    report = check_fit(model, *data, weights)
     assert report.n_splits > 2
     assert report.n_undecided <= report.n_splits
     return splitter
 
 
+@pytest.mark.parametrize(
+    ("criterion", "way", "missing"),
+    grid(ERA_CRITERIA | {"with held_out": WITH_HELD_OUT}, WAYS, [0.0, 0.15], every=7),
+)
+def test_each_way(criterion, way, missing):
+    *shape, n_features, coverage = way
+    data = make_eras(*shape, n_features=n_features, missing=missing)
+    check(data, criterion, max_leaf_nodes=4, min_era_coverage=coverage)
+
+
 @of_each(ERA_CRITERIA, step=4)
 def test_kept_sums_of_bundles(criterion):
-    splitter = check(make_eras(3, 500, 5, n_features=6), criterion, **LIMITS)
+    splitter = check(make_eras(3, 500, 5, n_features=6), criterion, max_iter=2)
     assert sum(is_kept for _, is_kept in splitter.nodes_stored) > 6
-
-
-WITH_HELD_OUT = {
-    "split_criterion": Blend(
-        {"era": 1.0, "held_out": 0.5, "invariant": 0.2}, normalize=False
-    ),
-    "min_era_coverage": 0.5,
-    "min_gain_share": 0.0,
-}
-
-
-@pytest.mark.parametrize(
-    ("criterion", "missing"),
-    grid(ERA_CRITERIA | {"with held_out": WITH_HELD_OUT}, [0.0, 0.15], every=4),
-)
-def test_masks_with_many_eras(criterion, missing):
-    data = make_eras(33, 50, 5, n_features=4, missing=missing)
-    check(data, criterion, **LIMITS | {"max_iter": 1})
 
 
 # Rows are first summed up by the 125 combinations of three features' bins where an era
@@ -57,61 +68,31 @@ def test_masks_with_many_eras(criterion, missing):
 @pytest.mark.parametrize("is_weighted", [False, True])
 @pytest.mark.parametrize("missing", [0.0, 0.15])
 def test_eras_of_more_rows_than_combinations(is_weighted, missing):
-    X, y, eras = make_eras(3, 401, 5, n_features=4, missing=missing)
-    weights = np.linspace(0.5, 2.0, len(y)) if is_weighted else None
-    case = Case(X, y, eras, weights, LIMITS | {"max_iter": 1})
+    data = make_eras(3, 401, 5, n_features=4, missing=missing)
+    weights = np.linspace(0.5, 2.0, 1203) if is_weighted else None
     for criterion in ("directional", "invariant"):
-        assert fit_and_check(case, **ERA_CRITERIA[criterion]).n_splits > 2
-
-
-# Eras of few rows and many bins; a shape is eras, rows of each and bins.
-@pytest.mark.parametrize(
-    ("criterion", "shape", "missing"),
-    grid(
-        ERA_CRITERIA, [(40, 20, 100), (20, 16, 200), (33, 15, 64)], [0.0, 0.15], every=9
-    ),
-)
-def test_many_bins(criterion, shape, missing):
-    params = LIMITS | {"max_iter": 1, "max_leaf_nodes": 4}
-    check(make_eras(*shape, n_features=8, missing=missing), criterion, **params)
-
-
-# Where few splits are covered by enough eras, the others are left out first.
-@pytest.mark.parametrize(
-    ("criterion", "coverage"), grid(ERA_CRITERIA, [0.7, 0.9], every=5)
-)
-def test_splits_that_few_eras_cover(criterion, coverage):
-    params = LIMITS | {"max_iter": 1, "min_era_coverage": coverage}
-    check(make_eras(12, 30, 60, n_features=6), criterion, **params)
-
-
-DIRECTIONS = [
-    ERA_CRITERIA["directional"],
-    ERA_CRITERIA["directional"] | {"l2_regularization": 2.0},
-]
+        check(data, ERA_CRITERIA[criterion], weights)
 
 
 # Beside the gradients of one era, what parts the sides of the others is little.
-@pytest.mark.parametrize("criterion", DIRECTIONS)
+@pytest.mark.parametrize("l2", [0.0, 2.0])
 @pytest.mark.parametrize("size", [0.0, 1e6])
-def test_directions_in_doubt(criterion, size):
+def test_directions_in_doubt(l2, size):
     X, _, eras = make_eras(40, 12, 24, n_features=4)
     y = np.random.default_rng(0).integers(0, 2, len(X)) + size * (eras == 0)
-    params = LIMITS | {"max_iter": 1, "max_leaf_nodes": 4, "min_era_coverage": 0.5}
-    fit_and_check(Case(X, y, eras, None, params), **criterion)
+    params = LIMITS | {"max_leaf_nodes": 4, "l2_regularization": l2}
+    fit_and_check(Case(X, y, eras, None, params), split_criterion="directional")
 
 
 @pytest.mark.parametrize(
     ("criterion", "is_weighted"), grid(ERA_CRITERIA, [False, True], every=6)
 )
 def test_lanes_with_missing_values(criterion, is_weighted):
-    X, y, eras = make_eras(12, 32, 8, n_features=3, missing=0.2)
     weights = None
     if is_weighted:  # hessians that vary: floating-point sums
-        weights = np.random.default_rng(1).choice([0.0, 0.5, 1.0, 3.0], size=len(y))
-    params = LIMITS | {"max_iter": 1, "min_era_coverage": 0.7}
-    report = fit_and_check(Case(X, y, eras, weights, params), **criterion)
-    assert report.n_splits > 2
+        weights = np.random.default_rng(1).choice([0.0, 0.5, 1.0, 3.0], size=384)
+    data = make_eras(12, 32, 8, n_features=3, missing=0.2)
+    check(data, criterion, weights, min_era_coverage=0.7)
 
 
 @pytest.mark.parametrize(
@@ -131,10 +112,8 @@ def test_eras_without_a_row_in_most_nodes(criterion):
     # A feature that parts most eras from the others, and is worth it.
     X[:, 2] = np.where(np.arange(len(y)) % 3, eras // 4, X[:, 2])
     y += 60.0 * (X[:, 2] > 5)
-    params = LIMITS | {"max_iter": 1, "max_leaf_nodes": 4}
-    params |= {"min_era_coverage": 0.05, "min_samples_leaf": 10}
-    splitter = check((X, y, eras), criterion, **params)
-    assert min(splitter.n_eras) < 38
+    params = {"max_leaf_nodes": 4, "min_era_coverage": 0.05, "min_samples_leaf": 10}
+    assert min(check((X, y, eras), criterion, **params).n_eras) < 38
 
 
 # More rows than are packed at a time. Twice the same eras give the same.
@@ -142,11 +121,13 @@ def test_eras_without_a_row_in_most_nodes(criterion):
 def test_more_rows_than_a_chunk_has(criterion):
     X, y, eras = make_eras(40, 875, 20, n_features=6)
     y += 50.0 * (eras < 10) * X[:, 1]  # the largest gain, in few eras
-    params = ERA_CRITERIA[criterion] | LIMITS | {"max_iter": 1, "max_leaf_nodes": 4}
-    params["min_samples_leaf"] = 20
-    once, _ = fit((X, y, eras), params)
-    params["min_samples_leaf"] = 40
-    twice, _ = fit((np.tile(X, (2, 1)), np.tile(y, 2), np.r_[eras, eras + 40]), params)
+    both = (np.tile(X, (2, 1)), np.tile(y, 2), np.r_[eras, eras + 40])
+    once, twice = (
+        fit(
+            data, ERA_CRITERIA[criterion], max_iter=1, max_leaf_nodes=4,
+            min_samples_leaf=n,
+        )[0]._predictors[0][0].nodes
+        for data, n in [((X, y, eras), 20), (both, 40)]
+    )  # fmt: skip
     for name, factor in {"count": 2, "feature_idx": 1, "bin_threshold": 1}.items():
-        nodes, expected = (model._predictors[0][0].nodes for model in (twice, once))
-        assert_array_equal(nodes[name], factor * expected[name])
+        assert_array_equal(twice[name], factor * once[name])

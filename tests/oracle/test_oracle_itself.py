@@ -43,19 +43,12 @@ V = 374 / 7  # of all gradients, which add up to 0
 def judged(criterion, pooled_gain=100.0, l2=0.0, hessians=None, **rules):
     weights = criterion if isinstance(criterion, dict) else {criterion: 1.0}
     problem = Problem(
-        X=np.zeros((7, 1)),
-        gradients=GRADIENTS,
-        hessians=np.ones(7) if hessians is None else np.array(hessians),
-        eras=ERAS,
-        n_bins_non_missing=np.array([2]),
-        has_missing=np.array([False]),
-        missing_bin=255,
-        is_categorical=np.array([False]),
-        monotonic_cst=np.array([0]),
+        np.zeros((7, 1)), GRADIENTS, np.array(hessians or 7 * [1.0]), ERAS,
+        n_bins_non_missing=[2], has_missing=[False], missing_bin=255,
+        is_categorical=[False], monotonic_cst=[0],
         rules=Rules(weights, **({"n_to_cover": 2} | rules)),
-        is_positive=IS_POSITIVE,
-        l2=l2,
-    )
+        is_positive=IS_POSITIVE, l2=l2,
+    )  # fmt: skip
     return judge_eras(problem, NODE, LEFT, exactly(pooled_gain))
 
 
@@ -127,10 +120,7 @@ def test_key_of_directional():
 def test_key_of_time_robust(aggregation, impurity_after, decrease, l2):
     for least, valid in [(0.0, True), (2.5, False)]:
         keys = judged(
-            "time_robust",
-            aggregation=aggregation,
-            min_impurity_decrease=least,
-            l2=l2,
+            "time_robust", aggregation=aggregation, min_impurity_decrease=least, l2=l2
         )
         assert is_about(keys.primary, -impurity_after)
         assert is_about(keys.order, decrease)

@@ -134,20 +134,14 @@ def test_a_grid_of_a_criterion():
     assert given == Era(normalize=True)
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "old", "new"),
-    [
+def test_old_values_and_unknown_arguments_are_refused_with_a_guess():
+    for kind, name, old, new in [
         (BOOSTERS[0], "era_weighting", "recency", r"Recency\(half_life="),
         (BOOSTERS[0], "min_era_coverage", "auto", "0.1, with min_gain_share=0.5"),
         (FORESTS[0], "bootstrap", "eras", "'whole_eras'"),
-    ],
-)
-def test_old_values_are_refused_with_the_new_ones(kind, name, old, new):
-    with pytest.raises(ValueError, match=f"It is {new}"):
-        kind(**{name: old}).fit([[0.0]] * 40, [0, 1] * 20)
-
-
-def test_unknown_arguments_are_refused_with_class_and_guess():
+    ]:
+        with pytest.raises(ValueError, match=f"It is {new}"):
+            kind(**{name: old}).fit([[0.0]] * 40, [0, 1] * 20)
     message = "^HistGradientBoostingRegressor: .*'era_orde'.* Did you mean 'era_order'"
     with pytest.raises(TypeError, match=message):
         BOOSTERS[0](era_orde="ordered")

@@ -7,10 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sklearn_era.ensemble._splitting.bundles import (
-    bundle_features,
-    masks_of_splits,
-)
+from sklearn_era.ensemble._splitting.bundles import bundle_features, masks_of_splits
 
 MOST_CODES = 256  # of a feature: 255 bins and missing values
 

@@ -90,32 +90,21 @@ def grow(data, rows, exchange, params, is_categorical=None, n_bins=5, penalties=
     if plan.criterion._needs_target:
         weights = make_target_weights((y > np.median(y)).astype(float), None)
         weights = [each[rows] for each in weights]
+    order = np.argsort(codes, kind="stable").astype(np.uint32)
     splitter = EraSplitter(
-        codes,
-        codes.max() + 1,
-        np.argsort(codes, kind="stable").astype(np.uint32),
-        criterion,
-        *weights,
-        has_weights=hessians.size > 1,
-        exchange=exchange,
-        penalties=penalties,
-    )
+        codes, codes.max() + 1, order, criterion, *weights, exchange=exchange,
+        has_weights=hessians.size > 1, penalties=penalties,
+    )  # fmt: skip
     n_features = X_binned.shape[1]
     tree = grower.TreeGrower(
-        X_binned=np.asfortranarray(X_binned[rows]),
-        gradients=gradients[rows].copy(),
-        hessians=hessians if hessians.size == 1 else hessians[rows].copy(),
-        n_bins=N_BINS,
-        n_bins_non_missing=np.full(n_features, n_bins, dtype=np.uint32),
+        np.asfortranarray(X_binned[rows]), gradients[rows].copy(),
+        hessians if hessians.size == 1 else hessians[rows].copy(),
+        n_bins=N_BINS, n_bins_non_missing=np.full(n_features, n_bins, dtype=np.uint32),
         has_missing_values=(X_binned == N_BINS - 1).any(axis=0).astype(np.uint8),
-        is_categorical=is_categorical,
-        max_leaf_nodes=12,
-        min_samples_leaf=5,
-        n_threads=1,
-        rng=np.random.default_rng(0),
+        is_categorical=is_categorical, max_leaf_nodes=12, min_samples_leaf=5,
+        n_threads=1, rng=np.random.default_rng(0), era_splitter=splitter,
         feature_fraction_per_split=params.get("max_features", 1.0),
-        era_splitter=splitter,
-    )
+    )  # fmt: skip
     tree.grow()
     return tree.make_predictor([np.arange(N_BINS - 1.0)] * n_features).nodes
 
@@ -133,9 +122,7 @@ def grow_together(data, shards, params, **options):
             errors.append(error)
             meeting.abort()
 
-    threads = [
-        threading.Thread(target=work, args=(rank,)) for rank in range(len(shards))
-    ]
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(shards))]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -166,6 +153,7 @@ def assert_together_as_alone(data, params, n_shards=3, **options):
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
         else:
             np.testing.assert_array_equal(found, expected, err_msg=name)
+    return alone
 
 
 LOOSE = {"min_era_coverage": 0.3}
@@ -179,22 +167,36 @@ def test_processes_grow_the_tree_of_one(criterion):
     if params["min_era_coverage"] == 1.0:
         params |= LOOSE
     assert_together_as_alone(make_data(), params)
+    penalties = np.array([0.9, 0.3, 0.0, 0.1])
+    data = make_data(n_eras=40, n_per_era=20)
+    paid = assert_together_as_alone(data, params, penalties=penalties)
+    free = grow(data, np.arange(data[1].size), ALONE, params)
+    assert not np.array_equal(free["feature_idx"], paid["feature_idx"])
+
+
+OPTIONS = {
+    "few bins": {"n_bins": 5},
+    "many bins": {"n_bins": 60},
+    "categories": {"n_bins": 9, "is_categorical": np.array([0, 1, 0, 1], np.uint8)},
+    "drawn features": {"max_features": 0.5},
+}
 
 
 @pytest.mark.parametrize(
-    ("name", "missing", "weighted", "n_bins"),
+    ("name", "missing", "weighted", "options"),
     grid(
-        ["era", "directional", "invariant", "held_out"],
-        [0.0, 0.2],
-        [False, True],
-        [5, 60],
-        every=4,
+        ["directional", "era", "invariant", "held_out"], [0.0, 0.2], [False, True],
+        OPTIONS, every=4,
     ),
-)
-def test_processes_with_other_data(name, missing, weighted, n_bins):
+)  # fmt: skip
+def test_processes_with_other_data(name, missing, weighted, options):
+    n_bins = options.get("n_bins", 5)
     data = make_data(n_bins=n_bins, missing=missing, weighted=weighted)
     params = CRITERIA[name] | LOOSE
-    assert_together_as_alone(data, params, n_bins=n_bins)
+    if "max_features" in options:
+        assert_together_as_alone(data, params | options)
+    else:
+        assert_together_as_alone(data, params, **options)
 
 
 @pytest.mark.parametrize("name", ["era", "directional", "time_robust"])
@@ -221,34 +223,6 @@ def test_directions_of_sides_that_rounding_may_part(spacing):
     data = X_binned, gradients, np.ones(1, np.float32), eras, gradients
     params = CRITERIA["directional"] | LOOSE
     assert_together_as_alone(data, params, n_bins=60)
-
-
-@pytest.mark.parametrize("criterion", [*CRITERIA.values(), RATIO])
-def test_features_pay_the_same(criterion):
-    penalties = np.array([0.9, 0.3, 0.0, 0.1])
-    if criterion["split_criterion"] == "gain":
-        criterion = {"split_criterion": Gain(splitter="era")}
-    params = LOOSE | criterion
-    if params["min_era_coverage"] == 1.0:
-        params |= LOOSE
-    data = make_data(n_eras=40, n_per_era=20)
-    assert_together_as_alone(data, params, penalties=penalties)
-    free = grow(data, np.arange(data[1].size), ALONE, params)
-    paid = grow(data, np.arange(data[1].size), ALONE, params, penalties=penalties)
-    assert not np.array_equal(free["feature_idx"], paid["feature_idx"])
-
-
-def test_categories_are_ordered_by_all_rows():
-    is_categorical = np.array([0, 1, 0, 1], dtype=np.uint8)
-    params = CRITERIA["era"] | LOOSE
-    data = make_data(n_bins=9)
-    options = {"is_categorical": is_categorical, "n_bins": 9}
-    assert_together_as_alone(data, params, **options)
-
-
-def test_features_drawn_are_the_same():
-    params = CRITERIA["directional"] | LOOSE | {"max_features": 0.5}
-    assert_together_as_alone(make_data(), params)
 
 
 def test_what_is_exchanged_depends_on_no_number_of_rows_or_eras():

@@ -34,28 +34,29 @@ SHAPES = {
 }
 
 
-def assert_same_structure(tree, expected, atol=1e-12):
-    """Compare splits exactly, values and gains up to rounding."""
-    for name in ("left", "right", "feature_idx", "bin_threshold", "count", "depth"):
-        assert_array_equal(tree.nodes[name], expected.nodes[name])
-    for name in ("value", "gain"):
-        assert_allclose(tree.nodes[name], expected.nodes[name], rtol=1e-9, atol=atol)
+PENALTIES = {"free": None, "penalties": [0.4, 0.0, 0.05, 0.2, 0.0]}
 
 
 @pytest.mark.parametrize(
-    ("criterion", "shape"), grid(list(CRITERIA), list(SHAPES), every=4)
+    ("criterion", "penalties", "shape"),
+    grid([None, *CRITERIA], PENALTIES, list(SHAPES), every=4),
 )
-def test_tree_is_the_one_without_small_nodes(criterion, shape):
+def test_tree_is_the_one_without_small_nodes(criterion, shape, penalties):
+    if criterion is None:  # without penalties, ties depend on rounding
+        penalties = PENALTIES["penalties"]
     rows = make_rows(is_binary=criterion == "invariant, ratio", **SHAPES[shape])
     # Deep in the tree, few of many eras have a row on each side of a split.
-    params = {"min_era_coverage": 0.05 if shape == "many eras" else 1.0}
+    share = 0.5 if penalties else 1.0
+    params = {"min_era_coverage": 0.05 if shape == "many eras" else share}
+    params["penalties"] = penalties
     expected = grow(rows, criterion, small_node_rows=0, **params)
-    # One era has no others to be judged by.
-    is_root_alone = "held_out" in criterion and shape == "one era"
-    assert (expected.nodes.size >= 3) == (not is_root_alone)
+    assert expected.nodes.size >= 3
     for small_node_rows in (50, MAX_SMALL_ROWS):  # below the root, and the root itself
         tree = grow(rows, criterion, small_node_rows=small_node_rows, **params)
         assert_same_tree(tree, expected)
+    if penalties and shape == "many bins":
+        free = grow(rows, criterion or "era", min_era_coverage=share)
+        assert not np.array_equal(free.nodes, expected.nodes)
 
 
 ROWS = st.fixed_dictionaries(
@@ -79,7 +80,7 @@ LIMITS = st.builds(
 )
 
 
-@settings(max_examples=2 * settings().max_examples)
+@settings(max_examples=3 * settings().max_examples)
 @given(
     criterion=st.sampled_from(sorted(CRITERIA)),
     shape=ROWS,
@@ -87,57 +88,25 @@ LIMITS = st.builds(
     limits=LIMITS,
     coverage=st.floats(0.02, 1.0),
     min_samples=st.integers(1, 3),
+    # All different, as the last feature is a copy, which should not tie.
+    penalties=st.none() | st.permutations([0.0, 0.01, 0.3, 0.95]),
+    is_gain=st.booleans(),
 )
 def test_tree_is_the_one_without_small_nodes_whatever_the_parameters(
-    criterion, shape, has_categories, limits, coverage, min_samples
+    criterion, shape, has_categories, limits, coverage, min_samples, penalties, is_gain
 ):
     rows = make_rows(200, is_binary=criterion == "invariant, ratio", **shape)
     if has_categories:
         rows = with_categories(rows)
     params = {"min_era_coverage": coverage, "min_samples_per_era": min_samples}
+    if penalties is not None:
+        params["penalties"] = penalties[: shape["n_features"]]
+        criterion = None if is_gain else criterion
     expected = grow(rows, criterion, limits, small_node_rows=0, **params)
     assert_same_tree(grow(rows, criterion, limits, **params), expected)
 
 
-@pytest.mark.parametrize(
-    ("criterion", "shape"), grid([None, *CRITERIA], list(SHAPES), every=4)
-)
-def test_features_pay_in_small_nodes_too(criterion, shape):
-    rows = make_rows(is_binary=criterion == "invariant, ratio", **SHAPES[shape])
-    params = {"min_era_coverage": 0.05 if shape == "many eras" else 0.5}
-    params["penalties"] = [0.4, 0.0, 0.05, 0.2, 0.0]
-    expected = grow(rows, criterion, small_node_rows=0, **params)
-    for small_node_rows in (50, MAX_SMALL_ROWS):
-        tree = grow(rows, criterion, small_node_rows=small_node_rows, **params)
-        assert_same_tree(tree, expected)
-    if shape == "many bins":
-        del params["penalties"]
-        free = grow(rows, criterion or "era", **params)
-        assert not np.array_equal(free.nodes, expected.nodes)
-
-
-@given(
-    criterion=st.none() | st.sampled_from(sorted(CRITERIA)),
-    shape=ROWS,
-    has_categories=st.booleans(),
-    limits=LIMITS,
-    coverage=st.floats(0.02, 1.0),
-    # All different, as the last feature is a copy, which should not tie.
-    penalties=st.permutations([0.0, 0.01, 0.3, 0.95]),
-)
-def test_features_pay_in_small_nodes_whatever_the_parameters(
-    criterion, shape, has_categories, limits, coverage, penalties
-):
-    rows = make_rows(200, is_binary=criterion == "invariant, ratio", **shape)
-    if has_categories:
-        rows = with_categories(rows)
-    params = {"min_era_coverage": coverage}
-    params["penalties"] = penalties[: shape["n_features"]]
-    expected = grow(rows, criterion, limits, small_node_rows=0, **params)
-    assert_same_tree(grow(rows, criterion, limits, **params), expected)
-
-
-@pytest.mark.parametrize("criterion", ["era", "time_robust", "invariant", "vrex"])
+@pytest.mark.parametrize("criterion", [None, "era", "time_robust", "invariant", "vrex"])
 def test_weights_that_round_change_no_more_than_the_last_digits(criterion):
     rows = make_rows(n_rows=500, n_features=4, n_bins=255)
     rng = np.random.default_rng(0)
@@ -149,11 +118,15 @@ def test_weights_that_round_change_no_more_than_the_last_digits(criterion):
     expected = grow(rows, criterion, limits, small_node_rows=0)
     tree = grow(rows, criterion, limits)
     assert tree.nodes.size > 20
-    assert_same_structure(tree, expected)
+    for name in ("left", "right", "feature_idx", "bin_threshold", "count", "depth"):
+        assert_array_equal(tree.nodes[name], expected.nodes[name])
+    for name in ("value", "gain"):
+        one, other = tree.nodes[name], expected.nodes[name]
+        assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 
 
-def _best_gains(rows, node_rows, min_samples_leaf, l2):
-    """The gain of each feature's best split, by looking at all of them."""
+def nodes_and_gains(tree, rows, min_samples_leaf, l2):
+    """Each node, its rows, and each feature's largest gain among all its splits."""
     weights = np.broadcast_to(rows.hessians, rows.target.shape).astype(float)
     gradients = rows.gradients.astype(float)
 
@@ -161,85 +134,59 @@ def _best_gains(rows, node_rows, min_samples_leaf, l2):
         mass = weights[mask].sum() + l2
         return gradients[mask].sum() ** 2 / mass if mass > 0 else 0.0
 
-    best = []
-    for column in rows.X_binned.T:
-        codes = column[node_rows]
-        gains = [-np.inf]
-        known = np.unique(codes[codes != MISSING])
-        for code in known:
-            for with_missing in (False, True):
-                left = (codes <= code) & (codes != MISSING)
-                left |= with_missing & (codes == MISSING)
-                one, other = node_rows[left], node_rows[~left]
+    def gains(codes, members):
+        yield -np.inf
+        for code in np.unique(codes[codes != MISSING]):
+            left = codes <= code
+            for is_left in (left, left | (codes == MISSING)):
+                one, other = members[is_left], members[~is_left]
                 if (
                     min(one.size, other.size) >= min_samples_leaf
                     and min(weights[one].sum(), weights[other].sum()) > 0
                 ):
-                    gains.append(loss(one) + loss(other) - loss(node_rows))
-        best.append(max(gains))
-    return np.array(best)
+                    yield loss(one) + loss(other) - loss(members)
 
-
-@pytest.mark.parametrize(
-    ("shape", "min_samples_leaf"),
-    grid(["many bins", "missing values", "weights"], [1, 5], every=2),
-)
-def test_no_split_gains_more_than_the_one_that_was_made(shape, min_samples_leaf):
-    rows = make_rows(**(SHAPES[shape] | {"n_rows": 150}))
-    limits = FULL._replace(min_samples_leaf=min_samples_leaf, l2_regularization=0.5)
-    tree = grow(rows, limits=limits)
-    assert tree.nodes.size > 20
-    for node, node_rows in zip(
-        tree.nodes, rows_of_nodes(tree, rows.X_binned), strict=True
-    ):
-        gains = _best_gains(rows, node_rows, min_samples_leaf, 0.5)
-        if node["is_leaf"]:
-            is_pure = np.unique(rows.target[node_rows]).size == 1
-            assert gains.max() <= 1e-12 or is_pure
-        else:
-            assert node["gain"] == pytest.approx(gains.max(), rel=1e-9)
-            assert gains[node["feature_idx"]] == pytest.approx(gains.max(), rel=1e-9)
-        weights = np.broadcast_to(rows.hessians, rows.target.shape)[node_rows]
-        total = -rows.gradients[node_rows].sum(dtype=float)
-        value = total / (weights.sum(dtype=float) + 0.5)
-        assert node["value"] == pytest.approx(value, abs=1e-12)
-
-
-@pytest.mark.parametrize("shape", ["many bins", "missing values", "weights"])
-@pytest.mark.parametrize("small_node_rows", [0, MAX_SMALL_ROWS])
-def test_gains_are_compared_less_what_features_pay(shape, small_node_rows):
-    rows = make_rows(**(SHAPES[shape] | {"n_rows": 150}))
-    penalties = np.array([0.5, 0.1, 0.0, 0.3, 0.1])
-    limits = FULL._replace(min_samples_leaf=2, l2_regularization=0.5)
-    tree = grow(
-        rows, limits=limits, penalties=penalties, small_node_rows=small_node_rows
-    )
-    n_lesser = 0
     for node, members in zip(
         tree.nodes, rows_of_nodes(tree, rows.X_binned), strict=True
     ):
-        gains = _best_gains(rows, members, 2, 0.5)
+        columns = rows.X_binned[members].T
+        yield node, members, np.array([max(gains(x, members)) for x in columns])
+
+
+@pytest.mark.parametrize(
+    ("shape", "min_samples_leaf", "penalties"),
+    grid(
+        ["many bins", "missing values", "weights"], [1, 5],
+        {"free": None, "penalties": np.array([0.5, 0.1, 0.0, 0.3, 0.1])}, every=2,
+    ),
+)  # fmt: skip
+@pytest.mark.parametrize("small_node_rows", [0, MAX_SMALL_ROWS])
+def test_no_split_gains_more_than_the_one_that_was_made(
+    shape, min_samples_leaf, penalties, small_node_rows
+):
+    rows = make_rows(**(SHAPES[shape] | {"n_rows": 150}))
+    limits = FULL._replace(min_samples_leaf=min_samples_leaf, l2_regularization=0.5)
+    tree = grow(
+        rows, limits=limits, penalties=penalties, small_node_rows=small_node_rows
+    )
+    assert tree.nodes.size > 20
+    n_lesser = 0
+    for node, members, gains in nodes_and_gains(tree, rows, min_samples_leaf, 0.5):
         if node["is_leaf"]:
             is_pure = np.unique(rows.target[members]).size == 1
             assert gains.max() <= 1e-12 or is_pure
-            continue
-        feature = node["feature_idx"]
-        assert node["gain"] == pytest.approx(gains[feature], rel=1e-9)
-        keys = gains - penalties * gains.max()
-        assert keys[feature] == pytest.approx(keys.max(), rel=1e-9)
-        n_lesser += gains[feature] < 0.99 * gains.max()
-    assert n_lesser > 3
-
-
-def test_tree_by_the_gain_is_the_one_without_small_nodes_where_no_gains_tie():
-    rows = make_rows(n_rows=3000, n_features=4, n_bins=255, missing=0.1)
-    noise = np.random.default_rng(0).normal(size=3000)
-    rows = replace(rows, target=noise + rows.X_binned[:, 0] / 50)
-    limits = FULL._replace(min_samples_leaf=15)
-    expected = grow(rows, limits=limits, small_node_rows=0)
-    tree = grow(rows, limits=limits, small_node_rows=500)
-    assert tree.nodes.size > 100
-    assert_same_structure(tree, expected, atol=1e-9)
+        else:
+            gain = gains[node["feature_idx"]]
+            assert node["gain"] == pytest.approx(gain, rel=1e-9)
+            keys = gains if penalties is None else gains - penalties * gains.max()
+            key = keys[node["feature_idx"]]
+            assert key == pytest.approx(keys.max(), rel=1e-9)
+            n_lesser += gain < 0.99 * gains.max()
+        weights = np.broadcast_to(rows.hessians, rows.target.shape)[members]
+        total = -rows.gradients[members].sum(dtype=float)
+        value = total / (weights.sum(dtype=float) + 0.5)
+        assert node["value"] == pytest.approx(value, abs=1e-12)
+    assert (n_lesser > 2) == (penalties is not None)
 
 
 @pytest.mark.parametrize("criterion", [None, "directional"])
@@ -305,14 +252,11 @@ def test_half_of_the_features_are_drawn_for_a_node():
     rows = make_rows(n_rows=120, n_features=6)
     limits = FULL._replace(max_features=3, l2_regularization=0.5)
     tree = grow(rows, limits=limits)
-    places = []
-    for node, members in zip(
-        tree.nodes, rows_of_nodes(tree, rows.X_binned), strict=True
-    ):
-        if not node["is_leaf"]:
-            gains = _best_gains(rows, members, 1, 0.5)
-            assert node["gain"] == pytest.approx(gains[node["feature_idx"]], rel=1e-9)
-            places.append((gains > node["gain"] * (1 + 1e-9)).sum())
+    places = [
+        (gains > node["gain"] * (1 + 1e-9)).sum()
+        for node, _, gains in nodes_and_gains(tree, rows, 1, 0.5)
+        if not node["is_leaf"]
+    ]
     assert 1 <= max(places) <= 3  # at most the three that were not drawn gain more
 
 

@@ -14,7 +14,7 @@ from helpers.kernel_fits import (
     make_eras,
 )
 from helpers.releases import from_1_9
-from helpers.trees import assert_same_splits, rows_of_nodes, trees_of
+from helpers.trees import assert_same_splits, assert_same_trees, rows_of_nodes, trees_of
 from sklearn_era.criteria import Gain
 from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
@@ -43,55 +43,35 @@ ON_SHAPES = pytest.mark.parametrize(
 # Histograms that are kept, or made again for each node.
 
 
-@pytest.mark.parametrize(("criterion", "missing"), grid(CRITERIA, [0.0, 0.15], every=2))
-def test_kept_histograms_and_streamed_ones_give_the_same_trees(criterion, missing):
-    data = make_eras(3, 500, n_bins=5, missing=missing)
-    kept, recorder = fit(data, criterion, splitter=RecordingSplitter)
-    assert sum(is_kept for _, is_kept in recorder.nodes_stored) > 6
-    streamed, recorder = fit(
-        data, criterion, splitter=RecordingSplitter, store_budget=0
-    )
-    assert not any(is_kept for _, is_kept in recorder.nodes_stored)
-    assert_same_nodes(kept, streamed)
+# Data; a number of bytes, for all nodes or two of them; and the nodes that are kept. A
+# chunk has 65,536 rows: 13 eras of 5,000, which are no whole number of vectors.
+STORES = {
+    "all nodes": ((3, 500, 5), None, 6),
+    "missing values": ((3, 500, 5, 4, 0, 0.15), None, 6),
+    "some nodes": ((3, 500, 5), 2 * 4 * 5 * 16, 0),
+    "several chunks": ((40, 5000, 5), None, 2),
+    "categories": ((4, 300, 9, 4, 0, 0.1), None, 0),
+}
 
 
-@pytest.mark.parametrize("criterion", grid(CRITERIA, every=6))
-def test_kept_histograms_of_several_chunks_give_the_same_trees(criterion):
-    """Chunks have 65,536 rows: 13 eras, which are no whole number of vectors."""
-    data = make_eras(40, 5000, n_bins=5)
-    params = {"splitter": RecordingSplitter, "max_iter": 1}
-    kept, recorder = fit(data, criterion, **params)
-    assert recorder.nodes_stored[0] == (200_000, True)
+@pytest.mark.parametrize(("criterion", "store"), grid(CRITERIA, STORES, every=2))
+def test_kept_histograms_and_streamed_ones_give_the_same_trees(criterion, store):
+    shape, budget, n_kept = store
+    params = {"splitter": RecordingSplitter, "max_leaf_nodes": 16}
+    params["max_iter"] = 1 if shape[0] == 40 else 3
+    if shape[0] == 4:
+        params["categorical_features"] = [0, 2]
+    data = make_eras(*shape)
+    kept, recorder = fit(data, criterion, store_budget=budget, **params)
+    are_kept = [is_kept for _, is_kept in recorder.nodes_stored]
+    assert sum(are_kept) > n_kept
+    if budget is not None:
+        assert sum(are_kept) < len(are_kept)
+        assert 0 < max(recorder.allocated) <= budget
     streamed, other = fit(data, criterion, store_budget=0, **params)
+    assert not any(is_kept for _, is_kept in other.nodes_stored)
     assert recorder.priorities == other.priorities
-    assert_same_nodes(kept, streamed)
-
-
-@ALL
-def test_histograms_kept_for_some_nodes_give_the_same_trees(criterion):
-    data = make_eras(3, 500, n_bins=5)
-    room_for_two = 2 * 4 * 5 * 16
-    params = {"max_leaf_nodes": 16, "splitter": RecordingSplitter}
-    some, recorder = fit(data, criterion, store_budget=room_for_two, **params)
-    kept = [is_kept for _, is_kept in recorder.nodes_stored]
-    assert 0 < sum(kept) < len(kept)
-    assert 0 < max(recorder.allocated) <= room_for_two
-    streamed, _ = fit(data, criterion, store_budget=0, **params)
-    assert_same_nodes(some, streamed)
-
-
-def test_kept_histograms_know_categories():
-    data = make_eras(4, 300, n_bins=9, missing=0.1)
-    params = {"categorical_features": [0, 2]}
-    for criterion in CRITERIA.values():
-        kept, recorder = fit(data, criterion, splitter=RecordingSplitter, **params)
-        assert any(is_kept for _, is_kept in recorder.nodes_stored)
-        streamed, _ = fit(data, criterion, store_budget=0, **params)
-        assert_same_nodes(kept, streamed)
-        for ours, theirs in zip(kept._predictors, streamed._predictors, strict=True):
-            bitsets = ours[0].binned_left_cat_bitsets
-            assert len(bitsets) > 0
-            assert np.array_equal(bitsets, theirs[0].binned_left_cat_bitsets)
+    assert_same_trees(kept, streamed)
 
 
 # Sums of several features in a bundle, or of one.
@@ -130,17 +110,6 @@ def test_bundles_and_single_features_give_the_same_trees(
     assert_same_nodes(joint, single, features=range(0, 12, 2))
 
 
-@ALL
-def test_bundles_of_other_neighbours_give_the_same_trees(criterion):
-    X, y, eras = make_eras(3, 400, n_bins=4, n_features=9)
-    X[:, 4:] = X[:, 4:] > 1  # up to eight features to a bundle
-    params = {"min_samples_leaf": 10}
-    first, _ = fit((X, y, eras), criterion, **params)
-    order = np.array([8, 0, 7, 1, 6, 2, 5, 3, 4])
-    other, _ = fit((X[:, order], y, eras), criterion, **params)
-    assert_same_nodes(first, other, features=np.argsort(order))
-
-
 # Splits that are ruled out on the way, or none.
 
 
@@ -163,7 +132,7 @@ def test_splits_that_are_ruled_out_are_not_the_best_ones(criterion, missing, cov
 # Eras in lanes, in blocks of rows, and in chunks.
 
 
-def assert_same_trees(a, b):
+def assert_alike(a, b):
     """Compare splits exactly, values up to rounding, and no numbers of rows."""
     for ours, theirs in zip(trees_of(a), trees_of(b), strict=True):
         for name in ("feature_idx", "bin_threshold", "is_leaf"):
@@ -171,21 +140,6 @@ def assert_same_trees(a, b):
         np.testing.assert_allclose(
             ours.nodes["value"], theirs.nodes["value"], rtol=1e-6, atol=1e-9
         )
-
-
-# The era's own gains of a blend would be added to those of all rows.
-@pytest.mark.parametrize(
-    ("name", "n_eras"),
-    grid([name for name in CRITERIA if name != "blend"], [7, 8, 9, 17], every=4),
-)
-def test_eras_that_are_all_alike_are_as_two_of_them(name, n_eras):
-    X, y, _ = make_eras(1, 240, n_bins=6)
-
-    def repeated(times):
-        data = (np.tile(X, (times, 1)), np.tile(y, times), np.arange(times).repeat(240))
-        return fit(data, CRITERIA[name], min_samples_leaf=10 * times)[0]
-
-    assert_same_trees(repeated(n_eras), repeated(2))
 
 
 ERA_SIZES = {
@@ -212,7 +166,7 @@ def test_rows_many_times_over_give_the_same_trees(criterion, era_sizes):
         return fit(data, {}, **params)[0]
 
     streamed = repeated(times, store_budget=0)
-    assert_same_trees(streamed, repeated(1))
+    assert_alike(streamed, repeated(1))
     assert_same_splits(streamed, repeated(times))
 
 
@@ -239,8 +193,7 @@ def test_hessians_beside_gradients_are_summed_up_as_exactly(criterion, shape, ki
 
 @pytest.mark.parametrize("seed", [1, 2, 4])
 @pytest.mark.parametrize(
-    "criterion",
-    [FAST_GAIN, {"split_criterion": "era", "min_gain_share": 0.5}],
+    "criterion", [FAST_GAIN, {"split_criterion": "era", "min_gain_share": 0.5}]
 )
 def test_sums_over_eras_are_exact_with_weights_of_many_digits(criterion, seed):
     # Some targets at the mean: with their small gradients, sums have up to 62 bits.
@@ -256,22 +209,6 @@ def test_sums_over_eras_are_exact_with_weights_of_many_digits(criterion, seed):
     kept, _ = fit((X, y, eras), criterion, **params)
     streamed, _ = fit((X, y, eras), criterion, store_budget=0, **params)
     assert_same_nodes(streamed, kept)
-
-
-@pytest.mark.parametrize("criterion", [CRITERIA["era"], FAST_GAIN])
-def test_threads_give_the_same_bits_with_weights(criterion):
-    rng = np.random.default_rng(0)
-    y = np.sort(rng.normal(size=20_011))
-    X = np.round(y[:, None] + rng.normal(size=(y.size, 2)), 1)
-    weights = rng.uniform(0.5, 1.5, size=y.size)
-    params = {"max_iter": 1, "max_leaf_nodes": 4, "min_era_coverage": 0.3} | criterion
-    trees = []
-    for n_threads in (1, 2, 5):
-        with threadpool_limits(n_threads, user_api="openmp"):
-            model = HistGradientBoostingRegressor(early_stopping=False, **params)
-            trees += trees_of(model.fit(X, y, weights, eras=np.arange(y.size) % 3))
-    for tree in trees[1:]:
-        np.testing.assert_array_equal(tree.nodes, trees[0].nodes)
 
 
 @pytest.mark.parametrize("weight", [2.0**-14, 1e-9, 1e-14, 0.0])
@@ -402,30 +339,32 @@ def test_an_instruction_set_that_is_not_there_is_refused(monkeypatch):
 
 @pytest.mark.parametrize(
     ("criterion", "shape"),
-    grid(CRITERIA, {"kept": (3, 4000, 5, 12), "touched": (200, 60, 250, 3)}, every=5),
-)
+    grid(
+        CRITERIA,
+        {"kept": (3, 4000, 5, 12), "touched": (200, 60, 250, 3),
+         "weighted": (3, 6671, 40, 2)},
+        every=5,
+    ),
+)  # fmt: skip
 def test_threads_give_the_same_bits(criterion, shape):
-    data = make_eras(*shape)
+    data, weights = make_eras(*shape), None
+    if shape[-1] == 2:
+        weights = np.random.default_rng(0).uniform(0.5, 1.5, size=len(data[1]))
     models = []
     for n_threads in (1, 2, 5):
         with threadpool_limits(n_threads, user_api="openmp"):
-            models.append(fit(data, criterion, max_iter=1)[0])
+            models.append(fit(data, criterion, weights=weights, max_iter=1)[0])
     assert_same_nodes(models[0], models[1])
     assert_same_nodes(models[0], models[2])
 
 
 @ON_SHAPES
-def test_order_of_rows_does_not_change_a_bit(criterion, shape):
+def test_order_of_rows_changes_no_bit_and_that_of_eras_no_split(criterion, shape):
     X, y, eras = make_eras(*shape)
     expected, _ = fit((X, y, eras), criterion)
     for order in (np.argsort(eras, kind="stable"), np.arange(len(y))[::-1]):
         other, _ = fit((X[order], y[order], eras[order]), criterion)
         assert_same_nodes(other, expected)
-
-
-@ON_SHAPES
-def test_order_of_eras_does_not_change_the_splits(criterion, shape):
-    X, y, eras = make_eras(*shape)
     y /= 128  # gains of a size for which alpha makes no more than a difference
     params = {"min_samples_leaf": 40}
     expected, _ = fit((X, y, eras), criterion, **params)

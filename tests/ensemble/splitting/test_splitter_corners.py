@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from helpers.grids import grid, slow
+from helpers.grids import slow
 from helpers.kernel_fits import (
     CRITERIA,
     RecordingSplitter,
@@ -30,29 +30,8 @@ STORED_OR_NOT = pytest.mark.parametrize("store_budget", [0, None])
 # Codes and bundles.
 
 
-@pytest.mark.parametrize(
-    ("name", "categorical"),
-    grid(["directional", "invariant"], {"numbers": None, "categories": [0]}, every=2),
-)
-def test_all_codes_of_a_byte(name, categorical):
-    # 255 bins and missing values are 256 codes, of a single feature.
-    rng = np.random.default_rng(0)
-    x = np.tile(np.arange(256.0), 6)
-    x[x == 255] = np.nan
-    eras = rng.permutation(np.arange(x.size) % 4)
-    y = np.round(20 * np.sin(np.nan_to_num(x, nan=300) / 40) + rng.normal(size=x.size))
-    params = {"max_leaf_nodes": 2, "categorical_features": categorical}
-    # Categories of fewer than ten rows are not split off.
-    y, eras, X = (np.repeat(values, 2, axis=0) for values in (y, eras, x[:, None]))
-    model, _ = fit((X, y, eras), CRITERIA[name], **params)
-    assert model._bin_mapper.n_bins_non_missing_[0] == 255
-    model._predictors = model._predictors[:1]  # one tree to check, which takes long
-    assert check_fit(model, X, y, eras).n_splits == 1
-
-
-@pytest.mark.parametrize(
-    ("store_budget", "missing"), grid([0, None], [0.0, 0.3], every=2)
-)
+@STORED_OR_NOT
+@pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_the_largest_bundles(store_budget, missing):
     # Eight features of two codes, or five of three: 256 and 243 combinations.
     X, y, eras = make_eras(4, 200, n_bins=2, n_features=9, missing=missing)

@@ -23,25 +23,19 @@ def test_a_store_lends_what_its_budget_has_room_for():
     assert store.lend(40).nbytes == 40 * 8
 
 
-def test_a_buffer_for_which_there_is_no_memory_is_not_counted():
+def test_a_store_counts_what_it_has_allocated():
     store = HistogramStore(2**62)
     with pytest.raises(MemoryError):
         store.lend(2**58)
     assert store.allocated == 0
     assert store.lend(50).nbytes == store.allocated
-
-
-def test_free_buffers_that_are_too_small_make_room():
     store = HistogramStore(100 * 8)
     for buffer in [store.lend(30), store.lend(30)]:
         store.take_back(buffer)
     assert store.allocated == 60 * 8
-    large = store.lend(100)
+    large = store.lend(100)  # free buffers that are too small make room
     assert large.nbytes == store.allocated == 100 * 8
     assert store.lend(1) is None
-
-
-def test_a_store_has_a_budget_by_default():
     assert HistogramStore().budget == STORE_BUDGET
     assert HistogramStore(0).lend(1) is None
 
