@@ -132,12 +132,12 @@ cdef inline void merge_gains(
     cdef:
         double offset = others[EXTREME_GAIN] - sums[EXTREME_GAIN]
         double shrunk
+        int i
     if others[WEIGHTS] == 0.0:
         return
     if sums[WEIGHTS] == 0.0:
-        sums[OFFSETS] = others[OFFSETS]
-        sums[WEIGHTS] = others[WEIGHTS]
-        sums[EXTREME_GAIN] = others[EXTREME_GAIN]
+        for i in range(N_GAIN_FIELDS):
+            sums[i] = others[i]
     elif kind_of_alpha(alpha) == boltzmann_kind.EXTREME:
         sums[WEIGHTS] += others[WEIGHTS]
         if alpha * offset > 0.0:

@@ -97,19 +97,16 @@ cdef class Criterion:
             int era, group
         both = np.asarray(left_sums) + np.asarray(right_sums)
         sizes = np.array(both[:, 2] if era_sizes is None else era_sizes, np.float64)
-        if impurities is None and self.params.traits.reads_impurities:
-            raise ValueError("The criterion needs the impurities before the split.")
         impurities = np.zeros(len(both)) if impurities is None else impurities
         impurities_before = np.array(impurities, np.float64)
-        eras.n_eras = len(both)
-        eras.impurities = &impurities_before[0]
-        eras.era_sizes = &sizes[0]
-        eras.sum_hessians = both[:, 1].sum()
-        eras.gradient_variance = gradient_variance
+        eras = eras_struct(
+            n_eras=len(both), impurities=&impurities_before[0], era_sizes=&sizes[0],
+            sum_hessians=both[:, 1].sum(), gradient_variance=gradient_variance,
+        )
         of_all.left = sums_of(np.asarray(left_sums).sum(axis=0))
         of_all.right = sums_of(np.asarray(right_sums).sum(axis=0))
-        groups = np.zeros(len(both), int) if groups is None else np.asarray(groups)
-        of_groups = np.zeros((groups.max(initial=0) + 1, MAX_SUMS))
+        groups = [0] * len(both) if groups is None else groups
+        of_groups = np.zeros((max(groups) + 1, MAX_SUMS))
         for era, group in enumerate(groups):
             a = sums_of(left_sums[era])
             b = sums_of(right_sums[era])
@@ -123,11 +120,7 @@ cdef class Criterion:
 
 
 cdef inline era_sums sums_of(const double [::1] row) noexcept:
-    cdef era_sums sums
-    sums.gradients = row[0]
-    sums.hessians = row[1]
-    sums.count = row[2]
-    return sums
+    return era_sums(gradients=row[0], hessians=row[1], count=row[2])
 
 
 class SplitRank(NamedTuple):
@@ -206,11 +199,7 @@ def sum_leaves(
 
 
 def boltzmann_mean(const double[::1] values, double alpha):
-    """Boltzmann operator of values: sum x exp(alpha x) / sum exp(alpha x).
-
-    Definition 5 of DeLise (2023), Era Splitting. 0 is the mean, -inf the minimum and
-    +inf the maximum. Raises ValueError without values.
-    """
+    """sum x exp(alpha x) / sum exp(alpha x). DeLise (2023), definition 5."""
     cdef:
         double smallest, largest
         double[N_GAIN_FIELDS] sums

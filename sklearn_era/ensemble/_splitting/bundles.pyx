@@ -101,7 +101,7 @@ cdef class FeatureBundles:
         for i in range(self.n_bundles):
             bundle = &self.bundles[i]
             if is_joint(bundle):
-                joint = np.empty(X_binned.shape[0], dtype=X_BINNED_DTYPE)
+                joint = np.zeros(X_binned.shape[0], dtype=X_BINNED_DTYPE)
                 self.owners.append(joint)
                 bundle.codes = &joint[0]
             elif bundle.masks != NULL:
@@ -176,14 +176,14 @@ cdef inline bint is_joint(const bundle_struct * bundle) noexcept nogil:
 
 cdef void join_codes(
     const X_BINNED_DTYPE_C [::1, :] X_binned, const bundle_struct * bundle,
-    X_BINNED_DTYPE_C * joint,  # OUT, (n_samples,)
+    X_BINNED_DTYPE_C * joint,  # OUT, (n_samples,), 0 at first
 ) noexcept nogil:
     """Number the combinations of codes, in chunks; the first member varies fastest."""
     cdef:
         Py_ssize_t n_samples = X_binned.shape[0]
         Py_ssize_t start, stop, i
         const X_BINNED_DTYPE_C * column
-        uint8_t last, factor, code
+        uint8_t last, factor
         int j
     for start in range(0, n_samples, 4096):
         stop = min(start + 4096, n_samples)
@@ -192,11 +192,6 @@ cdef void join_codes(
             column = &X_binned[0, bundle.members[j]]
             # The code of missing values comes after the bins; their bin is larger.
             last = bundle.n_codes[j] - 1
-            if j == 0:
-                for i in range(start, stop):
-                    joint[i] = min(column[i], last)
-            else:
-                for i in range(start, stop):
-                    code = min(column[i], last)
-                    joint[i] = joint[i] + code * factor
+            for i in range(start, stop):
+                joint[i] += <uint8_t> min(column[i], last) * factor
             factor = factor * bundle.n_codes[j]

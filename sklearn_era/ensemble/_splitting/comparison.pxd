@@ -60,10 +60,7 @@ cdef inline void compare_columns(
     const node_struct * node,
     bint prunes,      # splits by the key
 ) noexcept:
-    """Sum up the eras of the columns that have splits.
-
-    The best split of the first columns, one a thread, prunes many of the others.
-    """
+    """Sum up the eras of listed columns; the best of the first ones prunes others."""
     cdef:
         feature_split best
         double min_key = -INFINITY

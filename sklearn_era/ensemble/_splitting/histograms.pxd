@@ -45,9 +45,8 @@ cdef inline void fill(
         int chunk, start, stop, first, n_bundles, i
     to.tree = tree
     to.packed = rows.packed(values, False)
-    to.sums = histograms.sums
+    to.sums, to.n_bins = histograms.sums, histograms.n_bins
     to.n_planes = histograms.n_planes
-    to.n_bins = histograms.n_bins
     if parent is not None:
         of_parent = parent.sums
     memset(to.sums, 0, to.n_planes * to.n_bins * sizeof(long long))

@@ -1,5 +1,3 @@
-from libc.string cimport memset
-
 from .._arrays cimport G_H_DTYPE_C
 
 from .fixed_points cimport summed_values
@@ -71,10 +69,9 @@ cdef inline impurity_sums sum_squares(
 ) noexcept nogil:
     """Return the sums of the impurity of some rows."""
     cdef:
-        impurity_sums total
+        impurity_sums total = impurity_sums(0.0, 0.0, 0.0)
         unsigned int row
         int i
-    memset(&total, 0, sizeof(total))
     for i in range(start, stop):
         row = i if rows == NULL else rows[i]
         add_squares(&total, gradients[row], 1.0 if hessians == NULL else hessians[row])

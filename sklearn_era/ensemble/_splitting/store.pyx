@@ -1,8 +1,6 @@
-"""Memory for the sums of nodes, from which those of their children follow.
+"""Memory for the sums of nodes until they are split: 16 or 24 bytes a bin.
 
-A node keeps its pooled histograms until it is split: 16 bytes a bin, 24 if hessians
-vary. It also keeps the left sides of splits by era if the criterion compares all
-splits, all have masks, and eras have many rows.
+And for the left sides of splits by era, if all have masks and eras many rows.
 """
 
 import weakref

@@ -266,19 +266,16 @@ cdef inline void prune_column(
     int n_left,             # eras not yet added
     double min_key, lane_column * column,  # IN and OUT
 ) noexcept nogil:
-    """Drop the splits that cannot reach the key or cover enough eras.
-
-    Unless they are few: then moving the others costs more.
-    """
+    """Drop the splits that cannot reach the key or cover enough eras, unless few."""
     cdef:
-        const double * sums = splits.sums_of_column(column)
+        double * sums = splits.sums_of_column(column)
         const double * gains = splits.gains + column.first_lane
         X_BINNED_DTYPE_C[MAX_BINS] groups  # new ones, by former group
         bint[MAX_BINS] can_win
         criterion_struct own = criterion[0]  # a copy, so that compilers see no alias
         int n_splits = column.n_splits
         int n_lanes = column.n_lanes
-        int n_kept = 0, i
+        int n_kept = 0, i, lane
     for i in range(n_splits):
         can_win[i] = gains[i] > -INFINITY and can_reach(
             &own, sums + i, n_lanes, gains[i], n_eras, n_left, min_key
@@ -302,7 +299,10 @@ cdef inline void prune_column(
         column.groups[i] = groups[min(<int> column.groups[i], column.n_splits)]
     assert 0 < n_kept < column.n_splits <= MAX_BINS, "splits of a column"
     column.n_splits = n_kept
-    narrow_fields(splits, column, lanes_for(n_kept))
+    column.n_lanes = lanes_for(n_kept)
+    for i in range(1, splits.n_fields):  # moves them together
+        for lane in range(column.n_lanes):
+            sums[i * column.n_lanes + lane] = sums[i * n_lanes + lane]
 
 
 cdef inline void move_lane(
@@ -320,16 +320,3 @@ cdef inline void move_lane(
         splits.sides[i * splits.n_lanes + b] = splits.sides[i * splits.n_lanes + a]
     for i in range(splits.n_fields):
         sums[i * column.n_lanes + target] = sums[i * column.n_lanes + source]
-
-
-cdef inline void narrow_fields(
-    CandidateSplits splits, lane_column * column, int n_lanes
-) noexcept nogil:
-    """Reduce the number of lanes of each field."""
-    cdef:
-        double * sums = splits.sums_of_column(column)
-        int i, lane
-    for i in range(1, splits.n_fields):
-        for lane in range(n_lanes):
-            sums[i * n_lanes + lane] = sums[i * column.n_lanes + lane]
-    column.n_lanes = n_lanes

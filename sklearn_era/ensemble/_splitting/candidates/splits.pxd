@@ -35,7 +35,7 @@ cdef struct feature_bins:
     bint has_missing
     bint is_categorical
     Py_ssize_t first_bin          # among the bins of all features
-    bint is_active                # active at the node
+    bint is_active                # at the node
     # Over its splits: INFINITY until it is known, -INFINITY without splits.
     double largest_gain
     bint is_listed                # has listed splits

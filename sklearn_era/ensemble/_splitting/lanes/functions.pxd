@@ -39,10 +39,8 @@ cdef struct era_visit:
 
 cdef struct lane_column:
     # Candidates that share a pass over rows: those of a bundle with masks, or of one
-    # order in which a feature's bins move to the left side.
-    #
-    #     lane     0 1 2 3 4 5 6 7 | 8 9 ...         n_lanes, a multiple of LANES
-    #     split    0 1 2 3 4 = = =                   n_splits; the next lane: all rows
+    # order in which a feature's bins move to the left side. They have the first lanes;
+    # the next one has all rows.
     #
     # Without masks, a code's group is the first split that has it on its left side; so
     # running sums over groups are the left sides.

@@ -1,7 +1,6 @@
 """Instruction sets that the loops over lanes are compiled for, and the choice of one.
 
-Registers of 512 and 256 bits hold eight and four splits; those of any x86-64 processor,
-two. The results are the same, to the last bit.
+No operation is contracted or reordered: the results are the same, to the last bit.
 """
 
 import importlib
@@ -22,11 +21,7 @@ cdef extern from *:
 
 
 def available_levels():
-    """Return the compiled x86-64 levels that this processor has; "" runs everywhere.
-
-    Widest vectors first. Builds for other processors, and by compilers without these
-    options, have the last one only.
-    """
+    """Return the compiled x86-64 levels that this processor has, then "" for any."""
     return ["v4"] * bool(has_v4()) + ["v3"] * bool(has_v3()) + [""]
 
 

@@ -1,7 +1,6 @@
 """Gains, and comparisons of eras, for many candidates at once, one in each lane.
 
-The module is compiled once for each instruction set (`instruction_sets`), under other
-names; all give the same bits, as no operation is contracted or reordered.
+Compiled for each of the `instruction_sets`, under other names, with the same results.
 """
 
 from cpython.pycapsule cimport PyCapsule_New

@@ -370,9 +370,7 @@ def is_pure_node(
     const unsigned int [::1] sample_indices,
 ):
     """Return whether g / h is equal for the rows of a node: no split has a gain."""
-    cdef const G_H_DTYPE_C * varying_hessians = NULL
-    if hessians.shape[0] > 1:
-        varying_hessians = &hessians[0]
     return is_pure(
-        &gradients[0], varying_hessians, &sample_indices[0], sample_indices.shape[0]
+        &gradients[0], &hessians[0] if hessians.shape[0] > 1 else NULL,
+        &sample_indices[0], sample_indices.shape[0],
     )
