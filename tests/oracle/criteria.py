@@ -115,7 +115,7 @@ class Keys:
     primary: Interval
     valid: bool | None
     secondary: Interval = ZERO
-    order: Interval | None = None  # of expansion, if it is not the primary key
+    order: Interval | None = None  # the priority, if it is not the primary key
     deciding: np.ndarray | None = None  # the one era that the key is of; None: all
 
 

@@ -100,7 +100,7 @@ class Candidate:
     primary: Interval
     secondary: Interval
     unit: Interval  # what penalties are shares of
-    order: Interval | None  # of expansion, if that is not the order of the keys
+    order: Interval | None  # the priority, if it is not the primary key
     valid: bool | None  # None: rounding decides
     gains: bool | None  # whether the pooled gain suffices
     certain: bool  # whether it is admissible whatever the rounding

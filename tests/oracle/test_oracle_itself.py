@@ -10,6 +10,7 @@ The split of `judged`: rows of two eras, and one row of the second era in anothe
 import math
 from copy import copy
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -100,31 +101,20 @@ def test_key(criterion, rules, expected):
     assert keys.order is None
 
 
-def test_key_of_directional():
+def test_keys_of_directional_and_time_robust():
     keys = judged("directional", min_agreement=1.0)
     assert keys.primary == exactly(1.0)
     assert is_about(keys.secondary, 25 / 3)
     assert keys.valid is True
-
-
-@pytest.mark.parametrize(
-    ("aggregation", "impurity_after", "decrease"),
-    [
-        # L_a = (35 - 16/2 - 25)/3 = 2/3, L_b = (50 - 0 - 64/2)/3 = 6
-        # before: (35 - 81/3)/3 = 8/3, (50 - 64/3)/3 = 86/9, with 3/4 of era b here
-        ("max", 6, 2),
-        ("mean", 10 / 3, 7 / 3),
-    ],
-)
-@pytest.mark.parametrize("l2", [0.0, 5.0])
-def test_key_of_time_robust(aggregation, impurity_after, decrease, l2):
-    for least, valid in [(0.0, True), (2.5, False)]:
-        keys = judged(
-            "time_robust", aggregation=aggregation, min_impurity_decrease=least, l2=l2
-        )
-        assert is_about(keys.primary, -impurity_after)
-        assert is_about(keys.order, decrease)
-        assert keys.valid is valid
+    # L_a = (35 - 16/2 - 25)/3 = 2/3, L_b = (50 - 0 - 64/2)/3 = 6
+    # before: (35 - 81/3)/3 = 8/3, (50 - 64/3)/3 = 86/9, with 3/4 of era b here
+    after = {"max": (6, 2), "mean": (10 / 3, 7 / 3)}
+    for name, least, l2 in product(after, (0.0, 2.5), (0.0, 5.0)):
+        rules = {"aggregation": name, "min_impurity_decrease": least}
+        keys = judged("time_robust", l2=l2, **rules)
+        assert is_about(keys.primary, -after[name][0])
+        assert is_about(keys.order, after[name][1])
+        assert keys.valid is (least == 0)
 
 
 def test_an_uncovered_era_counts_as_0_or_not_at_all():
@@ -194,9 +184,7 @@ def test_three_valued_answers():
     assert all_of(True, None, False) is False
     assert all_of(True, None) is None
     assert all_of(True, True) is True
-
-
-def test_what_may_be_0_has_any_inverse():
+    # What may be 0 has any inverse.
     assert Interval(-1.0, 2.0).inverted() == Interval(-math.inf, math.inf)
     assert exactly(0.0).inverted() == exactly(0.0)
     assert exactly(0.0) * Interval(-math.inf, math.inf) == exactly(0.0)

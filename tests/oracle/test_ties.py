@@ -48,15 +48,19 @@ def root_split(X, y, eras, criterion):
     return int(nodes["feature_idx"][0]), int(nodes["bin_threshold"][0])
 
 
+def assert_second_is_split(effects, criterion):
+    X, y, eras = two_features(effects)
+    assert root_split(X, y, eras, criterion) == (1, 0)
+    assert root_split(X[:, ::-1], y, eras, criterion) == (0, 0)
+
+
 @of_each(OF_ERAS)
 def test_larger_pooled_gain_breaks_ties_of_the_key(criterion):
     """Effects of one size within each era; four of the five agree in both features.
 
     So gains within eras and agreements are equal; the pooled effect is what differs.
     """
-    X, y, eras = two_features([[-3.0, 2, 2, 2, 2], [3.0, 2, 2, 2, -2]])
-    assert root_split(X, y, eras, criterion) == (1, 0)
-    assert root_split(X[:, ::-1], y, eras, criterion) == (0, 0)
+    assert_second_is_split([[-3.0, 2, 2, 2, 2], [3.0, 2, 2, 2, -2]], criterion)
 
 
 @pytest.mark.parametrize(
@@ -73,9 +77,7 @@ def test_larger_pooled_gain_breaks_ties_of_the_key(criterion):
     ],
 )
 def test_ties_of_one_era_or_of_directions(criterion, effects):
-    X, y, eras = two_features(effects)
-    assert root_split(X, y, eras, criterion) == (1, 0)
-    assert root_split(X[:, ::-1], y, eras, criterion) == (0, 0)
+    assert_second_is_split(effects, criterion)
 
 
 def test_larger_pooled_gain_breaks_ties_of_invariant_keys():

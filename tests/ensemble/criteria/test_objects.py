@@ -6,7 +6,6 @@ import math
 import pickle
 from textwrap import dedent
 
-import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -15,7 +14,6 @@ from helpers.criteria import BLEND
 from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.trees import assert_same_model
-from oracle.reference import check_fit
 from sklearn_era.criteria import (
     Blend,
     Directional,
@@ -207,16 +205,3 @@ def test_copies_and_files_keep_the_objects(target, params, tmp_path):
         assert_same_model(again, model, X)
     for name, value in params.items():  # which a fit leaves as they were
         assert getattr(model, name) is value
-
-
-@pytest.mark.parametrize("normalize", [False, True])
-def test_penalties_of_a_blend_are_each_its_own(normalize):
-    X, y, _, eras = make_data(n_samples=200)
-    X = np.nan_to_num(X).round(1)
-    models = []
-    for penalties in ((0.1, 1.5), (1.5, 0.1)):
-        parts = {Invariant(penalties[0]): 1.0, VREx(penalties[1]): 2.0}
-        model = ours(split_criterion=Blend(parts, normalize), early_stopping=False)
-        models.append(model.set_params(max_iter=2).fit(X, y, eras=eras))
-        assert check_fit(model, X, y, eras).n_splits > 10
-    assert not np.array_equal(*(model.predict(X) for model in models))

@@ -25,7 +25,6 @@ from sklearn_era.criteria._blend import as_criterion
 from sklearn_era.criteria._criteria import CRITERIA
 from sklearn_era.ensemble import EraForestRegressor, HistGradientBoostingRegressor
 from sklearn_era.ensemble._criteria.objects import NUMBERS, InvarianceStatistic
-from sklearn_era.ensemble._criterion_plan import make_target_weights
 
 STATISTICS = ["effect", "changing_rate", "ratio"]
 
@@ -52,24 +51,6 @@ def test_blend_of_one_positive_weight_is_that_criterion(name):
     blend = dict.fromkeys(("era", "gain", "vrex"), 0) | {name: 3}
     assert as_criterion(blend) == part
     assert as_criterion(VREx(3.0)) == as_criterion({VREx(3.0): 2}) == VREx(3.0)
-
-
-@pytest.mark.parametrize(
-    ("criterion", "kernel"),
-    [
-        (Era(-1.0, True), {"boltzmann_alpha": -1.0, "normalize_era_gain": True}),
-        (TimeRobust("mean", 0.1),
-         {"takes_worst_era": False, "min_impurity_decrease": 0.1}),
-        (Blend({Invariant(2.0): 1, VREx(3.0): 2, Era(-1.0): 0, Directional(0.4): 1}),
-         {"invariance_penalty": 2.0, "invariance_statistic": "effect",
-          "vrex_penalty": 3.0, "min_direction_agreement": 0.4, "boltzmann_alpha": 0.0,
-          "normalize_era_gain": True,
-          "weights": {"invariant": 0.5, "vrex": 1.0, "directional": 0.5}}),
-    ],
-    ids=repr,
-)  # fmt: skip
-def test_parameters_of_the_kernel(criterion, kernel):
-    assert criterion._kernel_parameters() == kernel
 
 
 BAD_BLENDS = [
@@ -335,14 +316,3 @@ def test_ratio_takes_0_and_1_or_two_classes():
     X, y, weights, eras = make_data("binary")
     model = ours(**RATIO).fit(X, (y == "up") * 1.0, weights, eras=eras)
     assert len(model._predictors[0][0].nodes) > 1
-
-
-def test_weights_of_the_ratio_are_in_units_of_their_mean():
-    y = np.array([0.0, 1.0, 1.0])
-    positive, weights = make_target_weights(y, np.array([1.0, 2.0, 3.0]))
-    assert weights.tolist() == [0.5, 1.0, 1.5]
-    assert positive.tolist() == [0.0, 1.0, 1.5]
-    assert positive.dtype == weights.dtype == np.float32
-    positive, weights = make_target_weights(y, None)
-    assert weights.tolist() == [1, 1, 1]
-    assert positive.tolist() == [0, 1, 1]

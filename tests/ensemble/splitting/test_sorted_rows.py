@@ -260,15 +260,6 @@ def test_half_of_the_features_are_drawn_for_a_node():
     assert 1 <= max(places) <= 3  # at most the three that were not drawn gain more
 
 
-def test_leaves_of_a_limited_number_are_made_best_first():
-    rows = make_rows(n_rows=400)
-    limits = FULL._replace(max_leaf_nodes=7)
-    for criterion in (None, "era"):
-        tree = grow(rows, criterion, limits)
-        assert tree.nodes["is_leaf"].sum() == 7
-        assert_same_tree(tree, grow(rows, criterion, limits, small_node_rows=0))
-
-
 @pytest.mark.parametrize(
     ("criterion", "n_bins"),  # by the gain, more bins make ties but for rounding
     [(None, 8), ("era", 40), ("time_robust", 8), ("time_robust", 40), ("invariant", 8)],
