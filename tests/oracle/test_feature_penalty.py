@@ -5,12 +5,25 @@ The penalties of a node's splits are shares of its largest key: see `penalties`.
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from helpers.criteria import ERA_CRITERIA
 from helpers.grids import grid, slow
 from helpers.kernel_fits import make_eras
-from oracle.cases import CRITERIA, Case, fit_and_check, make_case, of_each
+from oracle.cases import (
+    ASPECTS,
+    CRITERIA,
+    TARGETS,
+    Case,
+    criteria,
+    fit_and_check,
+    make_case,
+    of_each,
+)
 from oracle.reference import Report
+
+OTHERS = [name for name in ASPECTS if name != "penalties"]
 
 
 @of_each(CRITERIA)
@@ -32,6 +45,29 @@ def test_every_split_is_the_best_one_that_pays(criterion):
             total += fit_and_check(case, **criterion | {"min_gain_share": 0.4})
     assert total.n_splits >= 12
     assert total.n_undecided <= 3 + total.n_splits / 4
+
+
+def test_every_split_is_the_best_one_that_pays_in_any_combination(pytestconfig):
+    total = Report()
+    n_examples = 0
+
+    @settings(max_examples=1000 if pytestconfig.option.slow else 30)
+    @given(
+        target=st.sampled_from(TARGETS),
+        aspects=st.sets(st.sampled_from(OTHERS), max_size=4),
+        criterion=criteria(),
+        n_eras=st.integers(1, 6),
+        seed=st.integers(0, 2**16),
+    )
+    def check(target, aspects, criterion, n_eras, seed):
+        nonlocal total, n_examples
+        n_examples += 1
+        case = make_case(target, aspects | {"penalties"}, seed, n_eras=n_eras)
+        total += fit_and_check(case, **criterion)
+
+    check()
+    assert total.n_splits >= 2 * n_examples
+    assert total.n_undecided <= total.n_splits / 6
 
 
 # Eras, rows of each, and bins: sums that are kept; masks, with and without a first look

@@ -29,9 +29,9 @@ WITH_HELD_OUT = {
 # Eras, rows of each, bins and features; and the share of eras that a split covers.
 WAYS = {
     "masks": (33, 50, 5, 4, 0.3),
-    "bins by rows": (40, 20, 100, 8, 0.3),
-    "few rows": (20, 16, 200, 8, 0.3),
-    "lanes": (33, 15, 64, 8, 0.3),
+    "bins by rows": (40, 20, 100, 6, 0.3),
+    "few rows": (20, 16, 200, 6, 0.3),
+    "lanes": (33, 15, 64, 6, 0.3),
     # Where few splits are covered by enough eras, the others are left out first.
     "few covered": (12, 30, 60, 6, 0.7),
     "very few covered": (12, 30, 60, 6, 0.9),
@@ -49,7 +49,7 @@ def check(data, criterion, weights=None, **params):
 
 @pytest.mark.parametrize(
     ("criterion", "way", "missing"),
-    grid(ERA_CRITERIA | {"with held_out": WITH_HELD_OUT}, WAYS, [0.0, 0.15], every=7),
+    grid(ERA_CRITERIA | {"with held_out": WITH_HELD_OUT}, WAYS, [0.0, 0.15], every=9),
 )
 def test_each_way(criterion, way, missing):
     *shape, n_features, coverage = way
