@@ -25,7 +25,6 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.inspection import support_match
-from sklearn_era.model_selection import ReverseLearningCurveDisplay
 
 rng = np.random.default_rng(0)
 names = ["income", "age", "rate", "noise"]
@@ -102,17 +101,16 @@ for label, model, columns in (
     ("gain, without age", plain, no_age),
     ("directional, without age", careful, no_age),
 ):
-    curve = ReverseLearningCurveDisplay.from_estimator(
-        model,
-        X[columns],
-        y,
-        eras=months,
-        test_eras=[11, 12],
-        n_train_eras=range(2, 11),
-        ax=ax,
-        label=label,
-    )
-    print(f"{label:26}", curve.scores.round(2).tolist())
+    scores = []
+    for n_months in range(2, 11):
+        rows = (months > 10 - n_months) & ~is_new
+        eras = {} if model is plain else {"eras": months[rows]}
+        model.fit(X.loc[rows, columns], y[rows], **eras)
+        scores.append(model.score(X.loc[is_new, columns], y[is_new]))
+    ax.plot(range(2, 11), scores, marker="o", label=label)
+    print(f"{label:26}", np.round(scores, 2).tolist())
+ax.set(xlabel="latest months trained on", ylabel="R² in months 11 and 12")
+ax.legend()
 plt.show()
 
 # %%

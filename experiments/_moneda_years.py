@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import (
@@ -37,7 +38,7 @@ from experiments.common import COLORS, RULE_OF_PAPERS, draw_bars, seed_of, summa
 from sklearn_era.criteria import TimeRobust
 from sklearn_era.ensemble import EraForestClassifier
 from sklearn_era.inspection import support_match
-from sklearn_era.model_selection import EraSearchCV, reverse_learning_curve
+from sklearn_era.model_selection import EraSearchCV
 
 _MOST_BINS = 255
 RANDOM_FOREST = "random forest"
@@ -239,18 +240,13 @@ def _aucs_from_year(
     forest: Any, table: YearTable, parts: dict[str, NDArray[np.int64]]
 ) -> dict[str, float]:
     """The area under the curve in the holdout, trained on the latest years only."""
-    train, holdout = parts["train"], parts["holdout"]
-    curve = reverse_learning_curve(
-        forest,
-        table.X.loc[train],
-        table.y[train],
-        eras=table.years[train],
-        X_test=table.X.loc[holdout],
-        y_test=table.y[holdout],
-        scoring="roc_auc",
-    )
-    points = zip(curve.oldest_eras, curve.scores, strict=True)
-    return {f"{_FROM}{year}": float(score) for year, score in points}
+    years = table.years[parts["train"]]
+    aucs = {}
+    for oldest in np.unique(years)[::-1]:
+        train = parts["train"][years >= oldest]
+        latest = {"train": train, "holdout": parts["holdout"]}
+        aucs[f"{_FROM}{oldest}"] = _aucs(clone(forest), table, latest)["holdout"]
+    return aucs
 
 
 def _apply_tools(

@@ -1,4 +1,4 @@
-"""Searches by eras, splitters along eras in time, and a learning curve.
+"""Searches by eras, and splits along eras in time.
 
 Folds of whole eras without regard to time are scikit-learn's own `GroupKFold` and
 `LeaveOneGroupOut`, with ``groups=eras``.
@@ -7,8 +7,6 @@ Folds of whole eras without regard to time are scikit-learn's own `GroupKFold` a
 from typing import TYPE_CHECKING
 
 from .._warnings import renamed
-from ._reverse_learning_curve import reverse_learning_curve
-from ._reverse_learning_curve_display import ReverseLearningCurveDisplay
 from ._search import EraSearchCV
 from ._search_display import EraSearchDisplay
 from ._walk_forward import EraWalkForwardSplit
@@ -22,6 +20,4 @@ __all__ = [
     "EraSearchCV",
     "EraSearchDisplay",
     "EraWalkForwardSplit",
-    "ReverseLearningCurveDisplay",
-    "reverse_learning_curve",
 ]

@@ -22,7 +22,6 @@ from sklearn_era.ensemble import (
 from sklearn_era.model_selection import (
     EraSearchCV,
     EraWalkForwardSplit,
-    reverse_learning_curve,
 )
 
 RNG = np.random.default_rng(0)
@@ -89,9 +88,6 @@ NEED_ORDER = {
         eras, EraForestRegressor, random_segments=3, **order
     ),
     "walk": last_eras_tested,
-    "learning curve": lambda eras, **order: reverse_learning_curve(
-        Ridge(), X, Y, eras=eras, test_eras=[np.asarray(eras)[-1]], **order
-    ),
 }
 
 
@@ -167,11 +163,6 @@ def test_what_is_inside_a_search_knows_the_order(order):
     search = EraSearchCV(pipeline, {}, cv=cv, era_order=order, error_score="raise")
     search.fit(X, Y, eras=names)
     assert_array_equal(search.predict(X, eras=names), search.predict(X))
-    if order == "ordered":
-        reverse_learning_curve(
-            booster.set_params(era_effects="intercept"), X, Y,
-            eras=names, test_eras=["week05"], era_order=order,
-        )  # fmt: skip
 
 
 def test_a_search_refuses_groups_beside_eras():
