@@ -149,11 +149,11 @@ def save_model(
                 model = ValueWriter(archive).encode(estimator)
             except (TypeError, ValueError, RecursionError) as error:
                 raise ModelFileError(
-                    f"This {name} holds {error}, which a model file cannot: name its "
+                    f"This {name} holds {error}, which a model file cannot: pass eras "
+                    "as text, numbers, NumPy's dates or pandas' periods, name its "
                     "`scoring` by a string, set its `cv` to a number or an "
-                    "EraWalkForwardSplit and its `oob_score` to a bool, fit "
-                    "`era_effects` or `era_weighting` to eras that are text, "
-                    "numbers or NumPy's dates, or pickle the estimator."
+                    "EraWalkForwardSplit and its `oob_score` to a bool, or pickle the "
+                    "estimator."
                 ) from error
             archive.writestr(_MODEL_MEMBER, json.dumps(model, allow_nan=False))
         put_in_place(temporary, path)

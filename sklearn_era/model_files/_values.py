@@ -18,6 +18,7 @@ from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTY
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import Bunch
 
+from .._optional import import_optional
 from ._estimators import rebuild, take_apart
 
 _SEQUENCES: dict[str, Any] = {"tuple": tuple, "set": set, "frozenset": frozenset}
@@ -76,6 +77,8 @@ class ValueWriter:
             return {"random": self.encode(value.get_state(legacy=False))}
         if kind is np.random.Generator:
             return {"random": self.encode(value.bit_generator.state)}
+        if f"{kind.__module__[:6]}.{kind.__name__}" == "pandas.Period":
+            return {"period": [value.ordinal, value.freqstr]}
         raise UnknownValueError(f"{kind.__module__}.{kind.__qualname__}")
 
     def _add(self, array: NDArray[Any]) -> int:
@@ -129,6 +132,10 @@ class ValueReader:
             return loss
         if kind == "random":
             return _generator(self.decode(content))
+        if kind == "period":
+            pandas = import_optional("pandas", extra="cli")
+            ordinal, freq = content
+            return pandas.Period(ordinal=int(ordinal), freq=str(freq))
         raise ValueError(f"it has a value of the unknown kind {kind!r}")
 
     def _array(self, number: int) -> NDArray[Any]:

@@ -595,12 +595,15 @@ def test_random_states_point_into_their_numbers(tmp_path):
     assert_refused(path, "a random state points outside", change)
 
 
-def test_dates_of_eras_with_intercepts_are_numpys(tmp_path):
+def test_eras_with_intercepts_are_dates_or_periods(tmp_path):
     X, y, _, eras = make_data()
     model = HistGradientBoostingRegressor(max_iter=2, era_effects="intercept")
     days = np.datetime64("2024-01-01") + eras
-    loaded, _ = round_trip(model.fit(X, y, eras=days), tmp_path)
-    assert np.array_equal(loaded.predict(X, eras=days), model.predict(X, eras=days))
+    pandas = pytest.importorskip("pandas")
+    for labels in (days, pandas.PeriodIndex(days, freq="Q-NOV")):
+        loaded, _ = round_trip(model.fit(X, y, eras=labels), tmp_path)
+        predicted = model.predict(X, eras=labels)
+        assert np.array_equal(loaded.predict(X, eras=labels), predicted)
 
 
 def test_other_and_unfitted_estimators_are_refused(tmp_path):
