@@ -16,7 +16,7 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
     w_eras lose less in eras left out than w_rows by one to three standard errors.
     Numbers of trees are chosen likewise. The plain model keeps all the weight unless
     the average is better than it in eras left out, by more than its standard error.
-    All members with weight are then fitted to all rows. It takes as long as some 45
+    All members with weight are then fitted to all rows. It takes as long as some 47
     fits of the plain model.
 
     Parameters

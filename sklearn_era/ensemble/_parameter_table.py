@@ -238,6 +238,17 @@ for _name, _new in MOVED.items():
     MOVED[_name] = f"{_new}, of sklearn_era.{_module}"
 
 
+_OF_LIGHTGBM = {
+    "n_estimators": "max_iter", "num_leaves": "max_leaf_nodes", "max_bin": "max_bins",
+    "min_child_samples": "min_samples_leaf", "reg_lambda": "l2_regularization",
+    "min_split_gain": "min_impurity_decrease", "objective": "loss",
+    "feature_fraction_bynode": "max_features", "monotone_constraints": "monotonic_cst",
+    "interaction_constraints": "interaction_cst",
+    "early_stopping_round": "n_iter_no_change",
+    "early_stopping_rounds": "n_iter_no_change",
+}  # fmt: skip
+
+
 def stores_parameters(
     init: Callable[_P, None], defaults: Mapping[str, Any] = MappingProxyType({})
 ) -> Callable[_P, None]:
@@ -260,6 +271,8 @@ def stores_parameters(
         except TypeError as error:
             unknown = [name for name in kwargs if name not in known.parameters]
             hint = did_you_mean(unknown[0], known.parameters) if unknown else ""
+            if unknown and (name := _OF_LIGHTGBM.get(unknown[0])) in known.parameters:
+                hint = f" It is {name} here."
             raise TypeError(f"{type(args[0]).__name__}: {error}.{hint}") from None
         given = {*bound.arguments}
         bound.apply_defaults()
