@@ -143,7 +143,7 @@ def test_old_values_and_unknown_arguments_are_refused_with_a_guess():
     message = "^HistGradientBoostingRegressor: .*'era_orde'.* Did you mean 'era_order'"
     with pytest.raises(TypeError, match=message):
         BOOSTERS[0](era_orde="ordered")
-    with pytest.raises(TypeError, match="'num_leaves'. It is max_leaf_nodes here"):
+    with pytest.raises(TypeError, match=r"'num_leaves'. It is max_leaf_nodes here"):
         FORESTS[0](num_leaves=8)
 
 
