@@ -73,7 +73,7 @@ def without_eras(model: Any, X: Any, eras: str | None) -> Any:
     """Return X without its column of eras, which predictions ignore."""
     if eras is not None and not isinstance(eras, str):
         raise ValueError(
-            f"The predictions of {type(model).__name__} know no eras: leave them out, "
+            f"The predictions of {type(model).__name__} take no eras: leave them out, "
             "or name the column of X that holds them."
         )
     return take_era_column(X, eras)[0]

@@ -365,8 +365,8 @@ def _ratios(
     if mean == 0:
         named = list_columns([names[j] for j in np.flatnonzero(is_invariant)])
         raise ValueError(
-            f"invariant: column(s) {named} say nothing of the target, and no other can "
-            "be compared with them; name other columns, or pass more rows."
+            f"invariant: column(s) {named} carry no information on the target, and no "
+            "other can be compared with them; name other columns, or pass more rows."
         )
     return information / mean, is_invariant
 

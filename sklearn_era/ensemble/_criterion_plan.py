@@ -214,10 +214,10 @@ def warn_if_few_splits_are_covered(
     if plan.min_gain_share > 0:
         if share > 0.9:
             warn_user(
-                f"split_criterion={estimator.split_criterion!r} has little say: at "
-                f"{share:.0%} of the nodes no split with enough gain leaves {covered}, "
-                "and the gain decides. Merge small eras, or lower min_era_coverage or "
-                "min_gain_share."
+                f"split_criterion={estimator.split_criterion!r} decides few splits: "
+                f"at {share:.0%} of the nodes no split with enough gain leaves "
+                f"{covered}, and the gain decides. Merge small eras, or lower "
+                "min_era_coverage or min_gain_share."
             )
     elif share > 0.25 and (limit is None or 2 * np.median(leaves) <= limit):
         of_limit = "" if limit is None else f" of max_leaf_nodes={limit}"

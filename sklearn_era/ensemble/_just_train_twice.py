@@ -219,7 +219,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "The first classifier is right on all rows, so that none is weighed up "
                 "and the second fit is a plain one: pass a weaker "
                 "identification_estimator, or fewer identification_iterations where "
-                "they have a say."
+                "they apply."
             )
         weights = np.where(is_wrong, self.upweight * weights, weights)
         arguments = self._arguments("estimator", self.estimator, weights, fit_params)

@@ -138,7 +138,7 @@ class _EraMetric:
             if np.isfinite(scores.scores).all():
                 raise
             raise ValueError(
-                f"{error} The scorer of {name} was handed {scores.n_samples.sum()} "
+                f"{error} The scorer of {name} got {scores.n_samples.sum()} "
                 f"rows of {len(scores)} era(s), from {scores.eras[0]!s} to "
                 f"{scores.eras[-1]!s}. In early stopping these are the rows held out, "
                 "or rows that are trained on (all of them, or whole eras of about "

@@ -346,7 +346,7 @@ FRAME = pd.DataFrame(X, columns=["weak", "strong", "idle"])
         (X, Y, [0.5], r"invariant must hold names, indices or bools; got 0\.5 in it"),
         (FRAME, Y, ["week"], "invariant: X has no column 'week'; its columns are 'w"),
         (FRAME.assign(idle=1), Y, ["idle"],
-         r"invariant: column\(s\) 'idle' say nothing of the target"),
+         r"invariant: column\(s\) 'idle' carry no information on the target"),
         (X, Y[1:], [0], "y has 199 labels, but X has 200 rows"),
         (X, np.where(Y == 0, np.nan, Y), [0], "y has .* missing label"),
         (X[:, 0], Y, [0], "X must have two dimensions"),

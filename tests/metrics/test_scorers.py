@@ -217,7 +217,7 @@ def test_early_stopping_by_a_metric_undefined_for_constants(aggregation):
     model = Regressor(early_stopping=True, scoring=scorer, **options)
     message = (
         r"in 4 of 4 eras \(w00, w01, w02, w03\).* undefined .*'omit'.* The scorer "
-        r"of correlation was handed 160 rows of 4 era\(s\), from w00 to w03. In early "
+        r"of correlation got 160 rows of 4 era\(s\), from w00 to w03. In early "
         "stopping these are the rows held out, or rows that are trained on"
     )
     with pytest.raises(ValueError, match=message):

@@ -312,7 +312,7 @@ def _check_warnings(est, case: Case, report: Report, messages: list[str]) -> Non
     is_constant = report.n_splits == 0 and not rules.is_gain
     of_constant = [m for m in messages if "No split was admissible" in m]
     assert len(of_constant) == is_constant, messages
-    about = "has little say|Trees end early|have no split"
+    about = "decides few splits|Trees end early|have no split"
     values = np.asarray(case.X, dtype=object)
     if np.all(values != values, axis=0).any():  # NaN
         about += "|have no value"
