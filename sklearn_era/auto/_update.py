@@ -83,8 +83,8 @@ def _check_new(
         )
     if not weights.any():
         raise ValueError(
-            "sample_weight is 0 in all new eras, so that they show nothing; pass weights "
-            "above 0."
+            "sample_weight is 0 in all new eras, so that they show nothing; pass "
+            "weights above 0."
         )
     is_ordered = model.era_order_ == "ordered" and labels.dtype.kind in "iufmM"
     if is_ordered and (early := labels[is_new].min()) < known.max():

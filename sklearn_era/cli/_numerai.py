@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.prompt import Prompt
@@ -209,11 +209,17 @@ def train(
         raise InputError("--resume cannot be combined with --restart.")
     with opened(config) as steps:
         steps.check_parameters()
+        steps.workspace.need("features")  # by which a fit may be out of date
         for one in chosen(steps, model):
             if steps.reasons_to_train(one, restart=restart):
                 steps.train(one, restart=restart)
             else:
                 echo(f"{one.name!r} is up to date; use --restart to train it.")
+
+
+def _warn_of_age(steps: Any, model: Any) -> None:
+    for shown, reason in steps.reasons_to_train(model).items():
+        echo(f"Warning: {shown} is out of date: {reason}.", err=True)
 
 
 @numerai.command()
@@ -225,6 +231,7 @@ def validate(model: _Model = None, config: _Config = _TOML) -> None:
     with opened(config) as steps:
         for one in chosen(steps, model):
             steps.validate(one)
+            _warn_of_age(steps, one)
 
 
 @numerai.command()
@@ -238,8 +245,7 @@ def predict(
         number = steps.live_round(round_number)
         for one in chosen(steps, model):
             steps.predict(one, number)
-            for shown, reason in steps.reasons_to_train(one).items():
-                echo(f"Warning: {shown} is out of date: {reason}.", err=True)
+            _warn_of_age(steps, one)
 
 
 @numerai.command()
@@ -296,6 +302,7 @@ def export(
             raise InputError("--out: choose one model with --model.")
         for one in models:
             steps.export(one, path=out, python=python)
+            _warn_of_age(steps, one)
 
 
 @numerai.command()

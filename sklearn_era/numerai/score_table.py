@@ -229,20 +229,22 @@ def summarize(scores: NDArray[np.float64], metric: str = "corr") -> Summary:
 
 
 def coming_round(corr: NDArray[np.float64], target: str) -> list[str]:
-    """Forecast the CORR of a coming round from eras whose targets do not overlap; an
-    era is five business days.
+    """Forecast the CORR of a coming round, without a trend, from each set of eras whose
+    targets do not overlap, and average; an era is five business days.
     """
     step = -(-(horizon_of(target) or 20) // 5)
-    apart = corr[::-step][::-1]
-    if np.isfinite(apart).sum() < _LEAST_APART:
+    parts = [x[np.isfinite(x)] for x in (corr[i::step] for i in range(step))]
+    n_eras = min(part.size for part in parts)
+    if n_eras < _LEAST_APART:
         return []
-    forecast = EraScoreForecast().fit(apart, eras=np.arange(apart.size))
-    low, high = forecast.interval()
-    above = forecast.probability_above(0.0)
+    fits = [EraScoreForecast(trend="none").fit(part) for part in parts]
+    found = [(x.mean_, *x.interval(), x.probability_above(0.0)) for x in fits]
+    mean, low, high, above = np.mean(found, axis=0)
     return [
-        f"The CORR of a coming round is {forecast.mean_:.4f} as expected by every "
-        f"{step}th era, whose targets do not overlap: with 80 % from {low:.4f} to "
-        f"{high:.4f}, and above 0 with {above:.0%}."
+        f"The CORR of a coming round is {mean:.4f} as expected by {n_eras} eras or "
+        f"more, every {step}th, whose targets do not overlap: with 80 % from {low:.4f} "
+        f"to {high:.4f}, and above 0 with {above:.0%}, unless rounds drift away. It is "
+        f"the mean over the {step} sets of such eras."
     ]
 
 
