@@ -123,8 +123,7 @@ def check_same_columns(
 
 def list_columns(names: Sequence[Any]) -> str:
     """Join the names of columns for a message, at most the first five."""
-    text = ", ".join(repr(name) for name in names[:_MOST_NAMED])
-    more = len(names) - _MOST_NAMED
+    text, more = ", ".join(map(repr, names[:_MOST_NAMED])), len(names) - _MOST_NAMED
     return f"{text} and {more} more" if more > 0 else text
 
 
@@ -244,10 +243,8 @@ def _as_numbers(values: Any, column: Any, name: str) -> NDArray[np.float64]:
 
 
 def _as_categories(values: Any, column: Any, name: str) -> NDArray[Any]:
-    if hasattr(values, "cast"):
-        raw = values.to_list()
-    else:
-        raw = np.asarray(values, dtype=object).tolist()
+    is_polars = hasattr(values, "cast")
+    raw = values.to_list() if is_polars else np.asarray(values, object).tolist()
     categories = np.empty(len(raw), dtype=object)
     try:
         is_missing = {v: _is_missing(v) for v in set(raw)}

@@ -110,8 +110,11 @@ n_shortcut_features)
     deck = np.repeat(np.arange(n_eras), n_anchors_per_era)
     dealt = rng.permutation(deck).reshape(n_eras, n_anchors_per_era)
     pool = np.empty((n_eras, n_shortcut_features))
-    for feature in range(n_shortcut_features):
-        pool[:, feature] = _draw_anchors(dealt, rng)
+    for anchors in pool.T:
+        for _ in range(_MAX_DRAWS):
+            anchors[:] = rng.standard_normal(n_eras)
+            if _is_contradicted(anchors[dealt]):
+                break
 
     y_train = rng.randint(0, 2, size=n_eras * n_samples_per_era, dtype=np.int64)
     eras_train = np.repeat(np.arange(n_eras, dtype=np.int64), n_samples_per_era)
@@ -126,22 +129,12 @@ n_shortcut_features)
     spiral_test = _spiral(y_test, n_rotations, radial_noise, rng)
     shortcut_test = rng.standard_normal((n_test_samples, n_shortcut_features))
 
-    shortcut_names = [f"shortcut_{i}" for i in range(n_shortcut_features)]
+    names = [f"shortcut_{i}" for i in range(n_shortcut_features)]
     return Bunch(
         X_train=np.hstack([spiral, shortcut]), y_train=y_train, eras_train=eras_train,
         X_test=np.hstack([spiral_test, shortcut_test]), y_test=y_test,
-        shortcut_anchors=pool[dealt],
-        feature_names=["spiral_x", "spiral_y", *shortcut_names],
+        shortcut_anchors=pool[dealt], feature_names=["spiral_x", "spiral_y", *names],
     )  # fmt: skip
-
-
-def _draw_anchors(dealt: NDArray[np.intp], rng: np.random.RandomState) -> Array:
-    """Draw one shortcut feature of the anchors."""
-    for _ in range(_MAX_DRAWS):
-        anchors = rng.standard_normal(size=(dealt.shape[0],))
-        if _is_contradicted(anchors[dealt]):
-            break
-    return anchors
 
 
 def _is_contradicted(anchors: Array) -> bool:
@@ -170,8 +163,8 @@ def _spiral(
     # After the angle: the noise moves points off their arm, not along it.
     radius = radius + rng.uniform(-radial_noise, radial_noise, size=y.shape)
 
-    # Scale by the expected variance of a coordinate, E[radius²] / 2, not the sample's,
-    # so that training and test points lie on the same curve.
+    # By the expected variance of a coordinate, E[radius²] / 2, not the sample's: so
+    # training and test points lie on the same curve.
     squares = _INNER_RADIUS**2 + _INNER_RADIUS * _OUTER_RADIUS + _OUTER_RADIUS**2
     radius /= np.sqrt((squares / 3 + radial_noise**2 / 3) / 2)
     return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])

@@ -10,10 +10,9 @@ from sklearn_era._plotting import axes_or_new, label_places
 
 _FIELDS = ("effects", "p_value", "turns", "feature_names", "era_labels")
 _LABELS = {
-    "mean_abs": "mean |SHAP value|",
-    "mean": "mean SHAP value",
+    "mean_abs": "mean |SHAP value|", "mean": "mean SHAP value",
     "std": "standard deviation of SHAP values",
-}
+}  # fmt: skip
 
 
 class _HeatMap:

@@ -31,10 +31,8 @@ CONSTRAINTS = EraSearchCV._parameter_constraints | {
     "cv": [Interval(Integral, 2, None, closed="left"), "cv_object"],
     "alpha": [Interval(Real, 0, 1, closed="neither")],
     "n_repeats": [Interval(Integral, 1, None, closed="left")],
-    "price": ["boolean"],
-    "random_state": ["random_state"],
-    "as_frame": ["boolean"],
-}
+    "price": ["boolean"], "random_state": ["random_state"], "as_frame": ["boolean"],
+}  # fmt: skip
 
 
 @validate_params(CONSTRAINTS, prefer_skip_nested_validation=True)

@@ -13,14 +13,12 @@ from .._optional import import_optional
 from .._tables.columns import Column, check_same_columns, read_columns
 from ._features import as_frames
 
-_COUNT = Interval(Integral, 1, None, closed="left")
-
 
 @validate_params(
     {
         "categorical_features": ["array-like", str, None],
         "n_bins": [Interval(Integral, 2, None, closed="left")],
-        "min_samples": [_COUNT],
+        "min_samples": [Interval(Integral, 1, None, closed="left")],
         "as_frame": ["boolean"],
     },
     prefer_skip_nested_validation=True,

@@ -18,7 +18,7 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
 )
 
 from sklearn_era.ensemble._binning.errors import column_name
-from sklearn_era.interop._models import check_model
+from sklearn_era.interop._sklearn import check_model
 
 # Bits of a split's `decision_type`: bit 0 for categories; bit 1 if missing values go
 # left; bits 2 and 3 for the kind of missing values, where 2 is NaN.
@@ -34,11 +34,9 @@ _FORBIDDEN_IN_NAMES = frozenset('",:[]{}')
 
 
 def to_lightgbm_text(
-    model: Any,
-    *,
-    feature_names: Sequence[str] | None = None,
+    model: Any, *, feature_names: Sequence[str] | None = None,
     node_statistics: bool = True,
-) -> str:
+) -> str:  # fmt: skip
     """Write the text of a LightGBM model with the same predictions as a fitted model.
 
     ``lightgbm.Booster(model_str=text)`` reads it, from LightGBM 4.0 on; LightGBM need
@@ -57,11 +55,9 @@ def to_lightgbm_text(
     model : HistGradientBoostingRegressor, HistGradientBoostingClassifier or \
             EraForestRegressor
         A fitted estimator, of `sklearn_era.ensemble` or of scikit-learn.
-
     feature_names : sequence of str of length n_features, default=None
         The names to write. By default those of the fit, or ``Column_0``,
         ``Column_1``, ...
-
     node_statistics : bool, default=True
         Whether to write gains and numbers of rows, which LightGBM needs for feature
         importances and contributions (``pred_contrib``), but not to predict.
@@ -183,12 +179,10 @@ def _objective(model: BaseHistGradientBoosting) -> str:
         return f"quantile alpha:{loss.closs.quantile!r}"
     # By the exact type: a user's loss may derive from one of these.
     known = {
-        losses.HalfSquaredError: "regression",
-        losses.AbsoluteError: "regression_l1",
-        losses.HalfPoissonLoss: "poisson",
-        losses.HalfGammaLoss: "gamma",
+        losses.HalfSquaredError: "regression", losses.AbsoluteError: "regression_l1",
+        losses.HalfPoissonLoss: "poisson", losses.HalfGammaLoss: "gamma",
         losses.HalfBinomialLoss: "binary sigmoid:1",
-    }
+    }  # fmt: skip
     if type(loss) not in known:
         raise ValueError(
             f"loss={model.loss!r} has no counterpart in LightGBM: fit the model with "
@@ -234,15 +228,12 @@ def _tree_lines(
             f"right_child={_join(number[splits['right']])}",
         ]
         if node_statistics:
-            lines += [
-                f"split_gain={_join(splits['gain'])}",
-                f"internal_count={_join(splits['count'])}",
-            ]
+            lines.append(f"split_gain={_join(splits['gain'])}")
+            lines.append(f"internal_count={_join(splits['count'])}")
     lines.append(f"leaf_value={_join(leaves['value'])}")
     if node_statistics:
         lines.append(f"leaf_count={_join(leaves['count'])}")
-    lines += ["is_linear=0", f"shrinkage={shrinkage!r}"]
-    return lines
+    return [*lines, "is_linear=0", f"shrinkage={shrinkage!r}"]
 
 
 def _join(values: NDArray[Any]) -> str:

@@ -13,7 +13,7 @@ from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-from sklearn_era.interop._models import refuse_forest_classifier
+from sklearn_era.interop._sklearn import refuse_forest_classifier
 
 
 def register_onnx_converters() -> None:
@@ -39,30 +39,26 @@ def register_onnx_converters() -> None:
     random_forest = import_optional(
         "skl2onnx.operator_converters.random_forest", extra="interop"
     )
-    for regressor in (HistGradientBoostingRegressor, EraForestRegressor):
+    of_regressors = (
+        shapes.calculate_linear_regressor_output_shapes,
+        random_forest.convert_sklearn_random_forest_regressor_converter, {},
+    )  # fmt: skip
+    of_classifiers = (
+        shapes.calculate_linear_classifier_output_shapes,
+        random_forest.convert_sklearn_random_forest_classifier,
+        {"zipmap": [True, False, "columns"], "raw_scores": [True, False],
+         "output_class_labels": [False, True], "nocl": [True, False]},
+    )  # fmt: skip
+    for estimator, (output_shapes, convert, options) in {
+        HistGradientBoostingRegressor: of_regressors,
+        EraForestRegressor: of_regressors,
+        HistGradientBoostingClassifier: of_classifiers,
+        EraForestClassifier: of_classifiers,
+    }.items():
         skl2onnx.update_registered_converter(
-            regressor,
-            f"SklearnEra{regressor.__name__}",
-            shapes.calculate_linear_regressor_output_shapes,
-            _refuse_wrong_graphs(
-                random_forest.convert_sklearn_random_forest_regressor_converter
-            ),
-        )
-    for classifier in (HistGradientBoostingClassifier, EraForestClassifier):
-        skl2onnx.update_registered_converter(
-            classifier,
-            f"SklearnEra{classifier.__name__}",
-            shapes.calculate_linear_classifier_output_shapes,
-            _refuse_wrong_graphs(
-                random_forest.convert_sklearn_random_forest_classifier
-            ),
-            options={
-                "zipmap": [True, False, "columns"],
-                "raw_scores": [True, False],
-                "output_class_labels": [False, True],
-                "nocl": [True, False],
-            },
-        )
+            estimator, f"SklearnEra{estimator.__name__}", output_shapes,
+            _refuse_wrong_graphs(convert), options=options or None,
+        )  # fmt: skip
 
 
 def _refuse_wrong_graphs(convert: Callable[..., None]) -> Callable[..., None]:
@@ -77,9 +73,8 @@ def _refuse_wrong_graphs(convert: Callable[..., None]) -> Callable[..., None]:
                 "the graph would predict something else; encode them as numbers "
                 "before the estimator, or use treelite."
             )
-        if is_regressor(estimator) and not isinstance(
-            estimator._loss.link, IdentityLink
-        ):
+        has_identity = isinstance(estimator._loss.link, IdentityLink)
+        if is_regressor(estimator) and not has_identity:
             raise NotImplementedError(
                 f"skl2onnx leaves out the log link of loss={estimator.loss!r}, and the "
                 "graph would predict the logarithm; use treelite."

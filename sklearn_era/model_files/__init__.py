@@ -38,12 +38,8 @@ _MAX_RATIO = 200
 _COMPRESSIONS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 
 __all__ = [
-    "ModelFileError",
-    "ModelMetadata",
-    "load_model",
-    "read_metadata",
-    "save_model",
-]
+    "ModelFileError", "ModelMetadata", "load_model", "read_metadata", "save_model",
+]  # fmt: skip
 
 
 class ModelFileError(ValueError):
@@ -83,12 +79,9 @@ class ModelMetadata:
 
 
 def save_model(
-    estimator: Any,
-    path: str | os.PathLike[str],
-    *,
-    target: str | None = None,
+    estimator: Any, path: str | os.PathLike[str], *, target: str | None = None,
     era: str | None = None,
-) -> ModelMetadata:
+) -> ModelMetadata:  # fmt: skip
     """Write a fitted estimator to a model file, at once or not at all.
 
     Parameters
@@ -96,13 +89,10 @@ def save_model(
     estimator : estimator
         A fitted estimator of sklearn_era, with inner estimators of sklearn_era. One of
         `sklearn_era.dask` is stored as the result of its `to_local`.
-
     path : str or path-like
         The file to write, such as ``model.era``.
-
     target : str, default=None
         The name of the target column, for the metadata.
-
     era : str, default=None
         The name of the column of eras, for the metadata.
 
@@ -281,7 +271,7 @@ def _read_json(archive: zipfile.ZipFile, name: str) -> Any:
 def _describe(estimator: Any, *, target: str | None, era: str | None) -> ModelMetadata:
     model = first_booster(estimator)
     names = getattr(model, "feature_names_in_", None)
-    is_categorical = model.is_categorical_
+    is_categorical = getattr(model, "is_categorical_", None)
     columns = [] if is_categorical is None else np.flatnonzero(is_categorical).tolist()
     split_criterion = getattr(estimator, "split_criterion", None)
     if isinstance(split_criterion, dict):

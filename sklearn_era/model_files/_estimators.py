@@ -16,26 +16,16 @@ from sklearn.compose import ColumnTransformer
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.preprocessing import LabelEncoder, OrdinalEncoder
 
-from .. import ensemble
+from .. import calibration, ensemble
 from ..auto import AutoEraClassifier, AutoEraRegressor
 from ..auto._linear import LinearClassifier, LinearRegressor
 from ..auto._weights import LeftOut
-from ..calibration import (
-    EraCalibratedClassifier,
-    EraConformalClassifier,
-    EraConformalRegressor,
-)
 from ..calibration._recalibration import RandomEffects
 from ..criteria import Blend
 from ..criteria._criteria import CRITERIA
 from ..effects import GroupDRO, Intercepts, Recency
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from ..ensemble._binning.rare_categories import (
-    codes_of_categories,
-    encoder_of,
-    group_rare,
-    numbers_of_categories,
-)
+from ..ensemble._binning import rare_categories as shared_bins
 from ..model_selection import EraSearchCV, EraWalkForwardSplit
 from ..rules import RuleEnsembleClassifier
 from ..rules._beam import Rule
@@ -50,8 +40,8 @@ CLASSES: dict[str, Any] = {
         *(RuleEnsembleClassifier, AutoEraRegressor, AutoEraClassifier, EraSearchCV),
         *(ensemble.JustTrainTwice, ensemble.TimeRobustForestRegressor),
         *(ensemble.TimeRobustForestClassifier, ensemble.InvariantForestRegressor),
-        *(ensemble.InvariantForestClassifier, EraCalibratedClassifier),
-        *(EraConformalClassifier, EraConformalRegressor),
+        *(ensemble.InvariantForestClassifier, calibration.EraCalibratedClassifier),
+        *(calibration.EraConformalClassifier, calibration.EraConformalRegressor),
     )
 }
 # Objects inside these: parameters, and members that are not models on their own.
@@ -72,8 +62,7 @@ _FITTED: dict[str, Any] = {
     name: kind
     for kind, names in (
         (int, "n_features_in_ n_trees_per_iteration_ _n_features _forest_seed"),
-        (int, "best_index_ n_splits_"),
-        (int | np.integer, "_random_seed"),
+        (int, "best_index_ n_splits_"), (int | np.integer, "_random_seed"),
         (float | np.floating, "oob_score_ best_score_ refit_time_"),
         (bool, "do_early_stopping_ _use_validation_data _fitted_with_sw multimetric_"),
         (str, "era_order_ _draws"),
@@ -85,19 +74,17 @@ _FITTED: dict[str, Any] = {
         (np.ndarray, "oob_prediction_ oob_decision_function_"),
         (np.ndarray, "_intercepts _coefficients _range conformity_scores_ _masses"),
         (np.ndarray, "_folds _pairs _folds_of_eras effects_ mean_effects_"),
-        (np.ndarray, "spread_effects_"),
-        (np.ndarray | None, "is_categorical_"),
+        (np.ndarray, "spread_effects_"), (np.ndarray | None, "is_categorical_"),
         (np.ndarray | dict, "era_scores_"),
         (dict, "_bin_mapper _predictors cv_results_ best_params_ rules_"),
         (dict, "members_ weights_ _left_out _calibrators"),
         (list, "update_log_ _rules _codings estimators_"),
         (list | None, "_preprocessor"),
         (BaseEstimator, "estimator_ identification_estimator_ best_estimator_"),
-        (np.random.Generator, "_feature_subsample_rng"),
-        (BaseLoss, "_loss"),
+        (np.random.Generator, "_feature_subsample_rng"), (BaseLoss, "_loss"),
     )
     for name in names.split()
-}
+}  # fmt: skip
 
 
 def take_apart(estimator: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
@@ -128,8 +115,7 @@ def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -
         return estimator
     vars(estimator).update(attributes)
     n_features = estimator.n_features_in_
-    names = attributes.get("feature_names_in_")
-    if names is not None:
+    if (names := attributes.get("feature_names_in_")) is not None:
         _need(names.shape == (n_features,) and names.dtype == object, "names")
         _need(all(type(name) is str for name in names), "names")
     if is_classifier(estimator):
@@ -160,7 +146,7 @@ def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -
         is_categorical = np.zeros(n_features, dtype=bool)
     estimator._bin_mapper = _bin_mapper(is_categorical, **bins)
     for i, n_bins in enumerate(bins["n_thresholds"][is_categorical]):
-        codes = codes_of_categories(encoder_of(estimator), i)
+        codes = shared_bins.codes_of_categories(shared_bins.encoder_of(estimator), i)
         _need(codes.max(initial=-1) + 1 == n_bins, "categories")
     if is_rules:
         _restore_rules(estimator)
@@ -243,7 +229,7 @@ def _categories(preprocessor: Any) -> list[Any] | None:
         if type(encoder) is OrdinalEncoder:
             parts: list[Any] = list(encoder.categories_)
             for i, known in enumerate(parts):
-                codes = codes_of_categories(encoder, i)
+                codes = shared_bins.codes_of_categories(encoder, i)
                 rare = np.flatnonzero(np.bincount(codes)[codes] > 1)
                 parts[i] = [known, rare] if rare.size else known
             return parts
@@ -290,14 +276,14 @@ def _restore_preprocessor(estimator: Any) -> None:
 
 def _restore_shared_bins(encoder: OrdinalEncoder, rare: tuple[Any, ...]) -> None:
     """Map rare categories to one code again."""
-    pairs = zip(numbers_of_categories(encoder).tolist(), rare, strict=True)
+    pairs = zip(shared_bins.numbers_of_categories(encoder).tolist(), rare, strict=True)
     n_bins = {n - shared.size + 1 for n, shared in pairs if shared.size}
     _need(len(n_bins) <= 1, "categories")
     if n_bins:
         counts = [np.ones(known.size) for known in encoder.categories_]
         for count, shared in zip(counts, rare, strict=True):
             count[shared] = 0
-        group_rare(encoder, counts, n_bins.pop())
+        shared_bins.group_rare(encoder, counts, n_bins.pop())
         for shared, found in zip(rare, encoder._infrequent_indices, strict=True):
             _need(np.array_equal(shared, [] if found is None else found), "categories")
 
@@ -319,12 +305,9 @@ def _bins(mapper: Any) -> dict[str, Any]:
 
 
 def _bin_mapper(
-    is_categorical: NDArray[np.bool_],
-    n_thresholds: NDArray[np.int64],
-    thresholds: NDArray[np.float64],
-    missing_bin: int,
-    n_bins: int,
-) -> _BinMapper:
+    is_categorical: NDArray[np.bool_], n_thresholds: NDArray[np.int64],
+    thresholds: NDArray[np.float64], missing_bin: int, n_bins: int,
+) -> _BinMapper:  # fmt: skip
     """Return a fitted bin mapper, with bins and categories checked to be bytes."""
     _need(n_thresholds.dtype == np.int64 and thresholds.dtype == np.float64, "bins")
     used = n_thresholds + ~is_categorical
@@ -374,18 +357,10 @@ def _restore_trees(estimator: Any, is_categorical: NDArray[np.bool_]) -> None:
     )
 
 
-def _rule_parts(rules: list[WeightedRule]) -> list[tuple[Any, ...]]:
-    return [
-        (x.rule.others, x.rule.last, x.text, int(x.class_index), float(x.coefficient))
-        for x in rules
-    ]
-
-
 def _restore_rules(estimator: Any) -> None:
     n_features, classes = estimator.n_features_in_, estimator.classes_
-    intercept = estimator.intercept_
-    _need(intercept.shape == classes.shape, "classes")
-    _need(intercept.dtype == np.float64, "classes")
+    intercept, shape = estimator.intercept_, classes.shape
+    _need(intercept.shape == shape and intercept.dtype == np.float64, "classes")
     rules = []
     for others, last, text, class_index, coefficient in estimator._rules:
         rule = Rule(others, last)
@@ -403,5 +378,8 @@ _PARTS: dict[str, Any] = {
     "_preprocessor": _categories,
     "_bin_mapper": _bins,
     "_predictors": pack_trees,
-    "_rules": _rule_parts,
+    "_rules": lambda rules: [
+        (x.rule.others, x.rule.last, x.text, int(x.class_index), float(x.coefficient))
+        for x in rules
+    ],
 }

@@ -80,11 +80,9 @@ def unpack_trees(
 
 
 def _check_nodes(
-    nodes: NDArray,
-    n_nodes: NDArray[np.int64],
-    n_bitsets: NDArray[np.int64],
+    nodes: NDArray, n_nodes: NDArray[np.int64], n_bitsets: NDArray[np.int64],
     is_categorical: NDArray[np.bool_],
-) -> None:
+) -> None:  # fmt: skip
     """Raise ValueError unless nodes form trees and all indices are within arrays."""
     roots = np.cumsum(n_nodes) - n_nodes
     for flag in ("is_leaf", "is_categorical", "missing_go_to_left"):

@@ -50,9 +50,7 @@ class EraStandardScaler(EraTransformer):
     [-1.0, 1.0, -1.0, 1.0]
     """
     _parameter_constraints: ClassVar = EraTransformer._parameter_constraints | {
-        "with_centering": ["boolean"],
-        "with_scaling": ["boolean"],
-        "robust": ["boolean"],
+        name: ["boolean"] for name in ("with_centering", "with_scaling", "robust")
     }
     with_centering: bool = True
     with_scaling: bool = True

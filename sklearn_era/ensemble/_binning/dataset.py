@@ -41,29 +41,21 @@ class BinnedDataset:
     ----------
     X_binned : ndarray of shape (n_samples, n_features), dtype=uint8
         The bin of each value; Fortran-ordered, and read-only.
-
     bin_mapper : _BinMapper
         scikit-learn's, fitted, with the thresholds of the bins.
-
     y : ndarray of shape (n_samples,)
         The target, read-only: float64 for floats, otherwise its own dtype.
-
     eras : EncodedEras or None
         The eras, encoded: ``labels`` of shape (n_eras,), sorted; ``codes`` of shape
         (n_samples,) and dtype int32, ascending; ``counts`` of shape (n_eras,).
-
     sample_weight : ndarray of shape (n_samples,), dtype=float64, or None
         The weights, read-only.
-
     feature_names : ndarray of shape (n_features,), dtype=object, or None
         The names of the columns, if all are strings.
-
     max_bins : int
         Maximum number of bins of a feature, without that of missing values.
-
     shape : tuple of int
         ``(n_samples, n_features)``.
-
     nbytes : int
         Size of the arrays in bytes.
 
@@ -100,36 +92,25 @@ class BinnedDataset:
 
     @classmethod
     def from_arrays(
-        cls,
-        X: Any,
-        y: Any,
-        *,
-        eras: Any = None,
-        sample_weight: Any = None,
-        max_bins: int = 255,
-        random_state: Any = None,
-    ) -> "BinnedDataset":
+        cls, X: Any, y: Any, *, eras: Any = None, sample_weight: Any = None,
+        max_bins: int = 255, random_state: Any = None,
+    ) -> "BinnedDataset":  # fmt: skip
         """Bin what ``fit`` takes.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
             The rows. Converted at most a few columns at a time; never changed.
-
         y : array-like of shape (n_samples,)
             The target, without missing values.
-
         eras : array-like of shape (n_samples,) or str, default=None
             Era of each row, or the name of its column in the data frame X. Rows are
             sorted by era, and within an era in the order of `X`.
-
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. They affect the bins, as in ``fit`` (where
             `class_weight` does too).
-
         max_bins : int, default=255
             Maximum number of bins of a feature, in [2, 255], as in the estimator.
-
         random_state : int, RandomState instance or None, default=None
             Seed for the sample of rows that bins are made from, with more than 200,000
             rows. An estimator with the same `random_state` draws the same sample.
@@ -158,8 +139,7 @@ class BinnedDataset:
         feature_names = _get_feature_names(X)
         y = np.array(column_or_1d(y, warn=True))
         check_consistent_length(X, y)
-        n_missing = _missing_rows(y).size
-        if n_missing:
+        if n_missing := _missing_rows(y).size:
             raise ValueError(
                 f"y has {n_missing} missing value(s) in {y.size} rows; drop these rows."
             )
@@ -177,29 +157,19 @@ class BinnedDataset:
             X_binned = allocate_binned(columns.shape)
             fit_and_bin_columns(mapper, columns, order, sample_weight, X_binned)
         return cls(
-            X_binned=X_binned,
-            bin_mapper=mapper,
-            y=y,
-            eras=encoded,
-            sample_weight=sample_weight,
-            feature_names=feature_names,
-        )
+            X_binned=X_binned, bin_mapper=mapper, y=y, eras=encoded,
+            sample_weight=sample_weight, feature_names=feature_names,
+        )  # fmt: skip
 
     @classmethod
     def from_parquet(
-        cls,
-        path: str | PathLike[str] | Sequence[str | PathLike[str]],
-        *,
-        target: str,
-        era: str | None = None,
-        features: Sequence[str] | None = None,
-        sample_weight: str | None = None,
-        max_bins: int = 255,
-        random_state: Any = None,
+        cls, path: str | PathLike[str] | Sequence[str | PathLike[str]], *, target: str,
+        era: str | None = None, features: Sequence[str] | None = None,
+        sample_weight: str | None = None, max_bins: int = 255, random_state: Any = None,
         drop_missing_target: bool = False,
         keep_eras: Collection[Any] | Mapping[Any, Any] | None = None,
         on_progress: Callable[[int, int], None] | None = None,
-    ) -> "BinnedDataset":
+    ) -> "BinnedDataset":  # fmt: skip
         """Bin Parquet files batch by batch, without holding their rows.
 
         Each file is read twice: for the thresholds, from a sample of the rows if there
@@ -212,36 +182,27 @@ class BinnedDataset:
         path : str, path, or list of these
             A file, a folder (its ``*.parquet`` files sorted by name), or a list
             of files, whose rows follow one another.
-
         target : str
             The column of the target.
-
         era : str, default=None
             The column of the eras. It is a feature only if `features` names it.
-
         features : list of str, default=None
             The columns of features, in this order: integers, floats and booleans, with
             nulls as missing values. By default all columns except those of `target`,
             `era`, `sample_weight` and the index of a pandas data frame.
-
         sample_weight : str, default=None
             The column of the weights.
-
         max_bins : int, default=255
             Maximum number of bins of a feature, in [2, 255], as in the estimator.
-
         random_state : int, RandomState instance or None, default=None
             As in :meth:`from_arrays`.
-
         drop_missing_target : bool, default=False
             Whether to drop rows whose target is null or NaN. By default they are an
             error.
-
         keep_eras : collection or dict, default=None
             The labels of the eras to keep; by default all. Rows of other eras, and rows
             without a label, are dropped before any check. A dict maps labels to new
             ones, several to the same if wanted: for example weeks to months.
-
         on_progress : callable, default=None
             Called as ``on_progress(n_done, n_features)`` with the number of binned
             features, each time it has grown.
@@ -266,17 +227,11 @@ class BinnedDataset:
         return cls(
             bin_mapper=mapper,
             **bin_parquet(
-                path,
-                mapper,
-                target=target,
-                era=era,
-                features=features,
-                sample_weight=sample_weight,
-                drop_missing_target=drop_missing_target,
-                keep_eras=keep_eras,
-                on_progress=on_progress,
+                path, mapper, target=target, era=era, features=features,
+                sample_weight=sample_weight, drop_missing_target=drop_missing_target,
+                keep_eras=keep_eras, on_progress=on_progress,
             ),
-        )
+        )  # fmt: skip
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -348,8 +303,5 @@ def make_bin_mapper(max_bins: int, random_state: Any) -> _BinMapper:
     if not isinstance(max_bins, Integral) or not 2 <= max_bins <= 255:
         raise ValueError(f"max_bins={max_bins!r} must be an integer from 2 to 255.")
     seed = check_random_state(random_state).randint(np.iinfo(np.uint32).max, dtype="u8")
-    return _BinMapper(
-        n_bins=int(max_bins) + 1,
-        random_state=seed,
-        n_threads=_openmp_effective_n_threads(),
-    )
+    n_threads = _openmp_effective_n_threads()
+    return _BinMapper(int(max_bins) + 1, random_state=seed, n_threads=n_threads)

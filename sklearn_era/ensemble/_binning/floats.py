@@ -26,7 +26,7 @@ class FloatColumns:
     """Columns of any X without categories, converted to float64 on demand."""
 
     def __init__(self, X: Any):
-        self._take: Callable[[int], Any] | None = None
+        self._take: Callable[[int], Any] = lambda _: None  # of a data frame
         self._array: Any = None
         if is_pandas_df(X):
             self._take = lambda feature: X.iloc[:, [feature]]
@@ -47,7 +47,6 @@ class FloatColumns:
                 f"{self.shape}."
             )
         names = getattr(X, "column_names", getattr(X, "columns", None))
-        # Names of the columns in messages.
         self.names = list(range(self.shape[1]) if names is None else names)
 
     def batch(self, features: range, rows: Rows | None = None) -> list[Floats]:
@@ -65,12 +64,9 @@ class FloatColumns:
         return list(values.T)
 
     def _convert(self, feature: int) -> Floats:
-        assert self._take is not None  # see `batch`
         try:
-            column = self._take(feature)
-            values = check_array(
-                column, dtype=np.float64, ensure_all_finite=False, input_name="X"
-            )
+            column, options = self._take(feature), {"ensure_all_finite": False}
+            values = check_array(column, dtype=np.float64, input_name="X", **options)
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"X: column {self.names[feature]!r} is not numeric: {error}. Encode it "
@@ -105,12 +101,9 @@ def fit_float_mapper(
 
 
 def fit_and_bin_columns(
-    mapper: _BinMapper,
-    columns: FloatColumns,
-    order: NDArray[np.uint32] | None,
-    sample_weight: Floats | None,
-    binned: Bytes,
-) -> None:
+    mapper: _BinMapper, columns: FloatColumns, order: NDArray[np.uint32] | None,
+    sample_weight: Floats | None, binned: Bytes,
+) -> None:  # fmt: skip
     """Fit a bin mapper, and write the bins of all rows, as its ``fit_transform``.
     `sample_weight` and `binned` (Fortran-ordered) are in the order of `order`.
     """
@@ -153,12 +146,9 @@ def transform(mapper: _BinMapper, X: Floats, order: Any = "F") -> Any:
 
 
 def _search(
-    X: Floats,
-    thresholds: list[Floats],
-    is_categorical: Bytes,
-    mapper: _BinMapper,
+    X: Floats, thresholds: list[Floats], is_categorical: Bytes, mapper: _BinMapper,
     binned: Bytes,
-) -> None:
+) -> None:  # fmt: skip
     is_ascending = not any(np.isnan(column).any() for column in thresholds)
     n_threads = _openmp_effective_n_threads(mapper.n_threads)
     search = search_bins if is_ascending else _map_to_bins

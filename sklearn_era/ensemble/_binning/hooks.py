@@ -36,13 +36,6 @@ class DatasetRows(UnbinnedRows):
     def nbytes(self) -> int:
         return self.shape[0] * self.shape[1]
 
-    def copy_bin_mapper(self, mapper: Any) -> None:
-        """Copy the fitted attributes of the data set's bin mapper."""
-        for name, value in vars(self.dataset.bin_mapper).items():
-            if name.endswith("_"):
-                setattr(mapper, name, value)
-        mapper.bin_thresholds_ = list(mapper.bin_thresholds_)
-
     def bins(self, order: str, n_threads: int) -> NDArray[np.uint8]:
         """Return the bins of the rows: the data set's own matrix if all are taken."""
         if self.rows is None:
@@ -75,8 +68,7 @@ class BinningMixin(BaseHistGradientBoosting):
                 )
             return y, sample_weight, eras
         given = {"y": y, "sample_weight": sample_weight, "eras": eras}
-        names = [name for name, value in given.items() if value is not None]
-        if names:
+        if names := [name for name, value in given.items() if value is not None]:
             raise ValueError(
                 f"{' and '.join(names)} cannot be passed along with a BinnedDataset, "
                 "whose rows are in an order of their own: pass them to "
@@ -181,7 +173,9 @@ class BinningMixin(BaseHistGradientBoosting):
         binned: NDArray[np.uint8] | None = None
         if isinstance(X, DatasetRows):
             if is_training_data:
-                X.copy_bin_mapper(mapper)
+                of_dataset = vars(X.dataset.bin_mapper).items()
+                vars(mapper).update({k: v for k, v in of_dataset if k[-1] == "_"})
+                mapper.bin_thresholds_ = list(mapper.bin_thresholds_)
             binned = X.bins(order, mapper.n_threads)
         elif not isinstance(X, IntegerColumns):
             if is_training_data:

@@ -73,11 +73,9 @@ class IntegerColumns(UnbinnedRows):
     """X with columns of small integers: each an array, or a function that loads it."""
 
     def __init__(
-        self,
-        columns: list[NDArray[Any] | Callable[[], NDArray[Any]]],
-        dtypes: list[np.dtype[Any]],
-        n_rows: int,
-    ):
+        self, columns: list[NDArray[Any] | Callable[[], NDArray[Any]]],
+        dtypes: list[np.dtype[Any]], n_rows: int,
+    ):  # fmt: skip
         super().__init__(n_rows, len(columns))
         self._columns = columns
         self.dtypes = dtypes
@@ -142,9 +140,9 @@ class IntegerColumns(UnbinnedRows):
 
 def addresses_of(arrays: list[NDArray[Any]]) -> tuple[Rows, Rows]:
     """Return the address of each 1-d array, and the bytes between its values."""
-    addresses = [array.__array_interface__["data"][0] for array in arrays]
-    strides = [array.strides[0] for array in arrays]
-    return np.array(addresses, dtype=np.intp), np.array(strides, dtype=np.intp)
+    both = [(x.__array_interface__["data"][0], x.strides[0]) for x in arrays]
+    addresses, strides = np.array(both, dtype=np.intp).reshape(-1, 2).T.copy()
+    return addresses, strides
 
 
 def values_of_codes(dtype: np.dtype[Any]) -> Floats:
@@ -187,11 +185,9 @@ Column = tuple[NDArray[Any] | Callable[[], NDArray[Any]], np.dtype[Any]]
 
 
 def _columns_of_array(X: NDArray[Any]) -> list[Column]:
-    if X.ndim != 2 or X.dtype not in SMALL_DTYPES or not X.dtype.isnative:
-        return []
-    if not X.flags.aligned:
-        return []
-    return [(column, X.dtype) for column in np.asarray(X).T]
+    is_readable = X.dtype in SMALL_DTYPES and X.dtype.isnative and X.flags.aligned
+    is_readable = is_readable and X.ndim == 2
+    return [(column, X.dtype) for column in np.asarray(X).T] if is_readable else []
 
 
 def _columns_of_pandas(X: Any) -> list[Column]:

@@ -25,17 +25,10 @@ _GROUP = 64
 
 
 def bin_parquet(
-    path: Any,
-    mapper: _BinMapper,
-    *,
-    target: str,
-    era: str | None,
-    features: Any,
-    sample_weight: str | None,
-    drop_missing_target: bool,
-    keep_eras: Eras | None,
+    path: Any, mapper: _BinMapper, *, target: str, era: str | None, features: Any,
+    sample_weight: str | None, drop_missing_target: bool, keep_eras: Eras | None,
     on_progress: Callable[[int, int], None] | None,
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     """Fit `mapper`, and return the other arguments of ``BinnedDataset``; for parameters
     see ``BinnedDataset.from_parquet``.
     """
@@ -57,15 +50,11 @@ def bin_parquet(
         rows = rows[order]
     del kept, labelled, order  # 24 bytes a row
     columns.release()
+    binned = _bin_features(columns, features, rows, weights, mapper, on_progress)
     return {
-        "X_binned": _bin_features(
-            columns, features, rows, weights, mapper, on_progress
-        ),
-        "y": y,
-        "eras": eras,
-        "sample_weight": weights,
+        "X_binned": binned, "y": y, "eras": eras, "sample_weight": weights,
         "feature_names": np.array(features, dtype=object),
-    }
+    }  # fmt: skip
 
 
 def sort_by_era(
@@ -88,12 +77,9 @@ def sort_by_era(
 
 
 def _check_names(
-    columns: ParquetColumns,
-    features: Any,
-    target: str,
-    era: str | None,
+    columns: ParquetColumns, features: Any, target: str, era: str | None,
     sample_weight: str | None,
-) -> list[str]:
+) -> list[str]:  # fmt: skip
     """Return the names of the features, after a check of all named columns."""
     others = {"target": target, "era": era, "sample_weight": sample_weight}
     for argument, name in others.items():
@@ -141,8 +127,8 @@ def _read_eras(
     """Return the eras of the rows to keep, and these rows."""
     distinct, index = columns.read_distinct(era)
     if keep_eras is None:
-        n_missing = np.isin(index, _missing_rows(distinct)).sum() + (index < 0).sum()
-        if n_missing:
+        is_missing = (index < 0) | np.isin(index, _missing_rows(distinct))
+        if n_missing := is_missing.sum():
             raise ValueError(
                 f"era {era!r} has {n_missing} missing label(s) in {index.size} rows; "
                 "label these rows or drop them."
@@ -184,8 +170,7 @@ def _choose_eras(
     wanted = check_eras(wanted, given, name="keep_eras")
     place = {label: i for i, label in enumerate(distinct)}
     pairs = zip(given, wanted, strict=True)
-    unknown = [label for label, key in pairs if key not in place]
-    if unknown:
+    if unknown := [label for label, key in pairs if key not in place]:
         has = f"{distinct.size} eras"
         if distinct.size:
             has += f", {distinct.min()!s} to {distinct.max()!s}"
@@ -201,13 +186,10 @@ def _choose_eras(
 
 
 def _bin_features(
-    columns: ParquetColumns,
-    features: list[str],
-    rows: Rows,
-    sample_weight: Floats | None,
-    mapper: _BinMapper,
+    columns: ParquetColumns, features: list[str], rows: Rows,
+    sample_weight: Floats | None, mapper: _BinMapper,
     on_progress: Callable[[int, int], None] | None,
-) -> Bytes:
+) -> Bytes:  # fmt: skip
     """Return the binned matrix of the given `rows` of the files."""
     binned = allocate_binned((rows.size, len(features)))
     drawn = draw_rows(mapper, rows.size, sample_weight)
@@ -275,13 +257,9 @@ def _find_thresholds(
 
 
 def _read_bins(
-    columns: ParquetColumns,
-    group: list[str],
-    thresholds: list[Floats | None],
-    place: Rows,
-    mapper: _BinMapper,
-    binned: Bytes,
-) -> None:
+    columns: ParquetColumns, group: list[str], thresholds: list[Floats | None],
+    place: Rows, mapper: _BinMapper, binned: Bytes,
+) -> None:  # fmt: skip
     """Bin all rows, each at its place in `binned`."""
     dtypes = [columns.sample_dtype(name) for name in group]
     tables = _make_small_tables(dtypes, thresholds)

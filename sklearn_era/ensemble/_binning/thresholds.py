@@ -57,11 +57,9 @@ def set_thresholds(
 
 
 def find_thresholds(
-    values: Floats,
-    max_bins: int,
-    sample_weight: Floats | None,
+    values: Floats, max_bins: int, sample_weight: Floats | None,
     categories: Floats | None = None,
-) -> Floats | None:
+) -> Floats | None:  # fmt: skip
     """Return scikit-learn's thresholds of a column, or its categories; None if no value
     has weight. Values are sorted once, and weights accumulated once for all quantiles.
     """

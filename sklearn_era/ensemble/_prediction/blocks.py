@@ -74,22 +74,15 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
         self, X: NDArray[Any], raw_predictions: NDArray[np.float64], n_threads: int
     ) -> None:
         """Add the trees' predictions."""
-        lane_module(f"{__package__}.trees").add_trees(
-            X if _is_readable(X) else np.array(X, dtype=np.float64),
-            self._predictors,
-            *self._bin_mapper.make_known_categories_bitsets(),
-            raw_predictions,
-            n_threads,
-        )
+        X = X if _is_readable(X) else np.array(X, dtype=np.float64)
+        bitsets = self._bin_mapper.make_known_categories_bitsets()
+        add_trees = lane_module(f"{__package__}.trees").add_trees
+        add_trees(X, self._predictors, *bitsets, raw_predictions, n_threads)
 
     def _predict_iterations(
-        self,
-        X: NDArray[Any],
-        predictors: list[list[Any]],
-        raw_predictions: NDArray[np.float64],
-        is_binned: bool,
-        n_threads: int,
-    ) -> None:
+        self, X: NDArray[Any], predictors: list[list[Any]],
+        raw_predictions: NDArray[np.float64], is_binned: bool, n_threads: int,
+    ) -> None:  # fmt: skip
         """Walk down the trees as scikit-learn, after a check of their indices."""
         known, f_idx_map = self._bin_mapper.make_known_categories_bitsets()
         categories = f"{'binned' if is_binned else 'raw'}_left_cat_bitsets"
@@ -103,12 +96,9 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
         """Return whether blocks of X pass the same checks, with the same warnings, as
         X: a preprocessor compares feature names for every block.
         """
-        if self._preprocessor is None:
-            return True
-        fitted = getattr(self, "feature_names_in_", None)
-        given = _get_feature_names(X)
-        if fitted is None or given is None:
-            return fitted is given
+        fitted, given = getattr(self, "feature_names_in_", None), _get_feature_names(X)
+        if self._preprocessor is None or fitted is None or given is None:
+            return self._preprocessor is None or fitted is given
         return np.array_equal(fitted, given)
 
     def _convert_block(self, block: Any) -> NDArray[Any]:
@@ -122,12 +112,8 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
 
 def _is_readable(X: Any) -> bool:
     """Return whether the trees can read X without conversion."""
-    return (
-        isinstance(X, np.ndarray)
-        and X.dtype.char in READABLE
-        and X.dtype.isnative
-        and X.flags.aligned
-    )
+    is_array = isinstance(X, np.ndarray) and X.dtype.char in READABLE
+    return is_array and X.dtype.isnative and X.flags.aligned
 
 
 def _block_taker(X: Any) -> Callable[[slice], Any] | None:
