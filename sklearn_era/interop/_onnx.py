@@ -39,7 +39,7 @@ def register_onnx_converters() -> None:
     random_forest = import_optional(
         "skl2onnx.operator_converters.random_forest", extra="interop"
     )
-    of_regressors = (
+    of_regressors: Any = (
         shapes.calculate_linear_regressor_output_shapes,
         random_forest.convert_sklearn_random_forest_regressor_converter, {},
     )  # fmt: skip

@@ -20,7 +20,7 @@ from sklearn_era.calibration import (
     coverage_score,
 )
 from sklearn_era.inspection import EraScoreDisplay
-from sklearn_era.model_files import save_model
+from sklearn_era.model_files import ModelFileError, save_model
 from sklearn_era.model_selection import EraWalkForwardSplit
 
 
@@ -187,7 +187,7 @@ def test_eras_are_passed_on_also_by_name_and_by_routing():
         routed = EraConformalRegressor(make_pipeline(scaler, inner), cv=3)
         routed.fit(X, y, eras=eras, sample_weight=np.ones(y.size))
     assert routed.estimators_[0][-1].n_eras_ == 3
-    with pytest.raises(TypeError, match="EraConformalRegressor"):
+    with pytest.raises(ModelFileError, match=r"ConformalRegressor holds .*NeedsEras"):
         save_model(model, "x.era")
 
 

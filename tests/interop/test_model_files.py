@@ -260,17 +260,12 @@ def test_missing_file_and_folder(regressor, tmp_path):
 
 
 @pytest.mark.parametrize("member", [METADATA, MODEL, "arrays/99.npy"])
-def test_a_file_that_inflates_to_a_gigabyte_is_refused_unread(saved, member):
+def test_a_file_that_inflates_beyond_its_size_is_refused_unread(saved, member):
     forgery = Forgery(saved)
     forgery.documents.pop(member, None)
-    with zipfile.ZipFile(saved, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in forgery.documents:
-            archive.writestr(name, "{}")
-        with archive.open(member, "w") as file:
-            for _ in range(1024):
-                file.write(bytes(2**20))
-    assert os.path.getsize(saved) < 2**21
-    with pytest.raises(ModelFileError, match=r"would inflate to 1,07.,.* bytes"):
+    forgery.write(saved, {member: bytes(2**27)})
+    assert os.path.getsize(saved) < 2**18
+    with pytest.raises(ModelFileError, match=r"would inflate to 134,.* bytes"):
         read_metadata(saved)
 
 
@@ -419,8 +414,7 @@ def test_a_classifier_with_a_loss_of_regressors_is_refused(tmp_path):
     path = tmp_path / "model.era"
     save_model(fit("binary")[0], path)
     loss = {"loss": ["PinballLoss", {"quantile": 0.5}, False]}
-    message = "its loss and classes do not fit"
-    assert_refused(path, message, lambda forgery: forgery.set("_loss", loss))
+    assert_refused(path, "its loss and classes do not", lambda x: x.set("_loss", loss))
 
 
 @pytest.mark.parametrize(("place", "value"), [(3, 0.5), (3, True), (2, 7)])
@@ -439,8 +433,8 @@ def test_rules_of_other_types_are_refused(tmp_path, place, value):
 def average(tmp_path_factory):
     """The file of an average of a booster and a linear model."""
     X, _, _, eras = make_data()
-    linear = LinearRegressor("squared_error", [0])
-    model = auto.AutoEraRegressor(BOOSTER, members=[("linear", linear)])
+    members = [("linear", LinearRegressor("squared_error", [0]))]
+    model = auto.AutoEraRegressor(BOOSTER, members=members)
     path = tmp_path_factory.mktemp("average") / "model.era"
     y = np.nan_to_num(X[:, 1:]).sum(axis=1)
     model.fit(X, y, eras=eras)
@@ -454,7 +448,7 @@ def average(tmp_path_factory):
 NAN = {"float": "nan"}
 
 
-def change_linear(name, change):
+def linear(name, change):
     """Change an attribute of the linear member, or its array."""
 
     def change_part(forgery):
@@ -469,45 +463,41 @@ def change_linear(name, change):
     return change_part
 
 
-def weigh(*pairs):
-    weights = {"dict": [list(pair) for pair in pairs]}
+def weigh(plain=0.5, linear=None, *others):
+    """Weights of the plain and the linear member, and of others."""
+    pairs = [["plain", plain], ["linear", linear]][: 1 if linear is None else 2]
+    weights = {"dict": [*pairs, *others]}
     return lambda forgery: forgery.set("weights_", weights)
 
 
 def code_last(kind, content):
-    return change_linear("_codings", lambda x: [*x[:-1], {kind: content}])
+    return linear("_codings", lambda x: [*x[:-1], {kind: content}])
 
 
 FORGED = {
-    "members and weights": [weigh(("plain", 1.0)), weigh()],
+    "members and weights": [weigh(1.0), lambda x: x.set("weights_", {"dict": []})],
     "weights": [
-        weigh(("plain", NAN), ("linear", 0.5)),
-        weigh(("plain", -0.5), ("linear", 1.5)),
-        weigh(("plain", 0.3), ("linear", 0.3)),
-        weigh(("plain", True), ("linear", 0.0)),
-        weigh(("plain", 0.5), ("linear", "0.5")),
-        weigh(("plain", 0.5), ("linear", 0.25), ("other", 0.25)),
+        weigh(NAN, 0.5), weigh(-0.5, 1.5), weigh(0.3, 0.3), weigh(True, 0.0),
+        weigh(0.5, "0.5"), weigh(0.5, 0.25, ["other", 0.25]),
     ],
-    "names of members": [weigh(("plain", 0.5), ("linear", 0.5), (1, 0.0))],
+    "names of members": [weigh(0.5, 0.5, [1, 0.0])],
     "codings": [
-        change_linear("_codings", lambda x: x[:-1]),
-        change_linear("_codings", lambda x: [x[0][:1] * 2, *x[1:]]),
-        code_last("tuple", [0.0, 0.0, False]),
-        code_last("tuple", [NAN, 1.0, False]),
-        code_last("tuple", [0.0, 1.0, 0]),
-        code_last("tuple", [0.0, False]),
+        linear("_codings", lambda x: x[:-1]),
+        linear("_codings", lambda x: [x[0][:1] * 2, *x[1:]]),
+        *(code_last("tuple", x) for x in ([0.0, 0.0, False], [NAN, 1.0, False],
+                                          [0.0, 1.0, 0], [0.0, False])),
         code_last("set", []),
     ],
     "coefficients": [
-        change_linear("_codings", lambda x: [x[0][:-1], *x[1:]]),
-        change_linear("_coefficients", lambda x: x[..., :-1]),
-        change_linear("_coefficients", lambda x: x[:-1]),
-        change_linear("_coefficients", lambda x: x.astype("c16")),
-        change_linear("_coefficients", lambda x: x.astype("U9")),
-        change_linear("_intercepts", lambda x: x[:, 0]),
-        change_linear("_range", lambda x: x.astype("f4")),
+        linear("_codings", lambda x: [x[0][:-1], *x[1:]]),
+        linear("_coefficients", lambda x: x[..., :-1]),
+        linear("_coefficients", lambda x: x[:-1]),
+        linear("_coefficients", lambda x: x.astype("c16")),
+        linear("_coefficients", lambda x: x.astype("U9")),
+        linear("_intercepts", lambda x: x[:, 0]),
+        linear("_range", lambda x: x.astype("f4")),
     ],
-    "range": [change_linear("_range", lambda x: x[:1])],
+    "range": [linear("_range", lambda x: x[:1])],
     "rows left out": [
         array(lambda x: x[:-1], "_left_out", "y"),
         array(lambda x: x[:, None], "_left_out", "y"),
@@ -516,7 +506,7 @@ FORGED = {
         array(lambda x: x - 1, "_left_out", "codes"),
         array(lambda x: x + 0.5, "_left_out", "codes"),
     ],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("message", FORGED)
@@ -529,9 +519,8 @@ def test_a_linear_member_alone_and_an_updated_average(tmp_path):
     X, _, _, eras = make_data()
     y = np.nan_to_num(X[:, 1:]).sum(axis=1)
     X = frame_of(X)
-    linear = ("linear", LinearRegressor("squared_error"))
-    old = eras < eras.max()
-    model = auto.AutoEraRegressor(BOOSTER, members=[linear])
+    members, old = [("linear", LinearRegressor("squared_error"))], eras < eras.max()
+    model = auto.AutoEraRegressor(BOOSTER, members=members)
     model.fit(X[old], y[old], eras=eras[old])
     assert model.members_.keys() == {"linear"}
     loaded, metadata = round_trip(model, tmp_path)
@@ -627,9 +616,9 @@ def test_other_and_unfitted_estimators_are_refused(tmp_path):
         (RuleEnsembleClassifier(n_estimators=3), "multiclass"),
         (JustTrainTwice(CLASSIFIER), "binary"),
         (EraSearchCV(BOOSTER, {"max_leaf_nodes": [4]}), "real"),
-        (auto.AutoEraRegressor(BOOSTER), "real"),
-        (auto.AutoEraClassifier(CLASSIFIER), "multiclass"),
-        (ensemble.TimeRobustForestRegressor(min_samples_per_era=1), "real"),
+        (auto.AutoEraRegressor(BOOSTER, members=["leaves_4"]), "real"),
+        (auto.AutoEraClassifier(CLASSIFIER, members=["linear"]), "multiclass"),
+        (ensemble.TimeRobustForestRegressor(5, min_samples_per_era=1), "real"),
         (calibration.EraConformalRegressor(BOOSTER, cv=2), "real"),
         (calibration.EraConformalClassifier(CLASSIFIER, cv=2), "multiclass"),
         (calibration.EraCalibratedClassifier(CLASSIFIER, cv=2), "multiclass"),

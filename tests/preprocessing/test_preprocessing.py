@@ -47,11 +47,9 @@ K = 7.0
 TRANSFORMERS = [
     EraRankTransformer(smooth=K),
     EraRankTransformer(output_distribution="normal", smooth=K),
-    EraStandardScaler(smooth=K),
-    EraStandardScaler(smooth=K, robust=True),
-    EraNeutralizer([0], smooth=K),
-    EraTargetTransformer(smooth=K),
-]
+    EraStandardScaler(smooth=K), EraStandardScaler(smooth=K, robust=True),
+    EraNeutralizer([0], smooth=K), EraTargetTransformer(smooth=K),
+]  # fmt: skip
 each = pytest.mark.parametrize("transformer", TRANSFORMERS, ids=repr)
 
 

@@ -189,7 +189,7 @@ def test_docstring_of_a_package_names_each_module_once(init):
 MODULES = [
     "calibration", "causal", "criteria", "datasets", "effects", "ensemble",
     "environments", "inspection", "interop", "metrics", "model_files",
-    "model_selection", "numerai", "numerai.metrics", "rules",
+    "model_selection", "numerai", "numerai.metrics", "preprocessing", "rules",
 ]  # fmt: skip
 
 

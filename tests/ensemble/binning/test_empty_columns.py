@@ -13,15 +13,12 @@ from numpy.testing import assert_array_equal
 
 from helpers.criteria import CRITERIA, RATIO
 from helpers.estimators import ours, stock
+from helpers.grids import grid
 from helpers.releases import from_1_9
 from helpers.trees import assert_same_model, trees_of
+from sklearn_era import ensemble
 from sklearn_era._tables.no_value import NoValueWarning
-from sklearn_era.ensemble import (
-    BinnedDataset,
-    EraForestClassifier,
-    EraForestRegressor,
-    JustTrainTwice,
-)
+from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._binning.errors import feature_columns
@@ -77,17 +74,18 @@ def assert_blind(model, other, X, empty):
 LEAFY = {"max_iter": 3, "min_samples_leaf": 2, "max_leaf_nodes": None}
 
 
-@pytest.mark.parametrize("params", [*CRITERIA.values(), RATIO])
+KINDS = {
+    "booster": (Regressor, {"max_iter": 3}, None),
+    "leafy booster": (Regressor, LEAFY, WEIGHTS),
+    "forest": (EraForestRegressor, FOREST, None),
+}
+
+
 @pytest.mark.parametrize(
-    ("cls", "more", "weights"),
-    [
-        (Regressor, {"max_iter": 3}, None),
-        (Regressor, LEAFY, WEIGHTS),
-        (EraForestRegressor, FOREST, None),
-    ],
-    ids=["booster", "leafy booster", "forest"],
+    ("params", "kind"), grid(CRITERIA | {"ratio": RATIO}, KINDS, every=3)
 )
-def test_trees_are_those_without_the_columns(params, cls, more, weights):
+def test_trees_are_those_without_the_columns(params, kind):
+    cls, more, weights = kind
     y = (Y > 0) * 1.0 if params is RATIO else Y
     model, other = cls(**more, **params), cls(**more, **params)
     with warning_of("neither", "never"):
@@ -117,7 +115,9 @@ def test_no_parameter_makes_a_split_of_them(model):
     assert np.isfinite(model.predict(FRAME)).all()
 
 
-@pytest.mark.parametrize("model", [Classifier(max_iter=2), EraForestClassifier(2)])
+@pytest.mark.parametrize(
+    "model", [Classifier(max_iter=2), ensemble.EraForestClassifier(2)]
+)
 def test_classes(model):
     classes = pd.cut(Y, 3, labels=["l", "m", "r"]).to_numpy()
     with warning_of("neither", "never"):
@@ -126,7 +126,7 @@ def test_classes(model):
     assert_array_equal(model.predict_proba(FRAME.assign(never=1e9)).sum(1).round(9), 1)
     X = FRAME[["a", "never"]]
     with warning_of("never"):  # once, of two fits
-        twice = JustTrainTwice(Classifier(max_iter=2)).fit(X, Y > 0)
+        twice = ensemble.JustTrainTwice(Classifier(max_iter=2)).fit(X, Y > 0)
     assert set(twice.predict(X)) == {False, True}
 
 

@@ -175,20 +175,15 @@ def test_what_does_not_qualify_is_left_to_scikit_learn():
         assert as_integer_columns(other) is None
 
 
-@pytest.mark.parametrize("scoring", ["loss", "neg_mean_absolute_error"])
+@pytest.mark.parametrize("scoring", ["loss", "neg_mean_absolute_error", "classes"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_early_stopping_holds_out_the_same_rows(weighted, scoring):
     X, y, weights = make_integers("int16")
     params = {"early_stopping": True, "scoring": scoring, "max_bins": 50}
+    if scoring == "classes":
+        params |= {"scoring": "loss", "target": "multiclass"}
+        y = np.digitize(y, np.quantile(y, [0.3, 0.6]))
     assert_fits_as_floats(X, y, weights if weighted else None, **params)
-
-
-def test_early_stopping_of_classes():
-    X, y, weights = make_integers("int8")
-    y = np.digitize(y, np.quantile(y, [0.3, 0.6]))
-    ours, theirs = pair("multiclass", early_stopping=True)
-    ours.fit(X, y, weights)
-    assert_same_model(ours, theirs.fit(as_floats(X), y, weights), X)
 
 
 def test_validation_rows_of_either_kind():

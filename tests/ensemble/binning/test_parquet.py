@@ -391,16 +391,13 @@ def test_columns_without_a_value(tmp_path):
     n = 300
     table = pa.table(
         {
-            "real": np.arange(n) * 0.5,
-            "null": pa.nulls(n),
-            "small": pa.nulls(n, pa.int8()),
-            "flag": pa.nulls(n, pa.bool_()),
+            "real": np.arange(n) * 0.5, "null": pa.nulls(n),
+            "small": pa.nulls(n, pa.int8()), "flag": pa.nulls(n, pa.bool_()),
             "nan": np.full(n, np.nan),
             "late": pa.array([None] * 290 + [1, 2] * 5, pa.int8()),
-            "target": np.arange(n) % 7.0,
-            "era": np.arange(n) // 50,
+            "target": np.arange(n) % 7.0, "era": np.arange(n) // 50,
         }
-    )
+    )  # fmt: skip
     files = [tmp_path / "1.parquet", tmp_path / "2.parquet"]
     late = table.column_names.index("late")
     first = table.set_column(late, "late", pa.nulls(n))[:200]
