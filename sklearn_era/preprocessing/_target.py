@@ -49,8 +49,7 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     >>> weeks, x = np.repeat([1, 2, 3], 100), np.tile(np.arange(100.0), 3)
     >>> last = EraTargetTransformer(level="last", smooth=0)
     >>> model = EraTargetRegressor(LinearRegression(), last)
-    >>> model.fit(x[:, np.newaxis], x + 1000 * weeks, eras=weeks)
-    EraTargetRegressor(...)
+    >>> model = model.fit(x[:, np.newaxis], x + 1000 * weeks, eras=weeks)
     >>> model.predict([[5.0]]).round(6), model.predict([[5.0]], eras=[1]).round(6)
     (array([3005.]), array([1005.]))
     """
