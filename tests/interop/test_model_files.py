@@ -298,7 +298,7 @@ FUNCTION = "name its `scoring` by a string"
         ({"scoring": make_scorer(mean_absolute_error)}, FUNCTION),
         ({"scoring": lambda estimator, X, y: 0.0}, FUNCTION),
         ({"_era_labels": np.array([date(2024, 1, 1)])},
-         r"datetime.date, .* eras that are text"),
+         r"datetime.date, .* pass eras as text"),
     ],
     ids=range(8),
 )  # fmt: skip
