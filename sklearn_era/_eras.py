@@ -244,12 +244,9 @@ def are_ordered(
 
 
 def check_order(
-    eras: EncodedEras,
-    era_order: str,
-    what: str,
-    instead: str,
+    eras: EncodedEras, era_order: str, what: str, instead: str,
     remedy: str = _ORDER_OR_GROUPS,
-) -> None:
+) -> None:  # fmt: skip
     """Raise ValueError if eras do not follow each other, which `what` needs."""
     if not are_ordered(eras, era_order, what, remedy):
         raise ValueError(

@@ -32,12 +32,9 @@ class Tasks:
     """
 
     def __init__(
-        self,
-        estimator: Any,
-        rows: "TrainingRows",
-        n_tasks: int,
+        self, estimator: Any, rows: "TrainingRows", n_tasks: int,
         fitted: Callable[[], dict[str, Any] | None],
-    ):
+    ):  # fmt: skip
         self._estimator, self._fitted = estimator, fitted
         self._follower = getattr(estimator, "_follower", None)
         self._fit = self._iteration = None

@@ -80,11 +80,9 @@ def make_criterion(plan: CriterionPlan, n_eras: int) -> Criterion:
 
 
 def make_target_weights(
-    y: NDArray[Any],
-    sample_weight: NDArray[Any] | None,
-    n_classes: int | None = None,
+    y: NDArray[Any], sample_weight: NDArray[Any] | None, n_classes: int | None = None,
     exchange: Exchange = ALONE,
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # fmt: skip
     """Return the weights of the positive and of all rows for the statistic "ratio", in
     units of their mean, so that scaling all weights changes nothing.
     """
@@ -108,15 +106,10 @@ def make_target_weights(
 
 
 def choose_splitter(
-    estimator: Any,
-    plan: CriterionPlan,
-    eras: EncodedEras | None,
-    y: NDArray[Any],
-    sample_weight: NDArray[Any] | None,
-    make: Callable[..., EraSplitter] = EraSplitter,
-    exchange: Exchange = ALONE,
-    penalties: NDArray[np.float64] | None = None,
-) -> EraSplitter | None:
+    estimator: Any, plan: CriterionPlan, eras: EncodedEras | None, y: NDArray[Any],
+    sample_weight: NDArray[Any] | None, make: Callable[..., EraSplitter] = EraSplitter,
+    exchange: Exchange = ALONE, penalties: NDArray[np.float64] | None = None,
+) -> EraSplitter | None:  # fmt: skip
     """Return the splitter for an estimator's parameters; None for scikit-learn's.
     `eras` is None only for the plain gain. With an `exchange`, rows are those of this
     process and labels those of all. `penalties` are in the order of binned columns.
@@ -146,12 +139,9 @@ def _by_gain(make: Callable[..., EraSplitter], y: NDArray[Any]) -> EraSplitter:
 
 
 def target_weights_of(
-    estimator: Any,
-    plan: CriterionPlan,
-    y: NDArray[Any],
-    sample_weight: NDArray[Any] | None,
-    exchange: Exchange = ALONE,
-) -> tuple[NDArray[np.float32], ...]:
+    estimator: Any, plan: CriterionPlan, y: NDArray[Any],
+    sample_weight: NDArray[Any] | None, exchange: Exchange = ALONE,
+) -> tuple[NDArray[np.float32], ...]:  # fmt: skip
     """Return `make_target_weights` if the criterion compares targets, else nothing."""
     if not plan.criterion._needs_target:
         return ()

@@ -79,12 +79,9 @@ def era_docstring(upstream: type) -> str | None:
 
 
 def predicts(
-    summary: str,
-    returned: str,
-    kind: str = "",
-    eras: str = "",
+    summary: str, returned: str, kind: str = "", eras: str = "",
     heading: str = "Returns",
-) -> Callable[[_Method], _Method]:
+) -> Callable[[_Method], _Method]:  # fmt: skip
     """Document a prediction of rows X, and of `eras` if their kind is given."""
     underline = "-" * len(heading)
     parameters = """\

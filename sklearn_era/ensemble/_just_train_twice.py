@@ -127,13 +127,9 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     }
 
     def __init__(
-        self,
-        estimator: Any,
-        *,
-        identification_estimator: Any = None,
-        identification_iterations: int = 10,
-        upweight: float = 5.0,
-    ) -> None:
+        self, estimator: Any, *, identification_estimator: Any = None,
+        identification_iterations: int = 10, upweight: float = 5.0,
+    ) -> None:  # fmt: skip
         self.estimator = estimator
         self.identification_estimator = identification_estimator
         self.identification_iterations = identification_iterations
@@ -252,12 +248,9 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return first, name
 
     def _arguments(
-        self,
-        name: str,
-        estimator: Any,
-        weights: Array | None,
+        self, name: str, estimator: Any, weights: Array | None,
         fit_params: dict[str, Any],
-    ) -> dict[str, Any]:
+    ) -> dict[str, Any]:  # fmt: skip
         """Return the arguments of one fit; ValueError if it takes no weights."""
         if weights is not None:
             weight_name = name_in_fit(estimator, "sample_weight")

@@ -142,13 +142,11 @@ def criteria(draw) -> dict:
 
     def any_part(normalizes: st.SearchStrategy, ties: st.SearchStrategy) -> list:
         return [
-            st.just(Gain()),
-            st.builds(Era, alpha, normalizes),
+            st.just(Gain()), st.builds(Era, alpha, normalizes),
             st.builds(Directional, agreement, ties, normalizes),
             st.builds(Invariant, penalty, statistic),
-            st.builds(VREx, penalty, normalizes),
-            st.builds(HeldOut, normalizes),
-        ]
+            st.builds(VREx, penalty, normalizes), st.builds(HeldOut, normalizes),
+        ]  # fmt: skip
 
     parts = st.tuples(*any_part(st.just(False), st.just(0.0)))
     blends = st.builds(
@@ -200,14 +198,12 @@ def make_case(target: str, aspects, seed: int, n_eras=3, n_samples=90) -> Case:
     }[target]()
 
     params = {
-        "max_iter": 1 if target == "multiclass" else 2,
-        "learning_rate": 0.7,
+        "max_iter": 1 if target == "multiclass" else 2, "learning_rate": 0.7,
         "max_leaf_nodes": int(rng.integers(3, 7)),
         "max_depth": int(rng.choice([2, 3, 4])) if rng.random() < 0.3 else None,
-        "min_samples_leaf": int(rng.choice([1, 4, 8])),
-        "max_bins": 12,
+        "min_samples_leaf": int(rng.choice([1, 4, 8])), "max_bins": 12,
         "random_state": seed,
-    }
+    }  # fmt: skip
     if target in ("squared_error", "absolute_error", "poisson"):
         params["loss"] = target
     if "categorical" in aspects:

@@ -425,11 +425,9 @@ def _finite(value: float) -> float:
 
 
 _KEYS = {
-    "era": _smoothed_gain,
-    "vrex": _mean_less_deviation,
-    "held_out": _held_out_gain,
+    "era": _smoothed_gain, "vrex": _mean_less_deviation, "held_out": _held_out_gain,
     "invariant": _penalised_gain,
-}
+}  # fmt: skip
 
 
 def _agreement(eras: list[EraSplit]) -> Interval:

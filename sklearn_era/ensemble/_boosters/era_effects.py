@@ -57,13 +57,9 @@ class EraIntercepts:
                 vars(estimator).pop(name, None)
 
     def update(
-        self,
-        estimator: Any,
-        y: Array,
-        raw: Array,
-        sample_weight: Array | None,
+        self, estimator: Any, y: Array, raw: Array, sample_weight: Array | None,
         raw_val: Array | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Update an estimator's intercepts, and all predictions that include them."""
         if self._eras.labels.size == 1:
             return
@@ -147,14 +143,9 @@ def begin_intercepts(
 
 
 def values_of_eras(
-    loss: Any,
-    eras: EncodedEras,
-    y: Array,
-    raw: Array,
-    sample_weight: Array | None,
-    intercepts: Array,
-    exchange: Exchange = ALONE,
-) -> Array:
+    loss: Any, eras: EncodedEras, y: Array, raw: Array, sample_weight: Array | None,
+    intercepts: Array, exchange: Exchange = ALONE,
+) -> Array:  # fmt: skip
     """Return the intercepts after a Newton step, ``b_j - G_j / H_j``, and their
     variances ``s2 / H_j``, NaN for eras without weight: (2, n_eras, n_outputs).
 

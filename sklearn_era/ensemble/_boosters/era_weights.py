@@ -32,12 +32,9 @@ class MovingEraWeights:
     """
 
     def __init__(
-        self,
-        eras: EncodedEras,
-        step_size: float,
-        exchange: Exchange = ALONE,
+        self, eras: EncodedEras, step_size: float, exchange: Exchange = ALONE,
         log_weights: Array | None = None,
-    ):
+    ):  # fmt: skip
         self._eras, self._step_size, self._exchange = eras, step_size, exchange
         n_eras = eras.labels.size
         # ``log(M q_j)``, never changed in place.

@@ -44,13 +44,9 @@ def check_order_of_eras(estimator: Any, eras: EncodedEras, n_rows: int) -> str |
 
 
 def split_rows_of_eras(
-    eras: EncodedEras,
-    *,
-    validation_fraction: float | int,
-    validation_eras: str | None,
-    stratify: NDArray[Any] | None,
-    random_state: int,
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    eras: EncodedEras, *, validation_fraction: float | int, validation_eras: str | None,
+    stratify: NDArray[Any] | None, random_state: int,
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:  # fmt: skip
     """Return the training and validation rows of early stopping. `validation_fraction`
     is a share of the eras, or their number; with ``validation_eras=None``, of the rows.
     """
@@ -58,11 +54,9 @@ def split_rows_of_eras(
     if validation_eras is None or n_eras == 1:
         # The indices that scikit-learn draws for the same arguments.
         return train_test_split(
-            np.arange(eras.codes.size),
-            test_size=validation_fraction,
-            stratify=stratify,
-            random_state=random_state,
-        )
+            np.arange(eras.codes.size), test_size=validation_fraction,
+            stratify=stratify, random_state=random_state,
+        )  # fmt: skip
     n_held_out = int(validation_fraction)
     if validation_fraction < 1:
         n_held_out = number_of_share(validation_fraction, n_eras)
@@ -81,15 +75,10 @@ def split_rows_of_eras(
 
 
 def split_arrays(
-    X: Any,
-    y: Any,
-    *sample_weight: Any,
-    train: NDArray[np.intp],
-    validation: NDArray[np.intp],
-    test_size: float | int,
-    stratify: NDArray[Any] | None,
+    X: Any, y: Any, *sample_weight: Any, train: NDArray[np.intp],
+    validation: NDArray[np.intp], test_size: float | int, stratify: NDArray[Any] | None,
     random_state: int,
-) -> list[Any]:
+) -> list[Any]:  # fmt: skip
     """Split arrays as `train_test_split` does, by indices made with its options."""
     for weights in sample_weight:
         for indices, of_part in ((validation, "holds out"), (train, "leaves to train")):
@@ -112,11 +101,9 @@ def no_weight(of_part: str) -> ValueError:
 
 
 def check_rows_left(
-    eras: EncodedEras,
-    train: NDArray[np.intp],
-    validation_fraction: float | int,
+    eras: EncodedEras, train: NDArray[np.intp], validation_fraction: float | int,
     min_samples_per_era: int,
-) -> None:
+) -> None:  # fmt: skip
     """Raise ValueError if random validation rows leave an era too few to be split."""
     left = np.bincount(eras.codes[train], minlength=eras.labels.size)
     for j in np.flatnonzero(left < min_rows_to_split(min_samples_per_era)):

@@ -56,17 +56,10 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
 
     @eras_by_name
     def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        *,
-        eras: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: Any = None,
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, eras: Any = None,
+        X_val: Any = None, y_val: Any = None, sample_weight_val: Any = None,
         eras_val: Any = None,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Fit the gradient boosting model.
 
         Parameters
@@ -208,12 +201,10 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             # A random draw should not decide whether a small era is refused.
             check_splittable(eras.labels, eras.counts, plan)
         train, validation = split_rows_of_eras(
-            eras,
-            validation_fraction=self.validation_fraction,
-            validation_eras=state.validation_eras,
-            stratify=stratify,
+            eras, validation_fraction=self.validation_fraction,
+            validation_eras=state.validation_eras, stratify=stratify,
             random_state=self._random_seed,
-        )
+        )  # fmt: skip
         state.training_rows = train
         held_out = eras.take(validation)
         if self.validation_eras is not None and not is_single:
@@ -234,12 +225,9 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         return eras.take(train), held_out.decode(), split
 
     def _make_era_splitter(
-        self,
-        eras: EncodedEras | None,
-        eras_val: NDArray[Any] | None,
-        y: NDArray[Any],
+        self, eras: EncodedEras | None, eras_val: NDArray[Any] | None, y: NDArray[Any],
         sample_weight: NDArray[Any] | None,
-    ) -> EraSplitter | None:
+    ) -> EraSplitter | None:  # fmt: skip
         """Return the splitter of this fit; None for scikit-learn's own."""
         state, plan = self._fit_state, self._fit_state.plan
         state.training_eras = eras
@@ -274,14 +262,9 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         return self._exchange.max(find_missing_values(X_binned, self._bin_mapper))
 
     def _begin_tasks(
-        self,
-        X: Any,
-        y: NDArray[Any],
-        y_train: NDArray[Any],
-        sample_weight: Any,
-        eras: EncodedEras | None,
-        first_iteration: int,
-    ) -> Tasks:
+        self, X: Any, y: NDArray[Any], y_train: NDArray[Any], sample_weight: Any,
+        eras: EncodedEras | None, first_iteration: int,
+    ) -> Tasks:  # fmt: skip
         """Return the tasks of the fit; the rows are those passed to ``fit``."""
         state, is_warm = self._fit_state, first_iteration > 0
         if state.previous is not None:
@@ -297,12 +280,9 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         return Snapshot(self).attributes()
 
     def _update_eras(
-        self,
-        y: Array,
-        raw_predictions: Array,
-        sample_weight: Array | None,
+        self, y: Array, raw_predictions: Array, sample_weight: Array | None,
         raw_predictions_val: Array | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Update intercepts and weights of eras: raw predictions and weights change in
         place. Intercepts come first, as losses are those of the predictions at which
         gradients are computed; an era's intercept depends on its rows, not on the era's

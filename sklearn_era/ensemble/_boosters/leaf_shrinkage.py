@@ -26,12 +26,9 @@ from .._exchange import ALONE, Exchange
 
 
 def cell_values(
-    cells: NDArray[np.integer],
-    n_cells: int,
-    gradients: NDArray[np.floating],
-    hessians: NDArray[np.floating],
-    exchange: Exchange = ALONE,
-) -> tuple[Array, Array, float]:
+    cells: NDArray[np.integer], n_cells: int, gradients: NDArray[np.floating],
+    hessians: NDArray[np.floating], exchange: Exchange = ALONE,
+) -> tuple[Array, Array, float]:  # fmt: skip
     """Return ``-G / H`` and H of each cell of rows, 0 without hessian, and s2, the
     variance within the cells of all processes. No cell spans processes.
     """
@@ -80,12 +77,9 @@ def leaf_factors(
 
 
 def shrink_leaves(
-    grower: Any,
-    eras: EncodedEras,
-    gradients: NDArray[np.float32],
-    hessians: NDArray[np.float32],
-    exchange: Exchange,
-) -> None:
+    grower: Any, eras: EncodedEras, gradients: NDArray[np.float32],
+    hessians: NDArray[np.float32], exchange: Exchange,
+) -> None:  # fmt: skip
     """Multiply a grown tree's leaves by their factors. With monotonic constraints, all
     get the mean factor, which keeps their order: the grower does not know all bounds,
     and a line search ignores them.

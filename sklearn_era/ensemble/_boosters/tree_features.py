@@ -10,12 +10,10 @@ from ..._warnings import warn_user
 
 
 def draw_tree_features(
-    rng: np.random.Generator,
-    n_features: int,
-    share: float,
+    rng: np.random.Generator, n_features: int, share: float,
     interaction_cst: list[set[int]] | None,
     penalties: NDArray[np.float64] | None = None,
-) -> list[set[int]] | list[frozenset[int]] | None:
+) -> list[set[int]] | list[frozenset[int]] | None:  # fmt: skip
     """Draw the features of one tree, as interaction constraints: scikit-learn's grower
     builds no histograms of others. Categorical ones come first; a penalty of 1 or more
     excludes a feature. The generator is unused if all are drawn.

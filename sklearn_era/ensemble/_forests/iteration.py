@@ -155,15 +155,10 @@ def _mean(target: Array, sample_weight: Array | None) -> float | None:
 
 
 def _node_means(
-    predictor: TreePredictor,
-    X_binned: NDArray[np.uint8],
-    missing_values_bin_idx: int,
-    target: Array,
-    sample_weight: Array | None,
-    mean: float,
-    l2_regularization: float,
+    predictor: TreePredictor, X_binned: NDArray[np.uint8], missing_values_bin_idx: int,
+    target: Array, sample_weight: Array | None, mean: float, l2_regularization: float,
     n_threads: int,
-) -> Array:
+) -> Array:  # fmt: skip
     """Return ``(sum(w y) + l2 mean) / (sum(w) + l2)`` of each node, the Newton value of
     squared error at the baseline `mean`. Sums are in double precision, so that the
     proportion of a class in a pure leaf is exactly 0 or 1. Without weight: the mean.

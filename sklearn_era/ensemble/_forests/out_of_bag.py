@@ -89,12 +89,9 @@ class OutOfBagMixin(gradient_boosting.BaseHistGradientBoosting):
         return self.classes_[codes.astype(np.intp)], self.classes_[predicted]
 
     def _score_rows(
-        self,
-        training: Any,
-        y_true: NDArray[Any],
-        y_pred: NDArray[Any],
+        self, training: Any, y_true: NDArray[Any], y_pred: NDArray[Any],
         rows: NDArray[np.bool_],
-    ) -> float:
+    ) -> float:  # fmt: skip
         """Return the score of some rows; NaN if there are too few."""
         weights = training.sample_weight
         if weights is not None and not callable(self.oob_score):

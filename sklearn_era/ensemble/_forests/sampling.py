@@ -45,13 +45,9 @@ def number_to_draw(max_samples: float | int | None, n_available: int) -> int:
 
 
 def draw_tree_rows(
-    rng: np.random.Generator,
-    n_samples: int,
-    eras: EncodedEras | None,
-    bootstrap: Bootstrap,
-    max_samples: float | int | None,
-    joins_copies: bool = False,
-) -> TreeRows:
+    rng: np.random.Generator, n_samples: int, eras: EncodedEras | None,
+    bootstrap: Bootstrap, max_samples: float | int | None, joins_copies: bool = False,
+) -> TreeRows:  # fmt: skip
     """Draw the rows of one tree, with replacement; `bootstrap` is that of
     `EraForestRegressor`. With `joins_copies`, an era drawn twice counts as one.
     """
@@ -81,11 +77,9 @@ def _draw_within_eras(
 
 
 def _draw_eras(
-    rng: np.random.Generator,
-    eras: EncodedEras,
-    max_samples: float | int | None,
+    rng: np.random.Generator, eras: EncodedEras, max_samples: float | int | None,
     joins_copies: bool,
-) -> TreeRows:
+) -> TreeRows:  # fmt: skip
     """Draw whole eras. Drawn twice, an era counts as two, as does a row."""
     n_eras = eras.labels.size
     drawn = np.sort(rng.integers(n_eras, size=number_to_draw(max_samples, n_eras)))

@@ -29,12 +29,10 @@ SHAPES = {"large": (3, 500, 5), "small": (40, 15, 64), "masks": (12, 40, 16)}
 VARYING = pytest.mark.parametrize(
     ("criterion", "shape", "kind"),
     grid(
-        CRITERIA,
-        SHAPES | {"large bins": (3, 500, 20), "small bins": (12, 40, 20)},
-        ["weights", "poisson"],
-        every=7,
+        CRITERIA, SHAPES | {"large bins": (3, 500, 20), "small bins": (12, 40, 20)},
+        ["weights", "poisson"], every=7,
     ),
-)
+)  # fmt: skip
 ON_SHAPES = pytest.mark.parametrize(
     ("criterion", "shape"), grid(CRITERIA, SHAPES, every=3)
 )
@@ -248,21 +246,17 @@ def test_rows_that_differ_by_their_weights_alone_are_not_parted(name, residual):
 # The gain by this kernel.
 
 GAIN_FITS = {
-    "numbers": {},
-    "few bins": {"n_bins": 5},
-    "missing values": {"missing": 0.1},
+    "numbers": {}, "few bins": {"n_bins": 5}, "missing values": {"missing": 0.1},
     "few bins, missing values": {"n_bins": 5, "missing": 0.1},
     "categories": {"n_bins": 9, "categorical_features": [0, 3]},
     "weights": {"weighted": True, "n_bins": 40},
-    "two classes": {"n_classes": 2, "n_bins": 12},
-    "three classes": {"n_classes": 3},
-    "poisson": {"loss": "poisson"},
-    "absolute error": {"loss": "absolute_error"},
+    "two classes": {"n_classes": 2, "n_bins": 12}, "three classes": {"n_classes": 3},
+    "poisson": {"loss": "poisson"}, "absolute error": {"loss": "absolute_error"},
     "monotonic": {"monotonic_cst": [1, -1, 0, 0, 0, 0]},
     "interactions": {"interaction_cst": [[0, 1], [2, 3, 4, 5]], "n_bins": 30},
     "drawn features": {"max_features": 0.4, "l2_regularization": 2.0},
     "least decrease": {"min_impurity_decrease": 0.01},
-}
+}  # fmt: skip
 
 
 @from_1_9
