@@ -30,3 +30,8 @@ def grid(*axes, every: int) -> list:
         )
         for cell in itertools.product(*map(enumerate, named))
     ]
+
+
+def on_grid(names: str, *axes, every: int):
+    """Parametrise a test by a grid; `names` are separated by spaces."""
+    return pytest.mark.parametrize(names.split(), grid(*axes, every=every))

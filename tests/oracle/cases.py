@@ -14,8 +14,8 @@ import pytest
 from hypothesis import strategies as st
 
 from helpers import criteria as criteria_table
-from oracle.criteria import rules_of
 from oracle.reference import Report, check_fit
+from oracle.rules import rules_of
 from sklearn_era.criteria import (
     Blend,
     Directional,

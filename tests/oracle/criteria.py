@@ -6,104 +6,35 @@ split as intervals (see `formulas`).
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cache, cached_property
 
 import numpy as np
 
 from oracle.formulas import (
     EPSILON,
+    SCIKIT_LEARN_GUARD,
     Interval,
     all_of,
     around,
-    eras_to_cover,
     exactly,
     gain,
+    gain_error,
     impurity,
+    is_lost,
     largest,
     mean,
     newton_value,
     ratio_of_rates,
+    rounding,
     smallest,
     smoothed,
     spread,
+    total,
 )
-from sklearn_era.criteria import Blend
-from sklearn_era.criteria._criteria import CRITERIA
+from oracle.rules import Rules
 
-SCIKIT_LEARN_GUARD = 1e-15  # what it adds to H + l2, to keep clear of 0 / 0
 # Gradients and hessians are float32: values this near, as a share, are alike.
 REL_TOL = 2.0**-21
-
-# With one era they are the gain, as the era is all that there is.
-THE_GAIN_OF_ONE_ERA = {"era", "directional", "invariant", "vrex", "held_out"}
-# They look at every era, whatever its rows.
-ASK_FOR_NO_COVERAGE = {"gain", "held_out"}
-
-
-@dataclass
-class Rules:
-    """The criterion that a model really uses, and its parameters."""
-
-    weights: dict[str, float]  # of the criteria: more than one in a blend
-    n_to_cover: int  # eras
-    gain_share: float = 0.0  # of the largest gain of a node's splits
-    least_gain: float = 0.0  # by unit of the hessians of the root
-    min_samples_per_era: int = 1
-    # By the names that the criteria have for them, but for the penalty of `VREx`.
-    boltzmann_alpha: float = 0.0
-    min_agreement: float = 0.0
-    normalize: bool = False
-    aggregation: str = "max"
-    penalty: float = 1.0
-    vrex_penalty: float = 1.0
-    statistic: str = "effect"
-    min_impurity_decrease: float = 0.0
-
-    @property
-    def is_gain(self) -> bool:
-        """Whether scikit-learn's own splitter does it, which knows no eras."""
-        return set(self.weights) == {"gain"}
-
-    def is_only(self, name: str) -> bool:
-        return set(self.weights) == {name}
-
-
-def rules_of(est: Any, n_eras: int) -> Rules:
-    criterion = est.split_criterion
-    blend = Blend(criterion) if isinstance(criterion, dict) else criterion
-    weights, own = {}, {}
-    for given, weight in getattr(blend, "weights", {blend: 1.0}).items():
-        part = CRITERIA[given]() if isinstance(given, str) else given
-        if weight > 0:
-            weights[part.name], own[part.name] = weight, part.get_params()
-    if "vrex" in own:
-        own["vrex"]["vrex_penalty"] = own["vrex"].pop("penalty")
-    if len(weights) == 1:
-        weights = dict.fromkeys(weights, 1.0)
-    else:
-        own.get("directional", {}).pop("boltzmann_alpha", None)
-        own["blend"] = {"normalize": blend.normalize}
-    parameters = {name: x for params in own.values() for name, x in params.items()}
-    parameters.pop("splitter", None)
-    asks_for_coverage = not set(weights) <= ASK_FOR_NO_COVERAGE
-    is_gain_of_one_era = (
-        n_eras == 1
-        and (THE_GAIN_OF_ONE_ERA & set(weights))
-        and not (asks_for_coverage and est.min_samples_per_era > est.min_samples_leaf)
-    )
-    is_unpenalised = set(weights) == {"invariant"} and parameters["penalty"] == 0
-    if is_gain_of_one_era or is_unpenalised:
-        weights = {"gain": 1.0}
-    return Rules(
-        weights,
-        eras_to_cover(est.min_era_coverage, n_eras) if asks_for_coverage else 0,
-        0.0 if set(weights) == {"gain"} else est.min_gain_share,
-        est.min_impurity_decrease,
-        est.min_samples_per_era if asks_for_coverage else 0,
-        **parameters,
-    )
-
 
 ZERO = exactly(0.0)
 
@@ -119,42 +50,6 @@ class Keys:
     deciding: np.ndarray | None = None  # the one era that the key is of; None: all
 
 
-def total(values: np.ndarray, rows: np.ndarray) -> float:
-    return math.fsum(values[rows].tolist())
-
-
-def is_lost(problem, gradient: float, hessian: float, sums, l2: float) -> bool:
-    """Whether a side has so little mass that the sums over both sides lose it.
-
-    Saturated probabilities do that: the gradient is -1 and the hessian is 0.
-    """
-    mass = hessian + l2
-    if mass == 0 or problem.sums_are_exact:
-        return mass == 0 and gradient != 0
-    return mass < 1e-12 * (max(h for _, h in sums) + l2)
-
-
-def gain_error(problem, n: int, size: float, sums: list, l2: float) -> float:
-    """Bound on what rounding makes of a gain; `size` is sum |g|, `sums` are (G, H)."""
-    if any(is_lost(problem, *side, sums, l2) for side in sums):
-        return math.inf
-    unit = rounding(problem, n)
-    total_hessian = max(h for _, h in sums) + l2
-    error = guard = 0.0
-    for gradient, hessian in sums:
-        mass = hessian + l2
-        if mass > 0:
-            error += 2 * abs(gradient) * size / mass + (gradient / mass) ** 2 * (
-                mass if problem.sums_are_exact else total_hessian
-            )
-            guard += (gradient / mass) ** 2 * SCIKIT_LEARN_GUARD
-    return unit * error + guard
-
-
-def rounding(problem, n: int) -> float:
-    return EPSILON * (16 if problem.sums_are_exact else 16 + 4 * n)
-
-
 class EraSplit:
     """The rows of one era in a node, divided by a split."""
 
@@ -167,7 +62,7 @@ class EraSplit:
         n_left = int(self.left.sum())
         needed = problem.rules.min_samples_per_era
         self.is_covered = n_left >= needed and self.n - n_left >= needed
-        self.directions: dict[float, int | None] = {}  # by l2
+        self.direction = cache(self._direction)
 
     def add_up(self) -> None:
         g, h = self.problem.gradients, self.problem.hessians
@@ -180,13 +75,8 @@ class EraSplit:
         weight = min(self.sums[0][1], self.sums[1][1])
         self.is_informative = self.is_covered and weight > 0
 
-    def direction(self, l2: float) -> int | None:
-        """sign(v_L - v_R), or None where rounding decides; 0 where they are alike."""
-        if l2 not in self.directions:
-            self.directions[l2] = self._direction(l2)
-        return self.directions[l2]
-
     def _direction(self, l2: float) -> int | None:
+        """sign(v_L - v_R), or None where rounding decides; 0 where they are alike."""
         if not self.is_informative:
             return 0
         problem, (left, right, _) = self.problem, self.sums
@@ -204,11 +94,8 @@ class EraSplit:
         return None
 
     def gain(self, l2: float) -> Interval:
-        if not self.is_informative:
-            return exactly(0.0)
-        direction = self.direction(l2)
-        if l2 == 0 and direction == 0:
-            return exactly(0.0)  # both sides predict the same: nothing is gained
+        if not self.is_informative or (l2 == 0 and self.direction(l2) == 0):
+            return ZERO  # both sides predict the same: nothing is gained
         values = tuple(newton_value(*side, l2) for side in self.sums)
         found = gain(tuple(G for G, _ in self.sums), values)
         error = gain_error(self.problem, self.n, self.size, self.sums, l2)
@@ -260,12 +147,10 @@ class EraSplit:
             if is_lost(self.problem, G, H, self.sums, self.l2):
                 return Interval(-math.inf, math.inf)
             found.append(value)
-            if self.problem.sums_are_exact:
-                error += self.unit * abs(value)
-            else:
-                error += self.unit * self.size / mass
-                error += self.unit * abs(value) * (self.H + self.l2) / mass
-            error += abs(value) * SCIKIT_LEARN_GUARD / mass
+            size = abs(value)
+            if not self.problem.sums_are_exact:
+                size = (self.size + size * (self.H + self.l2)) / mass
+            error += self.unit * size + abs(value) * SCIKIT_LEARN_GUARD / mass
         effect = around(found[0] - found[1], error)
         direction = self.direction(self.l2) if of == 1 else 1
         if direction == 0:
@@ -277,9 +162,8 @@ class EraSplit:
     def rates(self) -> Interval | None:
         """I, of relative weights; None where a side has none."""
         weights, positive = self.problem.relative_weights, self.problem.is_positive
-        if min(total(weights, self.left), total(weights, self.right)) == 0:
-            return None
-        if not self.is_covered:
+        lighter = min(total(weights, self.left), total(weights, self.right))
+        if lighter == 0 or not self.is_covered:
             return None
         masks = [self.left & positive, self.rows & positive,
                  self.left & ~positive, self.rows & ~positive]  # fmt: skip
@@ -302,14 +186,9 @@ def judge_eras(problem, node_rows, left, pooled: Interval) -> Keys | None:
     if rules.is_only("time_robust"):
         return _time_robust(rules, eras)
     H = total(problem.hessians, node_rows)
-    keys = {
-        name: _KEYS[name](problem, eras, pooled, H)
-        for name in rules.weights
-        if name not in ("gain", "directional")
-    }
-    agreement = exactly(1.0)
-    if "directional" in rules.weights:
-        agreement = _agreement(eras)
+    judged = [name for name in rules.weights if name in _KEYS]
+    keys = {name: _KEYS[name](problem, eras, pooled, H) for name in judged}
+    agreement = _agreement(eras) if "directional" in rules.weights else exactly(1.0)
     agrees = agreement.is_at_least(rules.min_agreement)
     if len(rules.weights) > 1:
         return _blend(problem, keys, agreement, agrees, pooled, H)
@@ -330,8 +209,7 @@ def judge_eras(problem, node_rows, left, pooled: Interval) -> Keys | None:
 def _decisive(eras: list[EraSplit], values: list[Interval]) -> np.ndarray | None:
     """The era whose value is the largest, if there is no doubt which one it is."""
     for era, value in zip(eras, values, strict=True):
-        others = [x for x in values if x is not value]
-        if all(value.low > x.high for x in others):
+        if all(value.low > x.high for x in values if x is not value):
             return era.era
     return None
 
@@ -344,28 +222,26 @@ def _mean_less_deviation(problem, eras, pooled, H) -> Interval:
     gains = [era.criterion_gain for era in eras]
     deviation = exactly(-problem.rules.vrex_penalty) * spread(gains)
     found = mean(gains) + deviation
-    sizes = [abs(x) for x in (*vars(mean(gains)).values(), deviation.low)]
-    return found.widened(8 * EPSILON * max(x for x in (*sizes, 0.0) if x < math.inf))
+    sizes = map(_finite, (*vars(mean(gains)).values(), deviation.low))
+    return found.widened(8 * EPSILON * max(sizes))
 
 
 def _held_out_gain(problem, eras, pooled, H) -> Interval:
-    found = exactly(0.0)
+    found = ZERO
     for era in eras:
         if era.n == 0:
             continue
-        of_node = _value_of_others(problem, eras, era, 2, exactly(0.0))
-        saved = exactly(0.0)
+        of_node = _value_of_others(problem, eras, era, 2, ZERO)
+        saved = ZERO
         for side in (0, 1):
             G, h = era.sums[side]
             value = _value_of_others(problem, eras, era, side, of_node)
-            if value is of_node:
-                continue
-            both = of_node + value
-            saved += (of_node + -value) * (exactly(2 * G) + exactly(h) * both)
+            if value is not of_node:
+                slope = exactly(2 * G) + exactly(h) * (of_node + value)
+                saved += (of_node + -value) * slope
         if problem.rules.normalize:
-            if era.H == 0:
-                continue
-            saved *= exactly(1 / (era.H * len(eras))) * problem.variance.inverted()
+            share = 1 / (era.H * len(eras)) if era.H else 0.0
+            saved *= exactly(share) * problem.variance.inverted()
         found += saved
     unit = rounding(problem, sum(era.n for era in eras))
     return found.widened(unit * max(map(_finite, vars(found).values())))
@@ -399,10 +275,9 @@ def _value_of_others(problem, eras, era, side: int, fallback: Interval) -> Inter
 
 
 def _penalised_gain(problem, eras, pooled, H) -> Interval:
-    rules = problem.rules
+    rules, penalty = problem.rules, ZERO
     if rules.statistic == "ratio":
         rates = [r for r in (era.rates() for era in eras) if r is not None]
-        penalty = exactly(0.0)
         if len(rates) > 1:
             most, least = largest(rates), smallest(rates)
             penalty = Interval(most.low / least.high, most.high / least.low)
@@ -410,7 +285,6 @@ def _penalised_gain(problem, eras, pooled, H) -> Interval:
     else:
         of = {"effect": 1, "changing_rate": 2}[rules.statistic]
         effects = [era.effect(of) for era in eras if era.is_informative]
-        penalty = exactly(0.0)
         if len(effects) > 1:
             penalty = spread(effects) * spread(effects)
     cost = exactly(rules.penalty) * exactly(H) * penalty
@@ -439,7 +313,6 @@ def _agreement(eras: list[EraSplit]) -> Interval:
 
 def _blend(problem, keys, agreement, agrees, pooled, H) -> Keys:
     rules = problem.rules
-    keys = dict(keys)
     if "gain" in rules.weights:
         keys["gain"] = pooled
     if rules.normalize:
@@ -457,13 +330,14 @@ def _blend(problem, keys, agreement, agrees, pooled, H) -> Keys:
 def _time_robust(rules: Rules, eras: list[EraSplit]) -> Keys:
     informative = [era for era in eras if era.is_informative]
     if not informative:
-        return Keys(exactly(0.0), False, order=exactly(0.0))
+        return Keys(ZERO, False, order=ZERO)
     takes_worst = rules.aggregation == "max"
     compared = informative if takes_worst else eras
     impurities = [era.impurity_after() for era in compared]
+    shares = [exactly(era.n / int(era.era.sum())) for era in compared]
     decreases = [
-        era.impurity_decrease() * exactly(era.n / int(era.era.sum()))
-        for era in compared
+        era.impurity_decrease() * share
+        for era, share in zip(compared, shares, strict=True)
     ]
     key = -(largest if takes_worst else mean)(impurities)
     decrease = (smallest if takes_worst else mean)(decreases)

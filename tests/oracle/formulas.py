@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
 
 EPSILON = 2.0**-52
+SCIKIT_LEARN_GUARD = 1e-15  # what it adds to H + l2, to keep clear of 0 / 0
 
 
 def boltzmann_mean(values, alpha: float, digits: int = 40) -> float:
@@ -158,3 +159,42 @@ def all_of(*answers: bool | None) -> bool | None:
     if any(answer is False for answer in answers):
         return False
     return None if None in answers else True
+
+
+# Bounds on what rounding does to sums over the rows of a `splits.Problem`.
+
+
+def total(values, rows) -> float:
+    return math.fsum(values[rows].tolist())
+
+
+def is_lost(problem, gradient: float, hessian: float, sums, l2: float) -> bool:
+    """Whether a side has so little mass that the sums over both sides lose it.
+
+    Saturated probabilities do that: the gradient is -1 and the hessian is 0.
+    """
+    mass = hessian + l2
+    if mass == 0 or problem.sums_are_exact:
+        return mass == 0 and gradient != 0
+    return mass < 1e-12 * (max(h for _, h in sums) + l2)
+
+
+def gain_error(problem, n: int, size: float, sums: list, l2: float) -> float:
+    """Bound on what rounding makes of a gain; `size` is sum |g|, `sums` are (G, H)."""
+    if any(is_lost(problem, *side, sums, l2) for side in sums):
+        return math.inf
+    unit = rounding(problem, n)
+    total_hessian = max(h for _, h in sums) + l2
+    error = guard = 0.0
+    for gradient, hessian in sums:
+        mass = hessian + l2
+        if mass > 0:
+            error += 2 * abs(gradient) * size / mass + (gradient / mass) ** 2 * (
+                mass if problem.sums_are_exact else total_hessian
+            )
+            guard += (gradient / mass) ** 2 * SCIKIT_LEARN_GUARD
+    return unit * error + guard
+
+
+def rounding(problem, n: int) -> float:
+    return EPSILON * (16 if problem.sums_are_exact else 16 + 4 * n)

@@ -13,7 +13,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_monotonic_cst
 
-from oracle.criteria import rules_of
+from oracle.rules import rules_of
 from oracle.splits import Problem
 
 

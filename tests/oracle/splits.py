@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from oracle.criteria import Keys, Rules, gain_error, judge_eras, rounding, total
+from oracle.criteria import Keys, judge_eras
 from oracle.formulas import (
     EPSILON,
     Interval,
@@ -21,9 +21,12 @@ from oracle.formulas import (
     around,
     exactly,
     gain,
+    gain_error,
     newton_value,
+    rounding,
+    total,
 )
-from oracle.penalties import largest_key, less, pay, penalty_of
+from oracle.rules import Rules, largest_key, less, pay, penalty_of
 
 MIN_CATEGORY_SUPPORT = 10.0  # scikit-learn's MIN_CAT_SUPPORT
 MIN_HESSIAN_TO_SPLIT = 1e-3  # scikit-learn's, which its estimators do not expose

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from helpers.criteria import ERA_CRITERIA
-from helpers.grids import grid, slow
+from helpers.grids import on_grid, slow
 from helpers.kernel_fits import RecordingSplitter, fit, make_eras
 from oracle.cases import Case, fit_and_check, of_each
 from oracle.reference import check_fit
@@ -47,9 +47,12 @@ def check(data, criterion, weights=None, **params):
     return splitter
 
 
-@pytest.mark.parametrize(
-    ("criterion", "way", "missing"),
-    grid(ERA_CRITERIA | {"with held_out": WITH_HELD_OUT}, WAYS, [0.0, 0.15], every=9),
+@on_grid(
+    "criterion way missing",
+    ERA_CRITERIA | {"with held_out": WITH_HELD_OUT},
+    WAYS,
+    [0.0, 0.15],
+    every=9,
 )
 def test_each_way(criterion, way, missing):
     *shape, n_features, coverage = way
@@ -84,9 +87,7 @@ def test_directions_in_doubt(l2, size):
     fit_and_check(Case(X, y, eras, None, params), split_criterion="directional")
 
 
-@pytest.mark.parametrize(
-    ("criterion", "is_weighted"), grid(ERA_CRITERIA, [False, True], every=6)
-)
+@on_grid("criterion is_weighted", ERA_CRITERIA, [False, True], every=6)
 def test_lanes_with_missing_values(criterion, is_weighted):
     weights = None
     if is_weighted:  # hessians that vary: floating-point sums

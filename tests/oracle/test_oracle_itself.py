@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from oracle import splits
 from oracle.cases import SLOW, first_tree, fit_case, make_case
-from oracle.criteria import Rules, judge_eras
+from oracle.criteria import judge_eras
 from oracle.formulas import (
     Interval,
     all_of,
@@ -30,6 +30,7 @@ from oracle.formulas import (
     spread,
 )
 from oracle.reference import check_fit
+from oracle.rules import Rules
 from oracle.splits import Problem, gradient_variance
 from sklearn_era.criteria import Blend, Directional, Era, Invariant, TimeRobust, VREx
 

@@ -5,17 +5,21 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import log_loss, r2_score
-from sklearn.model_selection import train_test_split
+from sklearn.metrics import get_scorer, log_loss, make_scorer, r2_score
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from helpers.callbacks import MAX_ITER, Hook, Recorder, logged
+from helpers.callbacks import MAX_ITER, Hook, Propagated, Recorder, logged
 from helpers.data import N_SAMPLES, make_data
 from helpers.estimators import ours, stock
-from helpers.grids import grid
+from helpers.grids import on_grid
 from helpers.trees import assert_same_model
+from sklearn_era.metrics import era_scores, make_era_scorer
 
 ScoringMonitor = pytest.importorskip("sklearn.callback").ScoringMonitor
 
@@ -44,20 +48,18 @@ def test_a_monitor_logs_the_score_of_each_stage(target, criterion, weighted):
     assert logged(monitor, name, "fit") == staged[-1:]
 
 
-@pytest.mark.parametrize(
-    ("target", "held_out", "weighted"),
-    grid(
-        TARGETS,
-        {
-            "gain, last era": ("gain", "last"),
-            "gain, random rows": ("gain", None),
-            "gain, no eras": ("gain", "no eras"),
-            "era, last era": ("era", "last"),
-            "era, random rows": ("era", None),
-        },
-        [False, True],
-        every=4,
-    ),
+@on_grid(
+    "target held_out weighted",
+    TARGETS,
+    {
+        "gain, last era": ("gain", "last"),
+        "gain, random rows": ("gain", None),
+        "gain, no eras": ("gain", "no eras"),
+        "era, last era": ("era", "last"),
+        "era, random rows": ("era", None),
+    },
+    [False, True],
+    every=4,
 )
 def test_held_out_rows_are_not_handed_over(target, held_out, weighted):
     criterion, validation_eras = held_out
@@ -287,3 +289,109 @@ def test_errors_of_callbacks_end_the_fit_and_tear_down(hook, error, monkeypatch)
             model.predict(frame)
     model.fit(frame, y, eras=eras)
     assert_same_model(model, plain, frame)
+
+
+# Eras and scores
+
+
+def era_r2(estimator, X, y, eras):
+    """The lowest R² of an era."""
+    prediction = estimator.predict(X)
+    return {"r2": min(r2_score(y[eras == e], prediction[eras == e]) for e in set(eras))}
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_a_monitor_may_score_era_by_era(early_stopping):
+    X, y, _, eras = make_data()
+    recorder, monitor = Recorder(), ScoringMonitor(scoring=era_r2)
+    model = ours(early_stopping=early_stopping)
+    model.set_callbacks(monitor, recorder).fit(X, y, eras=eras)
+    _, X_seen, y_seen, metadata, _ = recorder.of("end", "fit")[0]
+    expected = [
+        era_r2(stage, X_seen, y_seen, metadata["eras"])["r2"]
+        for stage in recorder.fitted
+    ]
+    assert logged(monitor, "r2") == expected
+
+
+@pytest.mark.parametrize(
+    "scoring", ["r2", ["r2"], get_scorer("r2"), {"r2": get_scorer("r2")}]
+)
+def test_a_monitor_that_does_not_ask_for_eras_gets_none(scoring):
+    X, y, _, eras = make_data()
+    recorder, monitor = Recorder(), ScoringMonitor(scoring=scoring)
+    model = ours(split_criterion="era").set_callbacks(recorder, monitor)
+    model.fit(X, y, eras=eras)
+    assert recorder.of("end", "fit")[0][3] == {}
+    assert len(monitor.get_logs().data) == MAX_ITER + 1
+
+
+def test_routed_eras_reach_the_scorer_that_requests_them():
+    X, y, _, eras = make_data()
+
+    def lowest(y_true, y_pred, eras):
+        return min(r2_score(y_true[eras == e], y_pred[eras == e]) for e in set(eras))
+
+    with sklearn.config_context(enable_metadata_routing=True):
+        asking = make_scorer(lowest).set_score_request(eras=True)
+        monitor = ScoringMonitor(scoring={"era": asking, "r2": get_scorer("r2")})
+        model = ours(split_criterion="era").set_callbacks(monitor)
+        model.fit(X, y, eras=eras)
+    staged = list(model.staged_predict(X))
+    assert logged(monitor, "era") == [lowest(y, stage, eras) for stage in staged]
+    assert logged(monitor, "r2") == [r2_score(y, stage) for stage in staged]
+
+
+@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_monitor_takes_a_scorer_of_eras(routing, named, weighted):
+    X, y, weights, eras = make_data()
+    scorer = make_era_scorer(r2_score, aggregation="worst")
+    weights = weights if weighted else None
+    with sklearn.config_context(enable_metadata_routing=routing):
+        if weighted and routing:
+            scorer.set_score_request(sample_weight=True)
+        monitor = ScoringMonitor(scoring={"worst": scorer} if named else scorer)
+        model = ours(split_criterion="era").set_callbacks(monitor)
+        model.fit(X, y, eras=eras, sample_weight=weights)
+    of = {"eras": eras, "metric": r2_score, "sample_weight": weights}
+    assert logged(monitor, "worst" if named else "score") == [
+        era_scores(y, stage, **of).worst() for stage in model.staged_predict(X)
+    ]
+
+
+# Meta-estimators
+
+
+def test_callbacks_of_a_pipeline_follow_iterations():
+    X, y, _, eras = make_data()
+    recorder = Propagated()
+    pipeline = make_pipeline(StandardScaler(), ours(split_criterion="era"))
+    pipeline.set_callbacks(recorder)
+    pipeline.fit(X, y, histgradientboostingregressor__eras=eras)
+    ends = recorder.of("end", "iteration")
+    assert len(ends) == MAX_ITER
+    for context, X_seen, *_, fitted in ends:
+        task = context.parent
+        assert task.source_estimator_name == "Pipeline"
+        assert task.parent.estimator_name == "Pipeline"
+        assert fitted.predict(X_seen).shape == y.shape
+    model = pipeline[-1]
+    assert not hasattr(model, "_skl_callbacks")
+    assert not hasattr(model, "_parent_callback_ctx")
+    assert "_parent_callback_ctx" not in vars(ends[-1][-1])
+
+
+def test_callbacks_of_a_grid_search_follow_iterations():
+    X, y, _, eras = make_data()
+    recorder = Propagated()
+    search = GridSearchCV(ours(), {"max_iter": [2, 3]}, cv=2)
+    search.set_callbacks(recorder).fit(X, y, eras=eras)
+    parents = [context.parent for context, *_ in recorder.of("end", "iteration")]
+    assert len(parents) == 2 * 2 + 2 * 3 + search.best_params_["max_iter"]
+    assert {parent.source_task_name for parent in parents} == {
+        "candidate-split-evaluation",
+        "refit-with-best-params",
+    }
+    assert recorder.events.count("setup") == recorder.events.count("teardown") == 1

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from helpers.data import make_data
 from helpers.estimators import ours, stock
-from helpers.grids import grid
+from helpers.grids import on_grid
 from helpers.trees import assert_same_model, assert_same_trees
 from sklearn_era.auto import AutoEraClassifier
 from sklearn_era.effects import GroupDRO, Intercepts
@@ -75,7 +75,7 @@ def state_of(model):
     return joblib.hash([known, [(x.data, x.mask) for x in masked]])
 
 
-@pytest.mark.parametrize(("other", "make"), grid(OTHER_X, ESTIMATORS, every=2))
+@on_grid("other make", OTHER_X, ESTIMATORS, every=2)
 def test_a_refit_that_fails_leaves_the_model_as_it_was(make, other):
     X, y, eras = make_frame()
     model = make()

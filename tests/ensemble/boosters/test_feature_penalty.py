@@ -1,6 +1,6 @@
 """`feature_penalty`: what the splits of a feature pay, in boosters and forests.
 
-That every split is the best one that pays is checked in oracle/test_feature_penalty.py.
+That every split is the best one that pays is checked in oracle/test_every_split.py.
 """
 
 import math
@@ -16,7 +16,7 @@ from helpers.criteria import CRITERIA, RATIO
 from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.forests import classifier, regressor
-from helpers.grids import grid
+from helpers.grids import on_grid
 from helpers.trees import assert_same_model, assert_same_trees, n_splits, trees_of
 from sklearn_era.criteria import Gain
 from sklearn_era.ensemble import _criterion_plan
@@ -76,14 +76,12 @@ def test_zeros_leave_the_gain_to_scikit_learn(monkeypatch):
         made.clear()
 
 
-@pytest.mark.parametrize(
-    ("criterion", "kind", "more"),
-    grid(
-        ALL,
-        list(KINDS),
-        [{}, {"max_features": 0.5}, {"colsample_bytree": 0.5}],
-        every=3,
-    ),
+@on_grid(
+    "criterion kind more",
+    ALL,
+    list(KINDS),
+    [{}, {"max_features": 0.5}, {"colsample_bytree": 0.5}],
+    every=3,
 )
 @pytest.mark.parametrize("penalty", [1.0, 1.5, math.inf])
 def test_one_or_more_is_a_column_less(kind, criterion, more, penalty):

@@ -12,7 +12,7 @@ from helpers.callbacks import Recorder
 from helpers.criteria import CRITERIA
 from helpers.data import make_data
 from helpers.estimators import ours
-from helpers.grids import grid
+from helpers.grids import on_grid
 from helpers.releases import from_1_9
 from helpers.trees import assert_same_model, assert_same_splits
 from sklearn_era.effects import GroupDRO, Recency
@@ -131,9 +131,8 @@ def test_each_tree_is_that_of_scikit_learn_with_such_weights(target, weighted):
         assert_same_splits(*last)
 
 
-@pytest.mark.parametrize(
-    ("criterion", "target"),
-    grid(CRITERIA, ["real", "binary", "multiclass", "absolute"], every=8),
+@on_grid(
+    "criterion target", CRITERIA, ["real", "binary", "multiclass", "absolute"], every=8
 )
 def test_step_size_of_0_is_the_plain_fit(criterion, target):
     model, X, y, weights, eras = problem(target, **criterion)
@@ -270,7 +269,7 @@ def test_eras_without_weight_and_alone():
     assert_by_hand(single, X, y, None, eras)
 
 
-@pytest.mark.parametrize("criterion", grid(CRITERIA, every=3))
+@on_grid("criterion", CRITERIA, every=3)
 def test_weights_and_criteria_go_together(criterion):
     model, X, y, weights, eras = problem("real", **DRO, **criterion)
     model.set_params(min_samples_leaf=2).fit(X, y, weights, eras=eras)

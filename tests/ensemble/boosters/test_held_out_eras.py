@@ -11,7 +11,7 @@ from helpers import estimators
 from helpers.criteria import BLEND, NAMES
 from helpers.data import N_SAMPLES, make_data
 from helpers.estimators import stock
-from helpers.grids import grid
+from helpers.grids import grid, on_grid
 from helpers.trees import assert_same_model
 
 N_ERAS = 10
@@ -85,9 +85,7 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("labels", "split_criterion"), grid(LABELS, [*NAMES, BLEND], every=3)
-)
+@on_grid("labels split_criterion", LABELS, [*NAMES, BLEND], every=3)
 def test_last_eras_are_held_out_by_the_order_of_labels(labels, split_criterion):
     labels, expected = labels
     is_text = expected == {"week8", "week9"}
@@ -166,14 +164,12 @@ def test_holding_out_all_eras_is_refused(validation_fraction, validation_eras):
     model.fit(X, y, eras=eras)
 
 
-@pytest.mark.parametrize(
-    ("validation_eras", "target", "eras"),
-    grid(
-        ["last", "random", None],
-        ["real", "multiclass"],
-        {"one era": ["a"] * N_SAMPLES, "no eras": None},
-        every=4,
-    ),
+@on_grid(
+    "validation_eras target eras",
+    ["last", "random", None],
+    ["real", "multiclass"],
+    {"one era": ["a"] * N_SAMPLES, "no eras": None},
+    every=4,
 )
 def test_rows_are_held_out_at_random_where_eras_cannot_be(
     validation_eras, target, eras

@@ -10,7 +10,7 @@ import pytest
 
 from helpers import estimators
 from helpers.data import make_data
-from helpers.grids import grid
+from helpers.grids import on_grid
 from helpers.trees import assert_same_model
 from sklearn_era.ensemble._binning import codes as integer_codes
 from sklearn_era.ensemble._splitting import splitter as era_splitting
@@ -45,9 +45,11 @@ CONFIGURATIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("configuration", "with_more"),
-    grid(CONFIGURATIONS, {"plain": False, "weights_eras": True}, every=4),
+@on_grid(
+    "configuration with_more",
+    CONFIGURATIONS,
+    {"plain": False, "weights_eras": True},
+    every=4,
 )
 def test_gain_is_scikit_learn(configuration, with_more):
     target, params = configuration
@@ -61,10 +63,7 @@ def test_gain_is_scikit_learn(configuration, with_more):
     assert_same_model(ours, theirs.fit(X, y, weights), X)
 
 
-@pytest.mark.parametrize(
-    ("target", "scoring"),
-    grid(["real", "binary", "multiclass"], ["loss", None], every=2),
-)
+@on_grid("target scoring", ["real", "binary", "multiclass"], ["loss", None], every=2)
 def test_gain_with_validation_data_is_scikit_learn(target, scoring):
     X, y, weights, eras = make_data(target)
     validation = dict(zip(("X_val", "y_val", "sample_weight_val", "eras_val"),
@@ -75,9 +74,7 @@ def test_gain_with_validation_data_is_scikit_learn(target, scoring):
     assert_same_model(ours, theirs.fit(X, y, weights, **validation), X)
 
 
-@pytest.mark.parametrize(
-    ("target", "early_stopping"), grid(["real", "multiclass"], [False, True], every=2)
-)
+@on_grid("target early_stopping", ["real", "multiclass"], [False, True], every=2)
 def test_gain_with_warm_start_is_scikit_learn(target, early_stopping):
     X, y, weights, eras = make_data(target)
     ours, theirs = pair(

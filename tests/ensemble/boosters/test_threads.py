@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from helpers.data import make_data
 from helpers.estimators import ours
-from helpers.grids import grid, slow
+from helpers.grids import on_grid, slow
 from sklearn_era import _threads as threads
 from sklearn_era._threads import openmp_threads
 from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting
@@ -72,9 +72,7 @@ def predicting(monkeypatch):
     return noted
 
 
-@pytest.mark.parametrize(
-    ("n_jobs", "split_criterion"), grid(OF_FOUR, ["gain", "era"], every=2)
-)
+@on_grid("n_jobs split_criterion", OF_FOUR, ["gain", "era"], every=2)
 def test_fit_uses_them(n_jobs, split_criterion, predicting, monkeypatch):
     n_jobs, expected = n_jobs
     growing = []

@@ -8,7 +8,7 @@ import pytest
 from helpers.criteria import CRITERIA
 from helpers.data import make_data
 from helpers.estimators import ours
-from helpers.grids import grid
+from helpers.grids import on_grid
 from helpers.trees import assert_same_trees, trees_of
 from oracle.reference import check_fit
 from sklearn_era.ensemble import HistGradientBoostingRegressor
@@ -91,7 +91,7 @@ def test_generator_is_left_alone_where_all_features_are_drawn(share, groups):
     assert rng.bit_generator.state == np.random.default_rng(0).bit_generator.state
 
 
-@pytest.mark.parametrize("criterion", grid(CRITERIA, every=3))
+@on_grid("criterion", CRITERIA, every=3)
 def test_trees_have_no_other_features_than_those_drawn(criterion, growth):
     model = fitted(make_wide_data(), max_iter=8, colsample_bytree=0.25, **criterion)
     draws = []
@@ -120,7 +120,7 @@ def test_classes_of_an_iteration_draw_apart(growth):
 # Limits.
 
 
-@pytest.mark.parametrize("criterion", grid(dict(reversed(CRITERIA.items())), every=3))
+@on_grid("criterion", dict(reversed(CRITERIA.items())), every=3)
 def test_a_tree_is_that_of_its_features_alone(criterion, growth):
     X, y, weights, eras = make_wide_data()
     params = {"max_iter": 1, **criterion}
@@ -145,9 +145,7 @@ def test_a_single_feature_a_tree():
     assert len(set().union(*map(features_of, trees_of(model)))) > 4
 
 
-@pytest.mark.parametrize(
-    ("target", "criterion"), grid(["real", "multiclass"], ["gain", "era"], every=2)
-)
+@on_grid("target criterion", ["real", "multiclass"], ["gain", "era"], every=2)
 def test_a_warm_start_goes_on_with_the_draws(target, criterion):
     data = make_wide_data(target)
     params = {
@@ -161,13 +159,11 @@ def test_a_warm_start_goes_on_with_the_draws(target, criterion):
     assert_same_trees(warm, at_once)
 
 
-@pytest.mark.parametrize(
-    ("interaction_cst", "criterion"),
-    grid(
-        {"none": None, "two groups": [range(1000), range(800, 2000)]},
-        ["gain", "era"],
-        every=2,
-    ),
+@on_grid(
+    "interaction_cst criterion",
+    {"none": None, "two groups": [range(1000), range(800, 2000)]},
+    ["gain", "era"],
+    every=2,
 )
 def test_of_equal_features_drawn_the_first_is_used(criterion, interaction_cst, growth):
     """Though a set of two hundred integers among two thousand is in no order."""

@@ -20,7 +20,7 @@ from helpers.forests import (
     regressor,
     rows_of_leaves,
 )
-from helpers.grids import grid
+from helpers.grids import on_grid
 from helpers.trees import assert_same_trees, trees_of
 from sklearn_era.ensemble import EraForestRegressor, HistGradientBoostingRegressor
 
@@ -91,10 +91,7 @@ def assert_equals_trees_grown_alone(forest, X, y, eras, weights=None):
 
 # A small leaf is cut alike by several features, which tie: to scikit-learn's splitter
 # up to rounding, and so the gain is compared where leaves are large.
-@pytest.mark.parametrize(
-    ("split_criterion", "bootstrap", "missing"),
-    grid(NAMES, BOOTSTRAPS, [0.0, 0.1], every=4),
-)
+@on_grid("split_criterion bootstrap missing", NAMES, BOOTSTRAPS, [0.0, 0.1], every=4)
 def test_a_tree_is_that_of_a_booster_on_the_rows_drawn(
     split_criterion, bootstrap, missing
 ):
@@ -121,9 +118,7 @@ PARAMETERS = ERA_CRITERIA | {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("parameters", "weighted"), grid(PARAMETERS, [False, True], every=4)
-)
+@on_grid("parameters weighted", PARAMETERS, [False, True], every=4)
 def test_parameters_mean_what_they_mean_to_a_booster(parameters, weighted):
     X, y, eras = make_data(1)
     # Powers of two: their products are exact, and so sums are in any order.
@@ -308,7 +303,7 @@ def test_class_weights_are_row_weights():
 # Arguments that must not matter, and those that must.
 
 
-@pytest.mark.parametrize("bootstrap", grid(BOOTSTRAPS, every=2))
+@on_grid("bootstrap", BOOTSTRAPS, every=2)
 def test_the_number_of_threads_does_not_matter(bootstrap):
     X, y, eras = make_data(missing=0.1, n_samples=400)
     fits = []

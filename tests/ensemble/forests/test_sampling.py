@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from sklearn.ensemble import RandomForestRegressor
 
 from helpers.forests import drawn_rows, make_data, regressor
-from helpers.grids import grid
+from helpers.grids import on_grid
 from helpers.trees import assert_same_trees, trees_of
 from sklearn_era._eras import consecutive_blocks, encode_eras
 from sklearn_era.ensemble._forests.checks import number_of_features
@@ -232,11 +232,12 @@ def test_features_are_counted_as_scikit_learns_forests_count(max_features, n_fea
     assert number_of_features(max_features, n_features) == expected
 
 
-@pytest.mark.parametrize(
-    ("kind", "split_criterion", "max_features"),
-    grid(
-        ["numbers", "category", "best first"], ["gain", "era"], [1, 2, "sqrt"], every=6
-    ),
+@on_grid(
+    "kind split_criterion max_features",
+    ["numbers", "category", "best first"],
+    ["gain", "era"],
+    [1, 2, "sqrt"],
+    every=6,
 )
 def test_nodes_draw_on_until_a_feature_varies(kind, split_criterion, max_features):
     # All rows of eight binary columns differ, and each path is done with its columns;

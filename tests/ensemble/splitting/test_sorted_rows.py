@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from helpers.grids import grid
+from helpers.grids import grid, on_grid
 from helpers.grown_trees import (
     CRITERIA,
     FULL,
@@ -37,9 +37,8 @@ SHAPES = {
 PENALTIES = {"free": None, "penalties": [0.4, 0.0, 0.05, 0.2, 0.0]}
 
 
-@pytest.mark.parametrize(
-    ("criterion", "penalties", "shape"),
-    grid([None, *CRITERIA], PENALTIES, list(SHAPES), every=4),
+@on_grid(
+    "criterion penalties shape", [None, *CRITERIA], PENALTIES, list(SHAPES), every=4
 )
 def test_tree_is_the_one_without_small_nodes(criterion, shape, penalties):
     if criterion is None:  # without penalties, ties depend on rounding

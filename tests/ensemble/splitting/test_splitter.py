@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from helpers.grids import grid
+from helpers.grids import grid, on_grid
 from helpers.kernel_fits import (
     CRITERIA,
     RecordingSplitter,
@@ -33,9 +33,7 @@ VARYING = pytest.mark.parametrize(
         ["weights", "poisson"], every=7,
     ),
 )  # fmt: skip
-ON_SHAPES = pytest.mark.parametrize(
-    ("criterion", "shape"), grid(CRITERIA, SHAPES, every=3)
-)
+ON_SHAPES = on_grid("criterion shape", CRITERIA, SHAPES, every=3)
 
 
 # Histograms that are kept, or made again for each node.
@@ -52,7 +50,7 @@ STORES = {
 }
 
 
-@pytest.mark.parametrize(("criterion", "store"), grid(CRITERIA, STORES, every=2))
+@on_grid("criterion store", CRITERIA, STORES, every=2)
 def test_kept_histograms_and_streamed_ones_give_the_same_trees(criterion, store):
     shape, budget, n_kept = store
     params = {"splitter": RecordingSplitter, "max_leaf_nodes": 16}
@@ -83,10 +81,7 @@ def rare_values(n_samples, n_values, seed=1):
     return column
 
 
-@pytest.mark.parametrize(
-    ("criterion", "store_budget", "missing"),
-    grid(CRITERIA, [0, None], [0.0, 0.15], every=4),
-)
+@on_grid("criterion store_budget missing", CRITERIA, [0, None], [0.0, 0.15], every=4)
 def test_bundles_and_single_features_give_the_same_trees(
     criterion, store_budget, missing
 ):
@@ -111,10 +106,7 @@ def test_bundles_and_single_features_give_the_same_trees(
 # Splits that are ruled out on the way, or none.
 
 
-@pytest.mark.parametrize(
-    ("criterion", "missing", "coverage"),
-    grid(CRITERIA, [0.0, 0.15], [0.1, 0.9], every=5),
-)
+@on_grid("criterion missing coverage", CRITERIA, [0.0, 0.15], [0.1, 0.9], every=5)
 def test_splits_that_are_ruled_out_are_not_the_best_ones(criterion, missing, coverage):
     """With a penalty of any feature, all splits are compared by era to the end."""
     X, y, eras = make_eras(40, 60, n_bins=40, n_features=8, missing=missing)
@@ -147,7 +139,7 @@ ERA_SIZES = {
 }
 
 
-@pytest.mark.parametrize(("criterion", "era_sizes"), grid(CRITERIA, ERA_SIZES, every=5))
+@on_grid("criterion era_sizes", CRITERIA, ERA_SIZES, every=5)
 def test_rows_many_times_over_give_the_same_trees(criterion, era_sizes):
     X, y, _ = make_eras(1, 3000, n_bins=6, n_features=3)
     eras = np.arange(len(era_sizes)).repeat(era_sizes)

@@ -1,10 +1,14 @@
-"""The era kernel at the ends of its ranges: of codes, of bundles and of gradients."""
+"""The era kernel at the ends of its ranges: bundles, memory, codes and gradients."""
 
+import math
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 from helpers.grids import slow
 from helpers.kernel_fits import (
@@ -17,8 +21,150 @@ from helpers.kernel_fits import (
 from helpers.trees import trees_of
 from oracle.reference import check_fit
 from sklearn_era.criteria import Era
-from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.ensemble import EraForestRegressor, HistGradientBoostingRegressor
+from sklearn_era.ensemble._forests import iteration
+from sklearn_era.ensemble._splitting.bundles import bundle_features, masks_of_splits
 from sklearn_era.ensemble._splitting.rows import EraRows
+from sklearn_era.ensemble._splitting.splitter import EraSplitter
+from sklearn_era.ensemble._splitting.store import STORE_BUDGET, HistogramStore
+
+MOST_CODES = 256  # of a feature: 255 bins and missing values
+
+
+def no_flags(n_codes):
+    """No missing values, and no categories."""
+    return [False] * len(n_codes), [False] * len(n_codes)
+
+
+@settings(max_examples=4 * settings().max_examples)
+@given(
+    st.lists(
+        st.one_of(st.integers(1, 6), st.integers(1, MOST_CODES), st.just(1)),
+        max_size=60,
+    )
+)
+@example([1] * 60)
+@example([2] * 9)
+@example([MOST_CODES] * 3)
+@example([1, MOST_CODES, 1])
+@example([16, 16, 2])
+def test_bundles_fit_into_a_byte_and_leave_no_feature_out(n_codes):
+    bundles = bundle_features(n_codes, *no_flags(n_codes))
+    features = [i for b in bundles for i in range(b.start, b.stop)]
+    assert features == list(range(len(n_codes)))
+    for bundle in bundles:
+        codes = n_codes[bundle]
+        assert math.prod(codes) <= 256
+        assert 1 <= len(codes) <= 8
+        assert len(codes) == 1 or max(codes) <= 16
+    # No bundle could have taken in its neighbour.
+    for bundle in bundles[:-1]:
+        codes = n_codes[bundle.start : bundle.stop + 1]
+        assert math.prod(codes) > 256 or max(codes) > 16 or len(codes) > 8
+
+
+@pytest.mark.parametrize(
+    ("n_codes", "sizes"),
+    [
+        ([5] * 7, [3, 3, 1]), ([2] * 9, [8, 1]), ([255, 1], [1, 1]), ([256, 1], [1, 1]),
+        ([1] * 9, [8, 1]), ([16, 16, 1], [3]), ([17, 16], [1, 1]), ([], []),
+    ],
+)  # fmt: skip
+def test_neighbours_are_bundled(n_codes, sizes):
+    assert [
+        b.stop - b.start for b in bundle_features(n_codes, *no_flags(n_codes))
+    ] == sizes
+
+
+@pytest.mark.parametrize("missing", [(False, False), (True, False), (True, True)])
+def test_masks_say_which_codes_are_left_of_which_split(missing):
+    n_codes = [4, 3]
+    masks = masks_of_splits(n_codes, missing)
+    lanes = iter(masks.T)
+    for j in range(2):
+        codes = np.arange(12) % 4 if j == 0 else np.arange(12) // 4
+        last = n_codes[j] - 1
+        for split in range(last):  # missing values, or the last bin, on the right
+            np.testing.assert_array_equal(next(lanes), -(codes <= split).astype(int))
+        for split in range(last - 1 if missing[j] else 0):
+            is_left = (codes <= split) | (codes == last)
+            np.testing.assert_array_equal(next(lanes), -is_left.astype(int))
+    np.testing.assert_array_equal(next(lanes), -1)  # all rows
+    assert masks.shape[1] % 8 == 0
+    assert not any(lane.any() for lane in lanes)
+
+
+BYTES_PER_BIN = 16  # a number of rows and a sum of gradients
+
+
+def test_a_store_lends_what_its_budget_has_room_for():
+    store = HistogramStore(100 * 8)
+    first = store.lend(60)
+    assert first.nbytes == store.allocated == 60 * 8
+    assert store.lend(41) is None
+    store.take_back(first)
+    assert store.lend(50) is first  # large enough
+    assert store.allocated == 60 * 8
+    assert store.lend(40).nbytes == 40 * 8
+
+
+def test_a_store_counts_what_it_has_allocated():
+    store = HistogramStore(2**62)
+    with pytest.raises(MemoryError):
+        store.lend(2**58)
+    assert store.allocated == 0
+    assert store.lend(50).nbytes == store.allocated
+    store = HistogramStore(100 * 8)
+    for buffer in [store.lend(30), store.lend(30)]:
+        store.take_back(buffer)
+    assert store.allocated == 60 * 8
+    large = store.lend(100)  # free buffers that are too small make room
+    assert large.nbytes == store.allocated == 100 * 8
+    assert store.lend(1) is None
+    assert HistogramStore().budget == STORE_BUDGET
+    assert HistogramStore(0).lend(1) is None
+
+
+@pytest.mark.parametrize("n_nodes", [1, 2, 3, 5.5])
+def test_a_fit_stays_within_its_budget(n_nodes):
+    data = make_eras(4, 500, n_bins=6)
+    budget = int(n_nodes * 4 * 6 * BYTES_PER_BIN)
+    params = {"max_iter": 4, "max_leaf_nodes": 20, "splitter": RecordingSplitter}
+    _, splitter = fit(data, CRITERIA["era"], store_budget=budget, **params)
+    kept = [is_kept for _, is_kept in splitter.nodes_stored]
+    assert splitter.store.budget == budget
+    assert 0 < max(splitter.allocated) <= budget
+    assert 0 < sum(kept) < len(kept)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_trees_of_a_forest_share_the_budget(n_jobs, monkeypatch):
+    budgets = []
+
+    def make(*args, store_budget, **kwargs):
+        budgets.append(store_budget)
+        return EraSplitter(*args, store_budget=store_budget, **kwargs)
+
+    monkeypatch.setattr(iteration, "EraSplitter", make)
+    X, y, eras = make_eras(4, 50, n_bins=6)
+    forest = EraForestRegressor(4, split_criterion="era", n_jobs=n_jobs)
+    forest.fit(X, y, eras=eras)
+    n_at_a_time = min(n_jobs, _openmp_effective_n_threads())
+    assert budgets == [STORE_BUDGET // n_at_a_time] * 4
+
+
+@pytest.mark.parametrize("params", [{}, {"colsample_bytree": 0.5}])
+def test_trees_take_over_the_memory_of_those_before(params):
+    params = {"max_iter": 12, "max_leaf_nodes": 8} | params
+    data = make_eras(4, 500, n_bins=6, n_features=8)
+    _, splitter = fit(data, CRITERIA["era"], splitter=RecordingSplitter, **params)
+    kept = [is_kept for _, is_kept in splitter.nodes_stored]
+    assert sum(kept) > 40
+    # As many nodes as a tree has at a time: no more than its leaves. Each has bins, and
+    # of four eras the lanes of three bundles.
+    sums_of_node = 8 * 6 + 4 * 3 * 16
+    assert 0 < max(splitter.allocated) <= 8 * sums_of_node * BYTES_PER_BIN
+
 
 SUMMING = pytest.mark.parametrize(
     "criterion", [CRITERIA["era"], CRITERIA["directional"]]
