@@ -26,16 +26,20 @@ WITH_HELD_OUT = {
     ),
     "min_gain_share": 0.0,
 }
-# Eras, rows of each, bins and features; and the share of eras that a split covers.
+# Eras, rows of each and bins; and the share of eras that a split covers.
 WAYS = {
-    "masks": (33, 50, 5, 4, 0.3),
-    "bins by rows": (40, 20, 100, 6, 0.3),
-    "few rows": (20, 16, 200, 6, 0.3),
-    "lanes": (33, 15, 64, 6, 0.3),
+    "kept sums": (3, 500, 5, 0.5),
+    "masks": (33, 50, 5, 0.3),
+    "masks after a first look": (12, 40, 5, 0.5),
+    "bins by rows": (40, 6, 100, 0.3),
+    "few rows": (20, 16, 200, 0.3),
+    "lanes": (33, 15, 64, 0.3),
+    "lanes of few eras": (12, 32, 8, 0.5),
     # Where few splits are covered by enough eras, the others are left out first.
-    "few covered": (12, 30, 60, 6, 0.7),
-    "very few covered": (12, 30, 60, 6, 0.9),
+    "few covered": (12, 30, 60, 0.7),
+    "very few covered": (12, 30, 60, 0.9),
 }
+PENALTIES = {"free": None, "penalties": [0.3, 0.1, 0.0, 2.0]}
 
 
 def check(data, criterion, weights=None, **params):
@@ -48,16 +52,25 @@ def check(data, criterion, weights=None, **params):
 
 
 @on_grid(
-    "criterion way missing",
-    ERA_CRITERIA | {"with held_out": WITH_HELD_OUT},
-    WAYS,
-    [0.0, 0.15],
-    every=9,
-)
-def test_each_way(criterion, way, missing):
-    *shape, n_features, coverage = way
-    data = make_eras(*shape, n_features=n_features, missing=missing)
-    check(data, criterion, max_leaf_nodes=4, min_era_coverage=coverage)
+    "criterion way missing penalties",
+    ERA_CRITERIA | {"with held_out": WITH_HELD_OUT}, WAYS, [0.0, 0.15], PENALTIES,
+    every=13,
+)  # fmt: skip
+def test_each_way(criterion, way, missing, penalties):
+    *shape, coverage = way
+    data = make_eras(*shape, missing=missing)
+    params = {"max_leaf_nodes": 4, "min_era_coverage": coverage}
+    check(data, criterion, feature_penalty=penalties, **params)
+
+
+@pytest.mark.parametrize("name", ["era", "directional"])
+@pytest.mark.parametrize("size", [0.01, 0.2, 0.6])
+def test_what_a_first_look_would_leave_out(name, size):
+    """The split of the largest key is of another feature than the one that is made."""
+    X, y, eras = make_eras(33, 15, 64)
+    X[:, 3] = X[:, 0] + np.arange(len(y)) % 7
+    penalties = {"feature_penalty": [size, size, 0.0, 0.0], "max_leaf_nodes": 4}
+    check((X, y, eras), {"split_criterion": name}, **penalties)
 
 
 @of_each(ERA_CRITERIA, step=4)
