@@ -18,9 +18,7 @@ _T = TypeVar("_T")
 
 
 def suggest_eras_keyword(sample_weight: Any, error: Exception) -> None:
-    """Raise an error that asks for `eras=` if their labels may have been passed as
-    weights, the third argument of ``fit``.
-    """
+    """Raise an error that asks for `eras=` if weights may be labels of eras."""
     if sample_weight is None:
         return
     reason, are_labels = None, True
@@ -43,9 +41,7 @@ def suggest_eras_keyword(sample_weight: Any, error: Exception) -> None:
 
 
 def take_era_column(X: Any, eras: Any) -> tuple[Any, Any]:
-    """Return X without the column that `eras` names, and that column; both unchanged if
-    `eras` holds labels.
-    """
+    """Return X without the column that `eras` names, and that column."""
     if not isinstance(eras, str):
         return X, eras
     try:
@@ -158,9 +154,7 @@ def label_columns(eras: Any) -> list[LabelColumn]:
 def encode_groups(
     eras: Any, X: Any, X_name: str
 ) -> tuple[dict[Any, EncodedEras], EncodedEras]:
-    """Return for each column its label in each group, and the group of each row: one
-    group for each combination of labels that has rows.
-    """
+    """Return each column's label in each group of labels, and the rows' groups."""
     columns = {
         "era" if key is None else key: read_eras(labels, X, name=text, X_name=X_name)
         for key, text, labels in label_columns(eras)

@@ -15,9 +15,7 @@ from ._eras import check_eras
 
 
 def prepares_by_era(estimator: Any) -> bool:
-    """Return whether an estimator is, or contains, a pipeline with a transformer that
-    takes eras.
-    """
+    """Return whether a transformer of a pipeline in an estimator takes eras."""
     if isinstance(estimator, Pipeline):
         *steps, last = (step for _, step in estimator.steps)
         return prepares_by_era(last) or any(

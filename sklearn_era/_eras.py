@@ -21,9 +21,7 @@ Array = NDArray[np.float64]
 def check_eras(
     eras: Any, X: Any, *, name: str = "eras", X_name: str = "X"
 ) -> NDArray[Any]:
-    """Return `eras` in a dtype that sorts; check that there is one label for each row
-    of `X` and that none is missing (NaN, None, NaT or masked).
-    """
+    """Return sortable labels; ValueError unless each row of `X` has one."""
     one_label = f"{name} must be one-dimensional, with one label a row of {X_name}"
     try:
         labels = np.asarray(eras)
@@ -58,9 +56,7 @@ def check_eras(
 
 
 def read_eras(eras: Any, X: Any, **names: str) -> "EncodedEras":
-    """Check labels as `check_eras` does, and encode them, in the order of the
-    categories for an ordered categorical.
-    """
+    """Check and encode labels, in the order of an ordered categorical."""
     return encode_eras(check_eras(eras, X, **names), ordered_categories(eras))
 
 
@@ -177,9 +173,7 @@ class EncodedEras:
 
 
 def encode_eras(eras: NDArray[Any], categories: list[Any] | None = None) -> EncodedEras:
-    """Encode labels, as returned by `check_eras`, as 0..n_eras-1, in the order of the
-    labels or of the categories.
-    """
+    """Encode checked labels as 0..n_eras-1, by their order or the categories'."""
     if categories is not None:
         sorted_eras = encode_eras(eras)
         present = {label: i for i, label in enumerate(sorted_eras.labels.tolist())}
@@ -280,9 +274,7 @@ def is_fixed(era_weighting: Any) -> bool:
 def weigh_eras(
     encoded: EncodedEras, sample_weight: Array | None, era_weighting: Any
 ) -> tuple[Array, Array]:
-    """Return the weights of rows times the factors of their eras, with the sum
-    unchanged, and the factors. `era_weighting` is "equal" or a `Recency`.
-    """
+    """Return the weights of rows times their eras' factors, and these factors."""
     n_eras = encoded.labels.size
     weights = np.ones(encoded.codes.size) if sample_weight is None else sample_weight
     if era_weighting == "equal":
@@ -323,9 +315,7 @@ def min_rows_to_split(min_samples_per_era: int) -> int:
 
 
 def check_splittable(labels: NDArray[Any], counts: NDArray[Any], plan: Any) -> None:
-    """Raise ValueError if too few eras have enough rows for a split to cover them, by
-    the thresholds of a `CriterionPlan`.
-    """
+    """Raise ValueError if too few eras have the rows that a split has to cover."""
     n_needed = min_rows_to_split(plan.min_samples_per_era)
     small, n_eras = np.flatnonzero(counts < n_needed), labels.size
     n_covered = number_of_share(plan.min_era_coverage, n_eras)

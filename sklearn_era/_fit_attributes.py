@@ -29,9 +29,7 @@ def copy_attributes(estimator: Any) -> dict[str, Any]:
 
 
 class Snapshot:
-    """The attributes of an estimator, whatever a fit does to them later. Cheap: a fit
-    replaces what it changes, except for some lists and a generator.
-    """
+    """The attributes of an estimator, whatever a fit does to them later."""
 
     def __init__(self, estimator: Any):
         self._attributes = copy_attributes(estimator)

@@ -6,9 +6,7 @@ from sklearn.base import BaseEstimator, clone
 
 
 class ParameterObject(BaseEstimator):
-    """An object that equals others of its class with the same parameters, and hashes by
-    them: do not change one that is a key of a dict.
-    """
+    """An object that equals others of its class with the same parameters."""
 
     def _check(self) -> None:
         """Raise InvalidParameterError for a parameter with a bad value."""

@@ -28,17 +28,13 @@ _running = threading.local()
 
 @functools.cache
 def _openmp_controller() -> ThreadpoolController:
-    """Return the OpenMP runtimes of this process, looked up once, as that takes
-    milliseconds; scikit-learn's is loaded before this module.
-    """
+    """Return the OpenMP runtimes, looked up once, as that takes milliseconds."""
     return ThreadpoolController().select(user_api="openmp")
 
 
 @contextmanager
 def openmp_threads(n_jobs: int | None, caller: str) -> Iterator[None]:
-    """Use at most `n_jobs` OpenMP threads in a ``with`` block, in this Python thread.
-    The number is only ever lowered, and restored at the end.
-    """
+    """Limit the OpenMP threads of this Python thread in a ``with`` block."""
     if n_jobs is None:
         yield
         return

@@ -155,9 +155,7 @@ class Intercepts(ParameterObject):
         return self.forecast == "auto"
 
     def _forecast_weights(self, has_weight: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the weights of the eras' intercepts in the forecast of the next era:
-        they sum to 1, and are 0 for eras without weight, (n_eras,).
-        """
+        """Return the weights of eras' intercepts in the forecast, summing to 1."""
         n_eras = int(has_weight.sum())
         if self.forecast == "exponential":
             weights = half_life_weights(n_eras, self.n_eras)

@@ -86,18 +86,14 @@ class Tasks:
         return result
 
     def _stopped(self) -> dict[str, Any] | None:
-        """Return the whole `__dict__` of an estimator whose fit stopped here; a running
-        one has further attributes.
-        """
+        """Return the `__dict__` of an estimator whose fit stopped here."""
         fitted = self._fitted()
         return None if fitted is None else {"__dict__": fitted}
 
 
 @dataclass(eq=False)
 class TrainingRows:
-    """The training rows as passed to ``fit``, not binned; only `y` is encoded.
-    `y_train` is the part left by early stopping, and `eras` are its eras.
-    """
+    """The training rows as passed to ``fit``, not binned; only `y` is encoded."""
 
     _estimator: Any
     _X: Any

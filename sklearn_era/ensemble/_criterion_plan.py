@@ -83,9 +83,7 @@ def make_target_weights(
     y: NDArray[Any], sample_weight: NDArray[Any] | None, n_classes: int | None = None,
     exchange: Exchange = ALONE,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # fmt: skip
-    """Return the weights of the positive and of all rows for the statistic "ratio", in
-    units of their mean, so that scaling all weights changes nothing.
-    """
+    """Return the relative weights of positive and of all rows, for the ratio."""
     others = y[(y != 0) & (y != 1)]
     if n_classes is not None and n_classes > 2:
         raise ValueError(

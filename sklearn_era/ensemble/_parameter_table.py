@@ -252,9 +252,7 @@ _OF_LIGHTGBM = {
 def stores_parameters(
     init: Callable[_P, None], defaults: Mapping[str, Any] = MappingProxyType({})
 ) -> Callable[_P, None]:
-    """Decorate a constructor to store its arguments as attributes, with `defaults` in
-    place of its own.
-    """
+    """Make a constructor store its arguments, with `defaults` for its own."""
     known = signature(init)
     known = known.replace(
         parameters=[

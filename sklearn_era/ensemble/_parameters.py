@@ -63,9 +63,7 @@ def weigh_classes(
 
 
 def check_weights(estimator: Any, sample_weight: Array | None) -> None:
-    """Raise ValueError for negative weights of rows if eras are compared. The plain
-    gain takes them, as scikit-learn's boosters do.
-    """
+    """Raise ValueError for negative weights of rows, except for the plain gain."""
     state = estimator._fit_state
     names = [*uses_of_eras(estimator, state.plan.is_plain_gain)]
     names += ["min_impurity_decrease"] * bool(estimator.min_impurity_decrease)

@@ -84,9 +84,7 @@ class EraIntercepts:
 def settle_intercepts(
     estimator: Any, effects: Intercepts, series: Array, is_estimated: bool
 ) -> Array:
-    """Set the intercepts and their forecast from the values of eras and their
-    variances; return the step of the forecast.
-    """
+    """Set the intercepts and their forecast; return the step of the forecast."""
     if effects._estimates:
         groups = np.unique(estimator._era_patterns, axis=0, return_inverse=True)[1]
         paths = None if is_estimated else getattr(estimator, "_era_level", None)
@@ -200,9 +198,7 @@ def _shrink(values: Array, variances: Array) -> Array:
 def constant_columns(
     X_binned: NDArray[np.uint8], eras: EncodedEras, exchange: Exchange = ALONE
 ) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
-    """Return the columns that are constant within each era, and their bins in each, of
-    shape (n_eras, n_columns); no columns if all eras have one row.
-    """
+    """Return the columns that are constant within eras, and their bins in each."""
     order = np.arange(eras.codes.size) if eras.order is None else eras.order
     varies = np.zeros(X_binned.shape[1], dtype=np.uint8)
     for rows in eras.rows:

@@ -27,9 +27,7 @@ FITTED_WEIGHTS = ("_weighted_eras", "_era_weights", "_era_log_weights")
 
 
 class MovingEraWeights:
-    """The weights of all eras during a fit, the same in all processes; those of eras
-    without weight in training stay.
-    """
+    """The weights of all eras during a fit; those of eras without weight stay."""
 
     def __init__(
         self, eras: EncodedEras, step_size: float, exchange: Exchange = ALONE,
@@ -75,10 +73,7 @@ class MovingEraWeights:
     def _mean_losses(
         self, loss: Any, y: Array, raw: Array, base: Array
     ) -> tuple[Array, NDArray[np.bool_]]:
-        """Return the mean loss of each era, or 0, and whether it has weight. Constants
-        that losses omit are added, or eras with large counts would seem to have the
-        smallest losses.
-        """
+        """Return the mean loss of each era, or 0, and whether it has weight."""
         if self._totals is None:
             constants = base * loss.constant_to_optimal_zero(y)
             self._totals, self._constants = self._sums(base, constants)

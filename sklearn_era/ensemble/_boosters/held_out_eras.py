@@ -19,9 +19,7 @@ from ...effects import Recency, intercepts_of
 
 
 def check_order_of_eras(estimator: Any, eras: EncodedEras, n_rows: int) -> str | None:
-    """Check the order of eras if a parameter depends on it; return which eras early
-    stopping holds out, given the number of rows.
-    """
+    """Check the order of eras; return which ones early stopping holds out."""
     order, held_out = estimator.era_order, estimator.validation_eras
     stops_early = estimator.early_stopping is True or (
         # scikit-learn's rule

@@ -50,9 +50,7 @@ from .tree_features import draw_tree_features, warn_if_interaction_sets_moved
 
 
 class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
-    """The patched ``fit`` and its hooks, in the order of the calls; mixed in before a
-    ``HistGradientBoosting*``, whose other methods stay.
-    """
+    """The patched ``fit`` and its hooks, in the order of the calls."""
 
     @eras_by_name
     def fit(
@@ -190,9 +188,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     def _hold_out_eras(
         self, eras: EncodedEras | None, stratify: NDArray[Any] | None
     ) -> tuple[EncodedEras | None, NDArray[Any] | None, Callable[..., list[Any]]]:
-        """Return the eras of training and validation rows, and a function that splits
-        arrays accordingly: scikit-learn's own without eras.
-        """
+        """Return the eras of training and held-out rows, and how to split arrays."""
         if eras is None:
             return None, None, train_test_split
         state, plan = self._fit_state, self._fit_state.plan

@@ -42,9 +42,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         return dict(zip(as_keys(self._era_labels), values, strict=True))
 
     def _keep_held_out(self, eras: EncodedEras, y: Any, weights: Any = None) -> None:
-        """Keep the rows that early stopping holds out if they are those of the last
-        eras, whose levels are then carried forward.
-        """
+        """Keep held-out rows of the last eras, whose levels are carried forward."""
         effects, state = intercepts_of(self), self._fit_state
         is_last = state.validation_eras == "last" and hasattr(self, "validation_eras_")
         if effects is not None and effects._is_ordered and is_last:

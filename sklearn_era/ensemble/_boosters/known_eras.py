@@ -90,9 +90,7 @@ def _warn_of_misspelt(unknown: list[Any], known: list[Any]) -> None:
 
 
 def guess_labels(unknown: list[str], known: list[str]) -> dict[str, str]:
-    """Return the known label that each of the first unknown ones may misspell: it has
-    the same numbers, and no known label is as similar.
-    """
+    """Return the one known label with the same numbers that each may misspell."""
     by_numbers: dict[tuple[str, ...], dict[str, str]] = {}
     for label in known:
         digits, text = _simplify(label)

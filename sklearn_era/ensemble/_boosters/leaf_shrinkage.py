@@ -29,9 +29,7 @@ def cell_values(
     cells: NDArray[np.integer], n_cells: int, gradients: NDArray[np.floating],
     hessians: NDArray[np.floating], exchange: Exchange = ALONE,
 ) -> tuple[Array, Array, float]:  # fmt: skip
-    """Return ``-G / H`` and H of each cell of rows, 0 without hessian, and s2, the
-    variance within the cells of all processes. No cell spans processes.
-    """
+    """Return ``-G / H`` and H of each cell of rows, and s2 within all cells."""
     has_weight = hessians > 0
     G, H = np.empty((2, n_cells))
     G[:] = np.bincount(cells, gradients, n_cells)
@@ -61,9 +59,7 @@ def empirical_bayes_factors(
 def leaf_factors(
     values: Array, H: Array, s2: float, exchange: Exchange = ALONE
 ) -> Array:
-    """Return the factor of each leaf, a row of `values` and `H`. H is 0 for eras of
-    other processes.
-    """
+    """Return the factor of each leaf, a row of `values` and `H`."""
     total = exchange.sum(H.sum(axis=1))
     share = np.divide(H, total[:, None], out=np.zeros(H.shape), where=H > 0)
     by_era = np.stack([share * values, H > 0, H * share, share**2])

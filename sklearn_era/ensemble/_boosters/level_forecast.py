@@ -98,9 +98,7 @@ def follow_levels(
 
 
 def forecast_levels(paths: Array, horizon: NDArray[np.integer]) -> Array:
-    """Return the forecast of each output `horizon` eras ahead, (n_horizons, n_outputs),
-    0 if forecasts do not help.
-    """
+    """Return forecasts, (n_horizons, n_outputs), 0 if they do not help."""
     phi, is_carried, decaying, lasting, slope = paths[:, [0, 4, 5, 6, 7]].T
     ahead = horizon[:, None]
     n_steps = (1 - _DAMPING**ahead) / (1 - _DAMPING)
@@ -207,9 +205,7 @@ def _places(n_eras: int) -> Array:
 
 
 def forecasts_gain(series: Series, level: Level) -> bool:
-    """Return whether forecasts of each era from the eras before it have smaller squared
-    errors with the level than without, by more than the standard error of the mean.
-    """
+    """Return whether the level lowers squared errors by more than a standard error."""
     without = forecast_errors(series, Level(tau2=level.tau2))
     gains = without**2 - forecast_errors(series, level) ** 2
     gains = gains[np.isfinite(gains)]
@@ -217,9 +213,7 @@ def forecasts_gain(series: Series, level: Level) -> bool:
 
 
 def forecast_errors(series: Series, level: Level) -> Array:
-    """Return each value less its mean given those before it, by the Kalman filter; NaN
-    if a value or its constant is unknown.
-    """
+    """Return each value less its mean given those before it, by the Kalman filter."""
     values, variances, groups = series
     known = series.is_known
     phi, q, tau2, trend = level
@@ -262,9 +256,7 @@ def newey_west_error(values: Array) -> float:
 def horizons(
     known: NDArray[np.generic], labels: NDArray[np.generic]
 ) -> NDArray[np.intp]:
-    """Return how many eras labels are after the last known one, if known labels are
-    numbers, dates or periods in regular steps; else 1.
-    """
+    """Return how many eras labels are after the last known one; 1 without steps."""
     at, asked = _as_numbers(known), _as_numbers(labels)
     if at is not None and asked is not None and at.size > 1:
         steps = np.diff(at)

@@ -129,9 +129,7 @@ def number_of_features(max_features: float | int | str | None, n_features: int) 
 
 
 def check_single_precision(y: Array, sample_weight: Array | None) -> None:
-    """Raise ValueError if the terms that trees sum, differences of y times weights, are
-    out of range: splits would silently be lost. Not all weights are 0.
-    """
+    """Raise ValueError if terms of sums over rows are out of single precision."""
     limits = np.finfo(np.float32)
     tiny, huge = float(limits.tiny), float(limits.max)
     largest = 1.0

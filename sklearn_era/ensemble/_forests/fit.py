@@ -42,9 +42,7 @@ from .sampling import encode_era_columns
 
 
 class ForestFitMixin(IterationMixin, OutOfBagMixin):
-    """``fit`` of a forest, mixed in before a ``HistGradientBoosting*``. Its binning and
-    prediction treat a tree as an iteration, whose leaves hold a share of the mean.
-    """
+    """``fit`` of a forest; leaves of an iteration's tree hold a share of the mean."""
 
     @eras_by_name
     @_fit_context(prefer_skip_nested_validation=True)
@@ -218,9 +216,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
             warn_if_nothing_split(self, training.plan, "forest")
 
     def _trees_so_far(self) -> list[list[TreePredictor]]:
-        """Return existing and new trees as one forest: predictions are sums over trees,
-        so each leaf holds a share of the mean.
-        """
+        """Return all trees as one forest, whose leaves hold a share of the mean."""
         before, grown = self._predictors, self._fit_state.trees
         n_trees = max(1, len(before) + len(grown))
         return [

@@ -31,16 +31,12 @@ class TrainingSet(NamedTuple):
 
 
 class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
-    """The part of a forest's fit that runs in threads, one iteration in each. It
-    modifies neither the forest nor the training data.
-    """
+    """The part of a forest's fit that runs in threads, and modifies nothing."""
 
     def _draw(
         self, training: TrainingSet, iteration: int
     ) -> tuple[np.random.Generator, TreeRows]:
-        """Draw the rows of an iteration; return its generator and these. The generator
-        depends only on seed and number: trees grow in any order, draws can be repeated.
-        """
+        """Return an iteration's generator and rows, by seed and number alone."""
         rng = np.random.default_rng([self._forest_seed, iteration])
         eras = None
         if training.era_columns:
@@ -62,9 +58,7 @@ class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
     def _grow_iteration(
         self, training: TrainingSet, iteration: int, n_threads: int, n_workers: int
     ) -> list[TreePredictor]:
-        """Draw rows, and grow a tree for each output, as one of several workers that
-        share threads and the memory for histograms.
-        """
+        """Draw rows, and grow a tree for each output, as one of several workers."""
         n_threads //= n_workers
         rng, drawn = self._draw(training, iteration)
         targets, sample_weight = training.targets, training.sample_weight

@@ -48,9 +48,7 @@ def draw_tree_rows(
     rng: np.random.Generator, n_samples: int, eras: EncodedEras | None,
     bootstrap: Bootstrap, max_samples: float | int | None, joins_copies: bool = False,
 ) -> TreeRows:  # fmt: skip
-    """Draw the rows of one tree, with replacement; `bootstrap` is that of
-    `EraForestRegressor`. With `joins_copies`, an era drawn twice counts as one.
-    """
+    """Draw a tree's rows; with `joins_copies`, an era drawn twice counts as one."""
     if bootstrap is False:
         return TreeRows(None, eras)
     if bootstrap == "rows":

@@ -95,9 +95,7 @@ class ForestTreeGrower(TreeGrower):
             super()._compute_best_split_and_push(node)
 
     def _draw_features(self, node: Any) -> NDArray[np.uint32]:
-        """Draw the features of a node, and more until one can split it, as
-        scikit-learn's forests do. Else trees end early on columns with few values.
-        """
+        """Draw the features of a node, and more until one can split it."""
         features = self._rng.permutation(self.X_binned.shape[1])
         n_drawn = self._n_drawn
         for i, feature in enumerate(features):
