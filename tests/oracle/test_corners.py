@@ -32,9 +32,6 @@ SIDES = np.tile([0.0, 1.0], 20)
 TWO_ALIKE = Case(SIDES[:, None], SIDES, np.repeat([0, 1], 20), params=LIMITS)
 
 
-# Rows, features and trees.
-
-
 @pytest.mark.parametrize("constant", [0.1, slow(0.4), 1.9])
 @pytest.mark.parametrize("n_left", [1, 3, slow(8), slow(21)])
 @pytest.mark.parametrize("loss", ["squared_error", "poisson", "log_loss"])
@@ -186,9 +183,6 @@ def test_heavy_tails_and_odd_units(criterion, scale):
     case = make_case("squared_error", ["big_era"], seed=8)
     case.y = scale * np.random.default_rng(0).standard_cauchy(90)
     fit_and_check(case, **criterion)
-
-
-# Eras: their coverage, weights and units.
 
 
 @of_each(ERA_CRITERIA, step=2)

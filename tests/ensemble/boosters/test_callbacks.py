@@ -128,9 +128,6 @@ def test_frames_stay_frames(library, early_stopping):
     assert logged(monitor, "r2") == staged
 
 
-# The estimator so far
-
-
 @pytest.mark.parametrize("scoring", ["loss", "r2", lambda est, X, y: est.score(X, y)])
 def test_the_estimator_so_far_is_that_of_a_fit_that_stopped(scoring):
     X, y, _, eras = make_data()
@@ -175,9 +172,6 @@ def test_a_hook_may_predict_with_the_estimator_itself():
     hook = Hook(lambda estimator: seen.append(estimator.predict(X)))
     model = ours(early_stopping=True).set_callbacks(hook).fit(X, y)
     assert_array_equal(seen, list(model.staged_predict(X)))
-
-
-# Tasks
 
 
 def test_tasks_are_a_fit_and_its_iterations():
@@ -243,9 +237,6 @@ def test_a_callback_may_stop_the_fit(target, early_stopping):
     assert model.train_score_.shape == model.validation_score_.shape == (n_scores,)
 
 
-# Nothing else changes
-
-
 @pytest.mark.parametrize("early_stopping", [False, True])
 @pytest.mark.parametrize("target", TARGETS)
 def test_with_callbacks_trees_are_scikit_learn_s(target, early_stopping):
@@ -289,9 +280,6 @@ def test_errors_of_callbacks_end_the_fit_and_tear_down(hook, error, monkeypatch)
             model.predict(frame)
     model.fit(frame, y, eras=eras)
     assert_same_model(model, plain, frame)
-
-
-# Eras and scores
 
 
 def era_r2(estimator, X, y, eras):
@@ -359,9 +347,6 @@ def test_a_monitor_takes_a_scorer_of_eras(routing, named, weighted):
     assert logged(monitor, "worst" if named else "score") == [
         era_scores(y, stage, **of).worst() for stage in model.staged_predict(X)
     ]
-
-
-# Meta-estimators
 
 
 def test_callbacks_of_a_pipeline_follow_iterations():

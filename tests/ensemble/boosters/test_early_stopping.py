@@ -153,9 +153,6 @@ def test_missing_eras_are_named():
         assert "_fit_state" not in vars(model)
 
 
-# Eras of which random rows leave few or none.
-
-
 def fit_with_era_of_two_rows(seed, **parameters):
     """Fit with the era "w00" of two rows; returns how many are left for training."""
     X, y, eras = make_data(120)

@@ -48,9 +48,6 @@ def make_drift(n_eras=20, n_rows=100, slope=0.5, seed=0):
     return X, X[:, 0] + slope * eras + 0.1 * rng.normal(size=eras.size), eras
 
 
-# Weights of eras.
-
-
 def weights_by_hand(eras, weights, era_weighting):
     counts = {e: weights[eras == e].sum() for e in np.unique(eras)}
     if era_weighting == "equal":
@@ -89,9 +86,6 @@ def test_equal_eras_need_no_weights_and_one_era_none():
     for each in ("equal", Recency(half_life=1)):
         model = ours(era_weighting=each).fit(X, y, eras=np.zeros(y.size, int))
         assert_same_model(model, plain, X)
-
-
-# Shrinkage of leaves.
 
 
 def factors_by_hand(leaves, eras, v, h):
@@ -178,9 +172,6 @@ def test_shrunk_leaves_keep_their_order(loss):
     ratio = values[1, "eras"] / values[1, None]
     assert ratio == pytest.approx(ratio[0])
     assert 0.1 < ratio[0] < 0.95
-
-
-# Intercepts of eras.
 
 
 @each_target
@@ -321,18 +312,12 @@ def test_warm_start_goes_on_with_the_intercepts():
     with pytest.raises(ValueError, match=r"5 eras .* not the 6 whose intercepts warm"):
         model.fit(X, y, eras=np.minimum(eras, 4))
     with pytest.raises(ValueError, match=r"^era_effects=None leaves out the"):
-        clone_of(model, era_effects=None).fit(X, y, eras=eras)
+        pickle.loads(pickle.dumps(model)).set_params(era_effects=None).fit(
+            X, y, eras=eras
+        )
     # A fit from the beginning forgets them.
     model.set_params(era_effects=None, warm_start=False)
     assert not hasattr(model.fit(X, y, eras=eras), "era_intercepts_")
-
-
-def clone_of(model, **params):
-    """A fitted copy with other parameters."""
-    return pickle.loads(pickle.dumps(model)).set_params(**params)
-
-
-# All of them.
 
 
 @each_target

@@ -16,7 +16,7 @@ from helpers.grids import on_grid
 from helpers.releases import from_1_9
 from helpers.trees import assert_same_model, assert_same_splits
 from sklearn_era.effects import GroupDRO, Recency
-from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
+from sklearn_era.ensemble import BinnedDataset
 from sklearn_era.ensemble._boosters.era_weights import next_log_weights
 from sklearn_era.inspection import split_statistics
 from sklearn_era.model_files import load_model, save_model
@@ -329,12 +329,6 @@ def test_steps_too_large_for_numbers_are_refused(step_size, scale):
 def test_bad_step_sizes_are_refused(value):
     with pytest.raises(ValueError, match="The 'step_size' parameter of GroupDRO must"):
         ours(era_weighting=GroupDRO(value)).fit([[0]], [0], eras=[0])
-
-
-def test_forests_refuse_it():
-    X, y, _, eras = make_data()
-    with pytest.raises(ValueError, match=r"'era_weighting' parameter of EraForestReg"):
-        EraForestRegressor(2, **DRO).fit(X, y, eras=eras)
 
 
 @from_1_9

@@ -181,9 +181,6 @@ def test_rows_are_held_out_at_random_where_eras_cannot_be(
     assert_same_model(model, theirs, X)
 
 
-# A fit is that of the same rows, given by hand.
-
-
 def split_rows(eras, validation_eras, n_held_out, seed, y=None):
     """Rows to train on and rows held out, stratified by `y` where drawn at random."""
     rows = np.arange(len(eras))
@@ -262,9 +259,6 @@ def test_warm_start_keeps_the_eras_that_are_held_out(split_criterion, validation
         assert len(scorer.calls) == 2 * 3
         for calls in (scorer.calls[:2], scorer.calls[-2:]):
             assert all(map(np.array_equal, calls, first))
-
-
-# Scores.
 
 
 @pytest.mark.parametrize("scoring", ["loss", "accuracy", None])

@@ -156,9 +156,6 @@ def test_horizons(known, labels, expected):
     assert levels.horizons(known, np.asarray(labels)).tolist() == expected
 
 
-# In boosters.
-
-
 def make_shops(n_weeks=136, n_shops=20):
     """Sales by week, with five holiday weeks a year and a level that drifts."""
     rng = np.random.default_rng(0)

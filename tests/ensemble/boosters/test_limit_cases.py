@@ -39,9 +39,6 @@ def assert_same_partitions(a, b, X) -> None:
     assert_allclose(a.predict(X), b.predict(X), rtol=1e-5, atol=1e-8)
 
 
-# One era.
-
-
 @on_grid("configuration criterion", CONFIGURATIONS, GAIN_OF_ONE_ERA, every=8)
 def test_one_era_is_gain(configuration, criterion):
     target, params = configuration
@@ -83,18 +80,12 @@ def test_time_robust_of_one_era_is_the_impurity():
     assert np.abs(regularized["value"]).max() < np.abs(nodes["value"]).max()
 
 
-# All and nothing of the gain.
-
-
 @on_grid("criterion", COVERING_GAIN, every=2)
 def test_a_split_with_all_of_the_gain_is_that_of_the_gain(criterion):
     X, y, _, eras = make_data()
     params = {"min_samples_leaf": 30}  # so that no two features part rows alike
     model = ours(**criterion | params | {"min_gain_share": 1.0}).fit(X, y, eras=eras)
     assert_same_partitions(model, stock(**params).fit(X, y), X)
-
-
-# No penalty, one weight.
 
 
 WITHOUT_PENALTY = {
@@ -189,9 +180,6 @@ def test_largest_alphas_are_the_infinite_ones(kind, sign):
     assert_same_model(
         finite.fit(X, y, weights, eras=eras), infinite.fit(X, y, weights, eras=eras), X
     )
-
-
-# Least decrease of the impurity.
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -315,9 +303,6 @@ def test_order_of_rows_does_not_matter_to_the_last_bit(criterion, target):
         order = np.random.default_rng(seed).permutation(N_SAMPLES)
         shuffled = fit([values[order] for values in data], criterion, target, **EXACT)
         assert_same_model(shuffled, expected, data[0])
-
-
-# The unit of weights.
 
 
 def has_unit(criterion) -> bool:

@@ -58,20 +58,14 @@ def assert_scores(search, candidates, splits, X, y, eras):
         assert_array_equal(search.cv_results_[f"split{fold}_test_score"], scores)
 
 
-def test_eras_of_other_rows_give_another_model(data):
-    """The premise of the tests below."""
-    X, y, eras = data
-    model = make_regressor().fit(X, y, eras=eras)
-    other = make_regressor().fit(X, y, eras=np.roll(eras, 1))
-    assert not np.array_equal(model.predict(X), other.predict(X))
-
-
 def test_pipeline(data, routing):
     X, y, eras = data
     pipeline = Pipeline([("scale", StandardScaler()), ("model", make_regressor())])
     pipeline.fit(X, y, **{"eras" if routing else "model__eras": eras})
     X_scaled = StandardScaler().fit_transform(X)
     assert_same_trees(pipeline[-1], make_regressor().fit(X_scaled, y, eras=eras))
+    other = make_regressor().fit(X_scaled, y, eras=np.roll(eras, 1))  # eras matter
+    assert not np.array_equal(pipeline.predict(X), other.predict(X_scaled))
 
 
 @pytest.mark.parametrize("in_pipeline", [False, True])
@@ -133,27 +127,17 @@ def test_parameters(estimator):
     assert repr(estimator(split_criterion="era")) == (
         f"{estimator.__name__}(split_criterion='era')"
     )
+    assert isinstance(model, type(stock))
+    assert is_classifier(model) != is_regressor(model) == (estimator is Regressor)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_isinstance_of_stock(estimator):
-    assert issubclass(estimator, getattr(ensemble, estimator.__name__))
-    assert is_classifier(estimator()) != is_regressor(estimator())
-    assert is_regressor(estimator()) == (estimator is Regressor)
-
-
-def pickled(model):
-    return pickle.loads(pickle.dumps(model))
-
-
-@pytest.mark.parametrize("copy_model", [pickled, copy.deepcopy])
 @pytest.mark.parametrize("target", ["real", "multiclass"])
-def test_copies_predict_the_same_bits(target, copy_model):
+def test_copies_predict_the_same_bits(target):
     X, y, weights, eras = make_data(target)
     model = ours(target, split_criterion="directional").fit(X, y, weights, eras=eras)
-    copied = copy_model(model)
-    assert_same_model(copied, model, X)
-    assert vars(copied).keys() == vars(model).keys()
+    for copied in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert_same_model(copied, model, X)
+        assert vars(copied).keys() == vars(model).keys()
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -161,7 +145,7 @@ def test_state_holds_both_versions_but_the_estimator_does_not(estimator):
     state = estimator().__getstate__()
     assert state["_sklearn_version"] == sklearn.__version__
     assert state["_sklearn_era_version"] == sklearn_era.__version__
-    assert not any("version" in name for name in vars(pickled(estimator())))
+    assert not any("version" in name for name in vars(copy.deepcopy(estimator())))
 
 
 @pytest.mark.parametrize(

@@ -142,9 +142,6 @@ def test_parameter_may_change_after_the_fit(predicting):
         model.set_params(n_jobs=0).predict(X)
 
 
-# Limits of others.
-
-
 @pytest.mark.parametrize(
     ("n_jobs", "expected"), [(None, 2), (1, 1), (2, 2), (3, 2), (-1, 2), (-2, 1)]
 )
@@ -246,15 +243,6 @@ def test_nothing_is_done_where_nothing_is_to_be_limited(n_jobs, monkeypatch):
         model.set_params(n_jobs=3).predict(X)
 
 
-def run_script(script: str, **environment: str) -> str:
-    """The output of a script in a process of its own."""
-    kept = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
-    return subprocess.run(
-        [sys.executable, "-P", "-c", script], capture_output=True, text=True,
-        check=True, env=kept | environment,
-    ).stdout  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("n_jobs", "expected"), [slow("None", 3), ("2", 1), slow("1", 0)]
 )
@@ -281,7 +269,9 @@ while True:  # those of joblib, which binning had, take a moment to end
     time.sleep(0.01)
 print(json.dumps([n_more, threadpoolctl.threadpool_info()]))
 """
-    output = run_script(script, OMP_NUM_THREADS="4", OPENBLAS_NUM_THREADS="1")
+    environment = {"OMP_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-P", "-c", script]
+    output = subprocess.check_output(command, text=True, env=os.environ | environment)
     n_more, pools = json.loads(output.splitlines()[-1])
     assert n_more == (expected if platform.system() == "Linux" else 0)
     openmp = [pool["filepath"] for pool in pools if pool["user_api"] == "openmp"]

@@ -56,9 +56,6 @@ def growth(monkeypatch):
     return grown
 
 
-# How many, and which.
-
-
 def test_draws_are_uniform_and_without_replacement():
     rng = np.random.default_rng(0)
     n_drawn = np.zeros(20)
@@ -117,9 +114,6 @@ def test_classes_of_an_iteration_draw_apart(growth):
     assert any(len(set(draws[i : i + 3])) == 3 for i in range(0, 15, 3))
 
 
-# Limits.
-
-
 @on_grid("criterion", dict(reversed(CRITERIA.items())), every=3)
 def test_a_tree_is_that_of_its_features_alone(criterion, growth):
     X, y, weights, eras = make_wide_data()
@@ -134,9 +128,6 @@ def test_a_tree_is_that_of_its_features_alone(criterion, growth):
     np.testing.assert_array_equal(nodes["feature_idx"][inner], mapped)
     for name in set(nodes.dtype.names) - {"feature_idx"}:
         np.testing.assert_array_equal(nodes[name], theirs[name])
-
-
-# Together with all else.
 
 
 def test_a_single_feature_a_tree():

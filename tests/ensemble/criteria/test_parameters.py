@@ -81,9 +81,6 @@ def test_bad_blends_are_refused(blend, message):
             ours(split_criterion=blend).fit(X, y, eras=given)
 
 
-# Values that no parameter takes.
-
-
 def bad(*names_and_values):
     return [(name, value) for name, *values in names_and_values for value in values]
 
@@ -173,9 +170,6 @@ def test_labels_among_the_weights_are_guessed(kind):
         est.fit(X, y, weights)
     with pytest.raises(ValueError, match=r"^sample_weight is not numeric: .* 'week\d'"):
         kind().fit(X, y, texts)
-
-
-# Eras that are too small.
 
 
 @pytest.mark.parametrize(
@@ -290,9 +284,6 @@ def test_numbers_that_no_machine_integer_holds_are_numbers(too_many):
     model.set_params(split_criterion={"era": 1, "vrex": 10**400}, min_samples_per_era=1)
     with pytest.raises(ValueError, match=r"weight of 'vrex' is 10{400};"):
         model.fit(X, y, eras=eras)
-
-
-# The ratio of a target of two classes.
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from sklearn.exceptions import NotFittedError
 
 from helpers.criteria import RATIO
 from helpers.forests import classifier, make_classes, make_data, regressor
+from sklearn_era.effects import GroupDRO
 
 # Parameters and the message.
 REFUSED_WITHOUT_ERAS = [
@@ -40,16 +41,10 @@ REFUSED = [
     *(
         ({name: value}, rf"^The '{name}' parameter of EraForestRegressor must be")
         for name, values in {
-            "n_estimators": [0],
-            "bootstrap": [True, "row"],
-            "max_samples": [0, 1.5],
-            "max_features": [0, "auto"],
-            "random_segments": [1],
-            "oob_score": ["r2"],
-            "split_criterion": ["gini"],
-            "max_bins": [256],
-            "min_samples_leaf": [0],
-            "n_jobs": [0],
+            "n_estimators": [0], "bootstrap": [True, "row"], "max_samples": [0, 1.5],
+            "max_features": [0, "auto"], "random_segments": [1], "oob_score": ["r2"],
+            "split_criterion": ["gini"], "era_weighting": [GroupDRO()],
+            "max_bins": [256], "min_samples_leaf": [0], "n_jobs": [0],
         }.items()
         for value in values
     ),

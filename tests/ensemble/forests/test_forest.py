@@ -27,9 +27,6 @@ from sklearn_era.ensemble import EraForestRegressor, HistGradientBoostingRegress
 BOOTSTRAPS = ["rows", "within_eras", "whole_eras", False]
 
 
-# The trees, against a booster of one tree on the same rows.
-
-
 def no_categories(X):
     """Arguments of a tree's prediction for the categories of X, and one thread."""
     return np.zeros((0, 8), np.uint32), np.zeros(X.shape[1], np.uint32), 1
@@ -129,9 +126,6 @@ def test_parameters_mean_what_they_mean_to_a_booster(parameters, weighted):
     forest = regressor(bootstrap="within_eras", n_estimators=3, **parameters)
     forest.fit(X, y, weights, eras=eras)
     assert_equals_trees_grown_alone(forest, X, y, eras, weights)
-
-
-# Values.
 
 
 @settings(max_examples=settings().max_examples // 3)
@@ -250,9 +244,6 @@ def test_stages_are_forests_of_the_first_trees():
             assert_allclose(stage, getattr(forest, method)(X), rtol=1e-12, atol=1e-15)
 
 
-# Weights.
-
-
 def test_rows_without_weight_change_nothing():
     X, y, eras = make_data()
     weights = (np.arange(y.size) % 3 > 0).astype(float)
@@ -298,9 +289,6 @@ def test_class_weights_are_row_weights():
     share = np.mean(skewed == "low")
     weights = np.where(skewed == "low", 0.5 / share, 0.5 / (1 - share))
     assert_same_trees(balanced, classifier(max_depth=1).fit(X, skewed, weights))
-
-
-# Arguments that must not matter, and those that must.
 
 
 @on_grid("bootstrap", BOOTSTRAPS, every=2)

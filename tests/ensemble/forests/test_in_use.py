@@ -54,9 +54,6 @@ def test_presets_are_forests_with_other_defaults(name, criterion, kind, tmp_path
         preset(trees=3)
 
 
-# Rows.
-
-
 def test_frames_have_names_and_are_checked():
     X, y, eras = make_data()
     frame = pd.DataFrame(X, columns=list("pqrs"))

@@ -39,9 +39,6 @@ def draw(labels, bootstrap, max_samples=None, seed=0, joins_copies=False):
     )  # fmt: skip
 
 
-# Rows.
-
-
 @settings(max_examples=2 * settings().max_examples)
 @given(labels=LABELS, share=SHARES, seed=st.integers(0, 99))
 def test_draws_are_of_rows_or_within_eras_or_of_whole_eras(labels, share, seed):
@@ -110,9 +107,6 @@ def test_max_samples_is_what_trees_are_grown_on(bootstrap, max_samples, expected
         assert drawn.rows.size in expected(np.bincount(eras))
 
 
-# Segments.
-
-
 @settings(max_examples=2 * settings().max_examples)
 @given(
     counts=st.lists(st.integers(1, 30), min_size=1, max_size=12),
@@ -171,9 +165,6 @@ def test_each_tree_draws_its_number_of_segments():
     assert_array_equal(forest.era_labels_, np.arange(30))
 
 
-# Several columns of eras.
-
-
 def two_columns(y):
     return {"week": np.arange(y.size) % 6, "half": np.arange(y.size) % 6 // 3}
 
@@ -211,9 +202,6 @@ def test_a_single_column_is_no_column_at_all():
     one = regressor(split_criterion="era").fit(X, y, eras=eras)
     other = regressor(split_criterion="era").fit(X, y, eras=eras.reshape(-1, 1))
     assert_same_trees(one, other)
-
-
-# Features.
 
 
 @pytest.mark.parametrize(

@@ -36,9 +36,6 @@ VARYING = pytest.mark.parametrize(
 ON_SHAPES = on_grid("criterion shape", CRITERIA, SHAPES, every=3)
 
 
-# Histograms that are kept, or made again for each node.
-
-
 # Data; a number of bytes, for all nodes or two of them; and the nodes that are kept. A
 # chunk has 65,536 rows: 13 eras of 5,000, which are no whole number of vectors.
 STORES = {
@@ -68,9 +65,6 @@ def test_kept_histograms_and_streamed_ones_give_the_same_trees(criterion, store)
     assert not any(is_kept for _, is_kept in other.nodes_stored)
     assert recorder.priorities == other.priorities
     assert_same_trees(kept, streamed)
-
-
-# Sums of several features in a bundle, or of one.
 
 
 def rare_values(n_samples, n_values, seed=1):
@@ -103,9 +97,6 @@ def test_bundles_and_single_features_give_the_same_trees(
     assert_same_nodes(joint, single, features=range(0, 12, 2))
 
 
-# Splits that are ruled out on the way, or none.
-
-
 @on_grid("criterion missing coverage", CRITERIA, [0.0, 0.15], [0.1, 0.9], every=5)
 def test_splits_that_are_ruled_out_are_not_the_best_ones(criterion, missing, coverage):
     """With a penalty of any feature, all splits are compared by era to the end."""
@@ -117,9 +108,6 @@ def test_splits_that_are_ruled_out_are_not_the_best_ones(criterion, missing, cov
         (without_value, y, eras), criterion, feature_penalty=[0.0] * 8 + [0.5]
     )
     assert_same_nodes(some, every)
-
-
-# Eras in lanes, in blocks of rows, and in chunks.
 
 
 def assert_alike(a, b):
@@ -158,9 +146,6 @@ def test_rows_many_times_over_give_the_same_trees(criterion, era_sizes):
     streamed = repeated(times, store_budget=0)
     assert_alike(streamed, repeated(1))
     assert_same_splits(streamed, repeated(times))
-
-
-# Hessians that vary, whose rows have two words.
 
 
 @VARYING
@@ -302,9 +287,6 @@ def test_the_fast_gain_needs_no_eras():
     message = r"split_criterion=Gain\(splitter='era'\) takes weights of 0 or more"
     with pytest.raises(ValueError, match=message):
         HistGradientBoostingRegressor(**params).fit(X, y, np.where(eras, 1.0, -1.0))
-
-
-# Processors, threads, and the order in which rows and eras come.
 
 
 @ON_SHAPES

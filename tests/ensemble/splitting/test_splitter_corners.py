@@ -173,9 +173,6 @@ ERA = {"split_criterion": "era", "min_gain_share": 0.0, "early_stopping": False}
 STORED_OR_NOT = pytest.mark.parametrize("store_budget", [0, None])
 
 
-# Codes and bundles.
-
-
 @STORED_OR_NOT
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_the_largest_bundles(store_budget, missing):
@@ -193,9 +190,6 @@ def test_features_of_a_single_bin(store_budget):
     padded = np.hstack([constant, X[:, :2], constant, X[:, 2:], constant])
     model, _ = fit((padded, y, eras), CRITERIA["era"], store_budget=store_budget)
     assert_same_nodes(expected, model, features=[10, 11, 22, 23])
-
-
-# Blocks and chunks of rows.
 
 
 @SUMMING
@@ -246,9 +240,6 @@ def test_a_rare_value_is_seen_in_histograms_that_are_kept():
     assert any(is_kept for _, is_kept in splitter.nodes_stored)
     streamed, _ = fit((X, y, eras), CRITERIA["era"], store_budget=0)
     assert_same_nodes(kept, streamed)
-
-
-# Gradients: integers to sum up, as long as they have the digits.
 
 
 @SUMMING
@@ -310,9 +301,6 @@ def test_gradients_that_are_too_large_for_a_float_do_no_harm():
     with pytest.warns():  # of overflows, as of scikit-learn's own splitter
         est.fit(X, y, eras=eras)
     assert est.n_iter_ == 2
-
-
-# Many fits.
 
 
 def test_a_fit_again_with_other_data_forgets_the_first():
