@@ -36,89 +36,61 @@ class Parameter(NamedTuple):
 
 PARAMETERS = {
     "split_criterion": Parameter(
-        "gain",
-        [StrOptions(set(CRITERIA)), dict, SplitCriterion],
-        f"{{{', '.join(map(repr, CRITERIA))}}}, dict or object",
-        """
+        "gain", [StrOptions(set(CRITERIA)), dict, SplitCriterion],
+        f"{{{', '.join(map(repr, CRITERIA))}}}, dict or object", """
         Ranks the splits of a node: an object of :mod:`sklearn_era.criteria`, which has
         the formulas; its name; or a dict such as ``{'era': 1, 'directional': 0.5}``,
         short for a :class:`~sklearn_era.criteria.Blend`. All but 'gain' need `eras` in
         ``fit``. In a grid, ``split_criterion__min_agreement`` and the like set the
         parameters of the criterion.
-        """,
-    ),
+        """),
     "min_samples_per_era": Parameter(
-        1,
-        [Interval(Integral, 1, None, closed="left")],
-        "int",
-        """
+        1, [Interval(Integral, 1, None, closed="left")], "int", """
         Minimum number of rows on each side of a split for an era to be covered,
         whatever their weights. 'gain' and 'held_out' ignore it.
-        """,
-    ),
+        """),
     "min_era_coverage": Parameter(
-        0.1,
-        [Interval(Real, 0, 1, closed="right")],
-        "float",
-        """
+        0.1, [Interval(Real, 0, 1, closed="right")], "float", """
         Minimum share of the training eras, in (0, 1], that a split must cover. The
         papers' rule is ``min_era_coverage=1.0, min_gain_share=0.0``, which ends trees
         early where eras are small; the defaults were chosen on public data. 'gain' and
         'held_out' ignore it.
-        """,
-    ),
+        """),
     "min_gain_share": Parameter(
-        0.5,
-        [Interval(Real, 0, 1, closed="both")],
-        "float",
-        """
+        0.5, [Interval(Real, 0, 1, closed="both")], "float", """
         Restricts the criterion to splits whose pooled gain (that over all rows) is at
         least this share, in [0, 1], of the largest in the node. If the criterion admits
         none of them, the node takes the split with the largest gain. So no split gives
         up more than ``1 - min_gain_share`` of the gain, and trees grow as large as with
         'gain'; nodes are expanded in the order of their pooled gains. 0 leaves the
         choice to the criterion, as in the papers; 1 leaves it ties only.
-        """,
-    ),
+        """),
     "min_impurity_decrease": Parameter(
-        0.0,
-        [Interval(Real, 0, None, closed="left")],
-        "float",
-        """
+        0.0, [Interval(Real, 0, None, closed="left")], "float", """
         Minimum pooled gain of a split, per unit of the training set's sum of hessians,
         as in scikit-learn's trees; 0 is no minimum.
-        """,
-    ),
+        """),
     "era_order": Parameter(
-        "auto",
-        [StrOptions({"auto", "ordered", "unordered"})],
-        "{'auto', 'ordered', 'unordered'}",
-        """
+        "auto", [StrOptions({"auto", "ordered", "unordered"})],
+        "{'auto', 'ordered', 'unordered'}", """
         Whether eras follow each other, for parameters that depend on it. With 'auto',
         numbers, dates, periods and ordered categoricals (by their categories) do; so
         does text that is numbers or dates of one form (``"0001"``, ``"2024-01"``,
         ``"2024-W07"``), with a warning; booleans do not, and other text raises an
         error. With 'ordered', text is in its own order.
-        """,
-    ),
+        """),
     "validation_eras": Parameter(
-        "auto",
-        [StrOptions({"auto", "last", "random"}), None],
-        "{'auto', 'last', 'random'} or None",
-        """
+        "auto", [StrOptions({"auto", "last", "random"}), None],
+        "{'auto', 'last', 'random'} or None", """
         Eras that early stopping holds out if ``fit`` gets `eras` and no `X_val`: the
         last ones, or random ones. 'auto' takes the last ones if eras follow each other
         (see `era_order`), else random ones. `validation_fraction` is then the share of
         the eras, rounded up, or their number; a single era is never held out. None
         holds out random rows, as in scikit-learn.
-        """,
-        is_of_forests=False,
-    ),
+        """, is_of_forests=False),
     "era_weighting": Parameter(
-        "rows",
-        [StrOptions({"rows", "equal"}), Recency, GroupDRO],
-        "{'rows', 'equal'} or object",
-        """
+        "rows", [StrOptions({"rows", "equal"}), Recency, GroupDRO],
+        "{'rows', 'equal'} or object", """
         Weight of an era in all sums over rows: that of its rows, the same for all eras,
         or as in :class:`~sklearn_era.effects.Recency` and, for boosters,
         :class:`~sklearn_era.effects.GroupDRO`. All but 'rows' need `eras` in ``fit``.
@@ -126,39 +98,27 @@ PARAMETERS = {
         is that of a fit with the product as `sample_weight` (but a `BinnedDataset`
         keeps its bins). All eras count, also those held out by early stopping; of
         several columns, a forest takes the first.
-        """,
-    ),
+        """),
     "leaf_shrinkage": Parameter(
-        None,
-        [StrOptions({"eras"}), None],
-        "{'eras'} or None",
-        """
+        None, [StrOptions({"eras"}), None], "{'eras'} or None", """
         With 'eras', shrinks the value v of a leaf towards 0, the more it differs
         between eras. Needs `eras` in ``fit``. With monotonic constraints all leaves of
         a tree are shrunk by the mean factor, which keeps their order; with a single era
         none is. The factor is ``A / (A + var(v))``: var(v) is estimated by moments from
         the values ``-G_j / H_j`` of the eras [1]_, and A is the variance about 0 of the
         values of the tree's leaves, less the mean of var(v) [2]_.
-        """,
-        is_of_forests=False,
-    ),
+        """, is_of_forests=False),
     "era_effects": Parameter(
-        None,
-        [StrOptions({"intercept"}), Intercepts, None],
-        "{'intercept'}, object or None",
-        """
+        None, [StrOptions({"intercept"}), Intercepts, None],
+        "{'intercept'}, object or None", """
         With 'intercept', short for :class:`~sklearn_era.effects.Intercepts`, each
         training era has an intercept in the raw prediction, estimated along with the
         trees. Predictions are for the next era, by a forecast of its intercept, or for
         an era passed to ``predict``. Needs `eras` in ``fit``.
-        """,
-        is_of_forests=False,
-    ),
+        """, is_of_forests=False),
     "feature_penalty": Parameter(
-        None,
-        ["array-like", Mapping, None],
-        "array-like of shape (n_features,), mapping or None",
-        """
+        None, ["array-like", Mapping, None],
+        "array-like of shape (n_features,), mapping or None", """
         Penalises the splits of features: numbers of 0 or more, by the columns of X, or
         a mapping from column names or indices, in which all others have 0. With 0.2, a
         feature splits a node only if its key exceeds all others by a fifth of the
@@ -177,35 +137,25 @@ PARAMETERS = {
         is first lowered by p times the largest: shares are of the largest that is left,
         K is of the splits that have their share, and the gain left is the priority, and
         decides if the criterion admits no split.
-        """,
-    ),
+        """),
     "colsample_bytree": Parameter(
-        1.0,
-        [Interval(Real, 0, 1, closed="right")],
-        "float",
-        """
+        1.0, [Interval(Real, 0, 1, closed="right")], "float", """
         Share of the features, in (0, 1], drawn at random for each tree, with every
         criterion: ``max(1, ceil(colsample_bytree * n_features))`` of them, without
         replacement. No histogram is built for the others, which saves most of the time
         of a tree of many rows. `max_features` draws among the features of the tree,
         anew at each split. In multiclass classification, each tree of an iteration
         draws its own.
-        """,
-        is_of_forests=False,
-    ),
+        """, is_of_forests=False),
     "n_jobs": Parameter(
-        None,
-        N_JOBS_CONSTRAINTS,
-        "int or None",
-        """
+        None, N_JOBS_CONSTRAINTS, "int or None", """
         Maximum number of OpenMP threads of ``fit`` and predictions. None is
         scikit-learn's choice: as many as there are cores, or as the environment
         variable ``OMP_NUM_THREADS``, a limit of threadpoolctl or a container's quota
         allow. An integer lowers this number and never raises it; -1 is all threads, -2
         all but one. Results are the same with any number of threads, bit for bit.
-        """,
-    ),
-}
+        """),
+}  # fmt: skip
 
 CONSTRAINTS = {name: row.constraints for name, row in PARAMETERS.items()} | {
     # At most what a C unsigned int holds.
