@@ -201,14 +201,11 @@ def test_eras_may_be_the_name_of_a_column(module):
     assert_array_equal(dataset.eras.decode(), CODES)
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (pd.DataFrame(X, columns=[*"aab"]), "columns of X have the same name"),
-        (pd.DataFrame(X, columns=[*"abc"]), "'week' names no column.* 'a', 'b', 'c'"),
-        (X, "'week' names a column, but X is ndarray"),
-    ],
-)
+@pytest.mark.parametrize(("data", "message"), [
+    (pd.DataFrame(X, columns=[*"aab"]), "columns of X have the same name"),
+    (pd.DataFrame(X, columns=[*"abc"]), "'week' names no column.* 'a', 'b', 'c'"),
+    (X, "'week' names a column, but X is ndarray"),
+])  # fmt: skip
 def test_a_name_of_no_column_is_refused(data, message):
     with pytest.raises(ValueError, match=message):
         HistGradientBoostingRegressor().fit(data, Y, eras="week")

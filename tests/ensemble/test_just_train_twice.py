@@ -73,23 +73,20 @@ def test_another_first_classifier():
         model.fit(np.nan_to_num(X), y, np.ones(y.size))
 
 
-@pytest.mark.parametrize(
-    ("estimator", "name", "n_iter"),
-    [
-        (Classifier(), "max_iter", 10),
-        (Classifier(max_iter=4), "max_iter", 4),
-        (StockClassifier(), "max_iter", 10),
-        (GradientBoostingClassifier(random_state=0), "n_estimators", 10),
-        (AdaBoostClassifier(random_state=0), "n_estimators", 10),
-        (MLPClassifier((2,), tol=1.0, random_state=0), "max_iter", 10),
-        (make_pipeline(StandardScaler(), Classifier()),
-         "histgradientboostingclassifier__max_iter", 10),
-        (RandomForestClassifier(20, random_state=3), "n_estimators", 20),
-        (LogisticRegression(max_iter=150), "max_iter", 150),
-        (make_pipeline(LogisticRegression(max_iter=150)),
-         "logisticregression__max_iter", 150),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("estimator", "name", "n_iter"), [
+    (Classifier(), "max_iter", 10),
+    (Classifier(max_iter=4), "max_iter", 4),
+    (StockClassifier(), "max_iter", 10),
+    (GradientBoostingClassifier(random_state=0), "n_estimators", 10),
+    (AdaBoostClassifier(random_state=0), "n_estimators", 10),
+    (MLPClassifier((2,), tol=1.0, random_state=0), "max_iter", 10),
+    (make_pipeline(StandardScaler(), Classifier()),
+     "histgradientboostingclassifier__max_iter", 10),
+    (RandomForestClassifier(20, random_state=3), "n_estimators", 20),
+    (LogisticRegression(max_iter=150), "max_iter", 150),
+    (make_pipeline(LogisticRegression(max_iter=150)),
+     "logisticregression__max_iter", 150),
+])  # fmt: skip
 def test_first_fit_is_short_where_it_goes_in_steps(estimator, name, n_iter):
     X, y, *_ = make_data("binary")
     model = JustTrainTwice(estimator).fit(np.nan_to_num(X), y)
@@ -190,20 +187,17 @@ def test_methods_are_those_of_the_estimator():
             getattr(JustTrainTwice(ours("binary")), method)([[0]])
 
 
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"upweight": 0}, "The 'upweight' parameter of JustTrainTwice must be a float"),
-        ({"upweight": np.inf}, "The 'upweight' parameter of JustTrainTwice must be"),
-        ({"identification_iterations": 0}, "The 'identification_iterations' parameter"),
-        ({"estimator": "boosting"}, "The 'estimator' parameter of JustTrainTwice"),
-        ({"estimator": Regressor()}, "^estimator is a HistGradientBoostingRegressor, "),
-        (
-            {"identification_estimator": Regressor()},
-            "^identification_estimator is a Hi",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("params", "message"), [
+    ({"upweight": 0}, "The 'upweight' parameter of JustTrainTwice must be a float"),
+    ({"upweight": np.inf}, "The 'upweight' parameter of JustTrainTwice must be"),
+    ({"identification_iterations": 0}, "The 'identification_iterations' parameter"),
+    ({"estimator": "boosting"}, "The 'estimator' parameter of JustTrainTwice"),
+    ({"estimator": Regressor()}, "^estimator is a HistGradientBoostingRegressor, "),
+    (
+        {"identification_estimator": Regressor()},
+        "^identification_estimator is a Hi",
+    ),
+])  # fmt: skip
 def test_bad_parameters_are_refused(params, message):
     model = JustTrainTwice(ours("binary")).set_params(**params)
     with pytest.raises(ValueError, match=message):
@@ -220,14 +214,11 @@ def test_targets_without_classes_to_tell_apart_are_refused():
         model.fit([[0], [1]], [0, 1, 1])
 
 
-@pytest.mark.parametrize(
-    ("params", "reader"),
-    [
-        ({"identification_estimator": DecisionTreeClassifier(max_depth=1)},
-         "identification_estimator=DecisionTreeClassifier"),
-        ({"estimator": LogisticRegression(C=0.1)}, "estimator=LogisticRegression"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("params", "reader"), [
+    ({"identification_estimator": DecisionTreeClassifier(max_depth=1)},
+     "identification_estimator=DecisionTreeClassifier"),
+    ({"estimator": LogisticRegression(C=0.1)}, "estimator=LogisticRegression"),
+])  # fmt: skip
 def test_iterations_without_effect_are_warned_of(params, reader):
     X, y, *_ = make_data("binary")
     model = JustTrainTwice(ours("binary"), identification_iterations=3)

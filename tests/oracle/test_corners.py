@@ -213,23 +213,20 @@ def test_eras_of_a_single_row(criterion):
         fit_and_check(case, **criterion)
 
 
-@pytest.mark.parametrize(
-    ("criterion", "n_splits"),
-    [
-        (Era(-math.inf), 0),
-        (Era(), 1),
-        (Era(math.inf), 1),
-        (Directional(2 / 3), 1),
-        (Directional(0.7), 0),
-        # Gains of g, g and 0: the mean less the deviation is (2 - sqrt(2) λ) g / 3.
-        (VREx(1.4), 1),
-        (VREx(1.5), 0),
-        (TimeRobust(), 1),
-        (TimeRobust("mean"), 1),
-        (Invariant(1e6), 1),
-        (Invariant(1e6, "ratio"), 1),
-    ],
-)
+@pytest.mark.parametrize(("criterion", "n_splits"), [
+    (Era(-math.inf), 0),
+    (Era(), 1),
+    (Era(math.inf), 1),
+    (Directional(2 / 3), 1),
+    (Directional(0.7), 0),
+    # Gains of g, g and 0: the mean less the deviation is (2 - sqrt(2) λ) g / 3.
+    (VREx(1.4), 1),
+    (VREx(1.5), 0),
+    (TimeRobust(), 1),
+    (TimeRobust("mean"), 1),
+    (Invariant(1e6), 1),
+    (Invariant(1e6, "ratio"), 1),
+])  # fmt: skip
 def test_an_uncovered_era_counts_as_0_or_not_at_all(criterion, n_splits):
     x = np.r_[np.tile([0.0, 1.0], 20), np.zeros(20)]
     eras = np.repeat([0, 1, 2], 20)

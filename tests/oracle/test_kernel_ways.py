@@ -109,18 +109,15 @@ def test_lanes_with_missing_values(criterion, is_weighted):
     check(data, criterion, weights, min_era_coverage=0.7)
 
 
-@pytest.mark.parametrize(
-    "criterion",
-    [
-        ERA_CRITERIA["era"],
-        # An absent era has no gain: for the best one, that is nothing.
-        {"split_criterion": Era(boltzmann_alpha=math.inf), "min_gain_share": 0.0},
-        ERA_CRITERIA["vrex"],
-        slow(ERA_CRITERIA["directional"]),
-        slow(ERA_CRITERIA["era, smoothed"]),
-        slow(ERA_CRITERIA["time_robust, mean"]),
-    ],
-)
+@pytest.mark.parametrize("criterion", [
+    ERA_CRITERIA["era"],
+    # An absent era has no gain: for the best one, that is nothing.
+    {"split_criterion": Era(boltzmann_alpha=math.inf), "min_gain_share": 0.0},
+    ERA_CRITERIA["vrex"],
+    slow(ERA_CRITERIA["directional"]),
+    slow(ERA_CRITERIA["era, smoothed"]),
+    slow(ERA_CRITERIA["time_robust, mean"]),
+])  # fmt: skip
 def test_eras_without_a_row_in_most_nodes(criterion):
     X, y, eras = make_eras(40, 6, 10, n_features=3)
     # A feature that parts most eras from the others, and is worth it.

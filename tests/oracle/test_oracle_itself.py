@@ -61,40 +61,37 @@ def is_about(interval, expected):
     return True
 
 
-@pytest.mark.parametrize(
-    ("criterion", "rules", "expected"),
-    [
-        # gain_a = 16/2 + 25/1 - 81/3 = 6 and gain_b = 0/1 + 64/2 - 64/3 = 32/3
-        ("era", {}, 25 / 3),
-        ("era", {"boltzmann_alpha": -math.inf}, 6),
-        ("era", {"boltzmann_alpha": math.inf}, 32 / 3),
-        ("era", {"normalize": True}, 25 / 9 / V),
-        # (16/4 + 25/3 - 81/5 + 0/3 + 64/4 - 64/5) / 2
-        ("era", {"l2": 2.0}, -1 / 3),
-        # the standard deviation of the gains is 7/3
-        ("vrex", {}, 6),
-        ("vrex", {"vrex_penalty": 3.0}, 25 / 3 - 7),
-        ("vrex", {"normalize": True}, 6 / 3 / V),
-        # v_L - v_R is 3 and 4: a variance of 1/4, and H is 6
-        ("invariant", {}, 98.5),
-        ("invariant", {"penalty": 4.0}, 94),
-        ("invariant", {"normalize": True}, 98.5),
-        # with l2 = 1: -4/3 + 5/2 = 7/6 and 0 + 8/3 = 16/6
-        ("invariant", {"l2": 1.0}, 100 - 6 * 0.75**2),
-        # v_L - v is 1 and 8/3
-        ("invariant", {"statistic": "changing_rate"}, 100 - 6 * 25 / 36),
-        # I_a = (1.5/3) / (1.5/2) = 2/3 and I_b = (.5/2) / (1.5/3) = 1/2
-        ("invariant", {"statistic": "ratio"}, 98),
-        ({"gain": 0.5, "era": 3.0}, {}, 75),
-        ({"gain": 0.5, "directional": 3.0}, {}, 53),
-        ({"invariant": 2.0, "vrex": 0.5}, {}, 200),
-        (
-            {"gain": 1.0, "invariant": 1.0, "era": 1.0, "directional": 2.0},
-            {"normalize": True},
-            (100 + 98.5) / (6 * V) + 25 / 9 / V + 2,
-        ),
-    ],
-)
+@pytest.mark.parametrize(("criterion", "rules", "expected"), [
+    # gain_a = 16/2 + 25/1 - 81/3 = 6 and gain_b = 0/1 + 64/2 - 64/3 = 32/3
+    ("era", {}, 25 / 3),
+    ("era", {"boltzmann_alpha": -math.inf}, 6),
+    ("era", {"boltzmann_alpha": math.inf}, 32 / 3),
+    ("era", {"normalize": True}, 25 / 9 / V),
+    # (16/4 + 25/3 - 81/5 + 0/3 + 64/4 - 64/5) / 2
+    ("era", {"l2": 2.0}, -1 / 3),
+    # the standard deviation of the gains is 7/3
+    ("vrex", {}, 6),
+    ("vrex", {"vrex_penalty": 3.0}, 25 / 3 - 7),
+    ("vrex", {"normalize": True}, 6 / 3 / V),
+    # v_L - v_R is 3 and 4: a variance of 1/4, and H is 6
+    ("invariant", {}, 98.5),
+    ("invariant", {"penalty": 4.0}, 94),
+    ("invariant", {"normalize": True}, 98.5),
+    # with l2 = 1: -4/3 + 5/2 = 7/6 and 0 + 8/3 = 16/6
+    ("invariant", {"l2": 1.0}, 100 - 6 * 0.75**2),
+    # v_L - v is 1 and 8/3
+    ("invariant", {"statistic": "changing_rate"}, 100 - 6 * 25 / 36),
+    # I_a = (1.5/3) / (1.5/2) = 2/3 and I_b = (.5/2) / (1.5/3) = 1/2
+    ("invariant", {"statistic": "ratio"}, 98),
+    ({"gain": 0.5, "era": 3.0}, {}, 75),
+    ({"gain": 0.5, "directional": 3.0}, {}, 53),
+    ({"invariant": 2.0, "vrex": 0.5}, {}, 200),
+    (
+        {"gain": 1.0, "invariant": 1.0, "era": 1.0, "directional": 2.0},
+        {"normalize": True},
+        (100 + 98.5) / (6 * V) + 25 / 9 / V + 2,
+    ),
+])  # fmt: skip
 def test_key(criterion, rules, expected):
     keys = judged(criterion, **rules)
     assert is_about(keys.primary, expected)
@@ -140,13 +137,10 @@ def test_rows_per_era():
     assert judged("time_robust", min_samples_per_era=2, n_to_cover=1) is None
 
 
-@pytest.mark.parametrize(
-    ("share", "n_eras", "expected"),
-    [
-        (0.1, 30, 3), (0.29, 100, 29), (0.07, 100, 7), (0.3, 10, 3), (1 / 3, 3, 1),
-        (0.5, 5, 3), (1.0, 7, 7), (1e-12, 5, 1), (0.1001, 30, 4), (0.99, 1000, 990),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("share", "n_eras", "expected"), [
+    (0.1, 30, 3), (0.29, 100, 29), (0.07, 100, 7), (0.3, 10, 3), (1 / 3, 3, 1),
+    (0.5, 5, 3), (1.0, 7, 7), (1e-12, 5, 1), (0.1001, 30, 4), (0.99, 1000, 990),
+])  # fmt: skip
 def test_eras_to_cover(share, n_eras, expected):
     assert eras_to_cover(share, n_eras) == expected
 

@@ -63,19 +63,16 @@ def test_larger_pooled_gain_breaks_ties_of_the_key(criterion):
     assert_second_is_split([[-3.0, 2, 2, 2, 2], [3.0, 2, 2, 2, -2]], criterion)
 
 
-@pytest.mark.parametrize(
-    ("criterion", "effects"),
-    [
-        # Directions agree: the mean gain decides, although the pooled one is less.
-        (TABLE["directional"], [[3.5, 3.5], [1, 5]]),
-        # The worst era is the same, or the best one: the pooled gain decides.
-        (TABLE["era, worst"], [[1.0, 2], [1, 3]]),
-        ({"split_criterion": Era(boltzmann_alpha=math.inf)}, [[4.0, 1], [4, 2]]),
-        (TABLE["time_robust"], [[5.0, 2], [5, 3]]),
-        # Less one deviation, the mean of two gains is the smaller one.
-        ({"split_criterion": "vrex"}, [[1.0, 2], [1, 3]]),
-    ],
-)
+@pytest.mark.parametrize(("criterion", "effects"), [
+    # Directions agree: the mean gain decides, although the pooled one is less.
+    (TABLE["directional"], [[3.5, 3.5], [1, 5]]),
+    # The worst era is the same, or the best one: the pooled gain decides.
+    (TABLE["era, worst"], [[1.0, 2], [1, 3]]),
+    ({"split_criterion": Era(boltzmann_alpha=math.inf)}, [[4.0, 1], [4, 2]]),
+    (TABLE["time_robust"], [[5.0, 2], [5, 3]]),
+    # Less one deviation, the mean of two gains is the smaller one.
+    ({"split_criterion": "vrex"}, [[1.0, 2], [1, 3]]),
+])  # fmt: skip
 def test_ties_of_one_era_or_of_directions(criterion, effects):
     assert_second_is_split(effects, criterion)
 
@@ -103,16 +100,13 @@ def test_lower_feature_breaks_ties_of_key_and_gain(criterion):
 
 
 @of_each(REAL)
-@pytest.mark.parametrize(
-    ("x", "targets"),
-    [
-        # To part either end is worth the same.
-        ([0.0, 1.0, 2.0], [-2.0, 0.0, 2.0]),
-        ([0.0, 1.0, 2.0], [2.0, 0.0, -2.0]),
-        # A missing value on either side may be worth the same, to the last bit.
-        ([0.0, 1.0, np.nan], [-2.0, 2.0, 0.0]),
-    ],
-)
+@pytest.mark.parametrize(("x", "targets"), [
+    # To part either end is worth the same.
+    ([0.0, 1.0, 2.0], [-2.0, 0.0, 2.0]),
+    ([0.0, 1.0, 2.0], [2.0, 0.0, -2.0]),
+    # A missing value on either side may be worth the same, to the last bit.
+    ([0.0, 1.0, np.nan], [-2.0, 2.0, 0.0]),
+])  # fmt: skip
 def test_lower_bin_breaks_ties_of_key_and_gain(criterion, x, targets):
     X, y = (np.tile(np.repeat(values, 8), 4) for values in (x, targets))
     eras = np.repeat(np.arange(4), 24)

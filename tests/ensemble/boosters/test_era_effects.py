@@ -59,13 +59,10 @@ def weights_by_hand(eras, weights, era_weighting):
     return product * weights.sum() / product.sum()
 
 
-@pytest.mark.parametrize(
-    ("model", "era_weighting"),
-    [
-        *((ours(), each) for each in ("equal", Recency(1), Recency(half_life=0.7))),
-        (EraForestRegressor(2, max_bins=16, random_state=0), Recency(4)),
-    ],
-)
+@pytest.mark.parametrize(("model", "era_weighting"), [
+    *((ours(), each) for each in ("equal", Recency(1), Recency(half_life=0.7))),
+    (EraForestRegressor(2, max_bins=16, random_state=0), Recency(4)),
+])  # fmt: skip
 def test_weights_are_those_of_rows_times_those_of_eras(model, era_weighting):
     X, y, weights, eras = make_data()
     for given in (None, weights):
@@ -209,14 +206,11 @@ def test_a_step_of_the_intercepts_is_that_of_the_equations(target):
             assert reached == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("forecast", "n_eras", "weights"),
-    [
-        ("last", 1, [0, 0, 0, 1]), ("last", 2, [0, 0, 1 / 2, 1 / 2]),
-        ("last", 9, [1 / 4] * 4), ("mean", 3, [1 / 4] * 4),
-        ("exponential", 1, np.array([1, 2, 4, 8]) / 15),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("forecast", "n_eras", "weights"), [
+    ("last", 1, [0, 0, 0, 1]), ("last", 2, [0, 0, 1 / 2, 1 / 2]),
+    ("last", 9, [1 / 4] * 4), ("mean", 3, [1 / 4] * 4),
+    ("exponential", 1, np.array([1, 2, 4, 8]) / 15),
+])  # fmt: skip
 def test_forecast_weighs_the_eras(forecast, n_eras, weights):
     effects = Intercepts(forecast, n_eras)
     assert effects._forecast_weights(np.full(4, True)) == pytest.approx(weights)

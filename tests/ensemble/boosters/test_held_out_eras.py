@@ -98,15 +98,12 @@ def test_last_eras_are_held_out_by_the_order_of_labels(labels, split_criterion):
     assert found == expected
 
 
-@pytest.mark.parametrize(
-    ("n_eras", "validation_fraction", "n_held_out"),
-    [
-        (10, 0.1, 1), (10, 0.11, 2), (10, 0.25, 3), (10, 0.9, 9), (10, 0.001, 1),
-        (10, 1, 1), (10, 4, 4), (10, 9, 9),
-        # Not rounded up for the last digits: this share is 7.000000000000001 eras.
-        (100, 0.07, 7), (10, 0.3, 3), (10, 0.7, 7),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("n_eras", "validation_fraction", "n_held_out"), [
+    (10, 0.1, 1), (10, 0.11, 2), (10, 0.25, 3), (10, 0.9, 9), (10, 0.001, 1),
+    (10, 1, 1), (10, 4, 4), (10, 9, 9),
+    # Not rounded up for the last digits: this share is 7.000000000000001 eras.
+    (100, 0.07, 7), (10, 0.3, 3), (10, 0.7, 7),
+])  # fmt: skip
 @pytest.mark.parametrize("validation_eras", ["last", "random"])
 def test_share_of_eras_is_rounded_up_and_a_number_is_a_number(
     validation_eras, n_eras, validation_fraction, n_held_out
@@ -118,16 +115,12 @@ def test_share_of_eras_is_rounded_up_and_a_number_is_a_number(
     assert len(found) == n_held_out
 
 
-@pytest.mark.parametrize(
-    ("params", "eras"),
-    [
-        ({"validation_eras": None}, CODES),
-        ({"early_stopping": False}, CODES),
-        ({"split_criterion": "gain"}, None),
-        ({"split_criterion": "gain"}, np.zeros(N_SAMPLES)),
-    ],
-    ids=["rows of all eras", "no early stopping", "no eras", "one era"],
-)
+@pytest.mark.parametrize(("params", "eras"), [
+    ({"validation_eras": None}, CODES),
+    ({"early_stopping": False}, CODES),
+    ({"split_criterion": "gain"}, None),
+    ({"split_criterion": "gain"}, np.zeros(N_SAMPLES)),
+], ids=["rows of all eras", "no early stopping", "no eras", "one era"])  # fmt: skip
 def test_no_eras_are_named_where_none_is_held_out(params, eras):
     X, y, _, _ = make_data()
     model = ours(max_iter=1).fit(X, y, eras=CODES)

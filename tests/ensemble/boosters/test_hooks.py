@@ -224,20 +224,17 @@ def test_unusable_eras_val_are_refused(data):
 DATES = pd.date_range("2024-01-01", periods=5)
 
 
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
-        (pd.DataFrame({"a": []}, dtype=float), "0 sample"),
-        (np.empty((0, 3)), "0 sample"), (np.empty((5, 0)), "0 feature"),
-        (pd.DataFrame(index=range(5)), r"X has no columns; its shape is \(5, 0\)"),
-        (pd.DataFrame({"a": range(5), "b": list("xyxyz")}, dtype=object),
-         "column 'b' is not numeric: could not convert string to float: 'x'"),
-        (pd.DataFrame({"a": 0.5, "b": DATES}),
-         r"column 'b' is not numeric: it holds datetime64\["),
-        (pd.DataFrame({"a": 0.5, "b": DATES.astype(object)}),
-         "column 'b' is not numeric: .*'Timestamp'"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("X", "message"), [
+    (pd.DataFrame({"a": []}, dtype=float), "0 sample"),
+    (np.empty((0, 3)), "0 sample"), (np.empty((5, 0)), "0 feature"),
+    (pd.DataFrame(index=range(5)), r"X has no columns; its shape is \(5, 0\)"),
+    (pd.DataFrame({"a": range(5), "b": list("xyxyz")}, dtype=object),
+     "column 'b' is not numeric: could not convert string to float: 'x'"),
+    (pd.DataFrame({"a": 0.5, "b": DATES}),
+     r"column 'b' is not numeric: it holds datetime64\["),
+    (pd.DataFrame({"a": 0.5, "b": DATES.astype(object)}),
+     "column 'b' is not numeric: .*'Timestamp'"),
+])  # fmt: skip
 @BOTH
 def test_unusable_X_is_refused(X, message, split_criterion):
     eras = [0, 0, 1, 1, 1][: len(X)]

@@ -138,20 +138,17 @@ def test_columns_that_are_constant_within_eras():
 MONTHS = np.arange("2020-01", "2021-01", dtype="M8[M]")
 
 
-@pytest.mark.parametrize(
-    ("known", "labels", "expected"),
-    [
-        (np.arange(3, 9), [9, 10, 4, 12], [1, 2, 1, 4]),
-        (np.arange(3, 9) * 0.5, [4.5, 5.0], [1, 2]),
-        (MONTHS, np.array(["2021-01", "2021-06"], "M8[M]"), [1, 6]),
-        (MONTHS.astype("M8[D]"), np.array(["2021-03-01"], "M8[D]"), [3]),
-        (pd.period_range("2020Q1", "2021Q4", freq="Q").to_numpy(),
-         pd.period_range("2022Q1", "2022Q2", freq="Q").to_numpy(), [1, 2]),
-        (np.array([1, 2, 5, 9]), [10, 20], [1, 1]),
-        (np.array(["a", "b", "c"]), ["d", "e"], [1, 1]),
-        (np.array([3]), [7], [1]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("known", "labels", "expected"), [
+    (np.arange(3, 9), [9, 10, 4, 12], [1, 2, 1, 4]),
+    (np.arange(3, 9) * 0.5, [4.5, 5.0], [1, 2]),
+    (MONTHS, np.array(["2021-01", "2021-06"], "M8[M]"), [1, 6]),
+    (MONTHS.astype("M8[D]"), np.array(["2021-03-01"], "M8[D]"), [3]),
+    (pd.period_range("2020Q1", "2021Q4", freq="Q").to_numpy(),
+     pd.period_range("2022Q1", "2022Q2", freq="Q").to_numpy(), [1, 2]),
+    (np.array([1, 2, 5, 9]), [10, 20], [1, 1]),
+    (np.array(["a", "b", "c"]), ["d", "e"], [1, 1]),
+    (np.array([3]), [7], [1]),
+])  # fmt: skip
 def test_horizons(known, labels, expected):
     assert levels.horizons(known, np.asarray(labels)).tolist() == expected
 

@@ -145,14 +145,10 @@ UNREAD = {
 } | {("gain", "min_gain_share")}
 
 
-@pytest.mark.parametrize(
-    ("criterion", "parameter", "value"),
-    [
-        *OF_CRITERIA,
-        *((x, *y) for x in (*NAMES, *BLENDS) for y in OF_ESTIMATORS.items()),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("criterion", "parameter", "value"), [
+    *OF_CRITERIA,
+    *((x, *y) for x in (*NAMES, *BLENDS) for y in OF_ESTIMATORS.items()),
+], ids=str)  # fmt: skip
 def test_each_criterion_heeds_its_parameters(criterion, parameter, value):
     X, y, _, eras = make_data(n_samples=300)
     # Small gains, for alpha to part the two kinds of mean.

@@ -172,14 +172,11 @@ def test_labels_among_the_weights_are_guessed(kind):
         kind().fit(X, y, texts)
 
 
-@pytest.mark.parametrize(
-    ("share", "n_all", "expected"),
-    [
-        (1.0, 7, 7), (1, 7, 7), (0.5, 7, 4), (0.1, 30, 3), (0.07, 100, 7), (0.1, 7, 1),
-        (1e-12, 7, 1), (0.1, 1, 1), (0.999, 7, 7), (0.9, 10, 9), (1 / 3, 2000, 667),
-        (0.3, 10, 3), (0.7, 10, 7), (0.55, 100, 55), (0.29, 100, 29),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("share", "n_all", "expected"), [
+    (1.0, 7, 7), (1, 7, 7), (0.5, 7, 4), (0.1, 30, 3), (0.07, 100, 7), (0.1, 7, 1),
+    (1e-12, 7, 1), (0.1, 1, 1), (0.999, 7, 7), (0.9, 10, 9), (1 / 3, 2000, 667),
+    (0.3, 10, 3), (0.7, 10, 7), (0.55, 100, 55), (0.29, 100, 29),
+])  # fmt: skip
 def test_share_is_rounded_up_but_not_for_the_last_digits(share, n_all, expected):
     assert number_of_share(share, n_all) == expected
 
@@ -286,14 +283,11 @@ def test_numbers_that_no_machine_integer_holds_are_numbers(too_many):
         model.fit(X, y, eras=eras)
 
 
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        (np.linspace(0, 1, 90), "y holds 0.01"),
-        (np.arange(90) % 3, "y holds 2;"),
-        (np.where(np.arange(90) % 2, 1.0, -1.0), "y holds -1;"),
-    ],
-)
+@pytest.mark.parametrize(("y", "message"), [
+    (np.linspace(0, 1, 90), "y holds 0.01"),
+    (np.arange(90) % 3, "y holds 2;"),
+    (np.where(np.arange(90) % 2, 1.0, -1.0), "y holds -1;"),
+])  # fmt: skip
 def test_ratio_needs_a_target_of_0_and_1(y, message):
     X, _, _, eras = make_data(n_samples=90)
     message = rf"='ratio'\) needs a target of 0 and 1, .*but {message}"

@@ -45,26 +45,23 @@ MEAN_OF_ERAS = IMPURITIES | {"takes_worst_era": False}
 BLEND = {"weights": {"gain": 1.0, "era": 1.0, "invariant": 1.0}}
 
 
-@pytest.mark.parametrize(
-    ("name", "params", "expected"),
-    [
-        (ERA, {}, (28 / 3, 0, 10, 28 / 3)),
-        (ERA, NORMALISED, (16 / 3, 0, 10, 16 / 3)),
-        (DIRECTIONAL, WORST, (AGREEMENT, 8, 10, AGREEMENT)),
-        (DIRECTIONAL, {"min_direction_agreement": 0.34}, None),
-        (VREX, {}, (28 / 3 - DEVIATION, 0, 10, 28 / 3 - DEVIATION)),
-        (HELD_OUT, {}, None),  # the third era predicts the contrary of the others
-        # Effects 4, 4, -2 have the variance 8; the node's hessians sum to 14.
-        (INVARIANT, {}, (-102, 0, 10, -102)),
-        (INVARIANT, {"gain": 0.0}, None),
-        # Worst after the split is 5 - 1.
-        (TIME_ROBUST, IMPURITIES, (-4, 0, 10, 1)),
-        (TIME_ROBUST, MEAN_OF_ERAS, (-4.5 / 3, 0, 10, 4.5 / 3)),
-        # In units of H V: 14 times 1/2 for pooled gains, an era's own for its gains.
-        ("blend", BLEND | NORMALISED | {"invariance_penalty": 0.1},
-         2 * [10 / 7 + 16 / 3 + (10 - 0.1 * 14 * 8) / 7]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "params", "expected"), [
+    (ERA, {}, (28 / 3, 0, 10, 28 / 3)),
+    (ERA, NORMALISED, (16 / 3, 0, 10, 16 / 3)),
+    (DIRECTIONAL, WORST, (AGREEMENT, 8, 10, AGREEMENT)),
+    (DIRECTIONAL, {"min_direction_agreement": 0.34}, None),
+    (VREX, {}, (28 / 3 - DEVIATION, 0, 10, 28 / 3 - DEVIATION)),
+    (HELD_OUT, {}, None),  # the third era predicts the contrary of the others
+    # Effects 4, 4, -2 have the variance 8; the node's hessians sum to 14.
+    (INVARIANT, {}, (-102, 0, 10, -102)),
+    (INVARIANT, {"gain": 0.0}, None),
+    # Worst after the split is 5 - 1.
+    (TIME_ROBUST, IMPURITIES, (-4, 0, 10, 1)),
+    (TIME_ROBUST, MEAN_OF_ERAS, (-4.5 / 3, 0, 10, 4.5 / 3)),
+    # In units of H V: 14 times 1/2 for pooled gains, an era's own for its gains.
+    ("blend", BLEND | NORMALISED | {"invariance_penalty": 0.1},
+     2 * [10 / 7 + 16 / 3 + (10 - 0.1 * 14 * 8) / 7]),
+])  # fmt: skip
 def test_keys(name, params, expected):
     """The key, what breaks its ties, the pooled gain, and the priority of the node."""
     result = rank(name, **params)
@@ -204,22 +201,19 @@ def test_equals_the_exact_value_where_weights_are_comparable(values, relative):
     )
 
 
-@pytest.mark.parametrize(
-    ("values", "alpha", "expected"),
-    [
-        ([0.0, 1.0], 1.0, math.e / (1 + math.e)),
-        ([0.0, 1.0], -1.0, 1 / (1 + math.e)),
-        ([1.0, 2.0, 4.0], 0.0, 7 / 3),
-        ([1e300, -1e300], 1e308, 1e300),
-        ([1e300, -1e300], -1e308, -1e300),
-        ([1e300, 1e300, 1e300], 0.0, 1e300),
-        ([1e-300, 2e-300], 1e308, 2e-300),
-        ([1e-300, 2e-300], -1e-308, 1.5e-300),
-        ([5.0], 1e308, 5.0),
-        # One value far from the others must not drown the difference between them.
-        ([1.0, 1.0 + 1e-9, -1e9], 1e12, 1.0 + 1e-9),
-    ],
-)
+@pytest.mark.parametrize(("values", "alpha", "expected"), [
+    ([0.0, 1.0], 1.0, math.e / (1 + math.e)),
+    ([0.0, 1.0], -1.0, 1 / (1 + math.e)),
+    ([1.0, 2.0, 4.0], 0.0, 7 / 3),
+    ([1e300, -1e300], 1e308, 1e300),
+    ([1e300, -1e300], -1e308, -1e300),
+    ([1e300, 1e300, 1e300], 0.0, 1e300),
+    ([1e-300, 2e-300], 1e308, 2e-300),
+    ([1e-300, 2e-300], -1e-308, 1.5e-300),
+    ([5.0], 1e308, 5.0),
+    # One value far from the others must not drown the difference between them.
+    ([1.0, 1.0 + 1e-9, -1e9], 1e12, 1.0 + 1e-9),
+])  # fmt: skip
 def test_known_values(values, alpha, expected):
     assert mean(values, alpha) == approx(expected, rel=1e-15)
 

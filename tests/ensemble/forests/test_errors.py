@@ -73,15 +73,12 @@ REFUSED_ERAS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("spoil", "parameters", "message"),
-    [
-        *((lambda e: None, *case) for case in REFUSED_WITHOUT_ERAS),
-        *((lambda e: e, *case) for case in REFUSED),
-        *((lambda e: np.c_[e, e // 2], *case) for case in REFUSED_IN_TWO_COLUMNS),
-        *((spoil, {}, message) for spoil, message in REFUSED_ERAS),
-    ],
-)
+@pytest.mark.parametrize(("spoil", "parameters", "message"), [
+    *((lambda e: None, *case) for case in REFUSED_WITHOUT_ERAS),
+    *((lambda e: e, *case) for case in REFUSED),
+    *((lambda e: np.c_[e, e // 2], *case) for case in REFUSED_IN_TWO_COLUMNS),
+    *((spoil, {}, message) for spoil, message in REFUSED_ERAS),
+])  # fmt: skip
 def test_refused(spoil, parameters, message):
     X, y, eras = make_data()
     forest = regressor(**parameters)

@@ -76,27 +76,21 @@ def test_nothing_is_drawn_without_a_bootstrap():
     assert_array_equal(eras.decode(), labels)
 
 
-@pytest.mark.parametrize(
-    ("max_samples", "n_available", "expected"),
-    [
-        (None, 7, 7), (1.0, 7, 7), (0.5, 7, 3), (0.01, 7, 1), (3, 7, 3),
-        (np.int64(3), 7, 3), (0.29, 100, 29), (np.float32(0.5), 8, 4),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("max_samples", "n_available", "expected"), [
+    (None, 7, 7), (1.0, 7, 7), (0.5, 7, 3), (0.01, 7, 1), (3, 7, 3),
+    (np.int64(3), 7, 3), (0.29, 100, 29), (np.float32(0.5), 8, 4),
+])  # fmt: skip
 def test_number_to_draw(max_samples, n_available, expected):
     assert number_to_draw(max_samples, n_available) == expected
 
 
-@pytest.mark.parametrize(
-    ("bootstrap", "max_samples", "expected"),
-    [
-        ("rows", 50, lambda sizes: [50]),
-        ("rows", 0.25, lambda sizes: [60]),
-        ("within_eras", 10, lambda sizes: [30]),
-        ("within_eras", 0.5, lambda sizes: [(sizes // 2).sum()]),
-        ("whole_eras", 1, lambda sizes: sizes),
-    ],
-)
+@pytest.mark.parametrize(("bootstrap", "max_samples", "expected"), [
+    ("rows", 50, lambda sizes: [50]),
+    ("rows", 0.25, lambda sizes: [60]),
+    ("within_eras", 10, lambda sizes: [30]),
+    ("within_eras", 0.5, lambda sizes: [(sizes // 2).sum()]),
+    ("whole_eras", 1, lambda sizes: sizes),
+])  # fmt: skip
 def test_max_samples_is_what_trees_are_grown_on(bootstrap, max_samples, expected):
     X, y, eras = make_data()
     forest = regressor(bootstrap=bootstrap, max_samples=max_samples)
@@ -169,19 +163,16 @@ def two_columns(y):
     return {"week": np.arange(y.size) % 6, "half": np.arange(y.size) % 6 // 3}
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda d: np.column_stack(list(d.values())),
-        lambda d: pd.DataFrame(d).astype({"half": "category"}),
-        lambda d: pl.DataFrame(d),
-        lambda d: pa.table(d),
-        lambda d: [list(row) for row in zip(*d.values(), strict=True)],
-        lambda d: pd.DataFrame(d).assign(half=pd.to_datetime(d["half"], unit="D")),
-        lambda d: pd.DataFrame(d).assign(half=d["half"].astype(str)),
-        lambda d: [(a, f"h{b}") for a, b in zip(*d.values(), strict=True)],
-    ],
-)
+@pytest.mark.parametrize("make", [
+    lambda d: np.column_stack(list(d.values())),
+    lambda d: pd.DataFrame(d).astype({"half": "category"}),
+    lambda d: pl.DataFrame(d),
+    lambda d: pa.table(d),
+    lambda d: [list(row) for row in zip(*d.values(), strict=True)],
+    lambda d: pd.DataFrame(d).assign(half=pd.to_datetime(d["half"], unit="D")),
+    lambda d: pd.DataFrame(d).assign(half=d["half"].astype(str)),
+    lambda d: [(a, f"h{b}") for a, b in zip(*d.values(), strict=True)],
+])  # fmt: skip
 def test_columns_of_any_kind_are_eras(make):
     X, y, _ = make_data()
     columns = two_columns(y)
@@ -204,14 +195,11 @@ def test_a_single_column_is_no_column_at_all():
     assert_same_trees(one, other)
 
 
-@pytest.mark.parametrize(
-    ("max_features", "n_features"),
-    [
-        *itertools.product([None, 1.0, 0.5, 0.01, 1, "sqrt", "log2"], [1, 2, 5, 17]),
-        (3, 5),
-        (3, 17),
-    ],
-)
+@pytest.mark.parametrize(("max_features", "n_features"), [
+    *itertools.product([None, 1.0, 0.5, 0.01, 1, "sqrt", "log2"], [1, 2, 5, 17]),
+    (3, 5),
+    (3, 17),
+])  # fmt: skip
 def test_features_are_counted_as_scikit_learns_forests_count(max_features, n_features):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, n_features)), rng.normal(size=20)

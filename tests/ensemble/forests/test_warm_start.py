@@ -98,13 +98,10 @@ OTHER_DATA = {
 }
 
 
-@pytest.mark.parametrize(
-    ("change", "spoil", "message"),
-    [
-        *((change, lambda *data: data, text) for change, text in OTHER_PARAMETERS),
-        *(pytest.param({}, *case, id=name) for name, case in OTHER_DATA.items()),
-    ],
-)
+@pytest.mark.parametrize(("change", "spoil", "message"), [
+    *((change, lambda *data: data, text) for change, text in OTHER_PARAMETERS),
+    *(pytest.param({}, *case, id=name) for name, case in OTHER_DATA.items()),
+])  # fmt: skip
 def test_what_does_not_go_with_the_trees_there_are(change, spoil, message):
     """And the forest of before is left as it was."""
     X, y, eras = make_data()

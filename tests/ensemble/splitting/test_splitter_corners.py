@@ -63,13 +63,10 @@ def test_bundles_fit_into_a_byte_and_leave_no_feature_out(n_codes):
         assert math.prod(codes) > 256 or max(codes) > 16 or len(codes) > 8
 
 
-@pytest.mark.parametrize(
-    ("n_codes", "sizes"),
-    [
-        ([5] * 7, [3, 3, 1]), ([2] * 9, [8, 1]), ([255, 1], [1, 1]), ([256, 1], [1, 1]),
-        ([1] * 9, [8, 1]), ([16, 16, 1], [3]), ([17, 16], [1, 1]), ([], []),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("n_codes", "sizes"), [
+    ([5] * 7, [3, 3, 1]), ([2] * 9, [8, 1]), ([255, 1], [1, 1]), ([256, 1], [1, 1]),
+    ([1] * 9, [8, 1]), ([16, 16, 1], [3]), ([17, 16], [1, 1]), ([], []),
+])  # fmt: skip
 def test_neighbours_are_bundled(n_codes, sizes):
     assert [
         b.stop - b.start for b in bundle_features(n_codes, *no_flags(n_codes))
