@@ -119,9 +119,8 @@ def test_what_needs_an_order_asks_for_it(tool):
     names, _ = LABELS["names"]
     with pytest.raises(ValueError, match=r"'bern'.*pass era_order='ordered'"):
         NEED_ORDER[tool](names)
-    if tool != "learning curve":  # whose last row is to be of the last era
-        NEED_ORDER[tool](names, era_order="ordered")
-    if tool not in ("walk", "learning curve"):
+    NEED_ORDER[tool](names, era_order="ordered")
+    if tool != "walk":
         with pytest.raises(ValueError, match=r"follow each other, and with era_order="):
             NEED_ORDER[tool](names, era_order="unordered")
 
