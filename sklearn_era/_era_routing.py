@@ -75,12 +75,8 @@ def answered_by(model: Any, answer: Any) -> Any:
     """Return a shallow copy of a fitted model whose predictions a function answers."""
     copied = object.__new__(type(model))
     copied.__dict__.update(vars(model))
-    for method in (
-        "predict",
-        "predict_proba",
-        "predict_log_proba",
-        "decision_function",
-    ):
+    names = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+    for method in names:
         if hasattr(model, method):
             respond: Any = partial(answer, method)
             respond.__name__ = method

@@ -99,16 +99,13 @@ def test_every_split_is_the_best_one_in_any_combination(always, n_slow, pytestco
 @of_each(CRITERIA)
 def test_every_split_is_the_best_one_that_pays(criterion):
     total = Report()
-    for seed, (target, *aspects) in enumerate(
-        [
-            ("squared_error",),
-            ("squared_error", "categorical", "missing"),
-            ("binary", "weights", "monotonic"),
-            ("squared_error", "coverage", "interaction"),
-            ("poisson", "max_features", "min_decrease"),
-            ("squared_error", "colsample", "rows_per_era"),
-        ]
-    ):
+    for seed, (target, *aspects) in enumerate([
+        ("squared_error",), ("squared_error", "categorical", "missing"),
+        ("binary", "weights", "monotonic"),
+        ("squared_error", "coverage", "interaction"),
+        ("poisson", "max_features", "min_decrease"),
+        ("squared_error", "colsample", "rows_per_era"),
+    ]):  # fmt: skip
         case = make_case(target, {"penalties", *aspects}, seed, n_eras=4)
         total += fit_and_check(case, **criterion)
         if criterion.get("min_gain_share", 0.0) == 0.0:

@@ -264,20 +264,14 @@ def fit_and_check_once(number):
 BY_DEFAULT = {Era(-math.inf), TimeRobust("mean"), 0.4}
 
 
-@pytest.mark.parametrize(
-    ("number", "name", "value"),
-    [
-        pytest.param(
-            number,
-            name,
-            value,
-            id=f"{criterion}-{name}-{value}",
-            marks=() if any(value == each for each in BY_DEFAULT) else SLOW,
-        )
-        for number, (criterion, changes) in enumerate(OTHER_PARAMETERS)
-        for name, value in changes
-    ],
-)
+@pytest.mark.parametrize(("number", "name", "value"), [
+    pytest.param(
+        number, name, value, id=f"{criterion}-{name}-{value}",
+        marks=() if any(value == each for each in BY_DEFAULT) else SLOW,
+    )
+    for number, (criterion, changes) in enumerate(OTHER_PARAMETERS)
+    for name, value in changes
+])  # fmt: skip
 def test_the_oracle_refuses_trees_of_other_parameters(number, name, value):
     est, case = fit_and_check_once(number)
     with pytest.raises(AssertionError):

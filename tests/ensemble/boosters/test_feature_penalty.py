@@ -75,12 +75,9 @@ def test_zeros_leave_the_gain_to_scikit_learn(monkeypatch):
 
 
 @on_grid(
-    "criterion kind more",
-    ALL,
-    list(KINDS),
-    [{}, {"max_features": 0.5}, {"colsample_bytree": 0.5}],
-    every=3,
-)
+    "criterion kind more", ALL, list(KINDS),
+    [{}, {"max_features": 0.5}, {"colsample_bytree": 0.5}], every=3,
+)  # fmt: skip
 @pytest.mark.parametrize("penalty", [1.0, 1.5, math.inf])
 def test_one_or_more_is_a_column_less(kind, criterion, more, penalty):
     if kind == "forest" and "colsample_bytree" in more:

@@ -158,12 +158,9 @@ def test_holding_out_all_eras_is_refused(validation_fraction, validation_eras):
 
 
 @on_grid(
-    "validation_eras target eras",
-    ["last", "random", None],
-    ["real", "multiclass"],
-    {"one era": ["a"] * N_SAMPLES, "no eras": None},
-    every=4,
-)
+    "validation_eras target eras", ["last", "random", None], ["real", "multiclass"],
+    {"one era": ["a"] * N_SAMPLES, "no eras": None}, every=4,
+)  # fmt: skip
 def test_rows_are_held_out_at_random_where_eras_cannot_be(
     validation_eras, target, eras
 ):

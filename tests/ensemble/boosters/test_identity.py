@@ -46,11 +46,9 @@ CONFIGURATIONS = [
 
 
 @on_grid(
-    "configuration with_more",
-    CONFIGURATIONS,
-    {"plain": False, "weights_eras": True},
+    "configuration with_more", CONFIGURATIONS, {"plain": False, "weights_eras": True},
     every=4,
-)
+)  # fmt: skip
 def test_gain_is_scikit_learn(configuration, with_more):
     target, params = configuration
     X, y, weights, eras = make_data(target)

@@ -106,12 +106,9 @@ GAIN_BY_ANOTHER_NAME = {
 
 
 @on_grid(
-    "configuration criterion with_eras",
-    CONFIGURATIONS,
-    GAIN_BY_ANOTHER_NAME,
-    [False, True],
-    every=12,
-)
+    "configuration criterion with_eras", CONFIGURATIONS, GAIN_BY_ANOTHER_NAME,
+    [False, True], every=12,
+)  # fmt: skip
 def test_gain_by_another_name_is_gain(configuration, criterion, with_eras):
     target, params = configuration
     X, y, weights, eras = make_data(target)
@@ -249,11 +246,9 @@ def fit(data, criterion, target="real", **params):
 
 
 @on_grid(
-    "rename criterion",
-    RENAMINGS,
-    [CRITERIA["era, worst"], CRITERIA["directional"]],
+    "rename criterion", RENAMINGS, [CRITERIA["era, worst"], CRITERIA["directional"]],
     every=2,
-)
+)  # fmt: skip
 def test_labels_matter_by_their_order_only(rename, criterion):
     X, y, weights, eras = make_data()
     X = X[:, 1:3]

@@ -130,13 +130,10 @@ def test_parameters_mean_what_they_mean_to_a_booster(parameters, weighted):
 
 @settings(max_examples=settings().max_examples // 3)
 @given(
-    seed=st.integers(0, 10_000),
-    bootstrap=st.sampled_from(BOOTSTRAPS),
-    l2=st.sampled_from([0.0, 3.0]),
-    weighted=st.booleans(),
-    missing=st.booleans(),
+    seed=st.integers(0, 10_000), bootstrap=st.sampled_from(BOOTSTRAPS),
+    l2=st.sampled_from([0.0, 3.0]), weighted=st.booleans(), missing=st.booleans(),
     criterion=st.sampled_from(["gain", "directional"]),
-)
+)  # fmt: skip
 def test_leaves_have_the_mean_of_their_rows(
     seed, bootstrap, l2, weighted, missing, criterion
 ):

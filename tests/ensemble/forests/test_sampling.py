@@ -127,11 +127,9 @@ def test_segments_are_of_consecutive_eras_and_none_is_empty(counts, n_segments, 
 
 @settings(max_examples=4 * settings().max_examples)
 @given(
-    place=st.integers(0, 39),
-    size=st.integers(100, 5000),
-    small=st.integers(40, 80),
+    place=st.integers(0, 39), size=st.integers(100, 5000), small=st.integers(40, 80),
     n_blocks=st.integers(2, 12),
-)
+)  # fmt: skip
 def test_an_era_larger_than_a_block_does_not_crowd_the_others(
     place, size, small, n_blocks
 ):
@@ -209,12 +207,9 @@ def test_features_are_counted_as_scikit_learns_forests_count(max_features, n_fea
 
 
 @on_grid(
-    "kind split_criterion max_features",
-    ["numbers", "category", "best first"],
-    ["gain", "era"],
-    [1, 2, "sqrt"],
-    every=6,
-)
+    "kind split_criterion max_features", ["numbers", "category", "best first"],
+    ["gain", "era"], [1, 2, "sqrt"], every=6,
+)  # fmt: skip
 def test_nodes_draw_on_until_a_feature_varies(kind, split_criterion, max_features):
     # All rows of eight binary columns differ, and each path is done with its columns;
     # others separate no rows.
