@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import get_scorer, log_loss, make_scorer, r2_score
-from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -358,17 +358,3 @@ def test_callbacks_of_a_pipeline_follow_iterations():
     assert not hasattr(model, "_skl_callbacks")
     assert not hasattr(model, "_parent_callback_ctx")
     assert "_parent_callback_ctx" not in vars(ends[-1][-1])
-
-
-def test_callbacks_of_a_grid_search_follow_iterations():
-    X, y, _, eras = make_data()
-    recorder = Propagated()
-    search = GridSearchCV(ours(), {"max_iter": [2, 3]}, cv=2)
-    search.set_callbacks(recorder).fit(X, y, eras=eras)
-    parents = [context.parent for context, *_ in recorder.of("end", "iteration")]
-    assert len(parents) == 2 * 2 + 2 * 3 + search.best_params_["max_iter"]
-    assert {parent.source_task_name for parent in parents} == {
-        "candidate-split-evaluation",
-        "refit-with-best-params",
-    }
-    assert recorder.events.count("setup") == recorder.events.count("teardown") == 1

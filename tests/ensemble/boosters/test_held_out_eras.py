@@ -202,7 +202,7 @@ SCORINGS = ["loss", None, "neg_mean_absolute_error", worst_era]
     [
         *grid(
             ["real"], SCORINGS, ["gain", "era", "directional"],
-            ["last", "random", None], [False, True], every=10,
+            ["last", "random", None], [False, True], every=5,
         ),
         *grid(
             ["binary", "multiclass"], ["loss", "accuracy"], ["directional"],

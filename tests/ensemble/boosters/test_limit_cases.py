@@ -107,7 +107,7 @@ GAIN_BY_ANOTHER_NAME = {
 
 @on_grid(
     "configuration criterion with_eras", CONFIGURATIONS, GAIN_BY_ANOTHER_NAME,
-    [False, True], every=12,
+    [False, True], every=5,
 )  # fmt: skip
 def test_gain_by_another_name_is_gain(configuration, criterion, with_eras):
     target, params = configuration

@@ -208,7 +208,7 @@ def test_features_are_counted_as_scikit_learns_forests_count(max_features, n_fea
 
 @on_grid(
     "kind split_criterion max_features", ["numbers", "category", "best first"],
-    ["gain", "era"], [1, 2, "sqrt"], every=6,
+    ["gain", "era"], [1, 2, "sqrt"], every=3,
 )  # fmt: skip
 def test_nodes_draw_on_until_a_feature_varies(kind, split_criterion, max_features):
     # All rows of eight binary columns differ, and each path is done with its columns;
