@@ -71,3 +71,11 @@ def make_levels(n_eras: int = 16, n_rows: int = 60):
     X = rng.normal(size=(eras.size, 2))
     y = np.sin(X[:, 0]) + 0.3 * np.cumsum(rng.normal(size=n_eras))[eras]
     return X, y + 0.1 * rng.normal(size=eras.size), eras
+
+
+def make_drift(n_eras=20, n_rows=100, slope=0.5, noise=0.1):
+    """X, y and eras whose level grows from era to era, which no feature shows."""
+    rng = np.random.default_rng(0)
+    eras = np.repeat(np.arange(n_eras), n_rows)
+    X = rng.normal(size=(eras.size, 3))
+    return X, X[:, 0] + slope * eras + noise * rng.normal(size=eras.size), eras

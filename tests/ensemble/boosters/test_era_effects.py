@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from helpers.data import make_data
+from helpers.data import make_data, make_drift
 from helpers.estimators import ours
 from helpers.trees import assert_same_model
 from sklearn_era._trees.traversal import leaf_indices
@@ -38,14 +38,6 @@ def problem(target, **params):
     model = ours("real" if target in ("absolute", "quantile") else target)
     data = make_data(target if target in ("count", "binary", "multiclass") else "real")
     return model.set_params(**TARGETS[target], **params), *data
-
-
-def make_drift(n_eras=20, n_rows=100, slope=0.5, seed=0):
-    """Rows whose level grows from era to era, which no feature shows."""
-    rng = np.random.default_rng(seed)
-    eras = np.repeat(np.arange(n_eras), n_rows)
-    X = rng.normal(size=(eras.size, 3))
-    return X, X[:, 0] + slope * eras + 0.1 * rng.normal(size=eras.size), eras
 
 
 def weights_by_hand(eras, weights, era_weighting):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from numpy.linalg import inv, slogdet
 
-from helpers.data import make_data
+from helpers.data import make_data, make_drift
 from helpers.estimators import ours
 from sklearn_era._eras import encode_eras
 from sklearn_era.effects import Intercepts
@@ -225,20 +225,13 @@ def test_without_a_level_the_model_is_the_plain_one():
     assert np.array_equal(single.predict(X), plain.predict(X))
 
 
-def make_drift(n_eras=24, n_rows=60, seed=0):
-    rng = np.random.default_rng(seed)
-    eras = np.repeat(np.arange(n_eras), n_rows)
-    X = rng.normal(size=(eras.size, 3))
-    return X, X[:, 0] + 0.3 * eras + 0.2 * rng.normal(size=eras.size), eras
-
-
 EFFECTS = [Intercepts(n_eras=1), Intercepts("exponential", 1), AUTO]
 
 
 @pytest.mark.parametrize("effects", EFFECTS)
 @pytest.mark.parametrize("scoring", ["loss", None])
 def test_levels_of_held_out_eras_are_carried_forward(effects, scoring):
-    X, y, eras = make_drift()
+    X, y, eras = make_drift(24, 60, 0.3, 0.2)
     now = eras < 20
     params = {"early_stopping": True, "validation_fraction": 4, "scoring": scoring}
     model = Regressor(max_iter=30, era_effects=effects, **params)
@@ -265,7 +258,7 @@ def test_levels_of_held_out_eras_are_carried_forward(effects, scoring):
 def test_intercepts_of_later_eras_are_estimated_with_the_trees_as_they_are(
     kind, effects
 ):
-    X, y, eras = make_drift()
+    X, y, eras = make_drift(24, 60, 0.3, 0.2)
     if kind is Classifier:
         y = y - 3.6 > np.random.default_rng(0).logistic(size=y.size)
     old, new = eras < 20, (eras >= 19) & (eras < 23)
@@ -292,7 +285,7 @@ def test_intercepts_of_later_eras_are_estimated_with_the_trees_as_they_are(
 
 
 def test_updating_intercepts_needs_some():
-    X, y, eras = make_drift(4)
+    X, y, eras = make_drift(4, 60, 0.3, 0.2)
     with pytest.raises(ValueError, match="updating intercepts needs those of a fit"):
         Regressor(max_iter=2).fit(X, y)._update_intercepts(X, y, eras)
     model = Regressor(max_iter=2, era_effects=AUTO).fit(X, y, eras=eras)
