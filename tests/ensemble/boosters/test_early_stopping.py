@@ -80,20 +80,9 @@ def test_scorer_gets_eras_of_both_sets(estimator, n_samples, criterion):
     assert model._scorer is scorer
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_scorer_gets_eras_without_validation_rows(estimator):
-    X, y, eras = make_data()
-    scorer = RecordingScorer()
-    model = make_estimator(estimator, scoring=scorer, validation_fraction=None)
-    model.fit(X, y, eras=eras)
-    assert len(scorer.calls) == 4 + 1
-    for _, _, seen in scorer.calls:
-        assert_array_equal(seen, eras)
-
-
 @pytest.mark.parametrize("validation_eras", [None, "last"])
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_scorer_gets_eras_val(estimator, validation_eras):
+def test_scorer_gets_eras_val_or_those_of_all_rows(estimator, validation_eras):
     X, y, eras = make_data()
     X_val, y_val, eras_val = make_data(80, seed=1)
     scorer = RecordingScorer()
@@ -102,6 +91,10 @@ def test_scorer_gets_eras_val(estimator, validation_eras):
     for i, (_, seen_y, seen_eras) in enumerate(scorer.calls):
         assert_array_equal(seen_y, y_val if i % 2 else y)
         assert_array_equal(seen_eras, eras_val if i % 2 else eras)
+    scorer.calls.clear()
+    model.set_params(validation_fraction=None).fit(X, y, eras=eras)
+    assert len(scorer.calls) == 4 + 1
+    assert all(np.array_equal(seen, eras) for *_, seen in scorer.calls)
 
 
 def test_scorer_gets_eras_beside_sample_weight_or_none_as_upstream_calls_it():
