@@ -227,15 +227,16 @@ def _mean_less_deviation(problem, eras, pooled, H) -> Interval:
 
 
 def _held_out_gain(problem, eras, pooled, H) -> Interval:
-    found = ZERO
+    found, sides = ZERO, zip(*((e.left, e.right, e.rows) for e in eras), strict=True)
+    wholes = [np.logical_or.reduce(masks) for masks in sides]
     for era in eras:
         if era.n == 0:
             continue
-        of_node = _value_of_others(problem, eras, era, 2, ZERO)
+        of_node = _value_of_others(problem, wholes, era, 2, ZERO)
         saved = ZERO
         for side in (0, 1):
             G, h = era.sums[side]
-            value = _value_of_others(problem, eras, era, side, of_node)
+            value = _value_of_others(problem, wholes, era, side, of_node)
             if value is not of_node:
                 slope = exactly(2 * G) + exactly(h) * (of_node + value)
                 saved += (of_node + -value) * slope
@@ -247,10 +248,9 @@ def _held_out_gain(problem, eras, pooled, H) -> Interval:
     return found.widened(unit * max(map(_finite, vars(found).values())))
 
 
-def _value_of_others(problem, eras, era, side: int, fallback: Interval) -> Interval:
+def _value_of_others(problem, wholes, era, side: int, fallback: Interval) -> Interval:
     """v_(-j) of the left side, the right one or both; the fallback without others."""
-    rows = [(e.left, e.right, e.rows)[side] for e in eras if e is not era]
-    mask = np.logical_or.reduce(rows) if rows else np.zeros(0, bool)
+    mask = wholes[side] & ~era.rows
     G, h = total(problem.gradients, mask), total(problem.hessians, mask)
     share = h / ((h + era.sums[side][1]) or 1.0)
     if not mask.any() or share < 0.9 * REL_TOL:

@@ -108,7 +108,7 @@ def test_every_split_is_the_best_one_that_pays(criterion):
     ]):  # fmt: skip
         case = make_case(target, {"penalties", *aspects}, seed, n_eras=4)
         total += fit_and_check(case, **criterion)
-        if criterion.get("min_gain_share", 0.0) == 0.0:
+        if seed % 2 and criterion.get("min_gain_share", 0.0) == 0.0:
             total += fit_and_check(case, **criterion | {"min_gain_share": 0.4})
     assert total.n_splits >= 12
     assert total.n_undecided <= 3 + total.n_splits / 4

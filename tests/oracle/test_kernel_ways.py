@@ -31,7 +31,7 @@ WAYS = {
     "kept sums": (3, 500, 5, 0.5),
     "masks": (33, 50, 5, 0.3),
     "masks after a first look": (12, 40, 5, 0.5),
-    "bins by rows": (40, 12, 100, 0.3),
+    "bins by rows": (40, 10, 100, 0.3),
     "few rows": (20, 16, 200, 0.3),
     "lanes": (33, 15, 64, 0.3),
     "lanes of few eras": (12, 32, 8, 0.5),
