@@ -39,10 +39,7 @@ TWO_ALIKE = Case(SIDES[:, None], SIDES, np.repeat([0, 1], 20), params=LIMITS)
 def test_an_era_of_equal_rows_has_no_direction_and_no_gain(
     weighted, loss, n_left, constant
 ):
-    """Both sides of its split predict the same: sign(v_L - v_R) is 0, gain_j is 0.
-
-    With weights too, which round gradients and hessians apart.
-    """
+    """Also with weights, which round gradients and hessians apart."""
     weights = np.random.default_rng(n_left).uniform(0.5, 2, 48) if weighted else None
     rows = np.arange(24)
     X = np.r_[rows >= n_left, rows >= 12].astype(float).reshape(-1, 1)

@@ -46,10 +46,7 @@ def check_fits(criterion: dict, fits: list[tuple[str, str]], **params) -> None:
 
 @pytest.mark.parametrize("number", range(len(CRITERIA)), ids=CRITERIA)
 def test_every_split_is_the_best_one(number):
-    """Each criterion with three aspects, an aspect with every fifth criterion.
-
-    So each aspect has every target too.
-    """
+    """Each criterion with three aspects, each aspect with every fifth criterion."""
     fits = []
     for i in range(number % 5, len(ASPECTS), 5):
         targets = targets_of(ASPECTS[i])

@@ -234,10 +234,7 @@ RENAMINGS = {
 
 
 def fit(data, criterion, target="real", **params):
-    """Fit with leaves so large that no two features part the rows of a node alike.
-
-    Their keys would be equal up to the rounding, which the order of additions decides.
-    """
+    """Fit with leaves so large that no two features part the rows of a node alike."""
     X, y, weights, eras = data
     params = {"min_samples_leaf": 25, "max_iter": 4} | params
     model = ours(target, **criterion, **params).fit(X, y, weights, eras=eras)
@@ -264,11 +261,7 @@ EXACT = {
 
 
 def exact_data(target, seed=0):
-    """Data whose sums are exact in any order, as long as there is a single tree.
-
-    Gradients and weights are small integers or halves, because what the target weighs
-    is as often positive as negative.
-    """
+    """Data of integers and halves, whose sums for one tree are exact in any order."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 6, size=(N_SAMPLES, 4)).astype(float)
     X[rng.random(X.shape) < 0.1] = np.nan

@@ -210,10 +210,7 @@ def test_many_eras_that_few_nodes_share(name):
 
 @pytest.mark.parametrize("spacing", [2.0**-17, 2.0**-14, 2.0**-10])
 def test_directions_of_sides_that_rounding_may_part(spacing):
-    """Alone, directions are found of one integer a row, and with others of both sides.
-
-    In two of three eras gradients are 100 and differ by their last digits, if at all.
-    """
+    """In two of three eras, gradients are 100 and differ by their last digits."""
     rng = np.random.default_rng(0)
     eras = np.repeat(np.arange(30), 40)
     X_binned = np.asfortranarray(rng.integers(0, 60, (eras.size, 8)), dtype=np.uint8)
