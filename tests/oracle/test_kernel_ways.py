@@ -39,7 +39,7 @@ WAYS = {
     "few covered": (12, 30, 60, 0.7),
     "very few covered": (12, 30, 60, 0.9),
 }
-PENALTIES = {"free": None, "penalties": [0.3, 0.0, 2.0]}
+PENALTIES = {"free": None, "penalties": [0.3, 0.1, 0.0, 2.0]}
 
 
 def check(data, criterion, weights=None, **params):
@@ -58,7 +58,9 @@ def check(data, criterion, weights=None, **params):
 )  # fmt: skip
 def test_each_way(criterion, way, missing, penalties):
     *shape, coverage = way
-    data = make_eras(*shape, n_features=3, missing=missing)
+    # Of more than four columns, and without penalties, some are compared first.
+    n_features = 4 if penalties else 5
+    data = make_eras(*shape, n_features=n_features, missing=missing)
     params = {"max_leaf_nodes": 4, "min_era_coverage": coverage}
     check(data, criterion, feature_penalty=penalties, **params)
 
