@@ -34,13 +34,10 @@ __all__ = ["feature_penalties", "invariant_features", "mutual_information_ratios
 
 
 def invariant_features(
-    graph: "networkx.DiGraph[Any]",
-    target: Hashable,
-    manipulable: Collection[Hashable],
-    *,
-    features: Collection[Hashable] | None = None,
+    graph: "networkx.DiGraph[Any]", target: Hashable, manipulable: Collection[Hashable],
+    *, features: Collection[Hashable] | None = None,
     hidden_causes: Collection[tuple[Hashable, Hashable]] = (),
-) -> list[Any]:
+) -> list[Any]:  # fmt: skip
     """Find the features on which the target depends alike in all environments.
 
     *Experimental*: it may change without a deprecation.
@@ -58,16 +55,12 @@ def invariant_features(
     graph : networkx.DiGraph
         The causal graph, a DAG with an edge from each variable to each that it affects.
         It is not modified.
-
     target : hashable
         The node of the target Y.
-
     manipulable : collection of nodes
         The variables A whose mechanisms may change between environments.
-
     features : collection of nodes, default=None
         The measured variables X, by default all nodes except the target.
-
     hidden_causes : collection of pairs of nodes, default=()
         The bidirected edges: pairs of variables with a common cause that is not in the
         graph and whose own mechanism does not change.
@@ -251,14 +244,11 @@ def mutual_information_ratios(
         The rows. Bins of numbers have about equal numbers of rows; in columns of a
         frame with category, string or object dtype, each category is a bin. Missing
         values are a bin, too.
-
     y : array-like of shape (n_samples,)
         The target: classes, or numbers that are binned like those of X if
         :func:`sklearn.utils.multiclass.type_of_target` calls them continuous.
-
     invariant : sequence of {str, int, bool}
         The invariant columns: column names, indices or a mask.
-
     max_bins : int, default=16
         Maximum number of bins of a numeric column, in [2, 255], without that of missing
         values.

@@ -34,11 +34,9 @@ class _Linear(BaseEstimator):
     """
 
     def __init__(
-        self,
-        loss: str,
-        categorical_features: Any = "from_dtype",
+        self, loss: str, categorical_features: Any = "from_dtype",
         penalties: tuple[float, ...] = PENALTIES,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.loss = loss
         self.categorical_features = categorical_features
         self.penalties = penalties

@@ -14,12 +14,5 @@ from ._blend import Blend
 from ._criteria import Directional, Era, Gain, HeldOut, Invariant, TimeRobust, VREx
 
 __all__ = [
-    "Blend",
-    "Directional",
-    "Era",
-    "Gain",
-    "HeldOut",
-    "Invariant",
-    "TimeRobust",
-    "VREx",
-]
+    "Blend", "Directional", "Era", "Gain", "HeldOut", "Invariant", "TimeRobust", "VREx",
+]  # fmt: skip

@@ -55,11 +55,9 @@ def new_mapper(
 
 
 def draw_sample(
-    mapper: _BinMapper,
-    n_trained: Ints,
-    sample_weight: Floats | None,
+    mapper: _BinMapper, n_trained: Ints, sample_weight: Floats | None,
     training_rows: Ints | None,
-) -> list[Ints | None]:
+) -> list[Ints | None]:  # fmt: skip
     """Draw the rows of each part that scikit-learn would bin by, None for all.
     `training_rows` numbers the training rows in scikit-learn's order, if another.
     """

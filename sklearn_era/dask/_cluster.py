@@ -153,11 +153,9 @@ class Cluster:
             self.client.loop.add_callback(run)
 
     def gather_outcomes(
-        self,
-        futures: Mapping[str, Future],
-        handle: Callable[[dict[str, Any]], None],
+        self, futures: Mapping[str, Future], handle: Callable[[dict[str, Any]], None],
         messages: queue.SimpleQueue,
-    ) -> list[Outcome]:
+    ) -> list[Outcome]:  # fmt: skip
         """Return the outcomes of a group's workers; call `handle` with each message.
         Raises a worker's error, or DaskFitError if one is gone or does not answer.
         """
@@ -205,12 +203,10 @@ class Cluster:
         )
 
     def _as_done(
-        self,
-        futures: Sequence[Future],
-        workers: Sequence[str],
+        self, futures: Sequence[Future], workers: Sequence[str],
         events: queue.SimpleQueue | None = None,
         until: Callable[[], float] = lambda: float("inf"),
-    ) -> Iterator[Any]:
+    ) -> Iterator[Any]:  # fmt: skip
         """Yield finished futures and messages, and check for lost workers meanwhile."""
         events = queue.SimpleQueue() if events is None else events
         for future in futures:

@@ -58,11 +58,9 @@ def start_tracker(
     arguments for its members. On a worker, since the client may leave.
     """
     tracker = RabitTracker(
-        n_workers=n_workers,
-        host_ip=get_address_host(dask_worker.address),
-        sortby="task",
-        timeout=timeout,
-    )
+        n_workers=n_workers, host_ip=get_address_host(dask_worker.address),
+        sortby="task", timeout=timeout,
+    )  # fmt: skip
     tracker.start()
     ended = threading.Event()
     _trackers[fit_id] = tracker, ended
@@ -99,11 +97,9 @@ def _free(fit_id: str) -> None:
 
 
 def call_in_group(
-    group: dict[str, Any] | None,
-    rank: int,
-    timeout: int,
+    group: dict[str, Any] | None, rank: int, timeout: int,
     function: Callable[[Exchange], None],
-) -> None:
+) -> None:  # fmt: skip
     """Call a function with the exchange of a group, or alone without one. It runs in a
     thread of its own: XGBoost's collective is bound to the thread that joined, and a
     thread that waits for others to join cannot be stopped.

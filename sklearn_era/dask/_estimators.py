@@ -32,13 +32,9 @@ def _constructor(local: Any) -> Callable[..., None]:
 
     @functools.wraps(local.__init__, updated=())  # without its __signature__
     def __init__(
-        self: Any,
-        *args: Any,
-        client: Client | None = None,
-        timeout: int = 300,
-        shuffle: bool = True,
-        **parameters: Any,
-    ) -> None:
+        self: Any, *args: Any, client: Client | None = None, timeout: int = 300,
+        shuffle: bool = True, **parameters: Any,
+    ) -> None:  # fmt: skip
         local.__init__(self, *args, **parameters)
         self.client = client
         self.timeout = timeout

@@ -205,11 +205,9 @@ class ClusterFit:
             vars(local).pop("_predictors", None)
         vars(local).pop("_skl_callbacks", None)
         local.set_params(
-            random_state=random_state,
-            early_stopping=local.do_early_stopping_,
-            verbose=0,
-            n_jobs=None,
-        )
+            random_state=random_state, early_stopping=local.do_early_stopping_,
+            verbose=0, n_jobs=None,
+        )  # fmt: skip
         if self.encoding.classes is not None:
             local.class_weight = None
         local._shard_mapper, local._training_factors = self.mapper, None

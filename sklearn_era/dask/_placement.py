@@ -105,13 +105,11 @@ def shuffle_parts(
     to_frame, from_frame = delayed(_to_frame), delayed(_from_frame)
     # Made here: a worker may hang.
     no_rows = EncodedPart(
-        X=np.empty((0, n_features), dtype=np.uint8),
-        y=np.empty(0),
+        X=np.empty((0, n_features), dtype=np.uint8), y=np.empty(0),
         sample_weight=np.empty(0) if is_weighted else None,
-        codes=np.empty(0, dtype=np.int32),
-        held_out=np.empty(0, dtype=bool),
+        codes=np.empty(0, dtype=np.int32), held_out=np.empty(0, dtype=bool),
         rows=np.empty(0, dtype=np.uint32),
-    )
+    )  # fmt: skip
     meta = _to_frame(no_rows, places)
     rows = dd.from_delayed([to_frame(part, places) for part in parts], meta=meta)
     moved = rows.set_index("worker", divisions=tuple(range(n_workers + 1)))

@@ -165,11 +165,9 @@ def decide(
     if getattr(estimator, "class_weight", None) is not None:
         check_class_weight(estimator.class_weight)
         class_weights = compute_class_weight(
-            estimator.class_weight,
-            classes=classes,
-            y=classes,
+            estimator.class_weight, classes=classes, y=classes,
             sample_weight=survey.counts.sum(axis=0),
-        )
+        )  # fmt: skip
         weights = weights * class_weights
     if eras is not None and is_fixed(estimator.era_weighting):
         each = EncodedEras(eras.labels, np.arange(eras.labels.size, dtype=np.int32))
@@ -210,12 +208,10 @@ def _hold_out_eras(estimator: Any, eras: EncodedEras, survey: Survey) -> Flags:
         check_splittable(eras.labels, survey.era_counts, plan)
     each = EncodedEras(eras.labels, np.arange(eras.labels.size, dtype=np.int32))
     _, held_out = split_rows_of_eras(
-        each,
-        validation_fraction=estimator.validation_fraction,
-        validation_eras=estimator._fit_state.validation_eras,
-        stratify=None,
+        each, validation_fraction=estimator.validation_fraction,
+        validation_eras=estimator._fit_state.validation_eras, stratify=None,
         random_state=estimator._random_seed,
-    )
+    )  # fmt: skip
     is_held_out = np.isin(np.arange(eras.labels.size), held_out)
     estimator.validation_eras_ = eras.labels[is_held_out]
     if is_classifier(estimator):
@@ -229,12 +225,10 @@ def _hold_out_rows(estimator: Any, survey: Survey, codes: Codes, y: Floats) -> I
     labels = np.zeros(1) if survey.eras is None else survey.eras.labels
     eras = EncodedEras(labels, codes)
     train, _ = split_rows_of_eras(
-        eras,
-        validation_fraction=estimator.validation_fraction,
-        validation_eras=None,
+        eras, validation_fraction=estimator.validation_fraction, validation_eras=None,
         stratify=y if is_classifier(estimator) else None,
         random_state=estimator._random_seed,
-    )
+    )  # fmt: skip
     plan = estimator._fit_state.plan
     if not plan.is_plain_gain and plan.min_era_coverage == 1:
         check_rows_left(

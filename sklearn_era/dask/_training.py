@@ -219,11 +219,9 @@ class Lockstep:
 
     def _report(self, what: str, attributes: dict[str, Any], more: Any = None) -> None:
         message = {
-            "fit": self._fit_id,
-            "what": what,
-            "attributes": pickle.dumps(attributes),
+            "fit": self._fit_id, "what": what, "attributes": pickle.dumps(attributes),
             "more": pickle.dumps(more),
-        }
+        }  # fmt: skip
         self._worker.log_event(TOPIC, message)
 
     def _answer(self) -> bool:

@@ -16,8 +16,4 @@ if not TYPE_CHECKING:
         __name__, {"best_worst_era": "EraSearchCV(..., rule='best', choose_by='worst')"}
     )
 
-__all__ = [
-    "EraSearchCV",
-    "EraSearchDisplay",
-    "EraWalkForwardSplit",
-]
+__all__ = ["EraSearchCV", "EraSearchDisplay", "EraWalkForwardSplit"]

@@ -22,11 +22,9 @@ from ._walk_forward import EraWalkForwardSplit
 # A fold has fewer eras than there are, and its model is not the user's; of others
 # scikit-learn warns in vain, as a fit will complain of infinite targets.
 _IGNORED = (
-    "eras holds the single era",
-    "Trees end early|.*decides few splits",
-    "The groups parameter is ignored by",
-    "invalid value encountered in cast",
-)
+    "eras holds the single era", "Trees end early|.*decides few splits",
+    "The groups parameter is ignored by", "invalid value encountered in cast",
+)  # fmt: skip
 
 
 @contextmanager

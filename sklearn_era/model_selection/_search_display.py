@@ -137,9 +137,7 @@ class EraSearchDisplay:
                 for params in results["params"]
             ]
         display = cls(
-            means=results["mean_difference"][1:],
-            errors=results["se_difference"][1:],
-            names=names[1:],
-            chosen=chosen - 1 if chosen > 0 else None,
-        )
+            means=results["mean_difference"][1:], errors=results["se_difference"][1:],
+            names=names[1:], chosen=chosen - 1 if chosen > 0 else None,
+        )  # fmt: skip
         return display.plot(ax, **kwargs)

@@ -129,12 +129,9 @@ class BeamSearch:
             ways.append((True, ~covered, covered))
         for is_union, moving, staying in ways:
             qualities = self.counter.measure(
-                np.flatnonzero(moving).astype(np.int32),
-                is_union,
-                *self._sums_of(staying, this_round),
-                penalties,
-                self.min_samples_rule,
-            )
+                np.flatnonzero(moving).astype(np.int32), is_union,
+                *self._sums_of(staying, this_round), penalties, self.min_samples_rule,
+            )  # fmt: skip
             yield is_union, qualities
 
     def _sums_of(

@@ -27,12 +27,10 @@ def quality_scales(
 
 
 def boost_rules(
-    search: BeamSearch,
-    is_positive: NDArray[np.bool_],
+    search: BeamSearch, is_positive: NDArray[np.bool_],
     sample_weight: NDArray[np.float64],
-    draw_penalties: Callable[[], NDArray[np.float64]],
-    parameters: Any,
-) -> tuple[float, list[tuple[Rule, float]]]:
+    draw_penalties: Callable[[], NDArray[np.float64]], parameters: Any,
+) -> tuple[float, list[tuple[Rule, float]]]:  # fmt: skip
     """Return an intercept and the rules of ``RuleEnsemble``, Du et al. (2025), by an
     estimator's `parameters`.
 
@@ -63,13 +61,9 @@ def boost_rules(
         moments = None
         if search.variance is not None:
             moments = search.variance.start_round(
-                search.counter,
-                scores,
-                sample_weight,
-                unit=unit,
-                sum_residuals=residuals.sum(),
-                **rates,
-            )
+                search.counter, scores, sample_weight, unit=unit,
+                sum_residuals=residuals.sum(), **rates,
+            )  # fmt: skip
         this_round = Round(
             weights, positive, curvatures, moments, draw_penalties(), quality_of_all
         )

@@ -34,25 +34,17 @@ class Conditions:
 
 
 def fit_bins(
-    X: NDArray[np.float64],
-    known_categories: list[NDArray[np.float64] | None],
-    sample_weight: NDArray[np.float64] | None,
-    names: NDArray[Any],
-    *,
-    n_bins: int,
-    binning: str,
-    random_state: Any,
-    n_threads: int,
-) -> _BinMapper:
+    X: NDArray[np.float64], known_categories: list[NDArray[np.float64] | None],
+    sample_weight: NDArray[np.float64] | None, names: NDArray[Any], *, n_bins: int,
+    binning: str, random_state: Any, n_threads: int,
+) -> _BinMapper:  # fmt: skip
     """Fit scikit-learn's bin mapper, with bins of equal width or equal weight, or one
     for each distinct value of a column with at most `n_bins`.
     """
     mapper = _BinMapper(
-        n_bins=n_bins + 1,
-        known_categories=known_categories,
-        random_state=random_state,
+        n_bins=n_bins + 1, known_categories=known_categories, random_state=random_state,
         n_threads=n_threads,
-    )
+    )  # fmt: skip
     fit_float_mapper(mapper, X, sample_weight, names.tolist())
     if binning == "uniform":
         for j in np.flatnonzero(mapper.is_categorical_ == 0):
@@ -88,13 +80,9 @@ def list_conditions(mapper: _BinMapper, has_missing: NDArray[np.bool_]) -> Condi
         first.append(len(rows))
     column, lower, upper, is_complement = np.array(rows, np.int32).reshape(-1, 4).T
     return Conditions(
-        np.array(first, np.int32),
-        column,
-        lower.copy(),
-        upper.copy(),
-        is_complement.astype(np.uint8),
-        missing_bin,
-    )
+        np.array(first, np.int32), column, lower.copy(), upper.copy(),
+        is_complement.astype(np.uint8), missing_bin,
+    )  # fmt: skip
 
 
 def is_covered(

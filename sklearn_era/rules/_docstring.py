@@ -20,17 +20,13 @@ RULE_ENSEMBLE = """An ensemble of decision rules, with penalties for shortcuts.
     n_estimators : int, default=100
         Rounds of boosting. There may be fewer rules: one that is found again adds to
         its coefficient.
-
     max_depth : int, default=2
         The most conditions of a rule. Two conditions on a column are an interval.
-
     beam_width : int, default=30
         The number of rules of each size that are refined by one more condition.
-
     disjunctions : bool, default=False
         Whether rules may be conjunctions joined by *or*, with `max_depth` conditions in
         all.
-
     quality : {'youden', 'laplace', 'm_estimate'}, default='youden'
         The quality of a rule, from the weights p and n that it covers of the class and
         of all others, with totals P and N. A row's weight is its `sample_weight` times
@@ -41,48 +37,37 @@ RULE_ENSEMBLE = """An ensemble of decision rules, with penalties for shortcuts.
         - 'laplace': ``(p + 1) / (p + n + 2)``, equation 3 of [1]_, which favours rules
           of few rows and a single class;
         - 'm_estimate': ``(p + m P / (P + N)) / (p + n + m)``, between the two.
-
     m : float, default=2.0
         The weight of the prior of ``quality="m_estimate"``, in rows.
-
     learning_rate : float, default=0.3
         The factor of Newton's steps for the log loss, one for the rows covered and one
         for all others, 2 at most. 1.0 learns fastest, but overfits few or noisy rows.
-
     l2_regularization : float, default=0.0
         Added to the denominator of steps, a sum of second derivatives.
-
     min_samples_rule : int, default=1
         The fewest rows that a rule may cover.
-
     n_bins : int, default=32
         The most bins of a numeric column, in [2, 255]; conditions are at their edges. A
         column with fewer distinct values has a bin for each.
-
     binning : {'quantile', 'uniform'}, default='quantile'
         Whether bins have about equal numbers of rows, or equal widths between the
         smallest and the largest finite value.
-
     categorical_features : array-like of bool, int or str, 'from_dtype' or None, \
 default='from_dtype'
         As in :class:`~sklearn_era.ensemble.HistGradientBoostingClassifier`. Conditions
         are ``= category`` or ``!= category``; of more than 255 categories, the rarest
         count as one.
-
     feature_penalty : array-like of shape (n_features,) or dict, default=None
         mu of each column, at least 0, or of some by name or index, for example by
         :func:`sklearn_era.causal.feature_penalties`. A rule's quality loses
         ``feature_penalty_scale * sum_s beta_s`` over its columns, with ``beta_s =
         max(0, min(1, mu_s + N(0, feature_penalty_noise^2)))``, drawn in each round, and
         0 where mu is 0.
-
     feature_penalty_scale : float, default=1.0
         lambda of the penalty on columns. From 1 on, rules of 'youden' never have a
         column whose mu is above 1 by more than the noise.
-
     feature_penalty_noise : float, default=0.1
         The standard deviation of the noise; 0 for none.
-
     variance_penalty : float, default=0.0
         lambda of the variance term; a rule's quality loses lambda times ::
 
@@ -91,16 +76,12 @@ default='from_dtype'
         after the rule has been added, equation 6 of [1]_. A group is the rows of a
         class with the same label, see `groups` in ``fit``. The effect is that of a
         single step, and decreases with `learning_rate`.
-
     variance_of : {'loss', 'score'}, default='loss'
         The variable v: the exponential loss ``exp(-y F)`` with y in {-1, 1}, or F.
-
     variance_power : float, default=1.0
         The exponent nu: 0.5 for standard deviations.
-
     n_jobs : int, default=None
         The most threads, by default OpenMP's number. Results do not depend on it.
-
     random_state : int, RandomState instance or None, default=None
         Seed of the noise of `feature_penalty`, and of the 200,000 rows that larger data
         estimate quantiles from.
@@ -109,16 +90,12 @@ default='from_dtype'
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes.
-
     rules_ : Bunch
         The table of rules for the training rows; see `rule_table`.
-
     intercept_ : ndarray of shape (n_classes,)
         The intercept of each class's score; 0 for the first of two classes.
-
     n_features_in_ : int
         Number of columns.
-
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Their names, where X has names that are all strings.
 

@@ -76,29 +76,16 @@ class RuleEnsembleClassifier(
     }
 
     def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        max_depth: int = 2,
-        beam_width: int = 30,
-        disjunctions: bool = False,
-        quality: str = "youden",
-        m: float = 2.0,
-        learning_rate: float = 0.3,
-        l2_regularization: float = 0.0,
-        min_samples_rule: int = 1,
-        n_bins: int = 32,
-        binning: str = "quantile",
-        categorical_features: Any = "from_dtype",
-        feature_penalty: Any = None,
-        feature_penalty_scale: float = 1.0,
-        feature_penalty_noise: float = 0.1,
-        variance_penalty: float = 0.0,
-        variance_of: str = "loss",
-        variance_power: float = 1.0,
-        n_jobs: int | None = None,
+        self, n_estimators: int = 100, *, max_depth: int = 2, beam_width: int = 30,
+        disjunctions: bool = False, quality: str = "youden", m: float = 2.0,
+        learning_rate: float = 0.3, l2_regularization: float = 0.0,
+        min_samples_rule: int = 1, n_bins: int = 32, binning: str = "quantile",
+        categorical_features: Any = "from_dtype", feature_penalty: Any = None,
+        feature_penalty_scale: float = 1.0, feature_penalty_noise: float = 0.1,
+        variance_penalty: float = 0.0, variance_of: str = "loss",
+        variance_power: float = 1.0, n_jobs: int | None = None,
         random_state: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.n_estimators = n_estimators
         self.max_depth = max_depth
         self.beam_width = beam_width
@@ -122,31 +109,22 @@ class RuleEnsembleClassifier(
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        eras: Any = None,
+        self, X: Any, y: Any, sample_weight: Any = None, *, eras: Any = None,
         groups: Any = None,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Find the rules.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The training rows; missing values are NaN.
-
         y : array-like of shape (n_samples,)
             Their classes.
-
         sample_weight : array-like of shape (n_samples,), default=None
             Their weights. Rows of weight 0 are ignored.
-
         eras : array-like of shape (n_samples,), default=None
             Era of each row, for the rates by era in `rules_`, and the default of
             `groups`.
-
         groups : array-like of shape (n_samples,) or str, default=None
             With a `variance_penalty`: labels of rows that should be treated alike, such
             as the digit in an image of any colour; or the name of a column of X with
@@ -186,12 +164,9 @@ class RuleEnsembleClassifier(
             )
         check_classification_targets(y)
         weights = check_sample_weight(
-            sample_weight,
-            values,
-            dtype=np.float64,
-            ensure_non_negative=True,
+            sample_weight, values, dtype=np.float64, ensure_non_negative=True,
             allow_all_zero_weights=False,
-        )
+        )  # fmt: skip
         if not np.isfinite(weights.sum()):
             raise ValueError("sample_weight adds up to infinity; pass smaller weights.")
         kept = np.flatnonzero(weights)
@@ -224,28 +199,19 @@ class RuleEnsembleClassifier(
         )
 
     def _find_rules(
-        self,
-        values: NDArray[np.float64],
-        known_categories: list[NDArray[np.float64] | None],
-        codes: NDArray[np.intp],
-        sample_weight: NDArray[np.float64],
-        variances: dict[int, VarianceTerm | None],
-        penalties: NDArray[np.float64],
-        rng: np.random.RandomState,
-    ) -> NDArray[np.uint8]:
+        self, values: NDArray[np.float64],
+        known_categories: list[NDArray[np.float64] | None], codes: NDArray[np.intp],
+        sample_weight: NDArray[np.float64], variances: dict[int, VarianceTerm | None],
+        penalties: NDArray[np.float64], rng: np.random.RandomState,
+    ) -> NDArray[np.uint8]:  # fmt: skip
         """Bin the columns, boost the rules of each class, and return the bins."""
         n_threads = _openmp_effective_n_threads()
         names = _check_feature_names_in(self)
         self._bin_mapper = mapper = fit_bins(
-            values,
-            known_categories,
-            sample_weight,
-            names,
-            n_bins=int(self.n_bins),
-            binning=self.binning,
-            random_state=rng.randint(np.iinfo(np.int32).max),
+            values, known_categories, sample_weight, names, n_bins=int(self.n_bins),
+            binning=self.binning, random_state=rng.randint(np.iinfo(np.int32).max),
             n_threads=n_threads,
-        )
+        )  # fmt: skip
         X_binned = mapper.transform(values)
         is_missing = X_binned == mapper.missing_values_bin_idx_
         has_missing = is_missing.any(axis=0) & ~is_missing.all(axis=0)
@@ -255,11 +221,9 @@ class RuleEnsembleClassifier(
         self._rules: list[WeightedRule] = []
         self.intercept_ = np.zeros(self.classes_.size)
         limits = (
-            int(self.beam_width),
-            self.max_depth,
-            self.disjunctions,
+            int(self.beam_width), self.max_depth, self.disjunctions,
             self.min_samples_rule,
-        )
+        )  # fmt: skip
         for index, variance in variances.items():
             search = BeamSearch(X_binned, conditions, counter, variance, *limits)
             self.intercept_[index], found = boost_rules(

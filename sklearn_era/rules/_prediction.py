@@ -136,14 +136,9 @@ class RulePredictionMixin(BaseEstimator):
         return self.classes_[indices]
 
     def rule_table(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        eras: Any = None,
+        self, X: Any, y: Any, sample_weight: Any = None, *, eras: Any = None,
         as_frame: bool = False,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Measure the rules on any rows, as `rules_` does on the training rows.
 
         Parameters
@@ -153,7 +148,6 @@ class RulePredictionMixin(BaseEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
         eras : array-like of shape (n_samples,), default=None
             The rows, their classes and weights, and their eras, for rates by era.
-
         as_frame : bool, default=False
             Whether to return a data frame, with a row a rule.
 
@@ -199,11 +193,7 @@ class RulePredictionMixin(BaseEstimator):
             sample_weight, X_binned, dtype=np.float64, ensure_non_negative=True
         )
         table = rate_rules(
-            self._rules,
-            X_binned,
-            np.searchsorted(self.classes_, y),
-            self.classes_,
-            weights,
-            None if eras is None else encode_eras(check_eras(eras, X)),
-        )
+            self._rules, X_binned, np.searchsorted(self.classes_, y), self.classes_,
+            weights, None if eras is None else encode_eras(check_eras(eras, X)),
+        )  # fmt: skip
         return rates_frame(table) if as_frame else table

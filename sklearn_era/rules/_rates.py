@@ -24,13 +24,9 @@ class WeightedRule:
 
 
 def rate_rules(
-    rules: Sequence[WeightedRule],
-    X_binned: NDArray[np.uint8],
-    y: NDArray[np.intp],
-    classes: NDArray[Any],
-    sample_weight: NDArray[np.float64],
-    eras: EncodedEras | None,
-) -> Bunch:
+    rules: Sequence[WeightedRule], X_binned: NDArray[np.uint8], y: NDArray[np.intp],
+    classes: NDArray[Any], sample_weight: NDArray[np.float64], eras: EncodedEras | None,
+) -> Bunch:  # fmt: skip
     """Return the columns of `RuleEnsembleClassifier.rule_table`; `y` has indices of
     classes.
     """

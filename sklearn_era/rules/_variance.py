@@ -11,11 +11,8 @@ from ._refinements import RefinementCounter
 
 
 def make_term(
-    labels: NDArray[Any],
-    is_positive: NDArray[np.bool_],
-    class_label: Any,
-    *term: Any,
-) -> "VarianceTerm":
+    labels: NDArray[Any], is_positive: NDArray[np.bool_], class_label: Any, *term: Any,
+) -> "VarianceTerm":  # fmt: skip
     """Return the term of the nonempty groups; ValueError if one has a single row."""
     encoded = encode_eras(labels)
     pairs = 2 * encoded.codes.astype(np.int64) + is_positive
@@ -57,12 +54,9 @@ class VarianceTerm:
         return np.stack(sums, axis=1)
 
     def start_round(
-        self,
-        counter: RefinementCounter,
-        scores: NDArray[np.float64],
-        sample_weight: NDArray[np.float64],
-        **steps: float,
-    ) -> NDArray[np.float64]:
+        self, counter: RefinementCounter, scores: NDArray[np.float64],
+        sample_weight: NDArray[np.float64], **steps: float,
+    ) -> NDArray[np.float64]:  # fmt: skip
         """Pass a round's sums to the counter; return the two moments of each row."""
         with np.errstate(over="ignore", invalid="ignore"):
             values = scores

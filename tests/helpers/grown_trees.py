@@ -106,15 +106,9 @@ def with_categories(rows: Rows) -> Rows:
 
 
 def grow(
-    rows: Rows,
-    criterion: str | None = None,
-    limits: TreeLimits = FULL,
-    *,
-    small_node_rows: int = 1024,
-    seed: int = 0,
-    penalties: Any = None,
-    **params: Any,
-) -> Any:
+    rows: Rows, criterion: str | None = None, limits: TreeLimits = FULL, *,
+    small_node_rows: int = 1024, seed: int = 0, penalties: Any = None, **params: Any,
+) -> Any:  # fmt: skip
     """Grow a tree by a criterion of `CRITERIA` with further `params` of an estimator,
     or by the gain; the `penalties` of features are below 1.
     """

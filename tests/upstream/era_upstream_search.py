@@ -17,19 +17,11 @@ class GridSearchCV(EraSearchCV):
     """`EraSearchCV` with the signature and the defaults of scikit-learn's class."""
 
     def __init__(
-        self,
-        estimator: Any,
-        param_grid: Any,
-        *,
-        scoring: Any = None,
-        n_jobs: Any = None,
-        refit: Any = True,
-        cv: Any = None,
-        verbose: Any = 0,
-        pre_dispatch: Any = "2*n_jobs",
-        error_score: Any = np.nan,
+        self, estimator: Any, param_grid: Any, *, scoring: Any = None,
+        n_jobs: Any = None, refit: Any = True, cv: Any = None, verbose: Any = 0,
+        pre_dispatch: Any = "2*n_jobs", error_score: Any = np.nan,
         return_train_score: Any = False,
-    ):
+    ):  # fmt: skip
         super().__init__(
             estimator, param_grid, scoring=scoring, n_jobs=n_jobs, refit=refit, cv=cv,
             verbose=verbose, pre_dispatch=pre_dispatch, error_score=error_score,

@@ -119,19 +119,15 @@ LEAVES = {"max_leaf_nodes": [4]}
 LEARNING = {"max_iter": 10, "min_samples_leaf": 5, "learning_rate": 0.4}
 ESTIMATORS = [
     *each(BOOSTERS_WITH_ERAS, **SPLITTING, split_criterion="directional"),
-    *each(FORESTS_WITH_ERAS, **FULL, **DRAWN),
-    RuleEnsembleClassifier(**SMALL),
+    *each(FORESTS_WITH_ERAS, **FULL, **DRAWN), RuleEnsembleClassifier(**SMALL),
     JustTrainTwice(LogisticRegression(C=0.1)),
     Search(Regressor(**LEARNING), LEAVES, cv=2, scoring="r2", error_score="raise"),
     Intervals(Ridge(), era_order="unordered"),
     Sets(LogisticRegression(C=1.0), era_order="unordered"),
-    Calibrated(LogisticRegression(C=1.0), era_order="unordered"),
-    Ranks(),
-    Scaler(unseen="train", robust=True),
-    Targets(),
-    Neutralizer([0]),
+    Calibrated(LogisticRegression(C=1.0), era_order="unordered"), Ranks(),
+    Scaler(unseen="train", robust=True), Targets(), Neutralizer([0]),
     EraTargetRegressor(Ridge()),
-]
+]  # fmt: skip
 OTHER_ESTIMATORS = [
     *each(BOOSTERS),
     *each(BOOSTERS, **SPLITTING),
