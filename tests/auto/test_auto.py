@@ -1,8 +1,8 @@
 """Averages of members, their weights and what they refuse."""
 
 import pickle
-import time
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -19,10 +19,15 @@ from sklearn.model_selection import GroupKFold, KFold
 from sklearn.tree import DecisionTreeRegressor
 
 from helpers.data import make_levels
-from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
+from sklearn_era.auto import (
+    AutoEraClassifier,
+    AutoEraRegressor,
+    _estimator,
+    _member_search,
+)
 from sklearn_era.auto._candidates import make_members, uses_eras
+from sklearn_era.auto._linear import LinearRegressor
 from sklearn_era.auto._losses import loss_of
-from sklearn_era.auto._member_search import stages_of
 from sklearn_era.auto._weights import LeftOut, update_weights, weigh
 from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
@@ -112,12 +117,12 @@ def left_out(predicted, y, codes, weights):
 
 def by_brute_force(predicted, y, weights, codes):
     """Half the best weights on a grid of the simplex, and half those of the best."""
-    steps = range(0, 101, 2)
-    grid = np.array(
-        [(i, j, k, 100 - i - j - k) for i in steps for j in steps for k in steps]
+    grid = np.indices((51, 51, 51)).reshape(3, -1).T / 50
+    grid = np.column_stack([grid, 1 - grid.sum(axis=1)])[grid.sum(axis=1) <= 1]
+    squares = (predicted * weights) @ predicted.T
+    losses = ((grid @ squares) * grid).sum(axis=1) - 2 * grid @ predicted @ (
+        weights * y
     )
-    grid = grid[grid.min(axis=1) >= 0] / 100
-    losses = [np.average((w @ predicted - y) ** 2, weights=weights) for w in grid]
     single = np.array([(p - y) ** 2 for p in predicted])
     order = np.argsort(np.average(single, weights=weights, axis=1))[:3]
     best = np.zeros(len(predicted))
@@ -189,18 +194,21 @@ def test_members_of_eras_alone_have_no_weight_by_rows():
 )
 def test_losses_are_the_plain_model_s(params, metric):
     y, plain = np.exp(Y / 3), clone(PLAIN).set_params(**params)
-    model = AutoEraRegressor(plain, era_order="unordered", cv=2).fit(X, y, eras=ERAS)
+    has_means = plain.loss not in ("absolute_error", "quantile")
+    members = ["linear"] if has_means else ["leaves_4"]
+    model = AutoEraRegressor(plain, members=members, era_order="unordered", cv=2)
+    model.fit(X, y, eras=ERAS)
     train, test = next(GroupKFold(2).split(X, groups=ERAS))
     predicted = clone(plain).fit(X[train], y[train]).predict(X[test])
     rows = ERAS[test] == ERAS[test][0]
     expected = -metric(y[test][rows], predicted[rows])
     assert model.era_scores_[0, ERAS[test][0]] == pytest.approx(expected)
-    has_means = plain.loss not in ("absolute_error", "quantile")
     of_means = [] if has_means else ["linear", "forest"]
     missing = [*of_means, "last_levels"]  # as eras are not ordered
-    assert list(model.weights_) == [name for name in ALL if name not in missing]
-    # Derivatives by differences.
     loss, p = loss_of(plain), np.linspace(0.5, 2, 7)
+    members = make_members(plain, "default", loss, y.size, 16, False)
+    assert list(members) == [name for name in ALL if name not in missing]
+    # Derivatives by differences.
     slope = (loss(1.1, p + 1e-6) - loss(1.1, p - 1e-6)) / 2e-6
     np.testing.assert_allclose(loss.derivative(1.1, p), slope, rtol=1e-5)
 
@@ -223,8 +231,8 @@ def test_averages_of_classes_are_of_probabilities():
     y = np.digitize(Y, [-0.5, 0.5]).astype(str)
     y[(y == "2") & (ERAS < 12)] = "1"  # no class 2 before the last folds
     plain = HistGradientBoostingClassifier(**SMALL)
-    names = ["leaves_8", "forest", "linear", "level"]
-    model = AutoEraClassifier(plain, members=names).fit(X, y, eras=ERAS)
+    members = ["forest", "linear", "level"]
+    model = AutoEraClassifier(plain, members=members).fit(X, y, eras=ERAS)
     p = {name: one.predict_proba(X) for name, one in model.members_.items()}
     expected = sum(model.weights_[name] * p[name] for name in p)
     np.testing.assert_allclose(model.predict_proba(X), expected)
@@ -240,12 +248,12 @@ def test_averages_of_classes_are_of_probabilities():
 
 def test_the_number_of_trees_is_that_of_the_least_loss():
     y = np.random.default_rng(0).normal(size=Y.size)  # nothing to learn: few trees
-    member = HistGradientBoostingRegressor(max_iter=40, early_stopping=False)
-    plain = HistGradientBoostingRegressor(max_iter=40, random_state=0)
+    member = HistGradientBoostingRegressor(max_iter=20, early_stopping=False)
+    plain = HistGradientBoostingRegressor(max_iter=20, random_state=0)
     model = AutoEraRegressor(plain, members=[("few", member)]).fit(X, y, eras=ERAS)
-    stages = stages_of(member)
-    assert stages == [2, 4, 6, 8, 12, 16, 20, 24, 28, 34, 40]
-    losses = np.zeros(40)
+    stages = _member_search.stages_of(member)
+    assert stages == [1, 2, 3, 4, 6, 8, 10, 12, 14, 17, 20]
+    losses = np.zeros(20)
     for train, test in KFold(3, shuffle=True, random_state=0).split(X):
         staged = clone(member).fit(X[train], y[train]).staged_predict(X[test])
         losses += [mean_squared_error(y[test], p) for p in staged]
@@ -270,7 +278,7 @@ def test_the_plain_model_is_kept_unless_the_average_is_better(noise):
 def test_the_level_of_later_eras_is_found(early_stopping):
     """It is that of the last eras, and not of those before eras that are held out."""
     plain = HistGradientBoostingRegressor(
-        max_iter=30, min_samples_leaf=10, early_stopping=early_stopping, random_state=0
+        max_iter=15, min_samples_leaf=10, early_stopping=early_stopping, random_state=0
     )
     names = ["level", "last_levels", "leaves_8"]
     model = AutoEraRegressor(plain, members=names).fit(X, Y, eras=ERAS)
@@ -314,18 +322,25 @@ def test_few_eras_few_rows_and_constraints_have_fewer_members(
     assert list(found) == names
 
 
-def test_a_time_budget_leaves_members_out():
-    X, y, eras = make_levels(16, 200)
-    plain = HistGradientBoostingRegressor(max_iter=30, random_state=0, n_jobs=1)
-    start = time.perf_counter()
-    AutoEraRegressor(plain).fit(X, y, eras=eras)
-    whole = time.perf_counter() - start
-    start = time.perf_counter()
-    model = AutoEraRegressor(plain, time_budget=whole / 2).fit(X, y, eras=eras)
-    assert time.perf_counter() - start < 0.75 * whole
-    assert list(model.weights_) == ALL[: len(model.weights_)] < ALL
-    shortest = AutoEraRegressor(plain, time_budget=1e-9).fit(X, y, eras=eras)
-    assert shortest.weights_ == {"plain": 1.0}
+def test_a_time_budget_leaves_members_out(monkeypatch):
+    """By a clock on which a fit takes a second, and that of a linear model 0.1."""
+    clock, fit_member = [0.0], _member_search.Member.fit
+
+    def fit_in_a_second(self, *args, **params):
+        clock[0] += 0.1 if isinstance(self.model, LinearRegressor) else 1
+        return fit_member(self, *args, **params)
+
+    monkeypatch.setattr(_member_search.Member, "fit", fit_in_a_second)
+    for module in (_estimator, _member_search):
+        now = SimpleNamespace(perf_counter=lambda: clock[0])
+        monkeypatch.setattr(module, "time", now)
+    for budget, most in ((25, 5), (1e-9, 1)):
+        before = clock[0]
+        model = auto(time_budget=budget).fit(X, Y, eras=ERAS)
+        assert most > 1 or model.weights_ == {"plain": 1.0}
+        assert list(model.weights_) == ALL[: len(model.weights_)]
+        assert 0.5 * most < len(model.weights_) <= most
+        assert most == 1 or clock[0] - before <= budget
 
 
 def test_tables_with_categories_and_missing_values():
@@ -335,7 +350,8 @@ def test_tables_with_categories_and_missing_values():
     frame.loc[::9, "kind"] = None
     y = Y + (frame["kind"] == "u")
     frame["kind"] = frame["kind"].astype("category")
-    model = auto().fit(frame.assign(week=ERAS), y, eras="week")
+    members = ["linear", "leaves_4", "level", "forest"]
+    model = auto(members).fit(frame.assign(week=ERAS), y, eras="week")
     assert model.feature_names_in_.tolist() == ["a", "b", "kind"]
     unknown = pd.Categorical(["unknown"] * Y.size)
     assert np.isfinite(model.predict(frame.assign(kind=unknown))).all()
@@ -527,7 +543,7 @@ def test_eras_without_weight_count_for_nothing():
 
 
 def test_targets_of_any_container():
-    expected = auto(["level"]).fit(X, Y, eras=ERAS)
+    expected = auto(TWO).fit(X, Y, eras=ERAS)
     for other in (pl.Series(Y), Y.astype(object)):
         model = clone(expected).fit(X, other, eras=ERAS)
         assert (model.predict(X) == expected.predict(X)).all()

@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from helpers.data import make_data
 from helpers.estimators import ours
-from helpers.releases import from_1_9
+from helpers.grids import from_1_9
 from helpers.trees import assert_same_model
 from sklearn_era.criteria import Era
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier

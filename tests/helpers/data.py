@@ -73,9 +73,18 @@ def make_levels(n_eras: int = 16, n_rows: int = 60):
     return X, y + 0.1 * rng.normal(size=eras.size), eras
 
 
-def make_drift(n_eras=20, n_rows=100, slope=0.5, noise=0.1):
-    """X, y and eras whose level grows from era to era, which no feature shows."""
-    rng = np.random.default_rng(0)
-    eras = np.repeat(np.arange(n_eras), n_rows)
-    X = rng.normal(size=(eras.size, 3))
-    return X, X[:, 0] + slope * eras + noise * rng.normal(size=eras.size), eras
+def make_shifting(n_samples=240, n_eras=6, seed=0):
+    """X, y and string eras in no order; the second feature's effect shifts."""
+    rng = np.random.default_rng(seed)
+    codes = rng.permutation(np.arange(n_samples) % n_eras)
+    X = rng.normal(size=(n_samples, 3))
+    y = X[:, 0] + rng.normal(size=n_eras)[codes] * X[:, 1]
+    y += rng.normal(size=n_samples)
+    return X, y, np.array([f"w{code:02d}" for code in codes])
+
+
+def correlation(y_true, y_pred):
+    """Pearson's, NaN without a warning where the prediction is constant."""
+    if np.ptp(y_pred) == 0:
+        return np.nan
+    return np.corrcoef(y_true, y_pred)[0, 1]

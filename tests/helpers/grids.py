@@ -1,8 +1,15 @@
-"""Grids of cases, of which the default tier runs a part."""
+"""Marks of tests, and grids of cases, of which the default tier runs a part."""
 
 import itertools
 
 import pytest
+
+from sklearn_era._scikit_learn import BINS_ARE_WEIGHTED
+
+from_1_9 = pytest.mark.skipif(
+    not BINS_ARE_WEIGHTED,
+    reason="scikit-learn bins, checks or reads data frames in another way before 1.9",
+)
 
 
 def slow(*case):

@@ -20,7 +20,7 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from helpers.metrics import make_data
+from helpers.data import make_shifting
 from sklearn_era.metrics import EraScores, era_scores, make_era_scorer
 
 numbers = st.integers(-100, 100).map(lambda i: i / 8)
@@ -230,7 +230,7 @@ def test_eras_of_one_class_or_no_weight_are_not_lost():
 
 @pytest.mark.parametrize("container", [list, np.asarray, pd.Series])
 def test_containers_and_label_types(container):
-    _, y, eras = make_data(60)
+    _, y, eras = make_shifting(60)
     codes = np.array([int(era[1:]) for era in eras])
     expected = [mean_absolute_error(y[codes == j], 0 * y[codes == j]) for j in range(6)]
     weeks = np.datetime64("2024-01-05") + np.timedelta64(7, "D") * codes

@@ -23,7 +23,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from helpers.metrics import correlation, make_data
+from helpers.data import correlation, make_shifting
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.metrics import EraScorer, era_scores, make_era_scorer
@@ -36,7 +36,7 @@ AGGREGATIONS = ["mean", "std", "sharpe", "worst", "max_drawdown"]
 def test_scorer_is_signed_so_that_greater_is_better(aggregation, metric):
     if metric is mean_squared_error and aggregation in ("sharpe", "max_drawdown"):
         return
-    X, y, eras = make_data()
+    X, y, eras = make_shifting()
     model = Ridge().fit(X, y)
     scores = era_scores(y, model.predict(X), eras=eras, metric=metric)
     is_score = metric is r2_score and aggregation not in ("std", "max_drawdown")
@@ -46,7 +46,7 @@ def test_scorer_is_signed_so_that_greater_is_better(aggregation, metric):
 
 
 def test_scorer_calls_the_response_method_and_finds_the_positive_class():
-    X, y, eras = make_data()
+    X, y, eras = make_shifting()
     classes = np.where(y > 0, "yes", "no")
     model = LogisticRegression().fit(X, classes)
     for pos_label, scored in zip(("no", "yes"), model.predict_proba(X).T, strict=True):
@@ -57,7 +57,7 @@ def test_scorer_calls_the_response_method_and_finds_the_positive_class():
 
 
 def test_scorer_survives_copies():
-    X, y, eras = make_data()
+    X, y, eras = make_shifting()
     model = Ridge().fit(X, y)
     scorer = make_era_scorer(mean_squared_error, eras="week", aggregation="worst")
     expected = scorer(model, X, y, eras=eras)
@@ -75,7 +75,7 @@ def test_scorer_survives_copies():
 
 
 def test_cross_validate_hands_eras_and_weights_of_the_test_rows():
-    X, y, eras = make_data()
+    X, y, eras = make_shifting()
     weight = np.random.default_rng(1).uniform(1, 2, y.size)
     cv = GroupKFold(3)
     scoring = {
@@ -103,7 +103,7 @@ def test_cross_validate_hands_eras_and_weights_of_the_test_rows():
 
 
 def test_scorer_without_eras_says_what_to_do():
-    X, y, _ = make_data()
+    X, y, _ = make_shifting()
     scorer = make_era_scorer(r2_score)
     with pytest.raises(ValueError, match=r"enable_metadata_routing=True.*pass eras to"):
         scorer(Ridge().fit(X, y), X, y)
@@ -118,7 +118,7 @@ def drop_week(X):
 
 @pytest.mark.parametrize("routing", [False, True])
 def test_eras_may_be_a_column_wherever_nothing_is_handed_over(routing):
-    X, y, eras = make_data()
+    X, y, eras = make_shifting()
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(week=eras)
     model = make_pipeline(FunctionTransformer(drop_week), Ridge())
     of = {"metric": r2_score, "aggregation": "worst"}
@@ -153,8 +153,8 @@ def test_eras_may_be_a_column_wherever_nothing_is_handed_over(routing):
 @pytest.mark.parametrize("routing", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_early_stopping_scores_by_era(routing, weighted):
-    X, y, eras = make_data()
-    X_val, y_val, eras_val = make_data(90, n_eras=3, seed=1)
+    X, y, eras = make_shifting()
+    X_val, y_val, eras_val = make_shifting(90, n_eras=3, seed=1)
     fit = {"eras": eras, "X_val": X_val, "y_val": y_val, "eras_val": eras_val}
     if weighted:
         fit["sample_weight"] = np.linspace(1, 2, y.size)
@@ -178,7 +178,7 @@ def test_early_stopping_scores_by_era(routing, weighted):
 
 
 def test_early_stopping_of_a_classifier_scores_probabilities():
-    X, y, eras = make_data()
+    X, y, eras = make_shifting()
     classes = np.where(y > 0, "yes", "no")
     of = {"aggregation": "worst", "response_method": "predict_proba"}
     scorer = make_era_scorer(roc_auc_score, **of)
@@ -198,7 +198,7 @@ def test_arguments_of_make_era_scorer_are_checked():
     for metric in (lambda y, y_pred, eras: 1.0, lambda y, y_pred, *, eras=None: 1.0):
         with pytest.raises(ValueError, match=r"has a parameter eras, but .* by era"):
             make_era_scorer(metric)
-    X, y, eras = make_data()
+    X, y, eras = make_shifting()
     with pytest.raises(ValueError, match="no signature found"):
         inspect.signature(max)
     scorer = make_era_scorer(max, greater_is_better=True)  # of tuples here
@@ -210,7 +210,7 @@ def test_arguments_of_make_era_scorer_are_checked():
 @pytest.mark.parametrize("aggregation", ["mean", "sharpe"])
 def test_early_stopping_by_a_metric_undefined_for_constants(aggregation):
     """The first model scored is a constant."""
-    X, y, eras = make_data()
+    X, y, eras = make_shifting()
     of = {"aggregation": aggregation, "greater_is_better": True}
     scorer = make_era_scorer(correlation, **of)
     options = {"validation_fraction": 2, "era_order": "ordered"}
@@ -230,7 +230,7 @@ def test_early_stopping_by_a_metric_undefined_for_constants(aggregation):
 
 
 def test_the_column_of_eras_is_kept_from_a_model_that_was_fitted_without_it():
-    X, y, eras = make_data()
+    X, y, eras = make_shifting()
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(week=eras)
     scorer = make_era_scorer(r2_score, eras="week", aggregation="worst")
     model = Regressor(split_criterion="era", max_iter=3)

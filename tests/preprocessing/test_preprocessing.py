@@ -16,7 +16,7 @@ from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import RobustScaler, StandardScaler
 
-from helpers.releases import from_1_9
+from helpers.grids import from_1_9
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.calibration import EraConformalRegressor
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Booster

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.model_selection import GridSearchCV, cross_validate
 
+from helpers import peak_memory
 from helpers.callbacks import Hook
 from helpers.criteria import CRITERIA, RATIO
 from helpers.data import frames_of
 from helpers.data import make_data as make_real_data
 from helpers.estimators import ours
 from helpers.grids import grid
-from helpers.memory import peak_memory
 from helpers.trees import assert_same_model
 from sklearn_era.criteria import Invariant
 from sklearn_era.ensemble import BinnedDataset, EraForestRegressor

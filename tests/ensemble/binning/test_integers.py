@@ -13,11 +13,11 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
+from helpers import peak_memory
 from helpers.data import frames_of
 from helpers.estimators import ours as our_estimator
 from helpers.estimators import stock
 from helpers.grids import slow
-from helpers.memory import peak_memory
 from helpers.trees import assert_same_bins, assert_same_model
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.ensemble._binning.integer_columns import as_integer_columns

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from helpers.grids import slow
-from helpers.releases import from_1_9
+from helpers.grids import from_1_9, slow
 from helpers.trees import assert_same_bins
 from sklearn_era._tables import parquet as parquet_columns
 from sklearn_era.ensemble import BinnedDataset, HistGradientBoostingRegressor

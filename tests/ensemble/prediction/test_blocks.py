@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn import ensemble
 
+from helpers import peak_memory
 from helpers.data import frames_of
-from helpers.memory import peak_memory
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._prediction import blocks as block_prediction

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from helpers.grids import grid, on_grid
+from helpers.grids import from_1_9, grid
 from helpers.kernel_fits import (
     CRITERIA,
     RecordingSplitter,
@@ -13,7 +13,6 @@ from helpers.kernel_fits import (
     hessians_that_vary,
     make_eras,
 )
-from helpers.releases import from_1_9
 from helpers.trees import assert_same_splits, assert_same_trees, rows_of_nodes, trees_of
 from sklearn_era.criteria import Gain
 from sklearn_era.ensemble import (
