@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import xlogy
 
-from sklearn_era import causal
 from sklearn_era.causal import (
     feature_penalties,
     invariant_features,
@@ -162,34 +161,6 @@ def test_regression_on_invariant_features_does_not_change():
             n_with_variant += len(names) < len(features)
     assert n_checked > 300
     assert n_with_variant > 50
-
-
-@pytest.mark.parametrize(
-    ("links", "wrong"),
-    [
-        ("0>1 1>2", [2]),  # the theorem alone: the text excludes 2
-        ("1>2 0~1", [2]),  # theorem and text
-        ("1>2 0~1 0>2", [2]),
-        ("0>3 1>3 1~2 0>2", [3]),
-    ],
-)
-def test_where_the_theorem_is_not_enough(links, wrong):
-    """Its answer, and the regression on it before and after 1 changes."""
-    graph, hidden = make_graph(links)
-    graph.remove_node("Y")
-    graph = nx.relabel_nodes(graph, int)
-    hidden = [tuple(map(int, pair)) for pair in hidden]
-    whole = nx.DiGraph(graph)
-    whole.add_edges_from((f"cause of {pair}", x) for pair in hidden for x in pair)
-    variant = causal._variant_by_theorem(
-        nx, whole, set(graph), [1], {0, *nx.descendants(whole, 0)}
-    )
-    assert sorted(set(graph) - variant - {0}) == wrong
-    assert invariant_features(graph, 0, [1], hidden_causes=hidden) == []
-    rng = np.random.default_rng(0)
-    before, after = covariances(nx.DiGraph(graph), hidden, [1], rng)
-    change = np.abs(regression(before, wrong) - regression(after, wrong))
-    assert change.max() > 0.01
 
 
 GRAPH = nx.DiGraph([("age", "target"), ("target", "visits")])

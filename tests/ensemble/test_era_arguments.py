@@ -37,6 +37,8 @@ def take(labels):
 # Labels of eras, and whether they have an order.
 LABELS = {
     "numbers": (CODES + 2000, "ordered"),
+    "large numbers": (CODES.astype(object) + 2**70, "ordered"),
+    "fractions": (CODES + 0.5, "ordered"),
     "dates": (np.datetime64("2024-01-05") + 7 * CODES, "ordered"),
     "periods": (pd.Series(pd.period_range("2024-01", periods=6, freq="M")[CODES]),
                 "ordered"),
@@ -47,6 +49,14 @@ LABELS = {
     "padded numbers": (take([f"{i:04d}" for i in range(6)]), "warns"),
     "months": (take([f"2024-{i + 1:02d}" for i in range(6)]), "warns"),
     "weeks of a year": (take([f"2024-W{i + 5:02d}" for i in range(6)]), "warns"),
+    "days": (take([f"2024-01-{i + 1:02d}" for i in range(6)]), "warns"),
+    "quarters": (take([f"2024Q{i + 1}" for i in range(6)]), "warns"),
+    "numbers not padded": (take([str(i + 7) for i in range(6)]), "raises"),
+    "months before years": (take([f"0{1 + i % 3}-{2024 + i // 3}" for i in range(6)]),
+                            "raises"),
+    "forms of two kinds": (take([f"2024-{'W' * (i == 1)}0{i + 1}" for i in range(6)]),
+                           "raises"),
+    "bytes": (take([b"a", b"b", b"c", b"d", b"e", b"f"]), "raises"),
     "named weeks": (take([f"week{i:02d}" for i in range(6)]), "raises"),
     "weeks not padded": (take([f"2024-W{i + 7}" for i in range(6)]), "raises"),
     "weeks before years": (take([f"W{i:02d}/2024" for i in range(6)]), "raises"),

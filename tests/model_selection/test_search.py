@@ -1,8 +1,6 @@
 """The search by eras, and the estimators that search by themselves."""
 
-import contextlib
 import warnings
-from datetime import date
 
 import numpy as np
 import pandas as pd
@@ -299,42 +297,6 @@ def test_what_is_wrong_is_said(params, arguments, message):
     rows = {"X": X, "y": y, "eras": eras} | arguments
     with pytest.raises(ValueError, match=message):
         EraSearchCV(Ridge(), ALPHAS).set_params(**params).fit(**rows)
-
-
-FORMS = ["{:04d}", "2024-{:02d}", "2024-01-{:02d}", "2024-W{:02d}", "2024Q{}"]
-ORDERED = "^Labels are text such as '.*', which EraSearchCV takes for"
-UNKNOWN = "^Labels are text such as '.*: pass era_"
-KINDS = [
-    ([date(2020, 1, 1 + j) for j in range(9)], "ordered", None),
-    ([j + 0.5 for j in range(9)], "ordered", None),
-    (np.array([2**70 + j for j in range(9)], dtype=object), "ordered", None),
-    ([True, False], "unordered", None),
-    *(([form.format(1 + j) for j in range(9)], "ordered", ORDERED) for form in FORMS),
-    (list("abcdefghi"), None, UNKNOWN),
-    ([f"week{j:02d}" for j in range(9)], None, UNKNOWN),
-    ([f"2024-W{j}" for j in range(4, 13)], None, UNKNOWN),
-    ([f"W{j:02d}/2024" for j in range(9)], None, UNKNOWN),
-    ([str(j) for j in range(4, 13)], None, UNKNOWN),
-    ([b"a", b"b", b"c"], None, UNKNOWN),
-    (["2024-01", "2024-W02", "2024-03"], None, UNKNOWN),
-    (["01-2024", "02-2024", "01-2025"], None, UNKNOWN),
-]
-
-
-@pytest.mark.parametrize(("labels", "order", "message"), KINDS, ids=range(len(KINDS)))
-def test_order_of_labels_of_any_kind(labels, order, message):
-    X, eras = np.random.default_rng(0).normal(size=(90, 1)), np.resize(labels, 90)
-    search = EraSearchCV(Ridge(), {"alpha": [2.0]})
-    expected = contextlib.nullcontext()
-    if message is not None:
-        expected = pytest.warns(UserWarning, match=message)
-        if order is None:
-            expected = pytest.raises(ValueError, match=message)
-    with expected:
-        search.fit(X, X[:, 0], eras=eras)
-    assert getattr(search, "era_order_", None) == order
-    search.set_params(era_order="unordered").fit(X, X[:, 0], eras=eras)
-    assert search.era_order_ == "unordered"  # without a warning
 
 
 def test_a_fold_of_a_single_class():

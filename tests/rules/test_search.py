@@ -1,7 +1,6 @@
 """The beam search and its compiled sums against masks of rows."""
 
 from dataclasses import replace
-from time import perf_counter
 
 import numpy as np
 import pytest
@@ -136,38 +135,3 @@ def test_sums_by_bin_are_those_of_masks(quality, variance_of, has_disjunctions):
                     assert measured == pytest.approx(state.measure(refined), abs=1e-12)
                     n_compared += 1
     assert n_compared > 200
-
-
-@pytest.mark.parametrize("has_disjunctions", [False, True])
-def test_a_narrow_beam_is_as_narrow_as_it_says(has_disjunctions):
-    """Width 3 and depth 3: the same rule as the reference's, where no two tie."""
-    for seed in range(10):
-        state, search, this_round, conditions = draw_problem(
-            seed, n_samples=300, n_features=4, n_bins=4
-        )
-        narrow = replace(
-            search, width=3, max_depth=3, has_disjunctions=has_disjunctions
-        )
-        found = as_reference(narrow.find(this_round), search.conditions.missing_bin)
-        _, expected = state.best_of_beam(conditions, 3, 3, has_disjunctions)
-        assert state.measure(found) == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.slow
-def test_sums_by_bin_are_faster_than_masks():
-    """20 times, where there are many rows; here with the threads that there are."""
-    seconds = {"masks": np.inf, "bins": np.inf}
-    state, search, this_round, conditions = draw_problem(
-        0, n_samples=40_000, n_features=20, n_bins=8
-    )
-    search = replace(search, width=3)
-    search.find(this_round)
-    for _ in range(2):
-        for name, find in (
-            ("bins", lambda: search.find(this_round)),
-            ("masks", lambda: state.best_of_beam(conditions, 3, 2)),
-        ):
-            before = perf_counter()
-            find()
-            seconds[name] = min(seconds[name], perf_counter() - before)
-    assert seconds["masks"] > 20 * seconds["bins"]
