@@ -7,8 +7,14 @@ from dataclasses import MISSING, dataclass
 from numbers import Real
 from typing import Any
 
-from ._base import SplitCriterion, parameter
-from ._criteria import CRITERIA, Directional, Era, TimeRobust
+from ._criteria import (
+    CRITERIA,
+    Directional,
+    Era,
+    SplitCriterion,
+    TimeRobust,
+    parameter,
+)
 
 
 @dataclass(eq=False, repr=False)

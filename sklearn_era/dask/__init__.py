@@ -3,8 +3,8 @@
 Install the extra ``dask``: ``pip install 'sklearn-era[dask]'``. On the client, ``_fit``
 runs the steps: load ``_partitions``; make decisions for all rows from a ``_survey``;
 make ``_bins`` of a sample; assign eras to workers (``_placement``); and let the workers
-grow trees in lockstep (``_training``) over a ``_collective``. ``_progress`` follows the
-iterations, and ``_cluster`` waits for workers and classifies their failures.
+grow trees in lockstep (``_training``) over a ``_collective``. ``_cluster``
+waits for workers and classifies their failures.
 """
 
 from .._optional import import_optional

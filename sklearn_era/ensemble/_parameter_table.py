@@ -17,8 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .._parameter_object import ParameterObject
 from .._threads import N_JOBS_CONSTRAINTS
 from .._warnings import did_you_mean, refuse_moved
-from ..criteria._base import SplitCriterion
-from ..criteria._criteria import CRITERIA
+from ..criteria._criteria import CRITERIA, SplitCriterion
 from ..effects import GroupDRO, Intercepts, Recency
 
 _P = ParamSpec("_P")

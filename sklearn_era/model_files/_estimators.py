@@ -29,7 +29,7 @@ from ..ensemble._binning import rare_categories as shared_bins
 from ..model_selection import EraSearchCV, EraWalkForwardSplit
 from ..rules import RuleEnsembleClassifier
 from ..rules._beam import Rule
-from ..rules._rates import WeightedRule
+from ..rules._prediction import WeightedRule
 from ._trees import pack_trees, unpack_trees
 
 CLASSES: dict[str, Any] = {

@@ -32,8 +32,7 @@ from ._beam import BeamSearch, Rule
 from ._boosting import boost_rules
 from ._columns import condition_text, fit_bins, list_conditions
 from ._docstring import RULE_ENSEMBLE
-from ._prediction import RulePredictionMixin
-from ._rates import WeightedRule, rate_rules
+from ._prediction import RulePredictionMixin, WeightedRule, rate_rules
 from ._refinements import RefinementCounter
 from ._variance import VarianceTerm, make_term
 

@@ -69,9 +69,9 @@ def test_a_fit_is_the_references(quality, variance_of, disjunctions):
         "variance_penalty": 0.3 if variance_of else 0.0, "variance_power": 0.5,
     }  # fmt: skip
     est = fitted(
-        X, y, sample_weight=weights, groups=labels, n_estimators=4, beam_width=3,
-        max_depth=3, n_bins=5, disjunctions=disjunctions, feature_penalty_noise=0.0,
-        feature_penalty=[0.0, 0.2, 0.0, 0.0], feature_penalty_scale=0.5, **shared,
+        X, y, sample_weight=weights, groups=labels, n_estimators=4, beam_width=4,
+        n_bins=5, disjunctions=disjunctions, feature_penalty=[0.0, 0.2, 0.0, 0.0],
+        feature_penalty_noise=0.0, feature_penalty_scale=0.5, **shared,
     )  # fmt: skip
     mapper = est._bin_mapper
     X_binned, missing_bin = mapper.transform(X), mapper.missing_values_bin_idx_
@@ -83,7 +83,7 @@ def test_a_fit_is_the_references(quality, variance_of, disjunctions):
         X_binned, mapper.n_bins_non_missing_.tolist(), [False] * 4, missing_bin
     )
     for _ in range(4):
-        state.add(state.best_of_beam(conditions, 3, 3, disjunctions)[0])
+        state.add(state.best_of_beam(conditions, 4, 2, disjunctions)[0])
     assert_allclose(est.decision_function(X), state.scores, rtol=1e-9)
 
 

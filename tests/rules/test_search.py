@@ -135,3 +135,18 @@ def test_sums_by_bin_are_those_of_masks(quality, variance_of, has_disjunctions):
                     assert measured == pytest.approx(state.measure(refined), abs=1e-12)
                     n_compared += 1
     assert n_compared > 200
+
+
+@pytest.mark.parametrize("has_disjunctions", [False, True])
+def test_a_narrow_beam_is_as_narrow_as_it_says(has_disjunctions):
+    """Width 3 and depth 3: the same rule as the reference's, where no two tie."""
+    for seed in range(10):
+        state, search, this_round, conditions = draw_problem(
+            seed, n_samples=300, n_features=4, n_bins=4
+        )
+        narrow = replace(
+            search, width=3, max_depth=3, has_disjunctions=has_disjunctions
+        )
+        found = as_reference(narrow.find(this_round), search.conditions.missing_bin)
+        _, expected = state.best_of_beam(conditions, 3, 3, has_disjunctions)
+        assert state.measure(found) == pytest.approx(expected, abs=1e-12)
