@@ -20,7 +20,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from experiments._paper_data import make_shortcut_classification
 from experiments.common import RULE_OF_PAPERS, draw_bars, summarize_beside
 from sklearn_era.criteria import Blend, Directional, Era, Invariant, TimeRobust, VREx
-from sklearn_era.criteria._base import SplitCriterion
+from sklearn_era.criteria._criteria import SplitCriterion
 from sklearn_era.datasets import make_synthetic_memorization
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 

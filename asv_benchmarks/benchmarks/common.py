@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from sklearn_era._optional import import_optional
 from sklearn_era.criteria import Gain
-from sklearn_era.criteria._base import SplitCriterion
+from sklearn_era.criteria._criteria import SplitCriterion
 from sklearn_era.ensemble import (
     EraForestRegressor,
     HistGradientBoostingClassifier,

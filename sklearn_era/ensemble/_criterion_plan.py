@@ -12,8 +12,8 @@ from sklearn.base import is_classifier
 
 from .._eras import EncodedEras, number_of_share
 from .._warnings import warn_user
-from ..criteria._base import SplitCriterion
 from ..criteria._blend import as_criterion
+from ..criteria._criteria import SplitCriterion
 from ._criteria.objects import Criterion
 from ._exchange import ALONE, Exchange
 from ._splitting.splitter import EraSplitter

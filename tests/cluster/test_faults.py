@@ -61,7 +61,6 @@ def assert_next_fit_is_right(client, n_workers=2):
 
 
 def some_worker(client, i=1):
-    """Address and process of one of two workers."""
     client.wait_for_workers(2, timeout=60)
     address = sorted(client.nthreads())[i]
     return address, client.run(os.getpid, workers=[address])[address]

@@ -57,7 +57,6 @@ def by_era(eras, *arrays):
 
 
 def frames_by_era(eras, frame):
-    """A Dask frame in which each partition is an era."""
     bounds = np.flatnonzero(np.diff(eras, prepend=-1, append=-1))
     parts = [frame[i:j] for i, j in pairwise(bounds)]
     return dd.from_map(lambda i: parts[i], range(len(parts)), meta=frame[:0])
@@ -173,7 +172,6 @@ LOSSES = ["squared_error", "log_loss", "three classes", "poisson", "gamma"]
 
 @st.composite
 def cases(draw):
-    """Rows, weights or none, and parameters."""
     choices = {
         "split_criterion": ["gain", "era", "directional", "invariant", "held_out"],
         "min_samples_per_era": [1, 2, 4], "min_samples_leaf": [1, 5, 30],

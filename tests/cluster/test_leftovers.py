@@ -27,7 +27,6 @@ def fit(client):
 
 
 def trackers(client):
-    """The fits that workers have a tracker of."""
     module = "sklearn_era.dask._collective"
     found = client.run(lambda: [*sys.modules[module]._trackers])
     return [fit_id for of_worker in found.values() for fit_id in of_worker]
@@ -74,7 +73,6 @@ def test_the_trackers_of_fits_that_end_well_or_not(client):
 
 @pytest.fixture
 def locks(monkeypatch):
-    """The locks that are made for fits from now on."""
     made = []
 
     class Noted(Semaphore):

@@ -18,7 +18,6 @@ def invoke(*arguments, app=app):
 
 
 def run(*arguments):
-    """Run the program; return its standard output."""
     result = invoke(*arguments)
     assert result.exit_code == 0, result.output
     return result.stdout
@@ -107,7 +106,6 @@ def predict(model="m.era", data="d.csv", out="p.csv"):
 
 
 def params(**values):
-    """The options of an estimator's parameters."""
     return [
         argument
         for name, value in values.items()

@@ -6,7 +6,6 @@ import sklearn_era.ensemble
 
 
 def make_estimator(module, target: str, **params):
-    """The estimator of a module for a target."""
     is_class = target in ("binary", "multiclass")
     name = f"HistGradientBoosting{'Classifier' if is_class else 'Regressor'}"
     # scikit-learn takes the quantiles of weighted rows one at a time: for 255 bins of

@@ -142,24 +142,6 @@ def grow(
 
 
 def assert_same_tree(one: Any, other: Any) -> None:
-    """Every field of every node, to the last bit."""
     assert one.nodes.size == other.nodes.size
     for name in one.nodes.dtype.names:
         np.testing.assert_array_equal(one.nodes[name], other.nodes[name], err_msg=name)
-
-
-def rows_of_nodes(tree: Any, X_binned: np.ndarray) -> list[np.ndarray]:
-    """The rows of each node, by its own splits on bins."""
-    nodes = tree.nodes
-    rows: list[Any] = [None] * nodes.size
-    rows[0] = np.arange(len(X_binned))
-    for i, node in enumerate(nodes):
-        if node["is_leaf"]:
-            continue
-        codes = X_binned[rows[i], node["feature_idx"]]
-        goes_left = np.where(
-            codes == MISSING, node["missing_go_to_left"], codes <= node["bin_threshold"]
-        ).astype(bool)
-        rows[node["left"]] = rows[i][goes_left]
-        rows[node["right"]] = rows[i][~goes_left]
-    return rows

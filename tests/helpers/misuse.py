@@ -70,7 +70,6 @@ class Rows:
     sample_weight: Any = None
 
     def arguments(self, estimator: Any) -> dict[str, Any]:
-        """The arguments of a fit that is sound."""
         y = self.labels if is_classifier(estimator) else self.y
         arguments = {"X": self.X, "y": y, "eras": self.eras}
         if self.sample_weight is not None:
@@ -189,7 +188,6 @@ def bad_parameters(estimator: Any) -> dict[str, Any]:
 
 
 def trees_parameter(estimator: Any) -> str | None:
-    """The parameter for the trees of a warm start, if there is one."""
     if isinstance(estimator, BOOSTERS):
         return "max_iter"
     return "n_estimators" if isinstance(estimator, FORESTS) else None

@@ -39,7 +39,6 @@ class Forgery:
         return found
 
     def set(self, name, value):
-        """Replace an attribute, or add one."""
         attributes = self.parts[1]
         attributes[:] = [pair for pair in attributes if pair[0] != name]
         attributes.append([name, value])
@@ -49,7 +48,6 @@ class Forgery:
         return self.attribute(*path)["array"]
 
     def write(self, path, members=()):
-        """Write the file, and further members of names and bytes."""
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, document in self.documents.items():
                 archive.writestr(name, json.dumps(document))

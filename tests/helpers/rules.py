@@ -81,7 +81,6 @@ class State:
         self.negative = np.where(self.is_positive, 0, weights)
 
     def covers(self, rule: Rule) -> NDArray[np.bool_]:
-        """The rows of one conjunction or another."""
         covered = np.zeros(self.scores.size, dtype=bool)
         for conjunction in rule:
             inside = np.ones(self.scores.size, dtype=bool)
@@ -132,7 +131,6 @@ class State:
     def best_of_beam(
         self, conditions: list[Condition], width: int, depth: int, has_or: bool = False
     ) -> tuple[Rule, float]:
-        """The best rule of a beam search, level by level."""
         best: tuple[Rule, float] = ((), -np.inf)
         beam: list[Rule] = [((),)]
         for level in range(depth):
@@ -155,13 +153,11 @@ class State:
         return best
 
     def best_of_all(self, conditions: list[Condition]) -> float:
-        """The quality of the best conjunction of one condition or two."""
         singles = [self.measure(((condition,),)) for condition in conditions]
         pairs = [self.measure((pair,)) for pair in combinations(conditions, 2)]
         return max(singles + pairs, default=-np.inf)
 
     def add(self, rule: Rule) -> None:
-        """Move the scores by a rule's steps."""
         covered = self.covers(rule)
         inside, outside = self.steps(covered)
         self.scores = self.scores + np.where(covered, inside, outside)

@@ -10,7 +10,6 @@ def trees_of(model) -> list:
 
 
 def n_splits(model) -> int:
-    """Splits of all trees of a model."""
     return sum(len(tree.nodes) // 2 for tree in trees_of(model))
 
 
@@ -25,7 +24,7 @@ def rows_of_nodes(predictor, X) -> dict[int, np.ndarray]:
         goes_left[np.isnan(values)] = node["missing_go_to_left"]
         rows[int(node["left"])] = rows[index][goes_left]
         rows[int(node["right"])] = rows[index][~goes_left]
-    return rows
+    return dict(sorted(rows.items()))
 
 
 def gain_and_direction(gradients, hessians, sides, l2):
@@ -36,7 +35,6 @@ def gain_and_direction(gradients, hessians, sides, l2):
 
 
 def assert_same_bins(ours, theirs) -> None:
-    """Compare two bin mappers, bit for bit."""
     thresholds = ours.bin_thresholds_, theirs.bin_thresholds_
     for our_values, their_values in zip(*thresholds, strict=True):
         assert our_values.dtype == their_values.dtype
@@ -45,7 +43,6 @@ def assert_same_bins(ours, theirs) -> None:
 
 
 def assert_same_trees(ours, theirs) -> None:
-    """Compare every node and every set of categories of every tree, bit for bit."""
     assert [len(t) for t in ours._predictors] == [len(t) for t in theirs._predictors]
     for our_tree, their_tree in zip(trees_of(ours), trees_of(theirs), strict=True):
         for name in ("nodes", "binned_left_cat_bitsets", "raw_left_cat_bitsets"):
@@ -55,7 +52,6 @@ def assert_same_trees(ours, theirs) -> None:
 
 
 def assert_same_model(ours, theirs, X) -> None:
-    """Compare all that a fit leaves behind, bit for bit."""
     assert ours.n_iter_ == theirs.n_iter_
     assert_array_equal(ours._baseline_prediction, theirs._baseline_prediction)
     assert_same_trees(ours, theirs)

@@ -228,11 +228,3 @@ def test_instructions_are_compared_with_those_on_record(capsys, monkeypatch, tmp
     monkeypatch.setattr(instructions, "tools", lambda: "GCC 99")
     assert instructions.main([]) == 0
     assert "here is GCC 99" in capsys.readouterr().out
-
-
-def test_a_task_is_resized_with_its_eras():
-    task = common.Task(1_000_000, n_eras=574)
-    assert task.resized(1.0) == task
-    small = task.resized(0.01, n_trees=3)
-    assert (small.n_rows, small.n_eras, small.n_trees) == (10_000, 200, 3)
-    assert task.resized(1e-9).n_rows == 2_000

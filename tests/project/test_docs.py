@@ -194,7 +194,6 @@ MODULES = [
 
 
 def public_objects():
-    """Each public class, function and public method of our own, by its full name."""
     for name in MODULES:
         module = importlib.import_module(f"sklearn_era.{name}")
         for public in module.__all__:

@@ -55,7 +55,6 @@ def answer(estimator, method, rows):
 
 
 def answers(estimator, rows):
-    """All answers of a fitted estimator for rows."""
     found = {
         name: answer(estimator, name, rows)
         for name in METHODS
@@ -82,7 +81,6 @@ def refused(call, *arguments, **named):
 
 
 def attempt(call, *arguments, catch=REFUSALS, **named):
-    """The result of a call, and the error that it raises in place of that."""
     try:
         return call(*arguments, **named), None
     except catch as error:
@@ -124,7 +122,6 @@ class Misuse(RuleBasedStateMachine):
         self.rows, self.expected = rows, answers(reference, rows)
 
     def _fit_beside(self, reference, rows):
-        """Fit to rows, as another estimator that is to answer the same."""
         for estimator in (reference, self.estimator):
             estimator.fit(**rows.arguments(estimator))
         self._take(rows, reference)

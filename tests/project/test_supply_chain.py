@@ -27,7 +27,6 @@ def entries(path):
 
 
 def jobs(workflow):
-    """Return the text of each job by its name."""
     text = (ROOT / ".github/workflows" / workflow).read_text().partition("\njobs:\n")[2]
     parts = re.split(r"^  ([\w-]+):\n", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))

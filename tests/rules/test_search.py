@@ -71,7 +71,6 @@ def draw_problem(
 
 
 def as_reference(rule: object, missing_bin: int) -> reference.Rule:
-    """A rule of the search as the reference writes it."""
     return tuple(
         tuple(
             (column, frozenset(i for i in range(missing_bin + 1) if bins >> i & 1))

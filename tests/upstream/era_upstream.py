@@ -59,7 +59,6 @@ def sabotage() -> None:
 
 
 def bind_names() -> None:
-    """Bind the names of scikit-learn's patched modules and estimators to ours."""
     theirs = import_module("sklearn.ensemble")
     ours = import_module("sklearn_era.ensemble")
     stock = sys.modules[f"{STOCK_PACKAGE}.gradient_boosting"]
@@ -91,7 +90,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def stock_names(module: ModuleType) -> Iterator[str]:
-    """Names in a module of what one of the stock modules defines."""
     if module.__name__ in STOCK_MODULES:
         return
     for key, value in vars(module).items():

@@ -171,7 +171,6 @@ EXPECTED_FAILURES = {
 
 
 def groups_of(estimator) -> list[str]:
-    """The groups of `EXPECTED_FAILURES` that an estimator is in."""
     if isinstance(estimator, JustTrainTwice):
         return groups_of(estimator.estimator)
     for kinds, group in (

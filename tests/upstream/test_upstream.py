@@ -105,7 +105,6 @@ def run_upstream(
 
 
 def read_outcomes(report: Path) -> dict[str, str]:
-    """Outcome of each test in a JUnit report, by module and name."""
     outcomes = {}
     for case in ElementTree.parse(report).iter("testcase"):
         ends = [e for e in case if e.tag in ("failure", "error", "skipped")]
@@ -118,7 +117,6 @@ def read_outcomes(report: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def frozen() -> dict[str, dict[str, str]]:
-    """Outcomes of scikit-learn's classes, by selection and test."""
     # scikit-learn skips tests without these, of its comparison with LightGBM for one.
     absent = [m for m in ("lightgbm", "polars") if importlib.util.find_spec(m) is None]
     if absent:

@@ -7,7 +7,7 @@ import numpy as np
 
 from libc.string cimport memset
 
-from ...criteria._base import KernelTraits
+from ...criteria._criteria import KernelTraits
 from ...criteria._criteria import CRITERIA
 from .criterion cimport criterion_struct, split_rank
 from .directional cimport split_direction

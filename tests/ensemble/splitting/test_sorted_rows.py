@@ -16,9 +16,9 @@ from helpers.grown_trees import (
     assert_same_tree,
     grow,
     make_rows,
-    rows_of_nodes,
     with_categories,
 )
+from helpers.trees import rows_of_nodes
 from sklearn_era.ensemble._forests.tree_grower import ForestTreeGrower, TreeLimits
 from sklearn_era.ensemble._splitting.sorted_rows.grower import MAX_SMALL_ROWS
 
@@ -139,7 +139,7 @@ def nodes_and_gains(tree, rows, min_samples_leaf, l2):
                     yield loss(one) + loss(other) - loss(members)
 
     for node, members in zip(
-        tree.nodes, rows_of_nodes(tree, rows.X_binned), strict=True
+        tree.nodes, rows_of_nodes(tree, rows.X).values(), strict=True
     ):
         columns = rows.X_binned[members].T
         yield node, members, np.array([max(gains(x, members)) for x in columns])
@@ -189,7 +189,7 @@ def test_values_and_bins_lead_to_the_same_leaf(criterion):
     by_value = tree.predict(rows.X, known, np.zeros(5, dtype=np.uint32), 1)
     by_bin = tree.predict_binned(rows.X_binned, MISSING, 1)
     assert_array_equal(by_value, by_bin)
-    leaves = rows_of_nodes(tree, rows.X_binned)
+    leaves = rows_of_nodes(tree, rows.X).values()
     for node, members in zip(tree.nodes, leaves, strict=True):
         assert node["count"] == members.size
         if node["is_leaf"]:

@@ -46,8 +46,6 @@ class Stub:
 
 
 class Lacking(Stub):
-    """An experiment whose data file is nowhere."""
-
     DATA_FILES = ("adult.csv.gz",)
 
     def run(self, *, data_dir, n_runs, quick=False):
