@@ -94,7 +94,14 @@ def search_members(
         for i, name in enumerate(batch):
             of_folds = found[i * len(folds) : (i + 1) * len(folds)]
             if errors := [x for x in of_folds if isinstance(x, str)]:
-                _leave_out(name, errors[0])
+                if name == PLAIN:
+                    raise PlainModelError(
+                        "The plain model, with which members are compared, cannot be "
+                        "fitted or scored in some fold; fewer folds have more eras to "
+                        f"train on. It fails by {errors[0]}"
+                    )
+                failed = f"members: {name} cannot be fitted, and is left out"
+                warn_user(f"{failed}: {errors[0]}")
                 continue
             seconds[name] = (now - start) / len(batch)
             left_out.predicted[name] = np.concatenate(of_folds, axis=1)
@@ -124,17 +131,6 @@ def _fit_fold(
         return respond(fitted, X_test, y[test], stages_of(fitted), known)
     except Exception as error:  # any, of a model that was passed
         return f"{type(error).__name__}: {error}"
-
-
-def _leave_out(name: str, error: str) -> None:
-    """Warn of a member that fails; raise for the plain model."""
-    if name == PLAIN:
-        raise PlainModelError(
-            "The plain model, with which members are compared, cannot be fitted or "
-            "scored in some fold; fewer folds have more eras to train on. It fails by "
-            f"{error}"
-        )
-    warn_user(f"members: {name} cannot be fitted, and is left out: {error}")
 
 
 def _affordable(

@@ -41,19 +41,6 @@ class ShardRows(UnbinnedRows):
         self.binned = binned
 
 
-def new_mapper(
-    estimator: Any, known_categories: list[Floats | None] | None
-) -> _BinMapper:
-    """Make a bin mapper as the estimator's ``fit`` would."""
-    return _BinMapper(
-        n_bins=estimator.max_bins + 1,
-        is_categorical=estimator._is_categorical_remapped,
-        known_categories=known_categories,
-        random_state=estimator._random_seed,
-        n_threads=1,
-    )
-
-
 def draw_sample(
     mapper: _BinMapper, n_trained: Ints, sample_weight: Floats | None,
     training_rows: Ints | None,

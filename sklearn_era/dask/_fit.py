@@ -70,7 +70,11 @@ class ClusterFit:
             self.encoding = encoding
             self.n_trained = self.survey.training_rows(encoding, training_rows)
             self._encode(training_rows)
-            self.mapper = _bins.new_mapper(estimator, known_categories)
+            self.mapper = _BinMapper(
+                n_bins=estimator.max_bins + 1, known_categories=known_categories,
+                is_categorical=estimator._is_categorical_remapped,
+                random_state=estimator._random_seed, n_threads=1,
+            )  # fmt: skip
             factors = encoding.class_weights, encoding.era_weights
             self.is_weighted = any(x is not None for x in (sample_weight, *factors))
             self._find_bins(training_rows, known_categories)

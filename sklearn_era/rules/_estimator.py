@@ -38,6 +38,9 @@ from ._variance import VarianceTerm, make_term
 
 # Rows and groups are numbered by C ints.
 MAX_ROWS = 2**31
+_AT_LEAST_1 = [Interval(Integral, 1, None, closed="left")]
+_AT_LEAST_0 = [Interval(Real, 0, None, closed="left")]
+_POSITIVE = [Interval(Real, 0, None, closed="neither")]
 
 
 class RuleEnsembleClassifier(
@@ -50,14 +53,13 @@ class RuleEnsembleClassifier(
     __metadata_request__fit: ClassVar = {"eras": True, "groups": False}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "max_depth": [Interval(Integral, 1, None, closed="left")],
-        "beam_width": [Interval(Integral, 1, None, closed="left")],
+        **dict.fromkeys(("n_estimators", "max_depth", "beam_width"), _AT_LEAST_1),
+        **dict.fromkeys(("m", "l2_regularization", "variance_penalty"), _AT_LEAST_0),
+        "feature_penalty_scale": _AT_LEAST_0,
+        "feature_penalty_noise": _AT_LEAST_0,
+        **dict.fromkeys(("learning_rate", "variance_power"), _POSITIVE),
         "disjunctions": ["boolean"],
         "quality": [StrOptions({"laplace", "m_estimate", "youden"})],
-        "m": [Interval(Real, 0, None, closed="left")],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "l2_regularization": [Interval(Real, 0, None, closed="left")],
         "min_samples_rule": [Interval(Integral, 1, 2**31 - 1, closed="both")],
         "n_bins": [Interval(Integral, 2, 255, closed="both")],
         "binning": [StrOptions({"uniform", "quantile"})],
@@ -65,11 +67,7 @@ class RuleEnsembleClassifier(
             "categorical_features"
         ],
         "feature_penalty": ["array-like", Mapping, None],
-        "feature_penalty_scale": [Interval(Real, 0, None, closed="left")],
-        "feature_penalty_noise": [Interval(Real, 0, None, closed="left")],
-        "variance_penalty": [Interval(Real, 0, None, closed="left")],
         "variance_of": [StrOptions({"loss", "score"})],
-        "variance_power": [Interval(Real, 0, None, closed="neither")],
         "n_jobs": N_JOBS_CONSTRAINTS,
         "random_state": ["random_state"],
     }
