@@ -31,9 +31,7 @@ _SAME_FOR_ALL = {"tournament": _CLASSIC, "source": "sklearn-era"}
 
 
 class Query(NamedTuple):
-    """A query of one field. Its shape selects fields and checks the answer: a type, a
-    list of one shape, or a dictionary of shapes by field.
-    """
+    """A query of one field; its shape selects fields and checks the answer."""
 
     step: str
     call: str

@@ -1,11 +1,8 @@
 """Blends of fits, their predictions for the live era, and submission files.
 
 Ranks of the fits are gaussianized, averaged, and ranked again, as the pickle of
-``export`` does; a model of one fit is a blend of one part.
-
-Features are read by name, and never imputed or clipped: live files that lack some, or
-have values that no training had, are refused. Other columns are not read. A submission
-has an id and a prediction per row, and is checked before the upload.
+``export`` does. Features are never imputed or clipped: live files that lack some, or
+have values that no training had, are refused.
 """
 
 import io
@@ -71,9 +68,7 @@ class Blend:
         return [part.weight / total for part in self.parts]
 
     def combine(self, predictions: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
-        """Ranks in (0, 1) of the rows of one era: ``rank(x_1)`` of one part, else
-        ``rank(sum_k s_k g(rank(x_k)))`` with shares s_k and g for `gaussianize`.
-        """
+        """Ranks of an era's rows: of one part, or of mean gaussianized ranks."""
         if len(predictions) == 1:
             return rank_normalize(predictions[0])
         # In the pickle's order of products and sums, so that bits agree.
@@ -97,9 +92,7 @@ def predict_live(
     blend: Blend, records: Sequence[ModelRecord], live: Path, *, version: str,
     neutralizers: Sequence[str] = (), proportion: float = 0.0,
 ) -> "pd.Series[float]":  # fmt: skip
-    """Predict the live era: ranks in (0, 1) by id, neutralized if there are
-    `neutralizers`. `version` is the live data's.
-    """
+    """Predict the live era, of `version`: ranks by id, neutralized if asked."""
     for trained in {record.version for record in records} - {version}:
         warn(
             f"The model was trained on {trained}, but the live data are {version}: "
@@ -161,9 +154,7 @@ def submission_csv(frame: "pd.DataFrame") -> bytes:
 
 
 def read_predictions(path: Path) -> "pd.DataFrame":
-    """Read a column ``prediction`` or ``probability`` from CSV or Parquet, with ids in
-    the column ``id`` or the index. Nothing is ranked or changed.
-    """
+    """Read predictions with ids, of a column or the index, from CSV or Parquet."""
     with decoding(path):
         content = path.read_bytes()
         is_parquet = content.startswith(b"PAR1")

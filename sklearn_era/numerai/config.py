@@ -1,8 +1,7 @@
 """``numerai.toml``: the data, and how models are trained, validated and submitted.
 
-Each class below is a table of the file. The template beside this module, which ``init``
-writes, has every key with its default. A file without
-``format`` was written for version 0.1.0, whose defaults it keeps.
+Each class is a table of the file; the template beside this module has every key with
+its default. A file without ``format`` keeps the defaults of version 0.1.0.
 """
 
 import re
@@ -183,10 +182,7 @@ class Member(Section):
 
 
 class Model(Section):
-    """A model at Numerai: a single fit, named "model", or a blend of several.
-
-    `train` has the target that the blend is scored on; each member has its own.
-    """
+    """A model at Numerai, a fit or a blend, scored on the target of `train`."""
 
     name: _Name
     train: TrainSection

@@ -54,9 +54,7 @@ def read_features(path: Path) -> FeatureMetadata:
 
 
 def check_parquet(path: Path, live: bool = False, needs_era: bool = True) -> list[str]:
-    """Check that a file is complete, with rows, unique ids and eras; return its column
-    names. All columns are decoded only for a live file, which is small.
-    """
+    """Check a file, all columns of a live one; return its column names."""
     names = read_column_names(path)
     has_era = ["era"] if "era" in names else []
     if needs_era and not has_era:
@@ -203,9 +201,7 @@ def read_blocks(
 def read_rows(
     files: Sequence[Path], features: Sequence[str], target: str, eras: Mapping[str, Any]
 ) -> tuple["pd.DataFrame", NDArray[Any], NDArray[Any]]:
-    """Read the features, targets and labels (the values of `eras`) of eras, in order,
-    without rows whose target is missing.
-    """
+    """Read features, targets and labels (values of `eras`) of rows with targets."""
     pandas = import_optional("pandas", extra="numerai")
     parts = dict[str, Any]()
     for path in files:
@@ -223,9 +219,7 @@ def read_rows(
 
 
 def select_eras(files: Sequence[Path], fit: TrainSection) -> tuple[dict[str, int], int]:
-    """The eras of a fit in order, each with its label (its number, or its group's), and
-    the number of their rows without a target.
-    """
+    """A fit's eras in order, with their labels, and its number of unlabelled rows."""
     counts: dict[str, list[int]] = {}
     for path in files:
         in_file = _count_rows(path, fit.target)

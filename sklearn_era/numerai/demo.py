@@ -44,9 +44,7 @@ def write_demo_data(
     workspace: Workspace, *, n_train_eras: int = 100, n_validation_eras: int = 52,
     n_future_eras: int = 20, rows_per_era: int = 400, n_features: int = 60,
 ) -> DemoData:  # fmt: skip
-    """Write the files of round 1, like Numerai's data version 5: rows of
-    `make_numerai_like`, and noisy regressions as other models.
-    """
+    """Write a round 1 of `make_numerai_like`, and noisy regressions as others."""
     pandas = import_optional("pandas", extra="numerai")
     last = n_train_eras + n_validation_eras
     data = make_numerai_like(

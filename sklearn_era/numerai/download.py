@@ -98,9 +98,7 @@ def download(
 
 @dataclass(frozen=True)
 class Fetch:
-    """Fetches a file or resumes it; it appears complete and checked. If `check` raises
-    DataError, the file is fetched once more.
-    """
+    """Fetches a file or resumes it, once more if `check` raises DataError."""
 
     client: Numerai
     filename: str

@@ -117,9 +117,7 @@ def write_portable_model(
 
 
 def write_blend(blend: Blend, path: Path) -> None:
-    """Write a blend like `write_portable_model`: its predictions are the ranks of
-    ``sum_k s_k ndtri(r_k)``, to 12 decimals, with shares s_k and ranks r_k of its fits.
-    """
+    """Write a blend like `write_portable_model`: it predicts as `Blend.combine`."""
     write_whole(path, pickle.dumps(_live_function(blend), protocol=4))
 
 
@@ -173,9 +171,8 @@ def upload_pickle(
     data_version: str | None = None, wait: float = 1800.0, assign: bool = False,
     on_step: Callable[[str], None] = lambda text: None,
 ) -> str:  # fmt: skip
-    """Upload a pickle to a model's slot, and wait up to `wait` seconds for Numerai's
-    validation; return its status. A validated pickle, once assigned, makes all
-    submissions of the slot.
+    """Upload a pickle to a model's slot, where it makes all submissions if assigned;
+    return the status of Numerai's validation, after `wait` seconds at most.
     """
     model_id = client.model_id(model_name)
     run_by = _choose(client.ask(IMAGES), image, "image")

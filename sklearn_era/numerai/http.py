@@ -52,9 +52,7 @@ class HttpFailure(ApiError):
 
 
 class Http:
-    """Sends requests. `timeout` seconds bound each read and write; ten times as many
-    bound a whole exchange, except a download.
-    """
+    """Sends requests of ten times `timeout` seconds at most, except downloads."""
 
     def __init__(self, timeout: float, retries: int, backoff: float = 1.0) -> None:
         self.timeout, self.retries, self.backoff = timeout, retries, backoff

@@ -24,9 +24,7 @@ _POLL = 60.0  # seconds
 
 
 class Run:
-    """Brings everything up to date; with `retrain`, trains current fits, too. Waits up
-    to `wait` minutes for the round to open and its data.
-    """
+    """Brings all up to date; waits `wait` minutes for a round and its data."""
 
     def __init__(self, steps: Steps, upload: bool, retrain: bool, wait: float) -> None:
         self.steps, self.upload, self.retrain = steps, upload, retrain
@@ -219,9 +217,7 @@ class Run:
             self._follow_rounds()
 
     def _follow_rounds(self) -> Round | None:
-        """The current round after hours of work; if it is a new one, submit and return
-        None.
-        """
+        """The current round, or None if it is new, which is then submitted."""
         current = self.client.current_round()
         if current.number == self._number:
             return current

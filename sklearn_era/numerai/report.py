@@ -126,9 +126,7 @@ def identify(
 
 
 def write_report(validation: Validation, results: Rows) -> list[Path]:
-    """Write the figures, then ``report.json``: if it is current, so are all figures.
-    Return the paths, the JSON file's first.
-    """
+    """Write the figures, then ``report.json``; return the paths, its own first."""
     model, records = validation.model, validation.records
     workspace, member = validation.workspace, model.members[0]
     folder = workspace.report_dir(model.name)

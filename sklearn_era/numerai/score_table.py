@@ -162,9 +162,7 @@ class Row:
 def make_results(
     rows: dict[str, Row], *, skipped: Mapping[str, str], notes: list[str], **common: Any
 ) -> dict[str, ValidationResult]:
-    """Make the table. The model's row comes first: it defines the eras, and has the
-    notes.
-    """
+    """Make the table; the model's row, the first, has the eras and the notes."""
     table: dict[str, dict[str, EraScores]] = {}
     n_eras = len(rows["model"].scores["corr"])
     for name, row in rows.items():

@@ -54,9 +54,6 @@ class Steps:
         """The contents of the newest features.json; each file is read once."""
         return self._read_features(self.workspace.need("features"))
 
-    def _columns_of(self, feature_set: str) -> list[str]:
-        return self.metadata().features(feature_set)
-
     def features_of(self, settings: TrainSection) -> list[str]:
         """The features of a fit; check the target, too."""
         metadata = self.metadata()
@@ -151,11 +148,12 @@ class Steps:
         blend, records = blends.load_blend(self.workspace.model_dir(model.name), model)
         live = self.workspace.data_file("live", round_number)
         settings, version = model.predict, self.workspace.version
-        share, columns_of = settings.neutralize_proportion, self._columns_of
-        predictions = blends.predict_live(
-            blend, records, live, version=version, proportion=share,
-            neutralizers=settings.neutralizers(blend.features, columns_of),
-        )  # fmt: skip
+        share = settings.neutralize_proportion
+        by = settings.neutralizers(
+            blend.features, lambda x: self.metadata().features(x)
+        )
+        given: Any = {"version": version, "neutralizers": by, "proportion": share}
+        predictions = blends.predict_live(blend, records, live, **given)
         frame = blends.make_submission(predictions)
         blends.check_submission(frame, data.read_ids(live))
         path = self.workspace.round_dir(round_number, model.name) / "predictions.csv"

@@ -28,10 +28,9 @@ _FOUND = {"first_era", "last_era", "n_eras", "n_rows"}
 class ModelRecord(Record):
     """The record of a fit: its settings, its data and its result.
 
-    `parameters` are those that were set. `era_bounds` are the requested first and last
-    era, `first_era` and `last_era` the trained ones. `sha256` is the model file's,
-    `data_fingerprint` a digest of rows, targets and eras. An average has `weights`, and
-    folds with a purge of `purge_of_folds` weeks.
+    `era_bounds` are the requested first and last era, `first_era` and `last_era` the
+    trained ones. `data_fingerprint` is a digest of rows, targets and eras. An average
+    has `weights`, and folds with a purge of `purge_of_folds` weeks.
     """
 
     model_name: str = ""
@@ -71,9 +70,7 @@ class ModelRecord(Record):
 
 
 def save_fit(folder: Path, name: str, fit: Any, record: ModelRecord) -> ModelRecord:
-    """Write a fit and its record, both or neither even if the process is killed; return
-    the completed record.
-    """
+    """Write a fit and its record, both or neither; return the completed record."""
     path, waiting = folder / f"{name}.era", folder / f"{name}.new.era"
     document = folder / f"{name}.json"
     make_folder(folder)
@@ -139,9 +136,8 @@ def read_record(folder: Path, name: str) -> ModelRecord:
 
 
 def differences(was: ModelRecord, now: ModelRecord) -> list[str]:
-    """List the differences between two fits that change trees, as phrases. Rows are
-    compared if the data of both were read, else the requests.
-    """
+    """List, as phrases, the differences of two fits that change trees."""
+    # Rows are compared if the data of both were read, else the requests.
     both_read = bool(was.data_fingerprint and now.data_fingerprint)
     old, new = _traits(was, both_read), _traits(now, both_read)
     if was.features != now.features:

@@ -91,8 +91,7 @@ def submit(
     require_open: bool | None = None, force: bool = False,
 ) -> SubmissionRecord:  # fmt: skip
     """Check, upload and confirm a round's predictions, of ``predict`` or in a `file`.
-    `require_open` refuses a closed round, by default as configured; `force` uploads
-    even if already submitted.
+    `require_open` is configured by default; `force` repeats a submission.
     """
     workspace, client, report = steps.workspace, steps.client, steps.reporter.step
     folder = workspace.round_dir(round_number, model_name)

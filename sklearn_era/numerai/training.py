@@ -68,11 +68,9 @@ def train(
 ) -> store.ModelRecord:  # fmt: skip
     """Train on Numerai's files, which are binned while they are read, and save the fit.
 
-    An interrupted training resumes from its last checkpoint unless `restart`, and makes
-    the same model bit for bit; an average, with folds that purge `purge` weeks, starts
-    over.
-    `on_progress(stage, done, total)` counts features at stage ``"reading"``, then trees
-    at stage `name`.
+    An interrupted training resumes from its last checkpoint unless `restart`, to the
+    same bits; an average, with folds that purge `purge` weeks, starts over.
+    `on_progress` counts features at stage ``"reading"``, then trees at stage `name`.
     """
     folder, paths, features = Path(folder), [Path(file) for file in files], [*features]
     if not paths:
@@ -128,11 +126,7 @@ def train(
 
 
 def make_average(plain: Any, fit: TrainSection, n_eras: int, purge: int) -> Any:
-    """Return an unfitted average of the plain model and others, for `n_eras` eras.
-
-    Its folds walk forward through the last half of the eras, or of their groups, with
-    a purge of `purge` weeks before each, as in a validation.
-    """
+    """An unfitted average, whose folds are of the last half of the eras or groups."""
     n_labels, n_weeks = fit.era_groups or n_eras, fit.every_nth_era
     # In eras of the fit: of `every_nth_era` weeks, one is taken.
     gap = -(-(purge + 1) // n_weeks) - 1
@@ -180,9 +174,7 @@ def why_train(
     settings: TrainSection, folder: Path, name: str, *, files: Sequence[_File],
     features: Sequence[str], version: str, purge: int = 0,
 ) -> str | None:  # fmt: skip
-    """Return how the stored fit differs from the configured one, or None. `files` are
-    paths, or names like "train", of any round.
-    """
+    """Return how the stored fit differs from the configured one, or None."""
     of = {"version": version, "purge_of_folds": purge}
     wanted = _request(settings, files, features, **of)
     with suppress(DataError):  # training warns of it
@@ -217,9 +209,7 @@ def gain_settings(fits: Sequence[TrainSection]) -> list[TrainSection]:
 
 
 def make_estimator(settings: TrainSection, features: Sequence[str] | None) -> Regressor:
-    """The unfitted estimator (of an average, its plain model), with its parameters
-    checked, against the features if known.
-    """
+    """The unfitted estimator (or plain model); its parameters are checked."""
     for name in filter(_REFUSED.get, settings.parameters):
         text = f"{settings.table_of(name)} {name} cannot be set"
         raise ConfigError(f"{text}: {_REFUSED[name]}.")
