@@ -31,16 +31,6 @@ def coarse_figures():
         yield
 
 
-@pytest.fixture
-def changed(demo, tmp_path):
-    def write(change, name="validation", **options):
-        path = tmp_path / f"{name}_2.parquet"
-        change(demo.frame(name)).to_parquet(path, **options)
-        return path
-
-    return write
-
-
 @pytest.fixture(scope="session")
 def named(demo) -> HistGradientBoostingRegressor:
     """A model fitted to a frame, whose columns it knows by name."""

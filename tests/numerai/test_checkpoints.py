@@ -186,7 +186,9 @@ def test_stops_anywhere(path, tmp_path_factory, stops, every, parameters, seed):
 
 
 def test_it_is_resumed_unless_told_to_restart(path, folder):
-    assert train_and_tell(path, folder)[0] == 5
+    # Threads and checkpoints may change.
+    changes = {"parameters": {"n_jobs": 1}, "checkpoint_every": 3}
+    assert train_and_tell(path, folder, **changes)[0] == 5
     # Once it has ended, a training starts anew.
     train_interrupted(path, folder, 7)
     assert train_and_tell(path, folder, restart=True) == list(range(24))
@@ -209,7 +211,6 @@ def test_a_killed_restart_keeps_the_checkpoint(tmp_path, path, folder):
     ("changes", "said", "said_of_rows"),
     [
         ({"parameters": {"max_iter": 17}}, "max_iter changed from 23 to 17", ""),
-        ({"parameters": {"max_depth": 3}}, "max_depth changed from None to 3", ""),
         ({"random_state": 1}, "random_state changed from 0 to 1", ""),
         ({"target": "target_late_60"}, f"target changed from '{TARGET}' to 'tar", ""),
         ({"first_era": "0002"}, "first_era changed from '' to '0002'",
@@ -260,12 +261,6 @@ def test_a_checkpoint_of_other_settings_is_no_reason_to_train(path, trained, tmp
     (folder / "model.json").write_text("{")
     with pytest.raises(DataError, match=r"damaged .* or delete it to train again"):
         why(path, folder)
-
-
-def test_threads_and_checkpoints_may_change(tmp_path, path, folder):
-    arguments = {"parameters": {"n_jobs": 1}, "checkpoint_every": 3}
-    assert train_and_tell(path, folder, **arguments)[0] == 5
-    assert_as_in_one_go(path, folder, tmp_path / "whole", **arguments)
 
 
 @pytest.mark.parametrize(

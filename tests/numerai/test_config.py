@@ -101,7 +101,6 @@ def member(*entries):
     [
         (train(every_nth_era=0), "[train] every_nth_era = 0 must be greater than or"),
         (train(files=[]), "[train] files = [] must list 'train', 'validation' or"),
-        (train(files=["x"]), "['x'] must list 'train', 'validation' or both."),
         (train(files=["train"] * 2), "[train] files = ['train', 'train'] must list ea"),
         (train(first_era="0012\n"), "must be four digits"),
         (train(last_era=12), "[train] last_era = 12 must be four digits"),
@@ -110,7 +109,6 @@ def member(*entries):
          "[train] first_era = '0300' is after last_era = '0299'."),
         (train(parameters=3), "[train.parameters] must be a table."),
         (train(estimator="forest"), "estimator = 'forest' must be 'boosting' or 'aut"),
-        (train(time_budget=-1.0), "time_budget = -1.0 must be greater than or equal"),
         (train(time_budget=9.0), "[train] time_budget is of no use with estimator ="),
         (train(estimator="auto", checkpoint_every=100),
          "[train] checkpoint_every is of no use with estimator = 'auto': remove it."),
@@ -119,30 +117,22 @@ def member(*entries):
         (model(estimator="auto") | member({"name": "x", "time_budget": 9.0}),
          "[[model.member]] 'x' time_budget is of no use with estimator = 'boosting'"),
         ({"validate": {"purge": -1}}, "purge = -1 must be 'auto' or a whole number"),
-        ({"validate": {"purge": True}}, "purge = True must be 'auto' or a whole"),
-        ({"validate": {"folds": 0}}, "[validate] folds = 0 must be greater than or"),
         ({"data": {"version": "5.3"}}, "version = '5.3' must be a version like 'v5.3'"),
         ({"data": {"files": []}}, "[data] files = [] must list at least one file"),
         ({"data": {"refresh": ["x"]}}, "[data] refresh names 'x', which is not in"),
         ({"predict": {"neutralize_proportion": 2.0}}, "must be less than or equal to"),
-        ({"predict": {"neutralize_proportion": True}}, "= True must be a valid number"),
         ({"submit": {"timeout": float("inf")}}, "[submit] timeout = inf must be "),
-        ({"submit": {"retries": 1000}}, "must be less than or equal to 100"),
         ({"export": {"automatic": 1}}, "[export] automatic = 1 must be a valid bool"),
         ({"export": {"automatik": 1}}, "[export] automatik is not a valid key; did you"
          " mean 'automatic'?"),
         ({"train": {}}, "[train] target is missing"),
         (train(target="target"), "is an alias"),
-        (train(target=""), "[train] target = '' must be a name."),
         (train(target="target_ender"), "not 'target_ender': set purge"),
         ({"train": [TRAIN]}, "[train] must be a table."),
         ({"trainn": TRAIN}, "[trainn] is not a valid key; did you mea"),
         ({"format": 3}, "format = 3 is not supported: upgrade"),
         ({"model": []}, "[[model]] is missing"),
-        ({"model": ["a"]}, "[[model]] must be a table."),
-        ({"model": [{}]}, "[[model]] name is missing"),
         ({"model": [{"name": "../x"}]}, "name = '../x' must be made of letters, dig"),
-        ({"model": [{"name": "a"}] * 2}, "[[model]] 'a' is defined twice."),
         ({"model": [{"name": "Alice"}, {"name": "alice"}]},
          "[[model]] 'alice' is defined twice, as folders may not tell it from "
          "[[model]] 'Alice': choose another name."),
@@ -150,11 +140,9 @@ def member(*entries):
         (model(predikt={}), "[[model]] 'a' predikt is not a valid key;"
          " did you mean 'predict'?"),
         (model(predict=3), "[[model]] 'a' predict must be a table."),
-        (model(parameters=3), "[[model]] 'a' parameters must be a table."),
         (model(member=3), "[[model]] 'a', [[model.member]] must be a table."),
         (model(member=[]), "[[model]] 'a', [[model.member]] is missing"),
         (member({}), "[[model]] 'a', [[model.member]] name is missing"),
-        (member({"name": "gain"}), "member]] 'gain' name = 'gain' must be made of le"),
         (member({"name": "x.y"}), "letters, digits, '_' and '-', and not 'gain' or"),
         (member({"name": "x"}, {"name": "x"}), "[[model.member]] 'x' is defined twic"),
         (member({"name": "x", "weight": -1.0}),
@@ -241,6 +229,7 @@ def test_a_model_is_compared_with_the_gain_unless_all_its_fits_are_by_it(tmp_pat
         Steps(config, workspace, Mock()).check_parameters()
 
 
+_TABLES = ["format", "data", "train", "model", "validate", "predict"]
 _KEYS = ["name", "member", "target", "parameters", "split_criterion", "x"]
 _ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -251,12 +240,7 @@ _ANYTHING = st.recursive(
 )
 
 
-@given(
-    st.dictionaries(
-        st.sampled_from(["format", "data", "train", "model", "validate", "predict"]),
-        _ANYTHING,
-    )
-)
+@given(st.dictionaries(st.sampled_from(_TABLES), _ANYTHING))
 def test_whatever_a_file_holds_is_read_or_refused(tables):
     with suppress(ConfigError):
         resolve({**DOCUMENT, **tables})

@@ -4,6 +4,7 @@ import io
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import pandas as pd
 import pytest
@@ -30,27 +31,13 @@ def workspace(tmp_path):
     return Workspace(tmp_path, "v5.3")
 
 
-class Recorder:
-    """Keeps what is reported."""
-
-    def __init__(self):
-        self.steps, self.bytes = [], []
-
-    def step(self, text):
-        self.steps.append(text)
-
-    def progress(self, *arguments):
-        self.bytes.append(arguments)
-
-
 @pytest.fixture
 def fetch(server, workspace):
-    def fetch(names=NAMES, round_number=1401, refresh=(), reporter=None):
-        reporter = reporter or Recorder()
-        data = DataSection(files=[*names], refresh=[*refresh])
-        download(make_client(server), workspace, data, round_number, reporter)
-        fetched = [x.removeprefix("Downloaded ") for x in reporter.steps if x[0] == "D"]
-        return [x.rstrip(".") for x in fetched]
+    def fetch(names=NAMES, round_number=1401, refresh=()):
+        data, fetch.reporter = DataSection(files=[*names], refresh=[*refresh]), Mock()
+        download(make_client(server), workspace, data, round_number, fetch.reporter)
+        told = [call.args[0] for call in fetch.reporter.step.call_args_list]
+        return [x.removeprefix("Downloaded ").rstrip(".") for x in told if x[0] == "D"]
 
     return fetch
 
@@ -166,7 +153,7 @@ def test_a_file_that_comes_damaged_is_fetched_once_more(fetch, server, workspace
 def test_a_version_that_is_gone_or_an_unknown_file_is_told(server, fetch, tmp_path):
     server.files["v5.10/live.parquet"] = b""
     old, data = Workspace(tmp_path, "v5.2"), DataSection(files=["live"])
-    given = make_client(server), old, data, 1401, Recorder()
+    given = make_client(server), old, data, 1401, Mock()
     message = refused(server, DataError, download, *given)
     assert message == (
         "Numerai no longer serves v5.2; the latest version is v5.10. Set version = "
@@ -193,7 +180,8 @@ def test_files_without_eras_or_features_are_accepted(fetch, server):
 
 
 def test_bytes_are_reported_as_they_come(fetch, server):
-    reporter, size = Recorder(), len(server.files["v5.3/live.parquet"])
-    fetch(["live"], reporter=reporter)
-    assert reporter.bytes[-1] == ("live", size, size)
-    assert all(done <= total == size for _, done, total in reporter.bytes)
+    size = len(server.files["v5.3/live.parquet"])
+    fetch(["live"])
+    *before, last = (call.args for call in fetch.reporter.progress.call_args_list)
+    assert last == ("live", size, size)
+    assert all(done <= total == size for _, done, total in before)

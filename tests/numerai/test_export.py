@@ -10,7 +10,7 @@ import sys
 import textwrap
 import time
 from types import SimpleNamespace
-from unittest.mock import Mock, patch
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -22,12 +22,12 @@ from helpers.numerai.live import NAMES, expected_ranks, fit, make_blend, make_fr
 from helpers.numerai.server import MODEL_ID, refused
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
-from sklearn_era.numerai import errors, export, export_check, steps
+from sklearn_era.numerai import errors, export, export_check
 from sklearn_era.numerai.blend import Blend, Part
 from sklearn_era.numerai.config import PredictSection
 from sklearn_era.numerai.errors import ApiError, DataError, ExportError, UploadError
 from sklearn_era.numerai.export import _Call, _public, export_is_current, write_blend
-from sklearn_era.numerai.export_check import PortableCheck, check_portable_model
+from sklearn_era.numerai.export_check import check_portable_model
 from sklearn_era.numerai.store import ModelRecord
 
 # All that a pickle calls: of Python itself, and by public names elsewhere.
@@ -209,17 +209,6 @@ def test_an_export_that_is_killed_leaves_nothing_in_the_folder(blends, tmp_path)
         export.export_model(*given, predict=PredictSection())
 
 
-@pytest.mark.parametrize(("n_bytes", "size"), [(2340, "2.3 kB"), (10**6, "1.0 MB")])
-def test_the_size_of_the_pickle_is_told(tmp_path, n_bytes, size):
-    path, told = tmp_path / "portable.pkl", Mock()
-    path.write_bytes(bytes(n_bytes))
-    check = PortableCheck(40, 1.0, 0, "3.12", {}, [])
-    loaded = patch.object(steps.blends, "load_blend", return_value=(None, []))
-    with loaded, patch.object(export, "export_model", return_value=check):
-        steps.Steps(Mock(), Mock(), told).export(Mock(members=[]), path=path)
-    assert f"portable.pkl ({size}). It predicted 40 rows" in told.step.call_args[0][0]
-
-
 def as_transformer(name, *arguments):
     """A function of `operator`, which has no signature, as one that has."""
     made = _Call(getattr(operator, name), *arguments)
@@ -325,11 +314,9 @@ def test_beyond_the_limit_there_is_no_memory_and_close_to_it_a_warning(tmp_path)
     assert "live data grow" in warning
 
 
-def test_a_missing_model_or_python_is_named(tmp_path, exported):
+def test_a_missing_model_is_named(tmp_path):
     with pytest.raises(FileNotFoundError):
         check_portable_model(tmp_path / "absent.pkl", LIVE)
-    with pytest.raises(ExportError, match=r"python cannot be started .No such file"):
-        check_portable_model(exported["single"], LIVE, python=tmp_path / "python")
 
 
 @pytest.mark.slow

@@ -14,7 +14,6 @@ from unittest.mock import Mock
 import pytest
 import typer
 
-from helpers.grids import slow
 from helpers.numerai.program import BLEND, Program
 from helpers.numerai.server import PUBLIC_ID, SECRET_KEY, NumeraiServer
 from sklearn_era.cli import _ui
@@ -29,21 +28,13 @@ REFUSED = f"Numerai's API answered HTTP 401: check {' and '.join(KEY_NAMES)}"
     [
         ("models", 401, 4, REFUSED),
         ("rounds", "hang", 4, "did not answer within 0.3 sec"),
-        slow("models", "errors", 4, "Numerai's API refused: *** and <address> ?"),
-        slow("dataset", 403, 4, "Downloading v5.3/live.parquet: Numerai's API answ"),
-        slow("GET", 500, 4, "Downloading v5.3/live.parquet: the storage answered"),
         ("GET", "corrupt", 3, "v5.3/live.parquet is damaged"),
-        slow("submissions", "drop", 4, "Numerai's API could"),
-        slow("submissions", "garbage", 4, "Numerai's API did not answer with data"),
-        slow("submission_upload_auth", 403, 4, "Uploading: Numerai's API answered HT"),
         ("PUT", "hang", 6, "storage did not answer within 0.3 seconds; nothing was"),
-        slow("create_submission", 401, 6, "; nothing was submitted."),
         ("create_submission", "unlisted", 6, "does not list"),
     ],
 )  # fmt: skip
 def test_a_fault_of_numerai(program, operation, kind, code, said):
-    message = f"{SECRET_KEY} and {program.server.sign('/uploads/x')} \x07"
-    program.server.fail(operation, kind, 9, message)
+    program.server.fail(operation, kind, 9)
     if kind == "hang":
         program.change(timeout="0.3")
     assert said in program.fail("submit", code=code)
@@ -55,19 +46,12 @@ def test_a_fault_of_numerai(program, operation, kind, code, said):
 @pytest.mark.parametrize(
     ("command", "change", "code", "said"),
     [
-        ("submit", {"timeout": "1e300"}, 2, "[submit] timeout = 1e+300 must"),
         ("submit", {"every_nth_era": '"x"'}, 2, "[train] every_nth_era = 'x' must"),
         ("submit --round 1402", {}, 3, "has no live file for round 1402"),
-        ("submit", lambda p: (p.round_folder / "predictions.csv").unlink(), 3,
-         "predictions.csv is missing: run 'sklearn-era numerai predict'"),
-        ("submit", lambda p: setattr(p.server, "round_number", 1402), 5, "1402"),
         ("export", {"neutralize_proportion": "0.5"}, 7, "neutralize"),
-        ("train --model other", {}, 2, "there is no 'other'"),
         ("validate", lambda p: shutil.rmtree(p.data_folder), 3, "download"),
         *((x, lambda p: (p.model_folder / "model.json").write_text("[" * 9999), 3,
            "model.json is damaged") for x in ("run", "train", "predict")),
-        ("submit", lambda p: (p.round_folder / "submission.json").write_text("{}"), 3,
-         "submission.json"),
         ("predict", lambda p: (p.round_folder / "predictions.csv").unlink()
          or (p.round_folder / "predictions.csv").mkdir(), 3,
          "predictions.csv cannot be written: Is a directory."),

@@ -3,8 +3,6 @@
 That the scores are numerai-tools' own, from a file on, `test_validation` shows.
 """
 
-import tracemalloc
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
+from helpers.memory import peak_memory
 from sklearn_era.metrics import EraScores
 from sklearn_era.numerai import metrics
 from sklearn_era.numerai.metrics import feature_exposures, neutralize, numerai_corr
@@ -259,11 +258,7 @@ def test_features_become_floats_one_era_at_a_time():
         lambda: metrics.feature_neutral_corr(x, x, features, eras=eras),
         lambda: feature_exposures(x, features, eras=eras),
     ):
-        tracemalloc.start()
-        call()
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert peak < 4 * one_era
+        assert peak_memory(call)[1] < 4 * one_era
 
 
 SERIES = pd.Series([3.0, 1.0, 2.0, 4.0, 6.0, 5.0])

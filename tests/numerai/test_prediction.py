@@ -146,12 +146,6 @@ def rank(x):
     return (rankdata(x) - 0.5) / len(x)
 
 
-def test_a_single_fit_is_ranked():
-    part = Part(taking(1.0, 2.0, 10.0), THREE)
-    expected = rank(BLOCK @ [1.0, 2.0, 10.0])
-    assert Blend([part]).ranks(BLOCK, THREE).tolist() == expected.tolist()
-
-
 def test_fits_are_averaged_by_weight_each_on_its_own_columns():
     blend = Blend(
         [
@@ -165,6 +159,8 @@ def test_fits_are_averaged_by_weight_each_on_its_own_columns():
     total = 0.8 * norm.ppf(rank(c + 5 * a)) + 0.2 * norm.ppf(rank(3 * b))
     expected = rank(total.round(9))
     assert blend.ranks(BLOCK, THREE) == pytest.approx(expected, abs=1e-15)
+    alone = Blend(blend.parts[1:]).ranks(BLOCK, THREE)
+    assert alone.tolist() == rank(3 * b).tolist()
     # Where the columns lie does not matter, nor do others.
     turned = np.column_stack([BLOCK[:, 2], BLOCK[:, 0] * 0, BLOCK[:, 1], BLOCK[:, 0]])
     names = ["feature_c", "other", "feature_b", "feature_a"]

@@ -4,7 +4,6 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from sklearn_era.numerai.config import Config, Workspace, resolve
@@ -76,10 +75,3 @@ def small_demo(root: Path) -> SmallDemo:
     demo = SmallDemo(workspace, data, features, DEMO_TARGETS[0])
     demo.fit(demo.config())
     return demo
-
-
-class Constant:
-    """A model that has learned nothing."""
-
-    def predict(self, X):
-        return np.full(len(X), 0.5)

@@ -13,15 +13,6 @@ from urllib.parse import parse_qs, urlsplit
 
 PUBLIC_ID = "PUBLICHALF"
 SECRET_KEY = "THISISTHESECRETHALF"
-# Names of operations, by a part of their query; the first match counts.
-OPERATIONS = (
-    "submission_upload_auth", "create_submission", "submissionDownloadAuth",
-    "submissionScores", "latestSubmissions", "submissions",
-    "computePickleUploadAuth", "createComputePickleUpload", "assignPickleToModel",
-    "computePickleDockerImages", "computePickleDataVersions", "computePickles",
-    "listDatasets", "dataset", "rounds", "models",
-)  # fmt: skip
-_ROOTS = {"models": "account", "latestSubmissions": "account"}
 _WITHOUT_KEY = ("listDatasets", "dataset", "rounds", "submissionScores")
 
 
@@ -29,8 +20,9 @@ _WITHOUT_KEY = ("listDatasets", "dataset", "rounds", "submissionScores")
 class Fault:
     """A fault: its kind, operation, number of calls, and message.
 
-    The operation is one of `OPERATIONS`, or "PUT" or "GET" for the storage. The kind is
-    an HTTP status, such as 302 with `headers` for where to; or
+    The operation is a query's field ("models" or "latestSubmissions" of the account),
+    or "PUT" or "GET" for the storage. The kind is an HTTP status, such as 302 with
+    `headers` for where to; or
 
     - "errors", GraphQL's; "garbage", which is no JSON; "deep", JSON that nests too
       deeply; "shape", an answer that is `value` instead;
@@ -59,7 +51,7 @@ class _Answered(Exception):
 
 
 # As it came in, its key left out.
-Request = namedtuple("Request", "method operation variables path headers body query")
+Request = namedtuple("Request", "method operation variables path headers body")
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -85,8 +77,11 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         document = json.loads(body)
         query, variables = document["query"], document["variables"] or {}
-        operation, *_ = (x for x in OPERATIONS if re.search(rf"\b{x}\b", query))
-        kind, value = self._noted(operation, variables, body, query)
+        root = operation = re.search(r"\{ (\w+)", query)[1]
+        if root == "account":
+            latest = "latestSubmissions"
+            operation = latest if latest in query else "models"
+        kind, value = self._noted(operation, variables, body)
         token = f"Token {PUBLIC_ID}${SECRET_KEY}"
         if operation not in _WITHOUT_KEY and self.headers.get("Authorization") != token:
             self._send_json({"errors": [{"detail": "Unauthorized"}]}, 401)
@@ -102,7 +97,7 @@ class Handler(BaseHTTPRequestHandler):
         if kind == "lost":
             raise _Answered
         data = value if kind == "shape" else data
-        self._send_json({"data": {_ROOTS.get(operation, operation): data}}, kind=kind)
+        self._send_json({"data": {root: data}}, kind=kind)
 
     def do_PUT(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -139,12 +134,12 @@ class Handler(BaseHTTPRequestHandler):
         same = condition in (None, version.get("ETag")) or self.numerai.any_range
         return int(match[1]) if match and same else None
 
-    def _noted(self, operation, variables, body, query="") -> tuple[Any, Any]:
+    def _noted(self, operation, variables, body) -> tuple[Any, Any]:
         """Note a request; answer by its fault, or return the fault's kind and value."""
         headers = {name.lower(): value for name, value in self.headers.items()}
         headers.pop("authorization", None)
         path = urlsplit(self.path).path
-        noted = Request(self.command, operation, variables, path, headers, body, query)
+        noted = Request(self.command, operation, variables, path, headers, body)
         self.numerai.requests.append(noted)
         fault = self.numerai.take_fault(operation) or Fault("", "")
         kind = fault.kind

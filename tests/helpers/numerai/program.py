@@ -108,9 +108,9 @@ class Program:
     def add_other(self, settings: str = "") -> None:
         self.add(f'\n[[model]]\nname = "other"\n{settings}')
 
-    def begin_round(self, number: int = 1402) -> None:
+    def begin_round(self) -> None:
         """Let Numerai begin a round, whose live file has other ids."""
-        self.server.round_number = number
+        self.server.round_number = 1402
         live = self.server.files["v5.3/live.parquet"]
         self.server.files["v5.3/live.parquet"] = shuffled_ids(live)
 
@@ -124,11 +124,11 @@ class Program:
         path = self.folder / "rounds" / str(number) / name / "submission.json"
         return json.loads(path.read_text())
 
-    def assert_submitted_once(self, command: str = "submit") -> None:
+    def assert_submitted_once(self) -> None:
         """Assert that the next attempt succeeds, and that it is the only submission."""
         self.server.faults.clear()
         self.server.unlisted.clear()
-        self.run(command)
+        self.run("submit")
         (made,) = self.server.submissions
         assert made["content"] == (self.round_folder / "predictions.csv").read_bytes()
         record = self.submission()

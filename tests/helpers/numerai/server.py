@@ -37,8 +37,6 @@ class NumeraiServer:
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self.files = dict(files)
-        # Other files for those who name a round: {1402: {"v5.3/live.parquet": ...}}.
-        self.files_of_round: dict[int, dict[str, bytes]] = {}
         self.models = {"my_model": MODEL_ID, "other": "22222222"}
         self.round_number, self.is_open, self.between_rounds = 1401, True, False
         # Hours until the next round opens, if Numerai calls that the current one.
@@ -164,9 +162,7 @@ class NumeraiServer:
     def _listDatasets(self, **_):
         return sorted(self.files)
 
-    def _dataset(self, filename, round, **_):
-        if filename in self.files_of_round.get(round, {}):
-            return self.sign(f"/data-{round}/{filename}")
+    def _dataset(self, filename, **_):
         if filename not in self.files:
             raise ValueError("no such file")
         return self.sign(f"/data/{filename}")
@@ -238,8 +234,6 @@ class NumeraiServer:
 
     def read(self, path: str) -> bytes | None:
         kind, _, name = path.lstrip("/").partition("/")
-        if kind.startswith("data-"):
-            return self.files_of_round[int(kind.removeprefix("data-"))].get(name)
         made = {x["id"]: self.hold(x["content"]) for x in self.submissions}
         return {"data": self.files, "submissions": made}.get(kind, {}).get(name)
 
