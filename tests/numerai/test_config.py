@@ -185,8 +185,6 @@ def test_a_damaged_file_is_one_sentence_with_its_name(path, old, new, said):
     ("after", "parameters", "said"),
     [
         ("[train.parameters]", "max_itr = 3", "[train.parameters] max_itr is not"),
-        ("[train.parameters]", "split_criterion = 3",
-         "[train.parameters] The 'split_criterion' parameter of "),
         ("[[model]]", "parameters.max_itr = 3", "[[model]] 'm' parameters max_itr is"),
         ("[[model.member]]", "parameters.max_depth = -3",
          "[[model]] 'm', [[model.member]] 'x' parameters The 'max_depth' parameter"),

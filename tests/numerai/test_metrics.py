@@ -265,26 +265,20 @@ SERIES = pd.Series([3.0, 1.0, 2.0, 4.0, 6.0, 5.0])
 x, y, e = SERIES.to_numpy(), np.array([0, 0.5, 1, 1, 0.5, 0]), np.array([*"aaabbb"])
 F = np.array([[0, 1], [1, 0], [2, 2], [0, 0], [1, 3], [2, 1]])
 NAN_X, NAN_F = np.where(x == 6, np.nan, x), np.where(F == 3, np.nan, F)
-NAN_Y, INF_Y = np.where(e == "b", np.nan, y), np.where(x == 1, np.inf, y)
-ODD_X = np.where(e == "b", 0.5, x)
+NAN_Y, ODD_X = np.where(e == "b", [[np.nan], [0.5]], [y, x])
 TABLE = pd.DataFrame(NAN_F, columns=["f", "g"])
 
 # Messages, and the calls that raise them.
 BAD = [
     ("^Input y_pred contains NaN", lambda: numerai_corr(y, NAN_X, eras=e)),
-    ("^Input y_true contains infinity", lambda: numerai_corr(INF_Y, x, eras=e)),
     ("^y_true is NaN in 3 of 3 rows of era b, and at most 20% may be: leave",
      lambda: numerai_corr(NAN_Y, x, eras=e)),
     ("^meta_model or y_true is NaN in 3 of 3 rows of era b",
      lambda: metrics.correlation_contribution(y, x, NAN_Y, eras=e)),
-    (r"inconsistent numbers of samples: \[6, 5\]",
-     lambda: numerai_corr(y[:5], x, eras=e)),
     ("^eras has 5 labels, but y_pred has 6 rows",
      lambda: numerai_corr(y, x, eras=e[:5])),
     (r"^y_pred must be one-dimensional; got shape \(6, 2\)",
      lambda: numerai_corr(y, F)),
-    ("^Expected 2D array, got 1D", lambda: feature_exposures(x, x)),
-    ("not convert string to float", lambda: numerai_corr(y, e)),
     ("^y_pred is masked: set", lambda: numerai_corr(y, np.ma.masked_equal(x, 3))),
     ("^max_missing_share == 1, must be < 1",
      lambda: numerai_corr(y, x, max_missing_share=1)),

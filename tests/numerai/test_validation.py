@@ -24,9 +24,6 @@ BENCHMARK = "v53_lgbm_amber20"
 WALK = {"files": ["train", "validation"], "validate": {"folds": 2}}
 BIRCH = {"target": "target_birch_60", "weight": 0.5, "feature_set": "small"}
 MEMBERS = [{"name": "amber"}, {"name": "birch", **BIRCH}]
-BY_GAIN = {"split_criterion": "gain"}
-COMPARED = {"files": WALK["files"], "validate": {"compare_with_gain": True}}
-ONE_OF_5_DAYS = [{"name": "a"}, {"name": "b", "target": "target_x_5"}]
 
 
 @pytest.fixture
@@ -474,20 +471,14 @@ def test_a_blend_walks_forward_with_all_its_members(own):
     ("changes", "error", "message"),
     [
         ({"target": "target_none_20"}, DataError, "no column.*'target_none_20'"),
-        ({"target": "target_none_5"}, ConfigError, "set purge to a number of eras"),
-        ({"members": ONE_OF_5_DAYS}, ConfigError, "not 'target_x_5': set purge"),
         ({"validate": {"purge": 47}}, DataError, "nothing to validate.* 0030 .* 47"),
         ({"validate": {"fnc_feature_set": "x"}}, ConfigError, "no feature set 'x'"),
         ({"members": MEMBERS}, NoModelError, "no fit 'amber'"),
-        # Before anything is trained.
-        ({"parameters": BY_GAIN, **COMPARED}, ConfigError, "nothing to compare"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_validated_is_refused(demo, changes, error, message):
-    steps = []
     with pytest.raises(error, match=message):
-        run(demo, demo.config(**changes), on_step=steps.append)
-    assert steps == []
+        run(demo, demo.config(**changes))
 
 
 @pytest.mark.parametrize(
@@ -497,7 +488,6 @@ def test_what_cannot_be_validated_is_refused(demo, changes, error, message):
         ("validation", lambda x: x.assign(target_amber_20=np.float32(np.inf)),
          "validate on .*: 'target_amber_20' is infinite in 1,440 rows"),
         ("meta_model", lambda x: pd.concat([x, x[:1]]), "duplicate ids"),
-        ("meta_model", lambda x: x.assign(numerai_meta_model="a"), "is not numeric"),
         ("meta_model", lambda x: x.assign(numerai_meta_model=np.inf), "is infinite in"),
     ],
 )  # fmt: skip

@@ -10,7 +10,6 @@ import pandas as pd
 from sklearn_era.numerai.config import TrainSection
 from sklearn_era.numerai.training import train, why_train
 
-N_FEATURES = 12
 FEATURES = [f"feature_{name}" for name in "abcdefghijkl"]
 TARGET = "target_demo_20"
 PARAMETERS = {
@@ -23,7 +22,7 @@ def make_frame(first=1, n_eras=30, rows_per_era=60, seed=0):
     """Rows of eras that follow one another; the last three wait for their target."""
     rng = np.random.default_rng([seed, first])
     n_rows = n_eras * rows_per_era
-    X = rng.integers(0, 5, size=(n_rows, N_FEATURES), dtype=np.int8)
+    X = rng.integers(0, 5, size=(n_rows, len(FEATURES)), dtype=np.int8)
     frame = pd.DataFrame(X, columns=FEATURES)
     eras = np.repeat(np.arange(first, first + n_eras), rows_per_era)
     frame.insert(0, "era", [f"{era:04}" for era in eras])
