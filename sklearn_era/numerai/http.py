@@ -193,9 +193,7 @@ class Http:
 
     @contextmanager
     def _reader(self, raw: Any) -> Iterator[Callable[[], bytes]]:
-        """Yield a function that reads some of a body within twice the timeout: a
-        socket's own timeout starts again with every byte, even of a chunk's size.
-        """
+        """Yield a function that reads some of a body within twice the timeout."""
         requests = import_optional("requests", extra="numerai")
         due, late, ended = math.inf, threading.Event(), threading.Event()
 

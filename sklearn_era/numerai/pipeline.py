@@ -35,9 +35,7 @@ class Run:
         self._submitted, self._number = set[str](), 0
 
     def __call__(self) -> list[tuple[str, Exception]]:
-        """Run all steps; return the failures of single ones. A wrong configuration, key
-        or model name ends the run, as does a failure of the API or of live data.
-        """
+        """Run all steps; return the failures of those that do not end the run."""
         self.steps.check_parameters()
         if self.upload:
             known = self.client.models()

@@ -274,9 +274,7 @@ def split_agreement(estimators: Mapping[str, Any], sample: Sample) -> "Figure":
 def live_scores(
     client: Numerai, ids: Mapping[str, str], n_rounds: int, horizons: Mapping[str, Any]
 ) -> list[RoundScore]:
-    """Return the latest scores of models in their last rounds, by round and model. A
-    score for the model's horizon, in business days, takes precedence.
-    """
+    """The latest scores of models by round; those of their horizon come first."""
     rows = []
     for model, model_id in ids.items():
         horizon = str(horizons.get(model) or _HORIZON)
