@@ -130,14 +130,11 @@ def test_a_checksum_is_verified_where_there_is_one(write):
     assert "is damaged" in refusal(path, live=True)
 
 
-@pytest.mark.parametrize("era", ["575", "X", "00001", None, 1])
-def test_an_era_is_four_digits(write, era):
-    others = [1 if era == 1 else "0001"] * 29
-    message = refusal(write(FRAME.assign(era=[*others, era])))
-    assert f"has the era {era!r}; eras must be text of four digits" in message
-
-
-def test_live_data_are_of_one_era(write):
+def test_an_era_is_four_digits_and_live_data_are_of_one(write):
+    for era in ("575", "X", "00001", None, 1):
+        others = [1 if era == 1 else "0001"] * 29
+        message = refusal(write(FRAME.assign(era=[*others, era])))
+        assert f"has the era {era!r}; eras must be text of four digits" in message
     assert "has 6 eras, but a live file has one." in refusal(write(), live=True)
     assert "era" in check_parquet(write(LIVE.assign(era="1210")), live=True)
     path = write(LIVE.assign(era=None))
