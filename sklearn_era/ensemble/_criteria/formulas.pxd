@@ -40,22 +40,6 @@ cdef inline double node_loss(double sum_gradients, double value) noexcept nogil:
     return sum_gradients * value
 
 
-cdef inline double pooled_gain(
-    double loss_node, double sum_gradients_left, double value_left,
-    double sum_gradients_right, double value_right,
-) noexcept nogil:
-    """G v - G_L v_L - G_R v_R, the gain of a split whose values may be clipped.
-
-    Equation 7 of Chen & Guestrin (2016), XGBoost, in scikit-learn's units: without the
-    factor 1/2 and without the cost of a split.
-    """
-    return (
-        loss_node
-        - node_loss(sum_gradients_left, value_left)
-        - node_loss(sum_gradients_right, value_right)
-    )
-
-
 cdef extern from *:
     """
     #define REL_TOL 4.76837158203125e-07  /* 2^-21, relative to the larger value */

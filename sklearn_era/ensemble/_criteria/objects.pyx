@@ -1,5 +1,6 @@
 """The criteria as Python objects, for the splitters and for tests."""
 
+from collections import namedtuple
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -11,14 +12,14 @@ from ...criteria._criteria import KernelTraits
 from ...criteria._criteria import CRITERIA
 from .criterion cimport criterion_struct, split_rank
 from .directional cimport split_direction
-from .dispatch cimport BLEND, MAX_SUMS, list_statistics
+from .dispatch cimport BLEND, MAX_SUMS, list_statistics, merge_sums
 from .era cimport N_GAIN_FIELDS, add_gain, boltzmann, kind_of_alpha
 from .formulas cimport (
     added, bounded, era_contrast, era_facts, era_gain, era_sums, eras_struct,
     facts_of_era, is_covered, is_informative, node_value, side_sums,
 )
 from .ranking cimport rank_split
-from .split_sums cimport add_era, merge_sums
+from .split_sums cimport add_era
 
 NUMBERS = {name: number for number, name in enumerate([*CRITERIA, "blend"])}
 if NUMBERS["blend"] != BLEND:
@@ -28,6 +29,8 @@ if NUMBERS["blend"] != BLEND:
 InvarianceStatistic = IntEnum(
     "InvarianceStatistic", "EFFECT CHANGING_RATE RATIO", start=0
 )
+
+SplitRank = namedtuple("SplitRank", "primary secondary gain priority")
 
 
 cdef class Criterion:
@@ -116,20 +119,11 @@ cdef class Criterion:
             merge_sums(&self.params, &of_groups[0, 0], &of_groups[group, 0])
         if not rank_split(&self.params, &eras, &of_groups[0, 0], gain, &rank):
             return None
-        return SplitRank(rank.primary, rank.secondary, rank.gain, rank.priority)
+        return SplitRank(**rank)
 
 
 cdef inline era_sums sums_of(const double [::1] row) noexcept:
     return era_sums(gradients=row[0], hessians=row[1], count=row[2])
-
-
-class SplitRank(NamedTuple):
-    """The order of valid splits; see `split_rank` in criterion.pxd."""
-
-    primary: float
-    secondary: float
-    gain: float
-    priority: float
 
 
 class EraComparison(NamedTuple):
@@ -182,20 +176,14 @@ def compare_sides(
     )
 
 
-def sum_leaves(
-    const double[:] leaves, const int[:] codes, const float[:] gradients,
-    const float[:] hessians, Py_ssize_t n_nodes, Py_ssize_t n_eras,
-):
+def sum_leaves(leaves, codes, gradients, hessians, n_nodes, n_eras):
     """Sum up rows by leaf and era, into an array of shape (n_nodes, n_eras, 3)."""
-    cdef:
-        double [:, ::1] sums = np.zeros((n_nodes * n_eras, 3))
-        Py_ssize_t i, cell
-    for i in range(leaves.shape[0]):
-        cell = <Py_ssize_t> leaves[i] * n_eras + codes[i]
-        sums[cell, 0] += gradients[i]
-        sums[cell, 1] += hessians[i]
-        sums[cell, 2] += 1.0
-    return np.asarray(sums).reshape(n_nodes, n_eras, 3)
+    cells = leaves.astype(np.intp) * n_eras + codes
+    sums = [
+        np.bincount(cells, values, n_nodes * n_eras).reshape(n_nodes, n_eras)
+        for values in (gradients, hessians, None)
+    ]
+    return np.stack(sums, axis=-1)
 
 
 def boltzmann_mean(const double[::1] values, double alpha):

@@ -8,7 +8,7 @@
 - ``histograms``: a node's sums by bin, pooled, and those by era that it keeps;
   ``store``: the memory of both;
 - ``candidates``: the splits that a node may have, and the best of them;
-- ``comparison``: their sums over eras; ``choice``: the split of the node;
+- ``choice``: their sums over eras, and the split of the node;
 - ``lanes``: loops over splits, compiled for several instruction sets;
 - ``sorted_rows``: small nodes of forests, by their rows in sorted order.
 """

@@ -163,7 +163,6 @@ cdef add_masks(FeatureBundles self, bundle_struct * bundle, n_codes, has_missing
     bundle.n_lanes = masks.shape[1]
     bundle.first_lane = self.n_lanes
     self.n_lanes += bundle.n_lanes
-    bundle.n_splits = 0
     for j in range(bundle.n_members):
         bundle.first_split[j] = bundle.n_splits
         bundle.n_splits += n_numeric_splits(bundle.n_codes[j], has_missing[j])

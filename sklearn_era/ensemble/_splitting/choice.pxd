@@ -1,15 +1,30 @@
-# The split of a node, by its gain or by the criterion's key.
+# The split of a node, by its gain or by the criterion's key. For the key, a thread adds
+# the node's eras to the sums of a column, and drops splits that cannot become the best.
+
+from cython.parallel cimport parallel, prange
+from libc.math cimport INFINITY
+
+from .._arrays cimport omp_get_thread_num
 
 from .candidates.best cimport best_by_gain, find_gains, rank_splits
-from .candidates.splits cimport CandidateSplits
-from .comparison cimport compare_splits
-from .lanes.functions cimport node_struct
-from .nodes cimport penalty_of_feature, feature_split
-from .._criteria.criterion cimport criterion_struct
-from .._criteria.dispatch cimport GAIN
-from .._criteria.ranking cimport (
-    gain_alone, gain_beyond_rounding, penalty_unit, with_share_of,
+from .candidates.listing cimport keep_best, list_splits, prune_column
+from .candidates.splits cimport (
+    CandidateSplits, sides_of_column, sums_of_column, threads_for,
 )
+from .lanes.functions cimport (
+    batch_size, era_batch, era_visit, lane_column, node_struct,
+)
+from .nodes cimport feature_split, penalty_of_feature
+from .rows cimport EraRows, row_block
+from .._criteria.criterion cimport criterion_struct
+from .._criteria.dispatch cimport DIRECTIONAL, GAIN
+from .._criteria.ranking cimport (
+    directions_alone, gain_alone, gain_beyond_rounding, keeps_directions_alone,
+    penalty_unit, with_share_of,
+)
+
+cdef enum:
+    FEW_COLUMNS = 4  # for which it does not pay to compare some first
 
 
 cdef struct chosen_split:
@@ -106,3 +121,161 @@ cdef inline bint covers_too_few(
     """Return whether no listed split covers enough eras."""
     cdef criterion_struct covering = gain_alone(criterion, criterion.min_covered_eras)
     return not rank_splits(splits, &covering, node).found
+
+
+cdef inline int compare_splits(
+    CandidateSplits splits, const criterion_struct * criterion, const node_struct * node
+) except -1:
+    """List the splits of enough gain, and sum up their eras."""
+    cdef:
+        EraRows rows = splits.rows
+        # A pass over the rows prunes splits that too few eras can cover, before the
+        # sums; it does not pay if eras have so many rows that they span most splits.
+        bint looks_at_rows = (
+            splits.is_alone
+            and 2 * criterion.min_covered_eras > rows.n_eras
+            and rows.n_rows < 256 * rows.n_listed
+        )
+        bint prunes = splits.is_alone and splits.tree.penalties == NULL
+        criterion_struct by_direction
+    list_splits(splits, criterion, node, looks_at_rows)
+    splits.n_absent = rows.n_eras - rows.n_listed
+    # The eras' gains only break ties of directions: without l2, a split with a
+    # direction in any era has a gain.
+    if (
+        prunes
+        and splits.n_listed > FEW_COLUMNS
+        and criterion.name == DIRECTIONAL
+        and criterion.boltzmann_alpha == 0.0
+        and criterion.l2_regularization == 0.0
+    ):
+        by_direction = directions_alone(criterion)
+        compare_columns(splits, &by_direction, node, prunes)
+        keep_best(splits, &by_direction, node)
+    compare_columns(splits, criterion, node, prunes)
+    if not splits.is_alone:
+        splits.merge_splits(criterion)
+    return 0
+
+
+cdef inline void compare_columns(
+    CandidateSplits splits, const criterion_struct * criterion,
+    const node_struct * node,
+    bint prunes,      # splits by the key
+) noexcept:
+    """Sum up the eras of listed columns; the best of the first ones prunes others."""
+    cdef:
+        feature_split best
+        double min_key = -INFINITY
+        int first = 0
+    if splits.n_listed > FEW_COLUMNS and prunes:
+        first = min(splits.n_threads, splits.n_listed // FEW_COLUMNS)
+        splits.put_first(first)
+        visit_columns(splits, criterion, node, 0, first, min_key)
+        best = rank_splits(splits, criterion, node, 0.0, True)
+        if best.found:
+            min_key = best.rank.primary
+    visit_columns(splits, criterion, node, first, splits.n_listed, min_key)
+
+
+cdef inline void visit_columns(
+    CandidateSplits splits, const criterion_struct * criterion,
+    const node_struct * node,
+    int first,        # among the listed columns
+    int stop, double min_key,
+) noexcept:
+    """Add the eras of the node to some columns, chunk by chunk."""
+    cdef:
+        EraRows rows = splits.rows
+        int n_threads = threads_for(
+            splits.n_threads,
+            <double> rows.n_rows * (stop - first)
+            + 2.0 * rows.n_listed * splits.n_listed_lanes,
+        )
+        era_visit visit
+        bint by_contrast
+        bint packs  # else the former columns left the words
+        int n_bits, chunk, i
+    visit.criterion = criterion
+    visit.eras = &node.eras
+    visit.values = rows.values_to_compare()
+    n_bits = splits.bundles.all_have_masks * rows.count_bits_of_contrasts()
+    visit.contrast_bits = n_bits
+    by_contrast = (  # each era is one block, each row one integer beside a count
+        keeps_directions_alone(criterion)
+        and rows.n_blocks == rows.n_listed
+        and visit.values.hessians == NULL
+        and not visit.values.has_low_words
+        and (n_bits > 0 or not splits.bundles.all_have_masks)
+        and node.by_era == NULL
+    )
+    visit.packed = rows.packed(visit.values, by_contrast)
+    packs = node.by_era == NULL and (first == 0 or rows.n_chunks > 1)
+    with nogil, parallel(num_threads=n_threads):
+        for chunk in range(rows.n_chunks):
+            for i in prange(
+                rows.chunks[chunk], rows.chunks[chunk + packs], schedule="static"
+            ):
+                rows.pack(
+                    visit.values, rows.blocks[i].start, rows.blocks[i].stop,
+                    rows.blocks[i].first_word,
+                )
+                if by_contrast:
+                    rows.pack_contrasts(visit.values, &rows.blocks[i], n_bits)
+            for i in prange(first, stop, schedule="static", chunksize=1):
+                compare_column(
+                    splits, &visit, chunk, min_key, &splits.columns[splits.listed[i]],
+                    <era_batch *> (
+                        splits.batches + omp_get_thread_num() * batch_size()
+                    ),
+                )
+
+
+cdef inline void compare_column(
+    CandidateSplits splits, const era_visit * visit, int chunk, double min_key,
+    lane_column * column,   # IN and OUT
+    era_batch * batch,      # scratch
+) noexcept nogil:
+    """Add the eras of a chunk to the splits of a column, and prune on the way."""
+    cdef:
+        const row_block * blocks = splits.rows.blocks
+        int first = splits.rows.chunks[chunk]
+        int last = splits.rows.chunks[chunk + 1]
+        int stop, n_left
+    batch.lanes.all_left = sides_of_column(splits, column, 0)
+    batch.lanes.all_right = sides_of_column(splits, column, 1)
+    while first < last and column.n_splits > 0:
+        stop = last
+        if splits.is_alone:
+            n_left = splits.rows.n_listed - blocks[first].place
+            if (
+                visit.criterion.name != DIRECTIONAL
+                or column.bundle != NULL
+                or n_left + 0.5 <= max(min_key * visit.eras.n_eras, splits.n_to_cover)
+            ):
+                prune_column(
+                    splits, visit.criterion, visit.eras.n_eras, n_left, min_key, column
+                )
+                if column.n_splits == 0:
+                    return
+            stop = min(last, first + eras_at_a_time(splits.rows, column, first))
+            while stop < last and blocks[stop].era == blocks[stop - 1].era:
+                stop += 1
+        splits.functions.compare_eras(
+            visit, column, &blocks[first], stop - first, sums_of_column(splits, column),
+            batch,
+        )
+        first = stop
+
+
+cdef inline int eras_at_a_time(
+    EraRows rows, const lane_column * column, int n_before
+) noexcept nogil:
+    """Return the number of eras to compare before pruning pays again."""
+    cdef:
+        double n_lanes = column.n_lanes
+        double rows_of_era = <double> rows.n_rows / rows.n_listed
+    # Roughly, in nanoseconds: pruning all lanes, over a third of an era's sums.
+    return 1 + n_before // 8 + <int> (
+        6.0 * (100.0 + 2.5 * n_lanes) / (rows_of_era + 1.5 * n_lanes)
+    )

@@ -34,39 +34,32 @@ cdef set_units(
     exchange,                # an `Exchange`
 ):
     """Set the units of all processes, and whether values need low words."""
-    cdef:
-        fit of_gradients, of_hessians = FITS
-        bint vary = values.hessians != NULL
-    of_gradients = fix_point(
-        values.gradients, n_samples, plain_bits if vary else packed_bits,
+    cdef bint vary = values.hessians != NULL
+    values.are_finite = True
+    values.has_low_words = False
+    fix_point(
+        values, values.gradients, n_samples, plain_bits if vary else packed_bits,
         LEAST_WEIGHTED_BITS if vary and has_weights else LEAST_BITS, 0.001, n_threads,
         exchange, &values.scale, &values.unit,
     )
     if vary:
-        of_hessians = fix_point(
-            values.hessians, n_samples, packed_bits,
+        fix_point(
+            values, values.hessians, n_samples, packed_bits,
             LEAST_WEIGHT_BITS if has_weights else LEAST_HESSIAN_BITS, 0.0, n_threads,
             exchange, &values.hessian_scale, &values.hessian_unit,
         )
-    values.are_finite = of_gradients != IS_INFINITE and of_hessians != IS_INFINITE
-    values.has_low_words = of_gradients == LACKS_BITS or of_hessians == LACKS_BITS
     values.low_scale = ldexp(1.0, sum_bits)
 
 
-cdef enum fit:
-    FITS
-    LACKS_BITS
-    IS_INFINITE  # or not a number
-
-
-cdef fit fix_point(
+cdef fix_point(
+    summed_values * summed,  # OUT, unless the values suffice
     const G_H_DTYPE_C * values, int n_samples, int n_bits, int least_bits, double share,
     int n_threads, exchange, double * scale,  # OUT
     double * unit,   # OUT
-) except *:
-    """Set the unit so that the largest value has `n_bits`; return if it fits.
+):
+    """Set the unit so that the largest value has `n_bits`.
 
-    It fits if at most `share` of the values have fewer than `least_bits` left.
+    Low words are for more than `share` of the values with fewer than `least_bits`.
     """
     cdef:
         const G_H_DTYPE_C [::1] view = <const G_H_DTYPE_C [:n_samples]> values
@@ -75,7 +68,8 @@ cdef fit fix_point(
     largest = max(np.max(view), -np.min(view))  # not finite if any value is not
     (largest,) = exchange.max_of(largest)
     if not isfinite(largest):
-        return IS_INFINITE
+        summed.are_finite = False
+        return
     frexp(largest, &exponent)
     scale[0] = ldexp(1.0, n_bits - exponent)
     unit[0] = ldexp(1.0, exponent - n_bits)
@@ -83,7 +77,7 @@ cdef fit fix_point(
     for i in prange(n_samples, schedule="static", nogil=True, num_threads=n_threads):
         n_small += 0.0 < fabs(values[i]) < limit
     n_small_of_all, n_all = exchange.sum_of(n_small, n_samples)
-    return FITS if n_small_of_all <= share * n_all else LACKS_BITS
+    summed.has_low_words |= n_small_of_all > share * n_all
 
 
 cdef double sum_all(

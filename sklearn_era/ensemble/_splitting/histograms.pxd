@@ -25,7 +25,6 @@ cdef struct bin_sums:
     const tree_data * tree
     packed_rows packed      # of the chunk
     long long * sums        # (n_planes, n_bins)
-    int n_planes
     Py_ssize_t n_bins       # of all features
 
 
@@ -46,10 +45,9 @@ cdef inline void fill(
     to.tree = tree
     to.packed = rows.packed(values, False)
     to.sums, to.n_bins = histograms.sums, histograms.n_bins
-    to.n_planes = histograms.n_planes
     if parent is not None:
         of_parent = parent.sums
-    memset(to.sums, 0, to.n_planes * to.n_bins * sizeof(long long))
+    memset(to.sums, 0, histograms.n_planes * to.n_bins * sizeof(long long))
     with nogil, parallel(num_threads=n_threads):
         for chunk in range(n_chunks):
             start = chunk * size
@@ -69,8 +67,8 @@ cdef inline void fill(
                 )
                 if of_parent != NULL and chunk == n_chunks - 1:
                     subtract(
-                        &bundles.bundles[first], n_bundles, to.sums, to.n_planes,
-                        to.n_bins, of_parent,
+                        &bundles.bundles[first], n_bundles, to.sums,
+                        histograms.n_planes, to.n_bins, of_parent,
                     )
 
 

@@ -5,7 +5,7 @@ from libc.stdint cimport uint8_t
 from .._arrays cimport BITSET_DTYPE_C, G_H_DTYPE_C, X_BINNED_DTYPE_C
 
 from .._criteria.criterion cimport split_rank
-from .._criteria.formulas cimport bounded, node_value, pooled_gain
+from .._criteria.formulas cimport bounded, node_loss, node_value
 from .._criteria.ranking cimport compare_ranks
 
 
@@ -137,8 +137,13 @@ cdef inline side_values values_of_sides(
 cdef inline double gain_of_sides(
     const pooled_node * node, double gradients_left, side_values values
 ) noexcept nogil:
-    """Return the pooled gain of a split."""
-    return pooled_gain(
-        node.loss, gradients_left, values.left,
-        node.sum_gradients - gradients_left, values.right,
+    """G v - G_L v_L - G_R v_R, the gain of a split whose values may be clipped.
+
+    Equation 7 of Chen & Guestrin (2016), XGBoost, in scikit-learn's units: without the
+    factor 1/2 and without the cost of a split.
+    """
+    return (
+        node.loss
+        - node_loss(gradients_left, values.left)
+        - node_loss(node.sum_gradients - gradients_left, values.right)
     )

@@ -4,16 +4,17 @@ from .fixed_points cimport summed_values
 
 
 cdef enum:
+    CACHE_LINE = 64
     CHUNK_SIZE = 65536   # rows that stay in the cache; an era may have more
     MAX_BINS = 256       # of a feature with missing values, or combinations of a bundle
     BITSET_SIZE = 8      # words of 32 bits: a set of bins
 
 
 cdef inline void * alloc_zeros(list owners, Py_ssize_t n_bytes) except NULL:
-    """Return memory of zeros, which lives as long as `owners`."""
-    cdef bytearray memory = bytearray(n_bytes)
+    """Return zeros from the start of a cache line, which live as long as `owners`."""
+    cdef bytearray memory = bytearray(n_bytes + CACHE_LINE)
     owners.append(memory)
-    return <char *> memory
+    return <void *> ((<size_t> <char *> memory // CACHE_LINE + 1) * CACHE_LINE)
 
 
 cdef extern from *:

@@ -10,7 +10,7 @@ only the sums over all rows of a root. `EraSplitter.find_node_split` is the pipe
          (`candidates`, `lanes`)
       -> list of splits              with a share of the largest gain (`choice`)
       -> sums over eras              of each listed split: left sides by era, compared
-         (`comparison`, `lanes`)     with the right ones
+         (`choice`, `lanes`)         with the right ones
       -> ranks                       by the criterion's key
 """
 

@@ -5,13 +5,15 @@ from libc.math cimport INFINITY
 from ..._arrays cimport init_bitset
 
 from .orders cimport set_left_categories, set_orders
-from .splits cimport CandidateSplits, feature_bins, split_order, threads_for
+from .splits cimport (
+    CandidateSplits, feature_bins, split_order, sums_of_column, threads_for,
+)
 from ..lanes.functions cimport lane_column, node_struct, order_sides
 from ..nodes cimport penalty_of_feature, feature_split, is_better
 from ..._criteria.criterion cimport criterion_struct, split_rank
-from ..._criteria.dispatch cimport MAX_SUMS
+from ..._criteria.dispatch cimport MAX_SUMS, add_absent_eras
 from ..._criteria.ranking cimport compare_ranks, penalise, rank_split
-from ..._criteria.split_sums cimport add_absent_eras, take_lane
+from ..._criteria.split_sums cimport take_lane
 
 
 cdef inline void find_gains(CandidateSplits splits, const node_struct * node) noexcept:
@@ -198,7 +200,7 @@ cdef inline void rank_feature(
             if splits.gains[lane] == -INFINITY:
                 continue
             take_lane(
-                criterion, splits.sums_of_column(column), column.n_lanes,
+                criterion, sums_of_column(splits, column), column.n_lanes,
                 lane - column.first_lane, sums,
             )
             add_absent_eras(criterion, splits.n_absent, sums)

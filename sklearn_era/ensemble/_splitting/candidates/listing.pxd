@@ -10,7 +10,8 @@ from ..._arrays cimport X_BINNED_DTYPE_C
 from .best cimport gains_of_order, rank_splits
 from .orders cimport set_orders
 from .splits cimport (
-    COLUMNS, CandidateSplits, feature_bins, lanes_for, split_order, threads_for,
+    COLUMNS, CandidateSplits, feature_bins, lanes_for, split_order, sums_of_column,
+    threads_for,
 )
 from ..lanes.functions cimport lane_column, node_struct, order_sides
 from ..nodes cimport feature_split
@@ -268,7 +269,7 @@ cdef inline void prune_column(
 ) noexcept nogil:
     """Drop the splits that cannot reach the key or cover enough eras, unless few."""
     cdef:
-        double * sums = splits.sums_of_column(column)
+        double * sums = sums_of_column(splits, column)
         const double * gains = splits.gains + column.first_lane
         X_BINNED_DTYPE_C[MAX_BINS] groups  # new ones, by former group
         bint[MAX_BINS] can_win
@@ -310,7 +311,7 @@ cdef inline void move_lane(
 ) noexcept nogil:
     """Copy a split to another lane."""
     cdef:
-        double * sums = splits.sums_of_column(column)
+        double * sums = sums_of_column(splits, column)
         Py_ssize_t a = column.first_lane + source
         Py_ssize_t b = column.first_lane + target
         int i

@@ -2,7 +2,7 @@ from libc.stdint cimport uint8_t
 from ..._arrays cimport X_BINNED_DTYPE_C
 
 from ..bundles cimport FeatureBundles
-from ..lanes.functions cimport bin_order, era_batch, lane_column, lane_functions
+from ..lanes.functions cimport bin_order, lane_column, lane_functions
 from ..nodes cimport feature_split, tree_data
 from ..rows cimport MAX_BINS, EraRows
 from ..._criteria.criterion cimport criterion_struct
@@ -57,7 +57,7 @@ cdef class CandidateSplits:
         object exchange
         bint is_alone                 # a single process
         int n_threads
-        void * batches                # scratch for eras, one a thread
+        char * batches                # scratch for eras, one a thread
         X_BINNED_DTYPE_C[MAX_BINS] in_turn  # codes in ascending order
         FeatureBundles bundles
         list owners, memory           # that pointers refer to; of the bundles
@@ -86,10 +86,25 @@ cdef class CandidateSplits:
     cdef bint start_node(self, const uint8_t [::1] is_active) noexcept
     cdef void count_listed(self) noexcept
     cdef void put_first(self, int n) noexcept
-    cdef side_arrays sides_of_column(
-        self, const lane_column * column, int side
-    ) noexcept nogil
-    cdef double * sums_of_column(self, const lane_column * column) noexcept nogil
-    cdef era_batch * batch_of_thread(self, int thread) noexcept nogil
     cdef code_rows(self)
     cdef merge_splits(self, const criterion_struct * criterion)
+
+
+cdef inline double * sums_of_column(
+    CandidateSplits splits, const lane_column * column
+) noexcept nogil:
+    """Return the sums over eras of a column's splits."""
+    return splits.sums + column.first_lane * splits.n_fields
+
+
+cdef inline side_arrays sides_of_column(
+    CandidateSplits splits, const lane_column * column, int side  # 0: left, 1: right
+) noexcept nogil:
+    """Return a side of a column's splits, pooled."""
+    cdef:
+        side_arrays arrays
+        double * first = splits.sides + 3 * side * splits.n_lanes + column.first_lane
+    arrays.gradients = first
+    arrays.hessians = first + splits.n_lanes
+    arrays.counts = first + 2 * splits.n_lanes
+    return arrays

@@ -7,17 +7,16 @@ share a pass over rows, is compared by era, and then ranked.
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport INFINITY
-from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
 import numpy as np
 
 from ..lanes.instruction_sets import lane_module
 from ..bundles cimport bundle_struct
-from ..lanes.functions cimport CACHE_LINE, batch_size
+from ..lanes.functions cimport batch_size
 from ..rows cimport MAX_BINS, alloc_zeros
-from ..._criteria.formulas cimport LANES
-from ..._criteria.split_sums cimport add_absent_eras, are_sums, merge_sums, take_lane
+from ..._criteria.dispatch cimport add_absent_eras, merge_sums
+from ..._criteria.split_sums cimport are_sums, take_lane
 
 
 cdef class CandidateSplits:
@@ -38,7 +37,7 @@ cdef class CandidateSplits:
     def use_threads(self, int n_threads):
         """Allocate the scratch memory of threads."""
         if n_threads > self.n_threads:
-            self.batches = alloc_zeros(self.owners, (n_threads + 1) * batch_size())
+            self.batches = <char *> alloc_zeros(self.owners, n_threads * batch_size())
         self.n_threads = n_threads
 
     def use_bundles(self, FeatureBundles bundles, int n_fields):
@@ -86,7 +85,7 @@ cdef class CandidateSplits:
                 self.n_listed += 1
                 self.n_listed_lanes += column.n_lanes
                 memset(
-                    self.sums_of_column(column), 0,
+                    sums_of_column(self, column), 0,
                     column.n_lanes * self.n_fields * sizeof(double),
                 )
 
@@ -104,18 +103,6 @@ cdef class CandidateSplits:
             self.listed[i], self.listed[best] = self.listed[best], self.listed[i]
             self.columns[self.listed[i]].is_first = True
 
-    cdef side_arrays sides_of_column(
-        self, const lane_column * column, int side  # 0: left, 1: right
-    ) noexcept nogil:
-        """Return a side of a column's splits, pooled."""
-        cdef:
-            side_arrays arrays
-            double * first = self.sides + 3 * side * self.n_lanes + column.first_lane
-        arrays.gradients = first
-        arrays.hessians = first + self.n_lanes
-        arrays.counts = first + 2 * self.n_lanes
-        return arrays
-
     def active_bins(self):
         """Return a mask of the bins of active features."""
         mask = np.zeros(self.bundles.n_bins, dtype=bool)
@@ -123,16 +110,6 @@ cdef class CandidateSplits:
             first = self.features[i].first_bin
             mask[first : first + self.features[i].n_codes] = self.features[i].is_active
         return mask
-
-    cdef double * sums_of_column(self, const lane_column * column) noexcept nogil:
-        """Return the sums over eras of a column's splits."""
-        return self.sums + column.first_lane * self.n_fields
-
-    cdef era_batch * batch_of_thread(self, int thread) noexcept nogil:
-        return <era_batch *> (  # aligned to a cache line
-            (<uintptr_t> self.batches + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
-            + thread * batch_size()
-        )
 
     cdef code_rows(self):
         """Copy the codes of all rows row by row, once for the same bundles."""
@@ -168,7 +145,7 @@ cdef class CandidateSplits:
         n = 0
         for i in range(self.n_listed):
             column = &self.columns[self.listed[i]]
-            sums = self.sums_of_column(column)
+            sums = sums_of_column(self, column)
             for j in range(column.n_splits):
                 take_lane(criterion, sums, column.n_lanes, j, &own[n, 0])
                 add_absent_eras(criterion, self.n_absent, &own[n, 0])
@@ -181,7 +158,7 @@ cdef class CandidateSplits:
         n = 0
         for i in range(self.n_listed):
             column = &self.columns[self.listed[i]]
-            sums = self.sums_of_column(column)
+            sums = sums_of_column(self, column)
             for j in range(column.n_splits):
                 for k in range(1, of_all.shape[0]):
                     merge_sums(criterion, &of_all[0, n, 0], &of_all[k, n, 0])
@@ -244,15 +221,12 @@ cdef void add_columns(CandidateSplits self, feature_bins * feature) noexcept:
 
 
 cdef make_lanes(CandidateSplits self, int n_fields):
-    """Allocate the lanes of a node, aligned to a register."""
-    cdef:
-        Py_ssize_t n = self.n_lanes
-        size_t unit = LANES * sizeof(double)
+    """Allocate the lanes of a node."""
+    cdef Py_ssize_t n = self.n_lanes
     self.n_fields = n_fields
     self.sides = <double *> alloc_zeros(
-        self.memory, (7 + n_fields) * n * sizeof(double) + unit
+        self.memory, (7 + n_fields) * n * sizeof(double)
     )
-    self.sides = <double *> ((<size_t> self.sides + unit - 1) // unit * unit)
     self.gains = self.sides + 6 * n
     self.sums = self.gains + n
     self.places = <X_BINNED_DTYPE_C *> alloc_zeros(self.memory, n)

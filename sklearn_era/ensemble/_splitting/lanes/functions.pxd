@@ -6,13 +6,12 @@ from ..._arrays cimport X_BINNED_DTYPE_C
 from ..bundles cimport MAX_BUNDLE_CELLS, bundle_struct
 from ..fixed_points cimport MAX_PLANES, summed_values
 from ..nodes cimport pooled_node, tree_data
-from ..rows cimport MAX_BINS, packed_rows, row_block
+from ..rows cimport CACHE_LINE, MAX_BINS, packed_rows, row_block
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.formulas cimport eras_struct, lane_eras
 
 
 cdef enum:
-    CACHE_LINE = 64
     BATCH_CELLS = 4 * MAX_BINS  # lanes of the eras that are compared at a time
 
 

@@ -191,14 +191,6 @@ cdef struct category_sums:
     X_BINNED_DTYPE_C[MAX_BINS] order
 
 
-cdef inline bint can_split_categories(
-    const scan_context * context, const sorted_feature * feature
-) noexcept nogil:
-    """Return whether at least two categories take part in the splits of a node."""
-    cdef category_sums categories
-    return sum_categories(context, feature, &categories) >= 2
-
-
 cdef inline int sum_categories(
     const scan_context * context, const sorted_feature * feature,
     category_sums * categories,   # OUT
@@ -316,6 +308,7 @@ cdef inline void draw_features(
     cdef:
         int n = draw.n_features
         bint can_split = False
+        category_sums categories
         sorted_feature * feature
         int i, j
     if draw.n_drawn == n:
@@ -330,7 +323,8 @@ cdef inline void draw_features(
         feature = &features[draw.deck[i]]
         feature.is_drawn = True
         can_split = can_split or feature.varies and (
-            not feature.is_categorical or can_split_categories(context, feature)
+            not feature.is_categorical
+            or sum_categories(context, feature, &categories) >= 2
         )
 
 
