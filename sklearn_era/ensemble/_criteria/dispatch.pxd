@@ -270,58 +270,40 @@ cdef inline void add_statistic(
                 kept[j * n_lanes + first + lane] = kept_here[j * LANES + lane]
 
 
-cdef inline void add_absent_eras(
-    const criterion_struct * criterion, int n_absent,
-    double * sums,           # IN and OUT, of a split
+cdef inline void add_absent_terms(
+    statistic what, const criterion_struct * criterion, double n_absent,
+    double * kept,           # IN and OUT, of the statistic
 ) noexcept nogil:
     """Add eras without rows in the node: their gains are 0."""
-    cdef:
-        double alpha = criterion.boltzmann_alpha
-        double * kept = sums + 1
-        int i, what
-    for i in range(criterion.n_statistics if n_absent > 0 else 0):
-        what = criterion.statistics[i]
-        if what == SMOOTHED_GAINS or what == EXTREME_GAINS:
-            add_gain(kind_of_alpha(alpha), alpha, 0.0, n_absent, kept, 1)
-        elif what == GAIN_MOMENTS:
-            add_to_moments(0.0, n_absent, kept, 1)
-        kept += n_fields_of(<statistic> what)
+    cdef double alpha = criterion.boltzmann_alpha
+    if what == SMOOTHED_GAINS or what == EXTREME_GAINS:
+        add_gain(kind_of_alpha(alpha), alpha, 0.0, n_absent, kept, 1)
+    elif what == GAIN_MOMENTS:
+        add_to_moments(0.0, n_absent, kept, 1)
 
 
-cdef inline bint counts_uncovered_eras(
-    const criterion_struct * criterion
-) noexcept nogil:
-    """Return whether an era that a split does not cover adds to its sums."""
-    cdef int i
-    for i in range(criterion.n_statistics):
-        if criterion.statistics[i] in (
-            SMOOTHED_GAINS, EXTREME_GAINS, GAIN_MOMENTS, IMPURITIES, HELD_OUT_GAINS
-        ):
-            return True
-    return False
+cdef inline bint counts_uncovered(statistic what) noexcept nogil:
+    """Return whether an era that a split does not cover adds to the statistic."""
+    return what in (
+        SMOOTHED_GAINS, EXTREME_GAINS, GAIN_MOMENTS, IMPURITIES, HELD_OUT_GAINS
+    )
 
 
-cdef inline void merge_sums(
-    const criterion_struct * criterion,
-    double * sums,           # IN and OUT, of a split
+cdef inline void merge_terms(
+    statistic what, const criterion_struct * criterion,
+    double * kept,           # IN and OUT, of the statistic
     const double * others,   # of other eras
 ) noexcept nogil:
-    cdef:
-        int field = 1, i, j
-        statistic what
-    sums[0] += others[0]
-    for i in range(criterion.n_statistics):
-        what = <statistic> criterion.statistics[i]
-        if is_sum(what):
-            for j in range(field, field + n_fields_of(what)):
-                sums[j] += others[j]
-        elif what == SMOOTHED_GAINS or what == EXTREME_GAINS:
-            merge_gains(criterion.boltzmann_alpha, sums + field, others + field)
-        elif what == IMPURITIES:
-            merge_impurities(sums + field, others + field)
-        else:
-            merge_moments(sums + field, others + field)
-        field += n_fields_of(what)
+    cdef int i
+    if is_sum(what):
+        for i in range(n_fields_of(what)):
+            kept[i] += others[i]
+    elif what == SMOOTHED_GAINS or what == EXTREME_GAINS:
+        merge_gains(criterion.boltzmann_alpha, kept, others)
+    elif what == IMPURITIES:
+        merge_impurities(kept, others)
+    else:
+        merge_moments(kept, others)
 
 
 cdef inline bint rank_by(

@@ -82,7 +82,6 @@ cdef inline void add_gain(
     double alpha, double gain, double count, double * sums,  # IN and OUT
     Py_ssize_t stride,
 ) noexcept nogil:
-    """Add `count` times a gain."""
     cdef double is_extreme
     if kind == boltzmann_kind.MEAN:
         sums[0] += count * gain

@@ -12,14 +12,14 @@ from ...criteria._criteria import KernelTraits
 from ...criteria._criteria import CRITERIA
 from .criterion cimport criterion_struct, split_rank
 from .directional cimport split_direction
-from .dispatch cimport BLEND, MAX_SUMS, list_statistics, merge_sums
+from .dispatch cimport BLEND, MAX_SUMS, list_statistics
 from .era cimport N_GAIN_FIELDS, add_gain, boltzmann, kind_of_alpha
 from .formulas cimport (
     added, bounded, era_contrast, era_facts, era_gain, era_sums, eras_struct,
     facts_of_era, is_covered, is_informative, node_value, side_sums,
 )
 from .ranking cimport rank_split
-from .split_sums cimport add_era
+from .split_sums cimport add_era, merge_sums
 
 NUMBERS = {name: number for number, name in enumerate([*CRITERIA, "blend"])}
 if NUMBERS["blend"] != BLEND:

@@ -2,7 +2,8 @@
 
 from .criterion cimport criterion_struct
 from .dispatch cimport (
-    add_by_statistic, add_terms, compare_sides, is_sum, n_fields_of, statistic,
+    add_absent_terms, add_by_statistic, add_terms, compare_sides, counts_uncovered,
+    is_sum, merge_terms, n_fields_of, statistic,
 )
 from .formulas cimport (
     era_facts, era_sums, eras_struct, facts_of_era, is_covered, lane_eras, side_sums,
@@ -55,6 +56,42 @@ cdef inline void add_era(
             era, kept, 1,
         )
         kept += n_fields_of(what)
+
+
+cdef inline void add_absent_eras(
+    const criterion_struct * criterion, int n_absent, double * sums
+) noexcept nogil:
+    """Add the eras without a row in the node."""
+    cdef:
+        double * kept = sums + 1
+        int i
+    for i in range(criterion.n_statistics if n_absent > 0 else 0):
+        add_absent_terms(<statistic> criterion.statistics[i], criterion, n_absent, kept)
+        kept += n_fields_of(<statistic> criterion.statistics[i])
+
+
+cdef inline void merge_sums(
+    const criterion_struct * criterion, double * sums, const double * others
+) noexcept nogil:
+    """Add the sums of other eras for the same split."""
+    cdef int field = 1, i
+    sums[0] += others[0]
+    for i in range(criterion.n_statistics):
+        merge_terms(
+            <statistic> criterion.statistics[i], criterion, sums + field, others + field
+        )
+        field += n_fields_of(<statistic> criterion.statistics[i])
+
+
+cdef inline bint counts_uncovered_eras(
+    const criterion_struct * criterion
+) noexcept nogil:
+    """Return whether an era that a split does not cover adds to its sums."""
+    cdef int i
+    for i in range(criterion.n_statistics):
+        if counts_uncovered(<statistic> criterion.statistics[i]):
+            return True
+    return False
 
 
 cdef inline bint are_sums(const criterion_struct * criterion) noexcept nogil:

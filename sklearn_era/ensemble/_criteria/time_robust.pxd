@@ -69,7 +69,6 @@ cdef inline void add_impurity(
 
 
 cdef inline void merge_impurities(double * sums, const double * others) noexcept nogil:
-    """Add the impurities of other eras."""
     sums[IMPURITIES_AFTER] += others[IMPURITIES_AFTER]
     if others[N_INFORMATIVE] == 0.0:
         return

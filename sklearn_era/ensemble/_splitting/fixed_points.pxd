@@ -101,7 +101,6 @@ cdef inline double gradient_of_sums(
     const long long * planes,      # of the cell
     Py_ssize_t stride,             # from plane to plane
 ) noexcept nogil:
-    """Return a sum of gradients."""
     cdef:
         Py_ssize_t i = stride if values.hessians == NULL else 2 * stride
         double total = <double> planes[i]
@@ -113,7 +112,6 @@ cdef inline double gradient_of_sums(
 cdef inline double hessian_of_sums(
     const summed_values * values, const long long * planes, Py_ssize_t stride
 ) noexcept nogil:
-    """Return a sum of hessians."""
     cdef double total
     if values.hessians == NULL:
         return <double> planes[0]

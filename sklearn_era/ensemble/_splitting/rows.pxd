@@ -55,7 +55,6 @@ cdef struct impurity_sums:
 cdef inline void add_squares(
     impurity_sums * total, double gradient, double hessian
 ) noexcept nogil:
-    """Add a row to the sums of an impurity."""
     total.gradients += gradient
     total.hessians += hessian
     if hessian > 0.0:  # rows without weight have no impurity
@@ -68,7 +67,6 @@ cdef inline impurity_sums sum_squares(
     const unsigned int * rows,      # NULL: all, in order
     int start, int stop,
 ) noexcept nogil:
-    """Return the sums of the impurity of some rows."""
     cdef:
         impurity_sums total = impurity_sums(0.0, 0.0, 0.0)
         unsigned int row

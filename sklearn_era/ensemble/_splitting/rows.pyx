@@ -126,7 +126,6 @@ cdef class EraRows:
         return &self.of_targets if self.compares_targets else &self.of_gradients
 
     cdef void start_node(self, const unsigned int [::1] sample_indices) noexcept:
-        """Set the rows of a node."""
         self.n_rows = sample_indices.shape[0]
         self.sample_indices = NULL  # at the root, or without rows
         if 0 < self.n_rows and (self.n_rows < self.n_samples or self.order is not None):
@@ -172,16 +171,30 @@ cdef class EraRows:
     ) noexcept nogil:
         """Pack some rows of the node into words."""
         cdef:
-            bint vary = values.hessians != NULL, is_hessian
-            int word
-        for word in range(n_words_of(values)):  # see `summed_values`
-            is_hessian = vary and (word == 0 or word == 3)
+            const unsigned int * rows = self.sample_indices
+            long long * words = &self.words[0] + first_word - start
+            double low_scale = values.low_scale
+            bint vary = values.hessians != NULL
+        if vary:
             pack_plane(
-                values.hessians if is_hessian else values.gradients,
-                values.hessian_scale if is_hessian else values.scale,
-                values.low_scale if word > vary else 0.0,
-                self.sample_indices, start, stop, 0 if word > 0 else self.count_bits,
-                &self.words[0] + word * self.n_packed + first_word - start,
+                values.hessians, values.hessian_scale, 0.0, rows, start, stop,
+                self.count_bits, words,
+            )
+            words += self.n_packed
+        pack_plane(
+            values.gradients, values.scale, 0.0, rows, start, stop,
+            0 if vary else self.count_bits, words,
+        )
+        if not values.has_low_words:
+            return
+        words += self.n_packed
+        pack_plane(
+            values.gradients, values.scale, low_scale, rows, start, stop, 0, words
+        )
+        if vary:
+            pack_plane(
+                values.hessians, values.hessian_scale, low_scale, rows, start, stop, 0,
+                words + self.n_packed,
             )
 
     cdef void pack_contrasts(
@@ -264,7 +277,6 @@ cdef inline void pack_plane(
     int count_bits,             # integers are above them, with a 1 below; 0: no count
     long long * words,          # OUT, from the node's first row
 ) noexcept nogil:
-    """Pack one word of some rows."""
     cdef:
         long long one = count_bits > 0
         long long shift = <long long> 1 << count_bits
@@ -291,7 +303,6 @@ cdef start_words(EraRows self, summed_values * values):
 
 
 cdef inline int era_of_row(EraRows self, int i) noexcept nogil:
-    """Return the era of a row of the node."""
     return self.era_codes[i if self.sample_indices == NULL else self.sample_indices[i]]
 
 

@@ -11,9 +11,9 @@ from .splits cimport (
 from ..lanes.functions cimport lane_column, node_struct, order_sides
 from ..nodes cimport penalty_of_feature, feature_split, is_better
 from ..._criteria.criterion cimport criterion_struct, split_rank
-from ..._criteria.dispatch cimport MAX_SUMS, add_absent_eras
+from ..._criteria.dispatch cimport MAX_SUMS
 from ..._criteria.ranking cimport compare_ranks, penalise, rank_split
-from ..._criteria.split_sums cimport take_lane
+from ..._criteria.split_sums cimport add_absent_eras, take_lane
 
 
 cdef inline void find_gains(CandidateSplits splits, const node_struct * node) noexcept:

@@ -309,7 +309,6 @@ cdef inline void prune_column(
 cdef inline void move_lane(
     CandidateSplits splits, const lane_column * column, int source, int target
 ) noexcept nogil:
-    """Copy a split to another lane."""
     cdef:
         double * sums = sums_of_column(splits, column)
         Py_ssize_t a = column.first_lane + source

@@ -76,7 +76,6 @@ cdef inline int n_moved_from_end(int n_used, bint is_reversed) noexcept nogil:
 
 
 cdef inline void reverse_order(X_BINNED_DTYPE_C * order, int n_used) noexcept nogil:
-    """Reverse the categories that are used in splits."""
     cdef int i
     for i in range(n_used // 2):
         order[i], order[n_used - 1 - i] = order[n_used - 1 - i], order[i]
@@ -106,6 +105,10 @@ cdef inline void set_orders(
 
     Numbers ascend, with missing values on the right side, and on the left one in a
     second order. The last bin stays on the right unless missing values are there.
+
+        codes 0 1 2, missing m    left sides
+        first order               0 | 0 1 | 0 1 2
+        second order              m 0 | m 0 1
     """
     cdef:
         bin_order * order

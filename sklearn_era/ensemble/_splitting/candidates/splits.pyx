@@ -15,8 +15,7 @@ from ..lanes.instruction_sets import lane_module
 from ..bundles cimport bundle_struct
 from ..lanes.functions cimport batch_size
 from ..rows cimport MAX_BINS, alloc_zeros
-from ..._criteria.dispatch cimport add_absent_eras, merge_sums
-from ..._criteria.split_sums cimport are_sums, take_lane
+from ..._criteria.split_sums cimport add_absent_eras, are_sums, merge_sums, take_lane
 
 
 cdef class CandidateSplits:

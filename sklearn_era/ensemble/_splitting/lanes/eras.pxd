@@ -118,7 +118,6 @@ cdef inline void sum_planes(
 cdef inline long long sum_of_words(
     const packed_rows * packed, int word, const row_block * block
 ) noexcept nogil:
-    """Return the sum of a word over the rows of a block."""
     cdef:
         const long long * words = packed.words + word * packed.n_packed
         long long total = 0

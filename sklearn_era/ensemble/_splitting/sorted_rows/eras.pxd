@@ -6,13 +6,11 @@ from .node cimport MAX_ROWS, row_of, small_node, small_rows
 from ..nodes cimport tree_data
 from ..rows cimport add_squares, impurity_sums
 from ..._criteria.criterion cimport criterion_struct
-from ..._criteria.dispatch cimport (
-    add_absent_eras, can_reach, counts_uncovered_eras,
-)
+from ..._criteria.dispatch cimport can_reach
 from ..._criteria.formulas cimport (
     added, era_facts, era_sums, eras_struct, facts_of_era, is_covered, side_sums,
 )
-from ..._criteria.split_sums cimport add_era
+from ..._criteria.split_sums cimport add_absent_eras, add_era, counts_uncovered_eras
 from ..._criteria.time_robust cimport impurity
 
 
