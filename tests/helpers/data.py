@@ -88,3 +88,11 @@ def correlation(y_true, y_pred):
     if np.ptp(y_pred) == 0:
         return np.nan
     return np.corrcoef(y_true, y_pred)[0, 1]
+
+
+def make_drift(n_eras=20, n_rows=100, slope=0.5, noise=0.1):
+    """X, y and eras whose level grows from era to era, which no feature shows."""
+    rng = np.random.default_rng(0)
+    eras = np.repeat(np.arange(n_eras), n_rows)
+    X = rng.normal(size=(eras.size, 3))
+    return X, X[:, 0] + slope * eras + noise * rng.normal(size=eras.size), eras

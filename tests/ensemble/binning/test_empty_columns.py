@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 
 from helpers.criteria import CRITERIA, RATIO
 from helpers.estimators import ours, stock
-from helpers.grids import from_1_9
+from helpers.grids import from_1_9, grid
 from helpers.trees import assert_same_model, trees_of
 from sklearn_era import ensemble
 from sklearn_era._tables.no_value import NoValueWarning

@@ -12,7 +12,7 @@ from helpers.callbacks import Recorder
 from helpers.criteria import CRITERIA
 from helpers.data import make_data
 from helpers.estimators import ours
-from helpers.grids import from_1_9, grid
+from helpers.grids import from_1_9, on_grid
 from helpers.trees import assert_same_model, assert_same_splits
 from sklearn_era.effects import GroupDRO, Recency
 from sklearn_era.ensemble import BinnedDataset

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from helpers.grids import from_1_9, grid
+from helpers.grids import from_1_9, grid, on_grid
 from helpers.kernel_fits import (
     CRITERIA,
     RecordingSplitter,
