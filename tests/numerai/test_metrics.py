@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
-from helpers.data import peak_memory
+from helpers import peak_memory
 from sklearn_era.metrics import EraScores
 from sklearn_era.numerai import metrics
 from sklearn_era.numerai.metrics import feature_exposures, neutralize, numerai_corr

@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from helpers.data import peak_memory
+from helpers import peak_memory
 from helpers.numerai import training as helper
 from helpers.numerai.training import FEATURES, TARGET, make_settings, train_on, why
 from sklearn_era.auto import AutoEraRegressor
