@@ -88,8 +88,9 @@ def read_upstream(pins: Sequence[Pin], site: Any, version: str) -> dict[str, str
     if not any(hashes == pin.hashes for pin in pins):
         known = ", ".join(version for pin in pins for version in pin.versions)
         raise PatchError(
-            f"sklearn_era.ensemble works with scikit-learn {known}, and the installed "
-            f"{version} has other files: install one of these"
+            f"sklearn_era.ensemble works with scikit-learn {known} as released, and "
+            f"the installed {version} has other files ({', '.join(texts)} in {site}): "
+            "install one of these anew"
         )
     return texts
 

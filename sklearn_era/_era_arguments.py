@@ -75,9 +75,16 @@ def without_eras(model: Any, X: Any, eras: str | None) -> Any:
     return take_era_column(X, eras)[0]
 
 
+def without_era_column(model: Any, X: Any) -> Any:
+    """Return X without the column that the fit took eras from, if it has that."""
+    name = getattr(model, "_era_column", None)
+    names = getattr(X, "column_names", getattr(X, "columns", ()))
+    return X if name is None or name not in names else take_era_column(X, name)[0]
+
+
 def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Refuse labels of eras by position if `fit` takes none; else warn of integers
-    passed as `sample_weight`, which may be labels.
+    """Refuse labels of eras by position if `fit` takes none, or warn of integers passed
+    as `sample_weight`, which may be labels; keep the name of a column of eras.
     """
     unwrap(fit).__qualname__ = "fit"  # for Python's errors about arguments
     takes_weights = [*signature(fit).parameters.values()][3].kind.value < 2
@@ -99,7 +106,15 @@ def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
                     "numbers: pass labels of eras by name, as eras=..., and weights "
                     "as sample_weight=...."
                 )
-        return fit(*args, **kwargs)
+        model, eras = args[0], kwargs.get("eras")
+        name = vars(model).pop("_era_column", None)
+        try:
+            fitted = fit(*args, **kwargs)
+            name = eras if isinstance(eras, str) else None
+            return fitted
+        finally:
+            if name is not None:
+                model._era_column = name  # type: ignore[attr-defined]
 
     return call
 

@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.validation import check_is_fitted
 
+from .._era_arguments import without_era_column
 from .._warnings import warn_user
 from ..model_selection._search_scores import prediction
 from ._base import DOC, OF_PROBABILITIES, Array, OutOfEra
@@ -139,6 +140,7 @@ class _Conformal(OutOfEra):
             own = np.flatnonzero((is_one | (folds == fold)) & (masses > 0))
             own = own[np.argsort(scores[own], kind="stable")]
             atoms.append((scores[own], np.append(0.0, np.cumsum(masses[own]))))
+        X = without_era_column(self, X)
         predicted = np.array([self._respond(model, X) for model in models])
         return predicted, atoms, level - _ROUNDING
 

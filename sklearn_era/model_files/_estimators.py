@@ -65,7 +65,7 @@ _FITTED: dict[str, Any] = {
         (int, "best_index_ n_splits_"), (int | np.integer, "_random_seed"),
         (float | np.floating, "oob_score_ best_score_ refit_time_"),
         (bool, "do_early_stopping_ _use_validation_data _fitted_with_sw multimetric_"),
-        (str, "era_order_ _draws"),
+        (str, "era_order_ _draws _era_column"),
         (np.ndarray, "feature_names_in_ classes_ era_labels_ validation_eras_"),
         (np.ndarray, "_baseline_prediction train_score_ validation_score_ intercept_"),
         (np.ndarray, "_era_labels _era_intercepts _era_forecast is_upweighted_"),

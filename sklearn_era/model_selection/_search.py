@@ -14,7 +14,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from .._era_arguments import eras_by_name, take_era_column, warn_of_row_order
+from .._era_arguments import (
+    eras_by_name,
+    take_era_column,
+    warn_of_row_order,
+    without_era_column,
+)
 from .._era_routing import ask, routed, takes_eras, with_eras
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
@@ -283,7 +288,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
             Greater is better.
         """
         if eras is None:
-            return super().score(X, y, **params)
+            return super().score(without_era_column(self, X), y, **params)
         check_is_fitted(self)
         X, eras = take_era_column(X, eras)
         known: Any = object.__new__(type(self))

@@ -17,6 +17,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_method_params
 
+from .._era_arguments import without_era_column
 from .._era_routing import answered_by, prepares_by_era, with_eras
 from ._out_of_era import respond
 
@@ -136,6 +137,7 @@ def prediction(
     """Make a method, with its docstring, that hands X and eras to `_ask`."""
 
     def predict(self: Any, X: Any, *, eras: Any = None) -> NDArray[Any]:
+        X = without_era_column(self, X) if eras is None else X
         return self._ask(method, X, eras)
 
     predict.__name__ = method

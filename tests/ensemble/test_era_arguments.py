@@ -195,6 +195,11 @@ def test_eras_may_be_the_name_of_a_column(module):
     assert_array_equal(model.predict(features, eras=CODES), predicted)
     plain = HistGradientBoostingRegressor(max_iter=3).fit(frame, Y, eras="week")
     assert_array_equal(plain.predict(frame, eras="week"), plain.predict(features))
+    for each in (plain, EraSearchCV(Ridge(), {}, cv=3).fit(frame, Y, eras="week")):
+        assert_array_equal(each.predict(frame), each.predict(features))
+        assert each.score(frame, Y) == each.score(features, Y)
+    assert plain.fit(frame, Y, eras=CODES).predict(frame).shape == Y.shape
+    plain.fit(frame, Y, eras="week")
     with pytest.raises(ValueError, match="predicting with eras needs the intercepts"):
         plain.predict(features, eras=CODES)
     forest = EraForestRegressor(n_estimators=2, random_state=0, split_criterion="era")

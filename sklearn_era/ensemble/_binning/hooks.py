@@ -10,6 +10,7 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
 )
 from sklearn.utils.validation import validate_data
 
+from ..._era_arguments import without_era_column
 from ..._scikit_learn import check_categorical_features
 from .dataset import BinnedDataset
 from .errors import feature_columns
@@ -82,6 +83,8 @@ class BinningMixin(BaseHistGradientBoosting):
             # All rows from here to the binning of the training rows belong to the fit.
             # Before and after, scikit-learn needs float64 for predictions.
             self._fit_state.keeps_integers = True
+        else:
+            X = without_era_column(self, X)
         if isinstance(X, BinnedDataset):
             self._check_dataset(X, reset)
             return DatasetRows(X), None

@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from ..._era_arguments import without_era_column
 from ..._scikit_learn import is_pandas_df, is_polars_df
 from .._binning.integer_columns import is_pyarrow_table
 from .._splitting.lanes.instruction_sets import lane_module
@@ -40,6 +41,7 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
         check_is_fitted(self)
         if getattr(self, "_in_fit", False):
             return super()._raw_predict(X, n_threads)
+        X = without_era_column(self, X)
         blocks = self._blocks(X)
         if blocks is None:
             X = self._preprocess_X(X, reset=False)
