@@ -92,7 +92,6 @@ class Intercepts(ParameterObject):
         halve every `n_eras` eras. Groups without an order, such as hospitals, need
         'mean'. With 'auto', intercepts follow a level that is estimated and tested, and
         may be dropped: see Notes.
-
     n_eras : int, default=3
         Number of eras of 'last', or half-life of 'exponential'. The others use all
         eras.

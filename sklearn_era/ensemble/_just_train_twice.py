@@ -61,11 +61,9 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         The classifier of the second fit. Its ``fit``, or that of a pipeline's last
         step, must take `sample_weight`; with metadata routing enabled, it must request
         it with ``set_fit_request(sample_weight=True)``.
-
     identification_estimator : object, default=None
         The classifier of the first fit. None is a clone of `estimator` with fewer
         iterations (see `identification_iterations`).
-
     identification_iterations : int, default=10
         Maximum number of iterations of the first fit if `identification_estimator` is
         None: a fully trained model gets hardly any row wrong. It sets `max_iter` or
@@ -73,7 +71,6 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         `learning_rate`: boosters of scikit-learn, LightGBM and XGBoost, and
         scikit-learn's networks and `SGDClassifier`. Other estimators are fitted
         unchanged, and should be regularised.
-
     upweight : float, default=5.0
         Factor, above 0, of the weights of rows that the first classifier gets wrong.
 
@@ -81,19 +78,14 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ----------
     estimator_ : object
         The classifier of the second fit, which predicts.
-
     identification_estimator_ : object
         The classifier of the first fit.
-
     is_upweighted_ : ndarray of shape (n_samples,), dtype=bool
         The training rows that the first classifier gets wrong.
-
     classes_ : ndarray of shape (n_classes,)
         Labels of the classes.
-
     n_features_in_ : int
         Number of columns of X, if `estimator_` has it.
-
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns of X, if `estimator_` has them.
 
@@ -146,13 +138,10 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             The input samples.
-
         y : array-like of shape (n_samples,)
             Their classes.
-
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of rows, in both fits.
-
         **fit_params : dict
             Further arguments of both fits, such as `eras`; with metadata routing
             enabled, each fit gets those that it requests.

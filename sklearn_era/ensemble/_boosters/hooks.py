@@ -65,13 +65,10 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         X : array-like of shape (n_samples, n_features), or BinnedDataset
             The input samples. A :class:`~sklearn_era.ensemble.BinnedDataset` includes
             the target, weights and eras, which must then not be passed.
-
         y : array-like of shape (n_samples,)
             Target values; omitted only with a `BinnedDataset`.
-
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of training data.
-
         eras : array-like of shape (n_samples,) or str, default=None
             Era of each row: a week, a hospital, a region. Labels of any type that
             `np.unique` sorts (int, str, datetime64), or an ordered categorical; rows
@@ -79,17 +76,13 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             X_val, which is then no feature. Required unless `split_criterion="gain"`.
             With any criterion, early stopping holds out whole eras (see
             `validation_eras`) and passes eras to an era-wise `scoring`.
-
         X_val : array-like of shape (n_val, n_features), default=None
             Validation rows for early stopping. In a `Pipeline`,
             ``transform_input=["X_val"]`` transforms them as `X`.
-
         y_val : array-like of shape (n_val,), default=None
             Their target values.
-
         sample_weight_val : array-like of shape (n_val,), default=None
             Their weights.
-
         eras_val : array-like of shape (n_val,), default=None
             Era of each row of `X_val`, passed to a `scoring` that takes eras: a scorer
             of :func:`sklearn_era.metrics.make_era_scorer`, a callable

@@ -56,13 +56,10 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
         X : array-like of shape (n_samples, n_features), or BinnedDataset
             The input samples. A :class:`~sklearn_era.ensemble.BinnedDataset` includes
             the target, weights and eras, which must then not be passed.
-
         y : array-like of shape (n_samples,)
             Target values; omitted only with a `BinnedDataset`.
-
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. They do not affect which rows are drawn.
-
         eras : array-like of shape (n_samples,) or (n_samples, n_columns), or str, \
                 default=None
             Era of each row: a week, a hospital, a region. Labels of any type that
