@@ -35,7 +35,7 @@ BINS_ARE_WEIGHTED = _IS_1_9
 
 
 def check_categorical_features(X: Any, categorical_features: Any) -> Any:
-    """Return which columns are categorical, or None. Before 1.9, boosters do."""
+    """Return which columns are categorical, or None; before 1.9 by boosters."""
     if _IS_1_9:
         from sklearn.utils.validation import _check_categorical_features
 

@@ -52,7 +52,7 @@ def default_members(
     if n_eras >= _LEAST_ERAS:
         level = Intercepts(forecast="auto" if are_ordered else "mean")
         members["level"] = booster(3, 8, era_effects=level)
-        if are_ordered:  # where the last eras may do
+        if are_ordered:  # whose last ones may do to forecast
             members["last_levels"] = booster(3, 8, era_effects=Intercepts())
         agreed = {"split_criterion": "directional", "min_era_coverage": 0.5}
         members["directional"] = booster(1.5, 15, **agreed)
@@ -115,7 +115,7 @@ def _checked(name: Any, model: Any, plain: Any) -> Any:
     method = "predict_proba" if is_classifier(plain) else "predict"
     if not (isinstance(name, str) and hasattr(model, "fit") and hasattr(model, method)):
         raise ValueError(
-            f"members: {name!r} must be a text, and its model one with fit and "
+            f"members: {name!r} must be a string, and its model have fit and "
             f"{method}; got {type(model).__name__}."
         )
     if is_classifier(model) != is_classifier(plain):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 Rows = NDArray[np.float64]
-# Probabilities and means of counts are no closer to 0, where their losses have no end.
+# Probabilities and means of counts are clipped above 0, where losses are unbounded.
 _LEAST = 1e-12
 
 
@@ -29,8 +29,8 @@ def loss_of(plain: Any) -> Loss:
     """Return the loss of a plain model; ValueError for one without a name."""
     if not isinstance(plain.loss, str):
         raise ValueError(
-            f"estimator: the loss {plain.loss!r} has no average of predictions that is "
-            "known to be good: pass one by its name, such as 'squared_error'."
+            f"estimator: predictions under the loss {plain.loss!r} cannot be averaged, "
+            "as it is unknown: pass one by its name, such as 'squared_error'."
         )
     if plain.loss == "quantile":
         q = plain.quantile

@@ -1,8 +1,9 @@
 """Weights of members by their losses in rows that they have not seen.
 
-Folds of whole eras have all members, and the more noise the fewer eras there are; folds
-of shuffled rows have those that use no eras, and do not assess new eras. The weights
-are those of the former as far as they are better in eras left out beyond chance.
+Folds of whole eras assess all members, with more noise the fewer eras there are; folds
+of shuffled rows assess those that use no eras, and not in new eras. The weights move
+from the latter's to the former's as far as these are better in eras left out beyond
+chance.
 """
 
 from typing import NamedTuple

@@ -301,7 +301,7 @@ def describe_average(model: Any) -> Iterator[str]:
         return
     gain, error = (model.cv_results_[f"{x}_difference"][-1] for x in ("mean", "se"))
     if np.isnan(error):
-        yield "  one era left out shows no gain for sure: the plain model is kept"
+        yield "  a gain in one era left out may be chance: the plain model is kept"
         return
     text = f"{gain:.4g} ± {error:.2g} less than the plain model's in eras left out"
     if not gain > error:

@@ -26,7 +26,7 @@ class CriterionPlan:
     """The split criterion of an estimator's parameters, resolved once per fit."""
 
     criterion: SplitCriterion
-    is_gain_of_one_era: bool  # if the one era needs no more rows than a leaf
+    is_gain_of_one_era: bool  # and min_samples_per_era <= min_samples_leaf
     min_samples_per_era: int  # like the next two, 0 if the criterion ignores it
     min_era_coverage: float
     min_gain_share: float

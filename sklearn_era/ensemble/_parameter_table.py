@@ -62,7 +62,7 @@ PARAMETERS = {
         none of them, the node takes the split with the largest gain. So no split gives
         up more than ``1 - min_gain_share`` of the gain, and trees grow as large as with
         'gain'; nodes are expanded in the order of their pooled gains. 0 leaves the
-        choice to the criterion, as in the papers; 1 leaves it ties only.
+        choice to the criterion, as in the papers; with 1, it only breaks ties.
         """),
     "min_impurity_decrease": Parameter(
         0.0, [Interval(Real, 0, None, closed="left")], "float", """

@@ -122,7 +122,7 @@ or (n_candidates, n_eras)
         if table.ndim != 2 or errors.shape != table.shape[1:]:
             raise ValueError(
                 f"scores has the shape {table.shape}, and standard_errors "
-                f"{errors.shape}: pass one of each an era."
+                f"{errors.shape}: pass one of each per era."
             )
         if encoded.labels.size < errors.size:
             raise ValueError("eras has a label twice: pass one score an era.")
@@ -169,7 +169,7 @@ or (n_candidates, n_eras)
         self, level: float = 0.8, *, horizon: int = 1,
         standard_error: float | None = None,
     ) -> tuple[float, float]:  # fmt: skip
-        """Return the interval that has the score of a new era with a probability.
+        """Return an interval that contains a new era's score with a probability.
 
         Parameters
         ----------

@@ -40,7 +40,7 @@ _LOCAL = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 
 
 class HttpFailure(ApiError):
-    """A call failed; it may succeed later (`transient`), or have acted (`unclear`)."""
+    """A call failed; it may succeed later (`transient`), or did act (`unclear`)."""
 
     def __init__(
         self, text: str, status: int = 0, transient: bool = False, unclear: bool = False

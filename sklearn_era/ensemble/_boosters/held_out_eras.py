@@ -18,7 +18,9 @@ from ..._warnings import warn_user
 from ...effects import Recency, intercepts_of
 
 
-def check_order_of_eras(estimator: Any, eras: EncodedEras, n_rows: int) -> str | None:
+def resolve_validation_eras(
+    estimator: Any, eras: EncodedEras, n_rows: int
+) -> str | None:
     """Check the order of eras; return which ones early stopping holds out."""
     order, held_out = estimator.era_order, estimator.validation_eras
     stops_early = estimator.early_stopping is True or (

@@ -37,8 +37,8 @@ from .._splitting.splitter import EraSplitter
 from .era_effects import begin_intercepts, constant_columns
 from .era_weights import begin_era_weights, weigh_rows, weights_by_label
 from .held_out_eras import (
-    check_order_of_eras,
     check_rows_left,
+    resolve_validation_eras,
     split_arrays,
     split_rows_of_eras,
     warn_of_unseen_classes,
@@ -164,7 +164,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             )
         if encoded is not None:
             n_rows = _num_samples(X) if X_val is None else 0  # 0 if none is held out
-            state.validation_eras = check_order_of_eras(self, encoded, n_rows)
+            state.validation_eras = resolve_validation_eras(self, encoded, n_rows)
         if eras_val is not None:
             if X_val is None:
                 raise ValueError("eras_val is provided, but X_val was not provided.")

@@ -17,7 +17,7 @@ cdef inline double node_value(
     """v = -G / (H + l2), the Newton value of a node; 0 if no row has a weight.
 
     Equation 5 of Chen & Guestrin (2016), XGBoost. Scikit-learn adds 1e-15 to the
-    denominator, with which sides of equal rows could have a direction.
+    denominator, which could give a direction to a split of equal rows.
     """
     cdef double mass = sum_hessians + l2_regularization
     return -sum_gradients / mass if mass > 0.0 else 0.0

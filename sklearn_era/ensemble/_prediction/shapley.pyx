@@ -1,9 +1,9 @@
 """Shapley values of trees' predictions: exact, a chunk of rows after the other.
 
 A leaf adds its value v where a row passes all splits on its way. For each feature i of
-the way, o_i is 1 where the row passes the splits by it, else 0. In place of a feature
-that is left out stands z_i: the share of the training rows that pass, of those that
-come there ("path-dependent", Lundberg et al., Nature Machine Intelligence 2, 2020); or
+the way, o_i is 1 where the row passes the splits by it, else 0. A feature that is
+left out has z_i in its place: the share of the training rows at its splits that pass
+them ("path-dependent", Lundberg et al., Nature Machine Intelligence 2, 2020); or
 o_i of a background row, over which values are averaged ("interventional"). The leaf's
 Shapley value of feature i is (Owen, Management Science 18, 1972)
 

@@ -194,7 +194,7 @@ cdef inline void visit_columns(
         )
         era_visit visit
         bint by_contrast
-        bint packs  # else the former columns left the words
+        bint packs  # else words are those of the columns before
         int n_bits, chunk, i
     visit.criterion = criterion
     visit.eras = &node.eras

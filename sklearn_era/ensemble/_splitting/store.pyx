@@ -132,8 +132,8 @@ cdef class NodeHistograms:
             if can_be[0].all():
                 what = "have {:g} for a sum by bin"
             raise ValueError(
-                f"The workers of the fit {what.format(of_all[~can_be][0])}: a stranger "
-                "has joined them, or one of them is damaged."
+                f"The workers of the fit {what.format(of_all[~can_be][0])}: another "
+                "process has joined them, or the data of one are damaged."
             )
         planes[:, is_active] = of_all
         return sums

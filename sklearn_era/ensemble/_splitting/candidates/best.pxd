@@ -37,7 +37,7 @@ cdef inline feature_split best_by_gain(
     cdef:
         feature_bins * best = NULL
         feature_bins * feature
-        double largest = 0.0, left
+        double largest = 0.0, net
         feature_split split
         int i
     split.found = False
@@ -45,16 +45,16 @@ cdef inline feature_split best_by_gain(
         feature = &splits.features[i]
         if not (feature.is_active and feature.largest_gain > min_gain):
             continue
-        left = feature.largest_gain - penalty_of_feature(
+        net = feature.largest_gain - penalty_of_feature(
             splits.tree, feature.feature_idx, unit_of_penalties
         )
-        if left > largest or (
+        if net > largest or (
             best != NULL
-            and left == largest
+            and net == largest
             and feature.largest_gain > best.largest_gain
         ):
             best = feature
-            largest = left
+            largest = net
     if best != NULL:
         split = find_best_split(splits, node, best)
         split.rank.primary = split.rank.priority = largest
