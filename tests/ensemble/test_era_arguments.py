@@ -19,10 +19,7 @@ from sklearn_era.ensemble import (
     HistGradientBoostingRegressor,
     JustTrainTwice,
 )
-from sklearn_era.model_selection import (
-    EraSearchCV,
-    EraWalkForwardSplit,
-)
+from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
 
 RNG = np.random.default_rng(0)
 CODES = np.repeat(np.arange(6), 40)

@@ -306,26 +306,23 @@ def test_max_bins_are_those_of_the_estimator_and_no_feature_is_categorical():
 TWO_ROWS = pd.DataFrame({"a": [1.5, 2], "b": [np.nan, np.nan]})
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"y": [0.0, np.nan, np.nan]}, r"y has 2 missing value\(s\) in 3 rows"),
-        ({"y": [0.0, 1.0]}, "inconsistent numbers of samples"),
-        ({"eras": [1, 2]}, "eras has 2 labels, but X has 3 rows"),
-        ({"eras": [1, 2, None]}, "missing label"),
-        ({"sample_weight": [1.0, 2.0]}, "sample_weight.shape == "),
-        ({"sample_weight": [1.0, 2.0, np.nan]}, "sample_weight contains NaN"),
-        ({"sample_weight": [1.0, 2.0, -1.0]}, "Negative values in data passed to `sam"),
-        ({"X": [1.0, 2.0, 3.0]}, "Expected 2D array"),
-        ({"X": [["a"], ["b"], ["c"]]}, "could not convert string to float"),
-        ({"X": TWO_ROWS.assign(b=["x", "y"])}, r"X: column 'b' is not numeric: .*'x'"),
-        ({"X": TWO_ROWS.assign(a=pd.Categorical(["x", "y"]))}, "categorical columns"),
-        ({"X": np.empty((0, 2))}, "minimum of 1 is required"),
-        ({"X": np.empty((3, 0))}, "minimum of 1 is required"),
-        ({"X": np.empty((3, 0), np.int8)}, "minimum of 1 is required"),
-        ({"X": TWO_ROWS[[]]}, r"X has no columns; its shape is \(2, 0\)"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({"y": [0.0, np.nan, np.nan]}, r"y has 2 missing value\(s\) in 3 rows"),
+    ({"y": [0.0, 1.0]}, "inconsistent numbers of samples"),
+    ({"eras": [1, 2]}, "eras has 2 labels, but X has 3 rows"),
+    ({"eras": [1, 2, None]}, "missing label"),
+    ({"sample_weight": [1.0, 2.0]}, "sample_weight.shape == "),
+    ({"sample_weight": [1.0, 2.0, np.nan]}, "sample_weight contains NaN"),
+    ({"sample_weight": [1.0, 2.0, -1.0]}, "Negative values in data passed to `sam"),
+    ({"X": [1.0, 2.0, 3.0]}, "Expected 2D array"),
+    ({"X": [["a"], ["b"], ["c"]]}, "could not convert string to float"),
+    ({"X": TWO_ROWS.assign(b=["x", "y"])}, r"X: column 'b' is not numeric: .*'x'"),
+    ({"X": TWO_ROWS.assign(a=pd.Categorical(["x", "y"]))}, "categorical columns"),
+    ({"X": np.empty((0, 2))}, "minimum of 1 is required"),
+    ({"X": np.empty((3, 0))}, "minimum of 1 is required"),
+    ({"X": np.empty((3, 0), np.int8)}, "minimum of 1 is required"),
+    ({"X": TWO_ROWS[[]]}, r"X has no columns; its shape is \(2, 0\)"),
+])  # fmt: skip
 def test_arguments_are_checked(arguments, message):
     arrays = {"X": [[1.0], [2.0], [3.0]]} | arguments
     X = arrays.pop("X")

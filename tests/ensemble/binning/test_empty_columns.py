@@ -93,18 +93,15 @@ def test_trees_are_those_without_the_columns(params, kind):
     assert_blind(model, other, FRAME, EMPTY)
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        Regressor(max_iter=3, interaction_cst="no_interactions"),
-        Regressor(max_iter=3, monotonic_cst={"a": 1, "never": -1}),
-        Regressor(max_iter=3, max_features=0.5, colsample_bytree=0.7),
-        Regressor(max_iter=3, loss="poisson", early_stopping=True),
-        Regressor(max_iter=3, feature_penalty={"a": 0.1, "never": 1.0}),
-        Regressor(max_iter=3, era_effects="intercept", leaf_shrinkage="eras"),
-        EraForestRegressor(30, max_features=1, max_leaf_nodes=9, oob_score=True),
-    ],
-)
+@pytest.mark.parametrize("model", [
+    Regressor(max_iter=3, interaction_cst="no_interactions"),
+    Regressor(max_iter=3, monotonic_cst={"a": 1, "never": -1}),
+    Regressor(max_iter=3, max_features=0.5, colsample_bytree=0.7),
+    Regressor(max_iter=3, loss="poisson", early_stopping=True),
+    Regressor(max_iter=3, feature_penalty={"a": 0.1, "never": 1.0}),
+    Regressor(max_iter=3, era_effects="intercept", leaf_shrinkage="eras"),
+    EraForestRegressor(30, max_features=1, max_leaf_nodes=9, oob_score=True),
+])  # fmt: skip
 def test_no_parameter_makes_a_split_of_them(model):
     with warning_of("neither", "never"):
         model.fit(FRAME, np.abs(Y), eras=ERAS)
@@ -133,24 +130,21 @@ MATRIX = FRAME[["a", "never", "b"]].to_numpy()
 
 
 @from_1_9
-@pytest.mark.parametrize(
-    ("X", "column"),
-    [
-        (MATRIX, 1),
-        (MATRIX.astype(np.float32), 1),
-        (np.asfortranarray(MATRIX), 1),
-        (MATRIX.tolist(), 1),
-        (FRAME[["a", "never", "b"]], "never"),
-        (FRAME[["a", "never", "b"]].astype({"never": object}), "never"),
-        (FRAME[["a", "never", "b"]].astype({"never": "Int8"}), "never"),
-        (pl.from_numpy(MATRIX, ["a", "never", "b"]), "never"),
-        (pl.DataFrame({"a": MATRIX[:, 0], "never": None, "b": MATRIX[:, 2]}), "never"),
-        (pa.table({"a": MATRIX[:, 0], "never": pa.nulls(N), "b": MATRIX[:, 2]}),
-         "never"),
-        (pa.table({"a": pa.array(np.arange(N) % 9, pa.int8()),
-                   "never": pa.nulls(N, pa.int8())}), "never"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("X", "column"), [
+    (MATRIX, 1),
+    (MATRIX.astype(np.float32), 1),
+    (np.asfortranarray(MATRIX), 1),
+    (MATRIX.tolist(), 1),
+    (FRAME[["a", "never", "b"]], "never"),
+    (FRAME[["a", "never", "b"]].astype({"never": object}), "never"),
+    (FRAME[["a", "never", "b"]].astype({"never": "Int8"}), "never"),
+    (pl.from_numpy(MATRIX, ["a", "never", "b"]), "never"),
+    (pl.DataFrame({"a": MATRIX[:, 0], "never": None, "b": MATRIX[:, 2]}), "never"),
+    (pa.table({"a": MATRIX[:, 0], "never": pa.nulls(N), "b": MATRIX[:, 2]}),
+     "never"),
+    (pa.table({"a": pa.array(np.arange(N) % 9, pa.int8()),
+               "never": pa.nulls(N, pa.int8())}), "never"),
+])  # fmt: skip
 def test_tables_of_all_kinds(X, column):
     model = Regressor(max_iter=3)
     with warning_of(column):

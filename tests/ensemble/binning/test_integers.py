@@ -73,13 +73,10 @@ def assert_fits_as_floats(X, y, weights=None, raw=None, **params):
     assert_array_equal(ours.predict(X), theirs.predict(floats))
 
 
-@pytest.mark.parametrize(
-    ("dtype", "max_bins", "weighted"),
-    [
-        slow("int8", 5, False), ("int8", 5, True),
-        ("int16", 255, False), slow("int16", 255, True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("dtype", "max_bins", "weighted"), [
+    slow("int8", 5, False), ("int8", 5, True),
+    ("int16", 255, False), slow("int16", 255, True),
+])  # fmt: skip
 def test_thresholds_of_many_rows_come_from_the_same_draw(dtype, max_bins, weighted):
     X, y, weights = make_integers(dtype, n_samples=200_001, n_features=3)
     X[:40] = -100  # too few for each draw to have some

@@ -24,20 +24,18 @@ FEATURES = ["small", "wide", "flag", "real", "gaps", "holes", "off"]
 def make_frame(n_samples=400, seed=0):
     """Columns of all kinds, the eras of rows in no order."""
     rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(
-        {
-            "era": np.array(["w2", "w0", "w1"])[rng.integers(0, 3, n_samples)],
-            "small": rng.integers(-2, 3, n_samples).astype("int8"),
-            "wide": rng.integers(-3000, 3000, n_samples).astype("int16"),
-            "flag": rng.random(n_samples) < 0.3,
-            "real": rng.normal(size=n_samples).astype("float32"),
-            "gaps": rng.normal(size=n_samples).round(1),
-            "holes": pd.array(rng.integers(0, 9, n_samples), "Int8"),
-            "off": pd.array(rng.random(n_samples) < 0.5, "boolean"),
-            "weight": rng.choice([0.0, 1.0, 2.5], n_samples),
-            "target": rng.normal(size=n_samples),
-        }
-    )
+    frame = pd.DataFrame({
+        "era": np.array(["w2", "w0", "w1"])[rng.integers(0, 3, n_samples)],
+        "small": rng.integers(-2, 3, n_samples).astype("int8"),
+        "wide": rng.integers(-3000, 3000, n_samples).astype("int16"),
+        "flag": rng.random(n_samples) < 0.3,
+        "real": rng.normal(size=n_samples).astype("float32"),
+        "gaps": rng.normal(size=n_samples).round(1),
+        "holes": pd.array(rng.integers(0, 9, n_samples), "Int8"),
+        "off": pd.array(rng.random(n_samples) < 0.5, "boolean"),
+        "weight": rng.choice([0.0, 1.0, 2.5], n_samples),
+        "target": rng.normal(size=n_samples),
+    })  # fmt: skip
     frame.loc[rng.random(n_samples) < 0.2, "gaps"] = np.nan
     frame.loc[rng.random(n_samples) < 0.01, "holes"] = pd.NA
     frame.loc[rng.random(n_samples) < 0.2, "off"] = pd.NA
@@ -76,12 +74,10 @@ def in_memory(frame, era="era", weight=None, **options):
     )  # fmt: skip
 
 
-LAYOUTS = st.fixed_dictionaries(
-    {
-        "n_files": st.integers(1, 3), "row_group_size": st.integers(5, 80),
-        "batch_rows": st.integers(5, 70), "n_columns": st.integers(1, 8),
-    }
-)  # fmt: skip
+LAYOUTS = st.fixed_dictionaries({
+    "n_files": st.integers(1, 3), "row_group_size": st.integers(5, 80),
+    "batch_rows": st.integers(5, 70), "n_columns": st.integers(1, 8),
+})  # fmt: skip
 
 
 def read_in_layout(
@@ -188,50 +184,47 @@ def test_types_of_files_may_differ_and_eras_and_targets_be_categories(tmp_path):
     assert_array_equal(read(write(frame, path), era=None).y, frame["target"])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"target": "y"}, r"target: .*rows.parquet has no column\(s\) named 'y'; its"),
-        ({"era": "week"}, r"era: .* has no column\(s\) named 'week'"),
-        ({"sample_weight": "w"}, r"sample_weight: .* no column\(s\) named 'w'"),
-        ({"features": ["small", "b"]}, r"features: .* no column\(s\) named 'b'"),
-        ({"features": "small"}, "must be a list of names, not a text"),
-        ({"features": [0]}, "features: 0 is not the name of a column"),
-        ({"features": []}, "must name one column at least"),
-        ({"features": ["small", "small"]}, "none of them twice"),
-        ({"features": ["small", "target"]}, "and not the target 'target'"),
-        ({"features": ["era"]}, "column 'era' of .* is not numeric: it holds"),
-        ({"features": None}, "column 'kind' of .* is not numeric: it holds dictionary"),
-        ({"sample_weight": "era"}, "^sample_weight: column 'era' of .* is not numeric"),
-        ({"sample_weight": "real"}, "Negative values in data passed to `sample_weight"),
-        ({"sample_weight": "list"}, "^sample_weight: column 'list' of .* holds list<"),
-        ({"era": "list"}, "^era: column 'list' of .*parquet holds list<.* name a col"),
-        ({"target": "list"}, "^target: column 'list' of .* holds list<"),
-        ({"features": ["list"]}, "^features: column 'list' of .* holds list<"),
-        ({"sample_weight": "gaps"}, "Input sample_weight contains NaN"),
-        ({"era": "gaps"}, r"era 'gaps' has \d+ missing label\(s\) in 400 rows"),
-        ({"era": "off"}, r"era 'off' has \d+ missing label\(s\) in 400 rows"),
-        ({"era": "null"}, r"era 'null' has 400 missing label\(s\) in 400 rows"),
-        ({"sample_weight": "null"}, "Input sample_weight contains NaN"),
-        ({"target": "null"}, "target 'null' has no value in 400 of 400 rows"),
-        ({"max_bins": 1}, "max_bins=1 must be an integer from 2 to 255"),
-        ({"keep_eras": ["w0"], "era": None}, "keep_eras needs era="),
-        ({"keep_eras": "w0"}, "keep_eras='w0' must be a list of labels"),
-        ({"keep_eras": []}, "keep_eras is empty"),
-        ({"keep_eras": {}}, "keep_eras is empty"),
-        ({"keep_eras": ["w0", "w7", "w8"]},
-         "column 'era' has no era 'w7', 'w8'; it has 3 eras, w0 to w2"),
-        ({"keep_eras": {0: "a"}}, "has no era 0; it has 3 eras"),
-        ({"keep_eras": range(9)}, "has no era 0, 1, 2, 3, 4 and 4 more;"),
-        ({"keep_eras": {"w0": 1, "w1": None}}, "new labels of keep_eras has 1 missing"),
-        ({"keep_eras": {"w0": 1, "w1": "a"}},
-         "new labels of keep_eras has labels that"),
-        ({"keep_eras": ["w0", None]}, "keep_eras has 1 missing"),
-        ({"keep_eras": ["w1"], "target": "spoiled"},
-         r"'spoiled' has no value in 5 of \d+ rows\. Pass drop_missing"),
-        ({"target": "null", "drop_missing_target": True}, "has no value in any of 400"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({"target": "y"}, r"target: .*rows.parquet has no column\(s\) named 'y'; its"),
+    ({"era": "week"}, r"era: .* has no column\(s\) named 'week'"),
+    ({"sample_weight": "w"}, r"sample_weight: .* no column\(s\) named 'w'"),
+    ({"features": ["small", "b"]}, r"features: .* no column\(s\) named 'b'"),
+    ({"features": "small"}, "must be a list of names, not a text"),
+    ({"features": [0]}, "features: 0 is not the name of a column"),
+    ({"features": []}, "must name one column at least"),
+    ({"features": ["small", "small"]}, "none of them twice"),
+    ({"features": ["small", "target"]}, "and not the target 'target'"),
+    ({"features": ["era"]}, "column 'era' of .* is not numeric: it holds"),
+    ({"features": None}, "column 'kind' of .* is not numeric: it holds dictionary"),
+    ({"sample_weight": "era"}, "^sample_weight: column 'era' of .* is not numeric"),
+    ({"sample_weight": "real"}, "Negative values in data passed to `sample_weight"),
+    ({"sample_weight": "list"}, "^sample_weight: column 'list' of .* holds list<"),
+    ({"era": "list"}, "^era: column 'list' of .*parquet holds list<.* name a col"),
+    ({"target": "list"}, "^target: column 'list' of .* holds list<"),
+    ({"features": ["list"]}, "^features: column 'list' of .* holds list<"),
+    ({"sample_weight": "gaps"}, "Input sample_weight contains NaN"),
+    ({"era": "gaps"}, r"era 'gaps' has \d+ missing label\(s\) in 400 rows"),
+    ({"era": "off"}, r"era 'off' has \d+ missing label\(s\) in 400 rows"),
+    ({"era": "null"}, r"era 'null' has 400 missing label\(s\) in 400 rows"),
+    ({"sample_weight": "null"}, "Input sample_weight contains NaN"),
+    ({"target": "null"}, "target 'null' has no value in 400 of 400 rows"),
+    ({"max_bins": 1}, "max_bins=1 must be an integer from 2 to 255"),
+    ({"keep_eras": ["w0"], "era": None}, "keep_eras needs era="),
+    ({"keep_eras": "w0"}, "keep_eras='w0' must be a list of labels"),
+    ({"keep_eras": []}, "keep_eras is empty"),
+    ({"keep_eras": {}}, "keep_eras is empty"),
+    ({"keep_eras": ["w0", "w7", "w8"]},
+     "column 'era' has no era 'w7', 'w8'; it has 3 eras, w0 to w2"),
+    ({"keep_eras": {0: "a"}}, "has no era 0; it has 3 eras"),
+    ({"keep_eras": range(9)}, "has no era 0, 1, 2, 3, 4 and 4 more;"),
+    ({"keep_eras": {"w0": 1, "w1": None}}, "new labels of keep_eras has 1 missing"),
+    ({"keep_eras": {"w0": 1, "w1": "a"}},
+     "new labels of keep_eras has labels that"),
+    ({"keep_eras": ["w0", None]}, "keep_eras has 1 missing"),
+    ({"keep_eras": ["w1"], "target": "spoiled"},
+     r"'spoiled' has no value in 5 of \d+ rows\. Pass drop_missing"),
+    ({"target": "null", "drop_missing_target": True}, "has no value in any of 400"),
+])  # fmt: skip
 def test_arguments_are_checked(tmp_path, arguments, message):
     frame = make_frame().assign(kind=pd.Categorical(["a", "b"] * 200))
     frame["null"] = None
@@ -388,15 +381,13 @@ def test_pyarrow_is_asked_for(monkeypatch):
 def test_columns_without_a_value(tmp_path):
     """Any type, null too; in all files, or in all batches but the last."""
     n = 300
-    table = pa.table(
-        {
-            "real": np.arange(n) * 0.5, "null": pa.nulls(n),
-            "small": pa.nulls(n, pa.int8()), "flag": pa.nulls(n, pa.bool_()),
-            "nan": np.full(n, np.nan),
-            "late": pa.array([None] * 290 + [1, 2] * 5, pa.int8()),
-            "target": np.arange(n) % 7.0, "era": np.arange(n) // 50,
-        }
-    )  # fmt: skip
+    table = pa.table({
+        "real": np.arange(n) * 0.5, "null": pa.nulls(n),
+        "small": pa.nulls(n, pa.int8()), "flag": pa.nulls(n, pa.bool_()),
+        "nan": np.full(n, np.nan),
+        "late": pa.array([None] * 290 + [1, 2] * 5, pa.int8()),
+        "target": np.arange(n) % 7.0, "era": np.arange(n) // 50,
+    })  # fmt: skip
     files = [tmp_path / "1.parquet", tmp_path / "2.parquet"]
     late = table.column_names.index("late")
     first = table.set_column(late, "late", pa.nulls(n))[:200]

@@ -110,13 +110,10 @@ def test_categories_known_and_unknown(leaves, missing):
 
 
 @pytest.mark.parametrize("leaves", [8, 300])
-@pytest.mark.parametrize(
-    ("cls", "parameters"),
-    [
-        (HistGradientBoostingClassifier, {"max_iter": 3}),
-        (EraForestRegressor, {"n_estimators": 3, "random_state": 0}),
-    ],
-)
+@pytest.mark.parametrize(("cls", "parameters"), [
+    (HistGradientBoostingClassifier, {"max_iter": 3}),
+    (EraForestRegressor, {"n_estimators": 3, "random_state": 0}),
+])  # fmt: skip
 def test_classes_and_forests(leaves, cls, parameters):
     assert_same(make_model(leaves, cls, **parameters), make_data()[0])
 

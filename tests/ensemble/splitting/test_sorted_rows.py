@@ -58,13 +58,11 @@ def test_tree_is_the_one_without_small_nodes(criterion, shape, penalties):
         assert not np.array_equal(free.nodes, expected.nodes)
 
 
-ROWS = st.fixed_dictionaries(
-    {
-        "n_eras": st.integers(1, 50), "n_bins": st.sampled_from([2, 3, 10, 30, 255]),
-        "n_features": st.integers(1, 4), "missing": st.sampled_from([0.0, 0.02, 0.5]),
-        "has_weights": st.booleans(), "seed": st.integers(0, 1000),
-    }
-)  # fmt: skip
+ROWS = st.fixed_dictionaries({
+    "n_eras": st.integers(1, 50), "n_bins": st.sampled_from([2, 3, 10, 30, 255]),
+    "n_features": st.integers(1, 4), "missing": st.sampled_from([0.0, 0.02, 0.5]),
+    "has_weights": st.booleans(), "seed": st.integers(0, 1000),
+})  # fmt: skip
 LIMITS = st.builds(
     TreeLimits, max_depth=st.none() | st.integers(1, 6), max_leaf_nodes=st.none(),
     min_samples_leaf=st.integers(1, 20), min_gain_to_split=st.sampled_from([0.0, 0.1]),
