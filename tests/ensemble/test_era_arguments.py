@@ -85,15 +85,12 @@ def search(eras, **order):
 
 
 # Whether the tool takes them for ordered, and in the order of the rows.
-TOOLS = {
-    "early stopping": last_eras_held_out, "search": search, "walk": last_eras_tested,
-}  # fmt: skip
+TOOLS = {"early stopping": last_eras_held_out, "search": search}
+TOOLS["walk"] = last_eras_tested
 NEED_ORDER = {
     "recency": lambda eras, **order: fit(eras, era_weighting=Recency(2), **order),
     "intercepts": lambda eras, **order: fit(eras, era_effects="intercept", **order),
-    "forest": lambda eras, **order: fit(
-        eras, EraForestRegressor, random_segments=3, **order
-    ),
+    "forest": lambda eras, **x: fit(eras, EraForestRegressor, random_segments=3, **x),
     "walk": last_eras_tested,
 }
 
@@ -153,9 +150,8 @@ def test_random_eras_are_held_out_of_those_without_an_order():
 def test_what_is_inside_a_search_knows_the_order(order):
     """Early stopping, intercepts and splitters need no more than the search."""
     names, _ = LABELS["named weeks"]
-    booster = HistGradientBoostingRegressor(
-        max_iter=3, early_stopping=order == "unordered"
-    )
+    stopping = order == "unordered"
+    booster = HistGradientBoostingRegressor(max_iter=3, early_stopping=stopping)
     cv = EraWalkForwardSplit(2) if order == "ordered" else 2
     grid = {"era_effects": [None, "intercept"]} if order == "ordered" else {}
     search = EraSearchCV(booster, grid, cv=cv, era_order=order, error_score="raise")
@@ -204,9 +200,8 @@ def test_eras_may_be_the_name_of_a_column(module):
     assert_array_equal(by_name, forest.fit(features, Y, eras=CODES).predict(features))
     classes = (Y > 0).astype(int)
     classifier = HistGradientBoostingClassifier(**parameters)
-    proba = classifier.fit(frame, classes, eras="week").predict_proba(
-        frame, eras="week"
-    )
+    classifier.fit(frame, classes, eras="week")
+    proba = classifier.predict_proba(frame, eras="week")
     assert_array_equal(proba, classifier.predict_proba(features, eras=CODES))
     dataset = BinnedDataset.from_arrays(frame, Y, eras="week")
     assert_array_equal(dataset.eras.decode(), CODES)

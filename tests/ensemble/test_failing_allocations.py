@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from helpers.grids import slow
+
 TESTS = Path(__file__).parents[1]
 
 # In a process of its own: arms the allocator, predicts, and compares. The memory of a
@@ -75,28 +77,15 @@ def shim(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize(
-    ("kind", "n_rows"),  # 0: all
-    [
-        ("booster", 0),
-        pytest.param("classes", 0, marks=pytest.mark.slow),
-        pytest.param("forest", 0, marks=pytest.mark.slow),
-        pytest.param("forest", 2, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize(("kind", "n_rows"), [  # 0: all
+    ("booster", 0), slow("classes", 0), slow("forest", 0), slow("forest", 2),
+])  # fmt: skip
 def test_memory_that_is_not_there(kind, n_rows, shim, request):
     n_samples = 10_000 if request.config.option.slow else 8
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, kind, str(n_rows), str(n_samples)],
-        env={
-            **os.environ, "LD_PRELOAD": str(shim), "PYTHONPATH": str(TESTS),
-            "OMP_NUM_THREADS": "2",
-        },
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )  # fmt: skip
+    command = [sys.executable, "-c", CHILD, kind, str(n_rows), str(n_samples)]
+    env = {"LD_PRELOAD": str(shim), "PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "2"}
+    options = {"capture_output": True, "text": True, "timeout": 600, "check": False}
+    done = subprocess.run(command, env=os.environ | env, **options)
     assert done.returncode == 0, done.stderr[-3000:]
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["n_failed"] == told["n_tried"]

@@ -132,16 +132,13 @@ def test_eras_and_weights_reach_both_fits(routing):
 def test_pipelines(routing):
     X, y, weights, eras = make_data("binary")
     last = ours("binary", split_criterion="directional")
+    scaler, name = StandardScaler(), "histgradientboostingclassifier__eras"
     if routing:
         last.set_fit_request(sample_weight=True)
-        scaler = StandardScaler().set_fit_request(sample_weight=False)
-        names = {"sample_weight": weights, "eras": eras}
-    else:
-        scaler = StandardScaler()
-        step = "histgradientboostingclassifier"
-        names = {"sample_weight": weights, f"{step}__eras": eras}
-    pipeline = make_pipeline(scaler, last)
-    model = JustTrainTwice(pipeline, identification_iterations=2).fit(X, y, **names)
+        scaler.set_fit_request(sample_weight=False)
+        name = "eras"
+    model = JustTrainTwice(make_pipeline(scaler, last), identification_iterations=2)
+    model.fit(X, y, weights, **{name: eras})
     scaled = StandardScaler().fit_transform(X)
     with config_context(enable_metadata_routing=False):
         expected = JustTrainTwice(clone(last), identification_iterations=2)
@@ -150,20 +147,15 @@ def test_pipelines(routing):
     assert np.array_equal(model.predict_proba(X), expected.predict_proba(scaled))
     # And within one.
     outer = make_pipeline(StandardScaler(), expected)
-    if not routing:
-        outer.fit(X, y, justtraintwice__eras=eras)
-    else:
-        outer.fit(X, y, eras=eras)
+    outer.fit(X, y, **{"eras" if routing else "justtraintwice__eras": eras})
     assert outer.score(X, y) > 0.7
 
 
 def test_weights_that_cannot_be_passed_are_told_of(routing):
     X, y, *_ = make_data("binary")
     X = np.nan_to_num(X)
-    for estimator in (
-        KNeighborsClassifier(),
-        make_pipeline(StandardScaler(), KNeighborsClassifier()),
-    ):
+    neighbours = KNeighborsClassifier()
+    for estimator in (neighbours, make_pipeline(StandardScaler(), neighbours)):
         with pytest.raises(ValueError, match=r"^estimator: the fit of .* takes no sam"):
             JustTrainTwice(estimator).fit(X, y)
     if routing:
@@ -193,10 +185,7 @@ def test_methods_are_those_of_the_estimator():
     ({"identification_iterations": 0}, "The 'identification_iterations' parameter"),
     ({"estimator": "boosting"}, "The 'estimator' parameter of JustTrainTwice"),
     ({"estimator": Regressor()}, "^estimator is a HistGradientBoostingRegressor, "),
-    (
-        {"identification_estimator": Regressor()},
-        "^identification_estimator is a Hi",
-    ),
+    ({"identification_estimator": Regressor()}, "^identification_estimator is a Hi"),
 ])  # fmt: skip
 def test_bad_parameters_are_refused(params, message):
     model = JustTrainTwice(ours("binary")).set_params(**params)

@@ -18,7 +18,7 @@ from helpers.criteria import CRITERIA, RATIO
 from helpers.data import frames_of
 from helpers.data import make_data as make_real_data
 from helpers.estimators import ours
-from helpers.grids import grid
+from helpers.grids import on_grid
 from helpers.trees import assert_same_model
 from sklearn_era.criteria import Invariant
 from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
@@ -65,10 +65,10 @@ MORE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("params", "target", "weighted"),
-    grid(CRITERIA | MORE, ["real", "binary", "multiclass"], [False, True], every=8),
-)
+@on_grid(
+    "params target weighted", CRITERIA | MORE, ["real", "binary", "multiclass"],
+    [False, True], every=8,
+)  # fmt: skip
 def test_fit_is_that_to_the_rows_by_era(target, weighted, params):
     X, y, weights, eras = make_data(target)
     weights = weights if weighted else None
@@ -97,27 +97,23 @@ def test_rows_of_any_dtype(seed, dtype, order, n_samples, max_bins, n_eras, weig
     eras = rng.integers(0, n_eras, n_samples) if n_eras else None
     arrays = [array for array in (X, y, weights, eras) if array is not None]
     copies = [array.copy() for array in arrays]
-    dataset = BinnedDataset.from_arrays(
-        X, y, eras=eras, sample_weight=weights, max_bins=max_bins
-    )
+    given = {"eras": eras, "sample_weight": weights}
+    dataset = BinnedDataset.from_arrays(X, y, **given, max_bins=max_bins)
     for array, before in zip(arrays, copies, strict=True):
         assert_array_equal(array, before)
         assert array.flags.writeable
     assert_fits_as_rows(dataset, X, y, weights, eras, max_bins=max_bins, max_iter=2)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "weighted"), grid(["int16", "float64"], [False, True], every=2)
-)
+@on_grid("dtype weighted", ["int16", "float64"], [False, True], every=2)
 def test_many_rows_are_drawn_as_in_fit(dtype, weighted):
     rng = np.random.default_rng(0)
     X = (100 * rng.normal(size=(200_500, 2))).astype(dtype)
     y = rng.normal(size=X.shape[0])
     weights = rng.choice([0.0, 1.0, 2.0], y.size) if weighted else None
     eras = rng.integers(0, 3, y.size)
-    dataset = BinnedDataset.from_arrays(
-        X, y, eras=eras, sample_weight=weights, max_bins=50, random_state=7
-    )
+    given = {"eras": eras, "sample_weight": weights, "random_state": 7}
+    dataset = BinnedDataset.from_arrays(X, y, **given, max_bins=50)
     assert_fits_as_rows(dataset, X, y, weights, eras, max_bins=50, max_iter=1)
 
 
@@ -381,9 +377,7 @@ def test_no_room_for_the_matrix(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("dtype", "order"), grid(["int8", "float32"], ["C", "F"], every=2)
-)
+@on_grid("dtype order", ["int8", "float32"], ["C", "F"], every=2)
 def test_memory(order, dtype):
     rng = np.random.default_rng(0)
     X = rng.integers(-2, 3, size=(20_000, 200)).astype(dtype, order=order)

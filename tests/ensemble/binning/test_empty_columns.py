@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 
 from helpers.criteria import CRITERIA, RATIO
 from helpers.estimators import ours, stock
-from helpers.grids import from_1_9, grid
+from helpers.grids import from_1_9, on_grid
 from helpers.trees import assert_same_model, trees_of
 from sklearn_era import ensemble
 from sklearn_era._tables.no_value import NoValueWarning
@@ -80,9 +80,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("params", "kind"), grid(CRITERIA | {"ratio": RATIO}, KINDS, every=3)
-)
+@on_grid("params kind", CRITERIA | {"ratio": RATIO}, KINDS, every=3)
 def test_trees_are_those_without_the_columns(params, kind):
     cls, more, weights = kind
     y = (Y > 0) * 1.0 if params is RATIO else Y
@@ -111,10 +109,9 @@ def test_no_parameter_makes_a_split_of_them(model):
     assert np.isfinite(model.predict(FRAME)).all()
 
 
-@pytest.mark.parametrize(
-    "model", [Classifier(max_iter=2), ensemble.EraForestClassifier(2)]
-)
-def test_classes(model):
+@pytest.mark.parametrize("kind", [Classifier, ensemble.EraForestClassifier])
+def test_classes(kind):
+    model = kind(**{"max_iter" if kind is Classifier else "n_estimators": 2})
     classes = pd.cut(Y, 3, labels=["l", "m", "r"]).to_numpy()
     with warning_of("neither", "never"):
         model.fit(FRAME, classes, eras=ERAS)

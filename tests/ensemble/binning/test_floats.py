@@ -53,10 +53,8 @@ def test_thresholds_are_those_of_scikit_learn(column, max_bins):
 @pytest.mark.parametrize("max_bins", [2, 7, 255])
 def test_quantiles_of_as_many_rows_as_bins_and_of_many_more(n_rows, max_bins):
     values = np.random.default_rng(n_rows).normal(size=n_rows)
-    assert_array_equal(
-        find_thresholds(values, max_bins, None),
-        _find_binning_thresholds(values, max_bins),
-    )
+    expected = _find_binning_thresholds(values, max_bins)
+    assert_array_equal(find_thresholds(values, max_bins, None), expected)
 
 
 @pytest.mark.parametrize("has_nan_threshold", [False, True])
@@ -72,9 +70,8 @@ def test_bins_are_those_of_scikit_learn(n_rows, layout, n_threads, has_nan_thres
     X[:, 3] = rng.choice([0.0, 2.0, 5.0], size=n_rows)
     is_categorical = np.arange(19) == 3
     known = [np.array([0.0, 2.0, 5.0]) if x else None for x in is_categorical]
-    mapper = _BinMapper(
-        17, is_categorical=is_categorical, known_categories=known, n_threads=n_threads
-    )
+    params = {"is_categorical": is_categorical, "known_categories": known}
+    mapper = _BinMapper(17, n_threads=n_threads, **params)
     fit_float_mapper(mapper, X, None, range(19))
     X[rng.uniform(size=X.shape) < 0.1] = np.nan
     X[rng.uniform(size=n_rows) < 0.1, 3] = -1.0

@@ -117,9 +117,8 @@ def test_any_number_of_threads(n_threads):
     X, y, _ = make_integers("int8", n_samples=1000, n_features=130)
     for order in "CF":
         with threadpool_limits(n_threads, user_api="openmp"):
-            assert_fits_as_floats(
-                np.asarray(X, order=order), y, max_iter=1, max_leaf_nodes=6
-            )
+            rows = np.asarray(X, order=order)
+            assert_fits_as_floats(rows, y, max_iter=1, max_leaf_nodes=6)
 
 
 def frames(X):

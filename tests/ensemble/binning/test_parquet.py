@@ -399,10 +399,10 @@ def test_columns_without_a_value(tmp_path):
         dataset = read(files, features=None)
     assert len(caught) == 1
     with pytest.warns(UserWarning, match=message):
-        in_memory = BinnedDataset.from_arrays(
-            X, table["target"], eras=table["era"].to_numpy()
+        other = BinnedDataset.from_arrays(
+            X, table["target"], eras=np.array(table["era"])
         )
-    assert_same_dataset(dataset, in_memory)
+    assert_same_dataset(dataset, other)
     assert dataset.bin_mapper.n_bins_non_missing_.tolist() == [255, 1, 1, 1, 1, 2]
     predicted = HistGradientBoostingRegressor(max_iter=2).fit(dataset).predict(X)
     assert np.isfinite(predicted).all()

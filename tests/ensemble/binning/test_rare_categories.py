@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from helpers.criteria import CRITERIA
 from helpers.estimators import ours, stock
-from helpers.grids import grid
+from helpers.grids import on_grid
 from helpers.model_files import Forgery
 from helpers.trees import assert_same_model, trees_of
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
@@ -29,7 +29,7 @@ ZONES = RNG.integers(0, 12, N).astype(np.int8)
 ERAS = np.arange(N) % 4
 VALUES = RNG.normal(size=N)
 Y = np.sin(9.0 * SHOPS) + (ZONES % 3) + VALUES + 0.3 * RNG.normal(size=N)
-WEIGHTS = RNG.choice([0.0, 0.5, 2.0], N)
+WEIGHTED = {"": None, "weights": RNG.choice([0.0, 0.5, 2.0], N)}
 SHARES = "the rarest of which share a bin"
 FOREST = {"n_estimators": 3, "min_samples_leaf": 5, "random_state": 0}
 
@@ -100,10 +100,7 @@ def rows(form, n_bins):
 
 
 @ignores_it
-@pytest.mark.parametrize(
-    ("form", "n_bins", "weights"),
-    grid(list(FORMS), [2, 7, 20], {"": None, "weights": WEIGHTS}, every=3),
-)
+@on_grid("form n_bins weights", list(FORMS), [2, 7, 20], WEIGHTED, every=3)
 def test_trees_are_those_of_columns_collapsed_by_hand(form, n_bins, weights):
     """Rows count alike, whatever they weigh; missing values count for nothing."""
     X, by_hand, n_shared = rows(form, n_bins)
@@ -159,9 +156,8 @@ def test_one_warning_names_the_columns():
     frame = pd.DataFrame({f"c{i}": pd.Categorical(SHOPS) for i in range(7)})
     counts = np.sort(np.unique(SHOPS, return_counts=True)[1])[:-29]
     each = f"{counts.size} of column 'c4' \\({counts.sum()} rows\\)"
-    with pytest.warns(
-        UserWarning, match=f"{each} and those of 2 more columns.$"
-    ) as all_:
+    message = f"{each} and those of 2 more columns.$"
+    with pytest.warns(UserWarning, match=message) as all_:
         ours(max_bins=30).fit(frame, Y)
     assert len(all_) == 1
 
@@ -179,9 +175,7 @@ def at(X, value):
     return X.assign(p=pd.Categorical([value] * len(X), categories=[value or "x"]))
 
 
-def test_rare_categories_go_together_and_new_ones_as_missing_values(
-    fitted, monkeypatch
-):
+def test_rare_categories_go_together_and_new_ones_as_missing(fitted, monkeypatch):
     model, X, rare = fitted
     shared, *others = (model.predict(at(X, value)) for value in sorted(rare))
     assert others
@@ -209,14 +203,10 @@ def test_every_copy_predicts_the_same(fitted, tmp_path):
     assert b"sklearn_era" not in pickle.dumps(copies[-1])
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda a: a[:-1], lambda a: a[::-1], lambda a: a + 99,
-        lambda a: a * 1.0, lambda a: a[:0], lambda a: a.reshape(1, -1),
-    ],
-    ids=range(6),
-)  # fmt: skip
+@pytest.mark.parametrize("change", [
+    lambda a: a[:-1], lambda a: a[::-1], lambda a: a + 99,
+    lambda a: a * 1.0, lambda a: a[:0], lambda a: a.reshape(1, -1),
+], ids=range(6))  # fmt: skip
 def test_other_shared_bins_in_a_model_file_are_refused(fitted, tmp_path, change):
     path = tmp_path / "model.era"
     save_model(fitted[0], path)
@@ -256,14 +246,9 @@ def test_validation_rows_have_the_bins_of_training_rows():
 
 
 @ignores_it
-@pytest.mark.parametrize(
-    ("new", "name"),
-    [
-        (ours, "max_iter"),
-        (lambda **p: EraForestRegressor(**FOREST | p), "n_estimators"),
-    ],
-    ids=["booster", "forest"],
-)
+@pytest.mark.parametrize(("new", "name"), [
+    (ours, "max_iter"), (lambda **p: EraForestRegressor(**FOREST | p), "n_estimators"),
+], ids=["booster", "forest"])  # fmt: skip
 def test_warm_start(new, name):
     X, by_hand, _ = rows(as_pandas, 8)
     model, other = (new(max_bins=8, warm_start=True) for _ in "ab")

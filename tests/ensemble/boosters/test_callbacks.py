@@ -124,10 +124,8 @@ def test_frames_stay_frames(library, early_stopping):
 def test_the_estimator_so_far_is_that_of_a_fit_that_stopped(scoring):
     X, y, _, eras = make_data()
     recorder = Recorder()
-    model = ours(
-        split_criterion="era", early_stopping=True, scoring=scoring
-    ).set_callbacks(recorder)
-    model.fit(X, y, eras=eras)
+    model = ours(split_criterion="era", early_stopping=True, scoring=scoring)
+    model.set_callbacks(recorder).fit(X, y, eras=eras)
     begun = [arguments[-1] for arguments in recorder.of("begin", "iteration")]
     stages = [begun[0], *recorder.fitted]
     assert [stage.n_iter_ for stage in stages] == list(range(MAX_ITER + 1))
@@ -136,10 +134,8 @@ def test_the_estimator_so_far_is_that_of_a_fit_that_stopped(scoring):
     assert_array_equal(begun[0].predict(X), model._baseline_prediction.item())
     for n_done, stage in enumerate(stages):
         assert set(vars(stage)) == set(vars(model)) - {"_raw_predict"}
-        assert_array_equal(stage.train_score_, model.train_score_[: n_done + 1])
-        assert_array_equal(
-            stage.validation_score_, model.validation_score_[: n_done + 1]
-        )
+        for name in ("train_score_", "validation_score_"):
+            assert_array_equal(getattr(stage, name), getattr(model, name)[: n_done + 1])
 
 
 def test_the_estimator_so_far_can_be_kept_and_fitted_further():
@@ -193,19 +189,16 @@ def test_warm_start_reports_the_iterations_that_are_left():
         assert recorder.of("begin", "fit")[0][0].max_subtasks == left
         ends = recorder.of("end", "iteration")
         assert [context.task_id for context, *_ in ends] == list(range(left))
-        assert [fitted.n_iter_ for *_, fitted in ends] == list(
-            range(MAX_ITER + 1, MAX_ITER + 1 + left)
-        )
+        n_iter = [fitted.n_iter_ - MAX_ITER for *_, fitted in ends]
+        assert n_iter == list(range(1, 1 + left))
         assert recorder.of("end", "fit")[0][-1].n_iter_ == MAX_ITER + 3
 
 
 def test_early_stopping_ends_its_tasks():
     X, y, _, _ = make_data()
     recorder = Recorder()
-    model = ours(
-        max_iter=100, early_stopping=True, n_iter_no_change=2, learning_rate=1.0
-    ).set_callbacks(recorder)
-    model.fit(X, y)
+    params = {"max_iter": 100, "n_iter_no_change": 2, "learning_rate": 1.0}
+    model = ours(early_stopping=True, **params).set_callbacks(recorder).fit(X, y)
     assert 2 < model.n_iter_ < 100
     for event in ("begin", "end"):
         assert len(recorder.of(event, "iteration")) == model.n_iter_
@@ -287,16 +280,11 @@ def test_a_monitor_may_score_era_by_era(early_stopping):
     model = ours(early_stopping=early_stopping)
     model.set_callbacks(monitor, recorder).fit(X, y, eras=eras)
     _, X_seen, y_seen, metadata, _ = recorder.of("end", "fit")[0]
-    expected = [
-        era_r2(stage, X_seen, y_seen, metadata["eras"])["r2"]
-        for stage in recorder.fitted
-    ]
-    assert logged(monitor, "r2") == expected
+    seen = X_seen, y_seen, metadata["eras"]
+    assert logged(monitor, "r2") == [era_r2(x, *seen)["r2"] for x in recorder.fitted]
 
 
-@pytest.mark.parametrize(
-    "scoring", ["r2", ["r2"], get_scorer("r2"), {"r2": get_scorer("r2")}]
-)
+@pytest.mark.parametrize("scoring", ["r2", ["r2"], {"r2": get_scorer("r2")}])
 def test_a_monitor_that_does_not_ask_for_eras_gets_none(scoring):
     X, y, _, eras = make_data()
     recorder, monitor = Recorder(), ScoringMonitor(scoring=scoring)

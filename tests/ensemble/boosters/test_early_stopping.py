@@ -152,11 +152,8 @@ def fit_with_era_of_two_rows(seed, **parameters):
     eras = np.where(np.arange(120) < 2, "w00", eras)
     parameters = COVER_ALL | {"random_state": seed} | parameters
     model = make_estimator(validation_fraction=0.4, **parameters)
-    eras_train, _ = train_test_split(
-        eras,
-        test_size=0.4,
-        random_state=np.random.RandomState(seed).randint(2**32 - 1, dtype="u8"),
-    )
+    drawn = np.random.RandomState(seed).randint(2**32 - 1, dtype="u8")
+    eras_train, _ = train_test_split(eras, test_size=0.4, random_state=drawn)
     return model, (X, y, eras), (eras_train == "w00").sum()
 
 

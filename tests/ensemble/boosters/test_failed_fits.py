@@ -47,10 +47,13 @@ def fit(model, X, y, eras, **arguments):
 def make_frame():
     X, y, _, eras = make_data(n_samples=200)
     frame = pd.DataFrame(X, columns=list("abcde"))
-    frame["a"] = pd.Categorical(
-        np.array(list("uvwxyz"))[np.nan_to_num(X[:, 0], 0).astype(int)]
-    )
+    letters = np.array(list("uvwxyz"))
+    frame["a"] = pd.Categorical(letters[np.nan_to_num(X[:, 0]).astype(int)])
     return frame, y, eras
+
+
+def in_capitals(X):
+    return X.assign(a=X["a"].cat.rename_categories(list("ABCDEF")))
 
 
 MISSING = [np.nan] * 200
@@ -59,9 +62,7 @@ OTHER_X = {
     "fewer_columns": lambda X: X[["b"]],
     "more_columns": lambda X: pd.concat([X, X.add_prefix("x")], axis=1),
     "other_names": lambda X: X.add_prefix("x"),
-    "other_categories": lambda X: X.assign(
-        a=X["a"].cat.rename_categories(list("ABCDEF"))
-    ),
+    "other_categories": in_capitals,
     "no_categories": lambda X: X.assign(a=np.arange(200.0)),
 }
 
@@ -178,9 +179,7 @@ def assert_same_fit(one, other, X):
 
 @EVERY_WAY
 @pytest.mark.parametrize("error", [ValueError, MemoryError])
-def test_a_warm_start_after_one_that_failed_is_that_of_the_model_before(
-    target, params, error, fail_at
-):
+def test_a_warm_start_that_failed_is_as_if_not_begun(target, params, error, fail_at):
     X, y, _, eras = make_data(target)
     whole = fit(make_model(target, params, 6), X, y, eras)
     model = fit(make_model(target, params, 3), X, y, eras)
@@ -195,9 +194,7 @@ def test_a_warm_start_after_one_that_failed_is_that_of_the_model_before(
 
 @EVERY_WAY
 @pytest.mark.parametrize("is_warm", [False, True])
-def test_an_interrupted_fit_keeps_its_whole_iterations(
-    target, params, is_warm, fail_at
-):
+def test_an_interrupted_fit_keeps_whole_iterations(target, params, is_warm, fail_at):
     X, y, _, eras = make_data(target)
     model = make_model(target, params, 3)
     if is_warm:
@@ -247,29 +244,19 @@ def test_interrupted_forests_and_rules_are_as_before(make, monkeypatch):
 
 
 OTHER_CATEGORIES = r"X has other categorical features, or other categories in them"
+KEPT = "the trees that warm_start=True keeps"
 OTHER_DATA = {
-    "columns": (
-        lambda X, y: (X[["a", "b"]], y),
-        r"X has 2 columns, but the trees that warm_start=True keeps were grown on 5",
-    ),
-    "more_columns": (
-        lambda X, y: (X.assign(f=1.0), y),
-        r"X has 6 columns, but the trees that warm_start=True keeps were grown on 5",
-    ),
-    "order": (
-        lambda X, y: (X[["a", "c", "b", "d", "e"]], y),
-        r"X has the column 'c' where the trees that warm_start=True keeps had 'b'",
-    ),
-    "classes": (
-        lambda X, y: (X, np.where(y == "up", "high", y)),
-        r"y has the classes \['down', 'high'\], but .* know \['down', 'up'\]",
-    ),
-    "categories": (
-        lambda X, y: (X.assign(a=X["a"].cat.rename_categories(list("ABCDEF"))), y),
-        OTHER_CATEGORIES,
-    ),
+    "columns": (lambda X, y: (X[["a", "b"]], y),
+                f"X has 2 columns, but {KEPT} were grown on 5"),
+    "more_columns": (lambda X, y: (X.assign(f=1.0), y),
+                     f"X has 6 columns, but {KEPT} were grown on 5"),
+    "order": (lambda X, y: (X[["a", "c", "b", "d", "e"]], y),
+              f"X has the column 'c' where {KEPT} had 'b'"),
+    "classes": (lambda X, y: (X, np.where(y == "up", "high", y)),
+                r"y has the classes \['down', 'high'\], but .* know \['down', 'up'\]"),
+    "categories": (lambda X, y: (in_capitals(X), y), OTHER_CATEGORIES),
     "numbers": (lambda X, y: (X.assign(a=np.arange(200.0)), y), OTHER_CATEGORIES),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("spoil", "message"), OTHER_DATA.values(), ids=OTHER_DATA)

@@ -59,13 +59,9 @@ def test_zeros_change_no_bit(kind, criterion):
 
 def test_zeros_leave_the_gain_to_scikit_learn(monkeypatch):
     X, y, _, _ = make_data()
-    made = []
-    by_gain = _criterion_plan._by_gain
-    monkeypatch.setattr(
-        _criterion_plan,
-        "_by_gain",
-        lambda make, y: made.append(by_gain(make, y)) or made[-1],
-    )
+    made, by_gain = [], _criterion_plan._by_gain
+    noting = lambda make, y: made.append(by_gain(make, y)) or made[-1]  # noqa: E731
+    monkeypatch.setattr(_criterion_plan, "_by_gain", noting)
     for make in KINDS.values():
         make(feature_penalty=np.zeros(5)).fit(X, y)
         assert not made
@@ -96,9 +92,8 @@ def test_one_or_more_is_a_column_less(kind, criterion, more, penalty):
     assert n_splits(model) > 0
     assert features_of(model) <= set(kept)
     predict = "predict_proba" if target == "binary" else "predict"
-    np.testing.assert_array_equal(
-        getattr(model, predict)(X), getattr(expected, predict)(X[:, kept])
-    )
+    by_hand = getattr(expected, predict)(X[:, kept])
+    np.testing.assert_array_equal(getattr(model, predict)(X), by_hand)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -49,12 +49,9 @@ def make_regressor(**params):
 def assert_scores(search, candidates, splits, X, y, eras):
     """Compare with the scores of fits by hand to the rows of each fold."""
     for fold, (train, test) in enumerate(splits):
-        scores = [
-            make_regressor(**params)
-            .fit(X[train], y[train], eras=eras[train])
-            .score(X[test], y[test])
-            for params in candidates
-        ]
+        rows = X[train], y[train]
+        fits = (make_regressor(**x).fit(*rows, eras=eras[train]) for x in candidates)
+        scores = [fitted.score(X[test], y[test]) for fitted in fits]
         assert_array_equal(search.cv_results_[f"split{fold}_test_score"], scores)
 
 
@@ -76,9 +73,8 @@ def test_grid_search(data, routing, in_pipeline):
         estimator = Pipeline([("model", estimator)])
         prefix = "model__"
     criteria = ["gain", "directional"]
-    search = GridSearchCV(
-        estimator, {f"{prefix}split_criterion": criteria}, cv=KFold(3)
-    )
+    grid = {f"{prefix}split_criterion": criteria}
+    search = GridSearchCV(estimator, grid, cv=KFold(3))
     search.fit(X, y, **{"eras" if routing else f"{prefix}eras": eras})
     candidates = [{"split_criterion": criterion} for criterion in criteria]
     assert_scores(search, candidates, KFold(3).split(X), X, y, eras)
@@ -91,9 +87,8 @@ def test_bagging_draws_eras_with_rows(data):
     bagging = BaggingRegressor(make_regressor(), n_estimators=3, random_state=0)
     with config_context(enable_metadata_routing=True):
         bagging.fit(X, y, eras=eras)
-    for model, rows in zip(
-        bagging.estimators_, bagging.estimators_samples_, strict=True
-    ):
+    draws = bagging.estimators_samples_
+    for model, rows in zip(bagging.estimators_, draws, strict=True):
         desired = clone(model).fit(X[rows], y[rows], eras=eras[rows])
         assert_same_trees(model, desired)
 
@@ -124,9 +119,8 @@ def test_parameters(estimator):
     assert model.get_params() == defaults
     assert model.set_params(**changed).get_params(deep=False) == defaults | changed
     assert clone(model).get_params(deep=False) == defaults | changed
-    assert repr(estimator(split_criterion="era")) == (
-        f"{estimator.__name__}(split_criterion='era')"
-    )
+    text = f"{estimator.__name__}(split_criterion='era')"
+    assert repr(estimator(split_criterion="era")) == text
     assert isinstance(model, type(stock))
     assert is_classifier(model) != is_regressor(model) == (estimator is Regressor)
 
@@ -148,11 +142,9 @@ def test_state_holds_both_versions_but_the_estimator_does_not(estimator):
     assert not any("version" in name for name in vars(copy.deepcopy(estimator())))
 
 
-@pytest.mark.parametrize(
-    ("package", "category"),
-    [(sklearn, InconsistentVersionWarning), (sklearn_era, UserWarning)],
-    ids=["sklearn", "sklearn_era"],
-)
+@pytest.mark.parametrize(("package", "category"), [
+    (sklearn, InconsistentVersionWarning), (sklearn_era, UserWarning),
+], ids=["sklearn", "sklearn_era"])  # fmt: skip
 def test_pickle_of_another_version_warns(package, category, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(package, "__version__", "0.0.7")
@@ -168,10 +160,8 @@ def test_pickle_of_the_stock_state_warns():
     model = Regressor.__new__(Regressor)
     with pytest.warns() as caught:
         model.__setstate__(dict(vars(stock)))
-    assert {type(w.message) for w in caught} == {
-        InconsistentVersionWarning,
-        UserWarning,
-    }
+    categories = {type(warning.message) for warning in caught}
+    assert categories == {InconsistentVersionWarning, UserWarning}
 
 
 @pytest.mark.parametrize("split_criterion", ["gain", "directional"])

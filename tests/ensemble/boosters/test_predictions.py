@@ -13,9 +13,8 @@ from sklearn_era.effects import Intercepts
 from sklearn_era.ensemble._boosters.known_eras import guess_labels
 
 EFFECTS = {"era_effects": Intercepts("mean")}
-each_target = pytest.mark.parametrize(
-    "target", ["real", "count", "binary", "multiclass"]
-)
+TARGETS = ["real", "count", "binary", "multiclass"]
+each_target = pytest.mark.parametrize("target", TARGETS)
 
 
 def problem(target):
@@ -78,9 +77,8 @@ def test_score_is_that_of_the_predictions(target):
         predicted = model.predict(X, eras=eras)
         expected = metric(y, predicted, sample_weight=given)
         assert model.score(X, y, given, eras=eras) == expected
-        assert model.score(X, y, given) == metric(
-            y, model.predict(X), sample_weight=given
-        )
+        forecast = metric(y, model.predict(X), sample_weight=given)
+        assert model.score(X, y, given) == forecast
     assert model.score(X, y, eras=eras) != model.score(X, y)
     with pytest.raises(ValueError, match="needs the intercepts of a fit with era_eff"):
         clone(model).set_params(era_effects=None).fit(X, y).score(X, y, eras=eras)
@@ -103,9 +101,8 @@ def test_eras_are_routed_to_score_if_asked_for(is_asked_for):
 @pytest.mark.parametrize("params", [EFFECTS, {}], ids=["intercepts", ""])
 def test_early_stopping_scores_the_same_whether_score_asks_for_eras(params):
     X, y, _, eras = make_data()
-    params = {
-        "early_stopping": True, "scoring": None, "validation_eras": None, **params,
-    }  # fmt: skip
+    params = {"scoring": None, "validation_eras": None, **params}
+    params["early_stopping"] = True
     model = ours(**params).fit(X, y + 2 * eras, eras=eras)
     with config_context(enable_metadata_routing=True):
         other = ours(**params).set_score_request(eras=True)
@@ -142,13 +139,10 @@ def test_misspelt_labels_are_warned_of_and_get_the_forecast():
     texts = names[eras].astype(object)
     texts[eras == 1] = "Bostn"
     message = r"^eras holds labels .* forecast: 'Bostn' \(was 'Boston' meant\?\)\. Pass"
-    for method in (model.predict, model.staged_predict):
+    for method in (model.staged_predict, model.predict):
         with pytest.warns(UserWarning, match=message) as caught:
-            method(X, eras=texts)
-        assert len(caught) == 1
-        assert caught[0].filename == __file__
-    with pytest.warns(UserWarning, match=message):
-        predicted = model.predict(X, eras=texts)
+            predicted = method(X, eras=texts)
+        assert [warning.filename for warning in caught] == [__file__]
     known = model.predict(X, eras=names[eras])
     assert np.array_equal(predicted, np.where(eras == 1, model.predict(X), known))
     assert not np.array_equal(predicted, known)

@@ -139,10 +139,8 @@ def test_a_single_feature_a_tree():
 @on_grid("target criterion", ["real", "multiclass"], ["gain", "era"], every=2)
 def test_a_warm_start_goes_on_with_the_draws(target, criterion):
     data = make_wide_data(target)
-    params = {
-        "split_criterion": criterion, "colsample_bytree": 0.3, "max_features": 0.6,
-        "early_stopping": False,
-    }  # fmt: skip
+    params = {"split_criterion": criterion, "early_stopping": False}
+    params |= {"colsample_bytree": 0.3, "max_features": 0.6}
     at_once = fitted(data, target, max_iter=6, **params)
     warm = fitted(data, target, max_iter=3, warm_start=True, **params)
     warm = pickle.loads(pickle.dumps(warm))
@@ -152,10 +150,9 @@ def test_a_warm_start_goes_on_with_the_draws(target, criterion):
 
 @on_grid(
     "interaction_cst criterion",
-    {"none": None, "two groups": [range(1000), range(800, 2000)]},
-    ["gain", "era"],
+    {"none": None, "two groups": [range(1000), range(800, 2000)]}, ["gain", "era"],
     every=2,
-)
+)  # fmt: skip
 def test_of_equal_features_drawn_the_first_is_used(criterion, interaction_cst, growth):
     """Though a set of two hundred integers among two thousand is in no order."""
     rng = np.random.default_rng(0)

@@ -256,9 +256,7 @@ def test_criterion_without_a_say_is_warned_of():
     rng, eras = np.random.default_rng(0), np.arange(200) % 20
     X = eras[:, np.newaxis] + rng.uniform(0, 0.5, size=(200, 1))
     y = eras + rng.normal(size=200)
-    message = (
-        r"^split_criterion='era' decides few splits: at 100% of .*_coverage=0\.1\)"
-    )
+    message = r"^split_criterion='era' decides few splits: at 100% .*_coverage=0\.1\)"
     with pytest.warns(UserWarning, match=message) as caught:
         ours(split_criterion="era").fit(X, y, eras=eras)
     assert [warning.filename for warning in caught] == [__file__]

@@ -113,9 +113,8 @@ def test_eras_may_be_added_in_groups_that_are_merged(criterion, eras, random):
     of_last = {"impurities": impurities, "groups": [3] * len(eras)}
     assert rank(name, left, right, **of_last, **params) == expected
     order = random.sample(range(len(eras)), len(eras))
-    left, right, impurities = (
-        [each[i] for i in order] for each in (left, right, impurities)
-    )
+    lists = (left, right, impurities)
+    left, right, impurities = ([each[i] for i in order] for each in lists)
     groups = [random.randrange(4) for _ in eras]
     merged = rank(name, left, right, impurities=impurities, groups=groups, **params)
     assert (merged is None) == (expected is None)
@@ -143,23 +142,17 @@ def test_compare_sides_of_several_splits():
 # Gains of any scale, of any sign: the gain within an era is negative where the pooled
 # split, or the regularization, suits it badly.
 sizes = st.floats(-300, 300).map(lambda exponent: 10.0**exponent)
-gains = st.one_of(
-    st.just(0.0), st.floats(-10, 10), sizes, sizes.map(lambda size: -size)
-)
+gains = st.just(0.0) | st.floats(-10, 10) | sizes | sizes.map(lambda size: -size)
 samples = st.lists(gains, min_size=1, max_size=12)
 # Samples of one scale, where the operator does more than pick one value.
 alike = st.builds(
     lambda scale, values: [scale * value for value in values],
-    sizes,
-    st.lists(st.floats(-1, 1), min_size=1, max_size=12),
-)
+    sizes, st.lists(st.floats(-1, 1), min_size=1, max_size=12),
+)  # fmt: skip
 repeated = st.builds(lambda value, times: [value] * times, gains, st.integers(1, 20))
 any_values = st.one_of(samples, alike, repeated)
-finite_alphas = st.one_of(
-    st.just(0.0), st.floats(-5, 5), st.floats(-1e308, 1e308), sizes,
-    sizes.map(lambda size: -size),
-)  # fmt: skip
-alphas = st.one_of(st.sampled_from([-math.inf, math.inf]), finite_alphas)
+alphas = st.sampled_from([-math.inf, math.inf, 0.0]) | st.floats(-5, 5)
+alphas |= st.floats(-1e308, 1e308) | sizes | sizes.map(lambda size: -size)
 
 many = settings(max_examples=4 * settings().max_examples)
 
@@ -196,9 +189,9 @@ def test_equals_the_exact_value_where_weights_are_comparable(values, relative):
     # The offset from the extreme value is what is computed, and it is accurate.
     extreme = min(values) if alpha < 0 else max(values)
     span = max(values) - min(values)
-    assert mean(values, alpha) - extreme == approx(
-        expected - extreme, rel=1e-11, abs=1e-13 * span + 4e-16 * abs(extreme) + 1e-307
-    )
+    atol = 1e-13 * span + 4e-16 * abs(extreme) + 1e-307
+    offset = mean(values, alpha) - extreme
+    assert offset == approx(expected - extreme, rel=1e-11, abs=atol)
 
 
 @pytest.mark.parametrize(("values", "alpha", "expected"), [

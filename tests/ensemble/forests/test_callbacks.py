@@ -49,10 +49,8 @@ def test_a_monitor_logs_the_score_of_each_stage():
     recorder, monitor = Recorder(), ScoringMonitor(scoring="accuracy")
     forest = classifier().set_callbacks(recorder, monitor)
     forest.fit(X, y, weights, eras=eras)
-    staged = [
-        accuracy_score(y, stage, sample_weight=weights)
-        for stage in forest.staged_predict(X)
-    ]
+    stages = forest.staged_predict(X)
+    staged = [accuracy_score(y, each, sample_weight=weights) for each in stages]
     assert_allclose(logged(monitor, "accuracy"), staged)
     _, X_seen, y_seen, metadata, _ = recorder.of("end", "fit")[0]
     assert X_seen is X

@@ -22,7 +22,7 @@ from helpers.forests import (
 )
 from helpers.grids import on_grid
 from helpers.trees import assert_same_trees, trees_of
-from sklearn_era.ensemble import EraForestRegressor, HistGradientBoostingRegressor
+from sklearn_era.ensemble import HistGradientBoostingRegressor
 
 BOOTSTRAPS = ["rows", "within_eras", "whole_eras", False]
 
@@ -34,16 +34,12 @@ def no_categories(X):
 
 def grow_alone(forest, X, y, eras, weights=None):
     """The tree that a booster grows on rows."""
-    shared = set(EraForestRegressor().get_params()) & set(
-        HistGradientBoostingRegressor().get_params()
-    )
-    shared -= {"max_features", "random_state", "warm_start", "n_jobs"}
     booster = HistGradientBoostingRegressor(
-        learning_rate=1.0,
-        max_iter=1,
-        early_stopping=False,
-        **{name: getattr(forest, name) for name in shared},
+        learning_rate=1.0, max_iter=1, early_stopping=False
     )
+    shared = booster.get_params().keys() & forest.get_params(deep=False).keys()
+    shared -= {"max_features", "random_state", "warm_start", "n_jobs"}
+    booster.set_params(**{name: getattr(forest, name) for name in shared})
     return booster.fit(X, y, weights, eras=eras)
 
 
@@ -67,21 +63,16 @@ def assert_equals_trees_grown_alone(forest, X, y, eras, weights=None):
         for name in ("is_leaf", "count", "depth"):
             assert_array_equal(ours[name], theirs[name], err_msg=name)
         splits = ours["is_leaf"] == 0
-        assert_array_equal(
-            ours["feature_idx"][splits], columns[theirs["feature_idx"][splits]]
-        )
+        features = columns[theirs["feature_idx"][splits]]
+        assert_array_equal(ours["feature_idx"][splits], features)
         names = ["bin_threshold", "num_threshold"]
         if np.isnan(X).any():
             names.append("missing_go_to_left")
         for name in names:
             assert_array_equal(ours[name][splits], theirs[name][splits], err_msg=name)
         assert_allclose(ours["gain"], theirs["gain"], rtol=1e-4, atol=1e-5)
-        baseline = booster._baseline_prediction[0, 0]
-        assert_allclose(
-            ours["value"][~splits] * forest.n_iter_,
-            theirs["value"][~splits] + baseline,
-            rtol=1e-5,
-        )
+        values = theirs["value"][~splits] + booster._baseline_prediction[0, 0]
+        assert_allclose(ours["value"][~splits] * forest.n_iter_, values, rtol=1e-5)
         n_splits += splits.sum()
     assert n_splits > 3 * forest.n_iter_
 
@@ -89,9 +80,7 @@ def assert_equals_trees_grown_alone(forest, X, y, eras, weights=None):
 # A small leaf is cut alike by several features, which tie: to scikit-learn's splitter
 # up to rounding, and so the gain is compared where leaves are large.
 @on_grid("split_criterion bootstrap missing", NAMES, BOOTSTRAPS, [0.0, 0.1], every=4)
-def test_a_tree_is_that_of_a_booster_on_the_rows_drawn(
-    split_criterion, bootstrap, missing
-):
+def test_a_tree_is_that_of_a_booster_on_its_rows(split_criterion, bootstrap, missing):
     X, y, eras = make_data(missing=missing)
     leaf = 10 if split_criterion == "gain" else 1
     forest = regressor(
@@ -154,9 +143,8 @@ def test_leaves_have_the_mean_of_their_rows(
         for leaf, members in rows_of_leaves(tree, X[rows]):
             members = rows[members]
             total = unit[members].sum() + l2
-            values[leaf] = (
-                (unit[members] @ y[members] + l2 * mean) / total if total else mean
-            )
+            summed = unit[members] @ y[members] + l2 * mean
+            values[leaf] = summed / total if total else mean
             node = tree.nodes[leaf]
             assert node["count"] == members.size
             assert_allclose(node["value"], values[leaf] / 2, rtol=1e-12)
@@ -219,9 +207,8 @@ def test_two_classes_have_the_trees_of_a_target_of_0_and_1():
 
 def test_a_single_class():
     X, _, eras = make_data()
-    forest = classifier(bootstrap="within_eras").fit(
-        X, np.full(N_SAMPLES, "only"), eras=eras
-    )
+    forest = classifier(bootstrap="within_eras")
+    forest.fit(X, np.full(N_SAMPLES, "only"), eras=eras)
     assert set(forest.predict(X)) == {"only"}
     assert_array_equal(forest.predict_proba(X), np.ones((N_SAMPLES, 1)))
     assert_array_equal(forest.feature_importances_, np.zeros(4))
@@ -302,18 +289,16 @@ def test_the_number_of_threads_does_not_matter(bootstrap):
     for other in fits[1:]:
         assert_same_trees(fits[0], other)
         if bootstrap is not False:
-            assert_array_equal(
-                fits[0].oob_decision_function_, other.oob_decision_function_
-            )
+            oob = other.oob_decision_function_
+            assert_array_equal(fits[0].oob_decision_function_, oob)
 
 
 def test_backends_without_shared_memory_take_threads():
     X, y, eras = make_data()
-    expected = regressor(oob_score=True, n_estimators=30).fit(X, y, eras=eras)
+    params = {"oob_score": True, "n_estimators": 30}
+    expected = regressor(**params).fit(X, y, eras=eras)
     with joblib.parallel_config("multiprocessing"):
-        forest = regressor(oob_score=True, n_estimators=30, n_jobs=2).fit(
-            X, y, eras=eras
-        )
+        forest = regressor(**params, n_jobs=2).fit(X, y, eras=eras)
     assert_same_trees(expected, forest)
 
 
@@ -343,9 +328,7 @@ def assert_importances_are_shares_of_gains(forest):
     shares = np.zeros(4)
     for tree in trees_of(forest):
         splits = tree.nodes[tree.nodes["is_leaf"] == 0]
-        gains = np.bincount(
-            splits["feature_idx"], splits["gain"].clip(0.0), minlength=4
-        )
+        gains = np.bincount(splits["feature_idx"], splits["gain"].clip(0), minlength=4)
         shares += gains / gains.sum() / 20
     assert_allclose(forest.feature_importances_, shares)
     return sum((tree.nodes["gain"] < 0).sum() for tree in trees_of(forest))

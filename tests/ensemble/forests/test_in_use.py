@@ -21,17 +21,12 @@ from sklearn_era import ensemble
 from sklearn_era.criteria import Invariant, TimeRobust
 from sklearn_era.model_files import load_model, save_model
 
-# Presets.
-
 
 @pytest.mark.parametrize("kind", ["Regressor", "Classifier"])
-@pytest.mark.parametrize(
-    ("name", "criterion"), [("TimeRobust", TimeRobust), ("Invariant", Invariant)]
-)
-def test_presets_are_forests_with_other_defaults(name, criterion, kind, tmp_path):
-    preset, base = (
-        getattr(ensemble, f"{x}Forest{kind}") for x in (name, "Era")
-    )  # fmt: skip
+@pytest.mark.parametrize("criterion", [TimeRobust, Invariant])
+def test_presets_are_forests_with_other_defaults(criterion, kind, tmp_path):
+    name = criterion.__name__
+    preset, base = (getattr(ensemble, f"{x}Forest{kind}") for x in (name, "Era"))
     defaults, known = (signature(each).parameters for each in (preset, base))
     assert list(defaults) == list(known)
     assert defaults["min_era_coverage"].default == 1.0
@@ -118,9 +113,8 @@ def test_categories(split_criterion):
 @pytest.mark.parametrize("n_samples", [600, 4000])
 def test_the_only_category_is_told_from_missing_values(split_criterion, n_samples):
     X, y, eras = make_only_category(n_samples)
-    forest = regressor(
-        split_criterion=split_criterion, categorical_features=[0, 1], bootstrap=False
-    ).fit(X, y, eras=eras)
+    params = {"categorical_features": [0, 1], "bootstrap": False}
+    forest = regressor(split_criterion=split_criterion, **params).fit(X, y, eras=eras)
     assert_allclose(forest.predict(X), y, atol=1e-6)
 
 
@@ -132,10 +126,8 @@ def test_eras_are_routed():
     forest = regressor(split_criterion="era")
     with config_context(enable_metadata_routing=True):
         pipeline = make_pipeline(FunctionTransformer(), forest)
-        assert_array_equal(
-            pipeline.fit(X, y, eras=eras).predict(X),
-            clone(forest).fit(X, y, eras=eras).predict(X),
-        )
+        predicted = pipeline.fit(X, y, eras=eras).predict(X)
+        assert_array_equal(predicted, clone(forest).fit(X, y, eras=eras).predict(X))
         folds = GroupKFold(3).set_split_request(groups="eras")
         result = cross_validate(pipeline, X, y, cv=folds, params={"eras": eras})
         assert np.isfinite(result["test_score"]).all()

@@ -60,9 +60,7 @@ def test_draws_are_of_rows_or_within_eras_or_of_whole_eras(labels, share, seed):
             for code, label in enumerate(eras.labels):
                 whole = np.flatnonzero(np.array(labels) == label)
                 assert_array_equal(rows[eras.codes == code], whole)
-            same_rows, joined = draw(
-                labels, "whole_eras", share, seed, joins_copies=True
-            )
+            same_rows, joined = draw(labels, bootstrap, share, seed, joins_copies=True)
             assert_array_equal(same_rows, rows)
             assert_array_equal(joined.labels, np.unique(eras.labels))
             assert_array_equal(joined.decode(), eras.decode())
@@ -130,9 +128,7 @@ def test_segments_are_of_consecutive_eras_and_none_is_empty(counts, n_segments, 
     place=st.integers(0, 39), size=st.integers(100, 5000), small=st.integers(40, 80),
     n_blocks=st.integers(2, 12),
 )  # fmt: skip
-def test_an_era_larger_than_a_block_does_not_crowd_the_others(
-    place, size, small, n_blocks
-):
+def test_an_era_larger_than_a_block_does_not_crowd(place, size, small, n_blocks):
     counts = np.full(small, 10)
     counts[place] = size
     blocks = consecutive_blocks(counts, n_blocks)
@@ -174,9 +170,8 @@ def two_columns(y):
 def test_columns_of_any_kind_are_eras(make):
     X, y, _ = make_data()
     columns = two_columns(y)
-    parameters = {
-        "split_criterion": "era", "n_estimators": 12, "bootstrap": "within_eras",
-    }  # fmt: skip
+    parameters = {"split_criterion": "era", "bootstrap": "within_eras"}
+    parameters["n_estimators"] = 12
     forest = regressor(**parameters).fit(X, y, eras=make(columns))
     assert_array_equal(forest.era_labels_, np.arange(6))
     assert forest.era_labels_.dtype.kind in "iO"

@@ -76,26 +76,18 @@ OTHER_PARAMETERS = [
     ({"bootstrap": "rows"}, OTHER_DRAWS), ({"max_samples": 0.5}, OTHER_DRAWS),
 ]  # fmt: skip
 OTHER_DATA = {
-    "columns": (
-        lambda X, y, eras: (X[["b", "c", "d"]], y, eras),
-        r"X has 3 columns, but the trees that warm_start=True keeps were grown on 4",
-    ),
-    "categories": (
-        lambda X, y, eras: (X.assign(d=X["d"].replace(0, 9)), y, eras),
-        OTHER_CATEGORIES,
-    ),
+    "columns": (lambda X, y, eras: (X[["b", "c", "d"]], y, eras),
+                "X has 3 columns, but the trees that warm_start=True keeps were"),
+    "categories": (lambda X, y, eras: (X.assign(d=X["d"].replace(0, 9)), y, eras),
+                   OTHER_CATEGORIES),
     "rows": (lambda X, y, eras: (X[:200], y[:200], eras[:200]), OTHER_DRAWS),
     "eras": (lambda X, y, eras: (X, y, eras[::-1]), OTHER_DRAWS),
     "bins": (lambda X, y, eras: (X.assign(a=X["a"] * 2), y, eras), OTHER_DRAWS),
-    "missing_target": (
-        lambda X, y, eras: (X, np.where(y == "mid", np.nan, 1.0), eras),
-        r"Input y contains NaN",
-    ),
-    "eras_too_short": (
-        lambda X, y, eras: (X, y, eras[1:]),
-        r"eras has 239 labels, but X has 240 rows",
-    ),
-}
+    "missing_target": (lambda X, y, eras: (X, np.where(y == "mid", np.nan, 1.0), eras),
+                       "Input y contains NaN"),
+    "eras_too_short": (lambda X, y, eras: (X, y, eras[1:]),
+                       "eras has 239 labels, but X has 240 rows"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("change", "spoil", "message"), [

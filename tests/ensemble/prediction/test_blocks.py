@@ -53,9 +53,8 @@ def test_every_method_predicts_as_scikit_learn():
     for model in (Regressor(max_iter=5).fit(X, y), classifier):
         for method in ("predict", "predict_proba", "decision_function"):
             for rows in copies(X) if hasattr(model, method) else ():
-                assert_array_equal(
-                    getattr(model, method)(rows), stock_prediction(model, rows, method)
-                )
+                expected = stock_prediction(model, rows, method)
+                assert_array_equal(getattr(model, method)(rows), expected)
 
 
 def test_missing_values_and_values_never_seen():
@@ -79,9 +78,8 @@ def test_categories():
     numbers = np.abs(X).astype(np.int8)
     model = Regressor(max_iter=5, categorical_features=[1])
     model.fit(numbers[::2], y[::2])
-    assert_array_equal(
-        model.predict(numbers), stock_prediction(model, numbers, "predict")
-    )
+    expected = stock_prediction(model, numbers, "predict")
+    assert_array_equal(model.predict(numbers), expected)
     for predict in (model.predict, lambda X: stock_prediction(model, X, "predict")):
         with pytest.raises(ValueError, match="X has 2 features, but ColumnTransformer"):
             predict(numbers[:, :2])

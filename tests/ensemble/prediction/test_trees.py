@@ -222,17 +222,14 @@ SPOILT = {
 }
 # Methods that walk down the trees, small or large.
 WAYS = {
-    "packed_small": (20, lambda model, X: model.predict(X)),
-    "packed_large": (300, lambda model, X: model.predict(X)),
-    "few_rows": (3000, lambda model, X: model.predict(X[:40])),
-    "stages": (20, lambda model, X: list(model.staged_predict(X))),
-    "partial_dependence": (
-        20, lambda model, X: model._compute_partial_dependence_recursion(X[:, :1], [0]),
-    ),
-    "warm_start": (
-        20,
-        lambda model, X: model.set_params(warm_start=True, max_iter=5).fit(X, X[:, 0]),
-    ),
+    "packed_small": (20, lambda est, X: est.predict(X)),
+    "packed_large": (300, lambda est, X: est.predict(X)),
+    "few_rows": (3000, lambda est, X: est.predict(X[:40])),
+    "stages": (20, lambda est, X: list(est.staged_predict(X))),
+    "partial_dependence":
+        (20, lambda est, X: est._compute_partial_dependence_recursion(X[:, :1], [0])),
+    "warm_start":
+        (20, lambda est, X: est.set_params(warm_start=True, max_iter=5).fit(X, X.T[0])),
 }  # fmt: skip
 BY_ALL_WAYS = pytest.mark.parametrize(("leaves", "walk"), WAYS.values(), ids=WAYS)
 

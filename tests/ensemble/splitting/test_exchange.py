@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from helpers.criteria import CRITERIA, RATIO
-from helpers.grids import grid
+from helpers.grids import on_grid
 from helpers.kernel_fits import make_eras
 from sklearn_era.criteria import Gain
 from sklearn_era.ensemble import HistGradientBoostingRegressor
@@ -175,19 +175,15 @@ def test_processes_grow_the_tree_of_one(criterion):
 
 
 OPTIONS = {
-    "few bins": {"n_bins": 5},
-    "many bins": {"n_bins": 60},
+    "few bins": {"n_bins": 5}, "many bins": {"n_bins": 60},
     "categories": {"n_bins": 9, "is_categorical": np.array([0, 1, 0, 1], np.uint8)},
     "drawn features": {"max_features": 0.5},
-}
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "missing", "weighted", "options"),
-    grid(
-        ["directional", "era", "invariant", "held_out"], [0.0, 0.2], [False, True],
-        OPTIONS, every=4,
-    ),
+@on_grid(
+    "name missing weighted options", ["directional", "era", "invariant", "held_out"],
+    [0.0, 0.2], [False, True], OPTIONS, every=4,
 )  # fmt: skip
 def test_processes_with_other_data(name, missing, weighted, options):
     n_bins = options.get("n_bins", 5)
@@ -269,7 +265,6 @@ def test_numbers_that_count_no_rows_end_the_fit(n_rows, criterion):
     data = make_data()
     rows = np.arange(data[4].size)
     params = {"split_criterion": criterion, "min_gain_share": 0.5}
-    with pytest.raises(
-        ValueError, match=f"count {n_rows:g} rows in a bin".replace("+", ".")
-    ):
+    message = f"count {n_rows:g} rows in a bin".replace("+", ".")
+    with pytest.raises(ValueError, match=message):
         grow(data, rows, Stranger(n_rows), params)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from helpers.grids import grid, on_grid
+from helpers.grids import on_grid
 from helpers.grown_trees import (
     CRITERIA,
     FULL,
@@ -37,9 +37,7 @@ SHAPES = {
 PENALTIES = {"free": None, "penalties": [0.4, 0.0, 0.05, 0.2, 0.0]}
 
 
-@on_grid(
-    "criterion penalties shape", [None, *CRITERIA], PENALTIES, list(SHAPES), every=4
-)
+@on_grid("criterion penalties shape", [None, *CRITERIA], PENALTIES, [*SHAPES], every=4)
 def test_tree_is_the_one_without_small_nodes(criterion, shape, penalties):
     if criterion is None:  # without penalties, ties depend on rounding
         penalties = PENALTIES["penalties"]
@@ -72,16 +70,12 @@ LIMITS = st.builds(
 
 @settings(max_examples=3 * settings().max_examples)
 @given(
-    criterion=st.sampled_from(sorted(CRITERIA)),
-    shape=ROWS,
-    has_categories=st.booleans(),
-    limits=LIMITS,
-    coverage=st.floats(0.02, 1.0),
-    min_samples=st.integers(1, 3),
+    criterion=st.sampled_from(sorted(CRITERIA)), shape=ROWS, limits=LIMITS,
+    has_categories=st.booleans(), coverage=st.floats(0.02, 1.0),
+    min_samples=st.integers(1, 3), is_gain=st.booleans(),
     # All different, as the last feature is a copy, which should not tie.
     penalties=st.none() | st.permutations([0.0, 0.01, 0.3, 0.95]),
-    is_gain=st.booleans(),
-)
+)  # fmt: skip
 def test_tree_is_the_one_without_small_nodes_whatever_the_parameters(
     criterion, shape, has_categories, limits, coverage, min_samples, penalties, is_gain
 ):
@@ -136,19 +130,15 @@ def nodes_and_gains(tree, rows, min_samples_leaf, l2):
                 ):
                     yield loss(one) + loss(other) - loss(members)
 
-    for node, members in zip(
-        tree.nodes, rows_of_nodes(tree, rows.X).values(), strict=True
-    ):
+    rows_of_each = rows_of_nodes(tree, rows.X).values()
+    for node, members in zip(tree.nodes, rows_of_each, strict=True):
         columns = rows.X_binned[members].T
         yield node, members, np.array([max(gains(x, members)) for x in columns])
 
 
-@pytest.mark.parametrize(
-    ("shape", "min_samples_leaf", "penalties"),
-    grid(
-        ["many bins", "missing values", "weights"], [1, 5],
-        {"free": None, "penalties": np.array([0.5, 0.1, 0.0, 0.3, 0.1])}, every=2,
-    ),
+@on_grid(
+    "shape min_samples_leaf penalties", ["many bins", "missing values", "weights"],
+    [1, 5], {"free": None, "penalties": np.array([0.5, 0.1, 0.0, 0.3, 0.1])}, every=2,
 )  # fmt: skip
 @pytest.mark.parametrize("small_node_rows", [0, MAX_SMALL_ROWS])
 def test_no_split_gains_more_than_the_one_that_was_made(
@@ -156,9 +146,8 @@ def test_no_split_gains_more_than_the_one_that_was_made(
 ):
     rows = make_rows(**(SHAPES[shape] | {"n_rows": 150}))
     limits = FULL._replace(min_samples_leaf=min_samples_leaf, l2_regularization=0.5)
-    tree = grow(
-        rows, limits=limits, penalties=penalties, small_node_rows=small_node_rows
-    )
+    params = {"penalties": penalties, "small_node_rows": small_node_rows}
+    tree = grow(rows, limits=limits, **params)
     assert tree.nodes.size > 20
     n_lesser = 0
     for node, members, gains in nodes_and_gains(tree, rows, min_samples_leaf, 0.5):
@@ -200,9 +189,8 @@ def test_pure_nodes_are_not_split(criterion, small_node_rows):
     rows = make_rows(n_rows=300)
     # Multiples of 0.1 do not add up exactly, and sides of a split seem to differ.
     target = 0.1 * (rows.X_binned[:, 0] > 30)
-    tree = grow(
-        replace(rows, target=target), criterion, small_node_rows=small_node_rows
-    )
+    rows = replace(rows, target=target)
+    tree = grow(rows, criterion, small_node_rows=small_node_rows)
     assert tree.nodes.size == 3
     rows = replace(rows, target=np.full(300, 0.1))
     tree = grow(rows, criterion, small_node_rows=small_node_rows)
@@ -257,9 +245,8 @@ def test_half_of_the_features_are_drawn_for_a_node():
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 @pytest.mark.parametrize("has_weights", [False, True])
 def test_categories_are_split_as_sets(criterion, missing, n_bins, has_weights):
-    rows = with_categories(
-        make_rows(n_rows=900, n_bins=n_bins, missing=missing, has_weights=has_weights)
-    )
+    rows = make_rows(900, n_bins=n_bins, missing=missing, has_weights=has_weights)
+    rows = with_categories(rows)
     eras = {"min_era_coverage": 0.01}
     tree = grow(rows, criterion, **eras)
     categorical = tree.nodes["is_categorical"].astype(bool)
@@ -269,9 +256,8 @@ def test_categories_are_split_as_sets(criterion, missing, n_bins, has_weights):
     if criterion is None:
         # Which of two sets goes to the left is a tie, but for rounding.
         X = (np.ascontiguousarray(rows.X_binned), MISSING, 1)
-        assert_allclose(
-            tree.predict_binned(*X), large.predict_binned(*X), rtol=0, atol=1e-12
-        )
+        predicted = (each.predict_binned(*X) for each in (tree, large))
+        assert_allclose(*predicted, rtol=0, atol=1e-12)
         return
     assert_same_tree(tree, large)
     for bitsets in ("binned_left_cat_bitsets", "raw_left_cat_bitsets"):
@@ -308,6 +294,5 @@ def test_path_may_be_as_long_as_there_are_rows():
     rows = replace(rows, X_binned=np.asfortranarray(X), target=target, bins=bins)
     tree = grow(rows)
     assert tree.nodes["depth"].max() > 60
-    assert (tree.nodes["left"] > np.arange(tree.nodes.size))[
-        ~tree.nodes["is_leaf"].astype(bool)
-    ].all()
+    inner = np.flatnonzero(tree.nodes["is_leaf"] == 0)
+    assert (tree.nodes["left"][inner] > inner).all()

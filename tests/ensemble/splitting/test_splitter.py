@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from helpers.grids import from_1_9, grid, on_grid
+from helpers.grids import from_1_9, on_grid
 from helpers.kernel_fits import (
     CRITERIA,
     RecordingSplitter,
@@ -25,12 +25,10 @@ from sklearn_era.ensemble._splitting.lanes.instruction_sets import available_lev
 FAST_GAIN = {"split_criterion": Gain(splitter="era")}
 ALL = pytest.mark.parametrize("criterion", CRITERIA.values(), ids=CRITERIA)
 SHAPES = {"large": (3, 500, 5), "small": (40, 15, 64), "masks": (12, 40, 16)}
-VARYING = pytest.mark.parametrize(
-    ("criterion", "shape", "kind"),
-    grid(
-        CRITERIA, SHAPES | {"large bins": (3, 500, 20), "small bins": (12, 40, 20)},
-        ["weights", "poisson"], every=7,
-    ),
+VARYING = on_grid(
+    "criterion shape kind", CRITERIA,
+    SHAPES | {"large bins": (3, 500, 20), "small bins": (12, 40, 20)},
+    ["weights", "poisson"], every=7,
 )  # fmt: skip
 ON_SHAPES = on_grid("criterion shape", CRITERIA, SHAPES, every=3)
 
@@ -75,9 +73,7 @@ def rare_values(n_samples, n_values, seed=1):
 
 
 @on_grid("criterion store_budget missing", CRITERIA, [0, None], [0.0, 0.15], every=4)
-def test_bundles_and_single_features_give_the_same_trees(
-    criterion, store_budget, missing
-):
+def test_bundles_and_single_features_are_alike(criterion, store_budget, missing):
     X, y, eras = make_eras(3, 500, n_bins=5, n_features=6, missing=missing)
     n_codes = [5 + (missing > 0)] * 6
     bundles = bundle_features(n_codes, [missing > 0] * 6, [False] * 6)
@@ -102,10 +98,8 @@ def test_splits_that_are_ruled_out_are_not_the_best_ones(criterion, missing, cov
     X, y, eras = make_eras(40, 60, n_bins=40, n_features=8, missing=missing)
     criterion = criterion | {"min_era_coverage": coverage}
     some, _ = fit((X, y, eras), criterion)
-    without_value = np.column_stack([X, np.zeros(len(y))])
-    every, _ = fit(
-        (without_value, y, eras), criterion, feature_penalty=[0.0] * 8 + [0.5]
-    )
+    padded = np.column_stack([X, np.zeros(len(y))])  # without a split
+    every, _ = fit((padded, y, eras), criterion, feature_penalty=[0.0] * 8 + [0.5])
     assert_same_nodes(some, every)
 
 
@@ -114,9 +108,8 @@ def assert_alike(a, b):
     for ours, theirs in zip(trees_of(a), trees_of(b), strict=True):
         for name in ("feature_idx", "bin_threshold", "is_leaf"):
             assert np.array_equal(ours.nodes[name], theirs.nodes[name])
-        np.testing.assert_allclose(
-            ours.nodes["value"], theirs.nodes["value"], rtol=1e-6, atol=1e-9
-        )
+        values = ours.nodes["value"], theirs.nodes["value"]
+        np.testing.assert_allclose(*values, rtol=1e-6, atol=1e-9)
 
 
 ERA_SIZES = {
@@ -151,9 +144,8 @@ def test_rows_many_times_over_give_the_same_trees(criterion, era_sizes):
 def test_hessians_beside_gradients_are_summed_up_as_exactly(criterion, shape, kind):
     X, y, eras = make_eras(*shape)
     params, y = hessians_that_vary(kind, y)
-    expected, recorder = fit(
-        (X, y, eras), criterion, splitter=RecordingSplitter, **params
-    )
+    params["splitter"] = RecordingSplitter
+    expected, recorder = fit((X, y, eras), criterion, **params)
     if shape[1] == 500:
         assert sum(is_kept for _, is_kept in recorder.nodes_stored) > 6
     streamed, _ = fit((X, y, eras), criterion, store_budget=0, **params)
@@ -264,9 +256,8 @@ def test_the_fast_gain_grows_the_trees_of_the_plain_one(case):
         for name in ("count", "gain"):
             values, expected = np.sort(ours.nodes[name]), np.sort(theirs.nodes[name])
             np.testing.assert_allclose(values, expected, rtol=1e-7)
-    np.testing.assert_allclose(
-        fast._raw_predict(X), plain._raw_predict(X), rtol=1e-9, atol=1e-9
-    )
+    raw = fast._raw_predict(X), plain._raw_predict(X)
+    np.testing.assert_allclose(*raw, rtol=1e-9, atol=1e-9)
 
 
 def test_the_fast_gain_does_not_part_rows_that_are_alike():
@@ -304,15 +295,9 @@ def test_an_instruction_set_that_is_not_there_is_refused(monkeypatch):
         fit(make_eras(3, 50, 5), CRITERIA["era"])
 
 
-@pytest.mark.parametrize(
-    ("criterion", "shape"),
-    grid(
-        CRITERIA,
-        {"kept": (3, 4000, 5, 12), "touched": (200, 60, 250, 3),
-         "weighted": (3, 6671, 40, 3)},
-        every=5,
-    ),
-)  # fmt: skip
+@on_grid("criterion shape", CRITERIA, {
+    "kept": (3, 4000, 5, 12), "touched": (200, 60, 250, 3), "weights": (3, 6671, 40, 3),
+}, every=5)  # fmt: skip
 def test_threads_give_the_same_bits(criterion, shape):
     data, weights = make_eras(*shape), None
     if shape[2] == 40:

@@ -37,12 +37,7 @@ def no_flags(n_codes):
 
 
 @settings(max_examples=4 * settings().max_examples)
-@given(
-    st.lists(
-        st.one_of(st.integers(1, 6), st.integers(1, MOST_CODES), st.just(1)),
-        max_size=60,
-    )
-)
+@given(st.lists(st.integers(1, 6) | st.integers(1, MOST_CODES), max_size=60))
 @example([1] * 60)
 @example([2] * 9)
 @example([MOST_CODES] * 3)
@@ -68,9 +63,8 @@ def test_bundles_fit_into_a_byte_and_leave_no_feature_out(n_codes):
     ([1] * 9, [8, 1]), ([16, 16, 1], [3]), ([17, 16], [1, 1]), ([], []),
 ])  # fmt: skip
 def test_neighbours_are_bundled(n_codes, sizes):
-    assert [
-        b.stop - b.start for b in bundle_features(n_codes, *no_flags(n_codes))
-    ] == sizes
+    bundles = bundle_features(n_codes, *no_flags(n_codes))
+    assert [bundle.stop - bundle.start for bundle in bundles] == sizes
 
 
 @pytest.mark.parametrize("missing", [(False, False), (True, False), (True, True)])
@@ -163,9 +157,8 @@ def test_trees_take_over_the_memory_of_those_before(params):
     assert 0 < max(splitter.allocated) <= 8 * sums_of_node * BYTES_PER_BIN
 
 
-SUMMING = pytest.mark.parametrize(
-    "criterion", [CRITERIA["era"], CRITERIA["directional"]]
-)
+SUMMED = [CRITERIA["era"], CRITERIA["directional"]]
+SUMMING = pytest.mark.parametrize("criterion", SUMMED)
 ERA = {"split_criterion": "era", "min_gain_share": 0.0, "early_stopping": False}
 STORED_OR_NOT = pytest.mark.parametrize("store_budget", [0, None])
 
@@ -273,18 +266,15 @@ def test_an_outlier_does_not_take_the_digits_of_other_rows(outlier):
 
 def test_more_rows_than_an_int_counts_are_refused():
     codes = np.broadcast_to(np.int32(0), 2**31)  # one number, in so many places
-    with pytest.raises(
-        ValueError, match=r"^X has 2,147,483,648 rows to train on, and s"
-    ):
+    with pytest.raises(ValueError, match=r"^X has 2,147,483,648 rows to train on, and"):
         EraRows(codes, 1)
 
 
 def test_categories_without_a_number_for_their_gradient_have_an_order():
     X = np.arange(400)[:, np.newaxis] % 20.0
     eras, y = np.arange(400) % 2, np.where(X[:, 0] < 9, 1e38, -1e38) * (1 - X[:, 0])
-    model = HistGradientBoostingRegressor(
-        split_criterion="era", categorical_features=[0], max_iter=3
-    )
+    params = {"categorical_features": [0], "max_iter": 3}
+    model = HistGradientBoostingRegressor(split_criterion="era", **params)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, y * 1e200, eras=eras)
