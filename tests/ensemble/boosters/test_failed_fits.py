@@ -243,7 +243,7 @@ def test_interrupted_forests_and_rules_are_as_before(make, monkeypatch):
     assert joblib.hash(model) == before
 
 
-OTHER_CATEGORIES = r"X has other categorical features, or other categories in them"
+OTHER_CATEGORIES = "X has other categorical features, or other categories in them"
 KEPT = "the trees that warm_start=True keeps"
 OTHER_DATA = {
     "columns": (lambda X, y: (X[["a", "b"]], y),

@@ -103,8 +103,7 @@ def test_share_of_eras_is_rounded_up_and_a_number_is_a_number(
 
 
 @pytest.mark.parametrize(("params", "eras"), [
-    ({"validation_eras": None}, CODES),
-    ({"early_stopping": False}, CODES),
+    ({"validation_eras": None}, CODES), ({"early_stopping": False}, CODES),
     ({"split_criterion": "gain"}, None),
     ({"split_criterion": "gain"}, np.zeros(N_SAMPLES)),
 ], ids=["rows of all eras", "no early stopping", "no eras", "one era"])  # fmt: skip
@@ -183,16 +182,11 @@ SCORINGS = ["loss", None, "neg_mean_absolute_error", worst_era]
 
 
 @pytest.mark.parametrize(
-    ("target", "scoring", "split_criterion", "validation_eras", "weighted"),
-    [
-        *grid(
-            ["real"], SCORINGS, ["gain", "era", "directional"],
-            ["last", "random", None], [False, True], every=5,
-        ),
-        *grid(
-            ["binary", "multiclass"], ["loss", "accuracy"], ["directional"],
-            ["last", None], [False, True], every=2,
-        ),
+    ("target", "scoring", "split_criterion", "validation_eras", "weighted"), [
+        *grid(["real"], SCORINGS, ["gain", "era", "directional"],
+              ["last", "random", None], [False, True], every=5),
+        *grid(["binary", "multiclass"], ["loss", "accuracy"], ["directional"],
+              ["last", None], [False, True], every=2),
     ],
 )  # fmt: skip
 def test_fit_is_that_of_validation_data_given(
@@ -252,10 +246,9 @@ def test_class_of_held_out_eras_only(split_criterion, scoring):
     assert np.isfinite(model.validation_score_).all()
 
 
-@pytest.mark.parametrize(
-    ("weighted_eras", "message"),
-    [(range(9), "that early stopping holds out"), ([9], "that early stopping leaves")],
-)
+@pytest.mark.parametrize(("weighted_eras", "message"), [
+    (range(9), "that early stopping holds out"), ([9], "that early stopping leaves"),
+])  # fmt: skip
 @pytest.mark.parametrize("dtype", [np.int8, np.float64])
 def test_a_part_without_weight_is_refused(dtype, weighted_eras, message):
     X = np.random.default_rng(0).integers(-9, 9, (100, 2)).astype(dtype)

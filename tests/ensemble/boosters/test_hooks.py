@@ -215,10 +215,8 @@ DATES = pd.date_range("2024-01-01", periods=5)
     (pd.DataFrame(index=range(5)), r"X has no columns; its shape is \(5, 0\)"),
     (pd.DataFrame({"a": range(5), "b": list("xyxyz")}, dtype=object),
      "column 'b' is not numeric: could not convert string to float: 'x'"),
-    (pd.DataFrame({"a": 0.5, "b": DATES}),
-     r"column 'b' is not numeric: it holds datetime64\["),
-    (pd.DataFrame({"a": 0.5, "b": DATES.astype(object)}),
-     "column 'b' is not numeric: .*'Timestamp'"),
+    (pd.DataFrame({"a": 0.5, "b": DATES}), "column 'b' is not numeric: it holds datet"),
+    (pd.DataFrame({"a": 0.5, "b": DATES.astype(object)}), "column 'b' .*'Timestamp'"),
 ])  # fmt: skip
 @BOTH
 def test_unusable_X_is_refused(X, message, split_criterion):

@@ -49,17 +49,13 @@ def test_stages_have_the_last_intercepts(target):
         assert np.array_equal(stages[-1], whole)
         assert not np.array_equal(whole, getattr(model, name)(X))
         for stage, of_stage in zip(stages, raw, strict=True):
-            expected = {
-                "decision_function": lambda r: r.ravel() if r.shape[1] == 1 else r,
-                "predict_proba": model._loss.predict_proba
-                if is_classifier(model)
-                else None,
-                "predict": model._loss.link.inverse
-                if not is_classifier(model)
-                else lambda r: model.classes_[
-                    (r.ravel() > 0).astype(int) if r.shape[1] == 1 else r.argmax(axis=1)
-                ],
-            }[name](of_stage)
+            expected = of_stage
+            if not is_classifier(model):
+                expected = model._loss.link.inverse(of_stage)
+            elif name != "decision_function":
+                expected = model._loss.predict_proba(of_stage)
+            if name == "predict" and is_classifier(model):
+                expected = model.classes_[expected.argmax(axis=1)]
             if expected.dtype.kind == "f":
                 assert stage == pytest.approx(expected.reshape(stage.shape))
             else:

@@ -9,35 +9,25 @@ from helpers.criteria import RATIO
 from helpers.forests import classifier, make_classes, make_data, regressor
 from sklearn_era.effects import GroupDRO
 
-# Parameters and the message.
 REFUSED_WITHOUT_ERAS = [
-    ({"split_criterion": "era"},
-     r"^split_criterion='era' needs eras: pass fit\(X, y, eras=\.\.\.\) with one la"),
+    ({"split_criterion": "era"}, r"^split_criterion='era' needs eras: pass fit\(X, y,"),
     ({"bootstrap": "whole_eras"}, r"^bootstrap='whole_eras' needs eras"),
     ({"random_segments": 3}, r"^random_segments=3 needs eras"),
 ]  # fmt: skip
 REFUSED = [
-    ({"split_criterion": "era", "random_segments": 4},
-     r"^random_segments=4 is more than the 3 distinct eras, .*or pass finer eras\.$"),
-    ({"random_segments": 4}, r"^random_segments=4 is more than the 3 distinct eras"),
+    ({"random_segments": 4}, r"^random_segments=4 is more than the 3 .* finer eras\.$"),
     ({"split_criterion": "era", "min_samples_per_era": 60, "min_era_coverage": 1.0},
      r"^eras: a split has to leave min_samples_per_era=60 rows of every era on both"),
-    ({"bootstrap": False, "oob_score": True},
-     r"^oob_score=True needs rows to be drawn, but bootstrap=False; set bootstrap="),
-    ({"bootstrap": False, "max_samples": 0.5},
-     r"^max_samples=0.5 needs rows to be drawn, but bootstrap=False"),
-    ({"max_samples": 241},
-     r"^max_samples=241 is more than the 240 rows; lower it, or use a share"),
-    ({"bootstrap": "whole_eras", "max_samples": 4},
-     "^max_samples=4 is more than the 3 eras"),
+    ({"bootstrap": False, "oob_score": True}, "^oob_score=True .*; set bootstrap="),
+    ({"bootstrap": False, "max_samples": 0.5}, "^max_samples=0.5 needs rows to be "),
+    ({"max_samples": 241}, "^max_samples=241 is more than the 240 rows; lower it, or"),
+    ({"bootstrap": "whole_eras", "max_samples": 4}, "^max_samples=4 .* than the 3 era"),
     ({"bootstrap": "within_eras", "max_samples": 200},
      r"^max_samples=200 is more than the \d+ rows of the largest era"),
-    ({"max_features": 5},
-     r"^max_features=5 is more than the 4 columns of X that splits may use; lower"),
+    ({"max_features": 5}, "^max_features=5 is more than the 4 columns of X .*; lower"),
     ({"split_criterion": {"time_robust": 1, "era": 1}},
      r"^split_criterion: 'time_robust' cannot be part of a blend"),
-    (RATIO,
-     r"^Invariant\(statistic='ratio'\) needs a target of 0 and 1, .* but y holds"),
+    (RATIO, r"^Invariant\(statistic='ratio'\) needs a target of 0 and 1, .* but y h"),
     *(
         ({name: value}, rf"^The '{name}' parameter of EraForestRegressor must be")
         for name, values in {
@@ -50,26 +40,20 @@ REFUSED = [
     ),
 ]  # fmt: skip
 REFUSED_IN_TWO_COLUMNS = [
-    ({"split_criterion": "era", "random_segments": 3},
-     r"^random_segments=3 is more than the 2 distinct eras"),
-    ({"bootstrap": "whole_eras", "max_samples": 3},
-     r"^max_samples=3 is more than the 2 er"),
+    ({"random_segments": 3}, r"^random_segments=3 is more than the 2 distinct eras"),
+    ({"bootstrap": "whole_eras", "max_samples": 3}, "^max_samples=3 .* than the 2 era"),
 ]  # fmt: skip
 # A change of the eras, and the message.
 REFUSED_ERAS = [
-    (lambda e: pd.DataFrame(index=range(e.size)),
-     r"^eras has no column of labels; pass one at least\.$"),
-    (lambda e: np.column_stack([e, e])[1:],
-     r"^eras\[:, 0\] has 239 labels, but X has 240 rows"),
+    (lambda e: pd.DataFrame(index=range(e.size)), "^eras has no column .*; pass one"),
+    (lambda e: np.column_stack([e, e])[1:], r"^eras\[:, 0\] has 239 labels, but X has"),
     (lambda e: pd.DataFrame({"w": e, "m": np.where(e > 1, np.nan, e)}),
      r"^eras\['m'\] has \d+ missing label\(s\)"),
     (lambda e: [[x, None] for x in e], r"^eras\[:, 1\] has 240 missing label\(s\)"),
     (lambda e: np.ma.masked_array(np.column_stack([e, e]), [[False, True]] * e.size),
      r"^eras\[:, 1\] has 240 missing label\(s\)"),
-    (lambda e: [[1], [1, 2]] * 120,
-     r"^eras must be one-dimensional, with one label a row of X: .*inhomogeneous"),
-    (lambda e: np.zeros((e.size, 2, 2)),
-     r"^eras must be one-dimensional, .* array of shape \(240, 2, 2\)"),
+    (lambda e: [[1], [1, 2]] * 120, "^eras must be one-dimensional, .*inhomogeneous"),
+    (lambda e: np.zeros((e.size, 2, 2)), r"^eras must be one-d.* shape \(240, 2, 2\)"),
 ]  # fmt: skip
 
 

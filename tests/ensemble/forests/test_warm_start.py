@@ -70,8 +70,7 @@ def test_as_many_trees_as_before_is_a_warning():
 OTHER_CATEGORIES = r"X has other categorical features, or other categories in them"
 OTHER_DRAWS = r"oob_score=True draws the rows .* but the rows or eras, or bootstrap"
 OTHER_PARAMETERS = [
-    ({"n_estimators": 5},
-     r"n_estimators=5 is less than the 6 trees that warm_start=True keeps"),
+    ({"n_estimators": 5}, "n_estimators=5 is less than the 6 trees that warm_start="),
     ({"categorical_features": ["c"]}, OTHER_CATEGORIES),
     ({"bootstrap": "rows"}, OTHER_DRAWS), ({"max_samples": 0.5}, OTHER_DRAWS),
 ]  # fmt: skip
@@ -85,8 +84,7 @@ OTHER_DATA = {
     "bins": (lambda X, y, eras: (X.assign(a=X["a"] * 2), y, eras), OTHER_DRAWS),
     "missing_target": (lambda X, y, eras: (X, np.where(y == "mid", np.nan, 1.0), eras),
                        "Input y contains NaN"),
-    "eras_too_short": (lambda X, y, eras: (X, y, eras[1:]),
-                       "eras has 239 labels, but X has 240 rows"),
+    "eras_too_short": (lambda X, y, eras: (X, y, eras[1:]), "eras has 239 labels, but"),
 }  # fmt: skip
 
 
