@@ -345,13 +345,13 @@ def test_it_is_no_array_and_cannot_be_split():
             function(dataset)
 
 
-class AsksForNoRows(Hook):
-    def on_fit_task_end(self, estimator, context, *, y, metadata):
-        self.hook(y, metadata)
-
-
 def test_callbacks():
     ScoringMonitor = pytest.importorskip("sklearn.callback").ScoringMonitor
+
+    class AsksForNoRows(Hook):
+        def on_fit_task_end(self, estimator, context, *, y, metadata):
+            self.hook(y, metadata)
+
     dataset, *_ = datasets_of()
     hook = Mock()
     model = Regressor(max_iter=2, early_stopping=False)

@@ -25,8 +25,6 @@ ScoringMonitor = pytest.importorskip("sklearn.callback").ScoringMonitor
 
 TARGETS = ["real", "binary", "multiclass"]
 
-# Arguments of callbacks
-
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("criterion", ["gain", "era"])
@@ -48,11 +46,10 @@ def test_a_monitor_logs_the_score_of_each_stage(target, criterion, weighted):
     assert logged(monitor, name, "fit") == staged[-1:]
 
 
-HELD_OUT = [("gain", "last"), ("gain", None), ("gain", "no eras"), ("era", "last"),
-            ("era", None)]  # fmt: skip
-
-
-@on_grid("target held_out weighted", TARGETS, HELD_OUT, [False, True], every=4)
+@on_grid("target held_out weighted", TARGETS, [
+    ("gain", "last"), ("gain", None), ("gain", "no eras"), ("era", "last"),
+    ("era", None),
+], [False, True], every=4)  # fmt: skip
 def test_held_out_rows_are_not_handed_over(target, held_out, weighted):
     criterion, validation_eras = held_out
     X, y, weights, eras = make_data(target)

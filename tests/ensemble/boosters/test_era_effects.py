@@ -329,17 +329,14 @@ def test_order_of_rows_and_data_set_do_not_matter():
     assert binned.predict(X, eras=eras) == pytest.approx(model.predict(X, eras=eras))
 
 
-BAD = [
+@pytest.mark.parametrize(("name", "value"), [
     *(("era_weighting", v) for v in ("row", "recency", "group_dro", None, 1)),
     *(("era_weighting__half_life", v) for v in (0, -1, 0.0, np.nan, np.inf, None)),
     *(("leaf_shrinkage", v) for v in ("rows", True)),
     *(("era_effects", v) for v in ("slope", False)),
     *(("era_effects__forecast", v) for v in ("next", None)),
     *(("era_effects__n_eras", v) for v in (0, 1.5)),
-]
-
-
-@pytest.mark.parametrize(("name", "value"), BAD)
+])  # fmt: skip
 def test_bad_values_are_refused(name, value):
     model = ours(**ALL).set_params(**{name: value})
     own = name.rpartition("__")[2]

@@ -148,7 +148,7 @@ def test_categories_come_first_to_the_trees(kind):
     np.testing.assert_array_equal(model.predict(X), expected)
 
 
-ERRORS = [
+@pytest.mark.parametrize(("penalties", "message"), [
     ([0, 0.1, -0.1, 0, 0], "of feature 2 is -0.1; penalties are numbers of 0 or more"),
     ([0, math.nan, 0, 0, 0], "of feature 1 is nan; penalties"),
     (["much", 0, 0, 0, 0], "of feature 0 is 'much'; penalties"),
@@ -163,10 +163,7 @@ ERRORS = [
      r"has the feature 'long_nam', which is no column of X\. Did you mean"),
     ({True: 1}, "has the feature True, which is no column"),
     ([1, 1, 2, 1, math.inf], "forbids all features: give one of them a penalty below"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("penalties", "message"), ERRORS)
+])  # fmt: skip
 @pytest.mark.parametrize("kind", KINDS)
 def test_errors(kind, penalties, message):
     X, y, _, eras = make_data()

@@ -27,13 +27,6 @@ def problem(target):
     return model.fit(X, y, eras=eras), X, y, weights, eras
 
 
-def methods_of(model):
-    names = ["predict"]
-    if is_classifier(model):
-        names += ["predict_proba", "decision_function"]
-    return names
-
-
 @each_target
 def test_stages_have_the_last_intercepts(target):
     model, X, _, _, eras = problem(target)
@@ -42,7 +35,8 @@ def test_stages_have_the_last_intercepts(target):
     forecast = np.mean(list(levels.values()), axis=0)
     own = [np.atleast_1d(levels.get(era, forecast) - forecast) for era in eras.tolist()]
     raw = [stage + np.array(own) for stage in model._staged_raw_predict(X)]
-    for name in methods_of(model):
+    of_classes = ("predict_proba", "decision_function") * is_classifier(model)
+    for name in ("predict", *of_classes):
         stages = list(getattr(model, f"staged_{name}")(X, eras=eras))
         whole = getattr(model, name)(X, eras=eras)
         assert len(stages) == model.n_iter_

@@ -200,31 +200,27 @@ def test_errors_leave_no_limit():
         assert _openmp_effective_n_threads() == 1
         raise RuntimeError("the scorer fails")
 
-    model = ours(n_jobs=1, early_stopping=True, scoring=fail)
-    with pytest.raises(RuntimeError, match="the scorer fails"):
-        model.fit(X, y)
-    assert _openmp_effective_n_threads() == 4
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        ours(n_jobs=1).fit(X, y[:-1])
-    assert _openmp_effective_n_threads() == 4
-    with pytest.raises(ValueError, match="features"):
-        ours(n_jobs=1).fit(X, y).predict(X[:, :2])
-    assert _openmp_effective_n_threads() == 4
+    failing, model = ours(early_stopping=True, scoring=fail), ours(n_jobs=1).fit(X, y)
+    for message, act in (
+        ("the scorer fails", lambda: failing.set_params(n_jobs=1).fit(X, y)),
+        ("inconsistent numbers of samples", lambda: clone(model).fit(X, y[:-1])),
+        ("features", lambda: model.predict(X[:, :2])),
+    ):
+        with pytest.raises((RuntimeError, ValueError), match=message):
+            act()
+        assert _openmp_effective_n_threads() == 4
     with openmp_threads(-2, "again"):  # no trace of the blocks that failed
         assert _openmp_effective_n_threads() == 3
 
 
 def test_other_libraries_keep_their_threads():
-    before = {
-        pool["filepath"]: pool["num_threads"]
-        for pool in threadpool_info()
-        if pool["user_api"] == "blas"
-    }
+    def of_blas():
+        return [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    before = of_blas()
     assert before
     with openmp_threads(1, "estimator"):
-        for pool in threadpool_info():
-            if pool["user_api"] == "blas":
-                assert pool["num_threads"] == before[pool["filepath"]]
+        assert of_blas() == before
 
 
 @pytest.mark.parametrize("n_jobs", [None, -1, 4, 7])

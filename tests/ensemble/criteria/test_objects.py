@@ -178,16 +178,13 @@ def test_the_table_is_what_estimators_have(kind):
         assert first_words in " ".join(kind.__doc__.split()) or is_forest
 
 
-MODELS = [
+@pytest.mark.parametrize("params", [
     {"split_criterion": BLEND | {"vrex": 0.0}},
     {"split_criterion": Blend({Era(-1.0): 1, "invariant": 0.5}, normalize=False)},
     {"split_criterion": Directional(0.1), "era_weighting": Recency(2),
      "era_effects": Intercepts("exponential", 2)},
     {"split_criterion": "vrex", "era_weighting": GroupDRO(0.3)},
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("params", MODELS, ids=str)
+], ids=str)  # fmt: skip
 @pytest.mark.parametrize("target", ["real", "binary"])
 def test_copies_and_files_keep_the_objects(target, params, tmp_path):
     X, y, _, eras = make_data(target, n_samples=120)

@@ -53,7 +53,7 @@ def test_blend_of_one_positive_weight_is_that_criterion(name):
     assert as_criterion(VREx(3.0)) == as_criterion({VREx(3.0): 2}) == VREx(3.0)
 
 
-BAD_BLENDS = [
+@pytest.mark.parametrize(("blend", "message"), [
     ({"era": 1, "gini": 1}, "'gini' cannot be part of a blend: it is no "),
     ({"era": 1, 3: 1}, "3 cannot be part of a blend: it is no criterion"),
     ({"era": 1, "Gain": 0}, "'Gain' cannot be part"),
@@ -70,10 +70,7 @@ BAD_BLENDS = [
     ({}, r"split_criterion=\{\} has no positive weight"),
     *(({"era": weight, "gain": 1}, f"the weight of 'era' is {weight!r}")
       for weight in (-0.5, math.nan, math.inf, "1", None, 1j)),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("blend", "message"), BAD_BLENDS)
+])  # fmt: skip
 def test_bad_blends_are_refused(blend, message):
     X, y, _, eras = make_data(n_samples=60)
     for given in (eras, None):
@@ -85,7 +82,7 @@ def bad(*names_and_values):
     return [(name, value) for name, *values in names_and_values for value in values]
 
 
-BAD_VALUES = [
+@pytest.mark.parametrize(("name", "value"), [
     *bad(
         ("split_criterion", "Era", "gini", "blend", None, ["era"], 1, Era),
         ("min_samples_per_era", 0, -1, 1.5, 2.0, math.inf, None, "1"),
@@ -98,10 +95,7 @@ BAD_VALUES = [
         ("colsample_bytree", 0, 0.0, -0.5, 1.5, 2, math.nan, "a", None, math.inf),
     ),
     ("split_criterion", MappingProxyType({"era": 1})),
-]
-
-
-@pytest.mark.parametrize(("name", "value"), BAD_VALUES)
+])  # fmt: skip
 def test_bad_values_are_refused_by_name(name, value):
     jobs = r"an int in the range \(-inf, -1\], an int in the range \[1, inf\) or None"
     told = {"n_jobs": jobs, "colsample_bytree": "a float in the range"}.get(name, "")

@@ -23,7 +23,6 @@ from sklearn_era.ensemble._splitting.bundles import bundle_features
 from sklearn_era.ensemble._splitting.lanes.instruction_sets import available_levels
 
 FAST_GAIN = {"split_criterion": Gain(splitter="era")}
-ALL = pytest.mark.parametrize("criterion", CRITERIA.values(), ids=CRITERIA)
 SHAPES = {"large": (3, 500, 5), "small": (40, 15, 64), "masks": (12, 40, 16)}
 VARYING = on_grid(
     "criterion shape kind", CRITERIA,
