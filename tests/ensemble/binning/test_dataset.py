@@ -255,9 +255,8 @@ def test_bins_that_the_bin_mapper_lacks_are_refused():
     Regressor(max_iter=1).fit(dataset)
     binned = dataset.X_binned.copy(order="F")
     binned[17, 1] = 9  # of 7, and 255 for missing values
-    two, one_column = (
-        BinnedDataset.from_arrays(x, X[:, 0]).bin_mapper for x in (X % 2, X[:, :1])
-    )
+    others = (BinnedDataset.from_arrays(x, X[:, 0]) for x in (X % 2, X[:, :1]))
+    two, one_column = (other.bin_mapper for other in others)
     for column, n_bins, change in (
         (1, 7, {"X_binned": binned}),
         (0, 2, {"bin_mapper": two}),

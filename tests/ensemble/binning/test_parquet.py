@@ -392,10 +392,9 @@ def test_columns_without_a_value(tmp_path):
     with pytest.warns(UserWarning, match=message) as caught:
         dataset = read(files, features=None)
     assert len(caught) == 1
+    eras = table["era"].to_numpy()
     with pytest.warns(UserWarning, match=message):
-        other = BinnedDataset.from_arrays(
-            X, table["target"], eras=np.array(table["era"])
-        )
+        other = BinnedDataset.from_arrays(X, table["target"], eras=eras)
     assert_same_dataset(dataset, other)
     assert dataset.bin_mapper.n_bins_non_missing_.tolist() == [255, 1, 1, 1, 1, 2]
     predicted = HistGradientBoostingRegressor(max_iter=2).fit(dataset).predict(X)

@@ -120,10 +120,8 @@ def test_each_tree_is_that_of_scikit_learn_with_such_weights(target, weighted):
         theirs._predictors = model._predictors[:n]
         theirs.set_params(max_iter=n + 1)
         theirs.fit(X, y, base * table(model)[n, eras])
-        last = (
-            SimpleNamespace(_predictors=[m._predictors[n]]) for m in (model, theirs)
-        )
-        assert_same_splits(*last)
+        trees = (each._predictors[n] for each in (model, theirs))
+        assert_same_splits(*(SimpleNamespace(_predictors=[tree]) for tree in trees))
 
 
 @on_grid("criterion target", CRITERIA, list(LOSSES), every=14)

@@ -34,9 +34,8 @@ def no_categories(X):
 
 def grow_alone(forest, X, y, eras, weights=None):
     """The tree that a booster grows on rows."""
-    booster = HistGradientBoostingRegressor(
-        learning_rate=1.0, max_iter=1, early_stopping=False
-    )
+    params = {"learning_rate": 1.0, "max_iter": 1, "early_stopping": False}
+    booster = HistGradientBoostingRegressor(**params)
     shared = booster.get_params().keys() & forest.get_params(deep=False).keys()
     shared -= {"max_features", "random_state", "warm_start", "n_jobs"}
     booster.set_params(**{name: getattr(forest, name) for name in shared})
@@ -123,9 +122,7 @@ def test_parameters_mean_what_they_mean_to_a_booster(parameters, weighted):
     l2=st.sampled_from([0.0, 3.0]), weighted=st.booleans(), missing=st.booleans(),
     criterion=st.sampled_from(["gain", "directional"]),
 )  # fmt: skip
-def test_leaves_have_the_mean_of_their_rows(
-    seed, bootstrap, l2, weighted, missing, criterion
-):
+def test_leaves_are_means_of_rows(seed, bootstrap, l2, weighted, missing, criterion):
     X, y, eras = make_data(seed, missing=0.1 * missing, n_samples=120)
     rng = np.random.default_rng(seed)
     weights = rng.integers(0, 3, y.size) * 0.7 if weighted else None
@@ -304,9 +301,8 @@ def test_backends_without_shared_memory_take_threads():
 
 def test_random_state():
     X, y, _ = make_data()
-    one, same, other = (
-        regressor(max_features=1, random_state=seed).fit(X, y) for seed in (3, 3, 4)
-    )
+    forests = (regressor(max_features=1, random_state=seed) for seed in (3, 3, 4))
+    one, same, other = (forest.fit(X, y) for forest in forests)
     assert_same_trees(one, same)
     assert not np.array_equal(one.predict(X), other.predict(X))
     generator = np.random.RandomState(0)
