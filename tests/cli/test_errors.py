@@ -28,51 +28,45 @@ BAD = "DATA: cannot read 'd.csv': "
 ONE = "--sep: '{}' is not a single ASCII character."
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (fit(data="none.csv"), ABSENT.format("DATA", "none.csv", "fit")),
-        (fit(data="m.era"), f"DATA: 'm.era' {SUFFIX}"),
-        (fit(target="Y"), NONE("--target", "Y", "y")),
-        (fit(target="price"), "--target: " + USE("price")),
-        ([*fit(), "--era", "weak"], NONE("--era", "weak", "week")),
-        ([*fit(), "--era", "y"], "--era: 'y' is the --target column."),
-        (fit(features=["alpha,bela"]), NONE("--features", "bela", "beta")),
-        ([*fit(), *ERA, "--time-budget", "60"],
-         "--time-budget: 60" + AUTO),
-        ([*fit(), *ERA, "--estimator", "auto", "--time-budget", "-1"],
-         "--time-budget: -1" + AUTO),
-        (fit(features=["alpha,y"]),
-         "--features: 'y' is the --target column; leave it out with --exclude."),
-        ([*fit(features=["*"]), "--exclude", "y", *ERA],
-         "--features: 'week' is the --era column; leave it out with --exclude."),
-        ([*fit(features=[]), "--exclude", "*"], "--features: no columns are left."),
-        ([*fit(), "--categorical", "sector"],
-         "--categorical: 'sector' is not one of the features."),
-        (fit(out="new.pkl"), "--out: 'new.pkl' must end in .era."),
-        (fit(out="none/new.era"),
-         "--out: cannot write 'none/new.era': No such file or directory."),
-        (fit(out="."),
-         "Invalid value for '--out' / '-o': file '.' is a directory" + SEE),
-        (predict(model="none.era"), ABSENT.format("MODEL", "none.era", "predict")),
-        (predict(model="d.csv"), "MODEL: d.csv is not a model file of sklearn_era."),
-        (predict(out="p.txt"), f"--out: 'p.txt' {SUFFIX}"),
-        (predict(out="d.csv"), "--out: 'd.csv' is an input and would be overwritten."),
-        (["demo", "--out", "f.txt"], "--out: 'f.txt' must end in .png, .pdf, .svg."),
-        (["fit"], "Missing argument 'DATA'" + SEE),
-        (fit()[:2], "Missing option '--target'" + SEE),
-        (["train"], "No such command 'train'; see 'sklearn-era --help'."),
-        (["numerai", "no"], "No such command 'no'; see 'sklearn-era numerai --help'."),
-        ([*fit(), "--sep", "ab"], ONE.format("ab")),
-        ([*predict(), "--sep", ""], ONE.format("")),
-        ([*fit(), "--sep", "§"], ONE.format("§")),
-        ([*fit(data="d.parquet"), "--sep", ";"],
-         "--sep and --encoding: 'd.parquet' is not a text file."),
-        ([*fit(), "--encoding", "klingon"], BAD + "unknown encoding: klingon."),
-        ([*predict(), "--encoding", ""], BAD + "unknown encoding:."),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)  # fmt: skip
+@pytest.mark.parametrize(("arguments", "message"), [
+    (fit(data="none.csv"), ABSENT.format("DATA", "none.csv", "fit")),
+    (fit(data="m.era"), f"DATA: 'm.era' {SUFFIX}"),
+    (fit(target="Y"), NONE("--target", "Y", "y")),
+    (fit(target="price"), "--target: " + USE("price")),
+    ([*fit(), "--era", "weak"], NONE("--era", "weak", "week")),
+    ([*fit(), "--era", "y"], "--era: 'y' is the --target column."),
+    (fit(features=["alpha,bela"]), NONE("--features", "bela", "beta")),
+    ([*fit(), *ERA, "--time-budget", "60"], "--time-budget: 60" + AUTO),
+    ([*fit(), *ERA, "--estimator", "auto", "--time-budget", "-1"],
+     "--time-budget: -1" + AUTO),
+    (fit(features=["alpha,y"]),
+     "--features: 'y' is the --target column; leave it out with --exclude."),
+    ([*fit(features=["*"]), "--exclude", "y", *ERA],
+     "--features: 'week' is the --era column; leave it out with --exclude."),
+    ([*fit(features=[]), "--exclude", "*"], "--features: no columns are left."),
+    ([*fit(), "--categorical", "sector"],
+     "--categorical: 'sector' is not one of the features."),
+    (fit(out="new.pkl"), "--out: 'new.pkl' must end in .era."),
+    (fit(out="none/new.era"),
+     "--out: cannot write 'none/new.era': No such file or directory."),
+    (fit(out="."), "Invalid value for '--out' / '-o': file '.' is a directory" + SEE),
+    (predict(model="none.era"), ABSENT.format("MODEL", "none.era", "predict")),
+    (predict(model="d.csv"), "MODEL: d.csv is not a model file of sklearn_era."),
+    (predict(out="p.txt"), f"--out: 'p.txt' {SUFFIX}"),
+    (predict(out="d.csv"), "--out: 'd.csv' is an input and would be overwritten."),
+    (["demo", "--out", "f.txt"], "--out: 'f.txt' must end in .png, .pdf, .svg."),
+    (["fit"], "Missing argument 'DATA'" + SEE),
+    (fit()[:2], "Missing option '--target'" + SEE),
+    (["train"], "No such command 'train'; see 'sklearn-era --help'."),
+    (["numerai", "no"], "No such command 'no'; see 'sklearn-era numerai --help'."),
+    ([*fit(), "--sep", "ab"], ONE.format("ab")),
+    ([*predict(), "--sep", ""], ONE.format("")),
+    ([*fit(), "--sep", "§"], ONE.format("§")),
+    ([*fit(data="d.parquet"), "--sep", ";"],
+     "--sep and --encoding: 'd.parquet' is not a text file."),
+    ([*fit(), "--encoding", "klingon"], BAD + "unknown encoding: klingon."),
+    ([*predict(), "--encoding", ""], BAD + "unknown encoding:."),
+], ids=lambda value: " ".join(value) if isinstance(value, list) else "")  # fmt: skip
 def test_bad_arguments(small, arguments, message, tmp_path):
     write(small, "d.parquet")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
@@ -88,28 +82,25 @@ TWICE = "--param: '{}' is given twice or has its own option.".format
 CRITERION = "--split-criterion: there is no criterion "
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--param", "max_iter"], "--param: 'max_iter' is not NAME=VALUE."),
-        (["--param", "=3"], "--param: '=3' is not NAME=VALUE."),
-        (params(max_itr=3), PARAMETER + "'max_itr'; did you mean 'max_iter' or "),
-        (params(random_state=3), TWICE("random_state")),
-        ([*params(max_iter=3), "--param", "max-iter=4"], TWICE("max_iter")),
-        (params(max_iter="many"), MUST("max_iter")),
-        (params(learning_rate="nan"), MUST("learning_rate")),
-        (["--split-criterion", "directionl"],
-         CRITERION + "'directionl'; did you mean 'directional'?"),
-        (["--split-criterion", "median"], CRITERION + "'median'; use 'gain', 'era', "),
-        (["--split-criterion", "[1]", *ERA], CRITERION + "'[1]'; use 'gain', 'era', "),
-        (["--split-criterion", "era"], "--split-criterion: 'era' needs --era."),
-        ([*ERA, "--split-criterion", '{"era": 1, "time_robust": 1}'],
-         "Cannot fit: split_criterion: 'time_robust' cannot be part of a blend"),
-        (params(leaf_shrinkage="eras"), "Cannot fit: leaf_shrinkage='eras' "),
-        (["--random-state", -1], "Invalid value for '--random-state': "),
-        (["--zzzz"], "No such option"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "message"), [
+    (["--param", "max_iter"], "--param: 'max_iter' is not NAME=VALUE."),
+    (["--param", "=3"], "--param: '=3' is not NAME=VALUE."),
+    (params(max_itr=3), PARAMETER + "'max_itr'; did you mean 'max_iter' or "),
+    (params(random_state=3), TWICE("random_state")),
+    ([*params(max_iter=3), "--param", "max-iter=4"], TWICE("max_iter")),
+    (params(max_iter="many"), MUST("max_iter")),
+    (params(learning_rate="nan"), MUST("learning_rate")),
+    (["--split-criterion", "directionl"],
+     CRITERION + "'directionl'; did you mean 'directional'?"),
+    (["--split-criterion", "median"], CRITERION + "'median'; use 'gain', 'era', "),
+    (["--split-criterion", "[1]", *ERA], CRITERION + "'[1]'; use 'gain', 'era', "),
+    (["--split-criterion", "era"], "--split-criterion: 'era' needs --era."),
+    ([*ERA, "--split-criterion", '{"era": 1, "time_robust": 1}'],
+     "Cannot fit: split_criterion: 'time_robust' cannot be part of a blend"),
+    (params(leaf_shrinkage="eras"), "Cannot fit: leaf_shrinkage='eras' "),
+    (["--random-state", -1], "Invalid value for '--random-state': "),
+    (["--zzzz"], "No such option"),
+])  # fmt: skip
 def test_bad_parameters(options, message):
     told = fail(*fit(), *options)
     assert told == message if message.endswith(".") else told.startswith(message)
@@ -157,24 +148,21 @@ def test_program_without_its_own_packages(monkeypatch, package):
     assert raised.value.code == "Error: " + LACKS(package, "cli")
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("empty.csv", b"", "cannot read 'empty.csv': Empty CSV file."),
-        ("ragged.csv", b"alpha,beta,y\n1,2,3\n1,2,3,4,5\n",
-         "cannot read 'ragged.csv': CSV parse error: "),
-        ("latin.csv", b"alpha,beta,y\n\xe9,2,3\n",
-         "cannot read 'latin.csv': column 'alpha' is not UTF-8 text; pass its encoding "
-         "with --encoding."),
-        ("head.csv", b"alpha,beta,y,\xe9\n1,2,3,4\n", "cannot read 'head.csv': "),
-        ("plain.csv.gz", b"alpha,beta,y\n1,2,3\n", "cannot read 'plain.csv.gz': "),
-        ("text.parquet", b"alpha,beta,y\n1,2,3\n", "cannot read 'text.parquet': "),
-        ("text.feather", b"alpha,beta,y\n1,2,3\n", "cannot read 'text.feather': "),
-        ("rows.csv", b"alpha,beta,y\n", "'rows.csv' has no rows."),
-        ("twice.csv", b"alpha,beta,alpha,y\n1,2,3,4\n",
-         "'twice.csv' has two columns named 'alpha'."),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "content", "message"), [
+    ("empty.csv", b"", "cannot read 'empty.csv': Empty CSV file."),
+    ("ragged.csv", b"alpha,beta,y\n1,2,3\n1,2,3,4,5\n",
+     "cannot read 'ragged.csv': CSV parse error: "),
+    ("latin.csv", b"alpha,beta,y\n\xe9,2,3\n",
+     "cannot read 'latin.csv': column 'alpha' is not UTF-8 text; pass its encoding "
+     "with --encoding."),
+    ("head.csv", b"alpha,beta,y,\xe9\n1,2,3,4\n", "cannot read 'head.csv': "),
+    ("plain.csv.gz", b"alpha,beta,y\n1,2,3\n", "cannot read 'plain.csv.gz': "),
+    ("text.parquet", b"alpha,beta,y\n1,2,3\n", "cannot read 'text.parquet': "),
+    ("text.feather", b"alpha,beta,y\n1,2,3\n", "cannot read 'text.feather': "),
+    ("rows.csv", b"alpha,beta,y\n", "'rows.csv' has no rows."),
+    ("twice.csv", b"alpha,beta,alpha,y\n1,2,3,4\n",
+     "'twice.csv' has two columns named 'alpha'."),
+])  # fmt: skip
 @pytest.mark.parametrize("command", [fit, predict])
 def test_unreadable_table(tmp_path, name, content, message, command):
     (tmp_path / name).write_bytes(content)
@@ -209,35 +197,32 @@ FRACTIONS = "--target: column 'y' holds fractions or numbers of at least 2**63, 
 FRACTIONS += "classes; pass --task regression."
 
 
-@pytest.mark.parametrize(
-    ("columns", "arguments", "message"),
-    [
-        (blank("y", 1), fit(), f"--target: column 'y' has 1 missing value: {MEND}"),
-        (blank("week", 3), [*fit(), *ERA],
-         f"--era: column 'week' has 3 missing values: {MEND}"),
-        (blank("y", 1, np.inf), fit(), "Cannot fit: Input y contains infinity "),
-        ({}, [*fit(), "--task", "classification"], FRACTIONS),
-        ({"y": 1e25}, [*fit(), "--task", "classification"], FRACTIONS),
-        ({"y": "up"}, fit(), "--target: column 'y' has only one class, 'up'."),
-        ({"y": [f"n{n % 21}" for n in range(60)]}, fit(),
-         "--target: column 'y' is text with 21 distinct values; pass --task "
-         "classification if they are classes."),
-        ({"y": pd.date_range("2024", periods=60)}, [*fit(), "--task", "regression"],
-         "--target: column 'y' is not numeric; correct such values, or "),
-        ({"sector": "energy"}, fit(features=[]),
-         "DATA: column 'sector' is not numeric ('energy' in row 1); declare it with "
-         "--categorical, or leave it out with --exclude."),
-        ({"beta": pd.date_range("2024", periods=60)}, fit(),
-         "DATA: column 'beta' is not numeric; declare "),
-        ({"prediction": 1}, [*predict(), "--id", "prediction"],
-         "--id: 'prediction' is also a column of the predictions."),
-        (blank("week", 1, 99),
-         [*fit(), *ERA, "--split-criterion", "era", *params(min_era_coverage=1.0)],
-         "Cannot fit: eras: a split has to leave min_samples_per_era=1 rows of every "
-         "era on both sides (min_era_coverage=1.0), but 1 of 5 eras have fewer than 2 "
-         "rows; the smallest, era 99, has 1. "),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("columns", "arguments", "message"), [
+    (blank("y", 1), fit(), f"--target: column 'y' has 1 missing value: {MEND}"),
+    (blank("week", 3), [*fit(), *ERA],
+     f"--era: column 'week' has 3 missing values: {MEND}"),
+    (blank("y", 1, np.inf), fit(), "Cannot fit: Input y contains infinity "),
+    ({}, [*fit(), "--task", "classification"], FRACTIONS),
+    ({"y": 1e25}, [*fit(), "--task", "classification"], FRACTIONS),
+    ({"y": "up"}, fit(), "--target: column 'y' has only one class, 'up'."),
+    ({"y": [f"n{n % 21}" for n in range(60)]}, fit(),
+     "--target: column 'y' is text with 21 distinct values; pass --task "
+     "classification if they are classes."),
+    ({"y": pd.date_range("2024", periods=60)}, [*fit(), "--task", "regression"],
+     "--target: column 'y' is not numeric; correct such values, or "),
+    ({"sector": "energy"}, fit(features=[]),
+     "DATA: column 'sector' is not numeric ('energy' in row 1); declare it with "
+     "--categorical, or leave it out with --exclude."),
+    ({"beta": pd.date_range("2024", periods=60)}, fit(),
+     "DATA: column 'beta' is not numeric; declare "),
+    ({"prediction": 1}, [*predict(), "--id", "prediction"],
+     "--id: 'prediction' is also a column of the predictions."),
+    (blank("week", 1, 99),
+     [*fit(), *ERA, "--split-criterion", "era", *params(min_era_coverage=1.0)],
+     "Cannot fit: eras: a split has to leave min_samples_per_era=1 rows of every "
+     "era on both sides (min_era_coverage=1.0), but 1 of 5 eras have fewer than 2 "
+     "rows; the smallest, era 99, has 1. "),
+])  # fmt: skip
 def test_values_that_cannot_be_used(small, columns, arguments, message, tmp_path):
     changed = columns(small) if callable(columns) else columns
     # Parquet keeps infinite values and types, CSV does not.

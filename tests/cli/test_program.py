@@ -32,13 +32,10 @@ CHOICE = ["--exclude", "row,y,up,class", "--categorical", "sector,grade", "--no-
 FAST = [*params(max_iter=3), "--no-score", "--out", "m.era"]
 
 
-@pytest.mark.parametrize(
-    ("table", "out"),
-    [
-        ("d.csv", "p.parquet"), ("d.csv.gz", "p.tsv"), ("d.tsv", "p.feather"),
-        ("d.parquet", "p.csv.gz"), ("d.feather", "p.csv"), ("D.CSV", "p.tsv.gz"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("table", "out"), [
+    ("d.csv", "p.parquet"), ("d.csv.gz", "p.tsv"), ("d.tsv", "p.feather"),
+    ("d.parquet", "p.csv.gz"), ("d.feather", "p.csv"), ("D.CSV", "p.tsv.gz"),
+])  # fmt: skip
 def test_regression_round_trip(frame, features, table, out):
     parameters = {"max_iter": 8, "split_criterion__min_agreement": 0.6}
     base = ["--target", "y", "--era", "week", "--split-criterion", "directional"]
@@ -85,18 +82,15 @@ def test_classification_round_trip(frame, features, table, target):
     assert np.array_equal(predictions[probabilities], expected)
 
 
-@pytest.mark.parametrize(
-    ("task", "target", "expected"),
-    [
-        ("auto", "y", "regressor"), ("auto", "up", "classifier"),
-        ("auto", "grade", "regressor"), ("auto", "sector", "classifier"),
-        ("auto", "halves", "regressor"), ("regression", "up", "regressor"),
-        ("auto", "flag", "classifier"), ("regression", "flag", "regressor"),
-        ("auto", "digits", "regressor"), ("classification", "grade", "classifier"),
-        ("classification", "digits", "classifier"),
-        ("classification", "name", "classifier"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("task", "target", "expected"), [
+    ("auto", "y", "regressor"), ("auto", "up", "classifier"),
+    ("auto", "grade", "regressor"), ("auto", "sector", "classifier"),
+    ("auto", "halves", "regressor"), ("regression", "up", "regressor"),
+    ("auto", "flag", "classifier"), ("regression", "flag", "regressor"),
+    ("auto", "digits", "regressor"), ("classification", "grade", "classifier"),
+    ("classification", "digits", "classifier"),
+    ("classification", "name", "classifier"),
+])  # fmt: skip
 def test_task(frame, task, target, expected):
     frame = frame.assign(
         halves=np.where(frame["y"] > 0, 0.25, 0.75),
@@ -109,14 +103,11 @@ def test_task(frame, task, target, expected):
     assert f"a {expected} of '{target}'" in output
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("3", 3), ("1e-3", 1e-3), ("-inf", -np.inf), ("true", True), ("NONE", None),
-        ("auto", "auto"), ('{"a": true}', {"a": True}), ("", ""), ("[1,", "[1,"),
-        ("{[]: 1}", "{[]: 1}"), ('"3"', "3"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "value"), [
+    ("3", 3), ("1e-3", 1e-3), ("-inf", -np.inf), ("true", True), ("NONE", None),
+    ("auto", "auto"), ('{"a": true}', {"a": True}), ("", ""), ("[1,", "[1,"),
+    ("{[]: 1}", "{[]: 1}"), ('"3"', "3"),
+])  # fmt: skip
 def test_value_of_a_parameter(text, value):
     parsed = parse_value(text)
     assert parsed == value
@@ -330,15 +321,11 @@ def test_other_estimators(frame, features, estimator):
     assert np.array_equal(predictions["prediction"], model.predict(features))
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        (["--verbose"], "AutoEra 1/6: plain, loss "),
-        (["--time-budget", "1e-9"], "  weights: plain 1.00\n  there was no time for"),
-        (params(learning_rate=1e-300, loss="absolute_error"), "no more than its error"),
-    ],
-    ids=["verbose", "no time", "kept"],
-)
+@pytest.mark.parametrize(("given", "told"), [
+    (["--verbose"], "AutoEra 1/6: plain, loss "),
+    (["--time-budget", "1e-9"], "  weights: plain 1.00\n  there was no time for"),
+    (params(learning_rate=1e-300, loss="absolute_error"), "no more than its error"),
+], ids=["verbose", "no time", "kept"])  # fmt: skip
 def test_an_average_tells_of_its_members(frame, given, told):
     write(frame.assign(y=np.random.default_rng(0).poisson(2, len(frame))), "d.csv")
     base = ["--target", "y", "--era", "week", "--estimator", "auto", *CHOICE]

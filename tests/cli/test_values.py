@@ -31,16 +31,13 @@ def predict(path, *options):
     return read("p.csv")["prediction"]
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ("--features c,a", ["c", "a"]),
-        ("--features c --features a", ["c", "a"]),
-        ("--features [a-d]", ["a", "b", "c", "d"]),
-        ("--features * --exclude row,y,up,cl*,week,sec*", [*"abcd", "grade"]),
-        ("--features a,? --exclude b,y", ["a", "c", "d"]),
-    ],
-)
+@pytest.mark.parametrize(("options", "expected"), [
+    ("--features c,a", ["c", "a"]),
+    ("--features c --features a", ["c", "a"]),
+    ("--features [a-d]", ["a", "b", "c", "d"]),
+    ("--features * --exclude row,y,up,cl*,week,sec*", [*"abcd", "grade"]),
+    ("--features a,? --exclude b,y", ["a", "c", "d"]),
+])  # fmt: skip
 def test_choice_of_features(frame, options, expected):
     fit(write(frame, "d.parquet"), *options.split())
     assert read_metadata("m.era").feature_names == expected

@@ -287,18 +287,15 @@ def test_a_submission_made_meanwhile_is_not_taken_for_ours(server, client):
     assert server.submissions[2]["id"] == made
 
 
-@pytest.mark.parametrize(
-    ("kinds", "said"),
-    [
-        ([500, 500, 500], "it is unclear whether it was created"),
-        # A refusal after it does not settle the call before.
-        ([500, 400], "it is unclear whether it was created"),
-        (["lost"], "it is unclear whether it was created"),
-        # It was called unclear, where Numerai had refused each call.
-        ([429, 429, 429], "answered HTTP 429; nothing was submitted."),
-        *(([kind], "; nothing was submitted.") for kind in ("errors", 400, 401)),
-    ],
-)
+@pytest.mark.parametrize(("kinds", "said"), [
+    ([500, 500, 500], "it is unclear whether it was created"),
+    # A refusal after it does not settle the call before.
+    ([500, 400], "it is unclear whether it was created"),
+    (["lost"], "it is unclear whether it was created"),
+    # It was called unclear, where Numerai had refused each call.
+    ([429, 429, 429], "answered HTTP 429; nothing was submitted."),
+    *(([kind], "; nothing was submitted.") for kind in ("errors", 400, 401)),
+])  # fmt: skip
 def test_a_submission_that_fails_is_refused_or_unclear(server, upload, kinds, said):
     for kind in kinds:
         server.fail("create_submission", kind)

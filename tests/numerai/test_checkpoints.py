@@ -130,17 +130,14 @@ def files_of(folder):
     return sorted(file.relative_to(folder).as_posix() for file in files)
 
 
-@pytest.mark.parametrize(
-    ("how", "parameters", "n_trees", "left"),
-    [
-        (AT_TREE_13, {"colsample_bytree": 0.3}, 10, ["trees-000010"]),
-        slow(AT_TREE_13, GAIN, 10, ["trees-000010"]),
-        # The second checkpoint's trees are there, and its JSON file is not.
-        slow(at_writing("checkpoint.json", 2), {}, 5, ["trees-000005", "trees-000010"]),
-        # The record of the model is there, and its file has yet to be renamed.
-        slow(at_writing("/model.era"), {}, 20, ["trees-000020"]),
-    ],
-)
+@pytest.mark.parametrize(("how", "parameters", "n_trees", "left"), [
+    (AT_TREE_13, {"colsample_bytree": 0.3}, 10, ["trees-000010"]),
+    slow(AT_TREE_13, GAIN, 10, ["trees-000010"]),
+    # The second checkpoint's trees are there, and its JSON file is not.
+    slow(at_writing("checkpoint.json", 2), {}, 5, ["trees-000005", "trees-000010"]),
+    # The record of the model is there, and its file has yet to be renamed.
+    slow(at_writing("/model.era"), {}, 20, ["trees-000020"]),
+])  # fmt: skip
 def test_a_training_that_was_killed(tmp_path, path, how, parameters, n_trees, left):
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     train_killed(path, killed, how, parameters=parameters)
@@ -207,29 +204,26 @@ def test_a_killed_restart_keeps_the_checkpoint(tmp_path, path, folder):
     assert files_of(folder) == ["model.era", "model.json"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "said", "said_of_rows"),
-    [
-        ({"parameters": {"max_iter": 17}}, "max_iter changed from 23 to 17", ""),
-        ({"random_state": 1}, "random_state changed from 0 to 1", ""),
-        ({"target": "target_late_60"}, f"target changed from '{TARGET}' to 'tar", ""),
-        ({"first_era": "0002"}, "first_era changed from '' to '0002'",
-         "first_era changed from '0001' to '0002'; n_eras changed from 30"),
-        ({"last_era": "0029"}, "last_era changed from '' to '0029'",
-         "last_era changed from '0030' .* n_rows changed from 1800 to 1740"),
-        ({"era_groups": 5}, "era_groups changed from 0 to 5", ""),
-        ({"every_nth_era": 2, "era_offset": 1},
-         "every_nth_era changed from 1 to 2; era_offset changed from 0 to 1", ""),
-        ({"version": "v6.0"}, "version changed from 'v5.3' to 'v6.0'", ""),
-        ({"features": FEATURES[1:], "feature_set": "medium"},
-         "feature_set changed from 'small' to 'medium'", ""),
-        ({"features": [*FEATURES[1:], "target_late_60"]}, "features changed: 1 removed "
-         "(first: feature_a), 1 added (first: target_late_60)", ""),
-        ({"features": FEATURES[::-1]}, "features changed: their order differs", ""),
-        ({"files": ["other.parquet"]}, "files changed from ['train'] to ['other']",
-         "the values in these rows changed"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("changes", "said", "said_of_rows"), [
+    ({"parameters": {"max_iter": 17}}, "max_iter changed from 23 to 17", ""),
+    ({"random_state": 1}, "random_state changed from 0 to 1", ""),
+    ({"target": "target_late_60"}, f"target changed from '{TARGET}' to 'tar", ""),
+    ({"first_era": "0002"}, "first_era changed from '' to '0002'",
+     "first_era changed from '0001' to '0002'; n_eras changed from 30"),
+    ({"last_era": "0029"}, "last_era changed from '' to '0029'",
+     "last_era changed from '0030' .* n_rows changed from 1800 to 1740"),
+    ({"era_groups": 5}, "era_groups changed from 0 to 5", ""),
+    ({"every_nth_era": 2, "era_offset": 1},
+     "every_nth_era changed from 1 to 2; era_offset changed from 0 to 1", ""),
+    ({"version": "v6.0"}, "version changed from 'v5.3' to 'v6.0'", ""),
+    ({"features": FEATURES[1:], "feature_set": "medium"},
+     "feature_set changed from 'small' to 'medium'", ""),
+    ({"features": [*FEATURES[1:], "target_late_60"]}, "features changed: 1 removed "
+     "(first: feature_a), 1 added (first: target_late_60)", ""),
+    ({"features": FEATURES[::-1]}, "features changed: their order differs", ""),
+    ({"files": ["other.parquet"]}, "files changed from ['train'] to ['other']",
+     "the values in these rows changed"),
+])  # fmt: skip
 def test_another_fit(path, trained, folder, tmp_path, changes, said, said_of_rows):
     if "files" in changes:
         other = make_frame()
@@ -263,15 +257,12 @@ def test_a_checkpoint_of_other_settings_is_no_reason_to_train(path, trained, tmp
         why(path, folder)
 
 
-@pytest.mark.parametrize(
-    ("name", "change", "said"),
-    [
-        ("trees-000005.era", lambda x: x[:-1], "was changed or damaged: sha256"),
-        ("trees-000005.era", None, "cannot be read: No such file"),
-        ("checkpoint.json", lambda x: x[:50], r"is damaged \(Invalid JSON"),
-        ("checkpoint.json", lambda x: b"{}", "Field required"),
-    ],
-)
+@pytest.mark.parametrize(("name", "change", "said"), [
+    ("trees-000005.era", lambda x: x[:-1], "was changed or damaged: sha256"),
+    ("trees-000005.era", None, "cannot be read: No such file"),
+    ("checkpoint.json", lambda x: x[:50], r"is damaged \(Invalid JSON"),
+    ("checkpoint.json", lambda x: b"{}", "Field required"),
+])  # fmt: skip
 def test_a_damaged_checkpoint_is_told_and_replaced(path, folder, name, change, said):
     file = folder / "checkpoint-model" / name
     content = file.read_bytes()

@@ -96,61 +96,58 @@ def member(*entries):
     return model(member=list(entries))
 
 
-@pytest.mark.parametrize(
-    ("tables", "said"),
-    [
-        (train(every_nth_era=0), "[train] every_nth_era = 0 must be greater than or"),
-        (train(files=[]), "[train] files = [] must list 'train', 'validation' or"),
-        (train(files=["train"] * 2), "[train] files = ['train', 'train'] must list ea"),
-        (train(first_era="0012\n"), "must be four digits"),
-        (train(last_era=12), "[train] last_era = 12 must be four digits"),
-        (train(era_offset=1), "era_offset = 1 must be less than every_nth_era = 1."),
-        (train(first_era="0300", last_era="0299"),
-         "[train] first_era = '0300' is after last_era = '0299'."),
-        (train(parameters=3), "[train.parameters] must be a table."),
-        (train(estimator="forest"), "estimator = 'forest' must be 'boosting' or 'aut"),
-        (train(time_budget=9.0), "[train] time_budget is of no use with estimator ="),
-        (train(estimator="auto", checkpoint_every=100),
-         "[train] checkpoint_every is of no use with estimator = 'auto': remove it."),
-        (train(estimator="auto") | model(checkpoint_every=5),
-         "[[model]] 'a' checkpoint_every is of no use with estimator = 'auto'"),
-        (model(estimator="auto") | member({"name": "x", "time_budget": 9.0}),
-         "[[model.member]] 'x' time_budget is of no use with estimator = 'boosting'"),
-        ({"validate": {"purge": -1}}, "purge = -1 must be 'auto' or a whole number"),
-        ({"data": {"version": "5.3"}}, "version = '5.3' must be a version like 'v5.3'"),
-        ({"data": {"files": []}}, "[data] files = [] must list at least one file"),
-        ({"data": {"refresh": ["x"]}}, "[data] refresh names 'x', which is not in"),
-        ({"predict": {"neutralize_proportion": 2.0}}, "must be less than or equal to"),
-        ({"submit": {"timeout": float("inf")}}, "[submit] timeout = inf must be "),
-        ({"export": {"automatic": 1}}, "[export] automatic = 1 must be a valid bool"),
-        ({"export": {"automatik": 1}}, "[export] automatik is not a valid key; did you"
-         " mean 'automatic'?"),
-        ({"train": {}}, "[train] target is missing"),
-        (train(target="target"), "is an alias"),
-        (train(target="target_ender"), "not 'target_ender': set purge"),
-        ({"train": [TRAIN]}, "[train] must be a table."),
-        ({"trainn": TRAIN}, "[trainn] is not a valid key; did you mea"),
-        ({"format": 3}, "format = 3 is not supported: upgrade"),
-        ({"model": []}, "[[model]] is missing"),
-        ({"model": [{"name": "../x"}]}, "name = '../x' must be made of letters, dig"),
-        ({"model": [{"name": "Alice"}, {"name": "alice"}]},
-         "[[model]] 'alice' is defined twice, as folders may not tell it from "
-         "[[model]] 'Alice': choose another name."),
-        (model(feature_set=3), "[[model]] 'a' feature_set = 3 must be a name."),
-        (model(predikt={}), "[[model]] 'a' predikt is not a valid key;"
-         " did you mean 'predict'?"),
-        (model(predict=3), "[[model]] 'a' predict must be a table."),
-        (model(member=3), "[[model]] 'a', [[model.member]] must be a table."),
-        (model(member=[]), "[[model]] 'a', [[model.member]] is missing"),
-        (member({}), "[[model]] 'a', [[model.member]] name is missing"),
-        (member({"name": "x.y"}), "letters, digits, '_' and '-', and not 'gain' or"),
-        (member({"name": "x"}, {"name": "x"}), "[[model.member]] 'x' is defined twic"),
-        (member({"name": "x", "weight": -1.0}),
-         "[[model]] 'a', [[model.member]] 'x' weight = -1.0 must be greater than 0."),
-        (member({"name": "x", "random_stat": 1}),
-         "[[model.member]] 'x' random_stat is not a valid"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("tables", "said"), [
+    (train(every_nth_era=0), "[train] every_nth_era = 0 must be greater than or"),
+    (train(files=[]), "[train] files = [] must list 'train', 'validation' or"),
+    (train(files=["train"] * 2), "[train] files = ['train', 'train'] must list ea"),
+    (train(first_era="0012\n"), "must be four digits"),
+    (train(last_era=12), "[train] last_era = 12 must be four digits"),
+    (train(era_offset=1), "era_offset = 1 must be less than every_nth_era = 1."),
+    (train(first_era="0300", last_era="0299"),
+     "[train] first_era = '0300' is after last_era = '0299'."),
+    (train(parameters=3), "[train.parameters] must be a table."),
+    (train(estimator="forest"), "estimator = 'forest' must be 'boosting' or 'aut"),
+    (train(time_budget=9.0), "[train] time_budget is of no use with estimator ="),
+    (train(estimator="auto", checkpoint_every=100),
+     "[train] checkpoint_every is of no use with estimator = 'auto': remove it."),
+    (train(estimator="auto") | model(checkpoint_every=5),
+     "[[model]] 'a' checkpoint_every is of no use with estimator = 'auto'"),
+    (model(estimator="auto") | member({"name": "x", "time_budget": 9.0}),
+     "[[model.member]] 'x' time_budget is of no use with estimator = 'boosting'"),
+    ({"validate": {"purge": -1}}, "purge = -1 must be 'auto' or a whole number"),
+    ({"data": {"version": "5.3"}}, "version = '5.3' must be a version like 'v5.3'"),
+    ({"data": {"files": []}}, "[data] files = [] must list at least one file"),
+    ({"data": {"refresh": ["x"]}}, "[data] refresh names 'x', which is not in"),
+    ({"predict": {"neutralize_proportion": 2.0}}, "must be less than or equal to"),
+    ({"submit": {"timeout": float("inf")}}, "[submit] timeout = inf must be "),
+    ({"export": {"automatic": 1}}, "[export] automatic = 1 must be a valid bool"),
+    ({"export": {"automatik": 1}}, "[export] automatik is not a valid key; did you"
+     " mean 'automatic'?"),
+    ({"train": {}}, "[train] target is missing"),
+    (train(target="target"), "is an alias"),
+    (train(target="target_ender"), "not 'target_ender': set purge"),
+    ({"train": [TRAIN]}, "[train] must be a table."),
+    ({"trainn": TRAIN}, "[trainn] is not a valid key; did you mea"),
+    ({"format": 3}, "format = 3 is not supported: upgrade"),
+    ({"model": []}, "[[model]] is missing"),
+    ({"model": [{"name": "../x"}]}, "name = '../x' must be made of letters, dig"),
+    ({"model": [{"name": "Alice"}, {"name": "alice"}]},
+     "[[model]] 'alice' is defined twice, as folders may not tell it from "
+     "[[model]] 'Alice': choose another name."),
+    (model(feature_set=3), "[[model]] 'a' feature_set = 3 must be a name."),
+    (model(predikt={}), "[[model]] 'a' predikt is not a valid key;"
+     " did you mean 'predict'?"),
+    (model(predict=3), "[[model]] 'a' predict must be a table."),
+    (model(member=3), "[[model]] 'a', [[model.member]] must be a table."),
+    (model(member=[]), "[[model]] 'a', [[model.member]] is missing"),
+    (member({}), "[[model]] 'a', [[model.member]] name is missing"),
+    (member({"name": "x.y"}), "letters, digits, '_' and '-', and not 'gain' or"),
+    (member({"name": "x"}, {"name": "x"}), "[[model.member]] 'x' is defined twic"),
+    (member({"name": "x", "weight": -1.0}),
+     "[[model]] 'a', [[model.member]] 'x' weight = -1.0 must be greater than 0."),
+    (member({"name": "x", "random_stat": 1}),
+     "[[model.member]] 'x' random_stat is not a valid"),
+])  # fmt: skip
 def test_what_is_wrong_is_told_with_its_table(tables, said):
     assert said in refusal(ConfigError, resolved, **tables)
 
@@ -164,15 +161,12 @@ def test_an_average_among_other_fits():
     assert (one.train.estimator, one.train.time_budget) == ("auto", 0.0)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("[submit]", "[submit", "is not valid TOML"),
-        ("[submit]\n", f"x = {'[' * 3000}{']' * 3000}\n", "is not valid TOML"),
-        ("random_state = 0", f"random_state = {'9' * 5000}", "is not valid TOML"),
-        ("every_nth_era = 1\n", "every_nth = 1\n", "did you mean 'every_nth_era'?"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "said"), [
+    ("[submit]", "[submit", "is not valid TOML"),
+    ("[submit]\n", f"x = {'[' * 3000}{']' * 3000}\n", "is not valid TOML"),
+    ("random_state = 0", f"random_state = {'9' * 5000}", "is not valid TOML"),
+    ("every_nth_era = 1\n", "every_nth = 1\n", "did you mean 'every_nth_era'?"),
+])  # fmt: skip
 def test_a_damaged_file_is_one_sentence_with_its_name(path, old, new, said):
     text = path.read_text()
     assert old in text
@@ -181,20 +175,17 @@ def test_a_damaged_file_is_one_sentence_with_its_name(path, old, new, said):
         load_config(path)
 
 
-@pytest.mark.parametrize(
-    ("after", "parameters", "said"),
-    [
-        ("[train.parameters]", "max_itr = 3", "[train.parameters] max_itr is not"),
-        ("[[model]]", "parameters.max_itr = 3", "[[model]] 'm' parameters max_itr is"),
-        ("[[model.member]]", "parameters.max_depth = -3",
-         "[[model]] 'm', [[model.member]] 'x' parameters The 'max_depth' parameter"),
-        ("[[model]]", "parameters.verbose = 1", "[[model]] 'm' parameters verbose can"),
-        ("[[model.member]]", "random_state = 3\nparameters.split_criterion = 'gain'",
-         "nothing to compare: [[model]] 'm', [[model.member]] 'x' parameters split_"),
-        ("[[model]]", "feature_set = 'tiny'", "has no feature set 'tiny'; use small."),
-        ("[[model]]", "target = 'target_c_20'", "Unknown target 'target_c_20'."),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("after", "parameters", "said"), [
+    ("[train.parameters]", "max_itr = 3", "[train.parameters] max_itr is not"),
+    ("[[model]]", "parameters.max_itr = 3", "[[model]] 'm' parameters max_itr is"),
+    ("[[model.member]]", "parameters.max_depth = -3",
+     "[[model]] 'm', [[model.member]] 'x' parameters The 'max_depth' parameter"),
+    ("[[model]]", "parameters.verbose = 1", "[[model]] 'm' parameters verbose can"),
+    ("[[model.member]]", "random_state = 3\nparameters.split_criterion = 'gain'",
+     "nothing to compare: [[model]] 'm', [[model.member]] 'x' parameters split_"),
+    ("[[model]]", "feature_set = 'tiny'", "has no feature set 'tiny'; use small."),
+    ("[[model]]", "target = 'target_c_20'", "Unknown target 'target_c_20'."),
+])  # fmt: skip
 def test_wrong_parameters(tmp_path, after, parameters, said):
     text = (
         "format = 2\n[[model]]\nname = 'm'\n[[model.member]]\nname = 'x'\n[train]\n"

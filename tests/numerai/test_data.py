@@ -50,15 +50,12 @@ def test_a_whole_file_is_summarized_and_read_as_it_is_stored(write):
     assert check_parquet(write(LIVE), live=True) == [*FRAME.columns, "id"]
 
 
-@pytest.mark.parametrize(
-    ("change", "options"),
-    [
-        (lambda frame: frame.reset_index(), {"index": False}),
-        (lambda frame: frame.rename_axis(None), {}),
-        (lambda frame: frame[::-1], {}),
-        (lambda frame: frame.astype({"era": "category"}), {"row_group_size": 7}),
-    ],
-)
+@pytest.mark.parametrize(("change", "options"), [
+    (lambda frame: frame.reset_index(), {"index": False}),
+    (lambda frame: frame.rename_axis(None), {}),
+    (lambda frame: frame[::-1], {}),
+    (lambda frame: frame.astype({"era": "category"}), {"row_group_size": 7}),
+])  # fmt: skip
 def test_ids_may_be_a_column_or_an_index_in_any_order(write, change, options):
     path = write(change=change, **options)
     rows = change(FRAME)
@@ -163,14 +160,11 @@ def test_feature_sets_are_read_and_named(tmp_path):
         metadata.features("medum")
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('{"targets": [], "x": ' + "[" * 5000 + "]" * 5000 + "}", "recursion limit"),
-        ('{"feature_sets": {}, "targets": []}', r"\(feature_sets: Dictionary should"),
-        ('{"feature_sets": {"a": "b"}, "targets": []}', r"\(feature_sets.a: "),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), [
+    ('{"targets": [], "x": ' + "[" * 5000 + "]" * 5000 + "}", "recursion limit"),
+    ('{"feature_sets": {}, "targets": []}', r"\(feature_sets: Dictionary should"),
+    ('{"feature_sets": {"a": "b"}, "targets": []}', r"\(feature_sets.a: "),
+])  # fmt: skip
 def test_another_features_file_is_refused(tmp_path, text, said):
     path = tmp_path / "features_1401.json"
     path.write_text(text)
@@ -230,34 +224,28 @@ def test_eras_without_a_target_are_left_out(path):
     assert n_unlabelled == 30
 
 
-@pytest.mark.parametrize(
-    ("changes", "error", "message"),
-    [
-        ({"first_era": "0031"}, ConfigError, r"No era is left: .* 0030, but \[tra"),
-        ({"first_era": "0030", "every_nth_era": 2, "era_offset": 1}, ConfigError,
-         "era_offset = 1"),
-        ({"era_groups": 31}, ConfigError, r"\[train\] era_groups = 31 exceeds t"),
-        ({"target": "target_late_60", "first_era": "0029"}, DataError,
-         "no values in the 2 eras 0029 to 0030"),
-        ({"target": "target_no_20"}, DataError, r"1 of 1 columns .first: target_no_20"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("changes", "error", "message"), [
+    ({"first_era": "0031"}, ConfigError, r"No era is left: .* 0030, but \[tra"),
+    ({"first_era": "0030", "every_nth_era": 2, "era_offset": 1}, ConfigError,
+     "era_offset = 1"),
+    ({"era_groups": 31}, ConfigError, r"\[train\] era_groups = 31 exceeds t"),
+    ({"target": "target_late_60", "first_era": "0029"}, DataError,
+     "no values in the 2 eras 0029 to 0030"),
+    ({"target": "target_no_20"}, DataError, r"1 of 1 columns .first: target_no_20"),
+])  # fmt: skip
 def test_what_leaves_no_era_is_refused(path, changes, error, message):
     with pytest.raises(error, match=message):
         select_eras([path], settings(**changes))
 
 
-@pytest.mark.parametrize(
-    ("frame", "message"),
-    [
-        (LONG.assign(era=None), "has the era None; eras must be text"),
-        (LONG.assign(era=LONG["era"].where(LONG["era"] > "0003")), "the era None;"),
-        (LONG.assign(**{TARGET: "high"}), "'target_demo_20' of .* is not numeric"),
-        (LONG.assign(**{TARGET: LONG[[TARGET]].to_numpy().tolist()}), "holds list"),
-        (LONG.drop(columns="era"), "has no column 'era'"),
-        (LONG, r"era '0001' is also in another file.* twice"),
-    ],
-)
+@pytest.mark.parametrize(("frame", "message"), [
+    (LONG.assign(era=None), "has the era None; eras must be text"),
+    (LONG.assign(era=LONG["era"].where(LONG["era"] > "0003")), "the era None;"),
+    (LONG.assign(**{TARGET: "high"}), "'target_demo_20' of .* is not numeric"),
+    (LONG.assign(**{TARGET: LONG[[TARGET]].to_numpy().tolist()}), "holds list"),
+    (LONG.drop(columns="era"), "has no column 'era'"),
+    (LONG, r"era '0001' is also in another file.* twice"),
+])  # fmt: skip
 def test_files_that_cannot_be_trained_on(tmp_path, path, frame, message):
     other = write_frame(frame, tmp_path / "train_1.parquet")
     with pytest.raises(DataError, match=message):

@@ -140,20 +140,17 @@ def fit_two_rows(kind=Regressor, **parameters):
     return kind(max_iter=1, **parameters).fit([[1], [2]], [1, 2])
 
 
-@pytest.mark.parametrize(
-    ("make", "names", "message"),
-    [
-        (Regressor, None, "is not fitted"),
-        (lambda: make_pipeline(fit_two_rows()), None, "pipeline, pass the last step"),
-        (lambda: fit_two_rows(Classifier), None, "'log_loss' has a link .* loss='squ"),
-        (lambda: fit(categorical_features=["feature_b"]), None,
-         "Feature 'feature_b' is categorical"),
-        (fit_two_rows, None, "fitted without feature names; pass feature_names"),
-        (fit, NAMES[:3], "feature_names has 3 names, but the model was fitted to 8"),
-        (fit, sorted(NAMES), r"not the columns .* order \(feature_c, feature_a"),
-        (fit, "feature_a", "is one name: pass a list"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("make", "names", "message"), [
+    (Regressor, None, "is not fitted"),
+    (lambda: make_pipeline(fit_two_rows()), None, "pipeline, pass the last step"),
+    (lambda: fit_two_rows(Classifier), None, "'log_loss' has a link .* loss='squ"),
+    (lambda: fit(categorical_features=["feature_b"]), None,
+     "Feature 'feature_b' is categorical"),
+    (fit_two_rows, None, "fitted without feature names; pass feature_names"),
+    (fit, NAMES[:3], "feature_names has 3 names, but the model was fitted to 8"),
+    (fit, sorted(NAMES), r"not the columns .* order \(feature_c, feature_a"),
+    (fit, "feature_a", "is one name: pass a list"),
+])  # fmt: skip
 def test_what_cannot_be_expressed_is_refused(make, names, message, tmp_path):
     with pytest.raises(ExportError, match=message):
         export.write_portable_model(make(), tmp_path / "model.pkl", feature_names=names)
@@ -246,25 +243,22 @@ def test_the_check(blends, exported, tmp_path, monkeypatch, live):
     assert (tmp_path / "p.csv").read_text() == expected
 
 
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [
-        # One that ends with a report, and one that ends without.
-        (_public("sklearn_era.numerai.metrics:rank_normalize"),
-         r"cannot read .*'sklearn_era.*write_portable_model"),
-        (_Call(os._exit, 3), r"crashed .* \(exit status 3: no output"),
-        slow(_public("builtins:no_such"), "cannot read .* does not help, export"),
-        # A segmentation fault.
-        slow(_Call(ctypes.string_at, 0), "SIGSEGV.*status 139, means .*: export"),
-        slow(3, "cannot read .*: TypeError: 3 is not a callable"),
-        # Keys in the environment do not reach the model.
-        slow(_Call(os.getenv, "NUMERAI_SECRET_KEY", "nothing"),
-             "'nothing' is not a callable"),
-        slow(operator.add, "it is a function of 2 parameters, not 1"),
-        slow(as_transformer("itemgetter", ["feature_z"]),
-             "failed to predict .*feature_z.* of the version"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("function", "message"), [
+    # One that ends with a report, and one that ends without.
+    (_public("sklearn_era.numerai.metrics:rank_normalize"),
+     r"cannot read .*'sklearn_era.*write_portable_model"),
+    (_Call(os._exit, 3), r"crashed .* \(exit status 3: no output"),
+    slow(_public("builtins:no_such"), "cannot read .* does not help, export"),
+    # A segmentation fault.
+    slow(_Call(ctypes.string_at, 0), "SIGSEGV.*status 139, means .*: export"),
+    slow(3, "cannot read .*: TypeError: 3 is not a callable"),
+    # Keys in the environment do not reach the model.
+    slow(_Call(os.getenv, "NUMERAI_SECRET_KEY", "nothing"),
+         "'nothing' is not a callable"),
+    slow(operator.add, "it is a function of 2 parameters, not 1"),
+    slow(as_transformer("itemgetter", ["feature_z"]),
+         "failed to predict .*feature_z.* of the version"),
+])  # fmt: skip
 def test_broken_rules(function, message, tmp_path, monkeypatch):
     monkeypatch.setenv("NUMERAI_SECRET_KEY", "sesame")
     with pytest.raises(ExportError, match=message) as caught:
@@ -275,19 +269,16 @@ def test_broken_rules(function, message, tmp_path, monkeypatch):
 FRAME = make_frame(3)[[]].assign(prediction=[0.1, 0.2, 0.3])
 
 
-@pytest.mark.parametrize(
-    ("predictions", "message"),
-    [
-        (FRAME["prediction"], "it returned a Series"),
-        (FRAME.head(0), "each live id must have exactly one"),
-        (FRAME.assign(era="X"), r"columns are \['prediction', 'era'\], .* is 'id'"),
-        (FRAME.rename_axis("row"), "the index is 'row'"),
-        (FRAME.assign(prediction=[0.1, np.nan, 0.2]), "0.2, and 1 are NaN"),
-        (FRAME.assign(prediction=[0.1, 0.2, 1.5]), r"range from 0\.1 to 1\.5"),
-        (FRAME.assign(prediction=0.5), r"range from 0\.5 to 0\.5"),
-        (FRAME.iloc[[0, 1, 2, 2]], "each live id must have exactly one"),
-    ],
-)
+@pytest.mark.parametrize(("predictions", "message"), [
+    (FRAME["prediction"], "it returned a Series"),
+    (FRAME.head(0), "each live id must have exactly one"),
+    (FRAME.assign(era="X"), r"columns are \['prediction', 'era'\], .* is 'id'"),
+    (FRAME.rename_axis("row"), "the index is 'row'"),
+    (FRAME.assign(prediction=[0.1, np.nan, 0.2]), "0.2, and 1 are NaN"),
+    (FRAME.assign(prediction=[0.1, 0.2, 1.5]), r"range from 0\.1 to 1\.5"),
+    (FRAME.assign(prediction=0.5), r"range from 0\.5 to 0\.5"),
+    (FRAME.iloc[[0, 1, 2, 2]], "each live id must have exactly one"),
+])  # fmt: skip
 def test_predictions_that_break_a_rule_are_told_of(predictions, message):
     export_check.check_predictions(FRAME, FRAME.index)
     with pytest.raises(export_check.RefusedError, match=message):
@@ -400,15 +391,12 @@ def test_without_a_result_the_status_is_that_of_the_moment(server, upload, clock
         assert said[-1].startswith("Numerai has not validated it yet (validating): ")
 
 
-@pytest.mark.parametrize(
-    ("operation", "fault", "error", "said"),
-    [
-        ("computePickleUploadAuth", "errors", ApiError, "the slot has a webhook"),
-        ("PUT", 403, UploadError, "the storage answered HTTP 403"),
-        ("createComputePickleUpload", 500, ApiError, "HTTP 500"),
-        ("computePickles", "shape", ApiError, "does not list pickle-1"),
-    ],
-)
+@pytest.mark.parametrize(("operation", "fault", "error", "said"), [
+    ("computePickleUploadAuth", "errors", ApiError, "the slot has a webhook"),
+    ("PUT", 403, UploadError, "the storage answered HTTP 403"),
+    ("createComputePickleUpload", 500, ApiError, "HTTP 500"),
+    ("computePickles", "shape", ApiError, "does not list pickle-1"),
+])  # fmt: skip
 def test_refused_uploads(server, upload, operation, fault, error, said):
     server.fail(operation, fault, 9, message="the slot has a webhook", value=[])
     assert said in refused(server, error, upload)

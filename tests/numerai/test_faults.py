@@ -23,16 +23,13 @@ KEY_NAMES = ("NUMERAI_PUBLIC_ID", "NUMERAI_SECRET_KEY")
 REFUSED = f"Numerai's API answered HTTP 401: check {' and '.join(KEY_NAMES)}"
 
 
-@pytest.mark.parametrize(
-    ("operation", "kind", "code", "said"),
-    [
-        ("models", 401, 4, REFUSED),
-        ("rounds", "hang", 4, "did not answer within 0.3 sec"),
-        ("GET", "corrupt", 3, "v5.3/live.parquet is damaged"),
-        ("PUT", "hang", 6, "storage did not answer within 0.3 seconds; nothing was"),
-        ("create_submission", "unlisted", 6, "does not list"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("operation", "kind", "code", "said"), [
+    ("models", 401, 4, REFUSED),
+    ("rounds", "hang", 4, "did not answer within 0.3 sec"),
+    ("GET", "corrupt", 3, "v5.3/live.parquet is damaged"),
+    ("PUT", "hang", 6, "storage did not answer within 0.3 seconds; nothing was"),
+    ("create_submission", "unlisted", 6, "does not list"),
+])  # fmt: skip
 def test_a_fault_of_numerai(program, operation, kind, code, said):
     program.server.fail(operation, kind, 9)
     if kind == "hang":
@@ -43,22 +40,19 @@ def test_a_fault_of_numerai(program, operation, kind, code, said):
     program.assert_submitted_once()
 
 
-@pytest.mark.parametrize(
-    ("command", "change", "code", "said"),
-    [
-        ("submit", {"every_nth_era": '"x"'}, 2, "[train] every_nth_era = 'x' must"),
-        ("submit --round 1402", {}, 3, "has no live file for round 1402"),
-        ("export", {"neutralize_proportion": "0.5"}, 7, "neutralize"),
-        ("validate", lambda p: shutil.rmtree(p.data_folder), 3, "download"),
-        *((x, lambda p: (p.model_folder / "model.json").write_text("[" * 9999), 3,
-           "model.json is damaged") for x in ("run", "train", "predict")),
-        ("predict", lambda p: (p.round_folder / "predictions.csv").unlink()
-         or (p.round_folder / "predictions.csv").mkdir(), 3,
-         "predictions.csv cannot be written: Is a directory."),
-        ("export --out .", {}, 2, "'.'"),
-        ("export --out no/x.pkl", {}, 2, "--out: 'no/x.pkl' must be in an existing"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("command", "change", "code", "said"), [
+    ("submit", {"every_nth_era": '"x"'}, 2, "[train] every_nth_era = 'x' must"),
+    ("submit --round 1402", {}, 3, "has no live file for round 1402"),
+    ("export", {"neutralize_proportion": "0.5"}, 7, "neutralize"),
+    ("validate", lambda p: shutil.rmtree(p.data_folder), 3, "download"),
+    *((x, lambda p: (p.model_folder / "model.json").write_text("[" * 9999), 3,
+       "model.json is damaged") for x in ("run", "train", "predict")),
+    ("predict", lambda p: (p.round_folder / "predictions.csv").unlink()
+     or (p.round_folder / "predictions.csv").mkdir(), 3,
+     "predictions.csv cannot be written: Is a directory."),
+    ("export --out .", {}, 2, "'.'"),
+    ("export --out no/x.pkl", {}, 2, "--out: 'no/x.pkl' must be in an existing"),
+])  # fmt: skip
 def test_a_mistake(program, command, change, code, said):
     if callable(change):
         change(program)

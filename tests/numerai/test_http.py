@@ -141,17 +141,14 @@ def test_what_cannot_be_called_is_named_without_its_address(server, monkeypatch)
     assert message.endswith("invalid path: /no/such/bundle).")
 
 
-@pytest.mark.parametrize(
-    ("operation", "kind", "said"),
-    [
-        ("rounds", "hang", r"did not answer within 0\.2 seconds"),
-        ("rounds", "drip", r"sent only \d+ bytes in 0\.\d+ seconds"),
-        ("rounds", "drip head", "did not finish answering within 2 seconds"),
-        ("rounds", "drip size", r"did not answer within 0\.2 seconds"),
-        ("PUT", "hang", r"did not answer within 0\.2 seconds; nothing was submitted"),
-        ("PUT", "drip head", "did not finish answering within 2 seconds; nothing was"),
-    ],
-)
+@pytest.mark.parametrize(("operation", "kind", "said"), [
+    ("rounds", "hang", r"did not answer within 0\.2 seconds"),
+    ("rounds", "drip", r"sent only \d+ bytes in 0\.\d+ seconds"),
+    ("rounds", "drip head", "did not finish answering within 2 seconds"),
+    ("rounds", "drip size", r"did not answer within 0\.2 seconds"),
+    ("PUT", "hang", r"did not answer within 0\.2 seconds; nothing was submitted"),
+    ("PUT", "drip head", "did not finish answering within 2 seconds; nothing was"),
+])  # fmt: skip
 def test_a_call_has_an_end_however_slow_the_peer(server, operation, kind, said):
     server.fail(operation, kind)
     client = make_client(server, timeout=0.2, retries=0)
@@ -239,14 +236,11 @@ def test_netrc_proxies_and_logging(server, client, tmp_path, monkeypatch, caplog
     assert_discreet(server, repr(client), str(client), repr(vars(client)))
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://example.org", "ftp://127.0.0.1", "http://127.0.0.1.example.org", "x",
-        "http://[::1", "127.0.0.1:80", "http://user:pass@numerai.invalid/x", "https://",
-        "//example.org",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("url", [
+    "http://example.org", "ftp://127.0.0.1", "http://127.0.0.1.example.org", "x",
+    "http://[::1", "127.0.0.1:80", "http://user:pass@numerai.invalid/x", "https://",
+    "//example.org",
+])  # fmt: skip
 def test_a_key_is_sent_by_https_or_to_this_machine(url, tmp_path, monkeypatch):
     monkeypatch.setenv("SKLEARN_ERA_NUMERAI_API_URL", url)
     with pytest.raises(ConfigError, match="keys only go over https") as told:

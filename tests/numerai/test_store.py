@@ -183,16 +183,13 @@ def test_a_record_of_another_version_is_read(tmp_path):
     assert Example.read(path, advice="Help.") is None
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        *((x, "is damaged") for x in ("", "{", "[]", "[" * 10**5, '{"name": "\xff"}')),
-        ('{"format": 2}', "name: Field required"),
-        ('{"name": null}', "is damaged (name: "),
-        ('{"name": "a", "size": "x"}', "is damaged (size: "),
-        ('{"format": 3, "name": "a"}', "reads formats up to 2: upgrade sklearn-era."),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), [
+    *((x, "is damaged") for x in ("", "{", "[]", "[" * 10**5, '{"name": "\xff"}')),
+    ('{"format": 2}', "name: Field required"),
+    ('{"name": null}', "is damaged (name: "),
+    ('{"name": "a", "size": "x"}', "is damaged (size: "),
+    ('{"format": 3, "name": "a"}', "reads formats up to 2: upgrade sklearn-era."),
+])  # fmt: skip
 def test_a_damaged_record_is_one_sentence(tmp_path, text, said):
     path = tmp_path / "example.json"
     path.write_bytes(text.encode("latin-1"))

@@ -275,17 +275,14 @@ def test_a_closed_round_is_warned_of_or_stops(desk, server):
 UNKNOWN = {"status": None, "roundNumber": None}
 
 
-@pytest.mark.parametrize(
-    ("listed", "status", "warned"),
-    [
-        (UNKNOWN, "on time", ""),
-        (UNKNOWN | {"insertedAt": None}, None, ""),
-        (UNKNOWN | {"insertedAt": "2999-01-01T00:00:00Z"}, "late", "counts it as late"),
-        ({"status": "late"}, "late", "counts it as late"),
-        ({"status": "queued", "roundNumber": 1402}, "queued", "for round 1402"),
-        ({"status": "on_time", "roundNumber": 1401}, "on_time", ""),
-    ],
-)
+@pytest.mark.parametrize(("listed", "status", "warned"), [
+    (UNKNOWN, "on time", ""),
+    (UNKNOWN | {"insertedAt": None}, None, ""),
+    (UNKNOWN | {"insertedAt": "2999-01-01T00:00:00Z"}, "late", "counts it as late"),
+    ({"status": "late"}, "late", "counts it as late"),
+    ({"status": "queued", "roundNumber": 1402}, "queued", "for round 1402"),
+    ({"status": "on_time", "roundNumber": 1401}, "on_time", ""),
+])  # fmt: skip
 @pytest.mark.filterwarnings("default")
 def test_the_status_at_numerai(desk, listed, status, warned, recwarn):
     desk.server.listed = listed
@@ -319,15 +316,12 @@ def in_another_form(content):
     return "\r\n".join([header, *texts]).encode()
 
 
-@pytest.mark.parametrize(
-    ("hold", "is_same"),
-    [
-        (in_another_form, True),
-        (None, None),
-        *((lambda _, x=x: x, False) for x in (b"", b"\xff\xfe", b"id,prediction\n")),
-        (lambda content: content.partition(b"\n")[0] + b"\nn1,0.5\n", False),
-    ],
-)
+@pytest.mark.parametrize(("hold", "is_same"), [
+    (in_another_form, True),
+    (None, None),
+    *((lambda _, x=x: x, False) for x in (b"", b"\xff\xfe", b"id,prediction\n")),
+    (lambda content: content.partition(b"\n")[0] + b"\nn1,0.5\n", False),
+])  # fmt: skip
 def test_what_numerai_holds_is_compared(desk, server, hold, is_same):
     if hold is None:
         server.fail("submissionDownloadAuth", "errors", message="Not ready")
@@ -424,22 +418,19 @@ def first(**values):
     return lambda frame: frame.assign(**{column: [value, *frame[column][1:]]})
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda f: f[:-2], f"file of this round. The first is {IDS[6]!r}"),
-        (lambda f: pd.concat([f, f[:1]]), "1 of 9 ids are duplicates. The"),
-        (first(id=None), "1 of 8 rows have no id. The first is"),
-        (first(id=""), "1 of 8 rows have no id"),
-        (first(prediction=np.nan), "1 of 8 predictions are not"),
-        (first(prediction=np.inf), "not finite. The first is 'n0000"),
-        (first(prediction=1.5), "1 of 8 predictions are not between 0 and 1 (they"),
-        (first(prediction=-2.0), "rank them, for example with predictions.rank(pct=T"),
-        (lambda f: f.assign(prediction=0.5), "8 of 8 predictions are equal (0.5): the"),
-        (lambda f: f.assign(prediction=0.5 + VALUES * 1e-12), "tools rejects it: inv"),
-        (lambda f: f[:0], "8 of 8 live ids have no prediction"),
-    ],
-)
+@pytest.mark.parametrize(("change", "said"), [
+    (lambda f: f[:-2], f"file of this round. The first is {IDS[6]!r}"),
+    (lambda f: pd.concat([f, f[:1]]), "1 of 9 ids are duplicates. The"),
+    (first(id=None), "1 of 8 rows have no id. The first is"),
+    (first(id=""), "1 of 8 rows have no id"),
+    (first(prediction=np.nan), "1 of 8 predictions are not"),
+    (first(prediction=np.inf), "not finite. The first is 'n0000"),
+    (first(prediction=1.5), "1 of 8 predictions are not between 0 and 1 (they"),
+    (first(prediction=-2.0), "rank them, for example with predictions.rank(pct=T"),
+    (lambda f: f.assign(prediction=0.5), "8 of 8 predictions are equal (0.5): the"),
+    (lambda f: f.assign(prediction=0.5 + VALUES * 1e-12), "tools rejects it: inv"),
+    (lambda f: f[:0], "8 of 8 live ids have no prediction"),
+])  # fmt: skip
 def test_a_broken_rule_is_named(change, said):
     broken = change(FRAME)
     assert said in refusal(check_submission, broken, IDS)
@@ -478,17 +469,13 @@ def test_a_file_holds_every_digit(values, tmp_path_factory):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda f: f,
-        lambda f: f.rename(columns={"prediction": "probability"}),
-        lambda f: f.set_index("id"),
-        lambda f: f.set_index("id").rename_axis(None),
-        lambda f: f.assign(era="X")[["era", "prediction", "id"]],
-    ],
-    ids=["usual", "probability", "index", "unnamed", "others"],
-)
+@pytest.mark.parametrize("change", [
+    lambda f: f,
+    lambda f: f.rename(columns={"prediction": "probability"}),
+    lambda f: f.set_index("id"),
+    lambda f: f.set_index("id").rename_axis(None),
+    lambda f: f.assign(era="X")[["era", "prediction", "id"]],
+], ids=["usual", "probability", "index", "unnamed", "others"])  # fmt: skip
 def test_the_file_of_any_model_is_read(change, suffix, tmp_path):
     path = tmp_path / f"mine.{suffix}"
     frame = change(FRAME)
@@ -507,20 +494,17 @@ def test_ids_are_texts_whatever_they_say():
     assert "not finite. The first is 'None'" in message
 
 
-@pytest.mark.parametrize(
-    ("content", "error", "said"),
-    [
-        (b"", DataError, "mine.csv cannot be read as CSV: No columns to parse"),
-        (b"id,prediction\n\xff,0.5\n", DataError, "read as CSV: 'utf-8' codec"),
-        (b'id,prediction\n"a,0.5\n', DataError, "cannot be read as CSV"),
-        (b"PAR1 and so on", DataError, "magic bytes not found"),
-        (b"ID,prediction\na,0.5\n", SubmissionError, "column 'id', but has 'ID', 'p"),
-        (b"id,x,y\na,1,2\n", SubmissionError, "on' or 'probability', but has 'x"),
-        (b"id,prediction,probability\na,1,2\n", SubmissionError, "but has both"),
-        (b"id,prediction\na,high\n", SubmissionError, "'prediction' is not numeric"),
-        (None, DataError, "cannot be read: No such file"),
-    ],
-)
+@pytest.mark.parametrize(("content", "error", "said"), [
+    (b"", DataError, "mine.csv cannot be read as CSV: No columns to parse"),
+    (b"id,prediction\n\xff,0.5\n", DataError, "read as CSV: 'utf-8' codec"),
+    (b'id,prediction\n"a,0.5\n', DataError, "cannot be read as CSV"),
+    (b"PAR1 and so on", DataError, "magic bytes not found"),
+    (b"ID,prediction\na,0.5\n", SubmissionError, "column 'id', but has 'ID', 'p"),
+    (b"id,x,y\na,1,2\n", SubmissionError, "on' or 'probability', but has 'x"),
+    (b"id,prediction,probability\na,1,2\n", SubmissionError, "but has both"),
+    (b"id,prediction\na,high\n", SubmissionError, "'prediction' is not numeric"),
+    (None, DataError, "cannot be read: No such file"),
+])  # fmt: skip
 def test_a_damaged_file_is_told_in_a_sentence(content, error, said, tmp_path):
     path = tmp_path / "mine.csv"
     if content is not None:

@@ -116,15 +116,12 @@ SECTION = r"\[train.parameters\]"
 AUTO, GAMMA = {"estimator": "auto", "purge": 5}, {"loss": "gamma", "max_iter": 4}
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"zzz": 5}, "zzz is not .*; use .* loss, max_bins"),
-        ({"split_criterion": {"era": -1}}, "weight of 'era' is -1"),
-        ({"monotonic_cst": {"x": 1}}, "monotonic_cst"),
-        ({"interaction_cst": [[99]]}, "interaction_cst|Interaction"),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "message"), [
+    ({"zzz": 5}, "zzz is not .*; use .* loss, max_bins"),
+    ({"split_criterion": {"era": -1}}, "weight of 'era' is -1"),
+    ({"monotonic_cst": {"x": 1}}, "monotonic_cst"),
+    ({"interaction_cst": [[99]]}, "interaction_cst|Interaction"),
+])  # fmt: skip
 def test_parameters_are_checked_before_files_are_read(tmp_path, parameters, message):
     with pytest.raises(ConfigError, match=message) as caught:
         train_on(tmp_path / "no_such.parquet", tmp_path, parameters=parameters)
@@ -136,30 +133,24 @@ def test_parameters_are_checked_before_files_are_read(tmp_path, parameters, mess
         training.make_estimator(make_settings(parameters=parameters), None)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"target": "target"}, "is an alias"),
-        ({"features": []}, "features must name each column"),
-        ({"features": ["a", "a"]}, "features must name each column"),
-        ({"features": [TARGET]}, "features must name each column"),
-        ({"files": ()}, "files is empty"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"target": "target"}, "is an alias"),
+    ({"features": []}, "features must name each column"),
+    ({"features": ["a", "a"]}, "features must name each column"),
+    ({"features": [TARGET]}, "features must name each column"),
+    ({"files": ()}, "files is empty"),
+])  # fmt: skip
 def test_arguments_are_checked_before_files_are_read(tmp_path, changes, message):
     with pytest.raises(ConfigError, match=message):
         train_on(tmp_path / "no_such.parquet", tmp_path, **changes)
 
 
-@pytest.mark.parametrize(
-    ("changes", "kind", "message"),
-    [
-        ({"features": ["feature_z"]}, DataError, r"1 of 1 .* \(first: feature_z\)"),
-        ({"features": ["data_type"]}, DataError, "'data_type' of .* is not numeric"),
-        ({"parameters": GAMMA}, ConfigError, rf"^{SECTION} .*[gG]amma"),
-        (AUTO | {"parameters": GAMMA}, ConfigError, rf"^{SECTION} .*[gG]amma"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "kind", "message"), [
+    ({"features": ["feature_z"]}, DataError, r"1 of 1 .* \(first: feature_z\)"),
+    ({"features": ["data_type"]}, DataError, "'data_type' of .* is not numeric"),
+    ({"parameters": GAMMA}, ConfigError, rf"^{SECTION} .*[gG]amma"),
+    (AUTO | {"parameters": GAMMA}, ConfigError, rf"^{SECTION} .*[gG]amma"),
+])  # fmt: skip
 def test_what_the_files_lack(tmp_path, path, changes, kind, message):
     with pytest.raises(kind, match=message):
         train_on(path, tmp_path, **changes)
@@ -261,14 +252,11 @@ def test_folds_leave_out_the_purge_and_no_more(every_nth_era, groups, purge):
     assert 6 * n_tested <= np.unique(labels).size
 
 
-@pytest.mark.parametrize(
-    ("changes", "purge", "n_eras", "said"),
-    [
-        ({}, 8, 11, "needs 12 eras .*purge of 8 weeks, .* are 11 eras: use"),
-        ({"every_nth_era": 4}, 16, 7, "needs 8 eras .* there are 7 eras"),
-        ({"era_groups": 4}, 8, 40, "needs 5 eras .* 4 groups of the 40 eras"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "purge", "n_eras", "said"), [
+    ({}, 8, 11, "needs 12 eras .*purge of 8 weeks, .* are 11 eras: use"),
+    ({"every_nth_era": 4}, 16, 7, "needs 8 eras .* there are 7 eras"),
+    ({"era_groups": 4}, 8, 40, "needs 5 eras .* 4 groups of the 40 eras"),
+])  # fmt: skip
 def test_too_few_eras_are_told_before_the_fit(changes, purge, n_eras, said):
     settings = make_settings(estimator="auto", **changes)
     with pytest.raises(ConfigError, match=rf"\[train\] estimator = 'auto' {said}"):

@@ -58,16 +58,13 @@ def assert_same_scores(one, other):
         assert found.scores == pytest.approx(expected.scores, **close)
 
 
-@pytest.mark.parametrize(
-    ("changes", "first", "last"),
-    [
-        # Trained to 0030, 8 purged, and the newest 4 of 0054 are unknown.
-        ({}, 39, 50),
-        ({"validate": {"purge": 0}}, 31, 50),
-        # The purge belongs to the report, and the target is one to score on.
-        ({"target": "target_amber_60", "validate": {"purge": 8}}, 39, 42),
-    ],
-)
+@pytest.mark.parametrize(("changes", "first", "last"), [
+    # Trained to 0030, 8 purged, and the newest 4 of 0054 are unknown.
+    ({}, 39, 50),
+    ({"validate": {"purge": 0}}, 31, 50),
+    # The purge belongs to the report, and the target is one to score on.
+    ({"target": "target_amber_60", "validate": {"purge": 8}}, 39, 42),
+])  # fmt: skip
 def test_eras_after_the_purge_with_known_targets_are_scored(demo, changes, first, last):
     results, n_eras = run(demo, demo.config(**changes)), last - first + 1
     assert next(iter(results)) == MODEL
@@ -166,17 +163,14 @@ def test_scores_are_those_of_numerai_tools(own, gaps, proportion):
     assert (note in "".join(result.notes)) == (gaps is GAPS)
 
 
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        # The purge counts numbers, and not the eras of the file.
-        ("validation", lambda x: x[~x["era"].isin(["0031", "0033", "0035"])]),
-        # Columns are found by name, and ids in a column.
-        ("validation", lambda x: x[x.columns[::-1]].reset_index()),
-        # Rows of the meta model are matched by id.
-        ("meta_model", lambda x: x[::-1]),
-    ],
-)
+@pytest.mark.parametrize(("name", "change"), [
+    # The purge counts numbers, and not the eras of the file.
+    ("validation", lambda x: x[~x["era"].isin(["0031", "0033", "0035"])]),
+    # Columns are found by name, and ids in a column.
+    ("validation", lambda x: x[x.columns[::-1]].reset_index()),
+    # Rows of the meta model are matched by id.
+    ("meta_model", lambda x: x[::-1]),
+])  # fmt: skip
 def test_other_files_with_the_same_rows_have_the_same_scores(own, demo, name, change):
     own.change(name, change)
     assert_same_scores(judge(own), judge(demo))
@@ -230,14 +224,11 @@ def test_exposures_are_correlations_of_ranks_and_means_over_eras(demo):
 STD = np.std([0.03, -0.02, 0.02])
 
 
-@pytest.mark.parametrize(
-    ("scores", "expected"),
-    [
-        ([0.03, np.nan, -0.02, 0.02], (3, 0.01, STD, 0.01 / STD, 0.02)),
-        ([0.1], (1, 0.1, 0.0, None, 0.0)),
-        ([np.nan], (0, None, None, None, None)),
-    ],
-)
+@pytest.mark.parametrize(("scores", "expected"), [
+    ([0.03, np.nan, -0.02, 0.02], (3, 0.01, STD, 0.01 / STD, 0.02)),
+    ([0.1], (1, 0.1, 0.0, None, 0.0)),
+    ([np.nan], (0, None, None, None, None)),
+])  # fmt: skip
 def test_summary_is_of_the_defined_scores(scores, expected):
     summary = summarize(np.array(scores))
     names = ("n_eras", "mean", "std", "sharpe", "max_drawdown")
@@ -467,30 +458,24 @@ def test_a_blend_walks_forward_with_all_its_members(own):
         assert int(fold.first) - int(fold.last_trained) == 17
 
 
-@pytest.mark.parametrize(
-    ("changes", "error", "message"),
-    [
-        ({"target": "target_none_20"}, DataError, "no column.*'target_none_20'"),
-        ({"validate": {"purge": 47}}, DataError, "nothing to validate.* 0030 .* 47"),
-        ({"validate": {"fnc_feature_set": "x"}}, ConfigError, "no feature set 'x'"),
-        ({"members": MEMBERS}, NoModelError, "no fit 'amber'"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("changes", "error", "message"), [
+    ({"target": "target_none_20"}, DataError, "no column.*'target_none_20'"),
+    ({"validate": {"purge": 47}}, DataError, "nothing to validate.* 0030 .* 47"),
+    ({"validate": {"fnc_feature_set": "x"}}, ConfigError, "no feature set 'x'"),
+    ({"members": MEMBERS}, NoModelError, "no fit 'amber'"),
+])  # fmt: skip
 def test_what_cannot_be_validated_is_refused(demo, changes, error, message):
     with pytest.raises(error, match=message):
         run(demo, demo.config(**changes))
 
 
-@pytest.mark.parametrize(
-    ("name", "change", "message"),
-    [
-        ("validation", lambda x: x.assign(era="X"), "the era 'X'; eras must be text"),
-        ("validation", lambda x: x.assign(target_amber_20=np.float32(np.inf)),
-         "validate on .*: 'target_amber_20' is infinite in 1,440 rows"),
-        ("meta_model", lambda x: pd.concat([x, x[:1]]), "duplicate ids"),
-        ("meta_model", lambda x: x.assign(numerai_meta_model=np.inf), "is infinite in"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "change", "message"), [
+    ("validation", lambda x: x.assign(era="X"), "the era 'X'; eras must be text"),
+    ("validation", lambda x: x.assign(target_amber_20=np.float32(np.inf)),
+     "validate on .*: 'target_amber_20' is infinite in 1,440 rows"),
+    ("meta_model", lambda x: pd.concat([x, x[:1]]), "duplicate ids"),
+    ("meta_model", lambda x: x.assign(numerai_meta_model=np.inf), "is infinite in"),
+])  # fmt: skip
 def test_files_of_another_form_are_refused(own, name, change, message):
     own.change(name, change)
     with pytest.raises(DataError, match=message):
