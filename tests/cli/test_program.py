@@ -301,9 +301,8 @@ def test_a_failure_is_a_sentence_and_an_exit_status(frame, monkeypatch, capsys):
     with pytest.raises(SystemExit) as raised:
         cli.main()
     assert raised.value.code == 2
-    assert tuple(capsys.readouterr()) == (
-        "", "Error: --target: there is no column 'z'; use 'a', 'b', 'y'.\n",
-    )  # fmt: skip
+    told = "Error: --target: there is no column 'z'; use 'a', 'b', 'y'.\n"
+    assert tuple(capsys.readouterr()) == ("", told)
 
 
 @pytest.mark.parametrize("estimator", ["forest", "auto"])

@@ -140,25 +140,23 @@ def test_values_of_a_column_are_of_one_type_throughout(frame):
     assert told.startswith("DATA: column 'a' is not numeric ('high' in row 400,000);")
 
 
+# pandas writes a carriage return without quotes, which ends a row of CSV.
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"))
 TYPES = {"number": "Float64", "whole": "Int64", "flag": "boolean", "text": "object"}
 COLUMNS = {
     "number": st.none() | st.floats(allow_nan=False),
     "whole": st.none() | st.integers(-(2**63), 2**63 - 1),
     "flag": st.none() | st.booleans(),
-    # pandas writes a carriage return without quotes, which ends a row of CSV.
-    "text": st.none()
-    | st.text(st.characters(codec="utf-8", exclude_characters="\0\r")),
+    "text": st.none() | TEXT,
 }
+ROWS = st.lists(st.fixed_dictionaries(COLUMNS), min_size=1)
 
 
-@given(
-    st.lists(st.fixed_dictionaries(COLUMNS), min_size=1), st.sampled_from([*COLUMNS])
-)
+@given(ROWS, st.sampled_from([*COLUMNS]))
 def test_a_table_is_the_same_in_every_format(tmp_path_factory, rows, category):
     folder = tmp_path_factory.mktemp("tables")
-    frame = pd.DataFrame(
-        {name: pd.array([row[name] for row in rows], TYPES[name]) for name in TYPES}
-    )
+    columns = {k: pd.array([row[k] for row in rows], TYPES[k]) for k in TYPES}
+    frame = pd.DataFrame(columns)
     tables = []
     for suffix in ("csv", "tsv", "parquet", "feather"):
         path = write(frame, str(folder / f"d.{suffix}"))

@@ -106,8 +106,4 @@ def predict(model="m.era", data="d.csv", out="p.csv"):
 
 
 def params(**values):
-    return [
-        argument
-        for name, value in values.items()
-        for argument in ("--param", f"{name}={value}")
-    ]
+    return [x for k, v in values.items() for x in ("--param", f"{k}={v}")]

@@ -4,15 +4,10 @@ import shutil
 
 import pytest
 
+from helpers.numerai import server as helper
 from helpers.numerai.demo import SmallDemo, small_demo
 from helpers.numerai.program import Program, demo_files
-from helpers.numerai.server import (
-    NOTES,
-    NumeraiServer,
-    assert_discreet,
-    discreet_server,
-    make_client,
-)
+from helpers.numerai.server import NOTES, NumeraiServer, discreet_server
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.numerai import report
 from sklearn_era.numerai.http import Http
@@ -65,7 +60,7 @@ def empty(files, tmp_path, monkeypatch, caplog, capfd):
             monkeypatch.setenv(name, value)
         program = Program(tmp_path, server)
         yield program
-        assert_discreet(server, *program.said)
+        helper.assert_discreet(server, *program.said)
 
 
 @pytest.fixture
@@ -84,4 +79,4 @@ def server(caplog, capfd):
 
 @pytest.fixture
 def client(server):
-    return make_client(server)
+    return helper.make_client(server)

@@ -10,15 +10,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from helpers.numerai.server import (
-    MODEL_ID,
-    NOTES,
-    PUBLIC_ID,
-    SECRET_KEY,
-    everything_said,
-    make_client,
-    refused,
-)
+from helpers.numerai import server as helper
+from helpers.numerai.server import MODEL_ID, NOTES, PUBLIC_ID, SECRET_KEY, refused
 from sklearn_era.numerai import api, export, report
 from sklearn_era.numerai.api import KEY_NAMES, Numerai
 from sklearn_era.numerai.download import Fetch
@@ -115,7 +108,7 @@ def download(server, tmp_path):
     path = tmp_path / "data" / "notes_1401.txt"
 
     def run(**options):
-        client = make_client(server, retries=options.pop("retries", 2))
+        client = helper.make_client(server, retries=options.pop("retries", 2))
         Fetch(client, NAME, path, **{"round_number": 1401, **options})()
         assert [entry.name for entry in path.parent.iterdir()] == [path.name]
         return path.read_bytes()
@@ -258,7 +251,7 @@ def test_a_submission_is_stored_and_made(server, client, upload, monkeypatch):
 @pytest.mark.parametrize("kind", [403, 503, "drop", "hang"])
 def test_a_second_attempt_at_storing_asks_for_another_address(server, upload, kind):
     server.fail("PUT", kind)
-    upload(client=make_client(server, timeout=0.3 if kind == "hang" else 5.0))
+    upload(client=helper.make_client(server, timeout=0.3 if kind == "hang" else 5.0))
     called = [*["submission_upload_auth", "PUT"] * 2, "create_submission"]
     assert server.operations == called
     first, second = (r.path for r in server.requests if r.method == "PUT")
@@ -288,11 +281,8 @@ def test_a_submission_made_meanwhile_is_not_taken_for_ours(server, client):
 
 
 @pytest.mark.parametrize(("kinds", "said"), [
-    ([500, 500, 500], "it is unclear whether it was created"),
-    # A refusal after it does not settle the call before.
-    ([500, 400], "it is unclear whether it was created"),
-    (["lost"], "it is unclear whether it was created"),
-    # It was called unclear, where Numerai had refused each call.
+    # A refusal does not settle the call before it.
+    *((x, "it is unclear whether it was") for x in ([500] * 3, [500, 400], ["lost"])),
     ([429, 429, 429], "answered HTTP 429; nothing was submitted."),
     *(([kind], "; nothing was submitted.") for kind in ("errors", 400, 401)),
 ])  # fmt: skip
@@ -331,7 +321,7 @@ def no_keys(monkeypatch):
 def complaint(folder, secret=SECRET_KEY):
     with pytest.raises(ConfigError) as caught:
         Numerai.from_environment(folder).check_keys()
-    assert secret not in everything_said(caught.value)
+    assert secret not in helper.everything_said(caught.value)
     return str(caught.value)
 
 
@@ -367,7 +357,7 @@ def test_keys_in_a_file(settings, monkeypatch, server, form, encoding):
     monkeypatch.setenv("NUMERAI_SECRET_KEY", "FROMTHEENVIRONMENT")
     with pytest.raises(ApiError, match="HTTP 401") as caught:
         Numerai.from_environment(folder).models()
-    assert "FROMTHEENVIRONMENT" not in everything_said(caught.value)
+    assert "FROMTHEENVIRONMENT" not in helper.everything_said(caught.value)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")

@@ -15,16 +15,8 @@ from hypothesis import strategies as st
 
 import sklearn_era
 from helpers.grids import slow
-from helpers.numerai.training import (
-    FEATURES,
-    TARGET,
-    assert_same_model,
-    copy_version_before,
-    make_frame,
-    train_on,
-    why,
-    write_frame,
-)
+from helpers.numerai import training as helper
+from helpers.numerai.training import FEATURES, TARGET, make_frame, train_on, why
 from sklearn_era.numerai import training
 from sklearn_era.numerai.config import load_config
 from sklearn_era.numerai.data import read_columns, read_features
@@ -38,7 +30,7 @@ GAIN = {"split_criterion": "gain", "max_features": 0.5, "colsample_bytree": 0.7}
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     path = tmp_path_factory.mktemp("data") / "train_7.parquet"
-    return write_frame(make_frame(), path)
+    return helper.write_frame(make_frame(), path)
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +113,7 @@ def assert_as_in_one_go(path, folder, whole, **changes):
     """Compare the model of a folder with that of a training without a stop."""
     train_on(path, whole, **changes)
     (one, record), (other, expected) = (load_fit(x, "model") for x in (folder, whole))
-    assert_same_model(one, other)
+    helper.assert_same_model(one, other)
     assert record.data_fingerprint == expected.data_fingerprint
 
 
@@ -158,16 +150,14 @@ def test_a_training_that_was_killed(tmp_path, path, how, parameters, n_trees, le
 @settings(max_examples=settings().max_examples // 10)
 @given(
     stops=st.lists(st.integers(0, 14), min_size=1, max_size=3),
-    every=st.integers(1, 16),
+    every=st.integers(1, 16), seed=st.integers(0, 2**32 - 1),
     parameters=st.builds(
-        dict,
+        dict, loss=st.sampled_from(["squared_error", "absolute_error"]),
         split_criterion=st.sampled_from(["gain", "era", "time_robust", "vrex"]),
-        loss=st.sampled_from(["squared_error", "absolute_error"]),
         colsample_bytree=st.sampled_from([0.3, 1.0]),
         max_features=st.sampled_from([0.5, 1.0]),
     ),
-    seed=st.integers(0, 2**32 - 1),
-)
+)  # fmt: skip
 def test_stops_anywhere(path, tmp_path_factory, stops, every, parameters, seed):
     folder = tmp_path_factory.mktemp("stops")
     arguments = {"random_state": seed, "checkpoint_every": every}
@@ -228,7 +218,7 @@ def test_another_fit(path, trained, folder, tmp_path, changes, said, said_of_row
     if "files" in changes:
         other = make_frame()
         other.iloc[100, other.columns.get_loc(FEATURES[4])] ^= 1
-        changes = {"files": [write_frame(other, tmp_path / changes["files"][0])]}
+        changes = {"files": [helper.write_frame(other, tmp_path / changes["files"][0])]}
     assert why(path, trained, **changes).startswith(said)
     anew = rf"Cannot resume .*another fit: .*{said_of_rows or re.escape(said)}.*\)\."
     with pytest.warns(UserWarning, match=anew):
@@ -291,7 +281,7 @@ def test_a_full_disk_ends_no_training(tmp_path, path, trained, monkeypatch, name
         assert train_and_tell(path, tmp_path) == list(range(24))
     assert full.call_count == 4  # of 5, 10, 15 and 20 trees
     assert files_of(tmp_path) == ["model.era", "model.json"]
-    assert_same_model(*(load_fit(x, "model")[0] for x in (tmp_path, trained)))
+    helper.assert_same_model(*(load_fit(x, "model")[0] for x in (tmp_path, trained)))
 
 
 def test_copies_are_made_only_where_one_is_due(tmp_path, monkeypatch):
@@ -308,7 +298,7 @@ def test_copies_are_made_only_where_one_is_due(tmp_path, monkeypatch):
 @pytest.mark.parametrize("version", [sklearn_era.__version__, "0.2.0"])
 def test_fits_of_the_version_before(tmp_path, monkeypatch, version):
     monkeypatch.setattr(sklearn_era, "__version__", version)
-    root = copy_version_before(tmp_path)
+    root = helper.copy_version_before(tmp_path)
     toml, folder = root / "numerai.toml", root / "models" / "someone"
     # The purge is nothing that a fit depends on.
     toml.write_text(toml.read_text().replace("purge = 3", "purge = 8"))
@@ -333,7 +323,7 @@ def test_fits_of_the_version_before(tmp_path, monkeypatch, version):
     training.train(settings, folder=folder, **known)
     del known["on_progress"]
     assert [n_trees for stage, n_trees, _ in told if stage == "model"] == [8, 9, 10]
-    assert_same_model(load_fit(folder, "model")[0], expected)
+    helper.assert_same_model(load_fit(folder, "model")[0], expected)
     # A parameter that this version added has its default in both.
     record = json.loads((folder / "before.json").read_text())
     del record["parameters"]["min_era_coverage"]
@@ -345,7 +335,8 @@ def test_fits_of_the_version_before(tmp_path, monkeypatch, version):
 
 
 def test_the_mark_of_a_complete_model_of_the_version_before_is_none(tmp_path):
-    folder = copy_version_before(tmp_path) / "models" / "someone" / "checkpoint-model"
+    root = helper.copy_version_before(tmp_path)
+    folder = root / "models" / "someone" / "checkpoint-model"
     path, document = folder / "checkpoint.json", read_checkpoint(folder).model_dump()
     assert document["n_trees"] == 8
     path.write_text(json.dumps({**document, "file": "../model.era"}))

@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 from helpers.numerai import refusal
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.numerai import config as module
-from sklearn_era.numerai.config import (
-    TEMPLATE,
-    Workspace,
-    check_target,
-    load_config,
-    resolve,
-    write_config,
-)
+from sklearn_era.numerai.config import Workspace, load_config, write_config
 from sklearn_era.numerai.errors import ConfigError
 from sklearn_era.numerai.steps import Steps
 
@@ -35,11 +28,11 @@ def path(tmp_path):
 
 
 def resolved(**tables):
-    return resolve({**DOCUMENT, **tables})
+    return module.resolve({**DOCUMENT, **tables})
 
 
 def test_the_template_spells_out_every_key_with_its_default(path):
-    document = tomllib.loads(TEMPLATE.read_text())
+    document = tomllib.loads(module.TEMPLATE.read_text())
     for name in ("data", "train", "validate", "predict", "submit", "export"):
         section = getattr(module, f"{name.capitalize()}Section")
         assert document[name].keys() == section.model_fields.keys(), name
@@ -222,9 +215,7 @@ _TABLES = ["format", "data", "train", "model", "validate", "predict"]
 _KEYS = ["name", "member", "target", "parameters", "split_criterion", "x"]
 _ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(_KEYS), inner)
-    ),
+    lambda x: st.lists(x, max_size=3) | st.dictionaries(st.sampled_from(_KEYS), x),
     max_leaves=6,
 )
 
@@ -232,12 +223,12 @@ _ANYTHING = st.recursive(
 @given(st.dictionaries(st.sampled_from(_TABLES), _ANYTHING))
 def test_whatever_a_file_holds_is_read_or_refused(tables):
     with suppress(ConfigError):
-        resolve({**DOCUMENT, **tables})
+        module.resolve({**DOCUMENT, **tables})
 
 
 def test_a_file_of_the_first_format_keeps_its_defaults():
     first = {"model": {"name": "m"}, "train": TRAIN}
-    config = resolve(first)
+    config = module.resolve(first)
     settings = config.models[0].train
     assert settings.files == ["train"]
     assert settings.parameters["split_criterion__min_agreement"] == 0.0
@@ -246,7 +237,7 @@ def test_a_file_of_the_first_format_keeps_its_defaults():
     assert config.validation.purge_of("target_ender_60") == 16
     # A table replaced that of the defaults, and left the rest to the estimator.
     old = train(purge=3, compare_with_gain=True, parameters={"max_iter": 7})
-    config = resolve({**first, **old, "export": {"weekly": False}})
+    config = module.resolve({**first, **old, "export": {"weekly": False}})
     assert config.models[0].train.parameters == {"max_iter": 7}
     assert (config.validation.purge, config.validation.compare_with_gain) == (3, True)
     assert not config.export.automatic
@@ -286,9 +277,9 @@ def test_a_link_to_a_file_has_the_folders_beside_it(path, tmp_path):
 
 def test_a_target_is_named_in_full_and_its_horizon_tells_the_purge():
     known = ["target", "target_a_20", "target_b_60"]
-    assert check_target("target_a_20", known) == "target_a_20"
+    assert module.check_target("target_a_20", known) == "target_a_20"
     for target, said in (("target", "is an alias"), ("target_c_20", "Unknown target")):
-        message = refusal(ConfigError, check_target, target, known)
+        message = refusal(ConfigError, module.check_target, target, known)
         assert said in message
         assert message.endswith("Available targets: target_a_20, target_b_60.")
     section = module.ValidateSection()

@@ -230,9 +230,8 @@ def test_the_check(blends, exported, tmp_path, monkeypatch, live):
     if live:  # a file, which has the ids in a column
         frame.reset_index().to_parquet(live)
     path = os.path.relpath(exported["several"])
-    check = check_portable_model(
-        path, frame if live is None else live, python=sys.executable, output="p.csv"
-    )
+    given = frame if live is None else live
+    check = check_portable_model(path, given, python=sys.executable, output="p.csv")
     assert check.rows == len(frame)
     assert check.warnings == []
     assert 0 < check.seconds < 60
@@ -249,7 +248,6 @@ def test_the_check(blends, exported, tmp_path, monkeypatch, live):
      r"cannot read .*'sklearn_era.*write_portable_model"),
     (_Call(os._exit, 3), r"crashed .* \(exit status 3: no output"),
     slow(_public("builtins:no_such"), "cannot read .* does not help, export"),
-    # A segmentation fault.
     slow(_Call(ctypes.string_at, 0), "SIGSEGV.*status 139, means .*: export"),
     slow(3, "cannot read .*: TypeError: 3 is not a callable"),
     # Keys in the environment do not reach the model.

@@ -121,12 +121,9 @@ def test_a_damaged_file_to_compare_with_is_warned_of(program):
 
 
 def test_a_file_in_place_of_a_folder_is_named(program):
-    for folder, *commands in (
-        ("data", "download"),
-        ("models", "train", "predict", "export"),
-        ("reports", "validate"),
-        ("rounds", "predict"),
-    ):
+    models = "models train predict export"
+    for line in ("data download", models, "reports validate", "rounds predict"):
+        folder, *commands = line.split()
         place = program.folder / folder
         moved = place.rename(program.folder / "moved")
         place.write_text("")

@@ -9,16 +9,8 @@ from functools import partial
 
 import pytest
 
-from helpers.numerai.server import (
-    MODEL_ID,
-    NOTES,
-    PUBLIC_ID,
-    SECRET_KEY,
-    assert_discreet,
-    everything_said,
-    make_client,
-    refused,
-)
+from helpers.numerai import server as helper
+from helpers.numerai.server import MODEL_ID, make_client, refused
 from sklearn_era.numerai import http
 from sklearn_era.numerai.api import Numerai
 from sklearn_era.numerai.download import Fetch
@@ -28,7 +20,7 @@ from sklearn_era.numerai.http import Http, HttpFailure
 CSV = b"id,prediction\na,0.25\nb,0.75\n"
 FINAL = (400, 404, "errors", "garbage", "deep", "bomb")
 PASSING = (500, 502, 408, 429, "drop", "lost", "truncated")
-((NAME, CONTENT),) = NOTES.items()
+((NAME, CONTENT),) = helper.NOTES.items()
 
 
 def fetch(server, path, **options):
@@ -60,12 +52,13 @@ def test_a_refused_key_is_called_so(server, client, status):
     other = Numerai(Http(5.0, 0), "a", "ANOTHERSECRET", server.url)
     with pytest.raises(ApiError, match="HTTP 401: check NUMERAI_PUBLIC_ID") as caught:
         other.models()
-    assert "ANOTHERSECRET" not in everything_said(caught.value)
+    assert "ANOTHERSECRET" not in helper.everything_said(caught.value)
 
 
 def test_errors_of_graphql_are_passed_on_without_secrets_and_controls(server, client):
     address = server.sign("/data/x")
-    said = f"no scope for {SECRET_KEY}, {PUBLIC_ID}\nat {address} \x1b[2J\x07"
+    keys = f"{helper.SECRET_KEY}, {helper.PUBLIC_ID}"
+    said = f"no scope for {keys}\nat {address} \x1b[2J\x07"
     server.fail("submissions", "errors", message=said)
     assert refused(server, ApiError, client.submissions, MODEL_ID) == (
         "Listing the submissions: Numerai's API refused: no scope for ***, *** at "
@@ -233,7 +226,7 @@ def test_netrc_proxies_and_logging(server, client, tmp_path, monkeypatch, caplog
     # Others' requests are theirs to log.
     logging.getLogger("urllib3.connectionpool").debug("of others")
     assert "of others" in caplog.text
-    assert_discreet(server, repr(client), str(client), repr(vars(client)))
+    helper.assert_discreet(server, repr(client), str(client), repr(vars(client)))
 
 
 @pytest.mark.parametrize("url", [

@@ -81,11 +81,7 @@ SCORES = [
     (numerai_corr, corr, (Y, X)),
     (metrics.correlation_contribution, contribution, (Y, X, M)),
     (metrics.feature_neutral_corr, feature_neutral, (Y, X, FEATURES)),
-    (
-        metrics.max_feature_exposure,
-        lambda x, f: np.abs(exposures(x, f)).max(),
-        (X, FEATURES),
-    ),
+    (metrics.max_feature_exposure, lambda *x: abs(exposures(*x)).max(), (X, FEATURES)),
 ]
 
 
@@ -268,7 +264,6 @@ NAN_X, NAN_F = np.where(x == 6, np.nan, x), np.where(F == 3, np.nan, F)
 NAN_Y, ODD_X = np.where(e == "b", [[np.nan], [0.5]], [y, x])
 TABLE = pd.DataFrame(NAN_F, columns=["f", "g"])
 
-# Messages, and the calls that raise them.
 BAD = [
     ("^Input y_pred contains NaN", lambda: numerai_corr(y, NAN_X, eras=e)),
     ("^y_true is NaN in 3 of 3 rows of era b, and at most 20% may be: leave",

@@ -147,12 +147,8 @@ def rank(x):
 
 
 def test_fits_are_averaged_by_weight_each_on_its_own_columns():
-    blend = Blend(
-        [
-            Part(taking(1.0, 5.0), ["feature_c", "feature_a"], weight=2.0),
-            Part(taking(3.0), ["feature_b"], weight=0.5),
-        ]
-    )
+    first = Part(taking(1.0, 5.0), ["feature_c", "feature_a"], weight=2.0)
+    blend = Blend([first, Part(taking(3.0), ["feature_b"], weight=0.5)])
     assert blend.features == ["feature_c", "feature_a", "feature_b"]
     assert blend.shares == [0.8, 0.2]
     a, b, c = BLOCK.T.astype(float)
@@ -172,12 +168,3 @@ def test_sums_that_differ_by_rounding_are_ties():
     parts = [Part(None, THREE, weight) for weight in (0.1, 0.3, 0.1, 0.3)]
     opposed = [x, x, -x, -x]
     assert Blend(parts).combine(opposed).tolist() == [0.5] * 7
-
-
-def test_an_estimator_with_names_gets_its_columns_by_name():
-    frame = pd.DataFrame(BLOCK, columns=THREE)[["feature_c", "feature_b"]]
-    model = LinearRegression().fit(frame, np.arange(40.0))
-    part = Part(model, ["feature_c", "feature_b"])
-    assert part.predict(BLOCK, THREE) == pytest.approx(model.predict(frame))
-    with pytest.raises(ValueError, match="feature names"):
-        Part(model, ["feature_b", "feature_c"]).predict(BLOCK, THREE)

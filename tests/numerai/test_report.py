@@ -305,9 +305,8 @@ def test_corr_and_mmc_are_drawn_a_line_a_model():
         report.RoundScore(1398, "b", True, 0.3, 0.2),
         report.RoundScore(1400, "a", False, 0.2, 0.1),
     ]
-    figure = report.draw_live_scores(
-        rows, {"a": {"corr": 0.15, "mmc": 0.05, "fnc": 1.0}}
-    )
+    promised = {"corr": 0.15, "mmc": 0.05, "fnc": 1.0}
+    figure = report.draw_live_scores(rows, {"a": promised})
     top, bottom = figure.axes
     assert [ax.get_title() for ax in (top, bottom)] == ["CORR by round", "MMC by round"]
     drawn = {line.get_label(): line for line in bottom.get_lines()}

@@ -253,7 +253,6 @@ def test_several_models_and_a_blend_share_one_download(empty):
     assert {entry["modelId"] for entry in empty.server.submissions} == models
     sha256 = [empty.model(name)["sha256"] for name in ("amber", "birch")]
     assert empty.submission()["model_sha256"] == "+".join(sha256)
-    # One model's trouble is not the other's.
     (empty.folder / "models" / "other" / "model.era").write_bytes(b"PK")
     empty.begin_round()
     result = empty.invoke("run")

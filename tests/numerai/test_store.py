@@ -104,15 +104,12 @@ def test_stopped_twice_it_is_the_old_fit_or_the_new(tmp_path, first, second):
     assert sorted(os.listdir(tmp_path)) == ["model.era", "model.json"]
 
 
-def test_what_a_killed_save_left_is_swept(tmp_path):
+def test_what_a_killed_save_left_is_swept_and_a_full_disk_is_named(tmp_path):
     left = tmp_path / ".sklearn-era-abc"
     left.mkdir()
     (left / "model.era").touch()
     save_fit(tmp_path, "model", fit(), RECORD)
     assert sorted(os.listdir(tmp_path)) == ["model.era", "model.json"]
-
-
-def test_a_full_disk_names_the_file(tmp_path):
     full = patch.object(store, "save_model", side_effect=OSError(28, "No space left"))
     with full, pytest.raises(DataError, match=r"/model\.era cannot be written: No sp"):
         save_fit(tmp_path, "model", fit(), RECORD)

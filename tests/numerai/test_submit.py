@@ -438,13 +438,11 @@ def test_a_broken_rule_is_named(change, said):
         tools.validate_submission_numerai(pd.Series(IDS), broken)
 
 
-@given(
-    values=npst.arrays(
-        np.float64, 8, elements=st.floats(-0.5, 1.5, width=32) | st.just(np.nan)
-    ),
-    ids=st.lists(st.sampled_from([*IDS, "other"]), min_size=8, max_size=8)
-    | st.just(IDS),
-)
+NUMBERS = st.floats(-0.5, 1.5, width=32) | st.just(np.nan)
+SOME_IDS = st.lists(st.sampled_from([*IDS, "other"]), min_size=8, max_size=8)
+
+
+@given(npst.arrays(np.float64, 8, elements=NUMBERS), SOME_IDS | st.just(IDS))
 @pytest.mark.filterwarnings("ignore:.*ids of the submission are not live")
 def test_what_passes_here_passes_at_numerai(values, ids):
     frame = pd.DataFrame({"id": ids, "prediction": values})

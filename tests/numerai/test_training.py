@@ -209,8 +209,6 @@ def test_a_feature_without_a_value(tmp_path):
     np.testing.assert_array_equal(model.predict(FRAME[FEATURES]), predicted)
 
 
-# Averages.
-
 SMALL = {"max_iter": 4}
 ASKED = AUTO | {"parameters": SMALL}
 

@@ -53,18 +53,16 @@ class SmallDemo:
 
     def fit(self, config: Config):
         (model,) = config.models
-        metadata = read_features(self.path("features"))
+        features = read_features(self.path("features")).features
+        given = {"folder": self.workspace.model_dir(model.name)}
+        given["version"] = config.data.version
         return [
             train(
-                member.train,
-                files=[self.workspace.newest(name) for name in member.train.files],
-                features=metadata.features(member.train.feature_set),
-                folder=self.workspace.model_dir(model.name),
-                name=member.name,
-                version=config.data.version,
+                x.train, files=[self.workspace.newest(name) for name in x.train.files],
+                features=features(x.train.feature_set), name=x.name, **given,
             )
-            for member in model.members
-        ]
+            for x in model.members
+        ]  # fmt: skip
 
 
 def small_demo(root: Path) -> SmallDemo:

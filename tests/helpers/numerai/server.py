@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.numerai.handler import PUBLIC_ID, SECRET_KEY, Fault, Handler, Request
+from helpers.numerai.handler import PUBLIC_ID, SECRET_KEY, Fault, Handler
 from sklearn_era.numerai.api import Numerai
 from sklearn_era.numerai.errors import ApiError
 from sklearn_era.numerai.http import Http
@@ -36,7 +36,6 @@ class NumeraiServer:
     """
 
     def __init__(self, files: dict[str, bytes]) -> None:
-        self.files = dict(files)
         self.models = {"my_model": MODEL_ID, "other": "22222222"}
         self.round_number, self.is_open, self.between_rounds = 1401, True, False
         # Hours until the next round opens, if Numerai calls that the current one.
@@ -47,16 +46,12 @@ class NumeraiServer:
         self.etag_salt = ""  # another one changes them
         self.any_range = False  # whether If-Range is ignored
         self.drip_seconds = 0.05
-        self.requests: list[Request] = []
-        self.faults: list[Fault] = []
-        self.submissions: list[dict] = []
+        self.files, self.stored, self.signatures = dict(files), {}, {}
+        self.requests, self.faults, self.submissions, self.pickles = [], [], [], []
         self.unlisted: set[str] = set()
         self.listed: dict = {}  # changes of the next entries of that list
         self.hold = bytes  # changes the content of submissions
-        self.stored: dict[str, bytes] = {}
-        self.signatures: dict[str, str] = {}
         self.scores: list[dict] = []  # as Numerai lists them: see `add_score`
-        self.pickles: list[dict] = []
         # A pickle has one after the other, by request; the last one stays.
         self.statuses = [("pending", ""), ("success", "Model passed validation")]
         self.closing, self.lock = threading.Event(), threading.RLock()
@@ -67,10 +62,9 @@ class NumeraiServer:
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
         # The environment of programs that call this one.
         self.environment = {
-            "NUMERAI_PUBLIC_ID": PUBLIC_ID,
-            "NUMERAI_SECRET_KEY": SECRET_KEY,
+            "NUMERAI_PUBLIC_ID": PUBLIC_ID, "NUMERAI_SECRET_KEY": SECRET_KEY,
             "SKLEARN_ERA_NUMERAI_API_URL": self.url,
-        }
+        }  # fmt: skip
         serve = partial(self._http.serve_forever, poll_interval=0.01)
         self._thread = threading.Thread(target=serve)
         self._thread.start()
