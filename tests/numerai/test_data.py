@@ -55,12 +55,17 @@ def fetch(server, workspace):
     return fetch
 
 
-def test_files_are_named_by_the_round(fetch, server, workspace):
+def test_files_are_named_by_the_round_and_their_bytes_told(fetch, server, workspace):
     fetch([*NAMES, "live"])
     assert server.operations.count("GET") == len(NAMES), "one was fetched twice"
     here = {path.name: path.read_bytes() for path in workspace.data_dir.iterdir()}
     served = server.files.items()
     assert here == {name[5:].replace(".", "_1401."): x for name, x in served}
+    size = len(server.files["v5.3/live.parquet"])
+    fetch(["live"])
+    *before, last = (call.args for call in fetch.reporter.progress.call_args_list)
+    assert last == ("live", size, size)
+    assert all(done <= total == size for _, done, total in before)
 
 
 def test_a_refreshed_file_is_fetched_once_a_round_and_live_ones_always(fetch, server):
@@ -189,14 +194,6 @@ def test_files_without_eras_or_features_are_accepted(fetch, server):
         server.files[f"v5.3/{name}.parquet"] = part.to_parquet()
     assert len(fetch(parts)) == 3
     assert fetch(parts) == ["live_benchmark_models_1401.parquet"]
-
-
-def test_bytes_are_reported_as_they_come(fetch, server):
-    size = len(server.files["v5.3/live.parquet"])
-    fetch(["live"])
-    *before, last = (call.args for call in fetch.reporter.progress.call_args_list)
-    assert last == ("live", size, size)
-    assert all(done <= total == size for _, done, total in before)
 
 
 FRAME = make_frame(n_eras=6, rows_per_era=5)

@@ -161,13 +161,10 @@ def test_a_share_of_the_targets_may_be_missing(n_missing):
         assert found == pytest.approx(corr(y, x), abs=1e-12)
 
 
-def test_targets_may_be_outliers():
+def test_outliers_have_a_score_and_constants_and_what_features_explain_have_none():
     x, y = np.random.default_rng(0).random(2000), np.arange(2000) % 2 - 0.5
     y[0] = 20
     assert numerai_corr(y, x) == pytest.approx(corr(y, x), abs=1e-12)
-
-
-def test_constants_and_what_features_explain_have_no_score():
     y, m, x = np.tile([0.0, 0.5, 1.0], 10), np.arange(30.0), np.full(30, 0.1)
     features = np.tile([[0, 1], [1, 1]], (15, 1))
     assert np.isnan(numerai_corr(y, x))

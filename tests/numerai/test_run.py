@@ -3,8 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from unittest.mock import Mock
@@ -64,13 +62,6 @@ def test_files_are_named_as_the_current_folder_sees_them(program, monkeypatch):
     assert f"Portable model of '{NAME}': models/{NAME}/portab" in program.run("export")
     shutil.rmtree("data")
     assert program.fail("predict", code=3).startswith("data/v5.3 has no live_")
-
-
-def test_help_imports_nothing_heavy():
-    heavy = {"numpy", "pandas", "pyarrow", "requests", "scipy", "sklearn"}
-    program = f"import sys, sklearn_era.cli._app; print({heavy} & sys.modules.keys())"
-    command = [sys.executable, "-P", "-c", program]
-    assert subprocess.check_output(command, text=True) == "set()\n"
 
 
 def test_no_submit_needs_no_keys_and_does_all_but_the_upload(first_run):

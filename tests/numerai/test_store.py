@@ -263,9 +263,11 @@ def test_a_file_system_without_locks_is_warned_of(tmp_path, monkeypatch):
         pass
 
 
-def test_a_command_imports_no_more_than_it_needs(tmp_path):
+def test_help_and_a_command_import_no_more_than_they_need(tmp_path):
     program = (
-        "import sys; from pathlib import Path\n"
+        "import sys; from pathlib import Path; import sklearn_era.cli._app\n"
+        "heavy = {'numpy', 'pandas', 'pyarrow', 'requests', 'scipy', 'sklearn'}\n"
+        "print(heavy & sys.modules.keys())\n"
         "from sklearn_era.numerai.config import load_config, write_config\n"
         "from sklearn_era.cli._numerai import check_packages\n"
         "path = Path(sys.argv[1])\n"
@@ -275,5 +277,5 @@ def test_a_command_imports_no_more_than_it_needs(tmp_path):
         "print(sorted({'requests', 'pandas', 'pyarrow', 'numerai_tools', 'lightgbm'}"
         " & sys.modules.keys()))\n"
     )
-    command = [sys.executable, "-c", program, str(tmp_path / "numerai.toml")]
-    assert subprocess.check_output(command, text=True) == "[]\n"
+    command = [sys.executable, "-P", "-c", program, tmp_path / "numerai.toml"]
+    assert subprocess.check_output(command, text=True) == "set()\n[]\n"

@@ -335,15 +335,11 @@ def test_what_numerai_holds_is_compared(desk, server, hold, is_same):
     assert len(told) == (is_same is None)
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_the_file_of_any_model_is_submitted(desk, server, tmp_path, suffix):
-    path = tmp_path / f"predictions.{suffix}"
+def test_the_file_of_any_model_is_submitted(desk, server, tmp_path):
+    path = tmp_path / "predictions.csv"
     frame = pd.read_csv(desk.predictions, index_col="id")
     desk.workspace.data_file("live", 1401).unlink()
-    if suffix == "csv":
-        frame.assign(era="X").to_csv(path)
-    else:
-        frame.to_parquet(path)
+    frame.assign(era="X").to_csv(path)
     record = desk.assert_submits_once("my_model", path)
     assert server.submissions[0]["content"].startswith(b"id,prediction\nn")
     assert desk.submit(file=path) == record

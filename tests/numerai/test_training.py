@@ -110,6 +110,12 @@ def test_the_plain_model_has_no_parameters_of_eras(tmp_path, path):
     assert gain_settings([weighted, asked]) == [weighted, settings]
     with pytest.raises(ConfigError, match="compare_with_gain has nothing to compare"):
         gain_settings([weighted, settings])
+    # An average is compared with a single fit.
+    for parameters in ({}, {"split_criterion": "gain"}):
+        asked = make_settings(estimator="auto", time_budget=9.0, parameters=parameters)
+        (settings,) = gain_settings([asked])
+        given = settings.estimator, settings.parameters["split_criterion"]
+        assert given == ("boosting", "gain")
 
 
 SECTION = r"\[train.parameters\]"
@@ -311,14 +317,6 @@ def test_missing_targets_and_values_in_a_fit_short_of_time(tmp_path, capsys):
     expected = fit_in_memory(late[late["era"] <= "0027"], **SMALL)
     X = late[FEATURES]
     np.testing.assert_array_equal(plain.predict(X), expected.predict(X))
-
-
-def test_it_is_compared_with_a_single_fit_by_gain():
-    for parameters in ({}, {"split_criterion": "gain"}):
-        asked = make_settings(estimator="auto", time_budget=9.0, parameters=parameters)
-        (settings,) = gain_settings([asked])
-        given = settings.estimator, settings.parameters["split_criterion"]
-        assert given == ("boosting", "gain")
 
 
 def test_all_steps_of_a_round(empty):

@@ -393,20 +393,7 @@ def test_groups_are_no_more_than_the_eras_of_a_fold(own):
         assert record.era_groups == min(record.n_eras, 10)
 
 
-@pytest.mark.parametrize("suffix", ["era", "json"])
-def test_a_damaged_fit_of_a_fold_is_trained_again(own, suffix):
-    config, steps = own.config(**WALK), []
-    own.fit(config)
-    expected = judge(own, config)
-    path = fold_dir(own, 2) / f"model.{suffix}"
-    path.write_bytes(path.read_bytes()[:-100])
-    assert_same_scores(judge(own, config, on_step=steps.append), expected)
-    (step,) = steps
-    assert step.startswith("Training model for fold 2")
-    assert step.endswith(": the existing fit is damaged.")
-
-
-def test_folds_are_trained_once_resumed_and_trained_again_if_asked_otherwise(own):
+def test_folds_are_trained_once_resumed_and_trained_again_where_they_have_to_be(own):
     config, steps = own.config(**WALK), []
     own.fit(config)
     expected = judge(own, config, on_step=steps.append)
@@ -414,6 +401,13 @@ def test_folds_are_trained_once_resumed_and_trained_again_if_asked_otherwise(own
     assert steps[0] == step
     assert_same_scores(judge(own, config, on_step=steps.append), expected)
     assert len(steps) == 2
+    for suffix in ("era", "json"):
+        path = fold_dir(own, 2) / f"model.{suffix}"
+        path.write_bytes(path.read_bytes()[:-100])
+        assert_same_scores(judge(own, config, on_step=steps.append), expected)
+        assert steps[-1].startswith("Training model for fold 2")
+        assert steps[-1].endswith(": the existing fit is damaged.")
+    assert len(steps) == 4
 
     def stop(stage, done, total):
         if stage == "model for fold 1" and done == 15:
