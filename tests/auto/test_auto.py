@@ -59,13 +59,10 @@ def update(model, rows, y=Y, **params):
     return model.update(X[rows], y[rows], eras=ERAS[rows], **params)
 
 
-@pytest.mark.parametrize(
-    ("params", "folds"),
-    [
-        ({}, EraWalkForwardSplit(3, test_size=2)),
-        ({"era_order": "unordered", "cv": 2}, GroupKFold(2)),
-    ],
-)
+@pytest.mark.parametrize(("params", "folds"), [
+    ({}, EraWalkForwardSplit(3, test_size=2)),
+    ({"era_order": "unordered", "cv": 2}, GroupKFold(2)),
+])  # fmt: skip
 @pytest.mark.parametrize("weighted", [False, True])
 def test_scores_and_predictions_are_those_by_hand(params, folds, weighted):
     weights = np.random.default_rng(1).uniform(0.5, 2, Y.size) if weighted else None
@@ -178,20 +175,14 @@ def test_members_of_eras_alone_have_no_weight_by_rows():
     assert found.stages == {"a": 1, "b": 1}
 
 
-@pytest.mark.parametrize(
-    ("params", "metric"),
-    [
-        ({}, mean_squared_error),
-        ({"loss": "absolute_error"}, metrics.mean_absolute_error),
-        ({"loss": "poisson"}, lambda y, p: metrics.mean_poisson_deviance(y, p) / 2),
-        ({"loss": "gamma"}, lambda y, p: metrics.mean_gamma_deviance(y, p) / 2),
-        (
-            {"loss": "quantile", "quantile": 0.8},
-            partial(metrics.mean_pinball_loss, alpha=0.8),
-        ),
-    ],
-    ids=["squared_error", "absolute_error", "poisson", "gamma", "quantile"],
-)
+@pytest.mark.parametrize(("params", "metric"), [
+    ({}, mean_squared_error),
+    ({"loss": "absolute_error"}, metrics.mean_absolute_error),
+    ({"loss": "poisson"}, lambda y, p: metrics.mean_poisson_deviance(y, p) / 2),
+    ({"loss": "gamma"}, lambda y, p: metrics.mean_gamma_deviance(y, p) / 2),
+    ({"loss": "quantile", "quantile": 0.8},
+     partial(metrics.mean_pinball_loss, alpha=0.8)),
+], ids=["squared_error", "absolute_error", "poisson", "gamma", "quantile"])  # fmt: skip
 def test_losses_are_the_plain_model_s(params, metric):
     y, plain = np.exp(Y / 3), clone(PLAIN).set_params(**params)
     has_means = plain.loss not in ("absolute_error", "quantile")
@@ -307,14 +298,11 @@ def test_fits_print_a_line_a_member_and_are_pickled(capsys):
     assert (pickle.loads(pickle.dumps(one)).predict(X) == one.predict(X)).all()
 
 
-@pytest.mark.parametrize(
-    ("n_rows", "n_eras", "params", "names"),
-    [
-        (1000, 16, {}, ALL), (240, 4, {}, [*ALL[:4], "leaves_4"]),
-        (300, 4, {}, [*ALL[:4], "leaves_4", "forest"]),
-        (240, 4, {"monotonic_cst": [1, 0]}, ["plain", *ALL[2:4], "leaves_4"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("n_rows", "n_eras", "params", "names"), [
+    (1000, 16, {}, ALL), (240, 4, {}, [*ALL[:4], "leaves_4"]),
+    (300, 4, {}, [*ALL[:4], "leaves_4", "forest"]),
+    (240, 4, {"monotonic_cst": [1, 0]}, ["plain", *ALL[2:4], "leaves_4"]),
+])  # fmt: skip
 def test_few_eras_few_rows_and_constraints_have_fewer_members(
     n_rows, n_eras, params, names
 ):
@@ -383,20 +371,16 @@ def test_the_plain_model_must_not_fail():
 HALF = HistGradientBoostingRegressor(loss=HalfSquaredError())
 
 
-@pytest.mark.parametrize(
-    ("model", "match"),
-    [
-        (AutoEraRegressor(Ridge()), "must be a HistGradientBoostingRegressor"),
-        (auto(["all"]), "names of default members"),
-        (auto([("plain", Ridge())]), "'plain' twice"),
-        (auto(["default", "default"]), "'additive' twice"),
-        (auto([("a", 3)]), r"'a' must be a string.*int"),
-        (auto([("a", LogisticRegression())]), "regressor"),
-        (auto(time_budget=0), "time_budget"),
-        (AutoEraRegressor(HALF), "by its name"),
-    ],
-    ids=range(8),
-)
+@pytest.mark.parametrize(("model", "match"), [
+    (AutoEraRegressor(Ridge()), "must be a HistGradientBoostingRegressor"),
+    (auto(["all"]), "names of default members"),
+    (auto([("plain", Ridge())]), "'plain' twice"),
+    (auto(["default", "default"]), "'additive' twice"),
+    (auto([("a", 3)]), r"'a' must be a text.*int"),
+    (auto([("a", LogisticRegression())]), "regressor"),
+    (auto(time_budget=0), "time_budget"),
+    (AutoEraRegressor(HALF), "by its name"),
+], ids=range(8))  # fmt: skip
 def test_slips_get_a_sentence(model, match):
     with pytest.raises(ValueError, match=match):
         model.fit(X, Y, eras=ERAS)
@@ -506,17 +490,13 @@ def test_dates_are_known_in_any_unit_and_saved(tmp_path):
     assert loaded.update_log_[0]["eras"] == new
 
 
-@pytest.mark.parametrize(
-    ("change", "match"),
-    [
-        ({"eras": lambda codes: codes.astype(str)}, "of type str, but the eras"),
-        ({"eras": lambda codes: codes - 20}, "-8, which is new but lies before the"),
-        ({"sample_weight": lambda y: 0 * y}, "at least one non-zero number"),
-        ({"y": lambda y: np.where(y > 0, np.nan, y)}, "contains NaN"),
-        ({"eras": lambda codes: None}, "update needs targets and eras"),
-    ],
-    ids=["text", "early", "weights", "y", "none"],
-)
+@pytest.mark.parametrize(("change", "match"), [
+    ({"eras": lambda codes: codes.astype(str)}, "of type str, but the eras"),
+    ({"eras": lambda codes: codes - 20}, "-8, which is new but lies before the"),
+    ({"sample_weight": lambda y: 0 * y}, "at least one non-zero number"),
+    ({"y": lambda y: np.where(y > 0, np.nan, y)}, "contains NaN"),
+    ({"eras": lambda codes: None}, "update needs targets and eras"),
+], ids=["text", "early", "weights", "y", "none"])  # fmt: skip
 def test_what_an_update_cannot_take_in(change, match):
     new = ERAS >= 12
     model = fit(auto(["level"]), ~new)

@@ -191,19 +191,16 @@ def test_eras_are_passed_on_also_by_name_and_by_routing():
         save_model(model, "x.era")
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda m, X, y, e: m.fit(X, y), "Regressor needs eras: pass eras="),
-        (lambda m, X, y, e: m.fit(X, y[1:], eras=e), "y has 59 rows, but X has 60"),
-        (lambda m, X, y, e: m.fit(X, y, eras=e[1:]), "eras has 59 labels"),
-        (lambda m, X, y, e: m.fit(X, y, eras=e > 9), "holds 1 label.*three or more"),
-        (lambda m, X, y, e: m.fit(X, y, eras=[*"ab"] * 30), "Labels are text such as"),
-        (lambda m, X, y, e: m.set_params(cv="x").fit(X, y, eras=e), "'cv' parameter"),
-        (lambda m, X, y, e: m.fit(X, y, eras=e).predict_interval(X, 90),
-         "'level' parameter of EraConformalRegressor.predict_interval"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda m, X, y, e: m.fit(X, y), "Regressor needs eras: pass eras="),
+    (lambda m, X, y, e: m.fit(X, y[1:], eras=e), "y has 59 rows, but X has 60"),
+    (lambda m, X, y, e: m.fit(X, y, eras=e[1:]), "eras has 59 labels"),
+    (lambda m, X, y, e: m.fit(X, y, eras=e > 9), "holds 1 label.*three or more"),
+    (lambda m, X, y, e: m.fit(X, y, eras=[*"ab"] * 30), "Labels are text such as"),
+    (lambda m, X, y, e: m.set_params(cv="x").fit(X, y, eras=e), "'cv' parameter"),
+    (lambda m, X, y, e: m.fit(X, y, eras=e).predict_interval(X, 90),
+     "'level' parameter of EraConformalRegressor.predict_interval"),
+])  # fmt: skip
 def test_refusals(call, message):
     X, y, eras = make_rows(5)
     with pytest.raises(ValueError, match=message):

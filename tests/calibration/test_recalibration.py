@@ -97,16 +97,13 @@ def test_calibration_by_era_is_a_table():
     assert found[2]["level"] == pytest.approx(own.intercept_[0] + 1.0, abs=0.1)
 
 
-@pytest.mark.parametrize(
-    ("y", "p", "params", "message"),
-    [
-        ([0, 1, 2], [0.1, 0.2, 0.3], {}, "multiclass"),
-        ([0, 0, 0], [0.1, 0.2, 0.3], {}, "pos_label and another"),
-        ([0, 1, 1], [0.1, 0.2, 0.3], {"pos_label": "x"}, "pos_label and another"),
-        ([0, 1, 1], [0.1, 1.2, 0.3], {}, "greater than 1: 1.2"),
-        ([0, 1, 1], [0.1, 0.2], {}, "inconsistent numbers"),
-    ],
-)
+@pytest.mark.parametrize(("y", "p", "params", "message"), [
+    ([0, 1, 2], [0.1, 0.2, 0.3], {}, "multiclass"),
+    ([0, 0, 0], [0.1, 0.2, 0.3], {}, "pos_label and another"),
+    ([0, 1, 1], [0.1, 0.2, 0.3], {"pos_label": "x"}, "pos_label and another"),
+    ([0, 1, 1], [0.1, 1.2, 0.3], {}, "greater than 1: 1.2"),
+    ([0, 1, 1], [0.1, 0.2], {}, "inconsistent numbers"),
+])  # fmt: skip
 def test_refusals(y, p, params, message):
     with pytest.raises(ValueError, match=message):
         era_calibration(y, p, eras=[0, 0, 1], **params)

@@ -166,29 +166,26 @@ def test_regression_on_invariant_features_does_not_change():
 GRAPH = nx.DiGraph([("age", "target"), ("target", "visits")])
 
 
-@pytest.mark.parametrize(
-    ("graph", "params", "match"),
-    [
-        (nx.Graph([("target", "x")]), {}, r"must be a networkx\.DiGraph; got Graph"),
-        ([("target", "x")], {}, r"must be a networkx\.DiGraph; got list"),
-        (nx.DiGraph([("a", "target"), ("target", "b"), ("b", "a")]), {},
-         r"has the cycle (a -> target -> b -> a|target -> b -> a -> target|b -> .*b);"),
-        (GRAPH, {"target": "Target"},
-         r"target: graph has no node 'Target'\. Did you mean 'target'\?"),
-        (GRAPH, {"manipulable": ["visit"]},
-         r"manipulable: graph has no node 'visit'\. Did you mean 'visits'\?"),
-        (GRAPH, {"manipulable": "age"}, "manipulable must be a list of names; got 'a"),
-        (GRAPH, {"features": iter(["age"])}, "features must be a list of names; got <"),
-        (GRAPH, {"features": ["xyz"]}, r"features: graph has no node 'xyz'\.$"),
-        (GRAPH, {"features": ["age", "target"]}, "features has the target 'target'"),
-        (GRAPH, {"hidden_causes": [("age", "visist")]},
-         r"hidden_causes: graph has no node 'visist'\. Did you mean 'visits'\?"),
-        (GRAPH, {"hidden_causes": [("age", "age")]}, r"two variables; got \('age', 'a"),
-        (GRAPH, {"hidden_causes": [("age",)]}, r"two variables; got \('age',\) in it"),
-        (GRAPH, {"hidden_causes": ("age", "visits")}, "two variables; got 'age' in it"),
-        (GRAPH, {"hidden_causes": 5}, "hidden_causes must be pairs; got 5"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("graph", "params", "match"), [
+    (nx.Graph([("target", "x")]), {}, r"must be a networkx\.DiGraph; got Graph"),
+    ([("target", "x")], {}, r"must be a networkx\.DiGraph; got list"),
+    (nx.DiGraph([("a", "target"), ("target", "b"), ("b", "a")]), {},
+     r"has the cycle (a -> target -> b -> a|target -> b -> a -> target|b -> .*b);"),
+    (GRAPH, {"target": "Target"},
+     r"target: graph has no node 'Target'\. Did you mean 'target'\?"),
+    (GRAPH, {"manipulable": ["visit"]},
+     r"manipulable: graph has no node 'visit'\. Did you mean 'visits'\?"),
+    (GRAPH, {"manipulable": "age"}, "manipulable must be a list of names; got 'a"),
+    (GRAPH, {"features": iter(["age"])}, "features must be a list of names; got <"),
+    (GRAPH, {"features": ["xyz"]}, r"features: graph has no node 'xyz'\.$"),
+    (GRAPH, {"features": ["age", "target"]}, "features has the target 'target'"),
+    (GRAPH, {"hidden_causes": [("age", "visist")]},
+     r"hidden_causes: graph has no node 'visist'\. Did you mean 'visits'\?"),
+    (GRAPH, {"hidden_causes": [("age", "age")]}, r"two variables; got \('age', 'a"),
+    (GRAPH, {"hidden_causes": [("age",)]}, r"two variables; got \('age',\) in it"),
+    (GRAPH, {"hidden_causes": ("age", "visits")}, "two variables; got 'age' in it"),
+    (GRAPH, {"hidden_causes": 5}, "hidden_causes must be pairs; got 5"),
+])  # fmt: skip
 def test_graphs_and_names_are_checked(graph, params, match):
     with pytest.raises(ValueError, match=match):
         invariant_features(graph, **{"target": "target", "manipulable": []} | params)
@@ -305,24 +302,21 @@ X, Y = make_columns(200)
 FRAME = pd.DataFrame(X, columns=["weak", "strong", "idle"])
 
 
-@pytest.mark.parametrize(
-    ("X", "y", "invariant", "match"),
-    [
-        (X, Y, [], "invariant has no column in it; name at least one"),
-        (X, Y, [False] * 3, "invariant has no column in it"),
-        (X, Y, "weak", "invariant must be a list of names, .*; got 'weak'"),
-        (X, Y, None, "invariant must be a list of names, .*; got None"),
-        (X, Y, ["weak"], "invariant names column 'weak', but X is no data frame"),
-        (X, Y, [3], "invariant: there is no column 3 among the 3 of X"),
-        (X, Y, [0.5], r"invariant must hold names, indices or bools; got 0\.5 in it"),
-        (FRAME, Y, ["week"], "invariant: X has no column 'week'; its columns are 'w"),
-        (FRAME.assign(idle=1), Y, ["idle"],
-         r"invariant: column\(s\) 'idle' carry no information on the target"),
-        (X, Y[1:], [0], "y has 199 labels, but X has 200 rows"),
-        (X, np.where(Y == 0, np.nan, Y), [0], "y has .* missing label"),
-        (X[:, 0], Y, [0], "X must have two dimensions"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("X", "y", "invariant", "match"), [
+    (X, Y, [], "invariant has no column in it; name at least one"),
+    (X, Y, [False] * 3, "invariant has no column in it"),
+    (X, Y, "weak", "invariant must be a list of names, .*; got 'weak'"),
+    (X, Y, None, "invariant must be a list of names, .*; got None"),
+    (X, Y, ["weak"], "invariant names column 'weak', but X is no data frame"),
+    (X, Y, [3], "invariant: there is no column 3 among the 3 of X"),
+    (X, Y, [0.5], r"invariant must hold names, indices or bools; got 0\.5 in it"),
+    (FRAME, Y, ["week"], "invariant: X has no column 'week'; its columns are 'w"),
+    (FRAME.assign(idle=1), Y, ["idle"],
+     r"invariant: column\(s\) 'idle' carry no information on the target"),
+    (X, Y[1:], [0], "y has 199 labels, but X has 200 rows"),
+    (X, np.where(Y == 0, np.nan, Y), [0], "y has .* missing label"),
+    (X[:, 0], Y, [0], "X must have two dimensions"),
+])  # fmt: skip
 def test_columns_and_targets_are_checked(X, y, invariant, match):
     for function in (mutual_information_ratios, feature_penalties):
         with pytest.raises(ValueError, match=match):

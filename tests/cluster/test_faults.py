@@ -179,16 +179,13 @@ def test_types_that_differ(client):
     assert_next_fit_is_right(client)
 
 
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"loss": "absolute_error"}, "quantiles of each leaf"),
-        ({"scoring": "r2"}, "scoring='r2' needs the predictions"),
-        ({"timeout": 0}, "The 'timeout' parameter"),
-        ({"monotonic_cst": [1, 2]}, "monotonic_cst must be"),
-        ({"era_weighting": "equal", "eras": None}, "needs eras"),
-    ],
-)
+@pytest.mark.parametrize(("params", "message"), [
+    ({"loss": "absolute_error"}, "quantiles of each leaf"),
+    ({"scoring": "r2"}, "scoring='r2' needs the predictions"),
+    ({"timeout": 0}, "The 'timeout' parameter"),
+    ({"monotonic_cst": [1, 2]}, "monotonic_cst must be"),
+    ({"era_weighting": "equal", "eras": None}, "needs eras"),
+])  # fmt: skip
 def test_parameters(client, params, message):
     given = collections(make_rows())
     given |= {name: params.pop(name) for name in ("eras",) if name in params}

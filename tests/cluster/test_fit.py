@@ -476,11 +476,9 @@ def test_sample_is_that_of_scikit_learn(is_weighted, is_permuted):
 
     mapper = _BinMapper(n_bins=256, subsample=200, random_state=3)
     drawn = draw_sample(
-        mapper,
-        np.bincount(parts, minlength=3),
-        None if weights is None else weights[trained],
-        order if is_permuted else None,
-    )
+        mapper, np.bincount(parts, minlength=3),
+        None if weights is None else weights[trained], order if is_permuted else None,
+    )  # fmt: skip
     sample = [values[trained[parts == i]][rows] for i, rows in enumerate(drawn)]
     X = values[order].reshape(-1, 1)
     mapper.fit(X, sample_weight=None if weights is None else weights[order])

@@ -34,23 +34,20 @@ def test_same_seed_same_data(make):
             assert not np.array_equal(values, other[key])
 
 
-@pytest.mark.parametrize(
-    ("make", "params", "message"),
-    [
-        (make_numerai_like, {"n_stable": 40, "n_unstable": 30},
-         "n_stable=40 and n_unstable=30"),
-        (make_numerai_like, {"n_fading_eras": 200},
-         "n_fading_eras=200 are more eras than n_eras=140"),
-        (make_numerai_like, {"rows_per_era": 4}, "'rows_per_era' .* Got 4"),
-        (make_numerai_like, {"n_stable": -1}, "'n_stable' .* Got -1"),
-        (make_synthetic_memorization, {"n_eras": 0}, "'n_eras' .* Got 0"),
-        (make_synthetic_memorization, {"n_test_samples": -1}, "'n_test_samples' "),
-        (make_synthetic_memorization, {"n_rotations": 0}, "'n_rotations' .* Got 0"),
-        (make_synthetic_memorization, {"radial_noise": -0.1}, "'radial_noise' "),
-        (make_synthetic_memorization, {"random_state": "seed"}, "'random_state' "),
-        (load_bike_sharing, {"as_frame": "yes"}, "'as_frame' "),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("make", "params", "message"), [
+    (make_numerai_like, {"n_stable": 40, "n_unstable": 30},
+     "n_stable=40 and n_unstable=30"),
+    (make_numerai_like, {"n_fading_eras": 200},
+     "n_fading_eras=200 are more eras than n_eras=140"),
+    (make_numerai_like, {"rows_per_era": 4}, "'rows_per_era' .* Got 4"),
+    (make_numerai_like, {"n_stable": -1}, "'n_stable' .* Got -1"),
+    (make_synthetic_memorization, {"n_eras": 0}, "'n_eras' .* Got 0"),
+    (make_synthetic_memorization, {"n_test_samples": -1}, "'n_test_samples' "),
+    (make_synthetic_memorization, {"n_rotations": 0}, "'n_rotations' .* Got 0"),
+    (make_synthetic_memorization, {"radial_noise": -0.1}, "'radial_noise' "),
+    (make_synthetic_memorization, {"random_state": "seed"}, "'random_state' "),
+    (load_bike_sharing, {"as_frame": "yes"}, "'as_frame' "),
+])  # fmt: skip
 def test_parameters_out_of_range_are_named(make, params, message):
     with pytest.raises(ValueError, match=message) as caught:
         make(**params)
@@ -123,15 +120,12 @@ def test_each_shortcut_split_turns_round_in_some_era(seed):
                 assert np.any(class_0 < class_1)
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {}, {"n_eras": 1}, {"n_eras": 2}, {"n_anchors_per_era": 1},
-        {"n_anchors_per_era": 5, "n_samples_per_era": 7}, {"n_shortcut_features": 0},
-        {"n_samples_per_era": 1}, {"n_test_samples": 0},
-        {"n_rotations": 0.5, "radial_noise": 0.0},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("parameters", [
+    {}, {"n_eras": 1}, {"n_eras": 2}, {"n_anchors_per_era": 1},
+    {"n_anchors_per_era": 5, "n_samples_per_era": 7}, {"n_shortcut_features": 0},
+    {"n_samples_per_era": 1}, {"n_test_samples": 0},
+    {"n_rotations": 0.5, "radial_noise": 0.0},
+])  # fmt: skip
 def test_parameters_change_the_shapes(parameters):
     given = {
         "n_eras": 16, "n_samples_per_era": 768, "n_test_samples": 2000,

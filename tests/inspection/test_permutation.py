@@ -92,14 +92,13 @@ def test_scores_by_era_and_undefined_ones():
     assert np.isfinite(found[1:]).all()
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [({"eras": None}, "era_permutation_importance needs eras: pass eras="),
-     ({"eras": np.zeros(360)}, "eras holds 1 label.*tests on eras that a model has"),
-     ({"y": np.zeros(3)}, "y has 3 rows, but X has 360"),
-     ({"n_repeats": 0}, "The 'n_repeats' parameter .* must be an int in the range"),
-     ({"scoring": ["r2"]}, "The 'scoring' parameter")],
-)  # fmt: skip
+@pytest.mark.parametrize(("changed", "message"), [
+    ({"eras": None}, "era_permutation_importance needs eras: pass eras="),
+    ({"eras": np.zeros(360)}, "eras holds 1 label.*tests on eras that a model has"),
+    ({"y": np.zeros(3)}, "y has 3 rows, but X has 360"),
+    ({"n_repeats": 0}, "The 'n_repeats' parameter .* must be an int in the range"),
+    ({"scoring": ["r2"]}, "The 'scoring' parameter"),
+])  # fmt: skip
 def test_refusals(changed, message):
     options = dict(zip(("X", "y", "eras"), make_data(), strict=True)) | changed
     with pytest.raises(ValueError, match=message):

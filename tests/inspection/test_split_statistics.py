@@ -321,33 +321,30 @@ FUNCTIONS = pytest.mark.parametrize("function", BOTH)
 
 
 @FUNCTIONS
-@pytest.mark.parametrize(
-    ("name", "spoil", "message"),
-    [
-        ("X", lambda X: X[:, :4], "X has 4 columns, but HistGradientBoostingClassifier "
-         "was fitted to 5; pass the columns of the fit"),
-        ("y", lambda y: y[:-1],
-         r"y has 399 values, but X has 400 rows; pass one value a row"),
-        ("eras", lambda eras: eras[:-1], r"eras has 399 labels, but X has 400 rows"),
-        ("eras", lambda _: None, r"eras is None; pass one label a row"),
-        ("eras", lambda eras: np.where(eras == 1, np.nan, eras),
-         r"eras has .* missing label"),
-        ("sample_weight", lambda _: np.ones(3),
-         r"sample_weight.shape == \(3,\), expected \(400,\)"),
-        ("y", lambda y: np.where(y == "up", "perhaps", y),
-         r"y has 1 class\(es\) that were not in the fit, the first is 'perhaps'; the "
-         r"model knows \['down', 'up'\]"),
-        ("min_samples_per_era", lambda _: 0, "an integer of at least 1, .* got 0"),
-        ("min_samples_per_era", lambda _: 1.5, "must be an integer .* got 1.5"),
-        ("estimator", lambda model: make_pipeline(StandardScaler(), model),
-         r"estimator must be a HistGradientBoosting.*got Pipeline"),
-        ("estimator", lambda _: ensemble.HistGradientBoostingRegressor,
-         r"estimator must be a HistGradientBoosting"),
-        ("estimator", lambda _: make_estimator(ensemble, "real"), "not fitted yet"),
-        ("estimator", lambda _: run("binary", era_effects="intercept")[0],
-         "era_effects: the trees were grown beside"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "spoil", "message"), [
+    ("X", lambda X: X[:, :4], "X has 4 columns, but HistGradientBoostingClassifier "
+     "was fitted to 5; pass the columns of the fit"),
+    ("y", lambda y: y[:-1],
+     r"y has 399 values, but X has 400 rows; pass one value a row"),
+    ("eras", lambda eras: eras[:-1], r"eras has 399 labels, but X has 400 rows"),
+    ("eras", lambda _: None, r"eras is None; pass one label a row"),
+    ("eras", lambda eras: np.where(eras == 1, np.nan, eras),
+     r"eras has .* missing label"),
+    ("sample_weight", lambda _: np.ones(3),
+     r"sample_weight.shape == \(3,\), expected \(400,\)"),
+    ("y", lambda y: np.where(y == "up", "perhaps", y),
+     r"y has 1 class\(es\) that were not in the fit, the first is 'perhaps'; the "
+     r"model knows \['down', 'up'\]"),
+    ("min_samples_per_era", lambda _: 0, "an integer of at least 1, .* got 0"),
+    ("min_samples_per_era", lambda _: 1.5, "must be an integer .* got 1.5"),
+    ("estimator", lambda model: make_pipeline(StandardScaler(), model),
+     r"estimator must be a HistGradientBoosting.*got Pipeline"),
+    ("estimator", lambda _: ensemble.HistGradientBoostingRegressor,
+     r"estimator must be a HistGradientBoosting"),
+    ("estimator", lambda _: make_estimator(ensemble, "real"), "not fitted yet"),
+    ("estimator", lambda _: run("binary", era_effects="intercept")[0],
+     "era_effects: the trees were grown beside"),
+])  # fmt: skip
 def test_refuses(function, name, spoil, message):
     X, y, _, eras = make_data("binary")
     arguments = {

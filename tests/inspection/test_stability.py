@@ -224,19 +224,16 @@ def test_losses_of_classes_that_a_fold_lacks():
     assert_allclose(result.importances, 0, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"eras": None}, "era_stability needs eras: pass eras="),
-        ({"eras": ERAS[1:]}, "eras has 719 labels, but X has 720 rows"),
-        ({"eras": ERAS * 0}, "holds 1 label.* era_stability tests on eras"),
-        ({"eras": np.array(["a", "b"])[ERAS % 2]}, "Labels are text such as 'a'"),
-        ({"estimator": LinearSVC()}, "LinearSVC is a classifier without predict_proba"),
-        ({"alpha": 1.0}, "'alpha' parameter"),
-        ({"n_repeats": 0}, "'n_repeats' parameter"),
-        ({"y": np.zeros(3)}, "y has 3 rows, but X has 720"),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "message"), [
+    ({"eras": None}, "era_stability needs eras: pass eras="),
+    ({"eras": ERAS[1:]}, "eras has 719 labels, but X has 720 rows"),
+    ({"eras": ERAS * 0}, "holds 1 label.* era_stability tests on eras"),
+    ({"eras": np.array(["a", "b"])[ERAS % 2]}, "Labels are text such as 'a'"),
+    ({"estimator": LinearSVC()}, "LinearSVC is a classifier without predict_proba"),
+    ({"alpha": 1.0}, "'alpha' parameter"),
+    ({"n_repeats": 0}, "'n_repeats' parameter"),
+    ({"y": np.zeros(3)}, "y has 3 rows, but X has 720"),
+])  # fmt: skip
 def test_stability_refuses(parameters, message):
     X, y = make_data()
     options = {"X": X, "y": y, "eras": ERAS} | parameters

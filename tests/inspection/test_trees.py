@@ -63,11 +63,10 @@ def read_text(text, frame):
     return leaves, splits
 
 
-@pytest.mark.parametrize(
-    ("kind", "target", "tree"),
-    [("booster", "real", 0), ("stock", "real", 0), ("forest", "real", 2),
-     ("booster", "multiclass", 1)],
-)  # fmt: skip
+@pytest.mark.parametrize(("kind", "target", "tree"), [
+    ("booster", "real", 0), ("stock", "real", 0), ("forest", "real", 2),
+    ("booster", "multiclass", 1),
+])  # fmt: skip
 def test_text_leads_each_row_to_its_prediction(kind, target, tree):
     model, frame, y, eras = fit(kind, target)
     text = export_text(model, frame, y, eras=eras, tree=tree)
@@ -159,13 +158,12 @@ def test_texts_do_not_overlap_and_are_seen_in_both_styles(style, n_letters, size
         assert text.get_bbox_patch().get_edgecolor()[:3] == color
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [({"tree": 3}, "tree must be an integer from 0 to 2; got 3"),
-     ({"tree": -1}, "tree must be an integer from 0 to 2; got -1"),
-     ({"y": None}, "all three"), ({"eras": None}, "all three"),
-     ({"estimator": LinearRegression()}, "estimator must be a HistGradientBoosting")],
-)  # fmt: skip
+@pytest.mark.parametrize(("changed", "message"), [
+    ({"tree": 3}, "tree must be an integer from 0 to 2; got 3"),
+    ({"tree": -1}, "tree must be an integer from 0 to 2; got -1"),
+    ({"y": None}, "all three"), ({"eras": None}, "all three"),
+    ({"estimator": LinearRegression()}, "estimator must be a HistGradientBoosting"),
+])  # fmt: skip
 def test_what_is_no_tree_is_refused(changed, message):
     options = dict(zip(("estimator", "X", "y", "eras"), fit(), strict=True)) | changed
     for draw in (export_text, export_graphviz, plot_tree):

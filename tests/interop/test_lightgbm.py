@@ -169,14 +169,11 @@ def test_categorical_features_and_splits_next_to_zero_are_refused_by_name():
         to_lightgbm_text(model)
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("a b", r"'a b' has the character ' '"), ("tab\t", "has the character"),
-        ("a,b", r"'a,b' has the character ','"), ("", "'' has no character"),
-        ('"', r"has the character '\"'"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "message"), [
+    ("a b", r"'a b' has the character ' '"), ("tab\t", "has the character"),
+    ("a,b", r"'a,b' has the character ','"), ("", "'' has no character"),
+    ('"', r"has the character '\"'"),
+])  # fmt: skip
 def test_names_that_lightgbm_does_not_take_are_refused(name, message):
     X = pd.DataFrame({"x": np.arange(50.0), name: np.arange(50.0)})
     model = Regressor(max_iter=1).fit(X, X["x"])

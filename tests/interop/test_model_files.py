@@ -121,25 +121,21 @@ def frame_of(X):
     return X
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        *(p if i % 4 == 0 else slow(p) for i, p in enumerate(CRITERIA.values())),
-        {"split_criterion": {"vrex": np.float32(0.5), "gain": np.int64(0)}},
-        {"split_criterion": OrderedDict(vrex=2)},
-        {"split_criterion": Blend({VREx(np.float32(0.5)): 1, "era": 2}, False)},
-        {"era_weighting": Recency(half_life=3), "era_effects": Intercepts("mean")},
-        {"era_weighting": GroupDRO(np.float64(0.2)), "split_criterion": Gain("era")},
-        {"early_stopping": True, "validation_eras": None},
-        {"categorical_features": None}, {"early_stopping": True, "scoring": None},
-        {"early_stopping": True, "scoring": "r2"},
-        {"loss": "quantile", "quantile": 0.3}, {"loss": "absolute_error"},
-        {"loss": "poisson"}, {"loss": "gamma"},
-        {"random_state": np.random.RandomState(3), "max_features": 0.5},
-        {"monotonic_cst": [0, 1, 0, 0, 0], "interaction_cst": "pairwise"},
-    ],
-    ids=", ".join,
-)  # fmt: skip
+@pytest.mark.parametrize("parameters", [
+    *(p if i % 4 == 0 else slow(p) for i, p in enumerate(CRITERIA.values())),
+    {"split_criterion": {"vrex": np.float32(0.5), "gain": np.int64(0)}},
+    {"split_criterion": OrderedDict(vrex=2)},
+    {"split_criterion": Blend({VREx(np.float32(0.5)): 1, "era": 2}, False)},
+    {"era_weighting": Recency(half_life=3), "era_effects": Intercepts("mean")},
+    {"era_weighting": GroupDRO(np.float64(0.2)), "split_criterion": Gain("era")},
+    {"early_stopping": True, "validation_eras": None},
+    {"categorical_features": None}, {"early_stopping": True, "scoring": None},
+    {"early_stopping": True, "scoring": "r2"},
+    {"loss": "quantile", "quantile": 0.3}, {"loss": "absolute_error"},
+    {"loss": "poisson"}, {"loss": "gamma"},
+    {"random_state": np.random.RandomState(3), "max_features": 0.5},
+    {"monotonic_cst": [0, 1, 0, 0, 0], "interaction_cst": "pairwise"},
+], ids=", ".join)  # fmt: skip
 def test_regressor_round_trip(parameters, tmp_path):
     ScoringMonitor = pytest.importorskip("sklearn.callback").ScoringMonitor
     is_positive = parameters.get("loss") in ("poisson", "gamma")
@@ -167,14 +163,10 @@ def test_regressor_round_trip(parameters, tmp_path):
     loaded.fit(X, y, eras=eras)
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        np.array([0, 1, 2]), np.array([0, 0, 1]), np.array([False, False, True]),
-        np.array(["a", "b", "c"]), np.array(["a", "b", "c"], object),
-    ],
-    ids=["int", "binary", "bool", "str", "object"],
-)  # fmt: skip
+@pytest.mark.parametrize("labels", [
+    np.array([0, 1, 2]), np.array([0, 0, 1]), np.array([False, False, True]),
+    np.array(["a", "b", "c"]), np.array(["a", "b", "c"], object),
+], ids=["int", "binary", "bool", "str", "object"])  # fmt: skip
 def test_classifier_round_trip(labels, tmp_path):
     X, y, _, eras = make_data("multiclass")
     model = make_estimator(ensemble, "multiclass").fit(X, labels[y], eras=eras)
@@ -287,21 +279,17 @@ MAPPER.transform = len
 FUNCTION = "name its `scoring` by a string"
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"note": Fraction(1, 3)}, "the attribute 'note'"),
-        ({"_preprocessor": PowerTransformer()}, "the preprocessor PowerTransformer"),
-        ({"_predictors": [[], [None]]}, "iterations of different numbers of trees"),
-        ({"_bin_mapper": MAPPER}, "the attribute 'transform' of a bin mapper"),
-        ({"scoring": Ridge()}, "Ridge"),
-        ({"scoring": make_scorer(mean_absolute_error)}, FUNCTION),
-        ({"scoring": lambda estimator, X, y: 0.0}, FUNCTION),
-        ({"_era_labels": np.array([date(2024, 1, 1)])},
-         r"datetime.date, .* pass eras as text"),
-    ],
-    ids=range(8),
-)  # fmt: skip
+@pytest.mark.parametrize(("change", "message"), [
+    ({"note": Fraction(1, 3)}, "the attribute 'note'"),
+    ({"_preprocessor": PowerTransformer()}, "the preprocessor PowerTransformer"),
+    ({"_predictors": [[], [None]]}, "iterations of different numbers of trees"),
+    ({"_bin_mapper": MAPPER}, "the attribute 'transform' of a bin mapper"),
+    ({"scoring": Ridge()}, "Ridge"),
+    ({"scoring": make_scorer(mean_absolute_error)}, FUNCTION),
+    ({"scoring": lambda estimator, X, y: 0.0}, FUNCTION),
+    ({"_era_labels": np.array([date(2024, 1, 1)])},
+     r"datetime.date, .* pass eras as text"),
+], ids=range(8))  # fmt: skip
 def test_what_a_file_does_not_hold_leaves_the_file_before(saved, change, message):
     before = saved.read_bytes()
     model, _ = load_model(saved)
@@ -312,14 +300,11 @@ def test_what_a_file_does_not_hold_leaves_the_file_before(saved, change, message
     assert [*saved.parent.iterdir()] == [saved]
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("left", 10**6), ("right", 10**6), ("left", 0), ("feature_idx", 5),
-        ("feature_idx", -1), ("bitset_idx", 10**6), ("depth", 7), ("is_leaf", 2),
-        ("right", "left"), ("n_nodes", 10**6), ("n_nodes", "wrap"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("field", "value"), [
+    ("left", 10**6), ("right", 10**6), ("left", 0), ("feature_idx", 5),
+    ("feature_idx", -1), ("bitset_idx", 10**6), ("depth", 7), ("is_leaf", 2),
+    ("right", "left"), ("n_nodes", 10**6), ("n_nodes", "wrap"),
+])  # fmt: skip
 def test_forged_trees_are_refused(file, field, value):
     def change(forgery):
         nodes = forgery.arrays[forgery.array_of("_predictors", "nodes")]
@@ -556,15 +541,11 @@ def test_a_splitter_is_saved_if_it_is_of_eras(cv, tmp_path):
     assert_refused(tmp_path / "model.era", "n_splits", change)
 
 
-@pytest.mark.parametrize(
-    ("header", "data"),
-    [
-        ("'<i8', 'fortran_order': False, 'shape': (1152921504606846976,)}", b""),
-        ("'|O', 'fortran_order': False, 'shape': (1,)}", bytes(8)),
-        ("'<i8', 'fortran_order': False, 'shape': (-1, -1)}", bytes(8)),
-    ],
-    ids=range(3),
-)  # fmt: skip
+@pytest.mark.parametrize(("header", "data"), [
+    ("'<i8', 'fortran_order': False, 'shape': (1152921504606846976,)}", b""),
+    ("'|O', 'fortran_order': False, 'shape': (1,)}", bytes(8)),
+    ("'<i8', 'fortran_order': False, 'shape': (-1, -1)}", bytes(8)),
+], ids=range(3))  # fmt: skip
 def test_an_array_is_what_its_header_says(file, header, data):
     number = Forgery(file).array_of("_predictors", "n_nodes")
     text = f"{{'descr': {header}\n".encode()
@@ -609,22 +590,18 @@ def test_other_and_unfitted_estimators_are_refused(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:. eras were left out")
-@pytest.mark.parametrize(
-    ("model", "target"),
-    [
-        (RuleEnsembleClassifier(n_estimators=5, disjunctions=True), "binary"),
-        (RuleEnsembleClassifier(n_estimators=3), "multiclass"),
-        (JustTrainTwice(CLASSIFIER), "binary"),
-        (EraSearchCV(BOOSTER, {"max_leaf_nodes": [4]}), "real"),
-        (auto.AutoEraRegressor(BOOSTER, members=["leaves_4"]), "real"),
-        (auto.AutoEraClassifier(CLASSIFIER, members=["linear"]), "multiclass"),
-        (ensemble.TimeRobustForestRegressor(5, min_samples_per_era=1), "real"),
-        (calibration.EraConformalRegressor(BOOSTER, cv=2), "real"),
-        (calibration.EraConformalClassifier(CLASSIFIER, cv=2), "multiclass"),
-        (calibration.EraCalibratedClassifier(CLASSIFIER, cv=2), "multiclass"),
-    ],
-    ids=lambda value: type(value).__name__,
-)  # fmt: skip
+@pytest.mark.parametrize(("model", "target"), [
+    (RuleEnsembleClassifier(n_estimators=5, disjunctions=True), "binary"),
+    (RuleEnsembleClassifier(n_estimators=3), "multiclass"),
+    (JustTrainTwice(CLASSIFIER), "binary"),
+    (EraSearchCV(BOOSTER, {"max_leaf_nodes": [4]}), "real"),
+    (auto.AutoEraRegressor(BOOSTER, members=["leaves_4"]), "real"),
+    (auto.AutoEraClassifier(CLASSIFIER, members=["linear"]), "multiclass"),
+    (ensemble.TimeRobustForestRegressor(5, min_samples_per_era=1), "real"),
+    (calibration.EraConformalRegressor(BOOSTER, cv=2), "real"),
+    (calibration.EraConformalClassifier(CLASSIFIER, cv=2), "multiclass"),
+    (calibration.EraCalibratedClassifier(CLASSIFIER, cv=2), "multiclass"),
+], ids=lambda value: type(value).__name__)  # fmt: skip
 def test_every_estimator_round_trip(model, target, tmp_path):
     X, y, _, eras = make_data(target)
     X = frame_of(X)

@@ -71,17 +71,14 @@ def nameless(y_true, y_pred):
     return np.mean(np.subtract(y_true, y_pred))
 
 
-@pytest.mark.parametrize(
-    ("metric", "given", "worst"),
-    [
-        (r2_score, None, min),
-        (mean_absolute_error, None, max),
-        (partial(mean_squared_error, sample_weight=None), None, max),
-        (log_loss, True, min),
-        (nameless, True, min),
-        (nameless, False, max),
-    ],
-)
+@pytest.mark.parametrize(("metric", "given", "worst"), [
+    (r2_score, None, min),
+    (mean_absolute_error, None, max),
+    (partial(mean_squared_error, sample_weight=None), None, max),
+    (log_loss, True, min),
+    (nameless, True, min),
+    (nameless, False, max),
+])  # fmt: skip
 def test_the_worst_era_is_by_the_direction_of_the_metric(metric, given, worst):
     y, scored = [0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]
     of = {"eras": [0, 0, 1, 1], "metric": metric, "greater_is_better": given}
@@ -241,28 +238,25 @@ def test_containers_and_label_types(container):
         assert_array_equal(result.eras, np.unique(labels))
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"y_pred": [1.0]}, "y_pred has 1 rows, but y_true has 3"),
-        ({"sample_weight": [1.0]}, "sample_weight has 1 rows, but y_true has 3"),
-        ({"eras": [0, 1]}, "eras has 2 labels, but y_true has 3"),
-        ({"eras": [0, 1, None]}, "eras has 1 missing label"),
-        ({"eras": None}, "'eras' parameter"),
-        ({"eras": {}}, "eras has no column of labels"),
-        ({"eras": {"a": [0, 0, 1], "b": [0, None, 1]}}, r"eras\['b'\] has 1 missing"),
-        ({"metric": "r2"}, "'metric' parameter"),
-        ({"metric": ["r2"]}, "metric is 'r2': pass a function"),
-        ({"metric": []}, "must hold at least one function"),
-        ({"metric": 2 * [r2_score]}, "functions of one name in a dict"),
-        ({"metric": get_scorer("r2")}, "metric is make_scorer.*, and no scorer"),
-        ({"metric": lambda y_true, y_pred: None}, "must return one number"),
-        ({"metric": lambda y_true, y_pred: y_pred}, "must return one number"),
-        ({"metric": lambda y_true, y_pred: 1j}, "must return one number"),
-        ({"metric": lambda y_true, y_pred, eras=None: 1.0}, "has a parameter eras"),
-        ({"y_true": [], "y_pred": [], "eras": []}, "y_true has no rows"),
-    ],
-)
+@pytest.mark.parametrize(("changed", "message"), [
+    ({"y_pred": [1.0]}, "y_pred has 1 rows, but y_true has 3"),
+    ({"sample_weight": [1.0]}, "sample_weight has 1 rows, but y_true has 3"),
+    ({"eras": [0, 1]}, "eras has 2 labels, but y_true has 3"),
+    ({"eras": [0, 1, None]}, "eras has 1 missing label"),
+    ({"eras": None}, "'eras' parameter"),
+    ({"eras": {}}, "eras has no column of labels"),
+    ({"eras": {"a": [0, 0, 1], "b": [0, None, 1]}}, r"eras\['b'\] has 1 missing"),
+    ({"metric": "r2"}, "'metric' parameter"),
+    ({"metric": ["r2"]}, "metric is 'r2': pass a function"),
+    ({"metric": []}, "must hold at least one function"),
+    ({"metric": 2 * [r2_score]}, "functions of one name in a dict"),
+    ({"metric": get_scorer("r2")}, "metric is make_scorer.*, and no scorer"),
+    ({"metric": lambda y_true, y_pred: None}, "must return one number"),
+    ({"metric": lambda y_true, y_pred: y_pred}, "must return one number"),
+    ({"metric": lambda y_true, y_pred: 1j}, "must return one number"),
+    ({"metric": lambda y_true, y_pred, eras=None: 1.0}, "has a parameter eras"),
+    ({"y_true": [], "y_pred": [], "eras": []}, "y_true has no rows"),
+])  # fmt: skip
 def test_arguments_of_era_scores_are_checked(changed, message):
     arguments = {"y_true": [1.0, 2.0, 3.0], "y_pred": [1.0, 2.0, 3.0]}
     arguments |= {"eras": [0, 0, 1], "metric": mean_absolute_error}

@@ -116,15 +116,12 @@ def test_eras_in_time_may_be_related():
     assert without.mean_ == pytest.approx(level.mean())
 
 
-@pytest.mark.parametrize(
-    ("bounds", "to", "back"),
-    [
-        ((0, 1), lambda s: np.log(s / (1 - s)), lambda x: 1 / (1 + np.exp(-x))),
-        ((None, 1), lambda s: -np.log(1 - s), lambda x: 1 - np.exp(-x)),
-        ((0, None), np.log, np.exp),
-        ((-1, 1), np.arctanh, np.tanh),
-    ],
-)
+@pytest.mark.parametrize(("bounds", "to", "back"), [
+    ((0, 1), lambda s: np.log(s / (1 - s)), lambda x: 1 / (1 + np.exp(-x))),
+    ((None, 1), lambda s: -np.log(1 - s), lambda x: 1 - np.exp(-x)),
+    ((0, None), np.log, np.exp),
+    ((-1, 1), np.arctanh, np.tanh),
+])  # fmt: skip
 def test_bounded_scores_are_compared_where_they_have_no_bounds(bounds, to, back):
     forecast = EraScoreForecast(bounds=bounds).fit(SCORES)
     free = EraScoreForecast().fit(to(SCORES))
@@ -230,25 +227,22 @@ def test_standard_errors_are_those_of_the_jackknife():
     assert area[0] == pytest.approx(np.sqrt(sum(parts)), rel=0.3)
 
 
-@pytest.mark.parametrize(
-    ("options", "given", "message"),
-    [
-        ({}, {"scores": [1.0]}, "scores has 1 known score"),
-        ({}, {"scores": [1.0, 2.0], "standard_errors": [1.0]}, "one of each an era"),
-        ({"trend": "none"},
-         {"scores": [1, 2], "standard_errors": [1, -1], "eras": ["a", "b"]},
-         "standard_errors of era b is negative"),
-        ({}, {"scores": [1, 2], "eras": [3, 3]}, "eras has a label twice"),
-        ({}, {"scores": [1, 2], "eras": [1]}, "eras has 1 labels, but scores has 2"),
-        ({}, {"scores": [1, 2, 3], "eras": ["x", "y", "z"]}, "pass trend='none'"),
-        ({"bounds": (0, 1)}, {"scores": [0.5, 1.0]}, "which go from 0.5 to 1: pass"),
-        ({"bounds": (1, 0)}, {"scores": [0.5, 0.6]}, "must be two ends of a range"),
-        ({"trend": "linear"}, {"scores": [1, 2]}, "The 'trend' parameter"),
-        ({}, {"scores": era_scores([1, 2], [1, 2], eras=[1, 2],
-                                   metric=[mean_absolute_error, mean_squared_error])},
-         "scores are of several metrics, or"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "given", "message"), [
+    ({}, {"scores": [1.0]}, "scores has 1 known score"),
+    ({}, {"scores": [1.0, 2.0], "standard_errors": [1.0]}, "one of each an era"),
+    ({"trend": "none"},
+     {"scores": [1, 2], "standard_errors": [1, -1], "eras": ["a", "b"]},
+     "standard_errors of era b is negative"),
+    ({}, {"scores": [1, 2], "eras": [3, 3]}, "eras has a label twice"),
+    ({}, {"scores": [1, 2], "eras": [1]}, "eras has 1 labels, but scores has 2"),
+    ({}, {"scores": [1, 2, 3], "eras": ["x", "y", "z"]}, "pass trend='none'"),
+    ({"bounds": (0, 1)}, {"scores": [0.5, 1.0]}, "which go from 0.5 to 1: pass"),
+    ({"bounds": (1, 0)}, {"scores": [0.5, 0.6]}, "must be two ends of a range"),
+    ({"trend": "linear"}, {"scores": [1, 2]}, "The 'trend' parameter"),
+    ({}, {"scores": era_scores([1, 2], [1, 2], eras=[1, 2],
+                               metric=[mean_absolute_error, mean_squared_error])},
+     "scores are of several metrics, or"),
+])  # fmt: skip
 def test_what_cannot_be_fitted_is_refused(options, given, message):
     if "pass trend='none'" in message:
         EraScoreForecast(trend="none").fit(**given)
@@ -256,16 +250,13 @@ def test_what_cannot_be_fitted_is_refused(options, given, message):
         EraScoreForecast(**options).fit(**given)
 
 
-@pytest.mark.parametrize(
-    ("ask", "message"),
-    [
-        (lambda x: x.interval(1.0), "level == 1.0, must be < 1"),
-        (lambda x: x.interval(horizon=0), "horizon == 0, must be >= 1"),
-        (lambda x: x.interval(standard_error=-1.0), "standard_error == -1.0"),
-        (lambda x: x.eras_needed(0.0), "width == 0.0, must be > 0"),
-        (lambda x: x.eras_needed(1.0, of="median"), "of must be 'next_era' or"),
-    ],
-)
+@pytest.mark.parametrize(("ask", "message"), [
+    (lambda x: x.interval(1.0), "level == 1.0, must be < 1"),
+    (lambda x: x.interval(horizon=0), "horizon == 0, must be >= 1"),
+    (lambda x: x.interval(standard_error=-1.0), "standard_error == -1.0"),
+    (lambda x: x.eras_needed(0.0), "width == 0.0, must be > 0"),
+    (lambda x: x.eras_needed(1.0, of="median"), "of must be 'next_era' or"),
+])  # fmt: skip
 def test_what_cannot_be_asked_is_refused(ask, message):
     with pytest.raises(NotFittedError):
         EraScoreForecast().interval()

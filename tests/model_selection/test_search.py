@@ -84,17 +84,14 @@ def error_by_hand(differences, is_ordered, blocks):
     return max(error, np.std(means, ddof=1) / np.sqrt(len(blocks)))
 
 
-@pytest.mark.parametrize(
-    ("params", "folds"),
-    [
-        ({}, EraWalkForwardSplit(3, test_size=2)),
-        ({"era_order": "ordered", "cv": 2}, EraWalkForwardSplit(2, test_size=3)),
-        ({"cv": None}, EraWalkForwardSplit(5, test_size=1)),
-        ({"gap": 2}, EraWalkForwardSplit(3, test_size=2, gap=2)),
-        ({"era_order": "unordered"}, GroupKFold(3)),
-        ({"cv": GroupKFold(4)}, GroupKFold(4)),
-    ],
-)
+@pytest.mark.parametrize(("params", "folds"), [
+    ({}, EraWalkForwardSplit(3, test_size=2)),
+    ({"era_order": "ordered", "cv": 2}, EraWalkForwardSplit(2, test_size=3)),
+    ({"cv": None}, EraWalkForwardSplit(5, test_size=1)),
+    ({"gap": 2}, EraWalkForwardSplit(3, test_size=2, gap=2)),
+    ({"era_order": "unordered"}, GroupKFold(3)),
+    ({"cv": GroupKFold(4)}, GroupKFold(4)),
+])  # fmt: skip
 def test_scores_differences_and_choice_are_those_by_hand(params, folds):
     search = EraSearchCV(Ridge(1e4), ALPHAS, **params).fit(X, y, eras=eras)
     parts = list(folds.split(eras, groups=eras))
@@ -268,31 +265,25 @@ def test_a_candidate_that_cannot_be_fitted_is_none():
         search.set_params(error_score="raise").fit(X, y, eras=eras)
 
 
-@pytest.mark.parametrize(
-    ("params", "arguments", "message"),
-    [
-        ({}, {"eras": None}, r"EraSearchCV needs eras: pass fit\(X, y, eras=\.\.\.\)"),
-        ({}, {"eras": np.zeros(240)}, r"holds 1 label\(s\) \(n_samples=240\)"),
-        ({}, {"eras": np.arange(240) % 2}, "holds 2 label.* three or more"),
-        ({"scoring": refuse, "error_score": "raise"}, {}, "not today"),
-        ({"gap": 1, "cv": GroupKFold(3)}, {}, "gap=1 is for ordered eras and cv as"),
-        ({"gap": 1, "era_order": "unordered"}, {}, "gap=1 is for ordered eras"),
-        ({"gap": 9}, {}, "12 eras are too few to walk forward"),
-        ({"scoring": make_era_scorer(r2_score, aggregation="worst")}, {}, "'worst', a"),
-        ({"estimator": Lasso()}, {"sample_weight": np.zeros(3)}, "sample_weight.shape"),
-        (
-            {"estimator": KNeighborsRegressor(), "param_grid": {"p": [1]}},
-            {"sample_weight": np.ones(240)},
-            "the fit of KNeighborsRegressor takes no weights",
-        ),
-        ({"param_grid": {"alfa": [1.0]}}, {}, "Invalid parameter 'alfa'"),
-        ({}, {"eras": np.zeros(239)}, "eras has 239 labels, but X has 240 rows"),
-        ({}, {"y": np.zeros(3)}, "y has 3 rows, but X has 240"),
-        ({"cv": 1}, {}, "'cv' parameter"),
-        ({"gap": -1}, {}, "'gap' parameter"),
-        ({"era_order": "time"}, {}, "'era_order' parameter"),
-    ],
-)
+@pytest.mark.parametrize(("params", "arguments", "message"), [
+    ({}, {"eras": None}, r"EraSearchCV needs eras: pass fit\(X, y, eras=\.\.\.\)"),
+    ({}, {"eras": np.zeros(240)}, r"holds 1 label\(s\) \(n_samples=240\)"),
+    ({}, {"eras": np.arange(240) % 2}, "holds 2 label.* three or more"),
+    ({"scoring": refuse, "error_score": "raise"}, {}, "not today"),
+    ({"gap": 1, "cv": GroupKFold(3)}, {}, "gap=1 is for ordered eras and cv as"),
+    ({"gap": 1, "era_order": "unordered"}, {}, "gap=1 is for ordered eras"),
+    ({"gap": 9}, {}, "12 eras are too few to walk forward"),
+    ({"scoring": make_era_scorer(r2_score, aggregation="worst")}, {}, "'worst', a"),
+    ({"estimator": Lasso()}, {"sample_weight": np.zeros(3)}, "sample_weight.shape"),
+    ({"estimator": KNeighborsRegressor(), "param_grid": {"p": [1]}},
+     {"sample_weight": np.ones(240)}, "the fit of KNeighborsRegressor takes no weight"),
+    ({"param_grid": {"alfa": [1.0]}}, {}, "Invalid parameter 'alfa'"),
+    ({}, {"eras": np.zeros(239)}, "eras has 239 labels, but X has 240 rows"),
+    ({}, {"y": np.zeros(3)}, "y has 3 rows, but X has 240"),
+    ({"cv": 1}, {}, "'cv' parameter"),
+    ({"gap": -1}, {}, "'gap' parameter"),
+    ({"era_order": "time"}, {}, "'era_order' parameter"),
+])  # fmt: skip
 def test_what_is_wrong_is_said(params, arguments, message):
     rows = {"X": X, "y": y, "eras": eras} | arguments
     with pytest.raises(ValueError, match=message):
@@ -398,15 +389,12 @@ def make_late_columns():
 SMALL = {"max_iter": 3, "max_leaf_nodes": 4}
 
 
-@pytest.mark.parametrize(
-    "search",
-    [
-        AutoEraRegressor(HistGradientBoostingRegressor(**SMALL)),
-        AutoEraClassifier(HistGradientBoostingClassifier(**SMALL)),
-        EraSearchCV(HistGradientBoostingRegressor(**SMALL), {"max_depth": [1, 2]}),
-        EraSearchCV(EraForestRegressor(3), {"max_depth": [2]}, era_order="unordered"),
-    ],
-)
+@pytest.mark.parametrize("search", [
+    AutoEraRegressor(HistGradientBoostingRegressor(**SMALL)),
+    AutoEraClassifier(HistGradientBoostingClassifier(**SMALL)),
+    EraSearchCV(HistGradientBoostingRegressor(**SMALL), {"max_depth": [1, 2]}),
+    EraSearchCV(EraForestRegressor(3), {"max_depth": [2]}, era_order="unordered"),
+])  # fmt: skip
 def test_columns_that_begin_later_are_one_warning(search):
     X, y, eras = make_late_columns()
     if is_classifier(search):

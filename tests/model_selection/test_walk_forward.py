@@ -84,25 +84,19 @@ def test_one_era_less_than_needed_is_refused(walk):
         list(cv.split_eras(np.arange(needed - 1)))
 
 
-@pytest.mark.parametrize(
-    ("parameters", "test_size", "first_train_size"),
-    [
-        ({}, 4, 4), ({"gap": 5}, 3, 3), ({"max_train_size": 6}, 4, 4),
-        ({"max_train_size": 2, "gap": 3}, 3, 2),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("parameters", "test_size", "first_train_size"), [
+    ({}, 4, 4), ({"gap": 5}, 3, 3), ({"max_train_size": 6}, 4, 4),
+    ({"max_train_size": 2, "gap": 3}, 3, 2),
+])  # fmt: skip
 def test_default_test_size(parameters, test_size, first_train_size):
     train, test = next(EraWalkForwardSplit(4, **parameters).split_eras(np.arange(20)))
     assert (train.size, test.size) == (first_train_size, test_size)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("n_splits", 0), ("n_splits", 2.5), ("test_size", 0), ("max_train_size", 0),
-        ("gap", -1), ("gap", 0.1),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "value"), [
+    ("n_splits", 0), ("n_splits", 2.5), ("test_size", 0), ("max_train_size", 0),
+    ("gap", -1), ("gap", 0.1),
+])  # fmt: skip
 def test_splitter_parameters_are_checked(name, value):
     with pytest.raises(ValueError, match=f"'{name}'"):
         EraWalkForwardSplit(**{name: value})

@@ -68,21 +68,16 @@ def ranks(x):
 # With k = 0, an era has its own statistics alone.
 
 
-@pytest.mark.parametrize(
-    ("transformer", "expected"),
-    [
-        (EraRankTransformer(), ranks),
-        (EraRankTransformer(output_distribution="normal"),
-         lambda x: norm.ppf(ranks(x))),
-        (EraStandardScaler(), StandardScaler().fit_transform),
-        (EraStandardScaler(with_scaling=False), lambda x: x - np.nanmean(x, axis=0)),
-        (EraStandardScaler(with_centering=False),
-         StandardScaler(with_mean=False).fit_transform),
-        (EraStandardScaler(robust=True, with_scaling=False),
-         RobustScaler(with_scaling=False).fit_transform),
-    ],
-    ids=lambda value: None if callable(value) else repr(value),
-)  # fmt: skip
+@pytest.mark.parametrize(("transformer", "expected"), [
+    (EraRankTransformer(), ranks),
+    (EraRankTransformer(output_distribution="normal"), lambda x: norm.ppf(ranks(x))),
+    (EraStandardScaler(), StandardScaler().fit_transform),
+    (EraStandardScaler(with_scaling=False), lambda x: x - np.nanmean(x, axis=0)),
+    (EraStandardScaler(with_centering=False),
+     StandardScaler(with_mean=False).fit_transform),
+    (EraStandardScaler(robust=True, with_scaling=False),
+     RobustScaler(with_scaling=False).fit_transform),
+], ids=lambda value: None if callable(value) else repr(value))  # fmt: skip
 def test_each_era_alone_is_that_of_scikit_learn_and_scipy(transformer, expected):
     found = transformer.set_params(smooth=0).fit_transform(WITH_NAN, eras=ERAS)
     assert_allclose(found, apart(expected, WITH_NAN), rtol=0, atol=1e-12)

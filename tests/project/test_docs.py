@@ -132,29 +132,26 @@ def test_no_modules_or_folders_import_each_other_in_a_circle():
         packages.check_circles(imports)
 
 
-@pytest.mark.parametrize(
-    ("circle", "files"),
-    [
-        ("p.a p.b", {"a.py": "import os, p.b as b", "b.py": "from . import a"}),
-        ("p.a p.b", {"a.py": "def f():\n    from .b import x", "b.py": "import p.a"}),
-        ("p p.a", {"__init__.py": "from .a import x", "a.py": "from . import x"}),
-        # Folders, by modules that are in none.
-        ("p.a p.f",
-         {"a.pyx": "from .f.x cimport z", "f/x.pxd": "", "f/y.py": "import p.a"}),
-        ("p.f p.g",
-         {"f/x.pxd": "from ..g.y cimport z", "g/y.pxd": "", "g/x.py": "import p.f.x"}),
-        ("p.a p.b",
-         {"a.pyx": "from .b cimport (  # (one)\n    x, y as z,\n)",
-          "a.pxd": "cdef int i", "b.pxd": "from \\\n    .a cimport s"}),
-        ("p.a p.b p.c",
-         {"a.pyx": 'include "b.pxi"', "b.pxi": "cimport p.c", "c.pxd": "cimport p.a"}),
-        ("",
-         {"__init__.py": "from .a import x", "a.py": "from . import b, f",
-          "b.pyx": "from .f.x import y\n# import p.a", "c.py": "import p.f.x",
-          "f/__init__.py": "", "f/x.py": "if TYPE_CHECKING:\n    import p.a\n\n"
-          "    import p.b\nimport numpy"}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("circle", "files"), [
+    ("p.a p.b", {"a.py": "import os, p.b as b", "b.py": "from . import a"}),
+    ("p.a p.b", {"a.py": "def f():\n    from .b import x", "b.py": "import p.a"}),
+    ("p p.a", {"__init__.py": "from .a import x", "a.py": "from . import x"}),
+    # Folders, by modules that are in none.
+    ("p.a p.f",
+     {"a.pyx": "from .f.x cimport z", "f/x.pxd": "", "f/y.py": "import p.a"}),
+    ("p.f p.g",
+     {"f/x.pxd": "from ..g.y cimport z", "g/y.pxd": "", "g/x.py": "import p.f.x"}),
+    ("p.a p.b",
+     {"a.pyx": "from .b cimport (  # (one)\n    x, y as z,\n)",
+      "a.pxd": "cdef int i", "b.pxd": "from \\\n    .a cimport s"}),
+    ("p.a p.b p.c",
+     {"a.pyx": 'include "b.pxi"', "b.pxi": "cimport p.c", "c.pxd": "cimport p.a"}),
+    ("",
+     {"__init__.py": "from .a import x", "a.py": "from . import b, f",
+      "b.pyx": "from .f.x import y\n# import p.a", "c.py": "import p.f.x",
+      "f/__init__.py": "", "f/x.py": "if TYPE_CHECKING:\n    import p.a\n\n"
+      "    import p.b\nimport numpy"}),
+])  # fmt: skip
 def test_imports_in_a_circle_are_refused(tmp_path, circle, files):
     for name, text in files.items():
         (tmp_path / "p" / name).parent.mkdir(parents=True, exist_ok=True)

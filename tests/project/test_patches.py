@@ -167,38 +167,35 @@ def test_nothing_is_compiled_against_scikit_learn():
         assert not re.search(r"from sklearn\.\S+ cimport", file.read_text()), file
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        # A hunk is whole, and has the lines that it counts.
-        ("+3,5", "+3,6", "alpha.patch: empty or cut off"),
-        ("+3,5", "+3,4", "alpha.patch:18: ' line 7' is not a line that its hunk"),
-        (" line 7\n", " line 7\n\\ No newline\n", "alpha.patch:19: expected a hunk"),
-        (" line 6", "", "alpha.patch:17: '' is not a line that its hunk counts"),
-        (" line 7\n", " line", "alpha.patch: empty or cut off"),
-        (" line 7\n", " line 7\n line", "alpha.patch: empty or cut off"),
-        (" line 7\n", f" line 7\n--- a/{BETA}\n", "alpha.patch: empty or cut off"),
-        ("+++ b/", "+++ ", "alpha.patch:11: expected a hunk, or '--- a/PATH' and "),
-        # It applies in one place, below the hunk before it.
-        (" line 6", " line six", f"{ALPHA}: the lines of hunk 1 are in 0 places"),
-        ("7\n", "7\n@@ -3 +3,2 @@\n line 3\n+x\n",
-         "the lines of hunk 2 are in 0 places, and not in one, below line 8: "),
-        (f"a/{ALPHA}\n+++ b/{ALPHA}", "a/x\n+++ b/x", "alpha.patch: x: not listed in"),
-        # The files are those pinned.
-        ("versions 9.7\n", "", "UPSTREAM: expected lines 'versions X ...', each with"),
-        ("  sklearn/", "  /sklearn/", "a line 'SHA-256  sklearn/PATH' below it for"),
-        (f"{'0' * 64}  {BETA}\n", "", "below it for each of the same files"),
-        (sha256(LINES.encode()).hexdigest(), "1" * 64,
-         "scikit-learn 9.7, 9.8, 9.9 as released, and the installed 9.9 has other"),
-        # The series lists all patches, and their headers have all fields.
-        ("\nalpha", "\nbeta", "beta.patch"),
-        ("\nalpha.patch\n", "", "alpha.patch: not listed in series"),
-        ("Reason: seam\n", "", "alpha.patch: no Reason: field"),
-        (": all other lines.", ":", "alpha.patch: no Invariant: field"),
-        ("seam", "whim", "alpha.patch: Reason: whim is none of build, seam, behaviour"),
-        ("bark", "root", "alpha.patch: Tested-by: tests/test_root.py is no file"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("old", "new", "message"), [
+    # A hunk is whole, and has the lines that it counts.
+    ("+3,5", "+3,6", "alpha.patch: empty or cut off"),
+    ("+3,5", "+3,4", "alpha.patch:18: ' line 7' is not a line that its hunk"),
+    (" line 7\n", " line 7\n\\ No newline\n", "alpha.patch:19: expected a hunk"),
+    (" line 6", "", "alpha.patch:17: '' is not a line that its hunk counts"),
+    (" line 7\n", " line", "alpha.patch: empty or cut off"),
+    (" line 7\n", " line 7\n line", "alpha.patch: empty or cut off"),
+    (" line 7\n", f" line 7\n--- a/{BETA}\n", "alpha.patch: empty or cut off"),
+    ("+++ b/", "+++ ", "alpha.patch:11: expected a hunk, or '--- a/PATH' and "),
+    # It applies in one place, below the hunk before it.
+    (" line 6", " line six", f"{ALPHA}: the lines of hunk 1 are in 0 places"),
+    ("7\n", "7\n@@ -3 +3,2 @@\n line 3\n+x\n",
+     "the lines of hunk 2 are in 0 places, and not in one, below line 8: "),
+    (f"a/{ALPHA}\n+++ b/{ALPHA}", "a/x\n+++ b/x", "alpha.patch: x: not listed in"),
+    # The files are those pinned.
+    ("versions 9.7\n", "", "UPSTREAM: expected lines 'versions X ...', each with"),
+    ("  sklearn/", "  /sklearn/", "a line 'SHA-256  sklearn/PATH' below it for"),
+    (f"{'0' * 64}  {BETA}\n", "", "below it for each of the same files"),
+    (sha256(LINES.encode()).hexdigest(), "1" * 64,
+     "scikit-learn 9.7, 9.8, 9.9 as released, and the installed 9.9 has other"),
+    # The series lists all patches, and their headers have all fields.
+    ("\nalpha", "\nbeta", "beta.patch"),
+    ("\nalpha.patch\n", "", "alpha.patch: not listed in series"),
+    ("Reason: seam\n", "", "alpha.patch: no Reason: field"),
+    (": all other lines.", ":", "alpha.patch: no Invariant: field"),
+    ("seam", "whim", "alpha.patch: Reason: whim is none of build, seam, behaviour"),
+    ("bark", "root", "alpha.patch: Tested-by: tests/test_root.py is no file"),
+])  # fmt: skip
 def test_check_refuses(folder, refusal, old, new, message):
     path = next(path for path in folder.iterdir() if old in path.read_text())
     edit(path, old, new)
@@ -247,19 +244,16 @@ def test_export_follows_the_commits(folder, clone, tmp_path):
     assert read(folder).keys() == {"UPSTREAM", "series", "rest-at-ease.patch"}
 
 
-@pytest.mark.parametrize(
-    ("commands", "message"),
-    [
-        (f"rm {BETA}", "and no uncommitted changes; git status says"),
-        ("checkout --detach", "expected branch series, no rebase and no"),
-        ("reset --hard upstream", "no commit after tag upstream"),
-        ("tag --no-sign -f upstream", "is not the installed scikit-learn"),
-        ("commit --allow-empty -m Rest", "rest.patch: empty or cut off"),
-        ("commit --allow-empty -C HEAD", "a second one for alpha.patch"),
-        (f"mv {BETA} x && commit -m Move", "more than modify: delete mode 100644"),
-        ("switch -c a && commit --amend -m A && switch series && merge a", "a merge"),
-    ],
-)
+@pytest.mark.parametrize(("commands", "message"), [
+    (f"rm {BETA}", "and no uncommitted changes; git status says"),
+    ("checkout --detach", "expected branch series, no rebase and no"),
+    ("reset --hard upstream", "no commit after tag upstream"),
+    ("tag --no-sign -f upstream", "is not the installed scikit-learn"),
+    ("commit --allow-empty -m Rest", "rest.patch: empty or cut off"),
+    ("commit --allow-empty -C HEAD", "a second one for alpha.patch"),
+    (f"mv {BETA} x && commit -m Move", "more than modify: delete mode 100644"),
+    ("switch -c a && commit --amend -m A && switch series && merge a", "a merge"),
+])  # fmt: skip
 def test_export_refuses(clone, refusal, commands, message):
     for command in commands.split(" && "):
         repository.git(clone, *command.split())
@@ -331,15 +325,11 @@ def attempt(folder, tmp_path, monkeypatch, capsys):
 SHIFT = (ALPHA, "line 1\n", "new\nline 1\n")
 
 
-@pytest.mark.parametrize(
-    ("edits", "state"),
-    [
-        ([], "applies"),
-        ([SHIFT], "applies"),
-        ([(ALPHA, "line 3\n", "line three\n")], "merged by git, to be read"),
-    ],
-    ids=["same", "moved", "merged"],
-)
+@pytest.mark.parametrize(("edits", "state"), [
+    ([], "applies"),
+    ([SHIFT], "applies"),
+    ([(ALPHA, "line 3\n", "line three\n")], "merged by git, to be read"),
+], ids=["same", "moved", "merged"])  # fmt: skip
 def test_try_leaves_the_series_ready_for_a_release(attempt, monkeypatch, edits, state):
     status, out, err, keep = attempt(edits)
     assert (status, err) == (0, "")

@@ -9,19 +9,16 @@ from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
 
 
-@pytest.mark.parametrize(
-    ("module", "old", "new"),
-    [
-        ("metrics", "era_score", r"era_scores\(\.\.\.\)\.mean\(\)"),
-        ("metrics", "aggregate_era_scores", r"\.aggregate\(\.\.\.\)"),
-        ("datasets", "make_liao_regression", "experiments/_paper_data.py of the rep"),
-        ("environments", "decorrelated_partition", "experiments/_decorrelated.py"),
-        ("environments", "kmeans_partition", r"make_pipeline\(Sta.*KMeans"),
-        ("ensemble", "AutoEraRegressor", r"sklearn_era\.auto\.AutoEraRegressor"),
-        ("numerai", "train", "the command sklearn-era numerai train"),
-        ("model_selection", "best_worst_era", "rule='best', choose_by='worst'"),
-    ],
-)
+@pytest.mark.parametrize(("module", "old", "new"), [
+    ("metrics", "era_score", r"era_scores\(\.\.\.\)\.mean\(\)"),
+    ("metrics", "aggregate_era_scores", r"\.aggregate\(\.\.\.\)"),
+    ("datasets", "make_liao_regression", "experiments/_paper_data.py of the rep"),
+    ("environments", "decorrelated_partition", "experiments/_decorrelated.py"),
+    ("environments", "kmeans_partition", r"make_pipeline\(Sta.*KMeans"),
+    ("ensemble", "AutoEraRegressor", r"sklearn_era\.auto\.AutoEraRegressor"),
+    ("numerai", "train", "the command sklearn-era numerai train"),
+    ("model_selection", "best_worst_era", "rule='best', choose_by='worst'"),
+])  # fmt: skip
 def test_old_names_give_the_new_ones(module, old, new):
     name = f"sklearn_era.{module}"
     message = rf"^{name}\.{old} is gone: use .*{new}"
@@ -37,15 +34,12 @@ def test_other_names_raise_as_python_does():
         renamed("a.b", {"old": "new"})("x")
 
 
-@pytest.mark.parametrize(
-    ("make", "old", "new"),
-    [
-        (EraWalkForwardSplit, "purge", "gap"),
-        (EraWalkForwardSplit, "train_size", "max_train_size"),
-        (EraSearchCV, "n_averaged", "AutoEraRegressor"),
-        (AutoEraRegressor, "n_averaged", "members"),
-    ],
-)
+@pytest.mark.parametrize(("make", "old", "new"), [
+    (EraWalkForwardSplit, "purge", "gap"),
+    (EraWalkForwardSplit, "train_size", "max_train_size"),
+    (EraSearchCV, "n_averaged", "AutoEraRegressor"),
+    (AutoEraRegressor, "n_averaged", "members"),
+])  # fmt: skip
 def test_old_arguments_give_the_new_ones(make, old, new):
     with pytest.raises(TypeError, match=f"^{old} is no parameter of .*: use .*{new}"):
         make(**{old: 2})

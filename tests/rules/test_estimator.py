@@ -210,15 +210,12 @@ def test_large_numbers_keep_their_digits():
     assert text == "x0 > 20240115"
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"feature_penalty": [1, 2]}, "feature_penalty"),
-        ({"variance_penalty": 1.0}, "variance_penalty"),
-        # The loss overflows, which is found when the rules of others are done.
-        ({"variance_penalty": 1.0, "learning_rate": 1e6, "eras": ERAS}, "overflows"),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "message"), [
+    ({"feature_penalty": [1, 2]}, "feature_penalty"),
+    ({"variance_penalty": 1.0}, "variance_penalty"),
+    # The loss overflows, which is found when the rules of others are done.
+    ({"variance_penalty": 1.0, "learning_rate": 1e6, "eras": ERAS}, "overflows"),
+])  # fmt: skip
 def test_a_fit_that_fails_changes_nothing(parameters, message):
     eras = parameters.pop("eras", None)
     est = fitted(X, Y)
@@ -294,24 +291,21 @@ def test_where_there_is_no_rule_all_rows_are_alike():
     assert_allclose(est.predict_proba(X)[:, 1], 0.25, rtol=0.02)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"feature_penalty": [0, -1, 0]}, "feature_penalty"),
-        ({"feature_penalty": [0, 1]}, "feature_penalty"),
-        ({"feature_penalty": {"agee": 1}}, "Did you mean 'age'"),
-        ({"feature_penalty_scale": -1}, "feature_penalty_scale"),
-        ({"variance_penalty": -1}, "variance_penalty"),
-        ({"variance_penalty": 1}, r"y=1 needs groups: pass fit\(X, y, g"),
-        ({"variance_penalty": 1, "groups": "sitee"}, "groups='sitee' is no column"),
-        ({"variance_penalty": 1, "groups": np.arange(600)},
-         "600 of 600 groups of a label and a class are a single row.* label 0"),
-        ({"variance_penalty": 1, "eras": [1, 2]}, "eras has 2 labels"),
-        ({"variance_penalty": 1, "eras": ERAS, "learning_rate": 1e6},
-         "loss or score of every rule overflows"),
-        ({"y": np.full(600, "a")}, "y holds 1 class, a; rules tell"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("given", "message"), [
+    ({"feature_penalty": [0, -1, 0]}, "feature_penalty"),
+    ({"feature_penalty": [0, 1]}, "feature_penalty"),
+    ({"feature_penalty": {"agee": 1}}, "Did you mean 'age'"),
+    ({"feature_penalty_scale": -1}, "feature_penalty_scale"),
+    ({"variance_penalty": -1}, "variance_penalty"),
+    ({"variance_penalty": 1}, r"y=1 needs groups: pass fit\(X, y, g"),
+    ({"variance_penalty": 1, "groups": "sitee"}, "groups='sitee' is no column"),
+    ({"variance_penalty": 1, "groups": np.arange(600)},
+     "600 of 600 groups of a label and a class are a single row.* label 0"),
+    ({"variance_penalty": 1, "eras": [1, 2]}, "eras has 2 labels"),
+    ({"variance_penalty": 1, "eras": ERAS, "learning_rate": 1e6},
+     "loss or score of every rule overflows"),
+    ({"y": np.full(600, "a")}, "y holds 1 class, a; rules tell"),
+])  # fmt: skip
 def test_errors_say_what_to_do(given, message):
     with pytest.raises(ValueError, match=message):
         fitted(**{"X": X, "y": Y} | given)

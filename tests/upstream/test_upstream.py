@@ -65,10 +65,8 @@ NOT_OF_SEARCH = {
     "test_custom_run_search": EXTRA_COLUMNS,
 }
 QUICK_OF_SEARCH = [
-    "test_refit_callable",
-    "test_grid_search_score_method",
-    "test_pickle",
-]
+    "test_refit_callable", "test_grid_search_score_method", "test_pickle",
+]  # fmt: skip
 
 
 class Run(NamedTuple):

@@ -217,15 +217,12 @@ def test_names_are_checked_before_anything_runs(monkeypatch, tmp_path, capsys):
         assert error.startswith(f"There is no experiment {name!r}; {hint}")
 
 
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        (["stub", "--runs", "0"], "argument --runs: 0 is not 1 or more"),
-        (["stub", "--data", "nowhere"], "argument --data: nowhere is no folder"),
-        (["all", "stub"], "list and all stand alone"),
-        ([], "the following arguments are required: NAME"),
-    ],
-)
+@pytest.mark.parametrize(("options", "complaint"), [
+    (["stub", "--runs", "0"], "argument --runs: 0 is not 1 or more"),
+    (["stub", "--data", "nowhere"], "argument --data: nowhere is no folder"),
+    (["all", "stub"], "list and all stand alone"),
+    ([], "the following arguments are required: NAME"),
+])  # fmt: skip
 def test_command_refuses_options_without_sense(options, complaint, capsys):
     with pytest.raises(SystemExit):
         command.main(options)

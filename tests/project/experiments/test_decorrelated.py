@@ -89,13 +89,10 @@ def test_every_sweep_lowers_the_objective_and_keeps_the_sums():
     assert_allclose(last, mean_squares(X, search.labels).mean(), rtol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
-        (np.column_stack([np.arange(9), np.ones(9)]), r"1 column\(s\) that vary"),
-        (make_correlated(n_samples=8), "8 rows .* n_eras=3 takes 9 rows"),
-    ],
-)
+@pytest.mark.parametrize(("X", "message"), [
+    (np.column_stack([np.arange(9), np.ones(9)]), r"1 column\(s\) that vary"),
+    (make_correlated(n_samples=8), "8 rows .* n_eras=3 takes 9 rows"),
+])  # fmt: skip
 def test_too_few_rows_or_columns(X, message):
     with pytest.raises(ValueError, match=message):
         decorrelated_partition(X, 3, random_state=0)

@@ -70,13 +70,10 @@ def least_objective(X, y, eras, objective, penalty):
 
 
 @pytest.mark.parametrize("penalty", [0.03, 1, *map(slow, [0.001, 0.01, 0.1, 10])])
-@pytest.mark.parametrize(
-    ("make", "objective", "parameters"),
-    [
-        (invariant_classifier, gini_objective, {}),
-        (invariant_regressor, error_objective, {"statistic": "changing_rate"}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("make", "objective", "parameters"), [
+    (invariant_classifier, gini_objective, {}),
+    (invariant_regressor, error_objective, {"statistic": "changing_rate"}),
+])  # fmt: skip
 def test_every_split_has_the_least_objective_of_the_paper(
     make, objective, parameters, penalty
 ):
