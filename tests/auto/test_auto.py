@@ -29,15 +29,13 @@ from sklearn_era.auto._candidates import make_members, uses_eras
 from sklearn_era.auto._linear import LinearRegressor
 from sklearn_era.auto._losses import loss_of
 from sklearn_era.auto._weights import LeftOut, update_weights, weigh
-from sklearn_era.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import load_model, save_model
 from sklearn_era.model_selection import EraSearchDisplay, EraWalkForwardSplit
 
 SMALL = {"max_iter": 6, "min_samples_leaf": 5, "random_state": 0}
-PLAIN = HistGradientBoostingRegressor(**SMALL)
+PLAIN = Regressor(**SMALL)
 SQUARED = loss_of(PLAIN)
 ALL = [
     "plain", "linear", "additive", "leaves_8", "level", "leaves_4", "forest",
@@ -209,7 +207,7 @@ def test_counts_get_the_number_of_trees_of_least_deviance():
     rng = np.random.default_rng(0)
     eras, X = np.repeat(range(8), 40), rng.normal(size=(320, 3))
     y = rng.poisson(20 * np.exp(X[:, 0] / 2)).astype(float)
-    plain = HistGradientBoostingRegressor(loss="poisson", max_iter=10, random_state=0)
+    plain = Regressor(loss="poisson", max_iter=10, random_state=0)
     model = AutoEraRegressor(plain, members=["leaves_8"]).fit(X, y, eras=eras)
     assert model.cv_results_["stage"][1] > 10
     with pytest.warns(UserWarning, match="larger than expected"):
@@ -222,7 +220,7 @@ def test_averages_of_classes_are_of_probabilities():
     X, y, eras = make_levels(16, 30)
     y = np.digitize(y, [-0.5, 0.5]).astype(str)
     y[(y == "2") & (eras < 12)] = "1"  # no class 2 before the last folds
-    plain = HistGradientBoostingClassifier(**SMALL)
+    plain = Classifier(**SMALL)
     members = ["forest", "linear", "level"]
     model = AutoEraClassifier(plain, members=members).fit(X, y, eras=eras)
     p = {name: one.predict_proba(X) for name, one in model.members_.items()}
@@ -240,8 +238,8 @@ def test_averages_of_classes_are_of_probabilities():
 
 def test_the_number_of_trees_is_that_of_the_least_loss():
     y = np.random.default_rng(0).normal(size=Y.size)  # nothing to learn: few trees
-    member = HistGradientBoostingRegressor(max_iter=20, early_stopping=False)
-    plain = HistGradientBoostingRegressor(max_iter=20, random_state=0)
+    member = Regressor(max_iter=20, early_stopping=False)
+    plain = Regressor(max_iter=20, random_state=0)
     model = AutoEraRegressor(plain, members=[("few", member)]).fit(X, y, eras=ERAS)
     stages = _member_search.stages_of(member)
     assert stages == [1, 2, 3, 4, 6, 8, 10, 12, 14, 17, 20]
@@ -257,7 +255,7 @@ def test_the_number_of_trees_is_that_of_the_least_loss():
 
 @pytest.mark.parametrize("noise", [0.0, 3.0])
 def test_the_plain_model_is_kept_unless_the_average_is_better(noise):
-    worse = HistGradientBoostingRegressor(max_iter=1, early_stopping=False)
+    worse = Regressor(max_iter=1, early_stopping=False)
     y = np.sin(3 * X[:, 0]) if noise else X[:, 0]
     model = auto([("worse", worse if noise else Ridge())]).fit(X, y, eras=ERAS)
     mean, error = (model.cv_results_[f"{x}_difference"][-1] for x in ("mean", "se"))
@@ -269,7 +267,7 @@ def test_the_plain_model_is_kept_unless_the_average_is_better(noise):
 @pytest.mark.parametrize("early_stopping", [False, True])
 def test_the_level_of_later_eras_is_found(early_stopping):
     """It is that of the last eras, and not of those before eras that are held out."""
-    plain = HistGradientBoostingRegressor(
+    plain = Regressor(
         max_iter=15, min_samples_leaf=10, early_stopping=early_stopping, random_state=0
     )
     names = ["level", "last_levels", "leaves_8"]
@@ -361,14 +359,14 @@ def test_a_member_that_fails_is_left_out():
 
 def test_the_plain_model_must_not_fail():
     y = np.where(ERAS < 12, 0.0, 1.0)  # no count in the first fold
-    plain = HistGradientBoostingRegressor(loss="poisson", **SMALL)
+    plain = Regressor(loss="poisson", **SMALL)
     with pytest.raises(ValueError, match=r"in some fold.*ValueError: .*poisson"):
         AutoEraRegressor(plain, members=[]).fit(X, y, eras=ERAS)
     with pytest.raises(ValueError, match=r"^loss='poisson' requires non-neg"):
         AutoEraRegressor(plain, members=[]).fit(X, -y, eras=ERAS)
 
 
-HALF = HistGradientBoostingRegressor(loss=HalfSquaredError())
+HALF = Regressor(loss=HalfSquaredError())
 
 
 @pytest.mark.parametrize(("model", "match"), [
@@ -510,7 +508,7 @@ def test_what_an_update_cannot_take_in(change, match):
 
 def test_classes_that_the_fit_lacks_are_refused():
     classes = np.array(["a", "b", "c"])[np.digitize(Y, [0, 0.5])]
-    model = AutoEraClassifier(HistGradientBoostingClassifier(**SMALL), members=[])
+    model = AutoEraClassifier(Classifier(**SMALL), members=[])
     fit(model, (ERAS < 12) & (classes != "c"), classes)
     with pytest.raises(ValueError, match="the class 'c', which the fit has not seen"):
         model.update(X, classes, eras=ERAS)
@@ -534,6 +532,6 @@ def test_targets_of_any_container():
 
 def test_members_that_use_eras_have_no_folds_of_rows():
     for params in ({"era_effects": "intercept"}, {"split_criterion": "era"}):
-        assert uses_eras("mine", HistGradientBoostingRegressor(**params))
+        assert uses_eras("mine", Regressor(**params))
     for model in (PLAIN, Ridge()):
         assert not uses_eras("mine", model)

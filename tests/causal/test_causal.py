@@ -13,7 +13,7 @@ from sklearn_era.causal import (
     mutual_information_ratios,
 )
 
-# --- Graphs worked out by hand: edges as "from>to", hidden common causes as
+# Graphs worked out by hand: edges as "from>to", hidden common causes as
 # "one~other"; then the manipulable variables, the measured features, and those that are
 # invariant.
 BY_HAND = {
@@ -95,9 +95,6 @@ def test_graphs_worked_out_by_hand(name):
         assert by_default == result
 
 
-# --- Linear Gaussian models of graphs: the same regression before and after
-
-
 def random_model(seed):
     """A graph of up to six variables, what is hidden of it, and what may change."""
     rng = np.random.default_rng(seed)
@@ -118,7 +115,7 @@ def random_model(seed):
 
 
 def covariances(graph, hidden, manipulable, rng):
-    """The covariance of all nodes before and after manipulable ones change."""
+    """Those of a linear Gaussian model, before and after manipulable nodes change."""
     n = graph.number_of_nodes()
     size = n + len(hidden)
     weights, variances = np.zeros((size, size)), rng.uniform(0.5, 2, size)
@@ -189,9 +186,6 @@ GRAPH = nx.DiGraph([("age", "target"), ("target", "visits")])
 def test_graphs_and_names_are_checked(graph, params, match):
     with pytest.raises(ValueError, match=match):
         invariant_features(graph, **{"target": "target", "manipulable": []} | params)
-
-
-# --- Mutual information
 
 
 def information(x, y):

@@ -20,17 +20,13 @@ from helpers.callbacks import Recorder
 from helpers.criteria import CRITERIA
 from helpers.trees import assert_same_splits, assert_same_trees
 from sklearn_era.criteria import Directional, Invariant
-from sklearn_era.dask import (
-    DaskHistGradientBoostingClassifier,
-    DaskHistGradientBoostingRegressor,
-)
+from sklearn_era.dask import DaskHistGradientBoostingClassifier as DaskClassifier
+from sklearn_era.dask import DaskHistGradientBoostingRegressor as DaskRegressor
 from sklearn_era.dask._bins import draw_sample
 from sklearn_era.dask._placement import place_units
 from sklearn_era.effects import GroupDRO, Intercepts, Recency
-from sklearn_era.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 
 # Dask leaves sockets to the garbage collector.
 pytestmark = pytest.mark.filterwarnings(
@@ -65,9 +61,9 @@ def frames_by_era(eras, frame):
 def pair(client, data, sample_weight=None, collections=None, **params):
     """A fit on the cluster and a local one, on X, y and eras."""
     X, y, eras = data
-    kinds = DaskHistGradientBoostingRegressor, HistGradientBoostingRegressor
+    kinds = DaskRegressor, Regressor
     if params.get("loss") == "log_loss":
-        kinds = DaskHistGradientBoostingClassifier, HistGradientBoostingClassifier
+        kinds = DaskClassifier, Classifier
     params = {"max_iter": 5, "max_leaf_nodes": 12, "random_state": 0} | params
     if collections is None:
         collections = by_era(eras, X, y, sample_weight, eras)
@@ -421,13 +417,13 @@ def test_columns_without_a_value(client):
     frame.loc[eras < 6, "x1"] = np.nan
     dX, dy, labels = frames_by_era(eras, frame), *by_era(eras, y, eras)
     params = {"max_iter": 3, "random_state": 0, "split_criterion": "era"}
-    fitted = DaskHistGradientBoostingRegressor(**params, client=client)
+    fitted = DaskRegressor(**params, client=client)
     message = r"^X: column\(s\) 'text', 'never' have no value in the rows that bins are"
     with pytest.warns(UserWarning, match=message) as caught:
         fitted.fit(dX, dy, eras=labels)
     assert sum("have no value" in str(x.message) for x in caught) == 1
     with pytest.warns(UserWarning, match=message):
-        local = HistGradientBoostingRegressor(**params).fit(frame, y, eras=eras)
+        local = Regressor(**params).fit(frame, y, eras=eras)
     assert_same(fitted, local)
     predicted = client.compute(fitted.predict(dX)).result()
     assert np.isfinite(predicted).all()
@@ -435,25 +431,17 @@ def test_columns_without_a_value(client):
 
 def place(n_rows, n_trained, holders, n_workers):
     addresses = [f"w{i}" for i in range(n_workers)]
-    places, used = place_units(
-        np.array(n_rows), np.array(n_trained), holders, addresses
-    )
+    rows = np.array(n_rows), np.array(n_trained)
+    places, used = place_units(*rows, holders, addresses)
     return places.tolist(), used
 
 
-def test_units_stay_where_they_are():
+def test_units_stay_where_they_are_but_for_even_loads_and_workers_without_any():
     holders = ["w1", "w0", "w1", "w0"]
     assert place([5, 6, 6, 5], [5, 6, 6, 5], holders, 2) == ([1, 0, 1, 0], ["w0", "w1"])
-
-
-def test_load_is_evened_out():
     rows = [50, 10, 10, 10, 10, 10]
     places, _ = place(rows, rows, ["w0"] * 6, 2)
-    loads = np.bincount(places, rows)
-    assert loads.tolist() == [50, 50]
-
-
-def test_each_worker_trains():
+    assert np.bincount(places, rows).tolist() == [50, 50]
     # The rows of two units are all held out.
     places, used = place([9, 1, 90, 90], [9, 1, 0, 0], ["w2"] * 4, 3)
     assert len(used) == 2

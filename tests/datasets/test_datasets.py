@@ -54,9 +54,6 @@ def test_parameters_out_of_range_are_named(make, params, message):
     assert isinstance(caught.value, InvalidParameterError) == message.startswith("'")
 
 
-# Synthetic memorization.
-
-
 def residual_angle(X, y, n_rotations=3.0):
     """How far each point is from its class's arm, in radians."""
     radius = np.hypot(X[:, 0], X[:, 1])
@@ -140,9 +137,6 @@ def test_parameters_change_the_shapes(parameters):
     assert np.isfinite(data.X_train).all()
 
 
-# Numerai's like.
-
-
 @given(
     n_eras=st.integers(1, 5), n_rows=st.integers(5, 60), n_features=st.integers(1, 6),
     n_live=st.integers(0, 3), n_targets=st.integers(1, 3), seed=st.integers(0, 99),
@@ -224,9 +218,6 @@ def test_directional_is_better_than_gain_when_unstable_effects_reverse(seed):
     assert live["directional"] > 0.04
     # Mean gains of eras ignore directions, as documented.
     assert live["era"] < live["gain"]
-
-
-# Bicycles.
 
 
 def test_bike_sharing_is_the_hours_of_two_years():

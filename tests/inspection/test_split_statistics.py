@@ -275,9 +275,6 @@ def test_a_model_without_splits_has_an_empty_table():
     assert np.all(result.importances == 0)
 
 
-# Importances of features: sums of gains, in the order of the columns of X.
-
-
 @pytest.mark.parametrize(
     ("target", "is_forest"),
     [("real", False), ("binary", False), ("multiclass", False), ("real", True)],

@@ -72,7 +72,13 @@ def fit_classes():
     return EraForestClassifier(6, random_state=0).fit(X, y > 1, eras=eras)
 
 
+def fit_log_link(loss):
+    X, y, eras = make_numeric_data()
+    return Regressor(loss, **ERA_PARAMETERS).fit(X, np.exp(y / 4), eras=eras), X
+
+
 BOOSTERS = ["regressor", "binary", "multiclass"]
+LOG_LINKS = pytest.mark.parametrize("loss", ["gamma", "poisson"])
 KINDS = pytest.mark.parametrize("kind", [*BOOSTERS, "forest"])
 CATEGORICAL_MODELS = pytest.mark.parametrize(
     ("estimator", "parameters"),
@@ -98,9 +104,11 @@ def outputs(model, X):
 @pytest.mark.slow
 class TestShap:
     @pytest.fixture
-    def explain(self):
-        shap = pytest.importorskip("shap")
+    def shap(self):
+        return pytest.importorskip("shap")
 
+    @pytest.fixture
+    def explain(self, shap):
         def explain(model, X):
             """Sum of the contributions to each raw prediction."""
             explainer = shap.TreeExplainer(model)
@@ -122,8 +130,7 @@ class TestShap:
         assert np.abs(explain(model, X) - model.predict(X)).max() > 1
 
     @pytest.mark.parametrize(("dtype", "is_right"), [("f4", True), ("f8", False)])
-    def test_rows_are_rounded_with_a_background(self, dtype, is_right):
-        shap = pytest.importorskip("shap")
+    def test_rows_are_rounded_with_a_background(self, shap, dtype, is_right):
         X = np.random.default_rng(0).normal(size=(400, 4)).astype(dtype).astype("f8")
         model = ensemble.HistGradientBoostingRegressor(**PARAMETERS).fit(X, X[:, 0])
         explainer = shap.TreeExplainer(model, X[:40])
@@ -131,8 +138,7 @@ class TestShap:
         errors = np.abs(sums + explainer.expected_value - model.predict(X))
         assert (errors.max() < 1e-6) == is_right
 
-    def test_classes_of_forests_are_refused(self):
-        shap = pytest.importorskip("shap")
+    def test_classes_of_forests_are_refused(self, shap):
         error = shap.utils._exceptions.InvalidModelError
         with pytest.raises(error, match="not yet supp"):
             shap.TreeExplainer(fit_classes())
@@ -185,11 +191,9 @@ class TestTreelite:
         with pytest.raises(treelite.TreeliteError, match="Not supported model type"):
             treelite.sklearn.import_model(fit_classes())
 
-    @pytest.mark.parametrize("loss", ["gamma", "poisson"])
+    @LOG_LINKS
     def test_log_link(self, predict, loss):
-        X, y, eras = make_numeric_data()
-        model = Regressor(loss, **ERA_PARAMETERS)
-        model.fit(X, np.exp(y / 4), eras=eras)
+        model, X = fit_log_link(loss)
         assert_allclose(predict(model, X), outputs(model, X), rtol=1e-12)
 
 
@@ -236,29 +240,20 @@ class TestOnnx:
         stock = ensemble.HistGradientBoostingRegressor(**PARAMETERS).fit(X, y)
         assert_allclose(predict(stock, X)[0], outputs(stock, X), atol=1e-5)
 
-    def test_categories_are_refused(self, predict):
-        model, X = fit_categorical(Regressor, ERA_PARAMETERS)
-        with pytest.raises(NotImplementedError, match="categorical features"):
-            predict(model, X)
-
-    def test_classes_of_forests_are_refused(self, predict):
-        refusal = "An EraForestClassifier cannot be converted: its trees add up to prop"
-        with pytest.raises(ValueError, match=refusal):
-            predict(fit_classes(), make_numeric_data()[0])
-
-    @pytest.mark.parametrize("loss", ["gamma", "poisson"])
-    def test_log_link_is_refused(self, predict, loss):
-        X, y, eras = make_numeric_data()
-        model = Regressor(loss, **ERA_PARAMETERS)
-        model.fit(X, np.exp(y / 4), eras=eras)
-        with pytest.raises(NotImplementedError, match=f"log link of loss='{loss}'"):
-            predict(model, X)
+    def test_categories_and_log_links_are_refused(self, predict):
+        for (model, X), message in (
+            (fit_categorical(Regressor, ERA_PARAMETERS), "categorical features"),
+            (fit_log_link("gamma"), "log link of loss='gamma'"),
+            (fit_log_link("poisson"), "log link of loss='poisson'"),
+        ):
+            with pytest.raises(NotImplementedError, match=message):
+                predict(model, X)
 
     def test_categories_of_stock_are_wrong_in_silence(self, predict):
         model, X = fit_categorical(ensemble.HistGradientBoostingRegressor, PARAMETERS)
         assert np.abs(predict(model, X)[0] - outputs(model, X)).max() > 1
 
-    @pytest.mark.parametrize("loss", ["gamma", "poisson"])
+    @LOG_LINKS
     def test_log_link_of_stock_is_wrong_in_silence(self, predict, loss):
         X, y, _ = make_numeric_data()
         model = ensemble.HistGradientBoostingRegressor(loss, **PARAMETERS)

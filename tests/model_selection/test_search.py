@@ -25,12 +25,9 @@ from sklearn.preprocessing import StandardScaler
 
 from helpers.data import make_levels
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
-from sklearn_era.ensemble import (
-    BinnedDataset,
-    EraForestRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.metrics import make_era_scorer
 from sklearn_era.model_selection import (
     EraSearchCV,
@@ -207,7 +204,7 @@ def test_eras_and_weights_go_to_fit_and_scores(in_pipeline):
     rng = np.random.default_rng(1)
     X, eras = rng.normal(size=(300, 2)), np.repeat(list("abcdef"), 50)
     y, weights = X[:, 0] + rng.normal(size=300), rng.uniform(0, 2, 300)
-    model, name = HistGradientBoostingRegressor(max_iter=3, max_leaf_nodes=4), ""
+    model, name = Regressor(max_iter=3, max_leaf_nodes=4), ""
     if in_pipeline:
         model, name = make_pipeline(StandardScaler(), model), MODEL + "__"
     search = EraSearchCV(
@@ -291,7 +288,7 @@ def test_what_is_wrong_is_said(params, arguments, message):
 
 
 def test_a_fold_of_a_single_class():
-    plain = HistGradientBoostingClassifier(max_iter=2)
+    plain = Classifier(max_iter=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what else a single class may be to blame
         search = EraSearchCV(plain, {"max_leaf_nodes": [3]})
@@ -323,7 +320,7 @@ def test_metadata_are_routed():
 def test_predictions_and_scores_know_eras():
     X, y, eras = make_levels()
     X_new = X[:32]
-    model = HistGradientBoostingRegressor(max_iter=5)
+    model = Regressor(max_iter=5)
     search = EraSearchCV(model, {"era_effects": ["intercept"]}).fit(X, y, eras=eras)
     expected = search.best_estimator_.predict(X_new, eras=eras[:32])
     assert (search.predict(X_new, eras=eras[:32]) == expected).all()
@@ -390,9 +387,9 @@ SMALL = {"max_iter": 3, "max_leaf_nodes": 4}
 
 
 @pytest.mark.parametrize("search", [
-    AutoEraRegressor(HistGradientBoostingRegressor(**SMALL)),
-    AutoEraClassifier(HistGradientBoostingClassifier(**SMALL)),
-    EraSearchCV(HistGradientBoostingRegressor(**SMALL), {"max_depth": [1, 2]}),
+    AutoEraRegressor(Regressor(**SMALL)),
+    AutoEraClassifier(Classifier(**SMALL)),
+    EraSearchCV(Regressor(**SMALL), {"max_depth": [1, 2]}),
     EraSearchCV(EraForestRegressor(3), {"max_depth": [2]}, era_order="unordered"),
 ])  # fmt: skip
 def test_columns_that_begin_later_are_one_warning(search):
@@ -416,7 +413,7 @@ def test_columns_that_begin_later_are_one_warning(search):
 @pytest.mark.slow
 def test_fits_in_parallel_are_the_same():
     X, y, eras = make_late_columns()
-    search = EraSearchCV(HistGradientBoostingRegressor(**SMALL), {"max_depth": [1, 2]})
+    search = EraSearchCV(Regressor(**SMALL), {"max_depth": [1, 2]})
     with pytest.warns(UserWarning, match="'kind', 'late', 'never' have no value"):
         expected = search.fit(X, y, eras=eras).era_scores_
     with pytest.warns(UserWarning, match=r"column\(s\) 'never' have no value"):
@@ -427,7 +424,7 @@ def test_fits_in_parallel_are_the_same():
 @pytest.mark.parametrize("search", [EraSearchCV, AutoEraRegressor])
 def test_eras_may_be_a_column_that_is_no_feature(search):
     frame = pd.DataFrame(X, columns=list("abc"))
-    plain = HistGradientBoostingRegressor(max_iter=3, era_effects="intercept")
+    plain = Regressor(max_iter=3, era_effects="intercept")
     grid = ({"max_depth": [2]},) if search is EraSearchCV else ()
     by_labels = search(plain, *grid).fit(frame, y, eras=eras)
     with_column = frame.assign(week=eras)

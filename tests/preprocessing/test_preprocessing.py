@@ -65,9 +65,6 @@ def ranks(x):
     return (rankdata(x, axis=0, nan_policy="omit") - 0.5) / (~np.isnan(x)).sum(axis=0)
 
 
-# With k = 0, an era has its own statistics alone.
-
-
 @pytest.mark.parametrize(("transformer", "expected"), [
     (EraRankTransformer(), ranks),
     (EraRankTransformer(output_distribution="normal"), lambda x: norm.ppf(ranks(x))),
@@ -98,9 +95,6 @@ def test_ranks_and_neutral_columns_are_those_of_numerai():
         expected = [neutralize(x, rows[:, :2], **known) for x in rows.T[2:]]
         assert_allclose(found.T[2:], expected, rtol=0, atol=1e-12)
         assert_array_equal(found[:, :2], rows[:, :2])
-
-
-# With k > 0, by the equations.
 
 
 def statistics(x, w):
@@ -224,9 +218,6 @@ def test_columns_without_values_stay_so_and_constants_are_zero():
         assert_allclose(found[:, 1], middle, rtol=0, atol=1e-12)
 
 
-# Targets.
-
-
 def test_predictions_come_back_to_the_level_of_their_era():
     weeks = np.repeat([1, 2, 3], 50)
     x = np.tile(np.linspace(-1, 1, 50), 3)
@@ -247,9 +238,6 @@ def test_predictions_come_back_to_the_level_of_their_era():
     model.set_params(regressor=make_pipeline("passthrough", LinearRegression()))
     found = model.fit(rows, y, eras=weeks).predict(rows, eras=weeks)
     assert_allclose(found, y)  # of a pipeline whose predictions take no eras
-
-
-# Eras in pipelines.
 
 
 def make_task(n_eras=12, n_rows=50):
@@ -328,8 +316,6 @@ def test_intervals_are_of_eras_that_are_prepared():
     model = EraConformalRegressor(PIPELINES["columns"]).fit(rows, y, eras=eras)
     assert np.abs(model.conformity_scores_).mean() < 0.1
 
-
-# Refusals.
 
 BAD = [
     ("^eras has 1 labels, but X has 220",

@@ -115,9 +115,6 @@ def test_page_on_inspection_lists_every_column():
     assert {name for name in names if f"`{name}`" not in page} == set()
 
 
-# The packages, and their imports.
-
-
 def test_picture_of_the_packages_is_what_its_script_draws():
     assert packages.PICTURE.read_text() == packages.picture(), (
         "run python docs/packages.py"
@@ -180,8 +177,6 @@ def test_docstring_of_a_package_names_each_module_once(init):
     names |= {path.parent.name for path in init.parent.glob("*/__init__.py")}
     assert [n for n in sorted(names) if text.count(f"``{n}``") != 1] == []
 
-
-# Docstrings of all that is public: examples run, parameters are all there.
 
 MODULES = [
     "calibration", "causal", "criteria", "datasets", "effects", "ensemble",

@@ -82,16 +82,13 @@ def as_reference(rule: object, missing_bin: int) -> reference.Rule:
 
 @settings(max_examples=100, deadline=None)
 @given(
-    seed=st.integers(0, 2**32 - 1),
-    n_samples=st.integers(10, 40),
-    n_features=st.integers(1, 6),
-    n_bins=st.integers(2, 4),
-    quality=st.sampled_from(QUALITIES),
+    seed=st.integers(0, 2**32 - 1), n_samples=st.integers(10, 40),
+    n_features=st.integers(1, 6), n_bins=st.integers(2, 4),
+    quality=st.sampled_from(QUALITIES), min_samples_rule=st.sampled_from([1, 3]),
     variance_of=st.sampled_from([None, "loss", "score"]),
     learning_rate=st.sampled_from([0.3, 1.0]),
     l2_regularization=st.sampled_from([0.0, 1.0]),
-    min_samples_rule=st.sampled_from([1, 3]),
-)
+)  # fmt: skip
 def test_a_wide_beam_finds_the_best_rule_of_all(seed, variance_of, **parameters):
     state, search, this_round, conditions = draw_problem(
         seed, variance_of=variance_of, **parameters

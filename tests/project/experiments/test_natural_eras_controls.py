@@ -17,17 +17,11 @@ from experiments._natural_eras_controls import (
     predict,
     staged,
 )
-from sklearn_era.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_selection import EraSearchCV
 
-BOOSTERS = {
-    "regression": HistGradientBoostingRegressor,
-    "classification": HistGradientBoostingClassifier,
-}
-
+BOOSTERS = {"regression": Regressor, "classification": Classifier}
 OTHERS = [LightGBM, CatBoost, GPBoost, AnchorBoosting]
 
 

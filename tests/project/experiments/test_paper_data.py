@@ -6,25 +6,13 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 from sklearn.tree import DecisionTreeClassifier
 
-from experiments._paper_data import (
-    COLOR_FLIPS,
-    LIAO_FLIPS,
-    LIAO_NOISE,
-    make_anticausal_intervention,
-    make_colored_digits,
-    make_cows_versus_camels,
-    make_liao_classification,
-    make_liao_regression,
-    make_moneda_drift,
-    make_shifted_sine_wave,
-    make_shortcut_classification,
-    make_small_invariant_margin,
-)
+from experiments import _paper_data as paper
 
-UNIT_TESTS = [make_small_invariant_margin, make_cows_versus_camels]
+UNIT_TESTS = [paper.make_small_invariant_margin, paper.make_cows_versus_camels]
 GENERATORS = [
-    *UNIT_TESTS, make_colored_digits, make_liao_classification, make_liao_regression,
-    make_moneda_drift, make_shifted_sine_wave, make_shortcut_classification,
+    *UNIT_TESTS, paper.make_colored_digits, paper.make_moneda_drift,
+    paper.make_liao_classification, paper.make_liao_regression,
+    paper.make_shifted_sine_wave, paper.make_shortcut_classification,
 ]  # fmt: skip
 
 
@@ -54,11 +42,9 @@ def test_parts_have_names_shapes_and_the_same_rows_again(make):
     assert not np.isin(last, data.eras_train).any()
 
 
-# --- DeLise, section 5.1
-
-
 def test_sine_wave_is_signal_shift_and_noise():
-    data = make_shifted_sine_wave(0, n_eras=300, n_samples_per_era=200)
+    """DeLise, section 5.1."""
+    data = paper.make_shifted_sine_wave(0, n_eras=300, n_samples_per_era=200)
     x = data.X_train[:, 0]
     assert 0 <= x.min() < 0.01
     assert 2 * np.pi - 0.01 < x.max() <= 2 * np.pi
@@ -71,13 +57,10 @@ def test_sine_wave_is_signal_shift_and_noise():
     assert np.corrcoef(noise.ravel(), x)[0, 1] == pytest.approx(0, abs=0.02)
 
 
-# --- Liao et al., equations 23 and 24
-
-
-def test_equation_23_is_noisy_copies_of_the_label():
-    data = make_liao_classification(0, n_features=3, n_samples_per_era=20_000)
+def test_equation_23_of_liao_is_noisy_copies_of_the_label():
+    data = paper.make_liao_classification(0, n_features=3, n_samples_per_era=20_000)
     assert data.feature_names[2:4] == ["invariant_2", "shortcut_0"]
-    for era, flip in enumerate(LIAO_FLIPS, start=1):
+    for era, flip in enumerate(paper.LIAO_FLIPS, start=1):
         X, y = rows_of_era(data, era)
         assert y.mean() == pytest.approx(0.5, abs=0.02)
         # A copy that is wrong with probability q has the mean q or 1 - q by class, and
@@ -90,9 +73,11 @@ def test_equation_23_is_noisy_copies_of_the_label():
 
 
 @pytest.mark.parametrize("n_features", [2, 10])
-def test_moments_of_equation_24(n_features):
-    data = make_liao_regression(0, n_features=n_features, n_samples_per_era=20_000)
-    for era, sigma in enumerate(LIAO_NOISE, start=1):
+def test_moments_of_equation_24_of_liao(n_features):
+    data = paper.make_liao_regression(
+        0, n_samples_per_era=20_000, n_features=n_features
+    )
+    for era, sigma in enumerate(paper.LIAO_NOISE, start=1):
         X, y = rows_of_era(data, era)
         causes, effect = X[:, :n_features], X[:, n_features]
         assert np.cov(causes.T) == pytest.approx(np.eye(n_features), abs=0.05)
@@ -105,11 +90,8 @@ def test_moments_of_equation_24(n_features):
         assert seen == pytest.approx(np.eye(len(seen)), abs=0.04)
 
 
-# --- Moneda, sections 5.3.3 and 5.3.5
-
-
 def test_equations_5_5_and_5_6_of_moneda():
-    data = make_moneda_drift(0, n_samples_per_era=20_000)
+    data = paper.make_moneda_drift(0, n_samples_per_era=20_000)
     for period in (1, 2, 3, 4):
         X, y = rows_of_era(data, period)
         x1, x2 = X.T
@@ -125,8 +107,8 @@ def test_equations_5_5_and_5_6_of_moneda():
 
 
 def test_without_shift_moneda_s_second_feature_stays_what_it_is():
-    exact = make_moneda_drift(0, has_shift=False)
-    noisy = make_moneda_drift(
+    exact = paper.make_moneda_drift(0, has_shift=False)
+    noisy = paper.make_moneda_drift(
         0, has_shift=False, shortcut_noise_std=1.0, n_samples_per_era=5000
     )
     tree = DecisionTreeClassifier(
@@ -142,11 +124,9 @@ def test_without_shift_moneda_s_second_feature_stays_what_it_is():
         assert roc_auc_score(y, scores) == pytest.approx(0.87, abs=0.01)
 
 
-# --- Two unit tests of Aubin et al.
-
-
 def test_moments_of_the_small_invariant_margin():
-    data = make_small_invariant_margin(
+    """This and the next one are unit tests of Aubin et al."""
+    data = paper.make_small_invariant_margin(
         0, n_eras=2, n_ood_eras=3, n_samples_per_era=5000, n_invariant=2
     )
     assert data.is_invariant.tolist() == [True] * 2 + [False] * 5
@@ -162,12 +142,13 @@ def test_moments_of_the_small_invariant_margin():
             assert noise.mean(axis=0) == pytest.approx(np.zeros(7), abs=0.01)
             assert np.cov(noise.T) == pytest.approx(0.01 * np.eye(7), abs=0.002)
     assert not np.array_equal(data.X_train, data.X_test)
-    means = make_small_invariant_margin(1, n_eras=2000, n_samples_per_era=1).means
+    means = paper.make_small_invariant_margin(1, n_eras=2000, n_samples_per_era=1).means
     assert np.cov(means.T) == pytest.approx(np.eye(5), abs=0.1)
 
 
 def test_shares_of_cows_and_of_their_backgrounds():
-    data = make_cows_versus_camels(0, n_eras=5, n_samples_per_era=5000, n_invariant=3)
+    sizes = {"n_eras": 5, "n_samples_per_era": 5000, "n_invariant": 3}
+    data = paper.make_cows_versus_camels(0, **sizes)
     assert data.background_shares[:3].tolist() == [0.95, 0.97, 0.99]
     assert data.cow_shares[:3].tolist() == [0.3, 0.5, 0.7]
     assert np.all((data.background_shares >= 0.9) & (data.background_shares <= 1))
@@ -213,11 +194,8 @@ def test_a_majority_takes_its_share_of_the_training_rows(make):
     assert np.bincount(data.eras_test).tolist() == [100] * 4
 
 
-# --- Coloured digits
-
-
 def test_colored_digits_are_digits_in_color():
-    data = make_colored_digits(0)
+    data = paper.make_colored_digits(0)
     known, digits = load_digits(return_X_y=True)
     digit_of = {tuple(image): digit for image, digit in zip(known, digits, strict=True)}
     seen = []
@@ -234,30 +212,29 @@ def test_colored_digits_are_digits_in_color():
         for era in np.unique(data[f"eras_{part}"]):
             of_era = data[f"eras_{part}"] == era
             misleads = color[of_era] != data[f"y_{part}"][of_era]
-            assert misleads.mean() == pytest.approx(COLOR_FLIPS[era], abs=0.05)
+            assert misleads.mean() == pytest.approx(paper.COLOR_FLIPS[era], abs=0.05)
         seen += map(tuple, images)
     assert sorted(seen) == sorted(map(tuple, known))  # each of them once
 
 
 def test_components_are_coordinates_of_the_same_pixels():
-    pixels, data = make_colored_digits(0), make_colored_digits(0, n_components=20)
+    pixels = paper.make_colored_digits(0)
+    data = paper.make_colored_digits(0, n_components=20)
     assert data.feature_names[19:] == ["component_19"]
     assert np.array_equal(data.y_train, pixels.y_train)
     centred = pixels.X_train - pixels.X_train.mean(axis=0)
     singular = np.linalg.svd(centred, compute_uv=False)[:20]
     assert np.linalg.norm(data.X_train, axis=0) == pytest.approx(singular)
-    whole = make_colored_digits(0, n_components=128)
+    whole = paper.make_colored_digits(0, n_components=128)
     for one, other in ((0, 1), (5, 900)):
         assert np.linalg.norm(whole.X_test[one] - whole.X_train[other]) == (
             pytest.approx(np.linalg.norm(pixels.X_test[one] - pixels.X_train[other]))
         )
 
 
-# --- Du et al., example 1
-
-
 def test_an_intervention_turns_the_features_behind_the_mediator_round():
-    data = make_anticausal_intervention(
+    """Du et al., example 1."""
+    data = paper.make_anticausal_intervention(
         0, n_samples=40_000, n_samples_test=40_000, invariant_strength=1.5
     )
     assert np.bincount(data.eras_train).tolist() == [36_000, 4000]
@@ -278,11 +255,8 @@ def test_an_intervention_turns_the_features_behind_the_mediator_round():
     assert accuracy == pytest.approx(data.invariant_accuracy, abs=0.01)
 
 
-# --- Weak evidence and a shortcut
-
-
 def test_the_shortcut_follows_the_strengths_and_shifts_of_the_eras():
-    data = make_shortcut_classification(0, n_samples_per_era=3000)
+    data = paper.make_shortcut_classification(0, n_samples_per_era=3000)
     assert np.bincount(data.shortcut_shifts).tolist() == [14, 2]
     assert np.sum(data.shortcut_strengths == 0) == 4
     strengths = np.append(data.shortcut_strengths, [3.0] * 4)
