@@ -99,9 +99,8 @@ def test_scores_and_predictions_are_those_by_hand(params, folds, weighted):
     np.testing.assert_allclose(results["se_difference"], errors)
     every = np.arange(Y.size)
     predicted = [predict(one, every, every) for one in models]
-    np.testing.assert_allclose(
-        model.predict(X), list(model.weights_.values()) @ np.array(predicted)
-    )
+    average = list(model.weights_.values()) @ np.array(predicted)
+    np.testing.assert_allclose(model.predict(X), average)
     assert list(model.members_) == [x for x in names if model.weights_[x] > 0]
 
 
@@ -115,9 +114,8 @@ def by_brute_force(predicted, y, weights, codes):
     grid = np.indices((51, 51, 51)).reshape(3, -1).T / 50
     grid = np.column_stack([grid, 1 - grid.sum(axis=1)])[grid.sum(axis=1) <= 1]
     squares = (predicted * weights) @ predicted.T
-    losses = ((grid @ squares) * grid).sum(axis=1) - 2 * grid @ predicted @ (
-        weights * y
-    )
+    losses = ((grid @ squares) * grid).sum(axis=1)
+    losses -= 2 * grid @ predicted @ (weights * y)
     single = np.array([(p - y) ** 2 for p in predicted])
     order = np.argsort(np.average(single, weights=weights, axis=1))[:3]
     best = np.zeros(len(predicted))
@@ -301,7 +299,7 @@ def test_fits_print_a_line_a_member_and_are_pickled(capsys):
     (300, 4, {}, [*ALL[:4], "leaves_4", "forest"]),
     (240, 4, {"monotonic_cst": [1, 0]}, ["plain", *ALL[2:4], "leaves_4"]),
 ])  # fmt: skip
-def test_few_eras_few_rows_and_constraints_have_fewer_members(
+def test_few_eras_rows_and_constraints_have_fewer_members(
     n_rows, n_eras, params, names
 ):
     plain = clone(PLAIN).set_params(**params)

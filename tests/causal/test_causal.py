@@ -1,5 +1,7 @@
 """Invariant features of causal graphs, and other columns' information on the target."""
 
+from functools import partial
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -82,17 +84,12 @@ def test_graphs_worked_out_by_hand(name):
     links, manipulable, features, expected = BY_HAND[name]
     graph, hidden = make_graph(links)
     edges = list(graph.edges)
-    result = invariant_features(
-        graph, "Y", manipulable.split(), features=features.split(), hidden_causes=hidden
-    )
+    find = partial(invariant_features, graph, "Y", manipulable.split())
+    result = find(features=features.split(), hidden_causes=hidden)
     assert result == [node for node in graph if node in expected.split()]
     assert list(graph.edges) == edges
-    everything = set(features.split()) == set(graph) - {"Y"}
-    if everything:  # which are the features by default
-        by_default = invariant_features(
-            graph, "Y", manipulable.split(), hidden_causes=hidden
-        )
-        assert by_default == result
+    if set(features.split()) == set(graph) - {"Y"}:  # which are those by default
+        assert find(hidden_causes=hidden) == result
 
 
 def random_model(seed):
@@ -146,14 +143,12 @@ def test_regression_on_invariant_features_does_not_change():
     n_checked = n_with_variant = 0
     for seed in range(600):
         graph, hidden, features, manipulable, rng = random_model(seed)
-        names = invariant_features(
-            graph, 0, manipulable, features=features, hidden_causes=hidden
-        )
+        of = {"features": features, "hidden_causes": hidden}
+        names = invariant_features(graph, 0, manipulable, **of)
         before, after = covariances(graph, hidden, manipulable, rng)
         if names:
-            assert_allclose(
-                regression(before, names), regression(after, names), atol=1e-8
-            )
+            known, new = (regression(x, names) for x in (before, after))
+            assert_allclose(known, new, atol=1e-8)
             n_checked += 1
             n_with_variant += len(names) < len(features)
     assert n_checked > 300
@@ -215,10 +210,8 @@ def test_ratios_are_those_of_the_formula():
         ratios = mutual_information_ratios(X, y, invariant)
         assert_allclose(ratios, expected / mean, atol=1e-12)
     for j in (0, 1):
-        penalties = feature_penalties(X, y, [j])
-        assert_allclose(
-            penalties, np.where(np.arange(3) == j, 0, expected / expected[j])
-        )
+        shares = np.where(np.arange(3) == j, 0, expected / expected[j])
+        assert_allclose(feature_penalties(X, y, [j]), shares)
     assert expected[1] > expected[0] > 0
     # Columns keep their order, and targets may have names.
     ratios = mutual_information_ratios(X, y, [0])
@@ -266,23 +259,18 @@ def test_missing_values_and_categories_are_bins():
     numbers = np.where(is_missing, np.nan, X[:, 1])
     letters = np.array(list("abcde"))[X[:, 1]].astype(object)
     letters[is_missing] = None
-    frame = pd.DataFrame(
-        {
-            "numbers": numbers,
-            "filled": np.where(is_missing, 7, X[:, 1]),
-            "text": letters,
-            "category": pd.Categorical(letters, categories=list("ecabdz")),
-            # Unordered codes: as numbers in two bins they predict less.
-            "many": pd.Categorical.from_codes(X[:, 1], [f"{i}" for i in range(5)]),
-        }
-    )
+    frame = pd.DataFrame({
+        "numbers": numbers, "filled": np.where(is_missing, 7, X[:, 1]), "text": letters,
+        "category": pd.Categorical(letters, categories=list("ecabdz")),
+        # Unordered codes: as numbers in two bins they predict less.
+        "many": pd.Categorical.from_codes(X[:, 1], [f"{i}" for i in range(5)]),
+    })  # fmt: skip
     ratios = mutual_information_ratios(frame, y, ["filled"])
     assert_allclose(ratios[:4], 1, rtol=1e-12)
     coarse = mutual_information_ratios(frame, y, ["category"], max_bins=2)
     assert_allclose(coarse[2:4], 1, rtol=1e-12)
-    assert_allclose(
-        coarse[4], information(X[:, 1], y) / information(frame["filled"].to_numpy(), y)
-    )
+    filled = frame["filled"].to_numpy()
+    assert_allclose(coarse[4], information(X[:, 1], y) / information(filled, y))
     assert coarse[0] < 0.9
     words = mutual_information_ratios(frame[["text", "many"]], y, ["text"])
     assert_allclose(words, coarse[[2, 4]], rtol=1e-12)

@@ -46,9 +46,8 @@ def assert_same_trees(ours, theirs) -> None:
     assert [len(t) for t in ours._predictors] == [len(t) for t in theirs._predictors]
     for our_tree, their_tree in zip(trees_of(ours), trees_of(theirs), strict=True):
         for name in ("nodes", "binned_left_cat_bitsets", "raw_left_cat_bitsets"):
-            assert np.array_equal(getattr(our_tree, name), getattr(their_tree, name)), (
-                name
-            )
+            found, expected = (getattr(tree, name) for tree in (our_tree, their_tree))
+            assert np.array_equal(found, expected), name
 
 
 def assert_same_model(ours, theirs, X) -> None:
@@ -59,15 +58,13 @@ def assert_same_model(ours, theirs, X) -> None:
         assert np.array_equal(getattr(ours, name), getattr(theirs, name)), name
     for method in ("predict", "predict_proba", "decision_function", "_raw_predict"):
         if hasattr(theirs, method):
-            assert np.array_equal(
-                getattr(ours, method)(X), getattr(theirs, method)(X)
-            ), method
+            found, expected = (getattr(model, method)(X) for model in (ours, theirs))
+            assert np.array_equal(found, expected), method
 
 
 def assert_same_splits(a, b, rtol=1e-6, atol=1e-8) -> None:
     """Compare splits exactly and values up to rounding."""
-    trees = [[t for ts in m._predictors for t in ts] for m in (a, b)]
-    for one, other in zip(*trees, strict=True):
+    for one, other in zip(trees_of(a), trees_of(b), strict=True):
         for name in ("feature_idx", "bin_threshold", "missing_go_to_left", "count"):
             assert_array_equal(one.nodes[name], other.nodes[name])
         assert_array_equal(one.binned_left_cat_bitsets, other.binned_left_cat_bitsets)

@@ -37,9 +37,8 @@ def test_importances_are_those_of_scikit_learn_in_each_era_left_out(weighted):
         left, kept = eras == era, eras != era
         model = LinearRegression().fit(X[kept], y[kept], w[kept])
         options["sample_weight"] = w[left]
-        expected = permutation_importance(
-            model, X[left], y[left], random_state=1, **options
-        )
+        test = X[left], y[left]
+        expected = permutation_importance(model, *test, random_state=1, **options)
         errors = 5 * np.sqrt(2 / 10) * expected.importances_std
         found = result.importances[era]
         assert np.all(abs(found - expected.importances_mean) < errors)

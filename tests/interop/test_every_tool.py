@@ -88,7 +88,6 @@ def test_a_tool_refuses_and_names_what_it_takes(name, use, message, fitted):
 def test_figures_of_any_estimator(name, fitted):
     y = CLASSES if "classes" in name else Y
     EraScoreDisplay.from_estimator(fitted[name], X, y, eras=ERAS)
-    PartialDependenceDisplay.from_estimator(
-        fitted[name], X, [(0, 1)], grid_resolution=3
-    )
+    draw = PartialDependenceDisplay.from_estimator
+    draw(fitted[name], X, [(0, 1)], grid_resolution=3)
     plt.close("all")

@@ -196,9 +196,7 @@ def test_frame_round_trip_and_metadata(tmp_path):
     }  # fmt: skip
 
 
-def test_a_sklearn_that_is_not_supported_is_refused_before_it_is_read(
-    file, monkeypatch
-):
+def test_a_sklearn_that_is_not_supported_is_refused_unread(file, monkeypatch):
     monkeypatch.setattr(ValueReader, "decode", lambda *args: pytest.fail("read"))
     versions = read_metadata(file).versions | {SKLEARN: "1.6.1"}
     forged = forge(file, metadata_with(versions=versions))
@@ -218,9 +216,8 @@ def test_another_version_is_read_by_its_format(file, monkeypatch):
     changes = {"sklearn_era": "0.0.7", SKLEARN: patch}
     versions = read_metadata(file).versions | changes
     monkeypatch.setattr(sklearn_era, "__version__", "0.2.0")
-    loaded, metadata = load_model(
-        forge(file, metadata_with(novelty=1, versions=versions))
-    )
+    forged = forge(file, metadata_with(novelty=1, versions=versions))
+    loaded, metadata = load_model(forged)
     assert {name: metadata.versions[name] for name in changes} == changes
     assert_same_model(loaded, load_model(file)[0], fit()[1])
 
@@ -509,9 +506,8 @@ def test_a_linear_member_alone_and_an_updated_average(tmp_path):
     model.fit(X[old], y[old], eras=eras[old])
     assert model.members_.keys() == {"linear"}
     loaded, metadata = round_trip(model, tmp_path)
-    assert (metadata.feature_names, metadata.categorical_features) == (
-        [*"abcde"], ["a"],
-    )  # fmt: skip
+    names = metadata.feature_names, metadata.categorical_features
+    assert names == ([*"abcde"], ["a"])
     for each in (model, loaded):
         each.update(X[~old], y[~old], eras=eras[~old])
     again, _ = round_trip(loaded, tmp_path)

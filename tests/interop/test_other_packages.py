@@ -174,9 +174,7 @@ class TestTreelite:
         assert_allclose(predict(model, X), outputs(model, X), atol=1e-12)
 
     @CATEGORICAL_MODELS
-    def test_other_categories_are_wrong_in_silence(
-        self, predict, estimator, parameters
-    ):
+    def test_new_categories_are_wrong_in_silence(self, predict, estimator, parameters):
         """scikit-learn takes a category that it has not seen for a missing value."""
         model, X = fit_categorical(estimator, parameters)
         X[:, 0] = 99

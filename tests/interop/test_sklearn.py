@@ -84,9 +84,7 @@ def test_plain_parameters_and_names_of_features_are_the_original_ones():
     ("kind", "early_stopping"),
     [("real", True), ("binary", False), slow("real", False), slow("binary", True)],
 )
-def test_the_attributes_are_those_that_scikit_learns_own_fit_leaves(
-    kind, early_stopping
-):
+def test_attributes_are_those_that_scikit_learns_own_fit_leaves(kind, early_stopping):
     """They are listed by name: this fails when a release has others."""
     model, X = fit(kind, split_criterion="gain", early_stopping=early_stopping)
     stock = to_sklearn(model)

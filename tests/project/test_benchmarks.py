@@ -21,9 +21,8 @@ from sklearn_era.ensemble import HistGradientBoostingRegressor
 
 TINY = Settings(n_threads=1, repeats=1, scale=1e-9, n_trees=2)
 SETTINGS = Settings(n_threads=2, repeats=5, scale=1.0, n_trees=None)
-ROWS = {
-    row.case(SETTINGS): row for row in (*HEADLINES, *table.ROWS, *LARGE_ROWS)
-}.values()
+ROWS = *HEADLINES, *table.ROWS, *LARGE_ROWS
+ROWS = {row.case(SETTINGS): row for row in ROWS}.values()
 POINT = ("directional", 5, 5, 2_000)
 FOREST_POINT = ("directional", 2, "shallow", 2_000)
 RECORD = instructions.RECORD

@@ -84,9 +84,8 @@ def test_links_lead_to_files_and_headings(page):
         assert linked.is_file(), f"{target} is no file"
         text = linked.read_text() if heading else ""
         headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
-        anchors = {
-            re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings
-        }
+        letters = {re.sub(r"[^\w\- ]", "", text.lower()) for text in headings}
+        anchors = {text.replace(" ", "-") for text in letters}
         assert not heading or heading in anchors, f"{target} is no heading"
 
 
@@ -116,9 +115,8 @@ def test_page_on_inspection_lists_every_column():
 
 
 def test_picture_of_the_packages_is_what_its_script_draws():
-    assert packages.PICTURE.read_text() == packages.picture(), (
-        "run python docs/packages.py"
-    )
+    is_new = packages.PICTURE.read_text() == packages.picture()
+    assert is_new, "run python docs/packages.py"
 
 
 def test_no_modules_or_folders_import_each_other_in_a_circle():
@@ -199,9 +197,7 @@ def public_objects():
 
 OBJECTS = dict(public_objects())
 DOCUMENTED = OBJECTS | {n: importlib.import_module(f"sklearn_era.{n}") for n in MODULES}
-WITH_EXAMPLES = [
-    name for name in DOCUMENTED if ">>>" in (DOCUMENTED[name].__doc__ or "")
-]
+WITH_EXAMPLES = [name for name, x in DOCUMENTED.items() if ">>>" in (x.__doc__ or "")]
 
 
 def documented_parameters(text):

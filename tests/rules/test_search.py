@@ -115,9 +115,8 @@ def test_sums_by_bin_are_those_of_masks(quality, variance_of, has_disjunctions):
             variance_of=variance_of,
         )  # fmt: skip
         search = replace(search, has_disjunctions=has_disjunctions)
-        bins_of = [
-            search.conditions.bins(i) for i in range(len(search.conditions.column))
-        ]
+        conditions = search.conditions
+        bins_of = [conditions.bins(i) for i in range(len(conditions.column))]
         rules = [search.find(this_round)]
         rules.append(rules[0].refined(bins_of[seed], is_union=True))
         for rule in rules:
@@ -125,9 +124,8 @@ def test_sums_by_bin_are_those_of_masks(quality, variance_of, has_disjunctions):
                 for condition, measured in zip(bins_of, qualities, strict=True):
                     if measured == -np.inf:
                         continue
-                    refined = as_reference(
-                        rule.refined(condition, is_union), search.conditions.missing_bin
-                    )
+                    refined = rule.refined(condition, is_union)
+                    refined = as_reference(refined, conditions.missing_bin)
                     assert measured == pytest.approx(state.measure(refined), abs=1e-12)
                     n_compared += 1
     assert n_compared > 200
@@ -140,9 +138,8 @@ def test_a_narrow_beam_is_as_narrow_as_it_says(has_disjunctions):
         state, search, this_round, conditions = draw_problem(
             seed, n_samples=300, n_features=4, n_bins=4
         )
-        narrow = replace(
-            search, width=3, max_depth=3, has_disjunctions=has_disjunctions
-        )
+        of = {"width": 3, "max_depth": 3, "has_disjunctions": has_disjunctions}
+        narrow = replace(search, **of)
         found = as_reference(narrow.find(this_round), search.conditions.missing_bin)
         _, expected = state.best_of_beam(conditions, 3, 3, has_disjunctions)
         assert state.measure(found) == pytest.approx(expected, abs=1e-12)

@@ -160,9 +160,7 @@ def test_table_as_text_and_as_csv(tmp_path):
         write_results(frame, Figure(), csv, "table")
 
 
-def test_command_prints_and_writes_and_says_that_runs_were_fewer(
-    stub, tmp_path, capsys
-):
+def test_command_prints_and_writes_and_counts_its_runs(stub, tmp_path, capsys):
     asked = {"data_dir": None, "n_runs": 3, "quick": False}
     for options, changed, printed in (
         ([], {}, "cell\n\n"),

@@ -45,9 +45,8 @@ def test_intervals_are_of_the_chosen_candidate(intervals):
 
 
 def test_sets_count_the_same(intervals):
-    other = intervals[intervals["era"] == 101].assign(
-        scenario="leaving clients, states"
-    )
+    other = intervals[intervals["era"] == 101]
+    other = other.assign(scenario="leaving clients, states")
     drawn = pd.DataFrame({
         "part": "groups", "cell": "M", "model": "none", "way": "x", "level": 0.8,
         "inside": [True, False, True, True], "width": 2.0,

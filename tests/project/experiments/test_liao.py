@@ -35,10 +35,8 @@ def gini(y):
 
 def smoothed_ratio(y_left, y):
     """Equations 17 to 19."""
-    rates = [
-        (np.sum(y_left == label) + 0.5) / (np.sum(y == label) + 1) for label in (1, 0)
-    ]
-    return rates[0] / rates[1]
+    one, zero = ((np.sum(y_left == c) + 0.5) / (np.sum(y == c) + 1) for c in (1, 0))
+    return one / zero
 
 
 def gini_objective(y, left, eras, penalty):
@@ -74,9 +72,7 @@ def least_objective(X, y, eras, objective, penalty):
     (invariant_classifier, gini_objective, {}),
     (invariant_regressor, error_objective, {"statistic": "changing_rate"}),
 ])  # fmt: skip
-def test_every_split_has_the_least_objective_of_the_paper(
-    make, objective, parameters, penalty
-):
+def test_every_split_has_the_least_objective(make, objective, parameters, penalty):
     one_tree = {"n_estimators": 1, "max_depth": 3, "bootstrap": False}
     for seed in range(3):
         X, y, eras = coarse_data(seed)

@@ -73,9 +73,7 @@ def test_trees_tuned_by_eras_are_those_of_a_search_with_further_fits(data, task,
 
 @pytest.mark.parametrize("kind", OTHERS)
 @pytest.mark.parametrize("task", BOOSTERS)
-def test_stages_are_models_of_fewer_trees_and_categories_have_no_order(
-    data, task, kind
-):
+def test_stages_have_fewer_trees_and_categories_no_order(data, task, kind):
     pytest.importorskip(kind.__name__.lower())
     X, y, eras = data
     y = target(task, y)

@@ -74,9 +74,8 @@ def test_equation_23_of_liao_is_noisy_copies_of_the_label():
 
 @pytest.mark.parametrize("n_features", [2, 10])
 def test_moments_of_equation_24_of_liao(n_features):
-    data = paper.make_liao_regression(
-        0, n_samples_per_era=20_000, n_features=n_features
-    )
+    sizes = {"n_features": n_features, "n_samples_per_era": 20_000}
+    data = paper.make_liao_regression(0, **sizes)
     for era, sigma in enumerate(paper.LIAO_NOISE, start=1):
         X, y = rows_of_era(data, era)
         causes, effect = X[:, :n_features], X[:, n_features]
