@@ -372,7 +372,7 @@ HALF = Regressor(loss=HalfSquaredError())
     (auto(["all"]), "names of default members"),
     (auto([("plain", Ridge())]), "'plain' twice"),
     (auto(["default", "default"]), "'additive' twice"),
-    (auto([("a", 3)]), r"'a' must be a text.*int"),
+    (auto([("a", 3)]), r"'a' must be a string.*int"),
     (auto([("a", LogisticRegression())]), "regressor"),
     (auto(time_budget=0), "time_budget"),
     (AutoEraRegressor(HALF), "by its name"),
