@@ -34,6 +34,7 @@ def load_bike_sharing(*, as_frame: bool = False) -> Bunch:
     -------
     bikes : :class:`~sklearn.utils.Bunch`
         Dictionary-like object, with the following attributes:
+
         data, feature_names : ndarray or DataFrame of shape (17379, 9); list of str
             ``hour`` (0 to 23), ``weekday`` (0 is Sunday), ``holiday`` and
             ``workingday`` (0 or 1), ``season`` (1 is winter, to 4), ``weather`` (1 is

@@ -83,6 +83,7 @@ def make_numerai_like(
     -------
     data : :class:`~sklearn.utils.Bunch`
         Dictionary-like object, with the following attributes.
+
         X, y : ndarray of shape (n_eras * rows_per_era, n_features) or (..., n_targets)
             Features 0 to 4, int8, and targets 0 to 1, float32, of rows by era.
         eras : ndarray of shape (n_eras * rows_per_era,), dtype=int64

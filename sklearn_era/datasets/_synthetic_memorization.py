@@ -73,6 +73,7 @@ def make_synthetic_memorization(
     -------
     data : :class:`~sklearn.utils.Bunch`
         Dictionary-like object, with the following attributes.
+
         X_train : ndarray of shape (n_eras * n_samples_per_era, n_features)
             The training features, float64, of mean 0 and variance about 1, by era.
         y_train, eras_train : ndarray of shape (n_eras * n_samples_per_era,)

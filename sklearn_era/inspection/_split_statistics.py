@@ -72,6 +72,7 @@ def split_statistics(
     statistics : Bunch or DataFrame
         A row for each split, by iteration, tree and node. Arrays of shape (n_splits,),
         unless said otherwise:
+
         iteration, tree, node, depth : int64
             The boosting iteration, or the number of the forest's tree; the tree over
             all iterations and classes; its node; and the node's depth; all from 0.
@@ -207,6 +208,7 @@ def era_feature_importances(
     -------
     result : Bunch
         With the fields
+
         importances, pooled : ndarray of shape (n_eras, n_features), (n_features,)
             The sums of gains by era, and of those over all rows.
         era_labels, feature_names : ndarray of shape (n_eras,), (n_features,)

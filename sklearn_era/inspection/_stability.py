@@ -93,6 +93,7 @@ def era_stability(
     result : Bunch
         Of ndarrays, or a DataFrame for each of shape (n_eras, n_features) and a Series
         for each of shape (n_features,):
+
         effects, errors : of shape (n_eras, n_features)
             The change of the target, or of a probability, for a standard deviation of
             the feature's score, positive where it goes as in all eras together, NaN

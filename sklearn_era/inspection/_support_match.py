@@ -67,6 +67,7 @@ default='from_dtype'
     -------
     result : Bunch
         Of ndarrays, or Series for those of shape (n_features,):
+
         mean, match : float, and of shape (n_features,)
             The match of the data set, in (0, 1], and of each feature.
         by_era : ndarray or DataFrame of shape (n_eras, n_features)

@@ -169,6 +169,7 @@ class RulePredictionMixin(BaseEstimator):
         -------
         table : :class:`~sklearn.utils.Bunch` or DataFrame
             Rules with the largest coefficients come first, class by class.
+
             text : ndarray of shape (n_rules,), dtype=object
                 The text of each rule.
             class_label : ndarray of shape (n_rules,)
