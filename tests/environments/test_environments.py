@@ -55,15 +55,12 @@ def test_blocks_by_time_have_equal_length():
     assert_array_equal(time_blocks(seconds[rows], 4, by="time"), labels)
 
 
-@pytest.mark.parametrize(
-    "times",
-    [
-        np.arange(31) / 10,  # whose quotients by 3.0 are not all exact
-        np.linspace(-60_000, 60_000, 31).astype(np.float16),  # longer than float16
-        np.linspace(-(2**63), 2**63 - 2**33, 31).astype(np.int64),  # longer than int64
-        np.arange(-120, 131, 8, dtype=np.int16)[:31].astype(np.int8),
-    ],
-)
+@pytest.mark.parametrize("times", [
+    np.arange(31) / 10,  # whose quotients by 3.0 are not all exact
+    np.linspace(-60_000, 60_000, 31).astype(np.float16),  # longer than float16
+    np.linspace(-(2**63), 2**63 - 2**33, 31).astype(np.int64),  # longer than int64
+    np.arange(-120, 131, 8, dtype=np.int16)[:31].astype(np.int8),
+])  # fmt: skip
 def test_blocks_by_time_hold_in_any_dtype(times):
     times = np.sort(times)
     labels = time_blocks(times, 30, by="time")
@@ -80,22 +77,19 @@ def test_times_come_as_anything_that_holds_dates(by):
         assert_array_equal(time_blocks(times, 3, by=by), np.repeat([0, 1, 2], 4))
 
 
-@pytest.mark.parametrize(
-    ("times", "parameters", "message"),
-    [
-        ([1, 1, 2], {"n_blocks": 3}, "2 distinct value.* 3 blocks cannot be made"),
-        ([], {"n_blocks": 1}, "times is empty"),
-        ([1, None], {"n_blocks": 1}, "times has 1 missing label"),
-        ([[1], [2]], {"n_blocks": 1}, "times must be one-dimensional"),
-        ([1, "a"], {"n_blocks": 1}, "times has labels that cannot be sorted"),
-        ([1, 2], {"n_blocks": 0}, "'n_blocks' parameter .* must be an int"),
-        ([1, 2], {"n_blocks": True}, "n_blocks must be an integer; got True"),
-        ([1, 2], {"n_blocks": 2, "by": "weeks"}, "'by' parameter"),
-        ([0, 1, 9], {"n_blocks": 3, "by": "time"}, "1 of 3 blocks .* block 1; lower"),
-        (["a", "b"], {"n_blocks": 2, "by": "time"}, r"can be subtracted; got .*'a'"),
-        ([0, 1, np.inf], {"n_blocks": 2, "by": "time"}, "there are infinite ones"),
-    ],
-)
+@pytest.mark.parametrize(("times", "parameters", "message"), [
+    ([1, 1, 2], {"n_blocks": 3}, "2 distinct value.* 3 blocks cannot be made"),
+    ([], {"n_blocks": 1}, "times is empty"),
+    ([1, None], {"n_blocks": 1}, "times has 1 missing label"),
+    ([[1], [2]], {"n_blocks": 1}, "times must be one-dimensional"),
+    ([1, "a"], {"n_blocks": 1}, "times has labels that cannot be sorted"),
+    ([1, 2], {"n_blocks": 0}, "'n_blocks' parameter .* must be an int"),
+    ([1, 2], {"n_blocks": True}, "n_blocks must be an integer; got True"),
+    ([1, 2], {"n_blocks": 2, "by": "weeks"}, "'by' parameter"),
+    ([0, 1, 9], {"n_blocks": 3, "by": "time"}, "1 of 3 blocks .* block 1; lower"),
+    (["a", "b"], {"n_blocks": 2, "by": "time"}, r"can be subtracted; got .*'a'"),
+    ([0, 1, np.inf], {"n_blocks": 2, "by": "time"}, "there are infinite ones"),
+])  # fmt: skip
 def test_time_blocks_refuse(times, parameters, message):
     with pytest.raises(ValueError, match=message):
         time_blocks(times, **parameters)

@@ -96,13 +96,10 @@ COVERING = {
 def of_each(criteria: dict, step: int = 1):
     """Parametrise by criteria: by default every `step`-th of the table, or all."""
     by_default = [name for name in criteria if name in TABLE][::step]
-    return pytest.mark.parametrize(
-        "criterion",
-        [
-            pytest.param(criterion, id=name, marks=() if name in by_default else SLOW)
-            for name, criterion in criteria.items()
-        ],
-    )
+    return pytest.mark.parametrize("criterion", [
+        pytest.param(criterion, id=name, marks=() if name in by_default else SLOW)
+        for name, criterion in criteria.items()
+    ])  # fmt: skip
 
 
 TARGETS = ["squared_error", "absolute_error", "poisson", "binary", "multiclass"]

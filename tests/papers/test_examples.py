@@ -112,13 +112,10 @@ CONFLICT_Y = np.where(CONFLICT_ERAS == 0, 6.0, -2.0) * CONFLICT_X[:, 0]
 CONFLICT_Y += CONFLICT_X[:, 1]
 
 
-@pytest.mark.parametrize(
-    ("criterion", "feature", "gain"),
-    [
-        ("gain", 0, 8.0), ("era", 0, 8.0), (Era(boltzmann_alpha=-math.inf), 0, 8.0),
-        ("directional", 1, 2.0), ("invariant", 1, 2.0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("criterion", "feature", "gain"), [
+    ("gain", 0, 8.0), ("era", 0, 8.0), (Era(boltzmann_alpha=-math.inf), 0, 8.0),
+    ("directional", 1, 2.0), ("invariant", 1, 2.0),
+])  # fmt: skip
 def test_only_directions_tell_eras_that_contradict_each_other(criterion, feature, gain):
     data = CONFLICT_X, CONFLICT_Y, CONFLICT_ERAS
     root = nodes_of(fit_tree(*data, split_criterion=criterion))[0]
@@ -236,14 +233,11 @@ def test_toy_of_liao_turns_where_it_should(
 
 
 @ESTIMATORS
-@pytest.mark.parametrize(
-    ("criterion", "feature"),
-    [
-        ("gain", 1), ("invariant", 0), ("time_robust", 0), ("vrex", 0),
-        (TimeRobust(aggregation="mean"), 1), (Invariant(statistic="ratio"), 0),
-        (Era(boltzmann_alpha=-1.0), 0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("criterion", "feature"), [
+    ("gain", 1), ("invariant", 0), ("time_robust", 0), ("vrex", 0),
+    (TimeRobust(aggregation="mean"), 1), (Invariant(statistic="ratio"), 0),
+    (Era(boltzmann_alpha=-1.0), 0),
+])  # fmt: skip
 def test_toy_of_liao_has_these_accuracies(estimator, criterion, feature):
     X, y, eras = stable_and_unstable(0.1, 0.4)
     model = fit_tree(X, y, eras, estimator, split_criterion=criterion)
@@ -327,16 +321,13 @@ def test_table_5_1_of_moneda(feature, value, printed, exact, pooled):
 
 
 @ESTIMATORS
-@pytest.mark.parametrize(
-    ("params", "split"),
-    [
-        ({"split_criterion": "time_robust"}, (0, 4.5)),
-        ({"split_criterion": TimeRobust("mean")}, (1, 1.5)),
-        ({"split_criterion": "gain"}, (1, 1.5)),
-        # X2 <= 1 splits period 2 into four rows and two, X1 <= 4 all into three.
-        ({"split_criterion": TimeRobust("mean"), "min_samples_per_era": 3}, (0, 4.5)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("params", "split"), [
+    ({"split_criterion": "time_robust"}, (0, 4.5)),
+    ({"split_criterion": TimeRobust("mean")}, (1, 1.5)),
+    ({"split_criterion": "gain"}, (1, 1.5)),
+    # X2 <= 1 splits period 2 into four rows and two, X1 <= 4 all into three.
+    ({"split_criterion": TimeRobust("mean"), "min_samples_per_era": 3}, (0, 4.5)),
+])  # fmt: skip
 @pytest.mark.parametrize("periods", [PERIODS, PERIODS[::-1]])
 def test_motivating_example_of_moneda(estimator, params, split, periods):
     model = fit_tree(MOTIVATING_X, MOTIVATING_Y, periods, estimator, **params)
