@@ -1,7 +1,5 @@
 """The benchmarks, on tiny data: they run, and compare their output."""
 
-import contextlib
-import itertools
 import json
 import re
 import sys
@@ -16,7 +14,7 @@ from benchmarks import common, ensemble, forest, numerai_metrics, rules
 from comparisons import memory_probe
 from comparisons.memory import LARGE_ROWS
 from comparisons.results import NotPossibleHere, Settings
-from comparisons.speed import HEADLINES, SPEED_ROWS
+from comparisons.speed import HEADLINES
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 
 TINY = Settings(n_threads=1, repeats=1, scale=1e-9, n_trees=2)
@@ -84,39 +82,6 @@ def test_tables_are_markdown(capsys):
     assert footer.startswith("OpenMP threads: 1; best of 1; ")
 
 
-def test_table_leaves_out_what_the_machine_cannot_do(capsys, monkeypatch):
-    def fail(*args):
-        raise NotPossibleHere("it is too small")
-
-    monkeypatch.setattr(type(SPEED_ROWS[-1]), "measure", fail)
-    assert table.main(["--only", "in one thread"]) == 0
-    captured = capsys.readouterr()
-    assert "in one thread" not in captured.out
-    assert "left out, it is too small" in captured.err
-
-
-def test_options_of_the_table(capsys):
-    def listed(*options):
-        assert table.main(["--list", *options]) == 0
-        return capsys.readouterr().out.splitlines()
-
-    assert len(HEADLINES) <= 8
-    assert len(listed()) == len(ROWS) - len(LARGE_ROWS)
-    assert "2,700,000 x 2376" in str(listed("--large", "--only", "whole process"))
-    cases = listed("--quick")
-    assert len(set(cases)) == len(cases) < len(ROWS) - len(LARGE_ROWS)
-    assert table.main(["--only", "gradient descent"]) == 1
-    assert "No row's case has 'gradient descent'" in capsys.readouterr().err
-    for option, value in (("--repeats", "0"), ("--scale", "2"), ("--threads", "two")):
-        with pytest.raises(SystemExit):
-            table.main([option, value])
-        assert f"argument {option}" in capsys.readouterr().err
-    # A quick look gives way to what is named.
-    for named, scale in (([], 0.05), (["--scale", "1"], 1.0)):
-        quick = table.read_settings(table.parse(["--quick", *named]))
-        assert quick == Settings(n_threads=2, repeats=2, scale=scale, n_trees=10)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "name", "point"), BENCHMARKS, ids=[name for _, name, _ in BENCHMARKS]
@@ -133,26 +98,6 @@ def test_asv_benchmark_runs(kind, name, point):
         assert getattr(benchmark, name).unit
     else:
         assert result is None
-
-
-def test_asv_grid_has_one_era_for_the_gain_only():
-    criteria, eras, bins, rows = ensemble.EraBenchmark.params
-    kept = set()
-    for criterion, n_eras in itertools.product(criteria, eras):
-        with contextlib.suppress(NotImplementedError):
-            ensemble.EraBenchmark().setup(criterion, n_eras, bins[0], 1_000)
-            kept.add((criterion, n_eras))
-    assert kept == {("gain", 1), *itertools.product(criteria[1:], (5, 100, 1000))}
-    with pytest.raises(NotImplementedError):
-        forest.ForestFit().setup("gain", *FOREST_POINT[1:])
-    assert len(ensemble.EraBenchmark.param_names) == len(ensemble.EraBenchmark.params)
-    assert all(isinstance(n_rows, int) for n_rows in rows)
-
-
-def test_asv_skips_a_comparison_with_a_package_that_is_missing(monkeypatch):
-    missing = common.Learner("missing", common.LIGHTGBM.fit, package="no_such_package")
-    monkeypatch.setattr(ensemble, "LIGHTGBM", missing)
-    assert ensemble.Ratio().track_ratio_to_lightgbm(*POINT) is None
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
@@ -179,15 +124,6 @@ def test_learners_take_turns():
     assert "".join(turns) == "ABABAB"
     assert all(timing.seconds > 0 for timing in timings)
     assert timings[0].leaves == timings[1].leaves > 1
-
-
-def test_data_are_of_the_task():
-    for n_bins, dtype in ((5, np.int8), (64, np.int8), (255, np.uint8)):
-        X, y, eras, *_ = common.make_data(common.Task(10_000, n_eras=4, n_bins=n_bins))
-        assert (X.shape, X.dtype, y.dtype) == ((10_000, 100), dtype, np.float64)
-        assert X.flags.f_contiguous
-        assert all(np.unique(column).size == n_bins for column in X.T)
-        np.testing.assert_array_equal(eras, np.repeat(np.arange(4), 2_500))
 
 
 @pytest.mark.parametrize(("n_bins", "size"), [(5, 0.04), (None, 0.2)])

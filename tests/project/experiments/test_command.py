@@ -9,17 +9,14 @@ import pytest
 from matplotlib.figure import Figure
 
 from experiments import __main__ as command
-from experiments import _registry, forest_speed
 from experiments._registry import experiment_names, load_experiment
 from experiments._sources import SOURCES
 from experiments.common import (
     ExperimentError,
     draw_bars,
     find_data_file,
-    format_table,
     seed_of,
     summarize,
-    write_results,
 )
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -147,19 +144,6 @@ def test_summary_has_a_row_for_each_cell():
     pd.testing.assert_frame_equal(table[[*expected]], expected)
 
 
-def test_table_as_text_and_as_csv(tmp_path):
-    frame = pd.DataFrame({"a": [1 / 3, np.nan], "n": [10, 2]})
-    lines = [line.split() for line in format_table(frame).splitlines()]
-    assert lines == [["a", "n"], ["0.3333", "10"], ["2"]]
-    # CSV has all digits, and stands in a folder.
-    frame = pd.DataFrame({"mean": [1 / 3]})
-    csv, png = write_results(frame, Figure(), tmp_path / "a" / "b", "table")
-    assert pd.read_csv(csv)["mean"][0] == 1 / 3
-    assert png.read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(ExperimentError, match=r"table.csv, the folder of --out"):
-        write_results(frame, Figure(), csv, "table")
-
-
 def test_command_prints_and_writes_and_counts_its_runs(stub, tmp_path, capsys):
     asked = {"data_dir": None, "n_runs": 3, "quick": False}
     for options, changed, printed in (
@@ -197,72 +181,3 @@ def test_only_long_experiments_take_a_cache_and_jobs(stubs, tmp_path, capsys):
     assert capsys.readouterr().err == "stub: It takes neither --cache nor --jobs.\n"
     asked = {"n_runs": 3, "cache": Path("scores.csv"), "n_jobs": 2}
     assert (experiments["long"].calls, experiments["stub"].calls) == ([asked], [])
-
-
-def test_command_lists(stub, capsys):
-    assert command.main(["list"]) == 0
-    out = capsys.readouterr().out
-    assert "stub\n    A table of one cell\n    runs: 3\n" in out
-    assert "data: adult.csv.gz" in out
-
-
-def test_names_are_checked_before_anything_runs(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(_registry, "experiment_names", lambda: ["sine_wave"])
-    monkeypatch.setattr(command, "measure", pytest.fail)
-    for name, hint in [("sine_vawe", "did you mean 'sine_wave'?"), ("x", "see `list`")]:
-        assert command.main([name, "--out", str(tmp_path)]) == 2
-        error = capsys.readouterr().err
-        assert error.startswith(f"There is no experiment {name!r}; {hint}")
-
-
-@pytest.mark.parametrize(("options", "complaint"), [
-    (["stub", "--runs", "0"], "argument --runs: 0 is not 1 or more"),
-    (["stub", "--data", "nowhere"], "argument --data: nowhere is no folder"),
-    (["all", "stub"], "list and all stand alone"),
-    ([], "the following arguments are required: NAME"),
-])  # fmt: skip
-def test_command_refuses_options_without_sense(options, complaint, capsys):
-    with pytest.raises(SystemExit):
-        command.main(options)
-    assert complaint in capsys.readouterr().err
-
-
-SHAPE = (2500, 4)  # of the data on which another package's forest is timed
-
-
-def fake_python(folder, program):
-    """An executable in place of the Python that has the other package."""
-    path = folder / "python"
-    path.write_text(f"#!/bin/sh\n{program}\n")
-    path.chmod(0o755)
-    return str(path)
-
-
-def test_one_tree_of_theirs_stands_for_all(monkeypatch, tmp_path):
-    # It is handed the rows' file, and its last word is the seconds of a tree.
-    program = 'test -f "$3" && echo warming up && echo 1000'
-    monkeypatch.setenv(forest_speed.PEER_VARIABLE, fake_python(tmp_path, program))
-    monkeypatch.setattr(forest_speed, "_fastest", lambda fits, n_runs: {
-        name: fit() and 2.0 for name, fit in fits.items()
-    })  # fmt: skip
-    (row,) = forest_speed.beside_peer(SHAPE, n_trees=4, n_runs=1)
-    # 4 trees of 1,000 seconds on two cores, and our 2 seconds.
-    assert row["mean"] == 4 * 1000 / 2 / 2
-    assert row["beside"] == "time-robust-forest"
-    assert row["leaves"] > 1
-
-
-def test_python_that_fails_or_is_not_named_is_reported(monkeypatch, tmp_path):
-    for program, complaint in (
-        ("echo no such module >&2; exit 1", "failed (no such module)"),
-        ("exit 3", "failed (no message)"),
-        (None, "cannot be run (No such file or directory)"),
-    ):
-        python = fake_python(tmp_path, program) if program else str(tmp_path / "none")
-        monkeypatch.setenv(forest_speed.PEER_VARIABLE, python)
-        start = re.escape(f"SKLEARN_ERA_PEER_PYTHON={python} {complaint}")
-        with pytest.raises(ExperimentError, match=f"^{start}.*$"):
-            forest_speed.beside_peer(SHAPE, n_trees=1, n_runs=1)
-    monkeypatch.delenv(forest_speed.PEER_VARIABLE)
-    with pytest.warns(UserWarning, match="SKLEARN_ERA_PEER_PYTHON is not set"):
-        assert forest_speed.beside_peer(SHAPE, n_trees=1, n_runs=1) == []

@@ -94,25 +94,3 @@ def test_stages_have_fewer_trees_and_categories_no_order(data, task, kind):
         if task == "classification":
             assert roc_auc_score(y, stages[1]) > 0.8
     assert by_columns == [False, True]
-
-
-@pytest.mark.parametrize("task", BOOSTERS)
-@pytest.mark.parametrize("kind", [GPBoost, AnchorBoosting])
-def test_models_with_eras_predict_eras_that_they_do_not_know(data, task, kind):
-    pytest.importorskip(kind.__name__.lower())
-    X, y, eras = data
-    y, seen, new = target(task, y), eras < 9, eras >= 9
-    predicted = []
-    for labels in (eras, eras.astype(str), eras % 2):
-        model = kind(task).fit(X[seen], y[seen], eras=labels[seen])
-        predicted.append(model.predict(X[new]))
-    of_numbers, of_texts, of_others = predicted
-    np.testing.assert_allclose(of_numbers, of_texts, rtol=1e-6)
-    assert not np.allclose(of_numbers, of_others)
-    assert np.corrcoef(X[new, 0] + 2 * (X[new, 2] % 2), of_numbers)[0, 1] > 0.7
-    if task == "regression":
-        scaled = kind(task).fit(X[seen], 100 * y[seen], eras=labels[seen])
-        assert np.corrcoef(scaled.predict(X[new]), of_others)[0, 1] > 0.99
-    else:
-        assert (np.abs(model.predict_proba(X).sum(axis=1) - 1) < 1e-12).all()
-        assert ((of_numbers > 0) & (of_numbers < 1)).all()
