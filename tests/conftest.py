@@ -155,10 +155,7 @@ def seed():
 
 @pytest.fixture(autouse=True, scope="session")
 def one_thread():
-    """The data are so small that two threads would mostly wait for each other.
-
-    Tests about threads set their own number.
-    """
+    """Two threads would mostly wait for each other; tests of threads set a number."""
     # Threads are limited of libraries that are loaded.
     from threadpoolctl import threadpool_limits
 
