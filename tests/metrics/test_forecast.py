@@ -229,7 +229,7 @@ def test_standard_errors_are_those_of_the_jackknife():
 
 @pytest.mark.parametrize(("options", "given", "message"), [
     ({}, {"scores": [1.0]}, "scores has 1 known score"),
-    ({}, {"scores": [1.0, 2.0], "standard_errors": [1.0]}, "one of each an era"),
+    ({}, {"scores": [1.0, 2.0], "standard_errors": [1.0]}, "one of each per era"),
     ({"trend": "none"},
      {"scores": [1, 2], "standard_errors": [1, -1], "eras": ["a", "b"]},
      "standard_errors of era b is negative"),
