@@ -13,7 +13,7 @@ from helpers.cli import fail, run
 from helpers.numerai.program import BLEND, NAME, SENT, SMALL_DEMO, shuffled_ids
 from helpers.numerai.training import VERSION_BEFORE
 from sklearn_era.cli import _numerai_demo as _demo
-from sklearn_era.numerai import data, demo, pipeline, training
+from sklearn_era.numerai import data, demo, export_check, pipeline, training
 from sklearn_era.numerai.demo import DEMO_TARGETS
 from sklearn_era.numerai.errors import DataError
 from sklearn_era.numerai.files import lock
@@ -351,14 +351,14 @@ def test_a_file_of_the_user_is_checked_and_left_alone(program, tmp_path):
     assert program.sent == SENT
 
 
-def test_an_upload_is_of_the_present_model(program, tmp_path):
+def test_an_upload_is_of_the_present_model(program, tmp_path, monkeypatch):
     program.change(max_iter="7")
     program.run("train")
     assert "is missing or out of date: run" in program.fail("upload", code=2)
-    for content in (b"", b"garbage"):
-        other = tmp_path / "other.pkl"
-        other.write_bytes(content)
-        assert "other.pkl" in program.fail("upload", "--file", other, code=7)
+    (other := tmp_path / "other.pkl").write_bytes(b"garbage")
+    failed = {"stage": "read", "error": "EOFError"}
+    monkeypatch.setattr(export_check, "_run", lambda *_: failed)
+    assert "other.pkl" in program.fail("upload", "--file", other, code=7)
     assert program.server.pickles == []
 
 

@@ -21,7 +21,8 @@ from sklearn_era.numerai.store import load_fit, read_record
 from sklearn_era.numerai.validation import GAIN, MODEL, Validation
 
 BENCHMARK = "v53_lgbm_amber20"
-WALK = {"files": ["train", "validation"], "validate": {"folds": 2}}
+FEW = {"fnc_feature_set": "", "benchmark": ""}  # scores to compute
+WALK = {"files": ["train", "validation"], "validate": {"folds": 2, **FEW}}
 BIRCH = {"target": "target_birch_60", "weight": 0.5, "feature_set": "small"}
 MEMBERS = [{"name": "amber"}, {"name": "birch", **BIRCH}]
 
@@ -38,6 +39,11 @@ def run(demo, config=None, **options):
 
 def judge(demo, config=None, **options):
     return run(demo, config, **options)[MODEL]
+
+
+@pytest.fixture(scope="module")
+def usual(demo):
+    return run(demo)
 
 
 @pytest.fixture
@@ -84,7 +90,7 @@ def test_eras_after_the_purge_with_known_targets_are_scored(demo, changes, first
 )
 def test_few_eras_are_held_out(own, folds, way, first):
     """Three are left after 17 purged ones, and 40 folds would take 58."""
-    result = judge(own, own.config(validate={"folds": folds, "purge": 17}))
+    result = judge(own, own.config(validate={"folds": folds, "purge": 17, **FEW}))
     assert (result.way, result.folds[0].first) == (way, first)
     assert result.scores["corr"].eras[0] == first
     # A model that learns from the train file does so in folds, too.
@@ -171,13 +177,13 @@ def test_scores_are_those_of_numerai_tools(own, gaps, proportion):
     # Rows of the meta model are matched by id.
     ("meta_model", lambda x: x[::-1]),
 ])  # fmt: skip
-def test_other_files_with_the_same_rows_have_the_same_scores(own, demo, name, change):
+def test_other_files_with_the_same_rows_have_the_same_scores(own, usual, name, change):
     own.change(name, change)
-    assert_same_scores(judge(own), judge(demo))
+    assert_same_scores(judge(own), usual[MODEL])
 
 
-def test_features_stay_int8_an_era_at_a_time_and_progress_is_told(demo, given):
-    seen, told, expected = [], [], judge(demo)
+def test_features_stay_int8_an_era_at_a_time_and_progress_is_told(demo, usual, given):
+    seen, told = [], []
     estimator, _ = load_fit(demo.workspace.model_dir("someone"), "model")
 
     def predict(X):
@@ -185,7 +191,7 @@ def test_features_stay_int8_an_era_at_a_time_and_progress_is_told(demo, given):
         return estimator.predict(pd.DataFrame(X, columns=demo.features))
 
     given(SimpleNamespace(predict=predict), demo.features)
-    assert_same_scores(judge(demo, on_progress=lambda *x: told.append(x)), expected)
+    assert_same_scores(judge(demo, on_progress=lambda *x: told.append(x)), usual[MODEL])
     assert seen == [(np.dtype(np.int8), (60, 20))] * 12
     assert told == [("validation eras", i, 12) for i in range(1, 13)]
 
@@ -202,8 +208,8 @@ def test_a_model_gets_named_columns_and_missing_features(own, named, given):
     assert np.isfinite(judge(own, config).scores["corr"].scores).all()
 
 
-def test_exposures_are_correlations_of_ranks_and_means_over_eras(demo):
-    result, frame = judge(demo), demo.frame("validation")
+def test_exposures_are_correlations_of_ranks_and_means_over_eras(demo, usual):
+    result, frame = usual[MODEL], demo.frame("validation")
     estimator, _ = load_fit(demo.workspace.model_dir("someone"), "model")
     exposures = []
     for era in result.scores["max_feature_exposure"].eras:
@@ -256,10 +262,9 @@ def test_scores_too_good_to_be_true_are_noted(own, given):
     assert "look for a leak" in note
 
 
-def test_benchmark_and_example_are_scored_in_the_same_eras(demo):
-    results = run(demo)
-    assert list(results) == [MODEL, BENCHMARK, EXAMPLE]
-    eras = results[MODEL].scores["corr"].eras
+def test_benchmark_and_example_are_scored_in_the_same_eras(demo, usual):
+    assert list(usual) == [MODEL, BENCHMARK, EXAMPLE]
+    eras = usual[MODEL].scores["corr"].eras
     for row, name, column in (
         (BENCHMARK, "validation_benchmark_models", BENCHMARK),
         (EXAMPLE, "validation_example_preds", "prediction"),
@@ -267,12 +272,12 @@ def test_benchmark_and_example_are_scored_in_the_same_eras(demo):
         frame = demo.frame("validation").join(demo.frame(name)[[column]])
         frame = frame[frame["era"].isin(eras)]
         expected = numerai_corr(frame[demo.target], frame[column], eras=frame["era"])
-        found = results[row].scores["corr"]
+        found = usual[row].scores["corr"]
         assert found.eras.tolist() == expected.eras.tolist() == eras.tolist()
         assert found.scores == pytest.approx(expected.scores, abs=1e-12)
-        assert list(results[row].skipped) == ["max_feature_exposure"]
+        assert list(usual[row].skipped) == ["max_feature_exposure"]
     # The benchmark adds nothing to itself.
-    assert results[BENCHMARK].scores["bmc"].scores == pytest.approx(0, abs=1e-12)
+    assert usual[BENCHMARK].scores["bmc"].scores == pytest.approx(0, abs=1e-12)
 
 
 def test_summaries_are_of_the_eras_that_all_rows_have(own, demo):
@@ -342,11 +347,11 @@ def fold_dir(demo, number):
 
 def test_gain_is_trained_on_the_eras_of_the_model(own):
     # Its own last era would be 0050: the model was trained before these were known.
-    config = own.config(validate={"compare_with_gain": True, "fnc_feature_set": ""})
+    config = own.config(validate={"compare_with_gain": True, **FEW})
     own.change("train", lambda x: pd.concat([x, own.frame("validation").iloc[:300]]))
     steps = []
     results = run(own, config, on_step=steps.append)
-    assert list(results) == [MODEL, GAIN, BENCHMARK, EXAMPLE]
+    assert list(results) == [MODEL, GAIN, EXAMPLE]
     record = read_record(own.workspace.model_dir("someone") / GAIN, "model")
     assert record.last_era == "0030"
     assert record.parameters["split_criterion"] == "gain"
@@ -358,7 +363,7 @@ def test_gain_is_trained_on_the_eras_of_the_model(own):
 
 @pytest.mark.parametrize(("purge", "n_purged"), [("auto", 8), (2, 2)])
 def test_folds_leave_out_what_they_score_and_the_purge(own, purge, n_purged):
-    config = own.config(files=WALK["files"], validate={"folds": 3, "purge": purge})
+    config = own.config(files=WALK["files"], validate={"folds": 3, "purge": purge, **FEW})
     own.fit(config)
     result = judge(own, config)
     assert result.way == "walk-forward"

@@ -15,7 +15,7 @@ from sklearn_era.numerai.demo import DEMO_TARGETS, write_demo_data
 
 NAME = "my_model"
 SMALL_DEMO = {
-    "n_train_eras": 20, "n_validation_eras": 40, "n_future_eras": 2,
+    "n_train_eras": 20, "n_validation_eras": 24, "n_future_eras": 2,
     "rows_per_era": 40, "n_features": 20,
 }  # fmt: skip
 # Changes that make the template small and fast.
