@@ -6,7 +6,7 @@ split as intervals (see `formulas`).
 
 import math
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 
@@ -53,18 +53,30 @@ class Keys:
 class EraSplit:
     """The rows of one era in a node, divided by a split."""
 
-    def __init__(self, problem, era: int, node_rows: np.ndarray, left: np.ndarray):
+    def __init__(self, problem, era: np.ndarray, rows: np.ndarray, left: np.ndarray):
         self.problem, self.l2 = problem, problem.l2
-        self.era = problem.eras[era]
-        self.rows = node_rows & self.era
-        self.left, self.right = self.rows & left, self.rows & ~left
+        self.era, self.rows, self.left, self.right = era, rows, left, rows & ~left
         self.n = int(self.rows.sum())
         n_left = int(self.left.sum())
         needed = problem.rules.min_samples_per_era
         self.is_covered = n_left >= needed and self.n - n_left >= needed
-        self.direction = cache(self._direction)
+        self.directions: dict[float, int | None] = {}  # by l2
+
+    @classmethod
+    def of_node(cls, problem, node_rows: np.ndarray, left: np.ndarray) -> list:
+        """Each era's; many splits of a node divide an era of few rows alike."""
+        known, found = problem.era_splits, []
+        for j, era in enumerate(problem.eras):
+            rows = node_rows & era
+            key = j, rows.tobytes(), (own := rows & left).tobytes()
+            if key not in known:
+                known[key] = cls(problem, era, rows, own)
+            found.append(known[key])
+        return found
 
     def add_up(self) -> None:
+        if "sums" in vars(self):
+            return
         g, h = self.problem.gradients, self.problem.hessians
         sides = (self.left, self.right, self.rows)
         self.sums = [(total(g, rows), total(h, rows)) for rows in sides]
@@ -74,6 +86,11 @@ class EraSplit:
         # A side without weight predicts nothing.
         weight = min(self.sums[0][1], self.sums[1][1])
         self.is_informative = self.is_covered and weight > 0
+
+    def direction(self, l2: float) -> int | None:
+        if l2 not in self.directions:
+            self.directions[l2] = self._direction(l2)
+        return self.directions[l2]
 
     def _direction(self, l2: float) -> int | None:
         """sign(v_L - v_R), or None where rounding decides; 0 where they are alike."""
@@ -178,7 +195,7 @@ class EraSplit:
 def judge_eras(problem, node_rows, left, pooled: Interval) -> Keys | None:
     """Keys of the split of a node by `left`; None if it covers too few eras."""
     rules = problem.rules
-    eras = [EraSplit(problem, j, node_rows, left) for j in range(len(problem.eras))]
+    eras = EraSplit.of_node(problem, node_rows, left)
     if sum(era.is_covered for era in eras) < rules.n_to_cover:
         return None
     for era in eras:
@@ -232,7 +249,11 @@ def _held_out_gain(problem, eras, pooled, H) -> Interval:
     for era in eras:
         if era.n == 0:
             continue
-        of_node = _value_of_others(problem, wholes, era, 2, ZERO)
+        key = wholes[2].tobytes(), era.rows.tobytes()  # alike for all splits of a node
+        if key not in problem.era_splits:
+            of_node = _value_of_others(problem, wholes, era, 2, ZERO)
+            problem.era_splits[key] = of_node
+        of_node = problem.era_splits[key]
         saved = ZERO
         for side in (0, 1):
             G, h = era.sums[side]

@@ -70,6 +70,7 @@ class Problem:
         if self.relative_weights is None:
             self.relative_weights = np.ones(len(self.X))
         self.root_hessian = math.fsum(self.hessians)
+        self.era_splits: dict[tuple, object] = {}
         self.variance = gradient_variance(self.gradients, self.hessians)
 
 

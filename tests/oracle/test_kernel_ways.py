@@ -31,8 +31,8 @@ WAYS = {
     "kept sums": (3, 500, 5, 0.5),
     "masks": (33, 50, 5, 0.3),
     "masks after a first look": (12, 40, 5, 0.5),
-    "bins by rows": (40, 10, 100, 0.3),
-    "few rows": (20, 16, 200, 0.3),
+    "bins by rows": (24, 10, 60, 0.3),
+    "few rows": (16, 12, 120, 0.3),
     "lanes": (33, 15, 64, 0.3),
     "lanes of few eras": (12, 32, 8, 0.5),
     # Where few splits are covered by enough eras, the others are left out first.
