@@ -18,6 +18,7 @@ from sklearn_era.calibration import (
     EraCalibratedClassifier,
     EraConformalClassifier,
     EraConformalRegressor,
+    _recalibration,
 )
 from sklearn_era.effects import GroupDRO
 from sklearn_era.ensemble import (
@@ -226,6 +227,12 @@ with_checks = partial(
     expected_failed_checks=expected_failures,
     xfail_strict=True,
 )
+
+
+@pytest.fixture(autouse=True)
+def few_steps(monkeypatch):
+    """Steps of an algorithm that is slow for so few eras."""
+    monkeypatch.setattr(_recalibration, "_N_STEPS", 15)
 
 
 @with_checks(ESTIMATORS)
