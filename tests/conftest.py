@@ -161,5 +161,5 @@ def one_thread():
 
     import sklearn_era.ensemble  # noqa: F401
 
-    with threadpool_limits(1, user_api="openmp"):
+    with threadpool_limits(1):
         yield
