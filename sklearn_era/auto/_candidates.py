@@ -1,8 +1,4 @@
-"""The candidates for members of an average: default ones, and those that are passed.
-
-Default members are boosters that share the plain model's parameters, a forest and a
-linear model.
-"""
+"""The candidates for members of an average: default ones, and those that are passed."""
 
 from typing import Any
 
@@ -15,7 +11,7 @@ from ..ensemble._boosters.estimators import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-from ..model_selection._fit_arguments import name_in_fit, with_order
+from ..model_selection._out_of_era import name_in_fit, with_order
 from ._linear import LinearClassifier, LinearRegressor
 from ._losses import Loss
 
@@ -44,11 +40,8 @@ def default_members(
         params |= {"max_leaf_nodes": leaves, "max_iter": round(factor * plain.max_iter)}
         return clone(plain).set_params(early_stopping=False, **params)
 
-    members = {
-        "leaves_4": booster(4, 4),
-        "leaves_8": booster(3, 8),
-        "additive": booster(4, 4, interaction_cst="no_interactions"),
-    }
+    members = {"leaves_4": booster(4, 4), "leaves_8": booster(3, 8)}
+    members["additive"] = booster(4, 4, interaction_cst="no_interactions")
     if n_eras >= _LEAST_ERAS:
         level = Intercepts(forecast="auto" if are_ordered else "mean")
         members["level"] = booster(3, 8, era_effects=level)
@@ -127,8 +120,8 @@ def _checked(name: Any, model: Any, plain: Any) -> Any:
 
 
 def uses_eras(name: str, model: Any) -> bool:
-    """Return whether a member has intercepts of eras or a criterion other than the
-    gain, or, if it is none of ours, a fit that takes eras.
+    """Return whether a member has intercepts of eras or a criterion that compares them,
+    or, if it is none of ours, a fit that takes eras.
     """
     if not isinstance(model, (*BOOSTERS, EraForestClassifier, EraForestRegressor)):
         return name_in_fit(model, "eras") is not None

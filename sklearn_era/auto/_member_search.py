@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 from .._era_routing import ask, prepares_by_era, routed
 from .._eras import EncodedEras
 from .._warnings import warn_user
-from ..model_selection._fit_arguments import fit_arguments
+from ..model_selection._out_of_era import fit_arguments
 from ._candidates import BOOSTERS, PLAIN
 from ._linear import LinearClassifier, LinearRegressor
 from ._losses import Loss

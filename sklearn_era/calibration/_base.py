@@ -15,7 +15,6 @@ from .._era_routing import ask, routed
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from ..model_selection import _out_of_era as out_of_era
-from ..model_selection._fit_arguments import fit_arguments, with_order
 from ..model_selection._search_scores import prediction
 
 Array = NDArray[np.float64]
@@ -103,8 +102,9 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
         walks = self._walks_forward and are_ordered
         folds = out_of_era.split_eras(self.cv, X, y, encoded, walks, name)
         weights = check_sample_weight(sample_weight, X)
-        model = with_order(self.estimator, self.era_order_)
-        params = fit_arguments(model, eras, None if sample_weight is None else weights)
+        model = out_of_era.with_order(self.estimator, self.era_order_)
+        given = None if sample_weight is None else weights
+        params = out_of_era.fit_arguments(model, eras, given)
         self.estimators_ = out_of_era.fit_folds(model, X, y, folds, params, self.n_jobs)
         with routed(model):
             self.estimator_ = model.fit(X, y, **params)

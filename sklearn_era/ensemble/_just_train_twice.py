@@ -35,7 +35,7 @@ from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from .._tables.no_value import no_value_noted
 from .._warnings import warn_user
-from ..model_selection._fit_arguments import name_in_fit
+from ..model_selection._out_of_era import name_in_fit, take_attributes
 from ._docstrings import CLASSES, PROBABILITIES, predicts
 
 
@@ -209,11 +209,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         weights = np.where(is_wrong, self.upweight * weights, weights)
         arguments = self._arguments("estimator", self.estimator, weights, fit_params)
         self.estimator_ = clone(self.estimator).fit(X, y, **arguments)
-        self.classes_ = self.estimator_.classes_
-        for name in ("n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        take_attributes(self, self.estimator_)
         return self
 
     def _make_first(self) -> tuple[Any, str | None]:

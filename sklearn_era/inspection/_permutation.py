@@ -13,8 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._eras import EncodedEras
 from .._optional import import_optional
 from .._scikit_learn import check_sample_weight
-from ..model_selection._fit_arguments import with_order
-from ..model_selection._out_of_era import check_rows
+from ..model_selection._out_of_era import check_rows, with_order
 from ..model_selection._search_errors import mean_and_safe_error, mean_over_folds
 from ..model_selection._search_scores import ScorerByEra
 from ._features import as_frames

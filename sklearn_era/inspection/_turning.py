@@ -16,8 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._eras import EncodedEras, era_means
 from .._tables.columns import Column
-from ..model_selection._fit_arguments import fit_arguments
-from ..model_selection._out_of_era import check_enough, fit_folds, respond, split_eras
+from ..model_selection import _out_of_era as out_of_era
 
 MAX_SEED = np.iinfo(np.int32).max
 _N_BINS = 10
@@ -55,10 +54,10 @@ def fit_in_folds(
     name: str,
 ) -> tuple[list[Any], list[Any]]:  # fmt: skip
     """Return folds of whole eras, two or more, and a model fitted in each."""
-    check_enough(eras, False, name)
-    folds = split_eras(cv, X, y, eras, False, name)
-    params = fit_arguments(model, eras.decode(), weights)
-    return folds, fit_folds(model, X, y, folds, params, n_jobs)
+    out_of_era.check_enough(eras, False, name)
+    folds = out_of_era.split_eras(cv, X, y, eras, False, name)
+    params = out_of_era.fit_arguments(model, eras.decode(), weights)
+    return folds, out_of_era.fit_folds(model, X, y, folds, params, n_jobs)
 
 
 def measure_features(
@@ -102,7 +101,7 @@ def _measure_fold(
 
     def predict(rows: Any) -> tuple[Array, Array]:
         """Return predictions and their losses."""
-        p = respond(model, rows, classes).reshape(target.shape)
+        p = out_of_era.respond(model, rows, classes).reshape(target.shape)
         if classes is None:
             return p, ((target - p) ** 2)[:, 0]
         return p, -np.log(np.maximum((target * p).sum(axis=1), np.finfo(float).eps))
@@ -177,9 +176,8 @@ def make_design(codes: Codes, n_eras: int, rng: np.random.RandomState) -> Design
 
 
 def turning_of(rows: Rows, n_eras: int, design: Design) -> tuple[Array, Array, float]:
-    """Return effects by era, positive ones as in all eras together, their errors, and
-    the p-value of a test that they have one sign. Errors by White (1980) are multiplied
-    by the root mean square of effects of shifted values, by such errors.
+    """Return effects by era, positive ones as in all eras together, errors by White
+    (1980), scaled by effects of shifted values, and the p-value of one sign of all.
     """
     rows = rows.take(design.is_used)
     if not rows.codes.size:

@@ -25,8 +25,7 @@ from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from .._tables.no_value import warn_of_no_value
 from .._warnings import refuses_moved
-from ._fit_arguments import check_target, with_order
-from ._out_of_era import check_divisible, quiet_folds
+from ._out_of_era import check_divisible, check_target, quiet_folds, with_order
 from ._search_scores import asks_for_eras, prediction
 from ._search_steps import SearchByEra
 

@@ -16,8 +16,7 @@ from sklearn.utils.metadata_routing import _routing_enabled
 
 from .._era_routing import takes
 from .._eras import EncodedEras, are_ordered, read_eras
-from ._fit_arguments import fit_arguments
-from ._out_of_era import check_enough, folds_of_eras
+from ._out_of_era import check_enough, fit_arguments, folds_of_eras
 from ._search_errors import mean_and_safe_error, mean_over_folds
 from ._search_scores import ScorerByEra, neg_log_loss, tabulate
 

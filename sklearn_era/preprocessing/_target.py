@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._era_arguments import eras_by_name, take_era_column
 from .._era_routing import ask, routed, takes_eras
 from .._fit_attributes import restores_on_failure
-from ..model_selection._fit_arguments import check_target, fit_arguments
-from ..model_selection._out_of_era import take_attributes
+from ..model_selection._out_of_era import check_target, fit_arguments, take_attributes
 from ..model_selection._search_scores import prediction
 from ._scaler import EraTargetTransformer
 
