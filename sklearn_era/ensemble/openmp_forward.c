@@ -3,14 +3,12 @@
  * The extension is compiled with -fopenmp and linked without it. What GCC then leaves
  * undefined for `#pragma omp parallel for schedule(static)` and for the omp_* functions
  * that Cython uses is defined here, hidden, and forwarded to the runtime which
- * scikit-learn has loaded. Its wheel carries a libgomp under a mangled name: whatever
- * the name, dlsym() on scikit-learn's own extension finds it, since dlsym() searches
- * the libraries that an object was linked with. Where scikit-learn was built without
- * OpenMP, a parallel region runs on the calling thread.
+ * scikit-learn has loaded. Its wheel carries a libgomp under a mangled name: dlsym() on
+ * scikit-learn's own extension finds it, as it searches the libraries that an object
+ * was linked with. Without OpenMP there, a parallel region runs on the calling thread.
  *
- * A test asserts that the extension has no undefined GOMP_* or omp_* symbol, and that a
- * process which imports the package has one runtime: a schedule or a construct that
- * needs another function of libgomp must be forwarded here too.
+ * A test asserts that no GOMP_* or omp_* symbol is undefined, and that a process has
+ * one runtime: what else a schedule or construct needs must be forwarded here too.
  */
 
 #define _GNU_SOURCE
@@ -24,16 +22,10 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-typedef void (*parallel_function)(void (*)(void *), void *, unsigned, unsigned);
-typedef void (*void_function)(void);
-typedef int (*int_function)(void);
-
 static struct {
-    parallel_function parallel;
-    void_function barrier;
-    int_function thread_num;
-    int_function num_threads;
-    int_function max_threads;
+    void (*parallel)(void (*)(void *), void *, unsigned, unsigned);
+    void (*barrier)(void);
+    int (*thread_num)(void), (*num_threads)(void), (*max_threads)(void);
 } runtime;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -56,13 +48,10 @@ static void load_runtime(void)
     char path[PATH_MAX];
     void *handle;
 
-    if (!dl_iterate_phdr(find_sklearn, path))
+    if (!dl_iterate_phdr(find_sklearn, path) ||
+        (handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD)) == NULL)
         return;
-    handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-    if (handle == NULL)
-        return;
-    /* POSIX makes dlsym()'s result convertible to a function pointer; ISO C has no
-     * cast for it, hence the detour by the address. */
+    /* ISO C has no cast from dlsym()'s result to a function: a detour by addresses. */
     *(void **)&runtime.parallel = dlsym(handle, "GOMP_parallel");
     *(void **)&runtime.barrier = dlsym(handle, "GOMP_barrier");
     *(void **)&runtime.thread_num = dlsym(handle, "omp_get_thread_num");
@@ -92,17 +81,11 @@ HIDDEN void GOMP_barrier(void)
         runtime.barrier();
 }
 
-HIDDEN int omp_get_thread_num(void)
-{
-    return has_runtime() ? runtime.thread_num() : 0;
-}
-
-HIDDEN int omp_get_num_threads(void)
-{
-    return has_runtime() ? runtime.num_threads() : 1;
-}
-
-HIDDEN int omp_get_max_threads(void)
-{
-    return has_runtime() ? runtime.max_threads() : 1;
-}
+#define FORWARD(name, without)                                                         \
+    HIDDEN int omp_get_##name(void)                                                    \
+    {                                                                                  \
+        return has_runtime() ? runtime.name() : without;                               \
+    }
+FORWARD(thread_num, 0)
+FORWARD(num_threads, 1)
+FORWARD(max_threads, 1)
