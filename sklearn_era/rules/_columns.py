@@ -61,8 +61,7 @@ def fit_bins(
 
 def list_conditions(mapper: _BinMapper, has_missing: NDArray[np.bool_]) -> Conditions:
     """List all distinct conditions: ``<=`` and ``>`` the edge of a bin, ``=`` and
-    ``!=`` a category, missing and not. Missing values are on neither side of a
-    threshold, and no category.
+    ``!=`` a category, missing and not. Missing values meet none of the others.
     """
     missing_bin = mapper.missing_values_bin_idx_
     rows: list[tuple[int, int, int, bool]] = []

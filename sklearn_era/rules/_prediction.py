@@ -23,6 +23,7 @@ from ..ensemble._binning.rare_categories import (
     encoder_of,
     share_bins,
 )
+from ..ensemble._docstrings import CLASSES, PROBABILITIES, predicts
 from ._beam import Rule
 
 
@@ -37,9 +38,7 @@ class WeightedRule:
 
 
 class RulePredictionMixin(BaseEstimator):
-    """Checks X and encodes its categories as `HistGradientBoostingClassifier` does, and
-    predicts by rules.
-    """
+    """Checks X as `HistGradientBoostingClassifier` does, and predicts by rules."""
 
     categorical_features: Any
     classes_: NDArray[Any]
@@ -91,20 +90,13 @@ class RulePredictionMixin(BaseEstimator):
             names[column] += [f"one of {n:,} others" for n in in_bin[in_bin > 1]]
         return names
 
+    @predicts(
+        "Compute the score F of each row: the log-odds of the class, or of each class.",
+        """scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+    ``intercept + sum_m coefficient_m r_m(x)``, of each class if there are more than
+    two.""",
+    )
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Compute the score F of each row: the log-odds of the class, or of each class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            ``intercept + sum_m coefficient_m r_m(x)``; a column per class if there are
-            more than two.
-        """
         X_binned = self._binned(X)
         scores = np.tile(self.intercept_, (X_binned.shape[0], 1))
         for rule in self._rules:
@@ -112,39 +104,22 @@ class RulePredictionMixin(BaseEstimator):
             scores[:, rule.class_index] += rule.coefficient * sign
         return scores[:, 1] if self.classes_.size == 2 else scores
 
+    @predicts(
+        "Predict the probability of each class.",
+        f"{PROBABILITIES[:-1]}: ``sigmoid(F)``, of more than two over their sum.",
+    )
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Predict the probability of each class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        p : ndarray of shape (n_samples, n_classes)
-            In the order of `classes_`: ``sigmoid(F)``; with more than two classes,
-            divided by their sum.
-        """
         scores = self.decision_function(X)
         if scores.ndim == 1:
             probability = expit(scores)
             return np.stack([1.0 - probability, probability], axis=1)
         return softmax(log_expit(scores), axis=1)
 
+    @predicts(
+        "Predict the class of rows.",
+        CLASSES.format("class with the largest score; of two, the second if F > 0"),
+    )
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the class of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            The class with the largest score; of two, the second if F > 0.
-        """
         scores = self.decision_function(X)
         indices = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)
         return self.classes_[indices]
@@ -217,9 +192,7 @@ def rate_rules(
     rules: Sequence[WeightedRule], X_binned: NDArray[np.uint8], y: NDArray[np.intp],
     classes: NDArray[Any], sample_weight: NDArray[np.float64], eras: EncodedEras | None,
 ) -> Bunch:  # fmt: skip
-    """Return the columns of `RuleEnsembleClassifier.rule_table`; `y` has indices of
-    classes.
-    """
+    """Return the columns of `rule_table`; `y` has indices of classes."""
     class_index = np.array([rule.class_index for rule in rules], dtype=np.intp)
     codes = np.zeros(y.size, np.intp) if eras is None else eras.codes.astype(np.intp)
     shape = 1 if eras is None else eras.labels.size, classes.size

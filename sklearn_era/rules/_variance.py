@@ -31,12 +31,9 @@ def make_term(
 
 @dataclass(frozen=True)
 class VarianceTerm:
-    """``C = mean over groups of Var(v in the group) ** power``.
-
-    Du et al. (2025), section III-C, after Heinze-Deml and Meinshausen (2021). v is
-    ``exp(-y F)`` with y = ±1 for ``of="loss"``, and F for ``of="score"``. A new rule
-    adds one of two steps to F, hence multiplies the loss by one of two factors
-    (equation 5): the variance follows from sums over the rows covered.
+    """``C = mean over groups of Var(v in the group) ** power``, section III-C of Du et
+    al. (2025), with v = ``exp(-y F)`` or F. A new rule adds one of two steps to F, or
+    factors to the loss (equation 5): variances follow from sums over rows covered.
     """
 
     groups: NDArray[np.int32]  # (n_samples,): of the same class and label, (Y, ID)
