@@ -1,9 +1,8 @@
 """Training on a Dask cluster, of more rows than one machine holds.
 
-Install the extra ``dask``: ``pip install 'sklearn-era[dask]'``. On the client, ``_fit``
-runs the steps: load ``_partitions``; make decisions for all rows from a ``_survey``;
-make ``_bins`` of a sample; assign eras to workers (``_placement``); and let the workers
-grow trees in lockstep (``_training``) over a ``_collective``. ``_cluster``
+On the client, ``_fit`` loads ``_partitions``, makes decisions for all rows by a
+``_survey``, makes ``_bins`` of a sample, assigns eras to workers (``_placement``), and
+lets these grow trees in lockstep (``_training``) over a ``_collective``. ``_cluster``
 waits for workers and classifies their failures.
 """
 
@@ -19,7 +18,6 @@ from ._estimators import (  # noqa: E402
 )
 
 __all__ = [
-    "DaskFitError",
-    "DaskHistGradientBoostingClassifier",
+    "DaskFitError", "DaskHistGradientBoostingClassifier",
     "DaskHistGradientBoostingRegressor",
-]
+]  # fmt: skip

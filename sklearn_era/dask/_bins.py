@@ -96,12 +96,11 @@ def find_blocks(
     find, pick = delayed(_find_thresholds), delayed(_pick)
     return [
         find(
-            [pick(sample, start // _BLOCK) for sample in samples],
-            estimator.max_bins,
+            [pick(sample, start // _BLOCK) for sample in samples], estimator.max_bins,
             known_categories[start : start + _BLOCK],
         )
         for start in range(0, len(known_categories), _BLOCK)
-    ]
+    ]  # fmt: skip
 
 
 def _pick(sample: tuple[list[list[Any]], Any], block: int) -> tuple[list[Any], Any]:
@@ -111,10 +110,9 @@ def _pick(sample: tuple[list[list[Any]], Any], block: int) -> tuple[list[Any], A
 
 
 def _find_thresholds(
-    samples: Sequence[tuple[list[Any], Floats | None]],
-    max_bins: int,
+    samples: Sequence[tuple[list[Any], Floats | None]], max_bins: int,
     known_categories: Sequence[Floats | None],
-) -> list[Floats | None]:
+) -> list[Floats | None]:  # fmt: skip
     rows = [FloatColumns(piece) for pieces, _ in samples for piece in pieces]
     weighed = [weights for _, weights in samples if weights is not None]
     sample_weight = np.concatenate(weighed) if weighed else None
@@ -122,8 +120,7 @@ def _find_thresholds(
     for feature, categories in enumerate(known_categories):
         one = range(feature, feature + 1)
         values = np.concatenate([each.batch(one)[0] for each in rows])
-        found = find_thresholds(values, max_bins, sample_weight, categories)
-        thresholds.append(found)
+        thresholds.append(find_thresholds(values, max_bins, sample_weight, categories))
     return thresholds
 
 

@@ -74,11 +74,10 @@ class Cluster:
         return self.client.sync(ask_all)
 
     def gather(
-        self,
-        futures: Sequence[Future],
+        self, futures: Sequence[Future],
         blame: Callable[[int, BaseException], Exception] | None = None,
         workers: Sequence[str] = (),
-    ) -> list[Any]:
+    ) -> list[Any]:  # fmt: skip
         """Wait for futures, and return their results; `blame` words a failure."""
         try:
             self.wait(futures, workers)

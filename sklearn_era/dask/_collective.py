@@ -76,9 +76,7 @@ def start_tracker(
 
 
 def stop_tracker(fit_id: str, timeout: int) -> None:
-    """End the tracker once all members have left, or after `timeout` seconds if one was
-    lost.
-    """
+    """End the tracker once all members have left, or after `timeout` seconds."""
 
     def stop(ended: threading.Event) -> None:
         ended.wait(timeout)
@@ -100,9 +98,8 @@ def call_in_group(
     group: dict[str, Any] | None, rank: int, timeout: int,
     function: Callable[[Exchange], None],
 ) -> None:  # fmt: skip
-    """Call a function with the exchange of a group, or alone without one. It runs in a
-    thread of its own: XGBoost's collective is bound to the thread that joined, and a
-    thread that waits for others to join cannot be stopped.
+    """Call a function with the exchange of a group, or alone without one, in a thread
+    of its own: the collective is bound to it, and a wait for others has no end.
     """
     if group is None:
         function(ALONE)

@@ -189,12 +189,8 @@ class DaskMixin:
         ----------
         X : dask Array or DataFrame of shape (n_samples, n_features)
             The rows to predict.
-        y : dask Array or Series of shape (n_samples,)
-            Their target.
-        sample_weight : dask Array or Series of shape (n_samples,), default=None
-            Weights of rows.
-        eras : dask Array or Series of shape (n_samples,), default=None
-            Era of each row, as `predict` takes it.
+        y, sample_weight, eras : dask Array or Series of shape (n_samples,)
+            Their targets and, both by default None, weights and eras.
 
         Returns
         -------

@@ -94,10 +94,9 @@ class ClusterFit:
         parts = _partitions.delay_parts(X, y, sample_weight, eras)
         self.parts = self.client.compute(parts)
         self._futures.update(self.parts)
+        has_classes = is_classifier(self.estimator)
         summaries = self._ask_parts(
-            _partitions.summarize,
-            _blame_partition,
-            has_classes=is_classifier(self.estimator),
+            _partitions.summarize, _blame_partition, has_classes=has_classes
         )
         kept = [i for i, summary in enumerate(summaries) if summary.n_rows]
         if not kept:

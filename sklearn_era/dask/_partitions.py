@@ -130,12 +130,9 @@ def _check_part(X: Any, y: Any, sample_weight: Any, eras: Any) -> Part:
         )
     if sample_weight is not None and y.size:
         sample_weight = check_sample_weight(
-            sample_weight,
-            X,
-            dtype=np.float64,
-            ensure_non_negative=True,
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True,
             allow_all_zero_weights=True,  # of a part
-        )
+        )  # fmt: skip
     if eras is not None:
         categories = ordered_categories(eras)
         if categories is not None and categories != sorted(categories):
@@ -182,8 +179,8 @@ def categories_of(part: Part, is_categorical: Flags) -> list[Any]:
 def frame_of_categories(
     head: Any, is_categorical: Flags, found: Sequence[list[Any]]
 ) -> tuple[Any, Ints]:
-    """Return a frame with each category that `categories_of` found in any part (other
-    columns repeat `head`), and the number of rows of each category.
+    """Return a frame with all categories found in parts (other columns repeat `head`),
+    and the number of rows of each category.
     """
     columns: list[Any] = [None] * head.shape[1]
     counts = []

@@ -99,9 +99,7 @@ def shuffle_parts(
     parts: Sequence[Any], places: Ints, n_workers: int, n_features: int,
     is_weighted: bool,
 ) -> list[Any]:  # fmt: skip
-    """Shuffle binned rows by Dask; return a delayed part per worker. `places` is the
-    worker of each era.
-    """
+    """Shuffle binned rows to the workers of their eras; return a delayed part each."""
     to_frame, from_frame = delayed(_to_frame), delayed(_from_frame)
     # Made here: a worker may hang.
     no_rows = EncodedPart(

@@ -151,10 +151,9 @@ def encode_target(part: Part, encoding: Encoding) -> Floats:
 
 
 def decide(
-    estimator: Any,
-    survey: Survey,
+    estimator: Any, survey: Survey,
     gather_rows: Callable[[Encoding], tuple[Codes, Floats]],
-) -> tuple[Encoding, Ints | None]:
+) -> tuple[Encoding, Ints | None]:  # fmt: skip
     """Decide how to encode parts; where early stopping holds out single rows, also the
     training rows, for which `gather_rows` brings all eras and targets to the client.
     """

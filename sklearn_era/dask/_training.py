@@ -55,9 +55,7 @@ class FitCancelledError(RuntimeError):
 
 
 class _SharedMeans:
-    """Mixin for a loss: means over the rows of all workers. The loss's best constant
-    must depend only on the mean of the target, or on the shares of classes.
-    """
+    """Mixin for a loss whose best constant is of the mean, or of shares of classes."""
 
     exchange: Exchange
     is_multiclass: bool
@@ -96,9 +94,7 @@ def share_means(loss: Any, exchange: Exchange) -> Any:
 
 
 class ShardFitMixin(EraFitMixin):
-    """``fit`` on the shard of one worker; feature names, classes and seed are the
-    client's.
-    """
+    """``fit`` on one worker's shard; names, classes and the seed are the client's."""
 
     _held_out: Shard
     _known_categories: Any
@@ -269,9 +265,7 @@ def train(
     fit_id: str, rank: int, group: dict[str, Any] | None, timeout: int,
     has_callbacks: bool,
 ) -> Outcome:  # fmt: skip
-    """Fit the client's estimator, made a `local` one, on a worker's shard, with the
-    others of its group.
-    """
+    """Fit the client's estimator, made a `local` one, on a worker's shard."""
     kind = ShardClassifier if is_classifier(local) else ShardRegressor
     estimator: Any = object.__new__(kind)
     vars(estimator).update(vars(local))

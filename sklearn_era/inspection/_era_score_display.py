@@ -156,10 +156,8 @@ class EraScoreDisplay:
 
         Parameters
         ----------
-        estimator : object
-            Any fitted estimator.
-        X : array-like of shape (n_samples, n_features)
-            The rows.
+        estimator, X : object, and array-like of shape (n_samples, n_features)
+            Any fitted estimator, and rows.
         y, eras : array-like of shape (n_samples,)
             Their targets and eras.
         scoring : str, callable or None, default=None

@@ -66,6 +66,7 @@ def check_replay_data(
     estimator: Any, X: Any, y: Any, eras: Any, sample_weight: Any
 ) -> ReplayData:
     """Check and encode the rows that a fitted model is to be run over."""
+    check_hist_gradient_boosting(estimator)
     shape = getattr(X, "shape", None)
     if shape is not None and len(shape) == 2 and shape[1] != estimator.n_features_in_:
         raise ValueError(
@@ -99,10 +100,7 @@ def check_replay_data(
 
 
 def replay_trees(estimator: Any, data: ReplayData) -> Iterator[TreeSums]:
-    """Run a fit over `data` with its trees, and sum by node and era. A booster's
-    gradients are taken at the sum of the trees before, a forest's at the mean of the
-    rows that the tree has drawn: those of the fit, on its rows.
-    """
+    """Run a fit over `data` with its trees, and sum by node and era."""
     if hasattr(estimator, "_era_intercepts"):
         raise ValueError(
             "era_effects: the trees were grown beside intercepts of eras that moved "

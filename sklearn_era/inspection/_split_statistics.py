@@ -15,7 +15,6 @@ from sklearn_era.inspection._features import as_frames, feature_names, left_cate
 from sklearn_era.inspection._replay import (
     ReplayData,
     TreeSums,
-    check_hist_gradient_boosting,
     check_replay_data,
     replay_trees,
 )
@@ -136,9 +135,7 @@ def split_statistics(
     >>> split_statistics(model, X, y, eras=eras).era_directions[0].tolist()
     [-1, -1, -1, 1]
     """
-    check_hist_gradient_boosting(estimator)
     pandas = import_optional("pandas", extra="cli") if as_frame else None
-    minimum = check_min_samples_per_era(estimator, min_samples_per_era)
     data = check_replay_data(estimator, X, y, eras, sample_weight)
     labels, n_eras = data.eras.labels, data.eras.labels.size
     trees = (tree for trees in estimator._predictors for tree in trees)
@@ -148,7 +145,7 @@ def split_statistics(
         statistics[name] = np.empty((n_splits, n_eras), dtype)
     columns, names = column_of_feature(estimator), feature_names(estimator)
     n_outputs, stop = estimator.n_trees_per_iteration_, 0
-    for sums, pooled, by_era in compare_trees(estimator, data, minimum):
+    for sums, pooled, by_era in _compare_trees(estimator, data, min_samples_per_era):
         start, stop = stop, stop + sums.splits.size
         tree = sums.predictor
         nodes = tree.nodes[sums.splits]
@@ -231,15 +228,13 @@ def era_feature_importances(
     >>> result.importances.argmax(axis=1).tolist()
     [0, 1]
     """
-    check_hist_gradient_boosting(estimator)
     pandas = import_optional("pandas", extra="cli") if as_frame else None
-    minimum = check_min_samples_per_era(estimator, min_samples_per_era)
     data = check_replay_data(estimator, X, y, eras, sample_weight)
     labels, names = data.eras.labels, feature_names(estimator)
     columns = column_of_feature(estimator)
     # The last row is that of all rows.
     gains = np.zeros((names.size, labels.size + 1))
-    for sums, pooled, by_era in compare_trees(estimator, data, minimum):
+    for sums, pooled, by_era in _compare_trees(estimator, data, min_samples_per_era):
         features = columns[sums.predictor.nodes["feature_idx"][sums.splits]]
         np.add.at(gains, features, np.hstack([by_era.gains, pooled.gains]))
     if normalize:
@@ -253,28 +248,23 @@ def era_feature_importances(
     return result if pandas is None else as_frames(result, pandas)
 
 
-def check_min_samples_per_era(estimator: Any, minimum: Any) -> int:
-    """Return the rows that an era needs on both sides: as given, or as fitted."""
+def _compare_trees(
+    estimator: Any, data: ReplayData, minimum: Any
+) -> Iterator[tuple[TreeSums, EraComparison, EraComparison]]:
+    """Compare the splits of each tree over all rows and within each era."""
     if minimum is None:
-        return getattr(estimator, "min_samples_per_era", 1)
+        minimum = getattr(estimator, "min_samples_per_era", 1)
     if not isinstance(minimum, Integral) or isinstance(minimum, bool) or minimum < 1:
         raise ValueError(
             f"min_samples_per_era must be an integer of at least 1, or None for that "
             f"of the estimator; got {minimum!r}."
         )
-    return int(minimum)
-
-
-def compare_trees(
-    estimator: Any, data: ReplayData, min_samples_per_era: int
-) -> Iterator[tuple[TreeSums, EraComparison, EraComparison]]:
-    """Compare the splits of each tree over all rows and within each era."""
     l2 = float(estimator.l2_regularization)
     for sums in replay_trees(estimator, data):
         sides = sums.left, sums.right
         totals = (side.sum(axis=1, keepdims=True) for side in sides)
         pooled = compare_sides(*totals, l2_regularization=l2)
         by_era = compare_sides(
-            *sides, l2_regularization=l2, min_samples_per_era=min_samples_per_era
+            *sides, l2_regularization=l2, min_samples_per_era=int(minimum)
         )
         yield sums, pooled, by_era
