@@ -106,9 +106,8 @@ def _check_sortable(labels: NDArray[Any], name: str) -> None:
 
 
 def consecutive_blocks(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
-    """Return the block of each era: ascending, none empty, with about equal numbers of
-    rows. An era larger than a block counts as one block: the rows t of a block solve
-    sum_j min(n_j, t) = n_blocks t, and each era goes to the block that has its middle.
+    """Return the block of each era: ascending, none empty, with about equally many rows
+    t, sum_j min(n_j, t) = n_blocks t. An era goes to the block that has its middle.
     """
     if n_blocks == counts.size:
         return np.arange(n_blocks)
@@ -303,9 +302,7 @@ def era_means(
 
 
 def number_of_share(share: float, n_all: int) -> int:
-    """Return a share of `n_all`, rounded up, at least 1. Rounding errors of the product
-    are not rounded up: 0.1 of 30 is 3.
-    """
+    """Return a share of `n_all`, rounded up, at least 1; 0.1 of 30 is 3, not 4."""
     return max(1, math.ceil(round(share * n_all, 9)))
 
 

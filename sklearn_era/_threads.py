@@ -1,7 +1,5 @@
-"""The number of OpenMP threads of a fit or a prediction: `n_jobs`.
-
-scikit-learn uses OpenMP's own number, which is therefore limited during a call. OpenMP
-keeps a separate number for each Python thread.
+"""The number of OpenMP threads of a fit or a prediction, `n_jobs`: OpenMP's own, which
+scikit-learn uses, is limited during a call, separately for each Python thread.
 """
 
 import functools

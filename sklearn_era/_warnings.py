@@ -22,9 +22,8 @@ def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> 
 
 
 def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
-    """Return the ``__getattr__`` of a module, given the new names by former ones.
-
-    It raises ImportError, since ``from`` would drop the message of an AttributeError.
+    """Return the ``__getattr__`` of a module, given the new names by former ones. It
+    raises ImportError: ``from`` would drop the message of an AttributeError.
     """
 
     def __getattr__(name: str) -> NoReturn:

@@ -2,8 +2,7 @@
 
 After Du et al. (2025), "Beyond Discriminant Patterns", appendix A: environments differ
 in the mechanisms of a few variables, and a causal graph implies on which features the
-target depends alike in all of them. The module is *experimental*: it may change without
-a deprecation.
+target depends alike in all of them.
 """
 
 from collections.abc import Collection, Hashable, Sequence
@@ -174,11 +173,10 @@ def _check_graph(
                 f"hidden_causes must be pairs of two variables; got {pair!r} in it."
             )
     given = {
-        "target": [target],
-        "manipulable": manipulable,
+        "target": [target], "manipulable": manipulable,
         "features": () if features is None else features,
         "hidden_causes": [name for pair in hidden for name in pair],
-    }
+    }  # fmt: skip
     nodes = [str(node) for node in graph]
     for argument, names in given.items():
         if isinstance(names, str) or not isinstance(names, Collection):

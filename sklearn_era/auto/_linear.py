@@ -26,11 +26,9 @@ _MOST_CATEGORIES = 50
 
 
 class _Linear(BaseEstimator):
-    """Generalised linear models by their penalties, of the mean and its link.
-
-    A number is standardised; where it is missing it counts as the mean, with an
-    indicator of its own. A category has an indicator. Predictions of numbers stay
-    within the range of the training targets.
+    """Generalised linear models by their penalties. Numbers are standardised; a missing
+    one counts as the mean and has an indicator, as has a category. Predicted numbers
+    stay within the range of the training targets.
     """
 
     def __init__(

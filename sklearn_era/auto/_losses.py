@@ -13,9 +13,7 @@ _LEAST = 1e-12
 
 
 class Loss(NamedTuple):
-    """A loss of the target and its prediction, convex in the latter; of a class, of the
-    probability that it was given.
-    """
+    """A convex loss of predictions; of a class, of the probability it was given."""
 
     name: str
     function: Callable[[Rows, Rows], Rows]

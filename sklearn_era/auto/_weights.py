@@ -1,9 +1,8 @@
 """Weights of members by their losses in rows that they have not seen.
 
 Folds of whole eras assess all members, with more noise the fewer eras there are; folds
-of shuffled rows assess those that use no eras, and not in new eras. The weights move
-from the latter's to the former's as far as these are better in eras left out beyond
-chance.
+of rows those that use no eras, with less. Weights move from those by rows to those by
+eras as far as the latter are better in eras left out beyond chance.
 """
 
 from typing import NamedTuple
@@ -30,18 +29,13 @@ Array = NDArray[np.float64]
 
 
 class LeftOut(NamedTuple):
-    """Rows that were left out, one fold after another, and what was predicted of them.
+    """Rows that were left out, one fold after another, and predictions of them."""
 
-    `predicted` has an array of shape (n_stages, n_rows) for each member, `stages` the
-    numbers of its stages, 0 where there is but one, and `codes` the eras of the rows,
-    from 0. The weights of rows add up to 1.
-    """
-
-    predicted: dict[str, Array]
-    stages: dict[str, list[int]]
+    predicted: dict[str, Array]  # by member, of shape (n_stages, n_rows)
+    stages: dict[str, list[int]]  # numbers of stages, 0 where there is but one
     y: Array
-    weights: Array
-    codes: NDArray[np.intp]
+    weights: Array  # add up to 1
+    codes: NDArray[np.intp]  # eras of rows, from 0
 
     def losses(self, name: str, loss: Loss) -> Array:
         """Return the mean loss of a member after each of its stages."""
@@ -92,11 +86,9 @@ def weigh(
     weights[is_of_rows] += (1 - share) * _average(rows, stages_of_rows, loss)
     weights[weights < _LEAST_WEIGHT] = 0.0
     weights /= weights.sum()
-    return Weighted(
-        {name: eras.stages[name][best[name]] for name in names},
-        dict(zip(names, weights.tolist(), strict=True)),
-        _at(eras, best),
-    )
+    stages = {name: eras.stages[name][best[name]] for name in names}
+    by_name = dict(zip(names, weights.tolist(), strict=True))
+    return Weighted(stages, by_name, _at(eras, best))
 
 
 def update_weights(
@@ -143,11 +135,9 @@ def _at(left_out: LeftOut, stages: dict[str, int]) -> Array:
 
 
 def _average(left_out: LeftOut, stages: dict[str, int], loss: Loss) -> Array:
-    """Return weights of members at some stages, which add up to 1.
-
-    Half of them minimise the loss of the weighted mean, and half are equal, of the best
-    three members but for those that are behind the first by more than a standard error:
-    the minimum is found with an error, and the average of good ones is hardly ever bad.
+    """Return weights of members at some stages, which add up to 1: half of them those
+    of least loss, found with an error, and half equal ones, which are hardly ever bad,
+    of the best three but for those behind the first by more than a standard error.
     """
     predicted = _at(left_out, stages)
     of_eras = left_out.by_era(loss(left_out.y, predicted))

@@ -1,8 +1,5 @@
-"""Export of fitted models to LightGBM's text format, with bit-identical predictions.
-
-The format is that of ``Booster.save_model``: a header of ``name=value`` lines, then
-each tree as arrays of numbers. LightGBM reads decimal numbers to the nearest double,
-and ``repr`` writes the shortest decimal that round-trips.
+"""Export of fitted models to LightGBM's text format, that of ``Booster.save_model``.
+Predictions are bit-identical: ``repr`` writes the shortest decimal that round-trips.
 """
 
 from collections import Counter

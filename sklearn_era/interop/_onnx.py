@@ -50,11 +50,10 @@ def register_onnx_converters() -> None:
          "output_class_labels": [False, True], "nocl": [True, False]},
     )  # fmt: skip
     for estimator, (output_shapes, convert, options) in {
-        HistGradientBoostingRegressor: of_regressors,
-        EraForestRegressor: of_regressors,
+        HistGradientBoostingRegressor: of_regressors, EraForestRegressor: of_regressors,
         HistGradientBoostingClassifier: of_classifiers,
         EraForestClassifier: of_classifiers,
-    }.items():
+    }.items():  # fmt: skip
         skl2onnx.update_registered_converter(
             estimator, f"SklearnEra{estimator.__name__}", output_shapes,
             _refuse_wrong_graphs(convert), options=options or None,

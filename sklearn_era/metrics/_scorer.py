@@ -26,12 +26,8 @@ _RESPONSES = {"predict", "predict_proba", "decision_function"}
 
 
 @validate_params(
-    {
-        "metric": [callable],
-        "eras": [str, None],
-        "greater_is_better": ["boolean", None],
-        "response_method": [list, tuple, StrOptions(_RESPONSES)],
-    }
+    {"metric": [callable], "eras": [str, None], "greater_is_better": ["boolean", None]}
+    | {"response_method": [list, tuple, StrOptions(_RESPONSES)]}
     | CONSTRAINTS,
     prefer_skip_nested_validation=True,
 )
@@ -99,12 +95,9 @@ list/tuple of such str, default="predict"
     name = metric_name(metric)
     is_score = find_direction(metric, greater_is_better)
     check_direction(aggregation, is_score, name, "the sign of a scorer")
-    return EraScorer(
-        _EraMetric(metric, eras, aggregation, is_score, undefined),
-        sign=1 if DIRECTIONS.get(aggregation, is_score) else -1,
-        kwargs=kwargs,
-        response_method=response_method,
-    )
+    sign = 1 if DIRECTIONS.get(aggregation, is_score) else -1
+    by_era = _EraMetric(metric, eras, aggregation, is_score, undefined)
+    return EraScorer(by_era, sign, kwargs, response_method)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 A file is a zip archive of JSON and plain .npy arrays. ``_estimators`` rebuilds and
 checks the estimator, ``_values`` its parameters and attributes, ``_trees`` its trees.
-The metadata are read first: files of another format or an unsupported scikit-learn are
-refused before anything else is read.
 """
 
 import json
@@ -282,15 +280,12 @@ def _describe(estimator: Any, *, target: str | None, era: str | None) -> ModelMe
         estimator=type(estimator).__name__,
         feature_names=None if names is None else [str(name) for name in names],
         categorical_features=[j if names is None else str(names[j]) for j in columns],
-        target=target,
-        era=era,
-        split_criterion=split_criterion,
+        target=target, era=era, split_criterion=split_criterion,
         versions={
             "sklearn_era": sklearn_era.__version__,
-            "scikit-learn": sklearn.__version__,
-            "numpy": np.__version__,
+            "scikit-learn": sklearn.__version__, "numpy": np.__version__,
         },
-    )
+    )  # fmt: skip
 
 
 def _minor(version: str) -> str:

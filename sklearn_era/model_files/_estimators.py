@@ -1,7 +1,5 @@
-"""Estimators in model files: taken apart, and rebuilt with checks.
-
-A file names a class and attributes from the lists below. The inputs of compiled code
-(preprocessor, bins and trees) are rebuilt from checked numbers.
+"""Estimators in model files: taken apart, and rebuilt with checks. The inputs of
+compiled code (preprocessor, bins and trees) are made from checked numbers.
 """
 
 from itertools import chain
@@ -343,12 +341,10 @@ def _restore_trees(estimator: Any, is_categorical: NDArray[np.bool_]) -> None:
         _need(hasattr(loss, "predict_proba"), "loss and classes")
     n_eras = len(getattr(estimator, "_era_labels", ()))
     for name, shape in (
-        ("_baseline_prediction", (1, n_outputs)),
-        ("_era_forecast", (n_outputs,)),
-        ("_era_intercepts", (n_eras, n_outputs)),
+        ("_baseline_prediction", (1, n_outputs)), ("_era_forecast", (n_outputs,)),
+        ("_era_intercepts", (n_eras, n_outputs)), ("_era_level", (n_outputs, 8)),
         ("_era_series", (2, n_eras, n_outputs)),
-        ("_era_level", (n_outputs, 8)),
-    ):
+    ):  # fmt: skip
         if name == "_baseline_prediction" or hasattr(estimator, name):
             value = getattr(estimator, name)
             _need(value.shape == shape and value.dtype == np.float64, "predictions")

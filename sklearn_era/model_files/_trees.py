@@ -41,11 +41,9 @@ def pack_trees(predictors: list[list[TreePredictor]]) -> dict[str, NDArray]:
 def unpack_trees(
     packed: Mapping[str, NDArray], is_categorical: NDArray[np.bool_], n_outputs: int
 ) -> list[list[TreePredictor]]:
-    """Split packed arrays into trees, or raise ValueError if these are malformed.
-
-    scikit-learn follows node indices unchecked: those of a forged file could read any
-    memory. `is_categorical` is in the trees' order of features, and `n_outputs` the
-    number of trees per iteration.
+    """Split packed arrays into trees, or raise ValueError if these are malformed:
+    scikit-learn follows node indices unchecked, which could read any memory.
+    `is_categorical` is in the trees' order of features.
     """
     if packed.keys() != _DTYPES.keys() or any(
         type(packed[name]) is not np.ndarray for name in _DTYPES

@@ -1,8 +1,5 @@
-"""Encoding of values as JSON and plain .npy arrays, and decoding.
-
-Types that JSON shares with Python are stored as such. Others are an object with one
-key, the kind of the value: ``{"tuple": [...]}``, or ``{"array": 3}`` for
-``arrays/3.npy``.
+"""Encoding of values as JSON and plain .npy arrays, and decoding. Types that JSON lacks
+are an object by kind: ``{"tuple": [...]}``, or ``{"array": 3}`` for ``arrays/3.npy``.
 """
 
 import io
@@ -90,10 +87,8 @@ class ValueWriter:
 
 
 class ValueReader:
-    """Decodes values from JSON and the arrays of an archive, each used once.
-
-    Input that `ValueWriter` does not write raises an exception of any type, mostly
-    ValueError or TypeError.
+    """Decodes values from JSON and the arrays of an archive, each used once. Input that
+    `ValueWriter` does not write raises an exception of any type.
     """
 
     def __init__(self, archive: zipfile.ZipFile):

@@ -22,11 +22,9 @@ def mean_and_error(differences: NDArray[np.float64]) -> tuple[Any, Any]:
 def mean_and_safe_error(
     differences: NDArray[np.float64], are_ordered: bool
 ) -> tuple[Any, Any]:
-    """Return means over eras and the larger one of two standard errors.
-
-    `differences` are of shape (..., n_folds, n_eras), NaN where a fold does not test an
-    era. One error takes neighbouring eras for related, where eras are ordered, and the
-    other one eras that share a model, which are those of a fold.
+    """Return means over eras of differences of shape (..., n_folds, n_eras), NaN where
+    a fold does not test an era, and the larger of two standard errors: neighbouring
+    eras are related, where eras are ordered, or those of a fold, which share a model.
     """
     by_era = mean_over_folds(differences)
     mean, error = mean_and_error(by_era)

@@ -182,9 +182,8 @@ neg_log_loss = _NegLogLoss(log_loss, -1, {}, "predict_proba")
 def tabulate(
     scores: Sequence[Any], n_folds: int
 ) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
-    """Return scores of shape (n_candidates, n_folds, n_eras), and the codes of eras.
-
-    Where a fit failed, all eras of the fold have what stands for its score.
+    """Return scores of shape (n_candidates, n_folds, n_eras), those of failed fits for
+    all eras of the fold, and the codes of eras.
     """
     known = [score for score in scores if isinstance(score, EraMean)]
     codes = np.unique(np.concatenate([[], *(x.codes for x in known)])).astype(np.intp)

@@ -14,6 +14,7 @@ from .._warnings import refuses_moved
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 _COUNT_OR_ZERO = Interval(Integral, 0, None, closed="left")
+_GAP = "gap, which is purge and embargo together"
 
 
 class EraWalkForwardSplit(BaseCrossValidator):
@@ -86,21 +87,15 @@ class EraWalkForwardSplit(BaseCrossValidator):
     # As in scikit-learn's own splitters of groups.
     __metadata_request__split: ClassVar = {"groups": True}
 
-    @refuses_moved(
-        purge="gap, which is purge and embargo together",
-        embargo="gap, which is purge and embargo together",
-        train_size="max_train_size",
-    )
+    @refuses_moved(purge=_GAP, embargo=_GAP, train_size="max_train_size")
     @validate_params(
         {
-            "n_splits": [_COUNT],
-            "max_train_size": [_COUNT, None],
-            "test_size": [_COUNT, None],
-            "gap": [_COUNT_OR_ZERO],
+            "n_splits": [_COUNT], "max_train_size": [_COUNT, None],
+            "test_size": [_COUNT, None], "gap": [_COUNT_OR_ZERO],
             "era_order": [StrOptions({"auto", "ordered"})],
         },
         prefer_skip_nested_validation=True,
-    )
+    )  # fmt: skip
     def __init__(
         self, n_splits: int = 5, *, max_train_size: int | None = None,
         test_size: int | None = None, gap: int = 0, era_order: str = "auto",

@@ -45,15 +45,12 @@ with_parameters = dataclass(kw_only=True, eq=False, repr=False)
 
 
 class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Transforms rows by statistics of their era, mixed with those of the training. Of
-    one era, `_measure(X, weights)` returns the number n of rows, for each column, and
-    the statistics, and `_apply(X, n, statistics)` uses them.
-    """
+    """Transforms rows by statistics of their era, mixed with those of the training."""
 
     smooth: float
     unseen: str
-    _measure: ClassVar[Any]
-    _apply: ClassVar[Any]
+    _measure: ClassVar[Any]  # (X, weights) to the rows n of columns, and statistics
+    _apply: ClassVar[Any]  # (X, n, statistics) to the transformed rows
     _takes_nan: ClassVar = True  # in all columns
     __metadata_request__fit: ClassVar = {"eras": True}
     __metadata_request__transform: ClassVar = {"eras": True}
