@@ -1,12 +1,8 @@
-"""scikit-learn's callbacks: a task for the fit, with one subtask per iteration.
-
-A tree of a forest, or one tree per class, is also an iteration. ``fit`` reports where
-they begin and end. Data are computed only when a callback asks for them.
-"""
+"""scikit-learn's callbacks: a task for the fit, with one subtask per iteration."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -24,11 +20,9 @@ from ._fit_state import asks_for_eras
 
 
 class Tasks:
-    """The tasks of a fit of at most `n_tasks` iterations, with reports to callbacks.
-
-    `fitted` returns the attributes of an estimator whose fit stopped here, or None if
-    it could not predict. `_follower` follows the iterations without scikit-learn's
-    callbacks, which older releases lack.
+    """The tasks of a fit, with reports to callbacks. `fitted` returns the attributes of
+    an estimator whose fit stopped here, or None if it could not predict; `_follower`
+    follows iterations without callbacks, which older releases lack.
     """
 
     def __init__(
@@ -41,9 +35,7 @@ class Tasks:
         if hasattr(estimator, "_skl_callbacks"):
             # Functions, called only if a callback asks for their results.
             self._data = {
-                "X": lambda: rows.X,
-                "y": lambda: rows.y,
-                "metadata": lambda: rows.metadata,
+                name: partial(getattr, rows, name) for name in ("X", "y", "metadata")
             }
             self._fit = estimator._init_callback_context(max_subtasks=n_tasks)
             self._call(self._fit.call_on_fit_task_begin)
@@ -146,11 +138,10 @@ class TrainingRows:
             return estimator._fit_state.training_rows
         # Without eras, scikit-learn has split arrays; the seed gives the same indices.
         indices, _ = train_test_split(
-            np.arange(self._y.size),
-            test_size=estimator.validation_fraction,
+            np.arange(self._y.size), test_size=estimator.validation_fraction,
             stratify=self._y if is_classifier(estimator) else None,
             random_state=estimator._random_seed,
-        )
+        )  # fmt: skip
         assert np.array_equal(self._y[indices], self._y_train)
         return indices
 

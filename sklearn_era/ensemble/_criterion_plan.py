@@ -108,9 +108,8 @@ def choose_splitter(
     sample_weight: NDArray[Any] | None, make: Callable[..., EraSplitter] = EraSplitter,
     exchange: Exchange = ALONE, penalties: NDArray[np.float64] | None = None,
 ) -> EraSplitter | None:  # fmt: skip
-    """Return the splitter for an estimator's parameters; None for scikit-learn's.
-    `eras` is None only for the plain gain. With an `exchange`, rows are those of this
-    process and labels those of all. `penalties` are in the order of binned columns.
+    """Return the splitter for an estimator's parameters; None for scikit-learn's. With
+    an `exchange`, rows are those of this process and labels of eras those of all.
     """
     has_weights = sample_weight is not None
     make = partial(

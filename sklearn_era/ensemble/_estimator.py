@@ -17,14 +17,9 @@ from ._prediction.partial_dependence import PartialDependenceMixin
 
 
 class EraEstimatorMixin(
-    ThreadsMixin,
-    BlockPredictionMixin,
-    PartialDependenceMixin,
-    BinningMixin,
-    ParametersMixin,
-    VersionedStateMixin,
-    CallbackSupportMixin,
-):
+    ThreadsMixin, BlockPredictionMixin, PartialDependenceMixin, BinningMixin,
+    ParametersMixin, VersionedStateMixin, CallbackSupportMixin,
+):  # fmt: skip
     """The mixins that precede scikit-learn's estimators, in their one order."""
 
     # With metadata routing enabled, meta-estimators pass eras on without a request.

@@ -1,8 +1,7 @@
 """The exchange between the processes of a fit, each of which holds different eras.
 
 They grow the same trees in lockstep, each on its own rows, and take every decision from
-numbers that all of them have. So they exchange the ingredients of these: sums and
-maxima, and each process's values if these are merged in another way.
+sums, maxima and merged values that all of them have.
 """
 
 from typing import Any
@@ -13,8 +12,7 @@ from numpy.typing import NDArray
 
 class Exchange:
     """Sums and maxima over a fit's processes; for a single one, its own values. All
-    processes call the same methods in the same order, with arrays of one shape, and get
-    the same bits.
+    call the same methods in one order, with arrays of one shape, and get the same bits.
     """
 
     is_alone = True

@@ -1,7 +1,5 @@
 """The parameters that are ours: default, values, documentation, and who has them.
-
-Signatures repeat the defaults, since scikit-learn and editors read them there; a test
-compares them with this table.
+Signatures repeat the defaults, which scikit-learn reads there; a test compares them.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
-"""Binning of small integers by table look-up, with scikit-learn's thresholds.
-
-scikit-learn bins a float64 copy of X. But a column of int8, uint8, int16 or bool has
-few distinct values: their counts determine the thresholds, and a table the bins.
+"""Binning of small integers, with scikit-learn's thresholds but without its float64
+copy: counts of the few distinct values determine the thresholds, and a table the bins.
 """
 
 from typing import Any

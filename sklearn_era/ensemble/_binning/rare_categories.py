@@ -1,6 +1,5 @@
-"""Categorical columns with more categories than bins, of which the rarest share one.
-
-scikit-learn's own encoder gives them one code: so its estimators predict the same.
+"""Categorical columns with more categories than bins, of which the rarest share one:
+scikit-learn's own encoder gives them one code, so that its estimators predict the same.
 """
 
 from collections.abc import Sequence

@@ -101,11 +101,9 @@ def find_thresholds(
 @lru_cache(maxsize=16)
 def _places_of_quantiles(n_values: int, max_bins: int) -> tuple[Rows, Rows]:
     """Return the two sorted positions whose mean is each quantile."""
-    places = np.percentile(
-        np.arange(n_values, dtype=np.float64),
-        np.linspace(0, 100, num=max_bins + 1)[1:-1],
-        method="averaged_inverted_cdf",
-    )
+    percents = np.linspace(0, 100, num=max_bins + 1)[1:-1]
+    numbers = np.arange(n_values, dtype=np.float64)
+    places = np.percentile(numbers, percents, method="averaged_inverted_cdf")
     return np.floor(places).astype(np.intp), np.ceil(places).astype(np.intp)
 
 

@@ -28,9 +28,8 @@ _ESTIMATED_AT = frozenset([0, *(4**k for k in range(1, 16))])
 
 
 class EraIntercepts:
-    """The intercepts of all eras in a fit, the same in all processes. The raw
-    predictions of training rows include the intercepts of their own eras, all others
-    the forecast.
+    """The intercepts of all eras in a fit, the same in all processes. Raw predictions
+    of training rows include those of their eras, and others the forecast.
     """
 
     def __init__(
@@ -149,11 +148,9 @@ def values_of_eras(
 
     See `leaf_shrinkage`. For a loss without a useful hessian, the step is a line search
     of its residuals, and s2 is that of the asymmetric Laplace law whose likelihood is
-    the loss: ``b^2 / mean(g^2)``, with b the mean loss and g its gradients.
-
-    Trees fit their own rows, so that s2 is too small there. For a log loss and a
-    Poisson loss it is known, the weight of a row; their steps are at most 1, since an
-    era with a single class has no finite optimum.
+    the loss: ``b^2 / mean(g^2)``, with b the mean loss and g its gradients. For a log
+    loss and a Poisson loss s2 is known, the weight of a row, and steps are at most 1:
+    an era with a single class has no finite optimum.
     """
     is_known = isinstance(loss, _OF_KNOWN_VARIANCE)
     least_s2 = 1.0

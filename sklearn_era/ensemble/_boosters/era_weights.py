@@ -1,12 +1,9 @@
-"""The weights of eras in each iteration, and those of Group DRO, algorithm 1 of [1]_:
+"""The weights of eras in each iteration, and the steps of `GroupDRO`:
 
     q_j <- q_j exp(eta loss_j) / sum_i q_i exp(eta loss_i),    q_j = 1 / M at first.
 
 Rows are multiplied by ``M q_j``, whose mean over eras is 1. It is stored as a
 logarithm, so that an era can recover from a weight that underflows.
-
-.. [1] S. Sagawa, P. W. Koh, T. B. Hashimoto, P. Liang (2020), Distributionally Robust
-   Neural Networks for Group Shifts. :arxiv:`1911.08731`
 """
 
 from typing import Any

@@ -1,8 +1,4 @@
-"""The estimators: scikit-learn's own, with the era parameters and the era-aware fit.
-
-scikit-learn reads an estimator's parameters from the signature of its constructor, so
-all of them are listed here.
-"""
+"""The estimators: scikit-learn's own, with the era parameters and the era-aware fit."""
 
 from typing import Any, ClassVar
 
@@ -17,17 +13,14 @@ from .predictions import EraClassPredictionMixin, EraPredictionMixin
 
 
 class HistGradientBoostingRegressor(
-    EraEstimatorMixin,
-    EraFitMixin,
-    EraPredictionMixin,
+    EraEstimatorMixin, EraFitMixin, EraPredictionMixin,
     ensemble.HistGradientBoostingRegressor,
-):
+):  # fmt: skip
     __doc__ = era_docstring(ensemble.HistGradientBoostingRegressor)
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ensemble.HistGradientBoostingRegressor._parameter_constraints,
-        **CONSTRAINTS,
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = (
+        ensemble.HistGradientBoostingRegressor._parameter_constraints | CONSTRAINTS
+    )
 
     @stores_parameters
     def __init__(
@@ -52,17 +45,14 @@ class HistGradientBoostingRegressor(
 
 
 class HistGradientBoostingClassifier(
-    EraEstimatorMixin,
-    EraFitMixin,
-    EraClassPredictionMixin,
+    EraEstimatorMixin, EraFitMixin, EraClassPredictionMixin,
     ensemble.HistGradientBoostingClassifier,
-):
+):  # fmt: skip
     __doc__ = era_docstring(ensemble.HistGradientBoostingClassifier)
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ensemble.HistGradientBoostingClassifier._parameter_constraints,
-        **CONSTRAINTS,
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = (
+        ensemble.HistGradientBoostingClassifier._parameter_constraints | CONSTRAINTS
+    )
 
     @stores_parameters
     def __init__(

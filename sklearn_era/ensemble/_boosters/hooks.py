@@ -273,9 +273,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         raw_predictions_val: Array | None,
     ) -> None:  # fmt: skip
         """Update intercepts and weights of eras: raw predictions and weights change in
-        place. Intercepts come first, as losses are those of the predictions at which
-        gradients are computed; an era's intercept depends on its rows, not on the era's
-        current weight.
+        place. Intercepts, which do not depend on weights of eras, come before losses.
         """
         dro, weights = self._fit_state.group_dro, sample_weight
         if dro is not None:

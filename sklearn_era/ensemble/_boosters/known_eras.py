@@ -21,9 +21,8 @@ _MOST_GUESSED = 50
 
 
 def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
-    """Return an estimator that predicts rows X of the given eras, a copy if it differs:
-    known eras have their own intercept instead of the forecast, and later ones, if
-    levels decay or have a trend, the forecast of theirs.
+    """Return an estimator that predicts rows X of the given eras, maybe a copy: known
+    eras have their own intercept, and later ones the forecast of their horizon.
     """
     # During a fit, raw predictions already include the intercepts of their rows.
     if eras is None or getattr(estimator, "_in_fit", False):

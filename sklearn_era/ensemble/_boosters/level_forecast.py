@@ -1,8 +1,4 @@
-"""The level that values of eras follow, by maximum likelihood, and its forecast.
-
-The equations are those of `Intercepts`. The prior of the constants c is flat, so the
-likelihood is the restricted one. "Steps" are a, which decay with phi.
-"""
+"""The level that values of eras follow, and its forecast: equations of `Intercepts`."""
 
 from collections.abc import Callable
 from functools import cache
@@ -70,9 +66,8 @@ class Estimate(NamedTuple):
 def follow_levels(
     values: Array, variances: Array, groups: NDArray[np.intp], paths: Array | None
 ) -> tuple[Array, Array]:
-    """Return the levels, (n_eras, n_outputs), and paths, (n_outputs, 8): parameters,
-    whether forecasts help, the part that decays, the part that lasts and its slope.
-    Without earlier paths, parameters are estimated.
+    """Return levels, (n_eras, n_outputs), and paths, (n_outputs, 8): parameters, by
+    default estimated, if forecasts help, and what decays, what lasts and its slope.
     """
     n_eras, n_outputs = values.shape
     levels, reached = np.zeros((n_eras, n_outputs)), np.zeros((n_outputs, 8))
@@ -152,10 +147,9 @@ def _climb(height: Callable[[Place], float], place: Place) -> Place:
 
 
 def estimate_level(series: Series, level: Level) -> Estimate:
-    """Return the mean of a level given a series, and the likelihood of the series.
-
-    The precision A of decaying steps is tridiagonal, so that with the weights W the
-    inverse of the covariance, ``W - W (A + W)^-1 W``, takes O(n_eras) per column.
+    """Return the mean of a level given a series, and its restricted likelihood. The
+    precision A of steps a is tridiagonal: with weights W the inverse of the covariance,
+    ``W - W (A + W)^-1 W``, takes O(n_eras) per column.
     """
     values, variances, groups = series
     phi, q, tau2, trend = level

@@ -68,12 +68,9 @@ class EraPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows to predict.
-        y : array-like of shape (n_samples,)
-            Their target.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of rows.
-        eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row, as in ``predict``. Meta-estimators pass it on after
+        y, sample_weight, eras : array-like of shape (n_samples,)
+            Their targets and, both by default None, weights and eras, as in
+            ``predict``. Meta-estimators pass eras after
             ``set_score_request(eras=True)``.
 
         Returns

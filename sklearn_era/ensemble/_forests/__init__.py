@@ -1,12 +1,9 @@
-"""Forests of trees whose splits compare eras: the fit, in the order of its steps.
+"""Forests of trees whose splits compare eras.
 
-1. ``estimators`` has the parameters and the predictions;
-2. ``fit`` checks (``checks``), encodes eras, bins the rows, and for each tree
-   (``iteration``)
-3. draws the eras that it compares and its rows (``sampling``),
-4. grows it (``tree_grower``), and computes the values of its nodes;
-5. ``class_forest`` has the trees of one class;
-6. ``out_of_bag`` scores each row by the trees that did not draw it.
-
-``presets`` has the forests of the papers, and ``docstrings`` the documentation.
+- ``estimators``: parameters and predictions; ``docstrings``: their documentation;
+- ``fit``: ``checks``, bins, and for each tree (``iteration``) a draw of eras and rows
+  (``sampling``) and its growth (``tree_grower``);
+- ``class_forest``: the trees of one class;
+- ``out_of_bag``: scores of each row by the trees that did not draw it;
+- ``presets``: the forests of the papers.
 """

@@ -1,8 +1,4 @@
-"""The forests: scikit-learn's binning and prediction, with a fit of independent trees.
-
-scikit-learn reads an estimator's parameters from the signature of its constructor, so
-all of them are listed here.
-"""
+"""The forests: scikit-learn's binning and prediction, a fit of independent trees."""
 
 from collections.abc import Iterator
 from numbers import Integral, Real
@@ -38,6 +34,7 @@ _AS_BOOSTERS = (
 )  # fmt: skip
 _AT_LEAST_1 = Interval(Integral, 1, None, closed="left")
 _SHARE = Interval(Real, 0, 1, closed="right")
+_BOOTSTRAPS = StrOptions({"rows", "within_eras", "whole_eras"})
 
 _PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
     "n_estimators": [_AT_LEAST_1],
@@ -49,10 +46,7 @@ _PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
     "era_weighting": [StrOptions({"rows", "equal"}), Recency],
     **{name: _UPSTREAM_CONSTRAINTS[name] for name in _AS_BOOSTERS},
     "max_depth": [Interval(Integral, 1, 2**31 - 1, closed="both"), None],  # a C int
-    "bootstrap": [
-        StrOptions({"rows", "within_eras", "whole_eras"}),
-        Options(bool, {False}),
-    ],
+    "bootstrap": [_BOOTSTRAPS, Options(bool, {False})],
     "max_samples": [None, _SHARE, _AT_LEAST_1],
     "max_features": [None, StrOptions({"sqrt", "log2"}), _AT_LEAST_1, _SHARE],
     "random_segments": [Interval(Integral, 2, None, closed="left"), None],
@@ -68,10 +62,7 @@ class _ForestMixin(EraEstimatorMixin, ForestFitMixin):
 
     @property
     def feature_importances_(self) -> Array:
-        """Share of each feature in the gains of the splits, averaged over trees.
-
-        A loss counts as no gain. All are 0 if no tree has a split.
-        """
+        """Share of each feature in gains, averaged over trees; 0 without a split."""
         check_is_fitted(self)
         gains = [gains_by_column(self, trees) for trees in self._predictors]
         shares = np.sum([each / (each.sum() or 1.0) for each in gains], axis=0)
@@ -244,9 +235,5 @@ class EraForestClassifier(
             return np.column_stack([1.0 - proportions[:, 0], proportions[:, 0]])
         totals = proportions.sum(axis=1, keepdims=True)
         # Trees of different classes may all predict another one: then none is likelier.
-        return np.divide(
-            proportions,
-            totals,
-            out=np.full(proportions.shape, 1.0 / proportions.shape[1]),
-            where=totals > 0,
-        )
+        equal = np.full(proportions.shape, 1.0 / proportions.shape[1])
+        return np.divide(proportions, totals, out=equal, where=totals > 0)

@@ -153,9 +153,8 @@ def _node_means(
     target: Array, sample_weight: Array | None, mean: float, l2_regularization: float,
     n_threads: int,
 ) -> Array:  # fmt: skip
-    """Return ``(sum(w y) + l2 mean) / (sum(w) + l2)`` of each node, the Newton value of
-    squared error at the baseline `mean`. Sums are in double precision, so that the
-    proportion of a class in a pure leaf is exactly 0 or 1. Without weight: the mean.
+    """Return ``(sum(w y) + l2 mean) / (sum(w) + l2)`` of each node, or the mean without
+    weight; in double precision, in which proportions in pure leaves are 0 or 1.
     """
     nodes = predictor.nodes
     leaves = leaf_indices(predictor).predict_binned(

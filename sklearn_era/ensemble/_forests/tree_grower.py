@@ -1,7 +1,4 @@
-"""The growth of one tree of a forest: large nodes by scikit-learn's grower.
-
-Small nodes, with few rows, are grown separately, each with its whole subtree.
-"""
+"""The growth of a forest's tree: large nodes by scikit-learn's grower, then small."""
 
 from typing import Any, NamedTuple
 
@@ -43,9 +40,8 @@ class TreeLimits(NamedTuple):
 
 
 class ForestTreeGrower(TreeGrower):
-    """scikit-learn's grower, which leaves small nodes to `SubtreeGrower`. Its root has
-    a value, the prediction of a tree without a split. Pure nodes are leaves, since
-    rounding errors of their sums can look like a gain.
+    """scikit-learn's grower, which leaves small nodes to `SubtreeGrower`. Pure nodes
+    are leaves, since rounding errors of their sums can look like a gain.
     """
 
     def __init__(
