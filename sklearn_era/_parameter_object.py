@@ -1,8 +1,12 @@
 """Parameters of an estimator that have parameters of their own."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from sklearn.base import BaseEstimator, clone
+
+# Makes the constructor of an estimator; the rest is scikit-learn's.
+with_parameters = dataclass(kw_only=True, eq=False, repr=False)
 
 
 class ParameterObject(BaseEstimator):

@@ -1,5 +1,5 @@
-"""The number of OpenMP threads of a fit or a prediction, `n_jobs`: OpenMP's own, which
-scikit-learn uses, is limited during a call, separately for each Python thread.
+"""The number of OpenMP threads of a fit or a prediction: `n_jobs`.
+OpenMP's own number, which scikit-learn uses, is limited during a call in its thread.
 """
 
 import functools

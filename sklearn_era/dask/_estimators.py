@@ -25,29 +25,24 @@ from ._fit import ClusterFit
 from ._partitions import blocks_beside, blocks_of
 
 COLLECTIONS = ("dask Array, DataFrame or Series", "dask Array")
+# Of the parameters that local estimators lack.
+_DEFAULTS = {"client": None, "timeout": 300, "shuffle": True}
 
 
 def _constructor(local: Any) -> Callable[..., None]:
     """The constructor of a local estimator, with additional parameters."""
 
-    @functools.wraps(local.__init__, updated=())  # without its __signature__
-    def __init__(
-        self: Any, *args: Any, client: Client | None = None, timeout: int = 300,
-        shuffle: bool = True, **parameters: Any,
-    ) -> None:  # fmt: skip
+    @functools.wraps(local.__init__)
+    def __init__(self: Any, *args: Any, **parameters: Any) -> None:
+        for name, default in _DEFAULTS.items():
+            setattr(self, name, parameters.pop(name, default))
         local.__init__(self, *args, **parameters)
-        self.client = client
-        self.timeout = timeout
-        self.shuffle = shuffle
 
     # scikit-learn reads the parameter names from the signature.
-    signature = inspect.signature(local.__init__)
-    own = inspect.signature(__init__, follow_wrapped=False).parameters.values()
-    __init__.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[
-            *signature.parameters.values(),
-            *(each for each in own if each.kind is each.KEYWORD_ONLY),
-        ]
+    known, kind = inspect.signature(local.__init__), inspect.Parameter.KEYWORD_ONLY
+    own = [inspect.Parameter(x, kind, default=y) for x, y in _DEFAULTS.items()]
+    __init__.__signature__ = known.replace(  # type: ignore[attr-defined]
+        parameters=[*known.parameters.values(), *own]
     )
     return __init__
 

@@ -2,9 +2,11 @@
 
 The packages, in the order of the pipeline: ``_binning``, ``_criteria``, ``_splitting``,
 ``_boosters`` and ``_forests``, ``_prediction``; ``_hist_gradient_boosting`` is
-scikit-learn's own. The modules are what boosters and forests share, such as the
-criterion and splitter of their parameters (``_criterion_plan``), the state of a running
-fit (``_fit_state``), and the ``_exchange`` of processes that hold different eras.
+scikit-learn's own, and ``_arrays`` has the types of its arrays. Boosters and forests
+share ``_estimator``, ``_parameters`` with their ``_parameter_table``, the criterion and
+splitter of these (``_criterion_plan``), ``_feature_penalty``, ``_docstrings``, checks
+of warm starts (``_warm_start``), the ``_fit_state`` and its ``_callbacks``, and the
+``_exchange`` of processes that grow one tree; ``_just_train_twice`` needs no eras.
 """
 
 from typing import TYPE_CHECKING

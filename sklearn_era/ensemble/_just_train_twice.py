@@ -76,18 +76,14 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    estimator_ : object
-        The classifier of the second fit, which predicts.
-    identification_estimator_ : object
-        The classifier of the first fit.
+    estimator_, identification_estimator_ : object
+        The classifiers of the second fit, which predicts, and of the first.
     is_upweighted_ : ndarray of shape (n_samples,), dtype=bool
         The training rows that the first classifier gets wrong.
     classes_ : ndarray of shape (n_classes,)
         Labels of the classes.
-    n_features_in_ : int
-        Number of columns of X, if `estimator_` has it.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns of X, if `estimator_` has them.
+    n_features_in_, feature_names_in_ :
+        Those of `estimator_`, if it has them.
 
     See Also
     --------

@@ -66,10 +66,8 @@ def to_lightgbm_text(
 
     Raises
     ------
-    TypeError
-        If `model` is not a histogram gradient boosting model.
-    sklearn.exceptions.NotFittedError
-        If it is not fitted.
+    TypeError, sklearn.exceptions.NotFittedError
+        If `model` is not a histogram gradient boosting model, or not fitted.
     ValueError
         If the model is an `EraForestClassifier`, has categorical features, a custom
         loss, or a threshold that LightGBM treats as zero; or if LightGBM would refuse

@@ -71,12 +71,9 @@ def to_sklearn(
 
     Raises
     ------
-    TypeError
-        If `model` is not an estimator of `sklearn_era.ensemble`.
-    ValueError
-        If it is an `EraForestClassifier`.
-    sklearn.exceptions.NotFittedError
-        If it is not fitted.
+    TypeError, ValueError, sklearn.exceptions.NotFittedError
+        If `model` is not an estimator of `sklearn_era.ensemble`, an
+        `EraForestClassifier`, or not fitted.
 
     Warns
     -----

@@ -57,10 +57,8 @@ class ModelMetadata:
         names.
     categorical_features : list of str or list of int
         The categorical features, by name, or by position without names.
-    target : str or None
-        The name of the target column, if given.
-    era : str or None
-        The name of the column of eras, if given.
+    target, era : str or None
+        The names of the columns of the target and of eras, if given.
     split_criterion : str or None
         The ``repr`` of the split criterion; None for rules, averages and searches.
     versions : dict of str to str
@@ -89,10 +87,8 @@ def save_model(
         `sklearn_era.dask` is stored as the result of its `to_local`.
     path : str or path-like
         The file to write, such as ``model.era``.
-    target : str, default=None
-        The name of the target column, for the metadata.
-    era : str, default=None
-        The name of the column of eras, for the metadata.
+    target, era : str, default=None
+        The names of the columns of the target and of eras, for the metadata.
 
     Returns
     -------
@@ -101,10 +97,8 @@ def save_model(
 
     Raises
     ------
-    TypeError
-        If `estimator` is not one of sklearn_era.
-    sklearn.exceptions.NotFittedError
-        If it is not fitted.
+    TypeError, sklearn.exceptions.NotFittedError
+        If `estimator` is not one of sklearn_era, or not fitted.
     ModelFileError
         If it has a value that a model file cannot hold, such as a function as its
         `scoring` or `oob_score`, or another package's estimator or splitter.
@@ -163,10 +157,8 @@ def read_metadata(path: str | os.PathLike[str]) -> ModelMetadata:
 
     Raises
     ------
-    ModelFileError
-        If the file is not a model file.
-    OSError
-        If the file cannot be read.
+    ModelFileError, OSError
+        If the file is not a model file, or cannot be read.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -200,11 +192,9 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, ModelMetadata]:
 
     Raises
     ------
-    ModelFileError
+    ModelFileError, OSError
         If the file is not a model file, of another format or an unsupported
-        scikit-learn, damaged or forged.
-    OSError
-        If the file cannot be read.
+        scikit-learn, damaged or forged, or cannot be read.
     """
     metadata = read_metadata(path)
     written = printable(str(metadata.versions.get("scikit-learn")))

@@ -1,7 +1,6 @@
 """Fit and transform by statistics of eras."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -39,9 +38,6 @@ REST = """era_labels_ : ndarray of shape (n_eras,)
     empirical Bayes estimates if the variance between eras is 1 / k of that within them.
     `sample_weight` counts as repeated rows, in ``fit`` alone. Missing values are left
     out, and stay missing."""
-
-# Makes the constructor of an estimator; the rest is scikit-learn's.
-with_parameters = dataclass(kw_only=True, eq=False, repr=False)
 
 
 class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

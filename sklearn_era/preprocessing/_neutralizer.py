@@ -11,7 +11,8 @@ from scipy.linalg.lapack import dpocon, dpotrf
 from sklearn.utils._param_validation import Interval
 
 from .._eras import EncodedEras
-from ._base import REST, SMOOTH, UNSEEN, Array, EraTransformer, with_parameters
+from .._parameter_object import with_parameters
+from ._base import REST, SMOOTH, UNSEEN, Array, EraTransformer
 
 # A share of the values' spread: less is rounding, and columns explain all.
 _NOTHING_LEFT = 1e-9

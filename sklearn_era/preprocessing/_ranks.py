@@ -7,7 +7,8 @@ from scipy.special import ndtri
 from sklearn.utils._param_validation import StrOptions
 
 from .._eras import EncodedEras
-from ._base import REST, SMOOTH, UNSEEN, Array, EraTransformer, with_parameters
+from .._parameter_object import with_parameters
+from ._base import REST, SMOOTH, UNSEEN, Array, EraTransformer
 
 # Values of a column to remember, as many as scikit-learn's QuantileTransformer does.
 _MOST_POINTS = 1000

@@ -10,7 +10,8 @@ from sklearn.utils.stats import _weighted_percentile
 from sklearn.utils.validation import check_is_fitted
 
 from .._eras import EncodedEras, check_order
-from ._base import REST, SMOOTH, UNSEEN, Array, EraTransformer, with_parameters
+from .._parameter_object import with_parameters
+from ._base import REST, SMOOTH, UNSEEN, Array, EraTransformer
 
 WITH = """with_centering, with_scaling : bool, default=True
         Whether to subtract the mean, and to divide by the standard deviation; by 1

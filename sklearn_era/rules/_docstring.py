@@ -94,10 +94,8 @@ default='from_dtype'
         The table of rules for the training rows; see `rule_table`.
     intercept_ : ndarray of shape (n_classes,)
         The intercept of each class's score; 0 for the first of two classes.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Their names, where X has names that are all strings.
+    n_features_in_, feature_names_in_ : int, and ndarray of shape (n_features,)
+        Number of columns, and their names, where all are strings.
 
     See Also
     --------

@@ -1,6 +1,7 @@
 """The estimator: checks of ``fit``, and the boosting of each class's rules."""
 
 from collections.abc import Mapping
+from dataclasses import field
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -23,6 +24,7 @@ from sklearn.utils.validation import (
 
 from .._eras import check_eras, encode_eras
 from .._fit_attributes import restore_on_failure
+from .._parameter_object import with_parameters
 from .._scikit_learn import check_sample_weight
 from .._threads import N_JOBS_CONSTRAINTS, openmp_threads
 from .._warnings import warn_user
@@ -43,6 +45,7 @@ _AT_LEAST_0 = [Interval(Real, 0, None, closed="left")]
 _POSITIVE = [Interval(Real, 0, None, closed="neither")]
 
 
+@with_parameters
 class RuleEnsembleClassifier(
     VersionedStateMixin, RulePredictionMixin, ClassifierMixin, BaseEstimator
 ):
@@ -72,37 +75,26 @@ class RuleEnsembleClassifier(
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self, n_estimators: int = 100, *, max_depth: int = 2, beam_width: int = 30,
-        disjunctions: bool = False, quality: str = "youden", m: float = 2.0,
-        learning_rate: float = 0.3, l2_regularization: float = 0.0,
-        min_samples_rule: int = 1, n_bins: int = 32, binning: str = "quantile",
-        categorical_features: Any = "from_dtype", feature_penalty: Any = None,
-        feature_penalty_scale: float = 1.0, feature_penalty_noise: float = 0.1,
-        variance_penalty: float = 0.0, variance_of: str = "loss",
-        variance_power: float = 1.0, n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:  # fmt: skip
-        self.n_estimators = n_estimators
-        self.max_depth = max_depth
-        self.beam_width = beam_width
-        self.disjunctions = disjunctions
-        self.quality = quality
-        self.m = m
-        self.learning_rate = learning_rate
-        self.l2_regularization = l2_regularization
-        self.min_samples_rule = min_samples_rule
-        self.n_bins = n_bins
-        self.binning = binning
-        self.categorical_features = categorical_features
-        self.feature_penalty = feature_penalty
-        self.feature_penalty_scale = feature_penalty_scale
-        self.feature_penalty_noise = feature_penalty_noise
-        self.variance_penalty = variance_penalty
-        self.variance_of = variance_of
-        self.variance_power = variance_power
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_estimators: int = field(default=100, kw_only=False)
+    max_depth: int = 2
+    beam_width: int = 30
+    disjunctions: bool = False
+    quality: str = "youden"
+    m: float = 2.0
+    learning_rate: float = 0.3
+    l2_regularization: float = 0.0
+    min_samples_rule: int = 1
+    n_bins: int = 32
+    binning: str = "quantile"
+    categorical_features: Any = "from_dtype"
+    feature_penalty: Any = None
+    feature_penalty_scale: float = 1.0
+    feature_penalty_noise: float = 0.1
+    variance_penalty: float = 0.0
+    variance_of: str = "loss"
+    variance_power: float = 1.0
+    n_jobs: int | None = None
+    random_state: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

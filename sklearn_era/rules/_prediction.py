@@ -145,14 +145,10 @@ class RulePredictionMixin(BaseEstimator):
         table : :class:`~sklearn.utils.Bunch` or DataFrame
             Rules with the largest coefficients come first, class by class.
 
-            text : ndarray of shape (n_rules,), dtype=object
-                The text of each rule.
-            class_label : ndarray of shape (n_rules,)
-                Its class; of two classes, always the second.
-            coefficient : ndarray of shape (n_rules,)
-                In log-odds.
-            coverage : ndarray of shape (n_rules,)
-                The share of all rows that it covers.
+            text, class_label : ndarray of shape (n_rules,)
+                The text of each rule, and its class; of two classes, the second.
+            coefficient, coverage : ndarray of shape (n_rules,)
+                In log-odds; and the share of all rows that it covers.
             tpr, fpr : ndarray of shape (n_rules,)
                 The share of its class's rows, and of all others, that it covers; NaN if
                 there are no such rows.

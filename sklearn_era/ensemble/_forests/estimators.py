@@ -195,10 +195,9 @@ class EraForestClassifier(
 
         Raises
         ------
-        ValueError
-            If there is no such class, or `label` is missing and there are not two.
-        sklearn.exceptions.NotFittedError
-            If the forest is not fitted.
+        ValueError, sklearn.exceptions.NotFittedError
+            If there is no such class, `label` is missing and there are not two, or the
+            forest is not fitted.
 
         Examples
         --------
