@@ -16,9 +16,7 @@ class MissingPackageError(ImportError):
 
 
 def import_optional(module: str, *, extra: str) -> ModuleType:
-    """Import a module of an optional package. If it is not installed, a
-    MissingPackageError names the extra; failures of imports further down are passed on.
-    """
+    """Import a module of an optional package, or raise MissingPackageError."""
     package = module.partition(".")[0]
     try:
         import_module(package)

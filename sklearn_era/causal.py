@@ -194,9 +194,7 @@ def _check_graph(
 def _variant_by_theorem(
     networkx: Any, whole: Any, measured: set[Any], manipulable: Any, affected: set[Any]
 ) -> set[Any]:
-    """Return the measured variables that theorem 1 of Du et al. makes variant. The
-    target and its descendants are `affected`.
-    """
+    """Return the measured variables that theorem 1 of Du et al. makes variant."""
     to_measured = networkx.DiGraph(whole)
     to_measured.remove_edges_from(list(whole.out_edges(measured)))
 

@@ -157,9 +157,7 @@ class ParquetColumns:
         return np.concatenate(parts).astype(np.float64)
 
     def read_distinct(self, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
-        """Return a column's distinct values, and each row's index among them, -1 if
-        null. Text labels need no object per row.
-        """
+        """Return a column's distinct values, and each row's index, -1 if null."""
         column = self._read(name)
         if not self._arrow.types.is_dictionary(column.type):
             column = column.dictionary_encode()

@@ -19,9 +19,7 @@ def column_of_feature(estimator: Any) -> NDArray[np.intp]:
 def gains_by_column(
     estimator: Any, predictors: Iterable[TreePredictor]
 ) -> NDArray[np.float64]:
-    """Return the sum of the gains of trees' splits for each column of X. A loss counts
-    as no gain: eras may prefer a split with a pooled loss, once leaves are shrunk.
-    """
+    """Return the sum of gains by column of X; a pooled loss counts as no gain."""
     columns = column_of_feature(estimator)
     gains = np.zeros(columns.size)
     for predictor in predictors:
@@ -33,9 +31,7 @@ def gains_by_column(
 
 
 def leaf_indices(predictor: TreePredictor) -> TreePredictor:
-    """Return the same tree with leaf indices as predictions, so that scikit-learn's
-    compiled walk can be used, with its handling of missing values and categories.
-    """
+    """Return the tree with leaf indices as predictions, for scikit-learn's walk."""
     nodes = predictor.nodes.copy()
     nodes["value"] = np.arange(nodes.shape[0])
     return TreePredictor(

@@ -120,9 +120,7 @@ def _checked(name: Any, model: Any, plain: Any) -> Any:
 
 
 def uses_eras(name: str, model: Any) -> bool:
-    """Return whether a member has intercepts of eras or a criterion that compares them,
-    or, if it is none of ours, a fit that takes eras.
-    """
+    """Return whether a member uses eras in its intercepts, criterion or fit."""
     if not isinstance(model, (*BOOSTERS, EraForestClassifier, EraForestRegressor)):
         return name_in_fit(model, "eras") is not None
     has_effects = getattr(model, "era_effects", None) is not None

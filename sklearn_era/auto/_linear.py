@@ -151,9 +151,7 @@ class LinearClassifier(ClassifierMixin, _Linear):
 def _coding_of(
     column: Column, sample_weight: Any
 ) -> list[Any] | tuple[float, float, bool]:
-    """Return the categories that have an indicator, the most common first; or the mean
-    and the deviation of numbers, and whether some are missing.
-    """
+    """Return the common categories; or mean, deviation and if some are missing."""
     values = column.values
     if column.is_categorical:
         counts = Counter(values)

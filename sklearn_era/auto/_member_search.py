@@ -176,9 +176,7 @@ def respond(
 
 
 def stages_of(model: Any) -> list[int]:
-    """Return after how many iterations, or by how many penalties, a model may end; 0
-    for all, where there is no choice.
-    """
+    """Return the stages after which a model may end; 0 for all, without a choice."""
     if isinstance(model, LinearRegressor | LinearClassifier):
         return list(range(1, len(model.penalties) + 1))
     if isinstance(model, BOOSTERS) and model.early_stopping is False:

@@ -94,9 +94,7 @@ def weigh(
 def update_weights(
     eras: LeftOut, weights: Array, loss: Loss, are_ordered: bool = False
 ) -> Array:
-    """Return weights that move to those by all eras left out, as far as they are better
-    than the ones there are, by more than chance.
-    """
+    """Return weights moved to those by all eras, as far as these are better."""
     ends = dict.fromkeys(eras.predicted, -1)
     found, predicted = _average(eras, ends, loss), eras.at_end()
     differences = loss(eras.y, weights @ predicted) - loss(eras.y, found @ predicted)
@@ -105,9 +103,7 @@ def update_weights(
 
 
 def error_of_mean(differences: Array, are_ordered: bool) -> float:
-    """Return the standard error of a mean over eras; neighbours may resemble each other
-    where eras are ordered. NaN of fewer than two.
-    """
+    """Return the standard error of a mean over eras, related where ordered."""
     error = mean_and_error(differences)[1]
     known = differences[np.isfinite(differences)]
     if are_ordered and known.size > 1:

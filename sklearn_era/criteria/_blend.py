@@ -128,9 +128,7 @@ def _not_blendable(part: Any, normalize: bool, is_added: bool) -> str | None:
 
 
 def as_criterion(value: Any) -> SplitCriterion:
-    """Return the checked criterion for a value of `split_criterion`; a blend with one
-    positive weight is that part.
-    """
+    """Return the checked criterion of a value; a blend of one part is that part."""
     if isinstance(value, str):
         return CRITERIA[value]()
     criterion: SplitCriterion = Blend(value) if isinstance(value, Mapping) else value

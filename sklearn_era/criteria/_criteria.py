@@ -19,9 +19,7 @@ class KernelTraits(NamedTuple):
 
 
 def parameter(default: Any, values: list[Any], kernel_name: str | None = None) -> Any:
-    """Return a field with its default, the values that scikit-learn's validation lets
-    pass, and its name among the arguments of the kernel's `Criterion`, if any.
-    """
+    """Return a field with its valid values, and its name in the kernel, if any."""
     return field(
         default=default, metadata={"values": values, "kernel_name": kernel_name}
     )

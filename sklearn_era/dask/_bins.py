@@ -67,9 +67,7 @@ def draw_sample(
 def take_sample(
     parts: Sequence[EncodedPart], drawn: Sequence[Ints | None], preprocessor: Any
 ) -> tuple[list[list[Any]], Floats | None]:
-    """Return the values of drawn rows, by block of columns, and their weights; None if
-    the draw was weighted.
-    """
+    """Return drawn values by block of columns, and weights unless drawn by them."""
     blocks: list[list[Any]] = []
     weights: list[Any] = []
     for part, rows in zip(parts, drawn, strict=True):

@@ -155,9 +155,7 @@ class Cluster:
         self, futures: Mapping[str, Future], handle: Callable[[dict[str, Any]], None],
         messages: queue.SimpleQueue,
     ) -> list[Outcome]:  # fmt: skip
-        """Return the outcomes of a group's workers; call `handle` with each message.
-        Raises a worker's error, or DaskFitError if one is gone or does not answer.
-        """
+        """Return a group's outcomes, or raise; call `handle` with each message."""
         outcomes: dict[str, Outcome] = {}
         names = {future.key: address for address, future in futures.items()}
         deadline = float("inf")

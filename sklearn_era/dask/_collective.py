@@ -54,9 +54,7 @@ class CollectiveExchange(Exchange):
 def start_tracker(
     fit_id: str, n_workers: int, timeout: int, dask_worker: Any = None
 ) -> dict[str, Any]:
-    """Start a group's tracker on this worker for `timeout` seconds, and return the
-    arguments for its members. On a worker, since the client may leave.
-    """
+    """Start a tracker here, as clients may leave; return arguments of members."""
     tracker = RabitTracker(
         n_workers=n_workers, host_ip=get_address_host(dask_worker.address),
         sortby="task", timeout=timeout,

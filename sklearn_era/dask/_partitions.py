@@ -179,9 +179,7 @@ def categories_of(part: Part, is_categorical: Flags) -> list[Any]:
 def frame_of_categories(
     head: Any, is_categorical: Flags, found: Sequence[list[Any]]
 ) -> tuple[Any, Ints]:
-    """Return a frame with all categories found in parts (other columns repeat `head`),
-    and the number of rows of each category.
-    """
+    """Return a frame of all categories in parts, and the number of rows of each."""
     columns: list[Any] = [None] * head.shape[1]
     counts = []
     for i, taken in zip(

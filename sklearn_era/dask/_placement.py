@@ -22,9 +22,7 @@ def find_places(
     survey: Survey, encoding: Encoding, n_trained: Ints, holders: Sequence[str],
     addresses: Sequence[str], shuffle: bool,
 ) -> tuple[Ints, list[str], bool]:  # fmt: skip
-    """Place eras or partitions on workers by `place_units`; return its result, and
-    whether the units are eras, whose rows then move.
-    """
+    """Place eras or partitions by `place_units`; return also if rows of eras move."""
     n_rows, unit, moves = np.diff(survey.starts), "partition", False
     if survey.eras is not None:
         moves = bool((survey.eras.counts > 1).any())  # an era is in several parts

@@ -171,9 +171,7 @@ class ShardClassifier(ShardFitMixin, HistGradientBoostingClassifier):
 
 
 class Lockstep:
-    """Keeps iterations in lockstep: rank 0 reports each one to the client, and all
-    workers agree whether to continue.
-    """
+    """Reports iterations to the client, by rank 0, until all workers agree to stop."""
 
     def __init__(self, fit_id: str, rank: int, has_callbacks: bool):
         self._fit_id = fit_id

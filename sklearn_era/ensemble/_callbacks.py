@@ -147,9 +147,7 @@ class TrainingRows:
 
 
 def _takes_eras(callback: Any) -> bool:
-    """Return whether a callback accepts eras in the metadata: the scorer of a
-    `ScoringMonitor` gets all metadata, and raises an error for what it did not request.
-    """
+    """Return whether a callback accepts eras among the metadata for its scorer."""
     if not isinstance(callback, ScoringMonitor):
         return True
     scoring = callback._scoring

@@ -179,9 +179,7 @@ def warn_if_nothing_split(estimator: Any, plan: CriterionPlan, what: str) -> Non
 def warn_if_few_splits_are_covered(
     estimator: Any, plan: CriterionPlan, splitter: Any
 ) -> None:
-    """Warn if thresholds end a booster's trees, or leave them to the gain, by the nodes
-    that `splitter` has counted. `warn_if_nothing_split` covers trees without a split.
-    """
+    """Warn if thresholds end a booster's trees, or leave most nodes to the gain."""
     leaves = [tree.get_n_leaf_nodes() for tree in chain(*estimator._predictors)]
     share = splitter.n_uncovered / max(splitter.n_splittable, 1)
     limit = estimator.max_leaf_nodes

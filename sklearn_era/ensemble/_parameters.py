@@ -148,9 +148,7 @@ class ParametersMixin(BaseEstimator):
 
 
 class VersionedStateMixin(BaseEstimator):
-    """Store both versions in pickles, and warn if they differ when read: scikit-learn
-    does so only for classes of its own modules.
-    """
+    """Stores both versions in pickles, and warns if they differ when read."""
 
     def __getstate__(self) -> dict[str, Any]:
         return dict(

@@ -129,9 +129,7 @@ def replay_trees(estimator: Any, data: ReplayData) -> Iterator[TreeSums]:
 
 
 def _leaves_by_tree(estimator: Any, X: Array, n_threads: int) -> Iterator[Array]:
-    """Return the leaf of each row, tree by tree: a prediction of some trees at once,
-    each for an output of its own, whose values are the indices of nodes.
-    """
+    """Yield the leaf of each row, tree by tree, as predictions of several at once."""
     known = estimator._bin_mapper.make_known_categories_bitsets()
     add_trees = lane_module("sklearn_era.ensemble._prediction.trees").add_trees
     trees = [leaf_indices(tree) for trees in estimator._predictors for tree in trees]

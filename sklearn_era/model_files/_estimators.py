@@ -86,9 +86,7 @@ _FITTED: dict[str, Any] = {
 
 
 def take_apart(estimator: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """Return the class, parameters and attributes of an estimator, for `rebuild`;
-    TypeError if a model file cannot hold it.
-    """
+    """Return an estimator's class, parameters and attributes, for `rebuild`."""
     if hasattr(estimator, "to_local"):  # a Dask estimator
         estimator = estimator.to_local()
     cls = type(estimator)

@@ -22,9 +22,7 @@ _BITSET_WORDS = 8  # of 32 bits, for 256 bins
 
 
 def pack_trees(predictors: list[list[TreePredictor]]) -> dict[str, NDArray]:
-    """Concatenate the arrays of all trees, with the counts of each tree in ``n_nodes``
-    and ``n_bitsets``, of shape (n_iterations, n_trees_per_iteration).
-    """
+    """Concatenate the arrays of all trees, with their sizes in each."""
     if len({*map(len, predictors)}) != 1:
         raise ValueError("iterations of different numbers of trees")
     trees = list(chain.from_iterable(predictors))

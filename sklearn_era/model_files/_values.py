@@ -87,9 +87,7 @@ class ValueWriter:
 
 
 class ValueReader:
-    """Decodes values from JSON and the arrays of an archive, each used once. Input that
-    `ValueWriter` does not write raises an exception of any type.
-    """
+    """Decodes JSON and arrays, each used once; other input raises any exception."""
 
     def __init__(self, archive: zipfile.ZipFile):
         self._archive = archive

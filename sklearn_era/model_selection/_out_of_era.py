@@ -52,9 +52,7 @@ def name_in_fit(estimator: Any, argument: str) -> str | None:
 def fit_arguments(
     estimator: Any, eras: NDArray[Any], sample_weight: NDArray[Any] | None
 ) -> dict[str, NDArray[Any]]:
-    """Return the eras, if a fit takes any, and the weights, if there are some, by the
-    names that it has for them.
-    """
+    """Return eras, if a fit takes any, and weights, by its own names for them."""
     arguments = {}
     if (eras_name := name_in_fit(estimator, "eras")) is not None:
         arguments[eras_name] = eras
@@ -71,9 +69,7 @@ def fit_arguments(
 
 
 def with_order(estimator: Any, era_order: str) -> Any:
-    """Return a copy of an estimator whose steps know the order of eras, where their own
-    `era_order` is "auto".
-    """
+    """Return a copy whose steps with ``era_order="auto"`` know the order of eras."""
     known = clone(estimator)
     names = [
         name

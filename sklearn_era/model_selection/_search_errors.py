@@ -8,9 +8,7 @@ from numpy.typing import NDArray
 
 
 def mean_and_error(differences: NDArray[np.float64]) -> tuple[Any, Any]:
-    """Return means over eras, the last axis, and their standard errors, NaN of fewer
-    than two, as if eras were independent; NaN, for no difference, is left out.
-    """
+    """Return means over the last axis but for NaN, and errors of independent eras."""
     n_known = np.isfinite(differences).sum(axis=-1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of no era, or one

@@ -111,9 +111,7 @@ class ScorerByEra:
 def _asked_once(
     model: Any, X: Any, parts: Sequence[NDArray[np.intp]]
 ) -> Iterator[tuple[NDArray[np.intp], Any, Any]]:
-    """Yield parts of the rows, with a copy of the model, which is asked for all rows
-    when it is first asked for the rows of a part.
-    """
+    """Yield parts of rows, with a copy of the model that is asked for all at once."""
     known: dict[str, Any] = {}
     for part in parts:
         X_part = _safe_indexing(X, part)
@@ -182,9 +180,7 @@ neg_log_loss = _NegLogLoss(log_loss, -1, {}, "predict_proba")
 def tabulate(
     scores: Sequence[Any], n_folds: int
 ) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
-    """Return scores of shape (n_candidates, n_folds, n_eras), those of failed fits for
-    all eras of the fold, and the codes of eras.
-    """
+    """Return scores, (n_candidates, n_folds, n_eras), and the codes of eras."""
     known = [score for score in scores if isinstance(score, EraMean)]
     codes = np.unique(np.concatenate([[], *(x.codes for x in known)])).astype(np.intp)
     table = np.full((len(scores), codes.size), np.nan)

@@ -38,9 +38,7 @@ def fit_bins(
     sample_weight: NDArray[np.float64] | None, names: NDArray[Any], *, n_bins: int,
     binning: str, random_state: Any, n_threads: int,
 ) -> _BinMapper:  # fmt: skip
-    """Fit scikit-learn's bin mapper, with bins of equal width or equal weight, or one
-    for each distinct value of a column with at most `n_bins`.
-    """
+    """Fit a bin mapper, by equal width or weight, or with a bin a distinct value."""
     mapper = _BinMapper(
         n_bins=n_bins + 1, known_categories=known_categories, random_state=random_state,
         n_threads=n_threads,

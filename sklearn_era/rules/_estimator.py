@@ -253,9 +253,7 @@ class RuleEnsembleClassifier(
     def _draw_penalties(
         self, penalties: NDArray[np.float64], rng: np.random.RandomState
     ) -> NDArray[np.float64]:
-        """Draw a round's penalties, the soft mask of Du et al. (2025), section III-B:
-        ``scale * max(0, min(1, mu + N(0, sigma^2)))`` where mu > 0.
-        """
+        """Draw a round's penalties, the soft mask of Du et al. (2025), III-B."""
         drawn = penalties.copy()
         variant = np.flatnonzero(penalties)
         if variant.size and self.feature_penalty_noise > 0:

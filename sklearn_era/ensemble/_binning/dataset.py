@@ -279,9 +279,7 @@ class BinnedDataset:
         self.__post_init__()
 
     def check_bins(self) -> None:
-        """Raise ValueError if X_binned has bins that its bin mapper lacks, for example
-        if either was changed, or unpickled from another version.
-        """
+        """Raise ValueError if X_binned has bins that its bin mapper lacks."""
         mapper = self.bin_mapper
         for j in range(self.shape[1]):
             n_bins = int(mapper.n_bins_non_missing_[j : j + 1].sum())

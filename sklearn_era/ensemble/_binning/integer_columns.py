@@ -37,9 +37,7 @@ class ColumnBatch(NamedTuple):
 
 
 class UnbinnedRows:
-    """Stand-in for X in ``fit`` until its rows are binned: has a shape, and takes rows
-    by their indices without copying any.
-    """
+    """Stands for X in ``fit`` until its rows are binned; takes rows without copies."""
 
     ndim = 2
     rows: Rows | None = None  # taken so far; None for all
@@ -154,9 +152,7 @@ def values_of_codes(dtype: np.dtype[Any]) -> Floats:
 
 
 def as_integer_columns(X: Any) -> IntegerColumns | None:
-    """Return the columns of an array or data frame if all are int8, uint8, int16 or
-    bool without missing values; else None, also without rows or columns.
-    """
+    """Return columns if all are int8, uint8, int16 or bool, and complete; or None."""
     if get_config()["array_api_dispatch"]:
         return None
     if type(X) in (np.ndarray, np.memmap):

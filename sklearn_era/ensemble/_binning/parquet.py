@@ -29,9 +29,7 @@ def bin_parquet(
     sample_weight: str | None, drop_missing_target: bool, keep_eras: Eras | None,
     on_progress: Callable[[int, int], None] | None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Fit `mapper`, and return the other arguments of ``BinnedDataset``; for parameters
-    see ``BinnedDataset.from_parquet``.
-    """
+    """Fit `mapper`, and return ``BinnedDataset``'s arguments; see `from_parquet`."""
     columns = ParquetColumns(path)
     features = _check_names(columns, features, target, era, sample_weight)
     eras, kept = None, np.arange(columns.n_rows)
@@ -60,9 +58,7 @@ def bin_parquet(
 def sort_by_era(
     y: NDArray[Any], sample_weight: Any, eras: EncodedEras | None
 ) -> tuple[NDArray[np.uint32] | None, NDArray[Any], Any, EncodedEras | None]:
-    """Return the order of the rows by era, None for theirs; and in this order the
-    targets, the weights once checked, and the eras.
-    """
+    """Return the order of rows by era, None for theirs, and checked, sorted arrays."""
     if y.dtype.kind == "f":
         y = y.astype(np.float64, copy=False)
     if sample_weight is not None:

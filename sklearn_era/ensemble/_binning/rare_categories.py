@@ -62,9 +62,7 @@ def share_bins(
 def group_rare(
     encoder: OrdinalEncoder, counts: Sequence[NDArray[Any]], max_bins: int
 ) -> None:
-    """Give rare categories one code, as an encoder fitted with
-    ``max_categories=max_bins``; `counts` are the rows of each entry of `categories_`.
-    """
+    """Give rare categories one code, by the rows of each entry of `categories_`."""
     encoder.max_categories = max_bins
     encoder._check_infrequent_enabled()
     encoder._fit_infrequent_category_mapping(0, counts, encoder._missing_indices)

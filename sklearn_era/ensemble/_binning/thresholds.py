@@ -39,9 +39,7 @@ def draw_rows(
 def set_thresholds(
     mapper: _BinMapper, thresholds: Sequence[Floats | None], columns: Sequence[Any] = ()
 ) -> None:
-    """Set the attributes of a fitted bin mapper from thresholds, None for a column
-    without a value: no tree splits it, and a warning names it by `columns`.
-    """
+    """Set the attributes of a fitted bin mapper; warn of columns without a value."""
     known = mapper.known_categories or [None] * len(thresholds)
     is_categorical = np.array([x is not None for x in known], dtype=bool)
     mapper.is_categorical_ = is_categorical.astype(np.uint8)
@@ -110,8 +108,6 @@ def _places_of_quantiles(n_values: int, max_bins: int) -> tuple[Rows, Rows]:
 def map_in_threads(
     function: Callable[..., Any], arguments: Sequence[Iterable[Any]], n_threads: int
 ) -> list[Any]:
-    """Return the results of a function that mostly runs without the GIL, by threads:
-    joblib polls for results every ten milliseconds, enough to bin as many columns.
-    """
+    """Map a function that releases the GIL by threads; joblib polls every 10 ms."""
     with ThreadPoolExecutor(_openmp_effective_n_threads(n_threads)) as pool:
         return list(pool.map(function, *arguments))

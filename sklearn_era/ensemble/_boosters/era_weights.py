@@ -101,9 +101,7 @@ def next_log_weights(
 
 
 def is_reweighted(estimator: Any) -> bool:
-    """Return whether iterations update the weights of eras, as Group DRO does; with a
-    step size of 0, only if a warm start continues with earlier weights.
-    """
+    """Return whether iterations update the weights of eras, as Group DRO does."""
     weighting = estimator.era_weighting
     goes_on = estimator.warm_start and hasattr(estimator, "_era_log_weights")
     return isinstance(weighting, GroupDRO) and (weighting.step_size > 0 or goes_on)

@@ -59,9 +59,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
     def _update_intercepts(
         self, X: Any, y: Any, eras: Any, sample_weight: Any = None
     ) -> None:
-        """Estimate the intercepts of the eras of these rows with the trees unchanged,
-        and update the forecast. Unknown eras come after all others.
-        """
+        """Estimate intercepts of eras, new ones last, with the trees unchanged."""
         check_is_fitted(self)
         if not hasattr(self, "_era_labels"):
             raise ValueError(

@@ -48,9 +48,7 @@ def cell_values(
 def empirical_bayes_factors(
     values: Array, variances: Array, weights: Array | None = None
 ) -> Array:
-    """Return ``A / (A + variance)`` with ``A = max(0, mean(v^2 - variance))``, the
-    values' variance about 0 less the noise; the mean is weighted.
-    """
+    """Return ``A / (A + variance)`` with ``A = max(0, mean(v^2 - variance))``."""
     prior = max(0.0, np.average(values**2 - variances, weights=weights))
     total = prior + variances
     return np.divide(prior, total, out=np.ones(total.shape), where=total > 0)

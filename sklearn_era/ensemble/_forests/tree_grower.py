@@ -147,8 +147,6 @@ def _set_thresholds(nodes: NDArray[np.void], bin_thresholds: list[Array]) -> Non
 
 
 def _least_weight(hessians: NDArray[np.float32]) -> float:
-    """Return half of the smallest weight, the minimum on each side of a split. A fixed
-    limit, as scikit-learn's 0.001, would depend on the unit of weights.
-    """
+    """Return half of the smallest weight, a limit in whatever unit weights have."""
     weights = hessians[hessians > 0]
     return 0.5 * float(weights.min()) if weights.size else 0.0

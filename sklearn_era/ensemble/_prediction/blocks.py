@@ -95,9 +95,7 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
         )
 
     def _predicts_blocks_alike(self, X: Any) -> bool:
-        """Return whether blocks of X pass the same checks, with the same warnings, as
-        X: a preprocessor compares feature names for every block.
-        """
+        """Return whether blocks of X pass the same checks, with the same warnings."""
         fitted, given = getattr(self, "feature_names_in_", None), _get_feature_names(X)
         if self._preprocessor is None or fitted is None or given is None:
             return self._preprocessor is None or fitted is given
