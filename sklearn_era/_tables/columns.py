@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.utils._missing import is_pandas_na
 
 # Dtypes with so few values that a lookup table of all of them is small.
@@ -26,15 +25,13 @@ def read_columns(
     X: Any, *, categorical_features: Any = "from_dtype", name: str = "X"
 ) -> list[Column]:
     """Read a table column by column."""
-    if issparse(X):
-        raise ValueError(
-            f"{name} is a sparse matrix, and a dense table is needed; pass "
-            f"{name}.toarray()."
-        )
-    if hasattr(X, "collect"):  # polars' LazyFrame, without a shape
-        raise ValueError(
-            f"{name} is a lazy frame, and its rows are needed; pass {name}.collect()."
-        )
+    kinds = {  # polars' LazyFrame has no shape
+        "toarray": "a sparse matrix, and a dense table is needed",
+        "collect": "a lazy frame, and its rows are needed",
+    }
+    for method, kind in kinds.items():
+        if hasattr(X, method):
+            raise ValueError(f"{name} is {kind}; pass {name}.{method}().")
     is_frame = is_data_frame(X)
     table: Any = X if is_frame else _as_array(X, name)
     n_samples, n_features = table.shape

@@ -113,10 +113,8 @@ def encode_part(
     """Encode a part; `start` is the number of its first row."""
     codes = era_codes(part, encoding)
     y, weights = encode_target(part, encoding), part.sample_weight
-    for factors, at in (
-        (encoding.class_weights, y.astype(np.intp)),
-        (encoding.era_weights, codes),
-    ):
+    pairs = (encoding.class_weights, y.astype(np.intp)), (encoding.era_weights, codes)
+    for factors, at in pairs:
         if factors is not None:
             weights = factors[at] if weights is None else weights * factors[at]
     if held_out is None:

@@ -172,10 +172,8 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "or more, of which some may come out wrong."
             )
         first, shortened = self._make_first()
-        for name, estimator in (
-            ("estimator", self.estimator),
-            ("identification_estimator", first),
-        ):
+        both = {"estimator": self.estimator, "identification_estimator": first}
+        for name, estimator in both.items():
             if not is_classifier(estimator):
                 raise ValueError(
                     f"{name} is a {type(estimator).__name__}, which is no classifier: "

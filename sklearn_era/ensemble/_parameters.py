@@ -152,20 +152,18 @@ class VersionedStateMixin(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         return dict(
-            super().__getstate__(),
-            _sklearn_version=sklearn.__version__,
+            super().__getstate__(), _sklearn_version=sklearn.__version__,
             _sklearn_era_version=sklearn_era.__version__,
-        )
+        )  # fmt: skip
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state, name = dict(state), type(self).__name__
         theirs = state.pop("_sklearn_version", "unknown")
         if theirs != sklearn.__version__:
             warning = InconsistentVersionWarning(
-                estimator_name=name,
-                current_sklearn_version=sklearn.__version__,
+                estimator_name=name, current_sklearn_version=sklearn.__version__,
                 original_sklearn_version=theirs,
-            )
+            )  # fmt: skip
             warnings.warn(warning, stacklevel=2)
         ours = state.pop("_sklearn_era_version", "unknown")
         if ours != sklearn_era.__version__:
@@ -173,7 +171,6 @@ class VersionedStateMixin(BaseEstimator):
                 f"Unpickling a {name} that sklearn_era {ours} "
                 f"wrote with sklearn_era {sklearn_era.__version__}: predictions may "
                 "be wrong. Fit it again, or install the version that wrote it.",
-                UserWarning,
                 stacklevel=2,
             )
         super().__setstate__(state)

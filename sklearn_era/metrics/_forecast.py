@@ -75,9 +75,8 @@ class EraScoreForecast(BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "trend": [StrOptions({"auto", "none"})],
-        "bounds": [tuple, list, None],
-    }
+        "trend": [StrOptions({"auto", "none"})], "bounds": [tuple, list, None],
+    }  # fmt: skip
 
     def __init__(self, trend: str = "auto", *, bounds: Any = None) -> None:
         self.trend = trend

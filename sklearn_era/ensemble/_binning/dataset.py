@@ -218,10 +218,9 @@ class BinnedDataset:
             If a column is missing in one of the files, or not numeric (the message
             names it); if targets or eras are missing; if a weight is negative; if
             `keep_eras` names an era that no file has, or is given without `era`.
-        MemoryError
-            If the binned matrix does not fit in memory; the message names its size.
-        ImportError
-            If pyarrow is not installed (the extra ``parquet``).
+        MemoryError, ImportError
+            If the binned matrix does not fit in memory; the message names its size. If
+            pyarrow is not installed (the extra ``parquet``).
         """
         mapper = make_bin_mapper(max_bins, random_state)
         return cls(

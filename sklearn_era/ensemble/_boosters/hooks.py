@@ -79,10 +79,8 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         X_val : array-like of shape (n_val, n_features), default=None
             Validation rows for early stopping. In a `Pipeline`,
             ``transform_input=["X_val"]`` transforms them as `X`.
-        y_val : array-like of shape (n_val,), default=None
-            Their target values.
-        sample_weight_val : array-like of shape (n_val,), default=None
-            Their weights.
+        y_val, sample_weight_val : array-like of shape (n_val,), default=None
+            Their target values and weights.
         eras_val : array-like of shape (n_val,), default=None
             Era of each row of `X_val`, passed to a `scoring` that takes eras: a scorer
             of :func:`sklearn_era.metrics.make_era_scorer`, a callable
