@@ -13,7 +13,7 @@ _LEAST = 1e-12
 
 
 class Loss(NamedTuple):
-    """A convex loss of predictions; of a class, of the probability it was given."""
+    """A loss, convex in the prediction, which is the probability of a given class."""
 
     name: str
     function: Callable[[Rows, Rows], Rows]

@@ -102,7 +102,7 @@ def _check_new(
 def _with_new_eras(
     model: Any, before: LeftOut, X: Any, y: Any, codes: Any, weights: Any, eras: Any
 ) -> LeftOut:
-    """Return the rows left out so far, and those of new eras, as new to all models."""
+    """Return the rows left out so far, and those of new eras, unseen by all models."""
     codes = np.unique(codes, return_inverse=True)[1]
     n_eras = np.unique(before.codes).size
     # All eras count the same.

@@ -97,7 +97,7 @@ def call_in_group(
     function: Callable[[Exchange], None],
 ) -> None:  # fmt: skip
     """Call a function with the exchange of a group, or alone without one, in a thread
-    of its own: the collective is bound to it, and a wait for others has no end.
+    of its own: the collective is bound to it, and waits in it cannot be stopped.
     """
     if group is None:
         function(ALONE)

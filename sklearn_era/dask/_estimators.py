@@ -25,7 +25,7 @@ from ._fit import ClusterFit
 from ._partitions import blocks_beside, blocks_of
 
 COLLECTIONS = ("dask Array, DataFrame or Series", "dask Array")
-# Of the parameters that local estimators lack.
+# Parameters that local estimators lack.
 _DEFAULTS = {"client": None, "timeout": 300, "shuffle": True}
 
 

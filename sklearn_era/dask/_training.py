@@ -55,7 +55,9 @@ class FitCancelledError(RuntimeError):
 
 
 class _SharedMeans:
-    """Mixin for a loss whose best constant is of the mean, or of shares of classes."""
+    """Mixin for a loss: means over the rows of all workers. Its best constant may only
+    depend on the mean of the target, or on the shares of classes.
+    """
 
     exchange: Exchange
     is_multiclass: bool

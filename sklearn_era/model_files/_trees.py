@@ -22,7 +22,7 @@ _BITSET_WORDS = 8  # of 32 bits, for 256 bins
 
 
 def pack_trees(predictors: list[list[TreePredictor]]) -> dict[str, NDArray]:
-    """Concatenate the arrays of all trees, with their sizes in each."""
+    """Concatenate the arrays of all trees, and count the nodes and bitsets of each."""
     if len({*map(len, predictors)}) != 1:
         raise ValueError("iterations of different numbers of trees")
     trees = list(chain.from_iterable(predictors))

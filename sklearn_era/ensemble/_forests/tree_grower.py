@@ -72,9 +72,12 @@ class ForestTreeGrower(TreeGrower):
         self._small_node_rows = min(small_node_rows, MAX_SMALL_ROWS)
         parameters = bins._asdict() | limits._asdict()
         del parameters["bin_thresholds"], parameters["max_features"]
+        weights = hessians[hessians > 0]
+        # Half of the smallest weight: a fixed limit would depend on their unit.
+        least_weight = 0.5 * float(weights.min()) if weights.size else 0.0
         super().__init__(
             X_binned, gradients, hessians, **parameters,
-            min_hessian_to_split=_least_weight(hessians), n_threads=n_threads,
+            min_hessian_to_split=least_weight, n_threads=n_threads,
             era_splitter=era_splitter,
         )  # fmt: skip
 
@@ -144,9 +147,3 @@ def _set_thresholds(nodes: NDArray[np.void], bin_thresholds: list[Array]) -> Non
     first = np.cumsum([0, *map(len, tables)])[nodes["feature_idx"][inner]]
     places = first + nodes["bin_threshold"][inner]
     nodes["num_threshold"][inner] = np.concatenate(tables)[places]
-
-
-def _least_weight(hessians: NDArray[np.float32]) -> float:
-    """Return half of the smallest weight, a limit in whatever unit weights have."""
-    weights = hessians[hessians > 0]
-    return 0.5 * float(weights.min()) if weights.size else 0.0
