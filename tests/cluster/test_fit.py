@@ -18,6 +18,7 @@ from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 
 from helpers.callbacks import Recorder
 from helpers.criteria import CRITERIA
+from helpers.grids import slow
 from helpers.trees import assert_same_splits, assert_same_trees
 from sklearn_era.criteria import Directional, Invariant
 from sklearn_era.dask import DaskHistGradientBoostingClassifier as DaskClassifier
@@ -110,7 +111,7 @@ def test_fit_predict_and_score(client):
     assert_array_equal(restored.to_local().predict(X), computed)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [slow(False), True])
 def test_group_dro(client, weighted):
     X, y, eras = data = make_rows()
     weights = np.where(eras == 3, 0.0, 0.5 + eras % 2) if weighted else None
@@ -272,7 +273,7 @@ def test_rows_move_to_where_their_era_is(client, tmp_path):
     assert_allclose(computed, local.predict(data[0], eras=data[2]), rtol=1e-9)
 
 
-@pytest.mark.parametrize("forecast", ["last", "auto"])
+@pytest.mark.parametrize("forecast", [slow("last"), "auto"])
 def test_levels_of_held_out_eras(client, forecast):
     X, y, eras = make_rows(n_eras=20)
     X[:, 5] = eras % 4  # constant within eras

@@ -56,6 +56,7 @@ def test_the_tracker_of_a_fit_whose_tasks_are_not_sent(client, monkeypatch):
     assert is_soon(lambda: not trackers(client))
 
 
+@pytest.mark.slow
 def test_the_tracker_of_a_client_that_is_gone(client):
     address = min(client.nthreads())
     client.run(start_tracker, "of a client", 2, 1, workers=[address])

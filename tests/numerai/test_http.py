@@ -9,6 +9,7 @@ from functools import partial
 
 import pytest
 
+from helpers.grids import slow
 from helpers.numerai import server as helper
 from helpers.numerai.server import MODEL_ID, make_client, refused
 from sklearn_era.numerai import http
@@ -140,7 +141,7 @@ def test_what_cannot_be_called_is_named_without_its_address(server, monkeypatch)
     ("rounds", "drip head", "did not finish answering within 2 seconds"),
     ("rounds", "drip size", r"did not answer within 0\.2 seconds"),
     ("PUT", "hang", r"did not answer within 0\.2 seconds; nothing was submitted"),
-    ("PUT", "drip head", "did not finish answering within 2 seconds; nothing was"),
+    slow("PUT", "drip head", "did not finish answering within 2 seconds; nothing was"),
 ])  # fmt: skip
 def test_a_call_has_an_end_however_slow_the_peer(server, operation, kind, said):
     server.fail(operation, kind)
@@ -154,7 +155,7 @@ def test_a_call_has_an_end_however_slow_the_peer(server, operation, kind, said):
     assert time.monotonic() - began < 4
 
 
-@pytest.mark.parametrize("kind", ["hang", "drip", "drip head", "drip size"])
+@pytest.mark.parametrize("kind", ["hang", "drip", slow("drip head"), "drip size"])
 def test_a_download_that_stalls_is_given_up(server, tmp_path, kind):
     server.fail("GET", kind)
     with pytest.raises(ApiError):

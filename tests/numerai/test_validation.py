@@ -363,7 +363,8 @@ def test_gain_is_trained_on_the_eras_of_the_model(own):
 
 @pytest.mark.parametrize(("purge", "n_purged"), [("auto", 8), (2, 2)])
 def test_folds_leave_out_what_they_score_and_the_purge(own, purge, n_purged):
-    config = own.config(files=WALK["files"], validate={"folds": 3, "purge": purge, **FEW})
+    folds = {"folds": 3, "purge": purge, **FEW}
+    config = own.config(files=WALK["files"], validate=folds)
     own.fit(config)
     result = judge(own, config)
     assert result.way == "walk-forward"

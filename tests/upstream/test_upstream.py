@@ -150,9 +150,7 @@ def test_no_test_of_an_older_release_fails(tmp_path):
     assert len(run.outcomes) > 300
 
 
-@pytest.mark.parametrize(
-    "quick", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["few", "all"]
-)
+@pytest.mark.parametrize("quick", [True, slow(False)], ids=["few", "all"])
 def test_outcomes_are_those_of_grid_search(quick, tmp_path):
     tests = [f"{SEARCH}::{name}" for name in QUICK_OF_SEARCH] if quick else [SEARCH]
     run = run_upstream(tmp_path, *tests, plugin="era_upstream_search")
@@ -189,7 +187,8 @@ def test_frozen_outcomes_are_those_of_stock(tmp_path, request):
     assert outcomes == request.getfixturevalue("frozen")
 
 
-@pytest.mark.parametrize("part", ["grower", slow("fit")])
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["grower", "fit"])
 def test_sabotage_is_noticed(part, tmp_path):
     test = f"{HIST}.tests.test_gradient_boosting::{SABOTAGES[part]}"
     run = run_upstream(tmp_path, test, ERA_UPSTREAM_SABOTAGE=part)

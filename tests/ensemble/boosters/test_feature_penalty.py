@@ -45,8 +45,7 @@ def features_of(model) -> set[int]:
     }
 
 
-@pytest.mark.parametrize("criterion", ALL.values(), ids=ALL)
-@pytest.mark.parametrize("kind", KINDS)
+@on_grid("kind criterion", list(KINDS), ALL, every=2)
 def test_zeros_change_no_bit(kind, criterion):
     target = target_of(criterion)
     X, y, weights, eras = make_data(target)
@@ -71,10 +70,10 @@ def test_zeros_leave_the_gain_to_scikit_learn(monkeypatch):
 
 
 @on_grid(
-    "criterion kind more", ALL, list(KINDS),
-    [{}, {"max_features": 0.5}, {"colsample_bytree": 0.5}], every=3,
+    "criterion kind more penalty", ALL, list(KINDS),
+    [{}, {"max_features": 0.5}, {"colsample_bytree": 0.5}], [1.0, 1.5, math.inf],
+    every=7,
 )  # fmt: skip
-@pytest.mark.parametrize("penalty", [1.0, 1.5, math.inf])
 def test_one_or_more_is_a_column_less(kind, criterion, more, penalty):
     if kind == "forest" and "colsample_bytree" in more:
         more = {"max_features": "sqrt"}
