@@ -39,7 +39,7 @@ def validate(own, config):
 
 
 @pytest.fixture(scope="module")
-def results(own, config):
+def results(own, config, quick_scores):
     return validate(own, config)
 
 

@@ -11,7 +11,7 @@ from scipy.stats import norm, rankdata
 
 from helpers.grids import slow
 from sklearn_era.metrics import EraScoreForecast
-from sklearn_era.numerai import validation
+from sklearn_era.numerai import metrics, validation
 from sklearn_era.numerai.blend import Blend, Part, load_blend
 from sklearn_era.numerai.data import META_MODEL_COLUMN, read_features
 from sklearn_era.numerai.errors import ConfigError, DataError, NoModelError
@@ -25,6 +25,10 @@ FEW = {"fnc_feature_set": "", "benchmark": ""}  # scores to compute
 WALK = {"files": ["train", "validation"], "validate": {"folds": 2, **FEW}}
 BIRCH = {"target": "target_birch_60", "weight": 0.5, "feature_set": "small"}
 MEMBERS = [{"name": "amber"}, {"name": "birch", **BIRCH}]
+
+
+pytestmark = pytest.mark.usefixtures("quick_scores")
+import_tools = metrics.import_tools
 
 
 @pytest.fixture
@@ -42,7 +46,7 @@ def judge(demo, config=None, **options):
 
 
 @pytest.fixture(scope="module")
-def usual(demo):
+def usual(demo, quick_scores):
     return run(demo)
 
 
@@ -123,7 +127,8 @@ GAPS = (
 @pytest.mark.parametrize(
     ("gaps", "proportion"), [(({}, {}), 0.0), (GAPS, 0.5), slow(GAPS, 0.0)]
 )
-def test_scores_are_those_of_numerai_tools(own, gaps, proportion):
+def test_scores_are_those_of_numerai_tools(own, monkeypatch, gaps, proportion):
+    monkeypatch.setattr(metrics, "import_tools", import_tools)
     path = own.change("validation", spoiled(own.target, gaps[0]))
     meta_path = own.change("meta_model", spoiled(META_MODEL_COLUMN, gaps[1]))
     neutral = {"neutralize_proportion": proportion, "neutralize_feature_set": "small"}

@@ -17,6 +17,7 @@ from experiments._natural_eras_controls import (
     predict,
     staged,
 )
+from helpers.grids import slow
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_selection import EraSearchCV
@@ -48,7 +49,7 @@ def test_losses_are_those_of_scikit_learn(data):
         np.testing.assert_allclose(measured, loss(y, probability))
 
 
-@pytest.mark.parametrize("kind", ["time", "groups"])
+@pytest.mark.parametrize("kind", ["time", slow("groups")])
 @pytest.mark.parametrize("task", BOOSTERS)
 def test_trees_tuned_by_eras_are_those_of_a_search_with_further_fits(data, task, kind):
     X, y, eras = data
