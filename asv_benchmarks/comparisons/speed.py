@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from benchmarks.common import (
     LIGHTGBM,
     RANDOM_FOREST,
@@ -11,11 +13,13 @@ from benchmarks.common import (
     Learner,
     Task,
     Timing,
+    era_booster,
     era_learner,
     forest_learner,
     interleave,
     interleave_predictions,
     limit_threads,
+    make_data,
 )
 from sklearn_era.criteria import Era, Gain
 
@@ -118,6 +122,54 @@ class PredictRatio(_Ratio):
         )
 
 
+@dataclass(frozen=True)
+class OnWorkers(Row):
+    """Time of a fit on two workers of a thread each, divided by that of one process."""
+
+    task: Task
+    criterion: str
+
+    def case(self, settings: Settings) -> str:
+        return f"`{self.criterion}` on two workers: {settings.resize(self.task)}"
+
+    def measure(self, settings: Settings) -> Result:
+        try:
+            import dask.array as da
+            from distributed import Client, LocalCluster
+
+            from sklearn_era.dask import DaskHistGradientBoostingRegressor
+        except ImportError as error:
+            raise NotPossibleHere(str(error)) from error
+        task, made = settings.resize(self.task), []
+        data = make_data(task)
+        sizes = tuple(np.unique(data.eras, return_counts=True)[1])
+        options = {"threads_per_worker": 1, "dashboard_address": ":0"}
+        with LocalCluster(2, **options) as cluster, Client(cluster) as client:
+            X, y, eras = client.persist([
+                da.from_array(x, (sizes, -1)[: x.ndim])
+                for x in (np.ascontiguousarray(data.X), data.y, data.eras)
+            ])  # fmt: skip
+
+            def fit(data: Data, n_trees: int) -> Any:
+                local = era_booster(data, self.criterion, n_trees)
+                model = DaskHistGradientBoostingRegressor(
+                    **local.get_params(), client=client
+                )
+                made.append(model.fit(X, y, eras=eras))
+                return model.to_local()
+
+            learners = [Learner("workers", fit), era_learner(self.criterion)]
+            ours, local = interleave(
+                learners, task, settings.repeats, settings.n_threads
+            )
+        sent = made[-1].bytes_exchanged_ / task.n_trees / 1e6
+        return Result(
+            f"{ours.seconds / local.seconds:.2f}, {sent:.2f} MB a tree and worker",
+            f"{ours.leaves:.1f} / {local.leaves:.1f}",
+            f"{ours.seconds:.3f} s / {local.seconds:.3f} s",
+        )
+
+
 def in_one_thread(learner: Learner) -> Learner:
     def fit(data: Data, n_trees: int) -> Any:
         with limit_threads(1):
@@ -129,6 +181,7 @@ def in_one_thread(learner: Learner) -> Learner:
 NUMERAI = Task(n_eras=574)  # the eras of its training set
 BYTES = Task(300_000, n_eras=1, n_bins=255, n_trees=200, dtype="uint8")
 FLOATS = Task(300_000, n_eras=1, n_bins=255, n_trees=200, dtype="float64")
+ON_WORKERS = Task(2_000_000, n_trees=20)
 FOREST = Task(20_000, n_bins=255, n_features=20, n_trees=10)
 
 
@@ -180,4 +233,5 @@ SPEED_ROWS: tuple[Row, ...] = (
     PredictRatio(BYTES, "Fortran order", SKLEARN),
     PredictRatio(FLOATS, "data frame", SKLEARN),
     Ratio(NUMERAI, DIRECTIONAL, in_one_thread(DIRECTIONAL)),
+    *(OnWorkers(ON_WORKERS, name) for name in ("gain", "era", "invariant")),
 )
