@@ -158,6 +158,7 @@ def run(
     if demo:
         if dry_run or no_submit or retrain or wait:
             raise InputError("--demo can only be combined with --demo-folder.")
+        check_packages()
         from sklearn_era.cli._numerai_demo import make_folder, run_demo
 
         with opened(make_folder(demo_folder)) as steps:

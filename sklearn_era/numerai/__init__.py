@@ -10,8 +10,7 @@ Modules in the order of the work:
 - ``validation``, ``score_table``, ``report``, with ``metrics`` over ``era_rows``:
   scores on unseen eras, and live scores;
 - ``export``, ``export_check``: a model as a file that Numerai runs;
-- ``steps``: each of these for one model; ``pipeline``: a whole round; ``demo``:
-  synthetic files in Numerai's layout.
+- ``steps``: each of these for one model; ``pipeline``: a whole round.
 
 ``errors`` and ``files`` (folders, records, locks) are shared. Install
 ``sklearn-era[numerai]``.

@@ -13,6 +13,7 @@ All but ranks and exposures need ``sklearn-era[numerai]``.
 """
 
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +22,8 @@ from scipy.stats import rankdata
 from sklearn.feature_selection import r_regression
 from sklearn.utils import check_scalar
 
-from sklearn_era.numerai.era_rows import Column, EraRows, Eras, Scores, import_tools
+from sklearn_era._optional import import_optional
+from sklearn_era.numerai.era_rows import Column, EraRows, Eras, Scores
 from sklearn_era.preprocessing._neutralizer import regression
 
 __all__ = [
@@ -97,10 +99,9 @@ def numerai_corr(
     ----------
     y_true, y_pred : array-like of shape (n_samples,)
         Targets y such as 0, 0.25, ..., 1, NaN if unknown; finite predictions x.
-    eras : array-like of shape (n_samples,), default=None
-        Labels of the rows, if any.
-    max_missing_share : float, default=0.2
-        The largest share of an era's rows that may lack a target; they are left out.
+    eras, max_missing_share : array-like and float, default=None and 0.2
+        Labels of the rows, if any; and the share of an era's rows that may lack a
+        target, which are left out.
 
     Returns
     -------
@@ -325,17 +326,21 @@ def neutralize_ranks(
 def _corr(x: Column, y: Column) -> float:
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return np.nan
-    pandas, scoring = import_tools()
-    # p is applied here: numerai-tools asserts that targets have no outliers.
     y = y - y.mean()
-    targets = pandas.Series(np.sign(y) * np.abs(y) ** 1.5)
-    frame = pandas.DataFrame({"x": x})
-    return scoring.numerai_corr(frame, targets, target_pow15=False)["x"]
+    # p is applied here: numerai-tools asserts that targets have no outliers.
+    y = np.sign(y) * np.abs(y) ** 1.5
+    return _score_by_numerai("numerai_corr", x, y, target_pow15=False)
 
 
 def _contribution(x: Column, m: Column, y: Column) -> float:
     if np.ptp(m) == 0:
         return np.nan
-    pandas, scoring = import_tools()
-    others = pandas.Series(m), pandas.Series(y)
-    return scoring.correlation_contribution(pandas.DataFrame({"x": x}), *others)["x"]
+    return _score_by_numerai("correlation_contribution", x, m, y)
+
+
+def _score_by_numerai(name: str, x: Column, *others: Column, **options: Any) -> float:
+    """Call a function of numerai-tools, which works on objects of pandas."""
+    pandas = import_optional("pandas", extra="numerai")
+    score = getattr(import_optional("numerai_tools.scoring", extra="numerai"), name)
+    frame = pandas.DataFrame({"x": x})
+    return score(frame, *map(pandas.Series, others), **options)["x"]

@@ -12,9 +12,8 @@ import pytest
 from helpers.cli import fail, run
 from helpers.numerai.program import BLEND, NAME, SENT, SMALL_DEMO, shuffled_ids
 from helpers.numerai.training import VERSION_BEFORE
-from sklearn_era.cli import _numerai_demo as _demo
-from sklearn_era.numerai import data, demo, export_check, pipeline, training
-from sklearn_era.numerai.demo import DEMO_TARGETS
+from sklearn_era.cli import _numerai_demo as demo
+from sklearn_era.numerai import data, export_check, pipeline, training
 from sklearn_era.numerai.errors import DataError
 from sklearn_era.numerai.files import lock
 from sklearn_era.numerai.steps import Steps
@@ -385,7 +384,7 @@ def test_init_lists_what_there_is(empty):
     empty.toml.unlink()
     said = empty.fail("init", "--name", NAME, code=2)
     assert said.startswith("--target is required. Targets of v5.3: target_amber_20")
-    target = ("--target", DEMO_TARGETS[0])
+    target = ("--target", demo.DEMO_TARGETS[0])
     said = empty.fail("init", *target, code=2)
     assert said.startswith("--name is required. Your models: my_model, other")
     empty.run("init", "--name", NAME, *target)
@@ -427,8 +426,8 @@ def test_the_demo(tmp_path, monkeypatch, whole):
     if not whole:
         small = partial(demo.write_demo_data, **{**SMALL_DEMO, "n_future_eras": 3})
         monkeypatch.setattr(demo, "write_demo_data", small)
-        toml = _demo._TOML.replace("max_iter = 100", "max_iter = 10")
-        monkeypatch.setattr(_demo, "_TOML", toml)
+        toml = demo._TOML.replace("max_iter = 100", "max_iter = 10")
+        monkeypatch.setattr(demo, "_TOML", toml)
     told = run("numerai", "run", "--demo")
     assert "Nothing was uploaded" in told
     made = "models/demo/amber.era models/demo/portable.pkl reports/demo/report.json"

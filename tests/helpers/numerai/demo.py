@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from sklearn_era.cli._numerai_demo import DEMO_TARGETS, DemoData, write_demo_data
 from sklearn_era.numerai.config import Config, Workspace, resolve
 from sklearn_era.numerai.data import read_features
-from sklearn_era.numerai.demo import DEMO_TARGETS, DemoData, write_demo_data
 from sklearn_era.numerai.training import train
 
 SMALL = {

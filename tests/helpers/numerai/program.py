@@ -10,8 +10,8 @@ import pandas as pd
 
 from helpers.cli import invoke
 from helpers.numerai import server as numerai_server
+from sklearn_era.cli._numerai_demo import DEMO_TARGETS, write_demo_data
 from sklearn_era.numerai.config import Workspace, load_config, write_config
-from sklearn_era.numerai.demo import DEMO_TARGETS, write_demo_data
 
 NAME = "my_model"
 SMALL_DEMO = {
