@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from sklearn_era.cli._ui import InputError, number, print_table
 from sklearn_era.datasets import make_numerai_like
-from sklearn_era.numerai.blend import load_blend
 from sklearn_era.numerai.config import ValidateSection, Workspace
 from sklearn_era.numerai.data import META_MODEL_COLUMN, read_columns
 from sklearn_era.numerai.files import replacing, write_json
 from sklearn_era.numerai.metrics import numerai_corr, rank_normalize
 from sklearn_era.numerai.steps import Steps
+from sklearn_era.numerai.store import load_blend
 from sklearn_era.numerai.validation import GAIN
 
 DEMO_TARGETS = ("target_amber_20", "target_birch_20")

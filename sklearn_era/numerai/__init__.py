@@ -4,9 +4,9 @@ Modules in the order of the work:
 
 - ``config``: ``numerai.toml``;
 - ``http``, ``api``: the client of Numerai's API;
-- ``download``, ``data``: Numerai's files, and their eras;
-- ``training``, ``store``: fits and their records; ``blend``: several fits as one model,
-  its live predictions and the CSV file; ``submit``: the upload;
+- ``download``, ``data``: Numerai's files, their eras, and files of predictions;
+- ``training``, ``store``: fits, blends of them, and live predictions; ``submit``: the
+  upload;
 - ``validation``, ``score_table``, ``report``, with ``metrics`` over ``era_rows``:
   scores on unseen eras, and live scores;
 - ``export``, ``export_check``: a model as a file that Numerai runs;

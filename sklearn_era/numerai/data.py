@@ -1,5 +1,6 @@
-"""Numerai's data files: integrity checks, and their rows by era."""
+"""Files of data and of predictions: integrity checks, and rows by era."""
 
+import io
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,15 +13,18 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sklearn_era._optional import import_optional
+from sklearn_era._tables.columns import list_columns
 from sklearn_era._tables.parquet import ParquetColumns
+from sklearn_era.numerai import errors
 from sklearn_era.numerai.config import TrainSection
-from sklearn_era.numerai.errors import ConfigError, DataError, alternatives
+from sklearn_era.numerai.errors import ConfigError, DataError
 from sklearn_era.numerai.files import Record
 
 if TYPE_CHECKING:
     import pandas as pd
 
 META_MODEL_COLUMN = "numerai_meta_model"  # of the file meta_model
+_COLUMNS = ("prediction", "probability")  # of a submission
 ADVICE = "Delete it and download it again."
 
 
@@ -33,7 +37,7 @@ class FeatureMetadata(Record):
     def features(self, name: str) -> list[str]:
         """The columns of a feature set."""
         if name not in self.feature_sets:
-            hint = alternatives(name, self.feature_sets)
+            hint = errors.alternatives(name, self.feature_sets)
             raise ConfigError(f"features.json has no feature set {name!r}; {hint}")
         return list(self.feature_sets[name])
 
@@ -285,3 +289,49 @@ def _read_eras(
     missing = [None] if (index < 0).any() else []
     check_eras([*labels, *missing], path, numbered=numbered)
     return labels, index
+
+
+def make_submission(predictions: "pd.Series[Any]", shown: str = "") -> "pd.DataFrame":
+    """Make the columns ``id`` (text) and ``prediction`` (float64) from a series."""
+    try:
+        values = predictions.astype(np.float64)
+    except (TypeError, ValueError):
+        text = f"{shown}: column {predictions.name!r} is not numeric."
+        raise errors.SubmissionError(text) from None
+    return values.rename(str).rename_axis("id").reset_index(name="prediction")
+
+
+def read_predictions(path: Path) -> "pd.DataFrame":
+    """Read predictions with ids, of a column or the index, from CSV or Parquet."""
+    with decoding(path):
+        content = path.read_bytes()
+        is_parquet = content.startswith(b"PAR1")
+        if path.suffix == ".parquet" and not is_parquet:
+            raise ValueError("Parquet magic bytes not found at its start")
+    if not is_parquet:
+        return parse_predictions(content, str(path))
+    name = _only(read_column_names(path), _COLUMNS, str(path))
+    return make_submission(read_columns(path, [name])[name], str(path))
+
+
+def parse_predictions(content: bytes, shown: str) -> "pd.DataFrame":
+    """Read predictions from the bytes of a CSV file; errors name it `shown`."""
+    pandas = import_optional("pandas", extra="numerai")
+    with decoding(shown, "{shown} cannot be read as CSV: {reason}."):
+        # As text: ids stay as they are, and numbers keep every digit.
+        frame = pandas.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
+    if "id" not in frame:  # pandas' name of an index that was written
+        frame = frame.rename(columns={"Unnamed: 0": "id"})
+    frame = frame.set_index(_only([*frame], ["id"], shown))
+    column = frame[_only([*frame], _COLUMNS, shown)]
+    return make_submission(column.replace("", "nan"), shown)
+
+
+def _only(names: Sequence[str], wanted: Sequence[str], shown: str) -> str:
+    """The one wanted column that exists; SubmissionError if none or several do."""
+    found = [name for name in wanted if name in names]
+    if len(found) != 1:
+        has = "both" if found else list_columns(names)
+        text = f"{shown} must have a column {' or '.join(map(repr, wanted))}, but has"
+        raise errors.SubmissionError(f"{text} {has}.")
+    return found[0]

@@ -16,11 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sklearn_era._files import put_in_place
-from sklearn_era.numerai import errors
+from sklearn_era.numerai import data, errors
 from sklearn_era.numerai.api import DATASET, Numerai
-from sklearn_era.numerai.blend import read_predictions
 from sklearn_era.numerai.config import DataSection, Workspace
-from sklearn_era.numerai.data import ADVICE, check_parquet, read_features, read_ids
 from sklearn_era.numerai.errors import ApiError, ConfigError, DataError
 from sklearn_era.numerai.files import lock
 from sklearn_era.numerai.http import HttpFailure
@@ -45,34 +43,34 @@ def served_name(version: str, name: str) -> str:
     return f"{version}/{name}.{'json' if name == 'features' else 'parquet'}"
 
 
-def wanted(workspace: Workspace, data: DataSection, number: int) -> dict[str, str]:
+def wanted(workspace: Workspace, section: DataSection, number: int) -> dict[str, str]:
     """Reasons to fetch, by file: live ones always, others if missing or to refresh."""
     reasons = {}
-    for name in data.files:
+    for name in section.files:
         rounds = workspace.rounds_of(name)
         if name.startswith("live"):
             reasons[name] = f"needed for round {number}"
         elif not rounds:
             reasons[name] = "not downloaded yet"
-        elif name in data.refresh and rounds[-1] < number:
+        elif name in section.refresh and rounds[-1] < number:
             reasons[name] = f"the local file is from round {rounds[-1]}"
     return reasons
 
 
 def download(
-    client: Numerai, workspace: Workspace, data: DataSection, round_number: int,
+    client: Numerai, workspace: Workspace, section: DataSection, round_number: int,
     reporter: "Reporter",
 ) -> None:  # fmt: skip
     """Fetch the wanted files, and local ones that prove damaged."""
     # Two locks, so that a round's small files do not wait for gigabytes of others.
-    is_small = {name.startswith("live") or name == "features" for name in data.files}
+    is_small = {name.startswith("live") or name == "features" for name in section.files}
     what = f"downloading to {workspace.data_dir}"
     with ExitStack() as locks:
         for small in sorted(is_small, reverse=True):
             path = workspace.lock_file("live" if small else "data")
             locks.enter_context(lock(path, what, wait=_LOCK_WAIT))
-        reasons = wanted(workspace, data, round_number)
-        for name in [x for x in dict.fromkeys(data.files) if x not in reasons]:
+        reasons = wanted(workspace, section, round_number)
+        for name in [x for x in dict.fromkeys(section.files) if x not in reasons]:
             path = workspace.need(name)
             try:
                 _check(name, path)
@@ -204,7 +202,7 @@ def check_new(workspace: Workspace, name: str, round_number: int, path: Path) ->
     except DataError as error:
         shown = f"Numerai's {served_name(workspace.version, name)}"
         text = str(error).replace(str(path), shown)
-        raise DataError(text.replace(ADVICE, "Run this command again.")) from None
+        raise DataError(text.replace(data.ADVICE, "Run this command again.")) from None
     if name != "live":
         return
     # Numerai may serve the last round's file for a while. Submissions may be kept where
@@ -212,12 +210,12 @@ def check_new(workspace: Workspace, name: str, round_number: int, path: Path) ->
     live = {x: workspace.data_file("live", x) for x in workspace.rounds_of("live")}
     found = workspace.root.glob("rounds/*/*/predictions.csv")
     sent = {int(x.parts[-3]): x for x in found if x.parts[-3].isdecimal()}
-    ids = {*read_ids(path)}
+    ids = {*data.read_ids(path)}
     for paths in (live, sent):
         older = max((x for x in paths if x < round_number), default=-1)
         with suppress(DataError, LookupError):  # a missing or damaged file: no evidence
-            file = paths[older]
-            known = read_ids(file) if paths is live else read_predictions(file)["id"]
+            old, is_live = paths[older], paths is live
+            known = data.read_ids(old) if is_live else data.read_predictions(old)["id"]
             if ids == set(known):
                 text = f"The live data of round {round_number} are not published yet"
                 text = f"{text}: Numerai still serves those of round {older}"
@@ -226,10 +224,10 @@ def check_new(workspace: Workspace, name: str, round_number: int, path: Path) ->
 
 def _check(name: str, path: Path) -> None:
     if name == "features":
-        read_features(path)
+        data.read_features(path)
     else:
         live, needs_era = name.startswith("live"), name not in _WITHOUT_ERAS
-        check_parquet(path, live=live, needs_era=needs_era)
+        data.check_parquet(path, live=live, needs_era=needs_era)
 
 
 def _served(client: Numerai, version: str, names: Iterable[str]) -> list[str]:

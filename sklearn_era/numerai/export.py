@@ -23,14 +23,13 @@ from sklearn._loss.link import IdentityLink
 from sklearn_era.interop import to_lightgbm_text
 from sklearn_era.numerai import errors
 from sklearn_era.numerai.api import CREATED, GRANT, Numerai, Query
-from sklearn_era.numerai.blend import DECIMALS, Blend, Part
 from sklearn_era.numerai.config import Model, PredictSection
 from sklearn_era.numerai.data import decoding
 from sklearn_era.numerai.errors import ExportError, first_names
 from sklearn_era.numerai.export_check import PortableCheck, check_portable_model
 from sklearn_era.numerai.files import Record, file_sha256, utc_now, write_whole
 from sklearn_era.numerai.http import SITE, redact
-from sklearn_era.numerai.store import ModelRecord
+from sklearn_era.numerai.store import DECIMALS, Blend, ModelRecord, Part
 
 PORTABLE = "portable.pkl"  # in a model's folder
 _PAUSE = 15.0  # most seconds between two polls

@@ -7,15 +7,12 @@ from math import isfinite, nan
 from pathlib import Path
 from typing import Any, Protocol
 
-from sklearn_era.numerai import blend as blends
-from sklearn_era.numerai import config, data, export, report, training
+from sklearn_era.numerai import config, data, export, report, store, submit, training
 from sklearn_era.numerai.api import Numerai
 from sklearn_era.numerai.config import Member, Model, TrainSection, Workspace
 from sklearn_era.numerai.download import download
 from sklearn_era.numerai.errors import ConfigError, DataError, warn
 from sklearn_era.numerai.files import file_sha256, lock, utc_now, write_whole
-from sklearn_era.numerai.store import ModelRecord, read_record
-from sklearn_era.numerai.submit import PredictionRecord
 from sklearn_era.numerai.validation import Validation
 
 
@@ -39,8 +36,8 @@ class Steps:
     @cached_property
     def client(self) -> Numerai:
         """The API client, with the keys of the environment or of .env."""
-        submit, root = self.config.submit, self.workspace.root
-        return Numerai.from_environment(root, submit.timeout, submit.retries)
+        own, root = self.config.submit, self.workspace.root
+        return Numerai.from_environment(root, own.timeout, own.retries)
 
     def download(
         self, names: Iterable[str], round_number: int, refresh: Iterable[str] = ()
@@ -130,9 +127,9 @@ class Steps:
                         "or min_era_coverage."
                     )
 
-    def read_records(self, model: Model) -> list[ModelRecord]:
+    def read_records(self, model: Model) -> list[store.ModelRecord]:
         folder = self.workspace.model_dir(model.name)
-        return [read_record(folder, member.name) for member in model.members]
+        return [store.read_record(folder, member.name) for member in model.members]
 
     def live_round(self, round_number: int | None) -> int:
         """The round to predict: by default the newest with a live file."""
@@ -145,7 +142,7 @@ class Steps:
 
     def predict(self, model: Model, round_number: int) -> None:
         """Predict a round's live file, and check and write the submission."""
-        blend, records = blends.load_blend(self.workspace.model_dir(model.name), model)
+        blend, records = store.load_blend(self.workspace.model_dir(model.name), model)
         live = self.workspace.data_file("live", round_number)
         settings, version = model.predict, self.workspace.version
         share = settings.neutralize_proportion
@@ -153,12 +150,12 @@ class Steps:
             blend.features, lambda x: self.metadata().features(x)
         )
         given: Any = {"version": version, "neutralizers": by, "proportion": share}
-        predictions = blends.predict_live(blend, records, live, **given)
-        frame = blends.make_submission(predictions)
-        blends.check_submission(frame, data.read_ids(live))
+        predictions = store.predict_live(blend, records, live, **given)
+        frame = data.make_submission(predictions)
+        submit.check_submission(frame, data.read_ids(live))
         path = self.workspace.round_dir(round_number, model.name) / "predictions.csv"
-        write_whole(path, blends.submission_csv(frame))
-        PredictionRecord(
+        write_whole(path, submit.submission_csv(frame))
+        submit.PredictionRecord(
             predictions_sha256=file_sha256(path), version=version, created=utc_now(),
             model_sha256="+".join(record.sha256 for record in records),
             neutralize_proportion=share,
@@ -208,7 +205,7 @@ class Steps:
     ) -> None:
         """Write the model as a pickle for Numerai, tested the way Numerai runs it."""
         export.check_portable(model)
-        blend, records = blends.load_blend(self.workspace.model_dir(model.name), model)
+        blend, records = store.load_blend(self.workspace.model_dir(model.name), model)
         path, live = path or self.portable(model), self.workspace.need("live")
         given = blend, records, path, live
         check = export.export_model(*given, predict=model.predict, python=python)

@@ -1,22 +1,39 @@
-"""Saved fits: ``<name>.era`` is the estimator, ``<name>.json`` its readable record."""
+"""Saved fits, and blends of them, with their predictions for the live era.
+
+A fit is ``<name>.era``, the estimator, and ``<name>.json``, its readable record. Live
+features are never imputed or clipped: files that lack some, or have values that no
+training had, are refused.
+"""
 
 import json
 import platform
 import re
 import shutil
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from sklearn_era._files import make_folder, put_in_place
 from sklearn_era._optional import import_optional
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import ModelFileError, load_model, save_model
-from sklearn_era.numerai.errors import DataError, NoModelError
+from sklearn_era.numerai import data, errors
+from sklearn_era.numerai.config import Model
+from sklearn_era.numerai.errors import DataError, NoModelError, SubmissionError
 from sklearn_era.numerai.files import Record, file_sha256, plain, utc_now
+from sklearn_era.numerai.metrics import gaussianize, neutralize_ranks, rank_normalize
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+DECIMALS = 12  # sums that differ by rounding only are ties on every machine
+_LARGEST_VALUE = 4  # of Numerai's features
 _FREE_PARAMETERS = ("n_jobs", "warm_start", "verbose")  # without influence on trees
 _ADVICE = "Restore it from a backup, or delete it to train again."
 # Fields of the request, and of the rows that the files had.
@@ -168,3 +185,109 @@ def _traits(record: ModelRecord, is_read: bool) -> dict[str, Any]:
         files = sorted(re.sub(r"(_\d+)?\.parquet$", "", file) for file in record.files)
         traits |= {"first_era": first, "last_era": last, "files": files}
     return traits
+
+
+@dataclass(frozen=True)
+class Part:
+    """A fit, its features in order, and its weight."""
+
+    estimator: Any
+    features: list[str]
+    weight: float = 1.0
+
+    def predict(self, block: NDArray[Any], names: Sequence[str]) -> NDArray[np.float64]:
+        """Predict the rows of a block; `names` are its columns, in any order."""
+        pandas = import_optional("pandas", extra="numerai")
+        X = pandas.DataFrame(block, columns=list(names), copy=False)[self.features]
+        # An estimator fitted without names would warn of them.
+        if not hasattr(self.estimator, "feature_names_in_"):
+            X = X.to_numpy()
+        return np.asarray(self.estimator.predict(X), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Blend:
+    """A weighted average of the ranks of fits with any features and targets."""
+
+    parts: Sequence[Part]
+
+    @property
+    def features(self) -> list[str]:
+        """The features of all parts, each once."""
+        return list(dict.fromkeys(x for part in self.parts for x in part.features))
+
+    @property
+    def shares(self) -> list[float]:
+        """The parts' weights, normalised."""
+        total = sum(part.weight for part in self.parts)
+        return [part.weight / total for part in self.parts]
+
+    def combine(self, predictions: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+        """Ranks of an era's rows: of one part, or of mean gaussianized ranks."""
+        if len(predictions) == 1:
+            return rank_normalize(predictions[0])
+        # In the pickle's order of products and sums, so that bits agree.
+        total = np.zeros(predictions[0].size)
+        for share, x in zip(self.shares, predictions, strict=True):
+            total += share * gaussianize(rank_normalize(x))
+        return rank_normalize(total.round(DECIMALS))
+
+    def ranks(self, block: NDArray[Any], names: Sequence[str]) -> NDArray[np.float64]:
+        """Ranks in (0, 1) of the rows of one era; `names` are the block's columns."""
+        return self.combine([part.predict(block, names) for part in self.parts])
+
+
+def load_blend(folder: Path, model: Model) -> tuple[Blend, list[ModelRecord]]:
+    fits = [(*load_fit(folder, x.name), x.weight) for x in model.members]
+    parts = [Part(fit, record.features, weight) for fit, record, weight in fits]
+    return Blend(parts), [record for _, record, _ in fits]
+
+
+def predict_live(
+    blend: Blend, records: Sequence[ModelRecord], live: Path, *, version: str,
+    neutralizers: Sequence[str] = (), proportion: float = 0.0,
+) -> "pd.Series[float]":  # fmt: skip
+    """Predict the live era, of `version`: ranks by id, neutralized if asked."""
+    for trained in {record.version for record in records} - {version}:
+        errors.warn(
+            f"The model was trained on {trained}, but the live data are {version}: "
+            "features of the same name may differ in meaning. Train the model again."
+        )
+    data.check_parquet(live, live=True)
+    features = blend.features
+    frame = data.read_columns(live, list(dict.fromkeys([*features, *neutralizers])))
+    with data.decoding(live, "{reason}."):
+        data.open_columns(live).check_numeric([*frame])
+    _check_values(frame[features], records)
+    block = frame[features].to_numpy()
+    predictions = [part.predict(block, features) for part in blend.parts]
+    for record, x in zip(records, predictions, strict=True):
+        if not 0 < np.ptp(x) < np.inf:
+            raise SubmissionError(
+                f"The fit for {record.target} learned nothing: its predictions range "
+                f"from {x.min():.6g} to {x.max():.6g}. Train the model again."
+            )
+    ranks = blend.combine(predictions)
+    if neutralizers:
+        text = "Live predictions cannot be neutralized by this feature set: {reason}."
+        with data.decoding(live, text):
+            by = frame[[*neutralizers]]
+            ranks = neutralize_ranks(ranks, by, proportion=proportion)
+    return frame[[]].assign(prediction=ranks)["prediction"]
+
+
+def _check_values(live: "pd.DataFrame", records: Sequence[ModelRecord]) -> None:
+    """Refuse values that training never had; trees would accept them silently."""
+    # A missing value is known if all fits with the feature had missing values.
+    known = ({*x.features} - {*x.features_with_missing} for x in records)
+    odd = live.isna() & live.columns.isin(set[str]().union(*known))
+    odd |= (live < 0) | (live > _LARGEST_VALUE)
+    if names := live.columns[odd.any()].tolist():
+        first = live.loc[odd[names[0]], names[0]].iloc[0]
+        raise DataError(
+            f"Live data have {odd.to_numpy().sum():,} values that training never had, "
+            f"in {len(names):,} features ({errors.first_names(names)}; {names[0]} has "
+            f"{first!s}): values must be from 0 to {_LARGEST_VALUE}, and missing only "
+            "where training had missing values. Download the file again, or train on "
+            "data with such values."
+        )

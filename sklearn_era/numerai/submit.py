@@ -6,7 +6,7 @@ the next run asks Numerai before it uploads.
 
 import hashlib
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,18 +17,22 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import AliasChoices, Field
 
-from sklearn_era.numerai import blend, errors
+from sklearn_era._optional import import_optional
+from sklearn_era.numerai import errors
 from sklearn_era.numerai.api import Listed, Numerai, Round
 from sklearn_era.numerai.config import Workspace
-from sklearn_era.numerai.data import read_ids
+from sklearn_era.numerai.data import parse_predictions, read_ids, read_predictions
 from sklearn_era.numerai.download import Fetch, check_new, served_name
 from sklearn_era.numerai.errors import DataError, SubmissionError, UploadError, warn
 from sklearn_era.numerai.files import Record, file_sha256, lock, utc_now
 from sklearn_era.numerai.http import SITE
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sklearn_era.numerai.steps import Steps
 
+_ROUNDING = 1e-8  # beyond 0 or 1, which Numerai accepts
 LOCK_WAIT = 600.0  # seconds to wait for another run
 _MODEL_SHA256 = AliasChoices("model_sha256", "model_hash")  # of version 0.1.0
 _AGAIN = "run download and predict again; nothing was submitted."
@@ -98,11 +102,11 @@ def submit(
     live = None if file else workspace.data_file("live", round_number)
     path = file or folder / "predictions.csv"
     model_sha256 = "" if file else _model_of(path)
-    frame = blend.read_predictions(path)
+    frame = read_predictions(path)
     if live is not None:
-        blend.check_submission(frame, read_ids(live))
+        check_submission(frame, read_ids(live))
         report(f"{path.name} passed Numerai's checks ({len(frame):,} predictions).")
-    content = blend.submission_csv(frame)
+    content = submission_csv(frame)
     model_id = client.model_id(model_name)  # before a folder gets its name
     with lock(folder / "submission.lock", f"submitting from {folder}", wait=LOCK_WAIT):
         current = client.current_round()
@@ -135,6 +139,42 @@ def submit(
             warn(f"{queued}. Use --require-open to stop instead.")
         upload.check_live(frame, live, workspace)
         return upload.run()
+
+
+def submission_csv(frame: "pd.DataFrame") -> bytes:
+    """A submission as CSV with all digits; its bytes depend on the frame alone."""
+    return frame.to_csv(index=False, lineterminator="\n").encode()
+
+
+def check_submission(frame: "pd.DataFrame", live_ids: Sequence[str]) -> None:
+    """Check a submission by Numerai's rules, then by numerai-tools."""
+    tools = import_optional("numerai_tools.submissions", extra="numerai")
+    pandas = import_optional("pandas", extra="numerai")
+    live = pandas.Series(list(live_ids), dtype=str)
+    ids, values = frame["id"], frame["prediction"]
+    low, high = values.min(), values.max()
+    for labels, wrong, problem in (
+        (ids, ids.isna() | (ids == ""), "rows have no id"),
+        (ids, ids.duplicated(), "ids are duplicates"),
+        (live, ~live.isin(ids), "live ids have no prediction: predict the live file of "
+        "this round"),
+        (ids, ~np.isfinite(values), "predictions are not finite"),
+        (ids, ~values.between(-_ROUNDING, 1 + _ROUNDING), "predictions are not between "
+        f"0 and 1 (they range from {low:g} to {high:g}): rank them, for example with "
+        "predictions.rank(pct=True)"),
+        (ids, (values == low) & (low == high), f"predictions are equal ({low:g}): the "
+        "model learned nothing, or its features are constant"),
+    ):  # fmt: skip
+        if wrong.any():
+            text = f"{wrong.sum():,} of {len(wrong):,} {problem}"
+            raise SubmissionError(f"{text}. The first is {labels[wrong].iloc[0]!r}.")
+    if others := int((~ids.isin(live)).sum()):
+        warn(f"{others:,} ids of the submission are not live: Numerai ignores them.")
+    try:
+        tools.validate_submission_numerai(live, frame)
+    except AssertionError as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise SubmissionError(f"numerai-tools rejects it: {reason}.") from None
 
 
 def _model_of(path: Path) -> str:
@@ -170,7 +210,7 @@ class _Upload:
             Fetch(self.client, name, path, number, check)()
             ids, digest = read_ids(path), file_sha256(path)
         if live is None:
-            blend.check_submission(frame, ids)
+            check_submission(frame, ids)
             return
         now, then = set(ids), set(frame["id"])
         since = f"since {live.stem} was downloaded"
@@ -252,7 +292,7 @@ class _Upload:
             return False
         with suppress(DataError, SubmissionError, ValueError):
             # Compare values, in any order and format of rows.
-            read = partial(blend.parse_predictions, shown="the submission")
+            read = partial(parse_predictions, shown="the submission")
             frames = (read(x).set_index("id") for x in (stored, self.content))
             theirs, ours = (frame["prediction"] for frame in frames)
             close = np.allclose(theirs.reindex(ours.index), ours, rtol=0, atol=1e-6)

@@ -18,13 +18,12 @@ from sklearn_era._optional import import_optional
 from sklearn_era._tables.parquet import ParquetColumns
 from sklearn_era.model_selection import EraWalkForwardSplit
 from sklearn_era.numerai import data, score_table, training
-from sklearn_era.numerai.blend import Blend, Part, load_blend
 from sklearn_era.numerai.config import Config, Member, Model, TrainSection, Workspace
 from sklearn_era.numerai.data import era_runs, read_columns
 from sklearn_era.numerai.errors import DataError, first_names
 from sklearn_era.numerai.metrics import neutralize_ranks
 from sklearn_era.numerai.score_table import EXAMPLE, Fold, Row, ScoredEra, read_numbers
-from sklearn_era.numerai.store import load_fit, read_record
+from sklearn_era.numerai.store import Blend, Part, load_blend, load_fit, read_record
 
 if TYPE_CHECKING:
     import pandas as pd

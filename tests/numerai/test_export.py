@@ -23,12 +23,11 @@ from helpers.numerai.server import MODEL_ID, refused
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.numerai import errors, export, export_check
-from sklearn_era.numerai.blend import Blend, Part
 from sklearn_era.numerai.config import PredictSection
 from sklearn_era.numerai.errors import ApiError, DataError, ExportError, UploadError
 from sklearn_era.numerai.export import _Call, _public, export_is_current, write_blend
 from sklearn_era.numerai.export_check import check_portable_model
-from sklearn_era.numerai.store import ModelRecord
+from sklearn_era.numerai.store import Blend, ModelRecord, Part
 
 # All that a pickle calls: of Python itself, and by public names elsewhere.
 CALLED = {

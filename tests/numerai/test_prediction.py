@@ -9,10 +9,9 @@ from scipy.stats import norm, rankdata
 from sklearn.linear_model import LinearRegression
 
 from helpers.numerai.live import NAMES, expected_ranks, fit, make_blend, make_frame
-from sklearn_era.numerai.blend import Blend, Part, predict_live
 from sklearn_era.numerai.config import PredictSection
 from sklearn_era.numerai.errors import DataError, SubmissionError
-from sklearn_era.numerai.store import ModelRecord
+from sklearn_era.numerai.store import Blend, ModelRecord, Part, predict_live
 
 RECORD = ModelRecord(
     features=NAMES, target="target_ender_60", version="v5.3", parameters={}, sha256=""

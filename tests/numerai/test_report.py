@@ -14,10 +14,9 @@ from helpers.numerai.server import MODEL_ID
 from sklearn_era.cli._ui import Terminal
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.numerai import report, validation
-from sklearn_era.numerai.blend import Blend, Part
 from sklearn_era.numerai.config import Workspace
 from sklearn_era.numerai.score_table import EXAMPLE
-from sklearn_era.numerai.store import read_record
+from sklearn_era.numerai.store import Blend, Part, read_record
 from sklearn_era.numerai.validation import GAIN, MODEL, Validation
 
 BENCHMARK = "v53_lgbm_amber20"

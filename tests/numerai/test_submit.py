@@ -18,14 +18,14 @@ from helpers import numerai
 from helpers.grids import slow
 from helpers.numerai.live import make_frame
 from helpers.numerai.server import MODEL_ID, make_client
-from sklearn_era.numerai import blend, errors, submit
+from sklearn_era.numerai import data, errors, submit
 from sklearn_era.numerai.api import Round
-from sklearn_era.numerai.blend import check_submission, read_predictions, submission_csv
 from sklearn_era.numerai.config import Workspace
 from sklearn_era.numerai.download import NotPublishedError
 from sklearn_era.numerai.errors import DataError, SubmissionError, UploadError
 from sklearn_era.numerai.files import file_sha256, lock, write_whole
 from sklearn_era.numerai.http import Http
+from sklearn_era.numerai.submit import check_submission, submission_csv
 
 # The requests of a submission that meets with no trouble.
 LISTING = ["submissions", "latestSubmissions"]
@@ -66,7 +66,7 @@ class Desk:
     def predict(self, seed=0, name="my_model"):
         values = np.random.default_rng(seed).uniform(size=len(LIVE))
         path = self.workspace.round_dir(1401, name) / "predictions.csv"
-        frame = blend.make_submission(pd.Series(values, LIVE.index))
+        frame = data.make_submission(pd.Series(values, LIVE.index))
         write_whole(path, submission_csv(frame))
         sha256 = file_sha256(path)
         record = {"predictions_sha256": sha256, "model_sha256": "ab" * 32}
@@ -390,7 +390,7 @@ def test_a_record_of_the_first_version_is_read(desk):
 
 IDS = [f"n{number:015x}" for number in range(8)]
 VALUES = np.linspace(0.1, 0.9, 8)
-FRAME = blend.make_submission(pd.Series(VALUES, IDS))
+FRAME = data.make_submission(pd.Series(VALUES, IDS))
 
 
 def refusal(call, *arguments, error=SubmissionError):
@@ -456,7 +456,7 @@ def test_a_file_holds_every_digit(values, tmp_path_factory):
     path = tmp_path_factory.mktemp("csv") / "predictions.csv"
     frame = FRAME.assign(prediction=values)
     path.write_bytes(submission_csv(frame))
-    read = read_predictions(path)
+    read = data.read_predictions(path)
     pd.testing.assert_frame_equal(read, frame, check_exact=True, check_dtype=False)
     # Its bytes are those that are sent.
     assert submission_csv(read) == path.read_bytes()
@@ -477,12 +477,12 @@ def test_the_file_of_any_model_is_read(change, suffix, tmp_path):
         frame.to_csv(path, index=not isinstance(frame.index, pd.RangeIndex))
     else:
         frame.to_parquet(path)
-    pd.testing.assert_frame_equal(read_predictions(path), FRAME, check_dtype=False)
+    pd.testing.assert_frame_equal(data.read_predictions(path), FRAME, check_dtype=False)
 
 
 def test_ids_are_texts_whatever_they_say():
     content = b"id,prediction\nNA,0.1\n001,0.2\n1e5,0.3\nNone,nan\n"
-    frame = blend.parse_predictions(content, "mine.csv")
+    frame = data.parse_predictions(content, "mine.csv")
     assert frame["id"].tolist() == ["NA", "001", "1e5", "None"]
     message = refusal(check_submission, frame, frame["id"])
     assert "not finite. The first is 'None'" in message
@@ -503,7 +503,7 @@ def test_a_damaged_file_is_told_in_a_sentence(content, error, said, tmp_path):
     path = tmp_path / "mine.csv"
     if content is not None:
         path.write_bytes(content)
-    message = refusal(read_predictions, path, error=error)
+    message = refusal(data.read_predictions, path, error=error)
     assert said in message
     assert str(path) in message
 
@@ -514,5 +514,5 @@ def test_a_parquet_file_without_its_magic_bytes_is_called_damaged(tmp_path):
     content = path.read_bytes()
     for broken in (b"XXXX" + content[4:], content[:-4] + b"XXXX", b"\xff" * 9, b""):
         path.write_bytes(broken)
-        message = refusal(read_predictions, path, error=DataError)
+        message = refusal(data.read_predictions, path, error=DataError)
         assert message.startswith(f"{path} is damaged (Parquet ")

@@ -12,12 +12,11 @@ from scipy.stats import norm, rankdata
 from helpers.grids import slow
 from sklearn_era.metrics import EraScoreForecast
 from sklearn_era.numerai import metrics, validation
-from sklearn_era.numerai.blend import Blend, Part, load_blend
 from sklearn_era.numerai.data import META_MODEL_COLUMN, read_features
 from sklearn_era.numerai.errors import ConfigError, DataError, NoModelError
 from sklearn_era.numerai.metrics import numerai_corr
 from sklearn_era.numerai.score_table import EXAMPLE, coming_round, summarize
-from sklearn_era.numerai.store import load_fit, read_record
+from sklearn_era.numerai.store import Blend, Part, load_blend, load_fit, read_record
 from sklearn_era.numerai.validation import GAIN, MODEL, Validation
 
 BENCHMARK = "v53_lgbm_amber20"

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.numerai.blend import Blend, Part
+from sklearn_era.numerai.store import Blend, Part
 
 # In the order of the models, which is not that of the files.
 NAMES = [f"feature_{letter}" for letter in "cabdefgh"]
