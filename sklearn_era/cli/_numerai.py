@@ -202,10 +202,7 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", hidden=True)] = False,
     config: _Config = _TOML,
 ) -> None:
-    """Train the models that are not up to date.
-
-    An interrupted training resumes from its last checkpoint.
-    """
+    """Train the models that are not up to date; resume an interrupted training."""
     if restart and resume:
         raise InputError("--resume cannot be combined with --restart.")
     with opened(config) as steps:
@@ -225,10 +222,7 @@ def _warn_of_age(steps: Any, model: Any) -> None:
 
 @numerai.command()
 def validate(model: _Model = None, config: _Config = _TOML) -> None:
-    """Score models era by era, next to the benchmark.
-
-    Writes report.json and figures for each model.
-    """
+    """Score models era by era, next to the benchmark: in report.json and figures."""
     with opened(config) as steps:
         for one in chosen(steps, model):
             steps.validate(one)
@@ -291,10 +285,7 @@ def export(
     python: Annotated[_Text, option("PROGRAM", "Python to test it with.")] = None,
     config: _Config = _TOML,
 ) -> None:
-    """Write a portable model, a pickle that Numerai can run.
-
-    Tests it the way Numerai runs it.
-    """
+    """Write a portable model, a pickle, and test it the way Numerai runs it."""
     if out is not None and not out.parent.is_dir():
         raise InputError(f"--out: '{out}' must be in an existing folder.")
     with opened(config) as steps:

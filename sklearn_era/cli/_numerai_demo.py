@@ -132,9 +132,8 @@ def write_demo_data(
         n_live_eras=1 + n_future_eras, n_targets=len(_TARGETS), random_state=0,
     )  # fmt: skip
     rng = np.random.default_rng(0)
-    words = product(["feature"], _ADJECTIVES, _ADJECTIVES, _NOUNS)
-    known = ["_".join(x) for x in words]
-    names = rng.choice(known, n_features, replace=False).tolist()
+    pool = ["_".join(x) for x in product(["feature"], _ADJECTIVES, _ADJECTIVES, _NOUNS)]
+    names = rng.choice(pool, n_features, replace=False).tolist()
     parts = [(data[name], data[f"{name}_live"]) for name in ("X", "y", "eras")]
     X, y, eras = map(np.concatenate, parts)
     # 60 bits, so that no two are equal.

@@ -171,8 +171,7 @@ def match_categories(X: pd.DataFrame, estimator: Any) -> None:
         parts = [x for x in estimator._codings if isinstance(x, list)]
         of_columns = [np.array(categories, dtype=object) for categories in parts]
     else:
-        encoder = estimator._preprocessor.named_transformers_["encoder"]
-        of_columns = encoder.categories_
+        of_columns = estimator._preprocessor.named_transformers_["encoder"].categories_
     names = X.columns[estimator.is_categorical_]
     for name, categories in zip(names, of_columns, strict=True):
         is_missing = pd.isna(categories)

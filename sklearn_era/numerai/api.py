@@ -258,9 +258,7 @@ class Numerai:
                     raise
         return None
 
-    def store(
-        self, content: bytes, name: str, model_id: str, query: Query = STORE
-    ) -> str:
+    def store(self, body: bytes, name: str, model_id: str, query: Query = STORE) -> str:
         """Upload a file to Numerai's storage; return its name there."""
         # Numerai's own compute cluster identifies its runs by this.
         run_id = query is STORE and os.environ.get("NUMERAI_COMPUTE_ID")
@@ -272,7 +270,7 @@ class Numerai:
             grant = None
             # A new address for each attempt, since addresses expire.
             grant = self.ask(query, name, model_id, retry=False)
-            self.http.put(query.step, grant.url, content, headers)
+            self.http.put(query.step, grant.url, body, headers)
             return str(grant.filename)
 
         try:

@@ -8,7 +8,6 @@ import re
 import string
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -128,12 +127,10 @@ class PredictSection(Section):
     neutralize_proportion: float = Field(default=0.0, ge=0, le=1)
     neutralize_feature_set: str = ""
 
-    def neutralizers(
-        self, own: list[str], columns_of: Callable[[str], list[str]]
-    ) -> list[str]:
+    def neutralizers(self, own: list[str], of: Callable[[str], list[str]]) -> list[str]:
         """The columns to neutralize by: a feature set, or the model's own features."""
         if self.neutralize_proportion and self.neutralize_feature_set:
-            return columns_of(self.neutralize_feature_set)
+            return of(self.neutralize_feature_set)
         return own if self.neutralize_proportion else []
 
 
@@ -227,19 +224,12 @@ def horizon_of(target: str) -> int | None:
     return int(match[1]) if match else None
 
 
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except ConfigError as error:
-        raise ConfigError(f"'{path}': {error}") from error
-
-
 def load_config(path: Path) -> tuple[Config, Workspace]:
     """Read a configuration file; its workspace is the folder of the file (or link)."""
     try:
-        with naming(path):
-            config = resolve(tomllib.loads(path.read_text("utf-8")))
+        config = resolve(tomllib.loads(path.read_text("utf-8")))
+    except ConfigError as error:
+        raise ConfigError(f"'{path}': {error}") from error
     except FileNotFoundError:
         text = "create it with 'sklearn-era numerai init' or pass another with --config"
         raise ConfigError(f"Configuration file '{path}' not found: {text}.") from None

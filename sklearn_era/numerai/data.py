@@ -226,7 +226,16 @@ def select_eras(files: Sequence[Path], fit: TrainSection) -> tuple[dict[str, int
     """A fit's eras in order, with their labels, and its number of unlabelled rows."""
     counts: dict[str, list[int]] = {}
     for path in files:
-        in_file = _count_rows(path, fit.target)
+        columns = open_columns(path)
+        check_has(path, [fit.target], columns.names)
+        with decoding(path, "{reason}."):
+            columns.check_numeric([fit.target], "target")
+        with decoding(path):
+            has_target = ~np.isnan(columns.read_labels(fit.target))
+        found, index = _read_eras(columns, path, numbered=True)
+        # By era, the numbers of rows without and with a target.
+        n_rows = np.bincount(2 * index + has_target, minlength=2 * len(found))
+        in_file = dict(zip(found, n_rows.reshape(-1, 2).tolist(), strict=True))
         for label in sorted(counts.keys() & in_file):
             raise DataError(
                 f"{path}: era {label!r} is also in another file, so its rows would "
@@ -262,19 +271,6 @@ def select_eras(files: Sequence[Path], fit: TrainSection) -> tuple[dict[str, int
         groups = np.array_split(taken, fit.era_groups)
         labels = {str(x): group for group, eras in enumerate(groups) for x in eras}
     return labels, sum(counts[label][0] for label in chosen)
-
-
-def _count_rows(path: Path, target: str) -> dict[str, list[int]]:
-    """By era, the numbers of rows without and with a target."""
-    columns = open_columns(path)
-    check_has(path, [target], columns.names)
-    with decoding(path, "{reason}."):
-        columns.check_numeric([target], "target")
-    with decoding(path):
-        has_target = ~np.isnan(columns.read_labels(target))
-    labels, index = _read_eras(columns, path, numbered=True)
-    counts = np.bincount(2 * index + has_target, minlength=2 * len(labels))
-    return dict(zip(labels, counts.reshape(-1, 2).tolist(), strict=True))
 
 
 def _read_eras(

@@ -167,18 +167,16 @@ class Fetch:
             raise HttpFailure(f"{query.step}: the storage sent only part of the file.")
         return self._attempt()
 
-    def _write(
-        self, chunks: Iterable[bytes], place: Path, start: int, size: int
-    ) -> None:
-        if size > (free := shutil.disk_usage(place.parent).free):
+    def _write(self, parts: Iterable[bytes], path: Path, start: int, size: int) -> None:
+        if size > (free := shutil.disk_usage(path.parent).free):
             # Now, instead of after hours of writing.
-            text = f"it needs {size:,} bytes, but {place.parent} has {free:,} left"
+            text = f"it needs {size:,} bytes, but {path.parent} has {free:,} left"
             raise OSError(errno.ENOSPC, text)
-        with place.open("r+b" if start else "wb") as file:
+        with path.open("r+b" if start else "wb") as file:
             file.seek(start)
             file.truncate()
-            for chunk in chunks:
-                file.write(chunk)
+            for part in parts:
+                file.write(part)
                 self.on_bytes(file.tell(), start + size if size else 0)
 
     def _begun(self) -> Path | None:

@@ -1,6 +1,6 @@
 """Rows grouped by era: checks and scores."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from numbers import Real
 from typing import Any
 
@@ -56,9 +56,7 @@ class EraRows:
                 )
             yield where, own, block
 
-    def score(
-        self, name: str, metric: Callable[..., float], max_missing_share: float
-    ) -> Scores:
+    def score(self, name: str, metric: Any, max_missing_share: float) -> Scores:
         """Compute a metric of each era's complete rows; refuse eras with too few."""
         share = {"min_val": 0, "max_val": 1, "include_boundaries": "left"}
         check_scalar(max_missing_share, "max_missing_share", Real, **share)
@@ -76,16 +74,15 @@ class EraRows:
                 )
             scores.append(metric(*(y[own][usable[own]] for y in (self.x, *columns))))
             counts.append(n)
-        return self.result({name: True}, np.array(scores), np.array(counts))
+        return self.result(scores, counts, **{name: True})
 
-    def result(
-        self, directions: dict[str, bool], scores: Column, n_samples: Any = None
-    ) -> Scores:
+    def result(self, scores: Any, counts: Any = None, **directions: bool) -> Scores:
         """The scores with their eras, or a float without labels."""
         if not self._has_labels:
             return float(scores[0])
-        counts = self._eras.counts if n_samples is None else n_samples
-        return EraScores(self._eras.labels, scores, counts, directions=directions)
+        counts = self._eras.counts if counts is None else np.array(counts)
+        of = self._eras.labels, np.array(scores), counts
+        return EraScores(*of, directions=directions)
 
 
 def _as_column(values: ArrayLike, name: str, finite: bool | str = True) -> Column:

@@ -59,19 +59,16 @@ class ExportRecord(Record):
 
 
 def write_portable_model(
-    model: Any,
-    path: str | os.PathLike[str],
-    *,
+    model: Any, path: str | os.PathLike[str], *,
     feature_names: Sequence[str] | None = None,
-) -> None:
+) -> None:  # fmt: skip
     r"""Write a fitted regressor as a pickle for Numerai.
 
     The pickle is a function of the live data, a data frame with index ``id``, column
     ``era`` and the features. It returns a data frame with the same index and the column
     ``prediction``: the rank :math:`(\operatorname{rank}(x_i) - 1/2) / n` of the model's
     predictions x among the n rows of each era, ties averaged. LightGBM predicts on one
-    thread, bit for bit as `model`; a missing column is a ``KeyError`` with its name.
-    Neutralization cannot be expressed. The trees and feature names are readable in the
+    thread, bit for bit as `model`. The trees and feature names are readable in the
     pickle. The command ``sklearn-era numerai export`` exports blends.
 
     Parameters

@@ -75,14 +75,10 @@ class PortableCheck:
 
 
 def check_portable_model(
-    path: str | os.PathLike[str],
-    live: "str | os.PathLike[str] | pandas.DataFrame",
-    *,
-    python: str | os.PathLike[str] | None = None,
-    memory_limit: int = MEMORY_LIMIT,
-    time_limit: float = TIME_LIMIT,
-    output: str | os.PathLike[str] | None = None,
-) -> PortableCheck:
+    path: str | os.PathLike[str], live: "str | os.PathLike[str] | pandas.DataFrame", *,
+    python: str | os.PathLike[str] | None = None, memory_limit: int = MEMORY_LIMIT,
+    time_limit: float = TIME_LIMIT, output: str | os.PathLike[str] | None = None,
+) -> PortableCheck:  # fmt: skip
     """Run a pickled model by the rules of Numerai's model upload.
 
     Another process reads the pickle, calls it with the live data, checks the result and

@@ -197,8 +197,8 @@ def feature_exposures(
     Returns
     -------
     exposures : ndarray of shape (n_eras, n_features), dtype=float64
-        Between -1 and 1, an era a row, in the order of the labels; without `eras`, of
-        shape (n_features,). NaN where a feature or the predictions are constant.
+        Between -1 and 1, an era a row, or of shape (n_features,) without `eras`. NaN
+        where a feature or the predictions are constant.
 
     Examples
     --------
@@ -229,8 +229,7 @@ def max_feature_exposure(
     Returns
     -------
     scores : EraScores or float
-        Between 0 and 1, the smaller the better; NaN where the predictions are constant,
-        or all features.
+        From 0 to 1, smaller is better; NaN where predictions or features are constant.
 
     Examples
     --------
@@ -241,8 +240,7 @@ def max_feature_exposure(
     exposures = np.atleast_2d(feature_exposures(y_pred, features, eras=eras))
     # `fmax` returns NaN for all-NaN input without the warning of `nanmax`.
     largest = np.fmax.reduce(np.abs(exposures), axis=1)
-    rows = EraRows(eras, y_pred=y_pred)
-    return rows.result({"max_feature_exposure": False}, largest)
+    return EraRows(eras, y_pred=y_pred).result(largest, max_feature_exposure=False)
 
 
 def neutralize(

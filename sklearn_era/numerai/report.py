@@ -94,7 +94,7 @@ class Sample(NamedTuple):
 
 
 def report_is_current(
-    config: Config, workspace: Workspace, model: Model, records: Sequence[ModelRecord]
+    config: Config, workspace: Workspace, model: Model, records: list[ModelRecord]
 ) -> bool:
     """Return whether the report is of these fits and the configured validation."""
     path = workspace.report_dir(model.name) / REPORT_NAME
@@ -102,27 +102,22 @@ def report_is_current(
         if report := Report.read(path, advice="Validate again."):
             wanted = identify(config, model, records)
             if report.format == 1:  # of a single fit, by its name
-                one = records[0].sha256
-                wanted = {"model_sha256": one, "purge": wanted["purge"]}
+                wanted = {"model_sha256": records[0].sha256, "purge": wanted["purge"]}
             return wanted.items() <= report.about.items()
     return False
 
 
-def identify(
-    config: Config, model: Model, records: Sequence[ModelRecord]
-) -> dict[str, Any]:
+def identify(config: Config, model: Model, fits: list[ModelRecord]) -> dict[str, Any]:
     """Identify a report: by its fits and the settings of the validation."""
-    members = zip(model.members, records, strict=True)
+    members = zip(model.members, fits, strict=True)
     return {
         "members": {member.name: record.sha256 for member, record in members},
-        "version": config.data.version,
-        "target": model.train.target,
-        "purge": purge_of(config, model),
+        "version": config.data.version, "target": model.train.target,
+        "purge": purge_of(config, model), "predict": model.predict.model_dump(),
         "weights": [member.weight for member in model.members],
         "train": [member.train.model_dump() for member in model.members],
         "validate": config.validation.model_dump(),
-        "predict": model.predict.model_dump(),
-    }
+    }  # fmt: skip
 
 
 def write_report(validation: Validation, results: Rows) -> list[Path]:
@@ -164,13 +159,10 @@ def read_training_sample(
 
 def _plain(result: ValidationResult) -> Any:
     """Convert a result for JSON, with null for undefined numbers."""
-    named = {
-        "folds": [fold._asdict() for fold in result.folds],
-        "scores": {
-            metric: {x: getattr(one, x) for x in ("eras", "scores", "n_samples")}
-            for metric, one in result.scores.items()
-        },
-    }
+    named: dict[str, Any] = {"folds": [fold._asdict() for fold in result.folds]}
+    lists = ("eras", "scores", "n_samples")
+    scores = result.scores.items()
+    named["scores"] = {m: {x: getattr(one, x) for x in lists} for m, one in scores}
     text = json.dumps(vars(result) | named, default=plain)
     return json.loads(text, parse_constant=lambda _: None)
 

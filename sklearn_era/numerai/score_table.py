@@ -173,14 +173,12 @@ def make_results(
             )
             continue
         # Labels sort as the eras' numbers.
-        table[name] = {
-            metric: EraScores(
-                *map(np.array, zip(*sorted(scored), strict=True)),
-                directions={metric: metric != _EXPOSURE},
-            )
-            for metric, scored in row.scores.items()
-            if scored
-        }
+        table[name] = {}
+        for metric, scored in row.scores.items():
+            if scored:
+                parts = map(np.array, zip(*sorted(scored), strict=True))
+                greater = {metric: metric != _EXPOSURE}
+                table[name][metric] = EraScores(*parts, directions=greater)
     model = table["model"]
     shared = sorted(set.intersection(*(set(x["corr"].eras) for x in table.values())))
     if len(shared) < n_eras:

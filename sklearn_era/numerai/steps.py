@@ -64,7 +64,7 @@ class Steps:
         passing = (DataError, ConfigError) if refreshed else (DataError,)
         for model in self.config.models:
             fits = [member.train for member in model.members]
-            with config.naming(self.workspace.toml):
+            try:
                 for settings in (model.train, *fits):
                     features = None
                     with suppress(*passing):
@@ -72,6 +72,8 @@ class Steps:
                     training.make_estimator(settings, features)
                 if self.config.validation.compare_with_gain:
                     training.gain_settings(fits)
+            except ConfigError as error:
+                raise ConfigError(f"'{self.workspace.toml}': {error}") from error
 
     def reasons_to_train(self, model: Model, restart: bool = False) -> dict[str, str]:
         """By fit, the reason to train it: it differs from the configured one."""
@@ -144,13 +146,10 @@ class Steps:
         """Predict a round's live file, and check and write the submission."""
         blend, records = store.load_blend(self.workspace.model_dir(model.name), model)
         live = self.workspace.data_file("live", round_number)
-        settings, version = model.predict, self.workspace.version
-        share = settings.neutralize_proportion
-        by = settings.neutralizers(
-            blend.features, lambda x: self.metadata().features(x)
-        )
-        given: Any = {"version": version, "neutralizers": by, "proportion": share}
-        predictions = store.predict_live(blend, records, live, **given)
+        asked, version = model.predict, self.workspace.version
+        share = asked.neutralize_proportion
+        by = asked.neutralizers(blend.features, lambda x: self.metadata().features(x))
+        predictions = store.predict_live(blend, records, live, version, by, share)
         frame = data.make_submission(predictions)
         submit.check_submission(frame, data.read_ids(live))
         path = self.workspace.round_dir(round_number, model.name) / "predictions.csv"

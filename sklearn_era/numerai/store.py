@@ -244,7 +244,7 @@ def load_blend(folder: Path, model: Model) -> tuple[Blend, list[ModelRecord]]:
 
 
 def predict_live(
-    blend: Blend, records: Sequence[ModelRecord], live: Path, *, version: str,
+    blend: Blend, records: Sequence[ModelRecord], live: Path, version: str,
     neutralizers: Sequence[str] = (), proportion: float = 0.0,
 ) -> "pd.Series[float]":  # fmt: skip
     """Predict the live era, of `version`: ranks by id, neutralized if asked."""

@@ -196,8 +196,7 @@ def gain_settings(fits: Sequence[TrainSection]) -> list[TrainSection]:
             of_eras = {k for k in fit.parameters if k.split("__")[0] in _ERA_PARAMETERS}
             kept = {k: v for k, v in fit.parameters.items() if k not in of_eras}
             kept["split_criterion"] = "gain"
-            changes = {"parameters": kept, "estimator": "boosting"}
-            fit = fit.model_copy(update=changes)
+            fit = fit.model_copy(update={"parameters": kept, "estimator": "boosting"})
         found.append(fit)
     if found == [*fits]:
         raise ConfigError(

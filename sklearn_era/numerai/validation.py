@@ -176,9 +176,7 @@ class Validation:
             parts.append(self._fit(member, recipe, folder, text))
         return Blend(parts)
 
-    def _fit(
-        self, member: Member, recipe: TrainSection, folder: Path, text: str
-    ) -> Part:
+    def _fit(self, member: Member, recipe: TrainSection, folder: Path, of: str) -> Part:
         """A fit for the validation, trained if missing or damaged."""
         files = [self.workspace.need(name) for name in recipe.files]
         if groups := recipe.era_groups:
@@ -199,11 +197,11 @@ class Validation:
         except DataError:
             reason = "the existing fit is damaged"
         if reason is not None:
-            of = f"Training {member.name}{text}, up to era {recipe.last_era}"
-            self.on_step(f"{of}: {reason}.")
+            what = f"Training {member.name}{of}, up to era {recipe.last_era}"
+            self.on_step(f"{what}: {reason}.")
             training.train(
                 recipe, **wanted, model_name=self.model.name,
-                on_progress=lambda x, *done: self.on_progress(f"{x}{text}", *done),
+                on_progress=lambda x, *done: self.on_progress(f"{x}{of}", *done),
             )  # fmt: skip
             fit, record = load_fit(folder, member.name)
         return Part(fit, record.features, member.weight)
