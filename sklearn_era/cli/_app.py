@@ -20,15 +20,12 @@ _UsageError: Any = typer.BadParameter.__base__
 _VERSION = typer.Option("--version", help="Print the version and exit.")
 _Text = str | None
 _Names = list[str] | None
-_Task = Literal["auto", "regression", "classification"]
-_Estimator = Literal["boosting", "forest", "auto"]
-_Order = Literal["auto", "ordered", "unordered"]
 _DATA = argument("DATA", "CSV, TSV, Parquet or Feather file.")
 _FEATURES = option("COL,…", "Features, by name or pattern ('price_*'); by default all.")
 _TASK = option("TASK", "regression, classification or auto.")
 _BLEND = option("NAME", "A criterion or a blend; all but gain need --era.")
 _PARAM = option("NAME=VALUE", "Other parameter of the model: max_iter=300.")
-_ESTIMATOR = option("NAME", "boosting; forest; or auto, an average of models.")
+_MODEL = option("NAME", "boosting; forest; or auto, an average of models.")
 _BUDGET = option("SECONDS", "Time for the fit of auto; a score takes a second.")
 _ORDER = option("ORDER", "Whether eras are ordered, unordered or auto (by labels).")
 _ID = option("COL,…", "Columns to copy.", "--id")
@@ -100,10 +97,10 @@ def fit(
     features: Annotated[_Names, _FEATURES] = None,
     exclude: Annotated[_Names, option("COL,…", "Columns to leave out.")] = None,
     categorical: Annotated[_Names, option("COL,…", "Features with categories.")] = None,
-    task: Annotated[_Task, _TASK] = "auto",
-    estimator: Annotated[_Estimator, _ESTIMATOR] = "boosting",
+    task: Annotated[Literal["auto", "regression", "classification"], _TASK] = "auto",
+    estimator: Annotated[Literal["boosting", "forest", "auto"], _MODEL] = "boosting",
     split_criterion: Annotated[str, _BLEND] = "gain",
-    era_order: Annotated[_Order, _ORDER] = "auto",
+    era_order: Annotated[Literal["auto", "ordered", "unordered"], _ORDER] = "auto",
     time_budget: Annotated[float | None, _BUDGET] = None,
     param: Annotated[_Names, _PARAM] = None,
     random_state: Annotated[int | None, _SEED] = None,

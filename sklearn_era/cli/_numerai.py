@@ -191,8 +191,7 @@ def download(
     """Download missing files and the live files of the current round."""
     with opened(config) as steps:
         names = [*steps.config.data.files, *(refresh or [])]
-        number = steps.client.current_round().number
-        steps.download(names, number, refresh=refresh or [])
+        steps.download(names, steps.client.current_round().number, refresh or [])
 
 
 @numerai.command()

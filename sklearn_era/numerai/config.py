@@ -22,6 +22,13 @@ _DEFAULTS = tomllib.loads(TEMPLATE.read_text("utf-8"))
 # Weekly eras purged before validation, by the target's horizon in business days, from
 # Numerai's documentation (models.md): 4 or 12 weeks, and the overlap of neighbours.
 _PURGE = {20: 8, 60: 16}
+# Parameters of version 0.1.0 where its file has none.
+_FORMAT_1_PARAMETERS = {
+    "split_criterion": "directional", "split_criterion__min_agreement": 0.0,
+    "min_era_coverage": 0.5, "min_gain_share": 0.0, "max_iter": 2000,
+    "learning_rate": 0.01, "max_depth": 5, "max_leaf_nodes": 32,
+    "min_samples_leaf": 100, "colsample_bytree": 0.1, "l2_regularization": 0.0,
+}  # fmt: skip
 _WHOLE = "see the file that 'sklearn-era numerai init' writes"
 # The name of a table in messages, and its value (not yet checked to be a table).
 _Layer = tuple[str, Any]
@@ -271,7 +278,15 @@ def resolve(document: Mapping[str, Any]) -> Config:
     names = ("data", "train", "validate", "predict", "submit", "export")
     check_keys(dict.fromkeys(document, ""), ["format", "model", *names])
     tables = {x: _merge((f"[{x}]", document.get(x, {})))[0] for x in names}
-    defaults = _upgrade(tables) if form == 1 else _DEFAULTS["train"]["parameters"]
+    defaults = _DEFAULTS["train"]["parameters"]
+    if form == 1:
+        train, export = tables["train"], tables["export"]
+        train.setdefault("files", ["train"])
+        for key in ("purge", "compare_with_gain"):
+            if key in train:
+                tables["validate"][key] = train.pop(key)
+        export["automatic"] = export.pop("weekly", True)
+        defaults = {} if "parameters" in train else _FORMAT_1_PARAMETERS
     layers = {x: (f"[{x}]", table) for x, table in tables.items()}
     config = Config(
         data=DataSection.parse(layers["data"]),
@@ -281,8 +296,8 @@ def resolve(document: Mapping[str, Any]) -> Config:
         export=ExportSection.parse(layers["export"]),
     )
     for model in config.models:
-        for train in (model.train, *(member.train for member in model.members)):
-            config.validation.purge_of(train.target)
+        for own in (model.train, *(member.train for member in model.members)):
+            config.validation.purge_of(own.target)
     return config
 
 
@@ -362,23 +377,3 @@ def check_keys(origins: Mapping[str, str], known: Collection[str]) -> None:
         if key not in known:
             shown = f"{where} {key}" if where else f"[{key}]"
             raise ConfigError(f"{shown} is not a valid key; {alternatives(key, known)}")
-
-
-# Parameters of version 0.1.0 where its file has none.
-_FORMAT_1_PARAMETERS = {
-    "split_criterion": "directional", "split_criterion__min_agreement": 0.0,
-    "min_era_coverage": 0.5, "min_gain_share": 0.0, "max_iter": 2000,
-    "learning_rate": 0.01, "max_depth": 5, "max_leaf_nodes": 32,
-    "min_samples_leaf": 100, "colsample_bytree": 0.1, "l2_regularization": 0.0,
-}  # fmt: skip
-
-
-def _upgrade(tables: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Rewrite the tables of a file of version 0.1.0; return its default parameters."""
-    train, export = tables["train"], tables["export"]
-    train.setdefault("files", ["train"])
-    for key in ("purge", "compare_with_gain"):
-        if key in train:
-            tables["validate"][key] = train.pop(key)
-    export["automatic"] = export.pop("weekly", True)
-    return {} if "parameters" in train else _FORMAT_1_PARAMETERS

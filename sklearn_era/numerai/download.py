@@ -19,6 +19,7 @@ from sklearn_era._files import put_in_place
 from sklearn_era.numerai import data, errors
 from sklearn_era.numerai.api import DATASET, Numerai
 from sklearn_era.numerai.config import DataSection, Workspace
+from sklearn_era.numerai.data import read_features
 from sklearn_era.numerai.errors import ApiError, ConfigError, DataError
 from sklearn_era.numerai.files import lock
 from sklearn_era.numerai.http import HttpFailure
@@ -222,7 +223,7 @@ def check_new(workspace: Workspace, name: str, round_number: int, path: Path) ->
 
 def _check(name: str, path: Path) -> None:
     if name == "features":
-        data.read_features(path)
+        read_features(path)
     else:
         live, needs_era = name.startswith("live"), name not in _WITHOUT_ERAS
         data.check_parquet(path, live=live, needs_era=needs_era)

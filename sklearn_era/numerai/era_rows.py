@@ -11,7 +11,6 @@ from sklearn.utils import check_array, check_consistent_length, check_scalar
 from sklearn_era._eras import check_eras, encode_eras
 from sklearn_era.metrics import EraScores
 
-Rows = NDArray[np.integer]
 Column = NDArray[np.float64]
 Eras = ArrayLike | None
 Scores = EraScores | Any  # or a float
@@ -35,12 +34,12 @@ class EraRows:
         labels = np.zeros(self.x.size) if eras is None else eras
         self._eras = encode_eras(check_eras(labels, self.x, X_name=name))
 
-    def __iter__(self) -> Iterator[tuple[str, Rows]]:
+    def __iter__(self) -> Iterator[tuple[str, NDArray[Any]]]:
         """Yield a phrase like " of era 0001" and the index of the era's rows."""
         for label, own in zip(self._eras.labels, self._eras.rows, strict=True):
             yield f" of era {label!s}" if self._has_labels else "", own
 
-    def blocks(self, argument: str) -> Iterator[tuple[str, Rows, NDArray[Any]]]:
+    def blocks(self, argument: str) -> Iterator[tuple[str, NDArray[Any], NDArray[Any]]]:
         """Yield each era with its features, in their dtype, checked to be finite."""
         features = self._arguments[argument]
         table = check_array(features, ensure_all_finite=False, input_name=argument)
@@ -74,15 +73,14 @@ class EraRows:
                 )
             scores.append(metric(*(y[own][usable[own]] for y in (self.x, *columns))))
             counts.append(n)
-        return self.result(scores, counts, **{name: True})
+        return self.result(np.array(scores), np.array(counts), **{name: True})
 
-    def result(self, scores: Any, counts: Any = None, **directions: bool) -> Scores:
+    def result(self, scores: Column, counts: Any = None, **directions: bool) -> Scores:
         """The scores with their eras, or a float without labels."""
         if not self._has_labels:
             return float(scores[0])
-        counts = self._eras.counts if counts is None else np.array(counts)
-        of = self._eras.labels, np.array(scores), counts
-        return EraScores(*of, directions=directions)
+        counts = self._eras.counts if counts is None else counts
+        return EraScores(self._eras.labels, scores, counts, directions=directions)
 
 
 def _as_column(values: ArrayLike, name: str, finite: bool | str = True) -> Column:

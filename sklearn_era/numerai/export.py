@@ -118,7 +118,7 @@ def write_blend(blend: Blend, path: Path) -> None:
 
 
 def export_model(
-    blend: Blend, records: Sequence[ModelRecord], path: Path, live: Path, *,
+    blend: Blend, records: Sequence[ModelRecord], path: Path, live: Path,
     predict: PredictSection, python: str | None = None,
 ) -> PortableCheck:  # fmt: skip
     """Write a model's pickle and record, after a test run as at Numerai."""
@@ -142,23 +142,22 @@ def export_model(
 
 def check_portable(model: Model) -> None:
     """Raise ExportError if a fit of the model is an average."""
-    for member in model.members:
-        if member.train.estimator == "auto":
-            raise ExportError(
-                f"estimator = 'auto' of {model.name!r} cannot be exported, as a "
-                "portable model holds trees alone: submit its predictions with "
-                "'sklearn-era numerai run', or set estimator = 'boosting'."
-            )
+    if any(member.train.estimator == "auto" for member in model.members):
+        raise ExportError(
+            f"estimator = 'auto' of {model.name!r} cannot be exported, as a portable "
+            "model holds trees alone: submit its predictions with 'sklearn-era numerai "
+            "run', or set estimator = 'boosting'."
+        )
 
 
 def export_is_current(
-    path: Path, records: Sequence[ModelRecord], weights: Sequence[float]
+    path: Path, fits: list[ModelRecord], weights: list[float]
 ) -> bool:
     """Return whether the checked pickle is of these fits and weights."""
     made = ExportRecord.read(Path(f"{path}.json"), advice="Delete it and export again.")
     if made is None or not path.is_file():
         return False
-    now = [record.sha256 for record in records], [*weights], file_sha256(path)
+    now = [fit.sha256 for fit in fits], weights, file_sha256(path)
     return now == (made.model_sha256, made.weights, made.sha256)
 
 

@@ -1,14 +1,10 @@
 """Test run of a pickled model under Numerai's conditions.
 
 This file is also the program that runs the pickle, for Python 3.10 or later with only
-pandas, pyarrow and the model's packages:
-
-    python -I export_check.py MEMORY_LIMIT MODEL LIVE
-
-It writes predictions.csv and report.json, with the stage that failed, if any.
+pandas, pyarrow and the model's packages: ``export_check.py MEMORY_LIMIT MODEL LIVE``
+writes predictions.csv and report.json, with the stage that failed, if any.
 """
 
-import importlib.metadata
 import inspect
 import json
 import os
@@ -22,6 +18,7 @@ import time
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -202,8 +199,7 @@ def main(memory_limit: str, model: str, live: str) -> None:
         report["stage"] = "memory"
     version = sys.version.split()[0]
     report["python"] = f"Python {version} ({sys.executable})"
-    installed = importlib.metadata.distributions()
-    versions = {x.metadata["Name"]: x.version for x in installed}
+    versions = {x.metadata["Name"]: x.version for x in distributions()}
     report["check"] = {
         "rows": rows, "seconds": time.monotonic() - start, "python": version,
         "peak_bytes": peak_bytes,

@@ -165,10 +165,9 @@ class Http:
         with requests.Session() as session:
             # No proxy to this machine itself.
             session.trust_env = not is_loopback(url)
-            settings = session.merge_environment_settings(url, {}, True, None, None)
+            given = session.merge_environment_settings(url, {}, True, None, None)
             request = requests.Request(method, url, headers, **body).prepare()
-            send = session.get_adapter(url).send
-            return send(request, timeout=self.timeout, **settings)
+            return session.get_adapter(url).send(request, timeout=self.timeout, **given)
 
     def _chunks(self, peer: str, reply: Any, limited: bool = True) -> Iterator[bytes]:
         """Yield a body as it arrives; fail if the peer stalls or never ends."""

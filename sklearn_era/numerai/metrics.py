@@ -100,8 +100,7 @@ def numerai_corr(
     y_true, y_pred : array-like of shape (n_samples,)
         Targets y such as 0, 0.25, ..., 1, NaN if unknown; finite predictions x.
     eras, max_missing_share : array-like and float, default=None and 0.2
-        Labels of the rows, if any; and the share of an era's rows that may lack a
-        target, which are left out.
+        Labels, if any; and the share of an era's rows that may lack targets (left out).
 
     Returns
     -------
@@ -336,9 +335,8 @@ def _contribution(x: Column, m: Column, y: Column) -> float:
     return _score_by_numerai("correlation_contribution", x, m, y)
 
 
-def _score_by_numerai(name: str, x: Column, *others: Column, **options: Any) -> float:
+def _score_by_numerai(name: str, x: Column, *rest: Column, **options: Any) -> float:
     """Call a function of numerai-tools, which works on objects of pandas."""
     pandas = import_optional("pandas", extra="numerai")
     score = getattr(import_optional("numerai_tools.scoring", extra="numerai"), name)
-    frame = pandas.DataFrame({"x": x})
-    return score(frame, *map(pandas.Series, others), **options)["x"]
+    return score(pandas.DataFrame({"x": x}), *map(pandas.Series, rest), **options)["x"]

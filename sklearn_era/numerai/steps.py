@@ -206,8 +206,7 @@ class Steps:
         export.check_portable(model)
         blend, records = store.load_blend(self.workspace.model_dir(model.name), model)
         path, live = path or self.portable(model), self.workspace.need("live")
-        given = blend, records, path, live
-        check = export.export_model(*given, predict=model.predict, python=python)
+        check = export.export_model(blend, records, path, live, model.predict, python)
         size = path.stat().st_size
         shown = f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:.1f} kB"
         self.reporter.step(

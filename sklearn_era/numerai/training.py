@@ -175,8 +175,7 @@ def why_train(
     features: Sequence[str], version: str, purge: int = 0,
 ) -> str | None:  # fmt: skip
     """Return how the stored fit differs from the configured one, or None."""
-    of = {"version": version, "purge_of_folds": purge}
-    wanted = _request(settings, files, features, **of)
+    wanted = _request(settings, files, features, version=version, purge_of_folds=purge)
     with suppress(DataError):  # training warns of it
         checkpoint = read_checkpoint(folder / f"checkpoint-{name}")
         if checkpoint is not None and not store.differences(checkpoint.fit, wanted):
