@@ -43,13 +43,12 @@ _PICKLE = option("PICKLE", "By default, export's output.", "--file", exists=True
 _ASSIGN = "Let it make the submissions; Numerai then refuses predictions."
 
 numerai = typer.Typer(
-    name="numerai",
-    no_args_is_help=True,
+    name="numerai", no_args_is_help=True,
     help="Train, validate and submit models for the Numerai tournament.",
     epilog="Exit codes: 0 success, 1 missing package or memory, 2 configuration or "
     "arguments, 3 files, 4 Numerai's API, 5 invalid submission, 6 upload failed or "
     "unconfirmed, 7 export failed, 130 interrupted.",
-)
+)  # fmt: skip
 
 
 @contextmanager
@@ -230,10 +229,9 @@ def validate(model: _Model = None, config: _Config = _TOML) -> None:
 
 @numerai.command()
 def predict(
-    model: _Model = None,
-    round_number: Annotated[int | None, _ROUND] = None,
+    model: _Model = None, round_number: Annotated[int | None, _ROUND] = None,
     config: _Config = _TOML,
-) -> None:
+) -> None:  # fmt: skip
     """Predict the live era and write the submission."""
     with opened(config) as steps:
         number = steps.live_round(round_number)

@@ -320,23 +320,25 @@ def neutralize_ranks(
     return rank_normalize(neutralize(spread, neutralizers, proportion=proportion))
 
 
+def import_tools() -> tuple[Any, Any]:
+    """Import pandas, and the scores of numerai-tools, which work on its objects."""
+    pandas = import_optional("pandas", extra="numerai")
+    return pandas, import_optional("numerai_tools.scoring", extra="numerai")
+
+
 def _corr(x: Column, y: Column) -> float:
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return np.nan
-    y = y - y.mean()
+    pandas, scoring = import_tools()
     # p is applied here: numerai-tools asserts that targets have no outliers.
-    y = np.sign(y) * np.abs(y) ** 1.5
-    return _score_by_numerai("numerai_corr", x, y, target_pow15=False)
+    y = y - y.mean()
+    y = pandas.Series(np.sign(y) * np.abs(y) ** 1.5)
+    return scoring.numerai_corr(pandas.DataFrame({"x": x}), y, target_pow15=False)["x"]
 
 
 def _contribution(x: Column, m: Column, y: Column) -> float:
     if np.ptp(m) == 0:
         return np.nan
-    return _score_by_numerai("correlation_contribution", x, m, y)
-
-
-def _score_by_numerai(name: str, x: Column, *rest: Column, **options: Any) -> float:
-    """Call a function of numerai-tools, which works on objects of pandas."""
-    pandas = import_optional("pandas", extra="numerai")
-    score = getattr(import_optional("numerai_tools.scoring", extra="numerai"), name)
-    return score(pandas.DataFrame({"x": x}), *map(pandas.Series, rest), **options)["x"]
+    pandas, scoring = import_tools()
+    others = pandas.Series(m), pandas.Series(y)
+    return scoring.correlation_contribution(pandas.DataFrame({"x": x}), *others)["x"]
