@@ -12,13 +12,9 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.effects import Intercepts, Recency
-from sklearn_era.ensemble import (
-    BinnedDataset,
-    EraForestRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    JustTrainTwice,
-)
+from sklearn_era.ensemble import BinnedDataset, EraForestRegressor, JustTrainTwice
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
 
 RNG = np.random.default_rng(0)
@@ -62,7 +58,7 @@ LABELS = {
 }  # fmt: skip
 
 
-def fit(eras, cls=HistGradientBoostingRegressor, **parameters):
+def fit(eras, cls=Regressor, **parameters):
     sizes = {"n_estimators": 2} if cls is EraForestRegressor else {"max_iter": 2}
     return cls(**sizes, **parameters, random_state=0).fit(X, Y, eras=eras)
 
@@ -150,7 +146,7 @@ def test_what_is_inside_a_search_knows_the_order(order):
     """Early stopping, intercepts and splitters need no more than the search."""
     names, _ = LABELS["named weeks"]
     stopping = order == "unordered"
-    booster = HistGradientBoostingRegressor(max_iter=3, early_stopping=stopping)
+    booster = Regressor(max_iter=3, early_stopping=stopping)
     cv = EraWalkForwardSplit(2) if order == "ordered" else 2
     grid = {"era_effects": [None, "intercept"]} if order == "ordered" else {}
     search = EraSearchCV(booster, grid, cv=cv, era_order=order, error_score="raise")
@@ -177,15 +173,15 @@ def test_eras_may_be_the_name_of_a_column(module):
     frame = module.DataFrame({**columns, "week": CODES})
     features = module.DataFrame(columns)
     parameters = {"split_criterion": "era", "era_effects": "intercept", "max_iter": 3}
-    expected = HistGradientBoostingRegressor(**parameters)
+    expected = Regressor(**parameters)
     expected.fit(features, Y, eras=CODES, X_val=features, y_val=Y, eras_val=CODES)
-    model = HistGradientBoostingRegressor(**parameters)
+    model = Regressor(**parameters)
     model.fit(frame, Y, eras="week", X_val=frame, y_val=Y)
     assert model.feature_names_in_.tolist() == [*columns]
     predicted = expected.predict(features, eras=CODES)
     assert_array_equal(model.predict(frame, eras="week"), predicted)
     assert_array_equal(model.predict(features, eras=CODES), predicted)
-    plain = HistGradientBoostingRegressor(max_iter=3).fit(frame, Y, eras="week")
+    plain = Regressor(max_iter=3).fit(frame, Y, eras="week")
     assert_array_equal(plain.predict(frame, eras="week"), plain.predict(features))
     for each in (plain, EraSearchCV(Ridge(), {}, cv=3).fit(frame, Y, eras="week")):
         assert_array_equal(each.predict(frame), each.predict(features))
@@ -198,7 +194,7 @@ def test_eras_may_be_the_name_of_a_column(module):
     by_name = forest.fit(frame, Y, eras="week").predict(frame, eras="week")
     assert_array_equal(by_name, forest.fit(features, Y, eras=CODES).predict(features))
     classes = (Y > 0).astype(int)
-    classifier = HistGradientBoostingClassifier(**parameters)
+    classifier = Classifier(**parameters)
     classifier.fit(frame, classes, eras="week")
     proba = classifier.predict_proba(frame, eras="week")
     assert_array_equal(proba, classifier.predict_proba(features, eras=CODES))
@@ -213,17 +209,17 @@ def test_eras_may_be_the_name_of_a_column(module):
 ])  # fmt: skip
 def test_a_name_of_no_column_is_refused(data, message):
     with pytest.raises(ValueError, match=message):
-        HistGradientBoostingRegressor().fit(data, Y, eras="week")
+        Regressor().fit(data, Y, eras="week")
 
 
 def test_names_do_not_pass_a_transformer():
     frame = pd.DataFrame(X, columns=[*"abc"]).assign(week=CODES)
-    pipeline = make_pipeline(StandardScaler(), HistGradientBoostingRegressor())
+    pipeline = make_pipeline(StandardScaler(), Regressor())
     with pytest.raises(ValueError, match="'week' names a column, but X is ndarray"):
         pipeline.fit(frame, Y, histgradientboostingregressor__eras="week")
 
 
-@pytest.mark.parametrize("cls", [HistGradientBoostingRegressor, EraForestRegressor])
+@pytest.mark.parametrize("cls", [Regressor, EraForestRegressor])
 def test_integers_by_position_are_warned_of(cls):
     for labels in (CODES + 1, (CODES + 1).astype(str)):
         with pytest.warns(UserWarning, match=r"third argument .* pass labels of eras"):
@@ -235,7 +231,7 @@ def test_integers_by_position_are_warned_of(cls):
 def test_just_train_twice_takes_a_column_by_name():
     frame = pd.DataFrame(X, columns=[*"abc"])
     classes = (np.median(Y) < Y).astype(int)
-    booster = HistGradientBoostingClassifier(max_iter=3, split_criterion="era")
+    booster = Classifier(max_iter=3, split_criterion="era")
     model = JustTrainTwice(booster, upweight=2)
     expected = model.fit(frame, classes, eras=CODES).predict_proba(frame)
     by_name = clone(model).fit(frame.assign(week=CODES), classes, eras="week")
@@ -245,7 +241,7 @@ def test_just_train_twice_takes_a_column_by_name():
 
 def test_a_score_of_several_metrics_knows_the_eras():
     scoring = {"r2": "r2", "error": "neg_mean_squared_error"}
-    booster = HistGradientBoostingRegressor(max_iter=5, era_effects="intercept")
+    booster = Regressor(max_iter=5, era_effects="intercept")
     search = EraSearchCV(booster, {"max_depth": [2]}, scoring=scoring, refit="error")
     search.fit(X, Y, eras=CODES)
     best = search.best_estimator_
@@ -255,6 +251,6 @@ def test_a_score_of_several_metrics_knows_the_eras():
 
 
 def test_there_are_no_intercepts_without_era_effects():
-    model = HistGradientBoostingRegressor(max_iter=2).fit(X, Y, eras=CODES)
+    model = Regressor(max_iter=2).fit(X, Y, eras=CODES)
     with pytest.raises(AttributeError, match="after a fit with era_effects only"):
         model.era_intercepts_  # noqa: B018

@@ -24,11 +24,10 @@ def grid(*axes, every: int) -> list:
     has `every` values. An axis is a list, or a dict whose keys name the cases.
     """
     named = [
-        axis.items()
-        if isinstance(axis, dict)
+        axis.items() if isinstance(axis, dict)
         else [(getattr(value, "__name__", str(value)), value) for value in axis]
         for axis in axes
-    ]
+    ]  # fmt: skip
     return [
         pytest.param(
             *(value for _, (_, value) in cell),

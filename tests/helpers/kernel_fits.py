@@ -66,8 +66,7 @@ def fit(
     X, y, eras = data
     params = {
         "max_iter": 3, "learning_rate": 0.5, "min_samples_leaf": 5, "max_leaf_nodes": 8,
-        "early_stopping": False, "random_state": 0,
-        "min_gain_share": 0.0,
+        "early_stopping": False, "random_state": 0, "min_gain_share": 0.0,
     } | criterion | params  # fmt: skip
     if params.get("min_era_coverage", 1.0) == 1.0:
         params["min_era_coverage"] = 0.3  # for trees of some size
@@ -78,12 +77,9 @@ def fit(
             assert super()._make_era_splitter(eras, eras_val, y, sample_weight)
             make = partial(splitter, store_budget=store_budget)
             plan = self._fit_state.plan
-            made.append(
-                choose_splitter(
-                    self, plan, eras, y, sample_weight, make,
-                    penalties=self._fit_state.penalties,
-                )
-            )  # fmt: skip
+            penalised = {"penalties": self._fit_state.penalties}
+            given = eras, y, sample_weight, make
+            made.append(choose_splitter(self, plan, *given, **penalised))
             return made[-1]
 
     model = Model(**params)

@@ -113,8 +113,7 @@ def _make_rows() -> dict[str, Rows]:
     other = np.where(y > 0, "left", "right")
     uvw, quvx = with_categories(*"uvw"), with_categories(*"quvx")
     return {
-        "narrow": Rows(narrow, y, two, eras),
-        "wide": Rows(numbers, y, two, eras),
+        "narrow": Rows(narrow, y, two, eras), "wide": Rows(numbers, y, two, eras),
         "one": Rows(numbers[:, :1], y, two, eras),
         "other_rows": Rows(-narrow[::-1], y, two, eras),
         "weighted": Rows(narrow, y, two, eras, sample_weight=1.0 + eras),
@@ -127,7 +126,7 @@ def _make_rows() -> dict[str, Rows]:
         "three_classes": Rows(narrow, y, three, eras),
         "other_classes": Rows(narrow, y, other, eras),
         "other_eras": Rows(numbers[:, 3:6], -y, two[::-1], letters),
-    }
+    }  # fmt: skip
 
 
 ROWS = _make_rows()
@@ -145,16 +144,13 @@ def _with_text(X: Any) -> Any:
 
 # Faults of a fit's arguments: the name of one, and its change.
 FAULTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "nan_in_y": ("y", _with_nan),
-    "short_y": ("y", lambda y: y[:-1]),
+    "nan_in_y": ("y", _with_nan), "short_y": ("y", lambda y: y[:-1]),
     "no_y": ("y", lambda y: None),
     "continuous_or_text_y": ("y", lambda y:
         np.linspace(0, 1, N_ROWS) if y.dtype.kind == "U" else ["x"] * N_ROWS),
-    "short_X": ("X", lambda X: X[:-3]),
-    "no_rows": ("X", lambda X: X[:0]),
+    "short_X": ("X", lambda X: X[:-3]), "no_rows": ("X", lambda X: X[:0]),
     "sparse_X": ("X", lambda X: csr_array(np.ones((N_ROWS, 3)))),
-    "flat_X": ("X", lambda X: np.asarray(X)[:, 0]),
-    "text_in_X": ("X", _with_text),
+    "flat_X": ("X", lambda X: np.asarray(X)[:, 0]), "text_in_X": ("X", _with_text),
     "complex_X": ("X", lambda X: np.ones((N_ROWS, 2), complex)),
     "short_eras": ("eras", lambda eras: eras[:5]),
     "missing_era": ("eras", lambda eras: [None, *eras[1:]]),

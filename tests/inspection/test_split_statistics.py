@@ -18,7 +18,7 @@ from sklearn.utils import compute_sample_weight
 from helpers.criteria import COVER_ALL, COVERING
 from helpers.data import N_SAMPLES, make_data
 from helpers.estimators import make_estimator
-from helpers.grids import grid
+from helpers.grids import on_grid
 from helpers.inspection import make_mixed_frame
 from helpers.trees import gain_and_direction, n_splits, rows_of_nodes, trees_of
 from sklearn_era import ensemble
@@ -48,16 +48,11 @@ def assert_equals_fit(model, statistics, *, root=True):
         assert_allclose(gain, in_fit, rtol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("target", "split_criterion", "weighted", "parameters"),
-    grid(
-        ["real", "binary", "multiclass"], ["gain", "directional"], [False, True],
-        [
-            {}, {"categorical_features": [0], "l2_regularization": 0.5},
-            {"interaction_cst": [[0, 1], [2], [3, 4]], "max_features": 0.7},
-        ],
-        every=4,
-    ),
+@on_grid(
+    "target split_criterion weighted parameters", ["real", "binary", "multiclass"],
+    ["gain", "directional"], [False, True],
+    [{}, {"categorical_features": [0], "l2_regularization": 0.5},
+     {"interaction_cst": [[0, 1], [2], [3, 4]], "max_features": 0.7}], every=4,
 )  # fmt: skip
 def test_gain_and_count_on_the_rows_of_the_fit(
     target, split_criterion, weighted, parameters

@@ -71,11 +71,9 @@ REFUSED = {
     ),
 }  # fmt: skip
 CASES = [
-    (name, use, message)
-    for names, uses in REFUSED.items()
-    for name in names
+    (name, use, message) for names, uses in REFUSED.items() for name in names
     for use, message in uses.items()
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "use", "message"), CASES, ids=range(len(CASES)))

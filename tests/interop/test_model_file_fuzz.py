@@ -55,15 +55,12 @@ def models():
         ours("multiclass", **small).fit(X, labels, eras=eras),
         ours("binary", **large).fit(X, labels > 0, eras=eras),
         ensemble.EraForestClassifier(n_estimators=2).fit(X, labels, eras=eras),
-        ensemble.EraForestRegressor(
-            n_estimators=2, random_state=np.random.RandomState(0)
-        ).fit(X, y),
+        ensemble.EraForestRegressor(2, random_state=np.random.RandomState(0)).fit(X, y),
         RuleEnsembleClassifier(n_estimators=3).fit(X, labels, eras=eras),
         EraSearchCV(ours(**small), {"max_leaf_nodes": [4]}).fit(X, y, eras=eras),
         AutoEraRegressor(
-            ours(**small),
+            ours(**small), cv=EraWalkForwardSplit(2, gap=1),
             members=[("linear", LinearRegressor("squared_error", [0, 3]))],
-            cv=EraWalkForwardSplit(2, gap=1),
         ).fit(X, slope, eras=eras),
         AutoEraClassifier(
             ours("multiclass", **small),

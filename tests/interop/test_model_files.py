@@ -349,8 +349,6 @@ def estimator_of(name):
 
 NO_MODEL_FILE = "is not a model file of sklearn_era"
 OTHER_MODEL = "is damaged: its metadata describe another model"
-THRESHOLDS = "_bin_mapper", "thresholds"
-N_THRESHOLDS = "_bin_mapper", "n_thresholds"
 DAMAGED = [
     (metadata_with(format=99, novelty=1, versions={"sklearn_era": "9.0"}),
      r"of another sklearn_era \(9\.0\); this"),
@@ -365,12 +363,11 @@ DAMAGED = [
         for model in ({}, [1], 3, {"dict": []}, {"array": 0}, estimator_of("Ridge"),
                       estimator_of("HistGradientBoostingRegressor"))
     ),
-    (array(lambda a: a[:-1], *THRESHOLDS), "its bins do not fit"),
-    (array(lambda a: a + 300, *THRESHOLDS), "its bins do not fit"),
-    (array(lambda a: a * np.nan, *THRESHOLDS), "its bins do not fit"),
-    (array(lambda a: a.astype("f4"), *THRESHOLDS), "its bins do not fit"),
-    (array(lambda a: a[:-1], *N_THRESHOLDS), "its bins do not fit"),
-    (array(lambda a: -a, *N_THRESHOLDS), "its bins do not fit"),
+    *((array(change, "_bin_mapper", name), "its bins do not fit") for name, change in [
+        ("thresholds", lambda a: a[:-1]), ("thresholds", lambda a: a + 300),
+        ("thresholds", lambda a: a * np.nan), ("thresholds", lambda a: a.astype("f4")),
+        ("n_thresholds", lambda a: a[:-1]), ("n_thresholds", lambda a: -a),
+    ]),
     (array(lambda a: a[:-1], "is_categorical_"), "its categories do not fit"),
     (array(lambda a: ~a, "is_categorical_"), "its categories do not fit"),
     (array(lambda a: a[:, :0], "_baseline_prediction"), "its predictions do not fit"),
@@ -472,21 +469,19 @@ FORGED = {
     ],
     "coefficients": [
         linear("_codings", lambda x: [x[0][:-1], *x[1:]]),
-        linear("_coefficients", lambda x: x[..., :-1]),
-        linear("_coefficients", lambda x: x[:-1]),
-        linear("_coefficients", lambda x: x.astype("c16")),
-        linear("_coefficients", lambda x: x.astype("U9")),
+        *(linear("_coefficients", change) for change in (
+            lambda x: x[..., :-1], lambda x: x[:-1], lambda x: x.astype("c16"),
+            lambda x: x.astype("U9"))),
         linear("_intercepts", lambda x: x[:, 0]),
         linear("_range", lambda x: x.astype("f4")),
     ],
     "range": [linear("_range", lambda x: x[:1])],
     "rows left out": [
-        array(lambda x: x[:-1], "_left_out", "y"),
-        array(lambda x: x[:, None], "_left_out", "y"),
-        array(lambda x: x.astype("U9"), "_left_out", "weights"),
-        array(lambda x: x * 2**40, "_left_out", "codes"),
-        array(lambda x: x - 1, "_left_out", "codes"),
-        array(lambda x: x + 0.5, "_left_out", "codes"),
+        array(change, "_left_out", name) for name, change in [
+            ("y", lambda x: x[:-1]), ("y", lambda x: x[:, None]),
+            ("weights", lambda x: x.astype("U9")), ("codes", lambda x: x * 2**40),
+            ("codes", lambda x: x - 1), ("codes", lambda x: x + 0.5),
+        ]
     ],
 }  # fmt: skip
 

@@ -50,12 +50,10 @@ def sides(values, eras, goes_left):
     With a squared error, that is the target, or the target less any constant.
     """
     return [
-        [
-            (-values[rows].sum(), rows.sum(), rows.sum())
-            for rows in (side & (eras == era) for era in np.unique(eras))
-        ]
+        [(-values[rows].sum(), rows.sum(), rows.sum())
+         for rows in (side & (eras == era) for era in np.unique(eras))]
         for side in (goes_left, ~goes_left)
-    ]
+    ]  # fmt: skip
 
 
 def pooled_gain(values, goes_left):

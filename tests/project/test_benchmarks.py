@@ -30,22 +30,17 @@ BENCHMARKS = [
         ([ensemble.Fit, ensemble.Ratio], POINT),
         ([ensemble.Fit, ensemble.Ratio], ("held_out", 5, None, 2_000)),
         ([ensemble.FitFastGain], ("gain", 1, 5, 2_000)),
-        *(
-            ([ensemble.FitOtherData], ("directional", data, 20_000))
-            for data in ensemble.OTHER_DATA
-        ),
+        *(([ensemble.FitOtherData], ("directional", data, 20_000))
+          for data in ensemble.OTHER_DATA),
         ([ensemble.Predict], ("uint8", "data frame", 2_000)),
         ([forest.ForestFit, forest.ForestPredict], FOREST_POINT),
-        *(
-            ([numerai_metrics.Score], (metric, 3, 60))
-            for metric in numerai_metrics.METRICS
-        ),
+        *(([numerai_metrics.Score], (metric, 3, 60))
+          for metric in numerai_metrics.METRICS),
         *(([rules.RulesFit], (8, penalty, 500)) for penalty in rules.PENALTIES),
     ]
-    for kind in kinds
-    for name in dir(kind)
+    for kind in kinds for name in dir(kind)
     if re.match("time_|peakmem_|track_", name)
-]
+]  # fmt: skip
 
 
 def first_number(text):

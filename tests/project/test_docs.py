@@ -160,15 +160,11 @@ def test_imports_in_a_circle_are_refused(tmp_path, circle, files):
     assert sorted(found) == circle.split()
 
 
-@pytest.mark.parametrize(
-    "init",
-    [  # Public packages document functions, not modules.
-        path
-        for path in sorted((ROOT / "sklearn_era").rglob("__init__.py"))
-        if re.match("sklearn_era/(_[a-z]|cli|ensemble|numerai)", page_id(path))
-    ],
-    ids=page_id,
-)
+@pytest.mark.parametrize("init", [
+    path for path in sorted((ROOT / "sklearn_era").rglob("__init__.py"))
+    # Public packages document functions, not modules.
+    if re.match("sklearn_era/(_[a-z]|cli|ensemble|numerai)", page_id(path))
+], ids=page_id)  # fmt: skip
 def test_docstring_of_a_package_names_each_module_once(init):
     text = ast.get_docstring(ast.parse(init.read_text()))
     names = {path.stem for path in init.parent.glob("*.p[yx]*")} - {"__init__"}

@@ -72,12 +72,10 @@ def draw_problem(
 
 def as_reference(rule: object, missing_bin: int) -> reference.Rule:
     return tuple(
-        tuple(
-            (column, frozenset(i for i in range(missing_bin + 1) if bins >> i & 1))
-            for column, bins in conjunction
-        )
+        tuple((column, frozenset(i for i in range(missing_bin + 1) if bins >> i & 1))
+              for column, bins in conjunction)
         for conjunction in rule.conjunctions
-    )
+    )  # fmt: skip
 
 
 @settings(max_examples=100, deadline=None)

@@ -5,10 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from sklearn.ensemble._hist_gradient_boosting.binning import (
-    _BinMapper,
-    _find_binning_thresholds,
-)
+from sklearn.ensemble._hist_gradient_boosting import binning as stock
 
 from helpers.trees import assert_same_bins
 from sklearn_era._scikit_learn import BINS_ARE_WEIGHTED
@@ -45,7 +42,7 @@ def test_thresholds_are_those_of_scikit_learn(column, max_bins):
     if np.isnan(values[slice(None) if weights is None else weights > 0]).all():
         assert found is None
         return
-    expected = _find_binning_thresholds(values, max_bins, *arguments)
+    expected = stock._find_binning_thresholds(values, max_bins, *arguments)
     assert_array_equal(found, expected)
 
 
@@ -53,7 +50,7 @@ def test_thresholds_are_those_of_scikit_learn(column, max_bins):
 @pytest.mark.parametrize("max_bins", [2, 7, 255])
 def test_quantiles_of_as_many_rows_as_bins_and_of_many_more(n_rows, max_bins):
     values = np.random.default_rng(n_rows).normal(size=n_rows)
-    expected = _find_binning_thresholds(values, max_bins)
+    expected = stock._find_binning_thresholds(values, max_bins)
     assert_array_equal(find_thresholds(values, max_bins, None), expected)
 
 
@@ -71,7 +68,7 @@ def test_bins_are_those_of_scikit_learn(n_rows, layout, n_threads, has_nan_thres
     is_categorical = np.arange(19) == 3
     known = [np.array([0.0, 2.0, 5.0]) if x else None for x in is_categorical]
     params = {"is_categorical": is_categorical, "known_categories": known}
-    mapper = _BinMapper(17, n_threads=n_threads, **params)
+    mapper = stock._BinMapper(17, n_threads=n_threads, **params)
     fit_float_mapper(mapper, X, None, range(19))
     X[rng.uniform(size=X.shape) < 0.1] = np.nan
     X[rng.uniform(size=n_rows) < 0.1, 3] = -1.0
@@ -87,7 +84,8 @@ def test_bins_are_those_of_scikit_learn(n_rows, layout, n_threads, has_nan_thres
 
 def test_rows_are_drawn_as_scikit_learn_draws_them():
     X = np.random.default_rng(0).normal(size=(5_000, 3))
-    ours, theirs = (_BinMapper(256, subsample=1_000, random_state=5) for _ in range(2))
+    drawn = {"subsample": 1_000, "random_state": 5}
+    ours, theirs = (stock._BinMapper(256, **drawn) for _ in range(2))
     fit_float_mapper(ours, X, None, range(3))
     theirs.fit(X)
     assert_same_bins(ours, theirs)

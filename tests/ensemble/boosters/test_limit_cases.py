@@ -18,10 +18,9 @@ from sklearn_era.criteria import Directional, Era, Gain, Invariant
 
 # Those that are the gain where there is nothing to compare.
 GAIN_OF_ONE_ERA = {
-    name: criterion
-    for name, criterion in ERA_CRITERIA.items()
+    name: criterion for name, criterion in ERA_CRITERIA.items()
     if "time_robust" not in name and "min_impurity_decrease" not in criterion
-}
+}  # fmt: skip
 COVERING_GAIN = {name: COVERING[name] for name in GAIN_OF_ONE_ERA if name in COVERING}
 CONFIGURATIONS = [
     ("real", {"monotonic_cst": [0, 1, 0, 0, 0]}),
@@ -86,21 +85,15 @@ def test_a_split_with_all_of_the_gain_is_that_of_the_gain(criterion):
     assert_same_partitions(model, stock(**params).fit(X, y), X)
 
 
-WITHOUT_PENALTY = {
-    "split_criterion": Invariant(penalty=0),
-    # Other limits of eras: scikit-learn's splitter does not look at them.
-    "min_samples_per_era": 500,
-    "min_era_coverage": 0.9,
-}
+# Of eras, at which scikit-learn's splitter does not look.
+LIMITS = {"min_samples_per_era": 500, "min_era_coverage": 0.9}
 GAIN_BY_ANOTHER_NAME = {
-    "effect": WITHOUT_PENALTY,
-    "changing rate": WITHOUT_PENALTY
-    | {"split_criterion": Invariant(0, "changing_rate")},
-    "ratio": WITHOUT_PENALTY | {"split_criterion": Invariant(0, "ratio")},
-    "object": {"split_criterion": Gain()},
-    "blend": {"split_criterion": {"gain": 1.0}},
+    name: LIMITS | {"split_criterion": Invariant(0, name)}
+    for name in ("effect", "changing_rate", "ratio")
+} | {
+    "object": {"split_criterion": Gain()}, "blend": {"split_criterion": {"gain": 1.0}},
     "blend with a weight of 0": {"split_criterion": {"gain": 0.2, "era": 0}},
-}
+}  # fmt: skip
 
 
 @on_grid(
@@ -190,12 +183,10 @@ def test_least_decrease_is_that_of_decision_trees(weighted):
     assert all(a >= b for a, b in itertools.pairwise(n_leaves))
 
 
-WITH_HALF = CRITERIA | {
-    "half of the eras": {
-        "split_criterion": "directional", "min_samples_per_era": 6,
-        "min_era_coverage": 0.5, "min_gain_share": 0.0,
-    }
-}  # fmt: skip
+WITH_HALF = CRITERIA | {"half of the eras": {
+    "split_criterion": "directional", "min_samples_per_era": 6,
+    "min_era_coverage": 0.5, "min_gain_share": 0.0,
+}}  # fmt: skip
 ON_TARGETS = [
     *grid(WITH_HALF, ["real", "binary"], every=2),
     pytest.param(RATIO, "binary", id="ratio"),
@@ -211,13 +202,9 @@ RENAMINGS = {
     "string_dtype": lambda eras: WORDS.astype(np.dtypes.StringDType())[eras],
     "tuples": lambda eras: pd.Series([(2024, int(era)) for era in eras]),
     "datetime64": lambda eras: np.datetime64("2024-01-01") + 7 * eras,
-    "pandas_datetime": lambda eras: pd.Series(
-        pd.Timestamp("2024-01-01", tz="UTC") + pd.to_timedelta(eras, unit="D")
-    ),
+    "pandas_datetime": lambda eras: pd.Series(pd.to_datetime(eras, unit="D", utc=True)),
     "pandas_period": lambda eras: pd.PeriodIndex.from_ordinals(eras, freq="M"),
-    "pandas_ordered": lambda e: pd.Categorical.from_codes(
-        e, list("jkxy"), ordered=True
-    ),
+    "pandas_ordered": lambda eras: pd.Categorical(WORDS[eras], WORDS, ordered=True),
     "pandas_category": lambda eras: pd.Series(WORDS[eras]).astype("category"),
     "pandas_int": lambda eras: pd.Series(eras, dtype="Int64", index=eras[::-1]),
     "pandas_string": lambda eras: pd.Series(WORDS[eras], dtype="string"),
@@ -246,10 +233,8 @@ def test_labels_matter_by_their_order_only(rename, criterion):
     assert_same_model(renamed, expected, X)
 
 
-EXACT = {
-    "max_iter": 1, "min_samples_leaf": 2, "max_leaf_nodes": None,
-    "categorical_features": [3],
-}  # fmt: skip
+EXACT = {"max_iter": 1, "min_samples_leaf": 2, "max_leaf_nodes": None}
+EXACT |= {"categorical_features": [3]}
 
 
 def exact_data(target, seed=0):

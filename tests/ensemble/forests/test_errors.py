@@ -28,16 +28,13 @@ REFUSED = [
     ({"split_criterion": {"time_robust": 1, "era": 1}},
      r"^split_criterion: 'time_robust' cannot be part of a blend"),
     (RATIO, r"^Invariant\(statistic='ratio'\) needs a target of 0 and 1, .* but y h"),
-    *(
-        ({name: value}, rf"^The '{name}' parameter of EraForestRegressor must be")
-        for name, values in {
-            "n_estimators": [0], "bootstrap": [True, "row"], "max_samples": [0, 1.5],
-            "max_features": [0, "auto"], "random_segments": [1], "oob_score": ["r2"],
-            "split_criterion": ["gini"], "era_weighting": [GroupDRO()],
-            "max_bins": [256], "min_samples_leaf": [0], "n_jobs": [0],
-        }.items()
-        for value in values
-    ),
+    *(({name: value}, rf"^The '{name}' parameter of EraForestRegressor must be")
+      for name, values in {
+          "n_estimators": [0], "bootstrap": [True, "row"], "max_samples": [0, 1.5],
+          "max_features": [0, "auto"], "random_segments": [1], "oob_score": ["r2"],
+          "split_criterion": ["gini"], "era_weighting": [GroupDRO()],
+          "max_bins": [256], "min_samples_leaf": [0], "n_jobs": [0],
+      }.items() for value in values),
 ]  # fmt: skip
 REFUSED_IN_TWO_COLUMNS = [
     ({"random_segments": 3}, r"^random_segments=3 is more than the 2 distinct eras"),

@@ -91,10 +91,8 @@ def test_a_tree_is_that_of_a_booster_on_its_rows(split_criterion, bootstrap, mis
 
 PARAMETERS = ERA_CRITERIA | {
     "depth": {"split_criterion": "era", "max_depth": 3},
-    "coverage": {
-        "split_criterion": "era", "min_samples_per_era": 4, "min_era_coverage": 0.6,
-        "min_gain_share": 0.0,
-    },
+    "coverage": {"split_criterion": "era", "min_samples_per_era": 4,
+                 "min_era_coverage": 0.6, "min_gain_share": 0.0},
     "leaves": {"split_criterion": "era", "max_leaf_nodes": 9},
     "leaf": {"split_criterion": BLEND, "min_samples_leaf": 3},
     "gain, leaves": {"split_criterion": "gain", "max_leaf_nodes": 6},

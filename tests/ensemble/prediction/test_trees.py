@@ -13,15 +13,10 @@ from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTY
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from threadpoolctl import threadpool_limits
 
-from sklearn_era.ensemble import (
-    EraForestRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
-from sklearn_era.ensemble._splitting.lanes.instruction_sets import (
-    available_levels,
-    lane_module,
-)
+from sklearn_era.ensemble import EraForestRegressor
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.ensemble._splitting.lanes import instruction_sets
 
 # Bits for 64 leaves, and nodes for more.
 LEAVES = pytest.mark.parametrize("leaves", [2, 31, 64, 65, 300])
@@ -38,11 +33,11 @@ def make_data(n_samples=700, missing=False):
     return X, y + rng.normal(size=n_samples)
 
 
-def make_model(leaves, cls=HistGradientBoostingRegressor, missing=False, **parameters):
+def make_model(leaves, cls=Regressor, missing=False, **parameters):
     X, y = make_data(missing=missing)
     of_boosters = {"max_iter": 4, "early_stopping": False}
     parameters = (of_boosters if cls is not EraForestRegressor else {}) | parameters
-    if cls is not HistGradientBoostingRegressor:
+    if cls is not Regressor:
         y = np.digitize(y, [-500, 500])
     return cls(max_leaf_nodes=leaves, min_samples_leaf=1, **parameters).fit(X, y)
 
@@ -61,8 +56,8 @@ def by_all_trees(model, X, n_threads=1):
     raw = np.zeros((len(X), model.n_trees_per_iteration_), order="F")
     raw += model._baseline_prediction
     bitsets = model._bin_mapper.make_known_categories_bitsets()
-    add = lane_module("sklearn_era.ensemble._prediction.trees").add_trees
-    add(X, model._predictors, *bitsets, raw, n_threads)
+    trees = instruction_sets.lane_module("sklearn_era.ensemble._prediction.trees")
+    trees.add_trees(X, model._predictors, *bitsets, raw, n_threads)
     return raw
 
 
@@ -72,7 +67,7 @@ def assert_same(model, X, **kwargs):
 
 @LEAVES
 @pytest.mark.parametrize("missing", [False, True])
-@pytest.mark.parametrize("level", available_levels())
+@pytest.mark.parametrize("level", instruction_sets.available_levels())
 def test_any_number_of_leaves(leaves, missing, level, monkeypatch):
     monkeypatch.setenv("SKLEARN_ERA_X86_LEVEL", level)
     model = make_model(leaves, missing=missing)
@@ -111,7 +106,7 @@ def test_categories_known_and_unknown(leaves, missing):
 
 @pytest.mark.parametrize("leaves", [8, 300])
 @pytest.mark.parametrize(("cls", "parameters"), [
-    (HistGradientBoostingClassifier, {"max_iter": 3}),
+    (Classifier, {"max_iter": 3}),
     (EraForestRegressor, {"n_estimators": 3, "random_state": 0}),
 ])  # fmt: skip
 def test_classes_and_forests(leaves, cls, parameters):
@@ -325,7 +320,7 @@ def test_trees_that_are_added_meanwhile_are_not_of_the_call():
 
 
 def test_an_iteration_that_is_not_whole_predicts_nothing():
-    model = make_model(8, HistGradientBoostingClassifier, max_iter=2)
+    model = make_model(8, Classifier, max_iter=2)
     model._predictors[1].pop()
     with pytest.raises(ValueError, match="has 2 trees in place of 3, as while it is "):
         model.predict(make_data()[0])

@@ -15,10 +15,8 @@ from helpers.kernel_fits import (
 )
 from helpers.trees import assert_same_splits, assert_same_trees, rows_of_nodes, trees_of
 from sklearn_era.criteria import Gain
-from sklearn_era.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._splitting.bundles import bundle_features
 from sklearn_era.ensemble._splitting.lanes.instruction_sets import available_levels
 
@@ -237,9 +235,9 @@ def test_the_fast_gain_grows_the_trees_of_the_plain_one(case):
     if n_bins is not None:
         X = rng.integers(0, n_bins, size=X.shape) / n_bins
     y = X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=len(X))
-    make = HistGradientBoostingRegressor
+    make = Regressor
     if n_classes is not None:
-        make = HistGradientBoostingClassifier
+        make = Classifier
         y = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
     elif params.get("loss") == "poisson":
         y = np.exp(y / 3)
@@ -262,7 +260,7 @@ def test_the_fast_gain_grows_the_trees_of_the_plain_one(case):
 def test_the_fast_gain_does_not_part_rows_that_are_alike():
     X = np.random.default_rng(0).integers(0, 4, size=(600, 5))
     y = np.where(X[:, 0] > 1, 0.1, 0.7) + np.where(X[:, 1] > 1, 0.3, 0.0)
-    model = HistGradientBoostingRegressor(**FAST_GAIN, max_iter=1, max_leaf_nodes=31)
+    model = Regressor(**FAST_GAIN, max_iter=1, max_leaf_nodes=31)
     (tree,) = trees_of(model.fit(X, y))
     assert tree.get_n_leaf_nodes() == 4
 
@@ -270,12 +268,12 @@ def test_the_fast_gain_does_not_part_rows_that_are_alike():
 def test_the_fast_gain_needs_no_eras():
     X, y, eras = make_eras(3, 100, 5)
     params = FAST_GAIN | {"max_iter": 2}
-    model = HistGradientBoostingRegressor(**params)
+    model = Regressor(**params)
     expected = model.fit(X, y).predict(X)
     np.testing.assert_array_equal(model.fit(X, y, eras=eras).predict(X), expected)
     message = r"split_criterion=Gain\(splitter='era'\) takes weights of 0 or more"
     with pytest.raises(ValueError, match=message):
-        HistGradientBoostingRegressor(**params).fit(X, y, np.where(eras, 1.0, -1.0))
+        Regressor(**params).fit(X, y, np.where(eras, 1.0, -1.0))
 
 
 @ON_SHAPES

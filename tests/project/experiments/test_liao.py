@@ -92,11 +92,8 @@ def test_frequencies_add_up_to_the_mean_depth_of_rows():
     X, y, eras = coarse_data(0)
     forest = invariant_classifier(1, n_estimators=7, random_state=0)
     forest.fit(X, y, eras=eras)
-    depths = [
-        np.average(leaves["depth"], weights=leaves["count"])
-        for (tree,) in forest._predictors
-        for leaves in [tree.nodes[tree.nodes["is_leaf"] == 1]]
-    ]
+    leaves = [tree.nodes[tree.nodes["is_leaf"] == 1] for (tree,) in forest._predictors]
+    depths = [np.average(each["depth"], weights=each["count"]) for each in leaves]
     frequencies = split_frequencies(forest)
     assert frequencies.shape == (3,)
     assert frequencies.sum() == pytest.approx(np.mean(depths))
