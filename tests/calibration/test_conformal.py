@@ -14,6 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from helpers.grids import on_grid
 from sklearn_era.calibration import (
     EraConformalClassifier,
     EraConformalRegressor,
@@ -72,10 +73,7 @@ def quantile(values, masses, level):
     return values[order][is_enough][0] if is_enough.any() else np.inf
 
 
-CASES = [(o, w, s) for o in (False, True) for w in (False, True) for s in (None, 0.75)]
-
-
-@pytest.mark.parametrize(("ordered", "weighted", "share"), CASES)
+@on_grid("ordered weighted share", [False, True], [False, True], [None, 0.75], every=2)
 def test_ends_and_sets_are_those_of_brute_force(ordered, weighted, share):
     X, y, eras = make_rows(11)
     new = make_rows(2, seed=1)[0]

@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from helpers.data import make_data
 from helpers.estimators import ours
-from helpers.grids import from_1_9
+from helpers.grids import from_1_9, on_grid
 from helpers.trees import assert_same_model
 from sklearn_era.criteria import Era
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
@@ -31,8 +31,7 @@ from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble import JustTrainTwice
 
 
-@pytest.mark.parametrize("target", ["binary", "multiclass"])
-@pytest.mark.parametrize("weighted", [False, True])
+@on_grid("target weighted", ["binary", "multiclass"], [False, True], every=2)
 def test_both_fits_are_those_by_hand(target, weighted):
     X, y, weights, eras = make_data(target)
     estimator = ours(target, max_iter=15, split_criterion=Era(-1.0))
@@ -74,13 +73,13 @@ def test_another_first_classifier():
 
 
 @pytest.mark.parametrize(("estimator", "name", "n_iter"), [
-    (Classifier(), "max_iter", 10),
+    (Classifier(max_iter=20), "max_iter", 10),
     (Classifier(max_iter=4), "max_iter", 4),
-    (StockClassifier(), "max_iter", 10),
-    (GradientBoostingClassifier(random_state=0), "n_estimators", 10),
-    (AdaBoostClassifier(random_state=0), "n_estimators", 10),
+    (StockClassifier(max_iter=20), "max_iter", 10),
+    (GradientBoostingClassifier(n_estimators=20), "n_estimators", 10),
+    (AdaBoostClassifier(n_estimators=20), "n_estimators", 10),
     (MLPClassifier((2,), tol=1.0, random_state=0), "max_iter", 10),
-    (make_pipeline(StandardScaler(), Classifier()),
+    (make_pipeline(StandardScaler(), Classifier(max_iter=20)),
      "histgradientboostingclassifier__max_iter", 10),
     (RandomForestClassifier(20, random_state=3), "n_estimators", 20),
     (LogisticRegression(max_iter=150), "max_iter", 150),

@@ -54,13 +54,10 @@ CRITERIA = {
     name: _LIMITS[name] | {"split_criterion": criterion}
     for name, criterion in CRITERIA.items()
 }
-
 # Those by which a split has to have a share of the largest gain.
 SHARING = [name for name in CRITERIA if "sharing" in name]
-
 # For a target of 0 and 1 only.
 RATIO = {"split_criterion": Invariant(penalty=0.1, statistic="ratio")} | COVER_ALL
-
 # Those that look at eras, and so are not found by scikit-learn's own splitter.
 ERA_CRITERIA = {name: CRITERIA[name] for name in CRITERIA if name != "gain"}
 # Those that refuse a split without all eras on both sides.
@@ -69,7 +66,6 @@ COVERING = {
     for name in ERA_CRITERIA
     if "held_out" not in name and name not in SHARING
 }
-
 # Names that `split_criterion` takes, and one blend.
 NAMES = ["gain", "era", "directional", "time_robust", "invariant", "vrex", "held_out"]
 BLEND = {"era": 1.0, "gain": 0.5}

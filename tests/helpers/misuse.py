@@ -38,8 +38,7 @@ def make_estimators() -> dict[str, Any]:
     auto = {"era_order": "unordered", "cv": 2, "random_state": 0}
     tiny = SMALL | {"max_iter": 1}  # of which a search fits about twenty
     return {
-        "regressor": Regressor(**SMALL),
-        "classifier": Classifier(**SMALL),
+        "regressor": Regressor(**SMALL), "classifier": Classifier(**SMALL),
         "stopping": Classifier(**SMALL | STOPPING | ORDERED),
         "directional": Regressor(**SMALL, split_criterion="directional"),
         "group_dro": Regressor(**SMALL, era_weighting=GroupDRO()),
@@ -49,10 +48,8 @@ def make_estimators() -> dict[str, Any]:
         "rules": RuleEnsembleClassifier(3, beam_width=4, n_bins=8, random_state=0),
         "auto_regressor": AutoEraRegressor(Regressor(**tiny), **auto),
         "auto_classifier": AutoEraClassifier(Classifier(**tiny), **auto),
-        "search": EraSearchCV(
-            Classifier(**SMALL), {"max_leaf_nodes": [3, 4]}, rule="best", cv=2,
-            era_order="unordered",
-        ),
+        "search": EraSearchCV(Classifier(**SMALL), {"max_leaf_nodes": [3, 4]},
+                              rule="best", cv=2, era_order="unordered"),
         "train_twice": JustTrainTwice(Classifier(**SMALL), identification_iterations=1),
     }  # fmt: skip
 
@@ -192,9 +189,9 @@ def trees_parameter(estimator: Any) -> str | None:
 class Interrupt:
     """Raise KeyboardInterrupt at one of the calls of Python functions in a block.
 
-    Only functions of these packages count. None does that is called to tidy up, where
-    an interrupt leaves what it leaves; no generator, which may be resumed to end it;
-    and none whose errors NumPy takes for other ones.
+    Only functions of these packages count, and no generator, which may be resumed to
+    end it. Put off to a later call are those of functions that tidy up, where an
+    interrupt leaves what it leaves, and of those whose errors NumPy takes for others.
     """
 
     folders = tuple(
@@ -215,16 +212,17 @@ class Interrupt:
         is_counted = event == "call" and not code.co_flags & inspect.CO_GENERATOR
         if not is_counted or not code.co_filename.startswith(self.folders):
             return
+        self.n_calls += 1
+        if self.at is None or self.n_calls < self.at:
+            return
         above = frame
         while above is not None:
             if above.f_code.co_name in self.spared:
                 return
             above = above.f_back
-        self.n_calls += 1
-        if self.n_calls == self.at:
-            sys.setprofile(None)
-            self.place = f"{code.co_qualname} of {Path(code.co_filename).name}"
-            raise KeyboardInterrupt(self.place)
+        sys.setprofile(None)
+        self.place = f"{code.co_qualname} of {Path(code.co_filename).name}"
+        raise KeyboardInterrupt(self.place)
 
     @contextmanager
     def watch(self):

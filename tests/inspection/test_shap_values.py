@@ -27,8 +27,7 @@ CONSTRAINTS = {
     "interaction_cst": [{0, 1}, {2, 3, 4}],
 }
 KINDS = {
-    "regressor": ("real", Regressor, {}),
-    "stock": ("real", StockRegressor, {}),
+    "regressor": ("real", Regressor, {}), "stock": ("real", StockRegressor, {}),
     "constraints": ("real", Regressor, CONSTRAINTS),
     "intercepts": ("real", Regressor, {"era_effects": "intercept"}),
     "poisson": ("count", Regressor, {"loss": "poisson"}),
@@ -37,7 +36,7 @@ KINDS = {
     "forest": ("real", EraForestRegressor, {"bootstrap": "within_eras"}),
     "classes of forest": ("multiclass", EraForestClassifier, {}),
     "shared bins": ("real", Regressor, {"max_bins": 4}),
-}
+}  # fmt: skip
 
 
 @lru_cache

@@ -12,6 +12,7 @@ from sklearn.metrics import mean_squared_error
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.svm import LinearSVC
 
+from helpers.grids import slow
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.inspection import EraStabilityDisplay, era_stability
 from sklearn_era.inspection._turning import Rows, make_design, qualitative, turning_of
@@ -118,7 +119,7 @@ def test_noise_that_rows_share_is_no_effect():
     assert share_if_independent > 0.6
 
 
-@pytest.mark.parametrize("kind", ["array", "pandas", "polars"])
+@pytest.mark.parametrize("kind", ["array", slow("pandas"), "polars"])
 def test_features_that_turn_are_found_and_on_top_of_the_figure(kind, ax):
     X, y = make_data()
     if kind != "array":

@@ -11,6 +11,7 @@ from matplotlib.quiver import Quiver
 from numpy.testing import assert_allclose
 from sklearn.linear_model import LinearRegression
 
+from helpers.grids import on_grid
 from helpers.inspection import make_mixed_frame
 from helpers.trees import trees_of
 from sklearn_era import ensemble, inspection
@@ -139,9 +140,10 @@ def test_arrows_have_the_direction_and_effect_of_eras(n_eras):
         assert_allclose(sorted(shares), sorted(of_left))
 
 
-@pytest.mark.parametrize("style", ["default", "dark_background"])
-@pytest.mark.parametrize("n_letters", [1, 60])
-@pytest.mark.parametrize("size", [None, (5, 5)])
+@on_grid(
+    "style n_letters size", ["default", "dark_background"], [1, 60], [None, (5, 5)],
+    every=2,
+)  # fmt: skip
 def test_texts_do_not_overlap_and_are_seen_in_both_styles(style, n_letters, size):
     model, frame, y, eras = fit()
     frame.columns = [name * n_letters for name in frame]

@@ -248,7 +248,7 @@ def test_missing_file_and_folder(regressor, tmp_path):
         save_model(regressor, tmp_path / "none" / "model.era")
 
 
-@pytest.mark.parametrize("member", [METADATA, MODEL, "arrays/99.npy"])
+@pytest.mark.parametrize("member", [METADATA, slow(MODEL), slow("arrays/99.npy")])
 def test_a_file_that_inflates_beyond_its_size_is_refused_unread(saved, member):
     forgery = Forgery(saved)
     forgery.documents.pop(member, None)
@@ -354,15 +354,13 @@ DAMAGED = [
      r"of another sklearn_era \(9\.0\); this"),
     (metadata_with(versions="1.0"), NO_MODEL_FILE),
     (metadata_with(target=3), NO_MODEL_FILE),
-    (metadata_with(feature_names=["a"]), OTHER_MODEL),
-    (metadata_with(feature_names=3), OTHER_MODEL),
-    (metadata_with(categorical_features=None), OTHER_MODEL),
-    (metadata_with(estimator="EraForestRegressor"), OTHER_MODEL),
-    *(
-        (lambda x, model=model: x.documents.update({MODEL: model}), "era is damaged")
-        for model in ({}, [1], 3, {"dict": []}, {"array": 0}, estimator_of("Ridge"),
-                      estimator_of("HistGradientBoostingRegressor"))
-    ),
+    *((metadata_with(**change), OTHER_MODEL) for change in [
+        {"feature_names": ["a"]}, {"feature_names": 3}, {"categorical_features": None},
+        {"estimator": "EraForestRegressor"},
+    ]),
+    *((lambda x, model=model: x.documents.update({MODEL: model}), "era is damaged")
+      for model in ({}, [1], 3, {"dict": []}, {"array": 0}, estimator_of("Ridge"),
+                    estimator_of("HistGradientBoostingRegressor"))),
     *((array(change, "_bin_mapper", name), "its bins do not fit") for name, change in [
         ("thresholds", lambda a: a[:-1]), ("thresholds", lambda a: a + 300),
         ("thresholds", lambda a: a * np.nan), ("thresholds", lambda a: a.astype("f4")),
@@ -594,7 +592,7 @@ def test_other_and_unfitted_estimators_are_refused(tmp_path):
     (calibration.EraCalibratedClassifier(CLASSIFIER, cv=2), "multiclass"),
 ], ids=lambda value: type(value).__name__)  # fmt: skip
 def test_every_estimator_round_trip(model, target, tmp_path):
-    X, y, _, eras = make_data(target)
+    X, y, _, eras = make_data(target, n_samples=200)
     X = frame_of(X)
     given = {} if isinstance(model, JustTrainTwice) else {"eras": eras}
     loaded, metadata = round_trip(model.fit(X, y, **given), tmp_path, era="week")

@@ -72,12 +72,9 @@ def nameless(y_true, y_pred):
 
 
 @pytest.mark.parametrize(("metric", "given", "worst"), [
-    (r2_score, None, min),
-    (mean_absolute_error, None, max),
+    (r2_score, None, min), (mean_absolute_error, None, max),
     (partial(mean_squared_error, sample_weight=None), None, max),
-    (log_loss, True, min),
-    (nameless, True, min),
-    (nameless, False, max),
+    (log_loss, True, min), (nameless, True, min), (nameless, False, max),
 ])  # fmt: skip
 def test_the_worst_era_is_by_the_direction_of_the_metric(metric, given, worst):
     y, scored = [0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]
@@ -243,10 +240,9 @@ def test_containers_and_label_types(container):
     ({"sample_weight": [1.0]}, "sample_weight has 1 rows, but y_true has 3"),
     ({"eras": [0, 1]}, "eras has 2 labels, but y_true has 3"),
     ({"eras": [0, 1, None]}, "eras has 1 missing label"),
-    ({"eras": None}, "'eras' parameter"),
     ({"eras": {}}, "eras has no column of labels"),
     ({"eras": {"a": [0, 0, 1], "b": [0, None, 1]}}, r"eras\['b'\] has 1 missing"),
-    ({"metric": "r2"}, "'metric' parameter"),
+    ({"eras": None}, "'eras' parameter"), ({"metric": "r2"}, "'metric' parameter"),
     ({"metric": ["r2"]}, "metric is 'r2': pass a function"),
     ({"metric": []}, "must hold at least one function"),
     ({"metric": 2 * [r2_score]}, "functions of one name in a dict"),

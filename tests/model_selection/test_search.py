@@ -24,6 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers.data import make_levels
+from helpers.grids import slow
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
@@ -37,8 +38,6 @@ from sklearn_era.model_selection import (
 
 ALPHAS = {"alpha": [1.0, 100.0]}
 MODEL = "histgradientboostingregressor"  # in a pipeline
-
-
 rng = np.random.default_rng(0)
 X = rng.normal(size=(240, 3))
 eras = rng.permutation(np.arange(240) % 12)
@@ -287,10 +286,9 @@ def test_what_is_wrong_is_said(params, arguments, message):
 
 def test_a_fold_of_a_single_class():
     plain = Classifier(max_iter=2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what else a single class may be to blame
-        search = EraSearchCV(plain, {"max_leaf_nodes": [3]})
-        search.fit(X, (eras > 5).astype(int), eras=eras)
+    warnings.simplefilter("ignore")  # of what else a single class may be to blame
+    search = EraSearchCV(plain, {"max_leaf_nodes": [3]})
+    search.fit(X, (eras > 5).astype(int), eras=eras)
     assert np.isfinite(search.era_scores_).all()
 
 
@@ -384,8 +382,9 @@ SMALL = {"max_iter": 3, "max_leaf_nodes": 4}
 
 
 @pytest.mark.parametrize("search", [
-    AutoEraRegressor(Regressor(**SMALL)),
-    AutoEraClassifier(Classifier(**SMALL)),
+    slow(AutoEraRegressor(Regressor(**SMALL))),
+    AutoEraRegressor(Regressor(**SMALL), members=["linear", "level", "forest"]),
+    AutoEraClassifier(Classifier(**SMALL), members=["linear", "leaves_4"]),
     EraSearchCV(Regressor(**SMALL), {"max_depth": [1, 2]}),
     EraSearchCV(EraForestRegressor(3), {"max_depth": [2]}, era_order="unordered"),
 ])  # fmt: skip

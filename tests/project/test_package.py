@@ -11,6 +11,7 @@ import pytest
 import sklearn.ensemble
 
 import sklearn_era
+from helpers.grids import slow
 from sklearn_era import ensemble
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,7 +55,7 @@ def test_import_brings_in_no_optional_package(tmp_path):
     assert not brought_in & optional
 
 
-@pytest.mark.parametrize("package", ["ensemble", "rules"])
+@pytest.mark.parametrize("package", [slow("ensemble"), "rules"])
 def test_the_openmp_runtime_is_loaded_before_what_needs_it(tmp_path, package):
     # Extensions link none: those of macOS and Windows find scikit-learn's, once loaded.
     code = f"import sys, sklearn_era.{package}; print(*sys.modules)"

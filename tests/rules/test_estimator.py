@@ -13,6 +13,7 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import GroupKFold, cross_validate
 
 from helpers import rules as reference
+from helpers.grids import on_grid
 from sklearn_era.rules import RuleEnsembleClassifier
 
 
@@ -50,9 +51,10 @@ def test_the_rule_is_found_and_reads_as_one_would_say_it():
     assert fitted(X, Y, **one).rules_.class_label.tolist() == ["stays"]
 
 
-@pytest.mark.parametrize("quality", ["youden", "laplace", "m_estimate"])
-@pytest.mark.parametrize("variance_of", [None, "loss", "score"])
-@pytest.mark.parametrize("disjunctions", [False, True])
+@on_grid(
+    "quality variance_of disjunctions", ["youden", "laplace", "m_estimate"],
+    [None, "loss", "score"], [False, True], every=3,
+)  # fmt: skip
 def test_a_fit_is_the_references(quality, variance_of, disjunctions):
     """Every round of boosting, by masks of rows."""
     rng = np.random.default_rng(1)

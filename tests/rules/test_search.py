@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import rules as reference
+from helpers.grids import on_grid
 from sklearn_era.rules._beam import BeamSearch, Round, Rule
 from sklearn_era.rules._boosting import quality_scales
 from sklearn_era.rules._columns import fit_bins, list_conditions
@@ -101,9 +102,10 @@ def test_a_wide_beam_finds_the_best_rule_of_all(seed, variance_of, **parameters)
     assert quality == pytest.approx(best, abs=1e-12)
 
 
-@pytest.mark.parametrize("variance_of", [None, "loss", "score"])
-@pytest.mark.parametrize("quality", QUALITIES)
-@pytest.mark.parametrize("has_disjunctions", [False, True])
+@on_grid(
+    "quality variance_of has_disjunctions", QUALITIES, [None, "loss", "score"],
+    [False, True], every=3,
+)  # fmt: skip
 def test_sums_by_bin_are_those_of_masks(quality, variance_of, has_disjunctions):
     """The quality of every refinement of each rule of a beam, to 1e-12."""
     n_compared = 0

@@ -67,7 +67,7 @@ MORE = {
 
 @on_grid(
     "params target weighted", CRITERIA | MORE, ["real", "binary", "multiclass"],
-    [False, True], every=8,
+    [False, True], every=12,
 )  # fmt: skip
 def test_fit_is_that_to_the_rows_by_era(target, weighted, params):
     X, y, weights, eras = make_data(target)

@@ -78,7 +78,7 @@ KINDS = {
 }
 
 
-@on_grid("params kind", CRITERIA | {"ratio": RATIO}, KINDS, every=3)
+@on_grid("params kind", CRITERIA | {"ratio": RATIO}, KINDS, every=5)
 def test_trees_are_those_without_the_columns(params, kind):
     cls, more, weights = kind
     y = (Y > 0) * 1.0 if params is RATIO else Y

@@ -26,9 +26,7 @@ ScoringMonitor = pytest.importorskip("sklearn.callback").ScoringMonitor
 TARGETS = ["real", "binary", "multiclass"]
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("criterion", ["gain", "era"])
-@pytest.mark.parametrize("target", TARGETS)
+@on_grid("target criterion weighted", TARGETS, ["gain", "era"], [False, True], every=2)
 def test_a_monitor_logs_the_score_of_each_stage(target, criterion, weighted):
     X, y, weights, eras = make_data(target)
     weights = weights if weighted else None

@@ -1,6 +1,7 @@
 """Weights of eras, how they shrink leaves, and their intercepts."""
 
 import copy
+import itertools
 import pickle
 import re
 
@@ -80,11 +81,8 @@ def test_equal_eras_need_no_weights_and_one_era_none():
 
 def factors_by_hand(leaves, eras, v, h):
     """The factors of leaves, term by term as in the equations of the module."""
-    cells = {
-        (leaf, era): (leaves == leaf) & (eras == era)
-        for leaf in np.unique(leaves)
-        for era in np.unique(eras)
-    }
+    every = itertools.product(np.unique(leaves), np.unique(eras))
+    cells = {(leaf, era): (leaves == leaf) & (eras == era) for leaf, era in every}
     cells = {key: rows for key, rows in cells.items() if h[rows].sum() > 0}
     mean = {key: np.average(v[rows], weights=h[rows]) for key, rows in cells.items()}
     H = {key: h[rows].sum() for key, rows in cells.items()}

@@ -45,7 +45,7 @@ def features_of(model) -> set[int]:
     }
 
 
-@on_grid("kind criterion", list(KINDS), ALL, every=2)
+@on_grid("kind criterion", list(KINDS), ALL, every=4)
 def test_zeros_change_no_bit(kind, criterion):
     target = target_of(criterion)
     X, y, weights, eras = make_data(target)
@@ -72,7 +72,7 @@ def test_zeros_leave_the_gain_to_scikit_learn(monkeypatch):
 @on_grid(
     "criterion kind more penalty", ALL, list(KINDS),
     [{}, {"max_features": 0.5}, {"colsample_bytree": 0.5}], [1.0, 1.5, math.inf],
-    every=7,
+    every=14,
 )  # fmt: skip
 def test_one_or_more_is_a_column_less(kind, criterion, more, penalty):
     if kind == "forest" and "colsample_bytree" in more:

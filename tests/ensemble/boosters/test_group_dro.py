@@ -41,7 +41,6 @@ LOSSES = {
     "binary": ({}, log_loss_of(["down", "up"])),
     "multiclass": ({}, log_loss_of([0, 1, 2])),
 }  # fmt: skip
-each_target = pytest.mark.parametrize("target", LOSSES)
 weighted_or_not = pytest.mark.parametrize("weighted", [False, True])
 DRO = {"era_weighting": GroupDRO(step_size=0.5)}
 
@@ -91,8 +90,7 @@ def assert_by_hand(model, X, y, weights, eras, target="real"):
     return by_hand
 
 
-@each_target
-@weighted_or_not
+@on_grid("target weighted", list(LOSSES), [False, True], every=2)
 def test_weights_are_those_of_the_algorithm(target, weighted):
     model, X, y, weights, eras = problem(target, **DRO)
     given = weights if weighted else None
@@ -103,8 +101,7 @@ def test_weights_are_those_of_the_algorithm(target, weighted):
     np.testing.assert_allclose(table(model).mean(axis=1), 1)
 
 
-@each_target
-@weighted_or_not
+@on_grid("target weighted", list(LOSSES), [False, True], every=2)
 def test_each_tree_is_that_of_scikit_learn_with_such_weights(target, weighted):
     model, X, y, _, eras = problem(target, **DRO, max_bins=255)
     X = X.round(1)  # so few values that bins do not depend on weights
@@ -164,7 +161,7 @@ def test_early_stopping_weighs_rows_of_training_alone(scoring, validation_eras):
     assert model.validation_score_[-1] == pytest.approx(held_out)
 
 
-@each_target
+@on_grid("target", list(LOSSES), every=2)
 def test_warm_start_goes_on_with_the_weights(target):
     model, X, y, weights, eras = problem(target, **DRO, max_iter=10)
     straight = clone(model).fit(X, y, weights, eras=eras)

@@ -56,8 +56,6 @@ def held_out(eras, target="real", **params):
     return validation
 
 
-# Which eras are held out.
-
 CODES = data_of_ten_eras()[3]
 LABELS = {
     "int": (CODES, {8, 9}),
@@ -92,9 +90,7 @@ def test_last_eras_are_held_out_by_the_order_of_labels(labels, split_criterion):
     (100, 0.07, 7), (10, 0.3, 3), (10, 0.7, 7),
 ])  # fmt: skip
 @pytest.mark.parametrize("validation_eras", ["last", "random"])
-def test_share_of_eras_is_rounded_up_and_a_number_is_a_number(
-    validation_eras, n_eras, validation_fraction, n_held_out
-):
+def test_share_is_rounded_up(validation_eras, n_eras, validation_fraction, n_held_out):
     found = held_out(
         np.arange(N_SAMPLES) % n_eras, validation_eras=validation_eras,
         validation_fraction=validation_fraction, split_criterion="gain", max_iter=1,
@@ -126,8 +122,10 @@ def test_random_eras_depend_on_the_random_state_only():
     assert renamed == {label * 3 + 1 for label in found[0]}
 
 
-@pytest.mark.parametrize("validation_eras", ["last", "random"])
-@pytest.mark.parametrize("validation_fraction", [0.91, 10, 11, 400])
+@on_grid(
+    "validation_fraction validation_eras", [0.91, 10, 11, 400], ["last", "random"],
+    every=2,
+)  # fmt: skip
 def test_holding_out_all_eras_is_refused(validation_fraction, validation_eras):
     X, y, weights, eras = data_of_ten_eras()
     params = {"validation_eras": validation_eras, "split_criterion": "gain"}
@@ -184,9 +182,9 @@ SCORINGS = ["loss", None, "neg_mean_absolute_error", worst_era]
 @pytest.mark.parametrize(
     ("target", "scoring", "split_criterion", "validation_eras", "weighted"), [
         *grid(["real"], SCORINGS, ["gain", "era", "directional"],
-              ["last", "random", None], [False, True], every=5),
+              ["last", "random", None], [False, True], every=6),
         *grid(["binary", "multiclass"], ["loss", "accuracy"], ["directional"],
-              ["last", None], [False, True], every=2),
+              ["last", None], [False, True], every=3),
     ],
 )  # fmt: skip
 def test_fit_is_that_of_validation_data_given(

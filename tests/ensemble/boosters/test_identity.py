@@ -45,7 +45,7 @@ CONFIGURATIONS = [
 ]  # fmt: skip
 
 
-@on_grid("configuration with_more", CONFIGURATIONS, [False, True], every=4)
+@on_grid("configuration with_more", CONFIGURATIONS, [False, True], every=6)
 def test_gain_is_scikit_learn(configuration, with_more):
     target, params = configuration
     X, y, weights, eras = make_data(target)

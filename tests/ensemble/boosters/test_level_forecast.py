@@ -7,6 +7,7 @@ from numpy.linalg import inv, slogdet
 
 from helpers.data import make_data, make_drift
 from helpers.estimators import ours
+from helpers.grids import on_grid, slow
 from sklearn_era._eras import encode_eras
 from sklearn_era.effects import Intercepts
 from sklearn_era.ensemble import BinnedDataset
@@ -139,9 +140,8 @@ MONTHS = np.arange("2020-01", "2021-01", dtype="M8[M]")
     (MONTHS.astype("M8[D]"), np.array(["2021-03-01"], "M8[D]"), [3]),
     (pd.period_range("2020Q1", "2021Q4", freq="Q").to_numpy(),
      pd.period_range("2022Q1", "2022Q2", freq="Q").to_numpy(), [1, 2]),
-    (np.array([1, 2, 5, 9]), [10, 20], [1, 1]),
+    (np.array([1, 2, 5, 9]), [10, 20], [1, 1]), (np.array([3]), [7], [1]),
     (np.array(["a", "b", "c"]), ["d", "e"], [1, 1]),
-    (np.array([3]), [7], [1]),
 ])  # fmt: skip
 def test_horizons(known, labels, expected):
     assert levels.horizons(known, np.asarray(labels)).tolist() == expected
@@ -178,7 +178,7 @@ def test_weeks_with_and_without_a_holiday_are_forecast():
     assert auto[in_holidays].mean() < 0.5 * last[in_holidays].mean()
 
 
-@pytest.mark.parametrize("target", ["real", "count", "binary", "multiclass"])
+@pytest.mark.parametrize("target", ["real", slow("count"), "binary", "multiclass"])
 def test_levels_of_every_target(target, tmp_path):
     X, y, weights, _ = make_data(target)
     rng = np.random.default_rng(0)
@@ -222,8 +222,7 @@ def test_without_a_level_the_model_is_the_plain_one():
 EFFECTS = [Intercepts(n_eras=1), Intercepts("exponential", 1), AUTO]
 
 
-@pytest.mark.parametrize("effects", EFFECTS)
-@pytest.mark.parametrize("scoring", ["loss", None])
+@on_grid("effects scoring", EFFECTS, ["loss", None], every=2)
 def test_levels_of_held_out_eras_are_carried_forward(effects, scoring):
     X, y, eras = make_drift(24, 60, 0.3, 0.2)
     now = eras < 20
@@ -247,8 +246,7 @@ def test_levels_of_held_out_eras_are_carried_forward(effects, scoring):
     assert list(model.era_intercepts_) == list(range(20))
 
 
-@pytest.mark.parametrize("effects", EFFECTS)
-@pytest.mark.parametrize("kind", [Regressor, Classifier])
+@on_grid("kind effects", [Regressor, Classifier], EFFECTS, every=2)
 def test_intercepts_of_later_eras_are_estimated_with_the_trees_kept(kind, effects):
     X, y, eras = make_drift(24, 60, 0.3, 0.2)
     if kind is Classifier:

@@ -38,7 +38,7 @@ def assert_same_partitions(a, b, X) -> None:
     assert_allclose(a.predict(X), b.predict(X), rtol=1e-5, atol=1e-8)
 
 
-@on_grid("configuration criterion", CONFIGURATIONS, GAIN_OF_ONE_ERA, every=8)
+@on_grid("configuration criterion", CONFIGURATIONS, GAIN_OF_ONE_ERA, every=13)
 def test_one_era_is_gain(configuration, criterion):
     target, params = configuration
     X, y, weights, _ = make_data(target)
@@ -110,7 +110,7 @@ def test_gain_by_another_name_is_gain(configuration, criterion, with_eras):
 
 # Another value of each parameter of a criterion than the default.
 OF_CRITERIA = [
-    *((name, f"split_criterion__{parameter}", value) for name, parameter, value in [
+    (name, f"split_criterion__{parameter}", value) for name, parameter, value in [
         ("era", "boltzmann_alpha", -4.0), ("era", "normalize", True),
         ("directional", "min_agreement", 1.0), ("directional", "boltzmann_alpha", -4.0),
         ("directional", "normalize", True), ("time_robust", "aggregation", "mean"),
@@ -119,7 +119,7 @@ OF_CRITERIA = [
         ("vrex", "normalize", True), ("held_out", "normalize", True),
         ({"gain": 1.0, "directional": 9.0}, "normalize", False),
         ({"era": 1.0, "directional": 9.0}, "normalize", False),
-    ]),
+    ]
 ]  # fmt: skip
 OF_ESTIMATORS = {
     "min_samples_per_era": 12, "min_era_coverage": 1.0, "min_gain_share": 0.3,
@@ -188,15 +188,14 @@ WITH_HALF = CRITERIA | {"half of the eras": {
     "min_era_coverage": 0.5, "min_gain_share": 0.0,
 }}  # fmt: skip
 ON_TARGETS = [
-    *grid(WITH_HALF, ["real", "binary"], every=2),
+    *grid(WITH_HALF, ["real", "binary"], every=4),
     pytest.param(RATIO, "binary", id="ratio"),
 ]
 
 WORDS = np.array(["a", "b", "ba", "c"])
 RENAMINGS = {
     "int8": lambda eras: (eras * 7 - 11).astype(np.int8),
-    "float": lambda eras: eras + 0.5,
-    "str": lambda eras: WORDS[eras],
+    "float": lambda eras: eras + 0.5, "str": lambda eras: WORDS[eras],
     "list": lambda eras: WORDS[eras].tolist(),
     "object": lambda eras: WORDS.astype(object)[eras],
     "string_dtype": lambda eras: WORDS.astype(np.dtypes.StringDType())[eras],
@@ -209,7 +208,7 @@ RENAMINGS = {
     "pandas_int": lambda eras: pd.Series(eras, dtype="Int64", index=eras[::-1]),
     "pandas_string": lambda eras: pd.Series(WORDS[eras], dtype="string"),
     "pyarrow": lambda eras: pd.Series(WORDS[eras], dtype="string[pyarrow]"),
-}
+}  # fmt: skip
 
 
 def fit(data, criterion, target="real", **params):
@@ -274,7 +273,7 @@ def has_unit(criterion) -> bool:
 
 
 UNITLESS = {name: c for name, c in WITH_HALF.items() if not has_unit(c)}
-UNITLESS = [*grid(UNITLESS, ["real", "binary"], every=4), ON_TARGETS[-1]]
+UNITLESS = [*grid(UNITLESS, ["real", "binary"], every=7), ON_TARGETS[-1]]
 
 
 @pytest.mark.parametrize("factor", [0.25, slow(1024.0)])

@@ -148,11 +148,9 @@ def test_a_warm_start_goes_on_with_the_draws(target, criterion):
     assert_same_trees(warm, at_once)
 
 
-@on_grid(
-    "interaction_cst criterion",
-    {"none": None, "two groups": [range(1000), range(800, 2000)]}, ["gain", "era"],
-    every=2,
-)  # fmt: skip
+@on_grid("interaction_cst criterion", {
+    "none": None, "two groups": [range(1000), range(800, 2000)],
+}, ["gain", "era"], every=2)  # fmt: skip
 def test_of_equal_features_drawn_the_first_is_used(criterion, interaction_cst, growth):
     """Though a set of two hundred integers among two thousand is in no order."""
     rng = np.random.default_rng(0)

@@ -41,11 +41,11 @@ FORESTS = [EraForestRegressor, EraForestClassifier]
 OBJECTS = [
     (Gain(), "Gain()", {"splitter": "era"}),
     (Era(-1.0), "Era(boltzmann_alpha=-1.0)", {"normalize": True}),
-    (Directional(), "Directional()", {"min_agreement": 0.3}),
     (TimeRobust("mean"), "TimeRobust(aggregation='mean')", {"aggregation": "max"}),
     (Invariant(2.0), "Invariant(penalty=2.0)", {"statistic": "changing_rate"}),
     (VREx(normalize=True), "VREx(normalize=True)", {"penalty": 0.5}),
     (HeldOut(), "HeldOut()", {"normalize": True}),
+    (Directional(), "Directional()", {"min_agreement": 0.3}),
     (Blend({"era": 1, VREx(2.0): 0.5}),
      "Blend(weights={VREx(penalty=2.0): 0.5, 'era': 1})", {"normalize": False}),
     (Recency(8), "Recency(half_life=8)", {"half_life": 4}),

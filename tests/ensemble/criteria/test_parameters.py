@@ -28,8 +28,6 @@ from sklearn_era.ensemble._criteria.objects import NUMBERS, InvarianceStatistic
 
 STATISTICS = ["effect", "changing_rate", "ratio"]
 
-# Names and blends.
-
 
 def test_criteria_are_named_as_the_parameter():
     assert list(CRITERIA) == NAMES

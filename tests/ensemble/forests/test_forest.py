@@ -242,11 +242,8 @@ def test_a_tree_that_draws_no_weight_predicts_the_mean_of_all(split_criterion):
         bootstrap="whole_eras", max_samples=1, split_criterion=split_criterion
     ).fit(X, y, weights, eras=eras)
     draws = drawn_rows(forest, X, eras)
-    empty = [
-        tree
-        for tree, drawn in zip(trees_of(forest), draws, strict=True)
-        if not weights[drawn.rows].any()
-    ]
+    grown = zip(trees_of(forest), draws, strict=True)
+    empty = [tree for tree, drawn in grown if not weights[drawn.rows].any()]
     assert 0 < len(empty) < 6
     for tree in empty:
         assert_allclose(tree.nodes["value"] * 6, np.mean(y[eras == 2]))

@@ -83,8 +83,7 @@ def test_number_to_draw(max_samples, n_available, expected):
 
 
 @pytest.mark.parametrize(("bootstrap", "max_samples", "expected"), [
-    ("rows", 50, lambda sizes: [50]),
-    ("rows", 0.25, lambda sizes: [60]),
+    ("rows", 50, lambda sizes: [50]), ("rows", 0.25, lambda sizes: [60]),
     ("within_eras", 10, lambda sizes: [30]),
     ("within_eras", 0.5, lambda sizes: [(sizes // 2).sum()]),
     ("whole_eras", 1, lambda sizes: sizes),
@@ -102,9 +101,8 @@ def test_max_samples_is_what_trees_are_grown_on(bootstrap, max_samples, expected
 @settings(max_examples=2 * settings().max_examples)
 @given(
     counts=st.lists(st.integers(1, 30), min_size=1, max_size=12),
-    n_segments=st.integers(1, 12),
-    seed=st.integers(0, 99),
-)
+    n_segments=st.integers(1, 12), seed=st.integers(0, 99),
+)  # fmt: skip
 def test_segments_are_of_consecutive_eras_and_none_is_empty(counts, n_segments, seed):
     n_segments = min(n_segments, len(counts))
     labels = np.repeat(np.arange(len(counts)) * 10, counts)
@@ -160,8 +158,7 @@ def two_columns(y):
 @pytest.mark.parametrize("make", [
     lambda d: np.column_stack(list(d.values())),
     lambda d: pd.DataFrame(d).astype({"half": "category"}),
-    lambda d: pl.DataFrame(d),
-    lambda d: pa.table(d),
+    pl.DataFrame, pa.table,
     lambda d: [list(row) for row in zip(*d.values(), strict=True)],
     lambda d: pd.DataFrame(d).assign(half=pd.to_datetime(d["half"], unit="D")),
     lambda d: pd.DataFrame(d).assign(half=d["half"].astype(str)),
@@ -190,8 +187,7 @@ def test_a_single_column_is_no_column_at_all():
 
 @pytest.mark.parametrize(("max_features", "n_features"), [
     *itertools.product([None, 1.0, 0.5, 0.01, 1, "sqrt", "log2"], [1, 2, 5, 17]),
-    (3, 5),
-    (3, 17),
+    (3, 5), (3, 17),
 ])  # fmt: skip
 def test_features_are_counted_as_scikit_learns_forests_count(max_features, n_features):
     rng = np.random.default_rng(0)

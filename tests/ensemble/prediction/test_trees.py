@@ -3,6 +3,8 @@ are refused, and read and write no memory.
 """
 
 import pickle
+from copy import deepcopy
+from functools import cache
 
 import numpy as np
 import pytest
@@ -33,7 +35,13 @@ def make_data(n_samples=700, missing=False):
     return X, y + rng.normal(size=n_samples)
 
 
-def make_model(leaves, cls=Regressor, missing=False, **parameters):
+def make_model(*args, **kwargs):
+    """A model of one's own; each is fitted once."""
+    return deepcopy(fit_model(*args, **kwargs))
+
+
+@cache
+def fit_model(leaves, cls=Regressor, missing=False, **parameters):
     X, y = make_data(missing=missing)
     of_boosters = {"max_iter": 4, "early_stopping": False}
     parameters = (of_boosters if cls is not EraForestRegressor else {}) | parameters
@@ -96,7 +104,7 @@ def test_types_and_layouts(leaves, dtype):
 @pytest.mark.parametrize("leaves", [31, 300])
 @pytest.mark.parametrize("missing", [False, True])
 def test_categories_known_and_unknown(leaves, missing):
-    model = make_model(leaves, missing=missing, categorical_features=[4, 3])
+    model = make_model(leaves, missing=missing, categorical_features=(4, 3))
     # As the encoder gives them, and as it never does.
     X = model._preprocess_X(make_data(300, missing)[0], reset=False)
     assert_same(model, X)
@@ -115,7 +123,7 @@ def test_classes_and_forests(leaves, cls, parameters):
 
 @LEAVES
 def test_any_number_of_threads(leaves):
-    model = make_model(leaves, max_iter=60)
+    model = make_model(leaves, max_iter=20)
     X, _ = make_data(1500)
     with threadpool_limits(3, user_api="openmp"):
         for n_threads in (1, 2, 3):
@@ -138,7 +146,7 @@ def test_trees_are_those_of_the_moment():
 
 
 @pytest.mark.parametrize("missing", [False, True])
-@pytest.mark.parametrize("categorical_features", [None, [4, 3]])
+@pytest.mark.parametrize("categorical_features", [None, (4, 3)])
 def test_few_rows_walk_down_large_trees(missing, categorical_features):
     model = make_model(3000, missing=missing, categorical_features=categorical_features)
     X = model._preprocess_X(make_data(missing=missing)[0], reset=False)
@@ -232,7 +240,7 @@ BY_ALL_WAYS = pytest.mark.parametrize(("leaves", "walk"), WAYS.values(), ids=WAY
 @pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
 @BY_ALL_WAYS
 def test_a_damaged_tree_is_refused(leaves, walk, spoil):
-    model = make_model(leaves, categorical_features=[4])
+    model = make_model(leaves, categorical_features=(4,))
     spoil(model._predictors[1][0])
     with pytest.raises(ValueError, match=r"^A tree of the model is damaged: .*; fit "):
         walk(model, make_data()[0])
@@ -272,7 +280,7 @@ def test_other_columns_than_those_of_the_bins_are_refused(leaves, n_columns):
 @pytest.mark.parametrize("leaves", [20, 300])
 def test_nodes_that_are_mapped_into_memory_are_those_of_a_model(leaves, tmp_path):
     """As joblib hands them to its workers."""
-    model, X = make_model(leaves, categorical_features=[4]), make_data()[0]
+    model, X = make_model(leaves, categorical_features=(4,)), make_data()[0]
     before = model.predict(X)
     for i, (tree,) in enumerate(model._predictors):
         np.save(tmp_path / f"{i}.npy", tree.nodes)
@@ -296,7 +304,7 @@ class Changing(TreePredictor):
 
 @pytest.mark.parametrize("leaves", [20, 300, 3000])
 def test_trees_are_packed_as_they_were_counted(leaves):
-    model, X = make_model(leaves, categorical_features=[4]), make_data()[0]
+    model, X = make_model(leaves, categorical_features=(4,)), make_data()[0]
     before = model.predict(X)
     model._predictors = [
         [Changing(tree.nodes, tree.binned_left_cat_bitsets, tree.raw_left_cat_bitsets)]

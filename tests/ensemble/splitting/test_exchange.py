@@ -159,7 +159,7 @@ def assert_together_as_alone(data, params, n_shards=3, **options):
 LOOSE = {"min_era_coverage": 0.3}
 
 
-@pytest.mark.parametrize("criterion", [*CRITERIA.values(), RATIO])
+@on_grid("criterion", CRITERIA | {"ratio": RATIO}, every=2)
 def test_processes_grow_the_tree_of_one(criterion):
     if criterion["split_criterion"] == "gain":
         criterion = {"split_criterion": Gain(splitter="era")}

@@ -32,12 +32,10 @@ SHAPES = {
     "many eras": {"n_rows": 400, "n_bins": 255, "n_eras": 40},
     "one era": {"n_rows": 250, "n_bins": 40, "n_eras": 1, "missing": 0.1},
 }
-
-
 PENALTIES = {"free": None, "penalties": [0.4, 0.0, 0.05, 0.2, 0.0]}
 
 
-@on_grid("criterion penalties shape", [None, *CRITERIA], PENALTIES, [*SHAPES], every=4)
+@on_grid("criterion penalties shape", [None, *CRITERIA], PENALTIES, [*SHAPES], every=7)
 def test_tree_is_the_one_without_small_nodes(criterion, shape, penalties):
     if criterion is None:  # without penalties, ties depend on rounding
         penalties = PENALTIES["penalties"]
@@ -137,13 +135,12 @@ def nodes_and_gains(tree, rows, min_samples_leaf, l2):
 
 
 @on_grid(
-    "shape min_samples_leaf penalties", ["many bins", "missing values", "weights"],
-    [1, 5], {"free": None, "penalties": np.array([0.5, 0.1, 0.0, 0.3, 0.1])}, every=2,
+    "shape min_samples_leaf penalties small_node_rows",
+    ["many bins", "missing values", "weights"], [1, 5],
+    {"free": None, "penalties": np.array([0.5, 0.1, 0.0, 0.3, 0.1])},
+    [0, MAX_SMALL_ROWS], every=3,
 )  # fmt: skip
-@pytest.mark.parametrize("small_node_rows", [0, MAX_SMALL_ROWS])
-def test_no_split_gains_more_than_the_one_that_was_made(
-    shape, min_samples_leaf, penalties, small_node_rows
-):
+def test_no_split_gains_more(shape, min_samples_leaf, penalties, small_node_rows):
     rows = make_rows(**(SHAPES[shape] | {"n_rows": 150}))
     limits = FULL._replace(min_samples_leaf=min_samples_leaf, l2_regularization=0.5)
     params = {"penalties": penalties, "small_node_rows": small_node_rows}

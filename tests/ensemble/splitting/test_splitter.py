@@ -25,23 +25,20 @@ SHAPES = {"large": (3, 500, 5), "small": (40, 15, 64), "masks": (12, 40, 16)}
 VARYING = on_grid(
     "criterion shape kind", CRITERIA,
     SHAPES | {"large bins": (3, 500, 20), "small bins": (12, 40, 20)},
-    ["weights", "poisson"], every=7,
+    ["weights", "poisson"], every=14,
 )  # fmt: skip
-ON_SHAPES = on_grid("criterion shape", CRITERIA, SHAPES, every=3)
-
-
+ON_SHAPES = on_grid("criterion shape", CRITERIA, SHAPES, every=5)
 # Data; a number of bytes, for all nodes or two of them; and the nodes that are kept. A
 # chunk has 65,536 rows: 13 eras of 5,000, which are no whole number of vectors.
 STORES = {
-    "all nodes": ((3, 500, 5), None, 6),
+    "all nodes": ((3, 500, 5), None, 6), "some nodes": ((3, 500, 5), 2 * 4 * 5 * 16, 0),
     "missing values": ((3, 500, 5, 4, 0, 0.15), None, 6),
-    "some nodes": ((3, 500, 5), 2 * 4 * 5 * 16, 0),
     "several chunks": ((40, 5000, 5), None, 2),
     "categories": ((4, 300, 9, 4, 0, 0.1), None, 0),
-}
+}  # fmt: skip
 
 
-@on_grid("criterion store", CRITERIA, STORES, every=2)
+@on_grid("criterion store", CRITERIA, STORES, every=4)
 def test_kept_histograms_and_streamed_ones_give_the_same_trees(criterion, store):
     shape, budget, n_kept = store
     params = {"splitter": RecordingSplitter, "max_leaf_nodes": 16}
@@ -116,7 +113,7 @@ ERA_SIZES = {
 }
 
 
-@on_grid("criterion era_sizes", CRITERIA, ERA_SIZES, every=5)
+@on_grid("criterion era_sizes", CRITERIA, ERA_SIZES, every=8)
 def test_rows_many_times_over_give_the_same_trees(criterion, era_sizes):
     X, y, _ = make_eras(1, 3000, n_bins=6, n_features=3)
     eras = np.arange(len(era_sizes)).repeat(era_sizes)
@@ -208,8 +205,6 @@ def test_rows_that_differ_by_their_weights_alone_are_not_parted(name, residual):
     assert tree.nodes["is_leaf"][pure].all()
 
 
-# The gain by this kernel.
-
 GAIN_FITS = {
     "numbers": {}, "few bins": {"n_bins": 5}, "missing values": {"missing": 0.1},
     "few bins, missing values": {"n_bins": 5, "missing": 0.1},
@@ -294,7 +289,7 @@ def test_an_instruction_set_that_is_not_there_is_refused(monkeypatch):
 
 @on_grid("criterion shape", CRITERIA, {
     "kept": (3, 4000, 5, 12), "touched": (200, 60, 250, 3), "weights": (3, 6671, 40, 3),
-}, every=5)  # fmt: skip
+}, every=8)  # fmt: skip
 def test_threads_give_the_same_bits(criterion, shape):
     data, weights = make_eras(*shape), None
     if shape[2] == 40:

@@ -7,6 +7,7 @@ import pytest
 from sklearn.metrics import log_loss, mean_squared_error, roc_auc_score
 from sklearn.utils.validation import has_fit_parameter
 
+from experiments import _natural_eras_controls as controls
 from experiments._natural_eras_controls import (
     AnchorBoosting,
     CatBoost,
@@ -51,17 +52,19 @@ def test_losses_are_those_of_scikit_learn(data):
 
 @pytest.mark.parametrize("kind", ["time", slow("groups")])
 @pytest.mark.parametrize("task", BOOSTERS)
-def test_trees_tuned_by_eras_are_those_of_a_search_with_further_fits(data, task, kind):
+def test_trees_tuned_by_eras_are_those_of_a_search(data, task, kind, monkeypatch):
+    """Which fits again for each number of trees."""
+    monkeypatch.setattr(controls, "TREES_OF_STAGE", 5)
     X, y, eras = data
     y, labels = target(task, y), eras if kind == "time" else eras.astype(str)
-    booster = BOOSTERS[task](early_stopping=False, max_iter=75, random_state=0)
+    booster = BOOSTERS[task](early_stopping=False, max_iter=15, random_state=0)
     grid = {"max_leaf_nodes": [3, 15], "learning_rate": [0.05, 0.3]}
     tuned = TunedByEras(task, booster, grid).fit(X, y, eras=labels)
     loss = "neg_mean_squared_error" if task == "regression" else "neg_log_loss"
     # The first is the plain model of the search, which does not decide here.
     order = "ordered" if kind == "time" else "unordered"
     search = EraSearchCV(
-        booster, grid | {"max_iter": [25, 50, 75]}, cv=3, scoring=loss, era_order=order
+        booster, grid | {"max_iter": [5, 10, 15]}, cv=3, scoring=loss, era_order=order
     ).fit(X, y, eras=labels)
     means = search.cv_results_["mean_test_score"]
     assert tuned.best_params_ == search.cv_results_["params"][means.argmax()]

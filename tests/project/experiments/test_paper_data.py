@@ -174,7 +174,7 @@ def test_shares_of_cows_and_of_their_backgrounds():
 
 @pytest.mark.parametrize("make", UNIT_TESTS)
 def test_scrambled_rows_are_the_same_ones_rotated(make):
-    plain, data = (make(0, scramble=scramble) for scramble in (False, True))
+    plain, data = (make(0, n_samples_per_era=99, scramble=s) for s in (False, True))
     assert data.feature_names == [f"mixed_{index}" for index in range(10)]
     assert not data.is_invariant.any()
     assert np.array_equal(plain.rotation, np.eye(10))
