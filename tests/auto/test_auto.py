@@ -35,7 +35,7 @@ from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import load_model, save_model
 from sklearn_era.model_selection import EraSearchDisplay, EraWalkForwardSplit
 
-SMALL = {"max_iter": 6, "min_samples_leaf": 5, "random_state": 0}
+SMALL = {"max_iter": 6, "max_leaf_nodes": 12, "min_samples_leaf": 5, "random_state": 0}
 PLAIN = Regressor(**SMALL)
 SQUARED = loss_of(PLAIN)
 ALL = [

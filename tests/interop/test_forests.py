@@ -11,6 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 
 from helpers.forests import classifier, make_classes, make_data, regressor
+from helpers.grids import on_grid
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
 from sklearn_era.interop import to_lightgbm_text, to_sklearn
 from sklearn_era.model_files import ModelFileError, load_model, save_model
@@ -70,15 +71,14 @@ def test_a_stock_estimator_predicts_the_same_bits(forest):
     assert_array_equal(to_sklearn(model).predict(frame), model.predict(frame))
 
 
-@pytest.mark.parametrize("parameters", [
+@on_grid("make parameters", [regressor, classifier], [
     {}, {"bootstrap": False, "max_features": "sqrt"},
     {"split_criterion": {"era": 1, "vrex": 0.5}, "bootstrap": "whole_eras"},
     {"bootstrap": "within_eras", "max_samples": 0.5, "oob_score": True},
     {"categorical_features": [3], "random_state": np.random.RandomState(1)},
     {"random_segments": 2, "warm_start": True},
-], ids=" ".join)  # fmt: skip
+], every=2)  # fmt: skip
 @pytest.mark.filterwarnings("ignore:.*were drawn for every:UserWarning")
-@pytest.mark.parametrize("make", [regressor, classifier])
 def test_a_model_file_has_the_whole_forest(make, parameters, tmp_path):
     X, y, eras = make_data(missing=0.1)
     y = y if make is regressor else make_classes(y)

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from helpers.data import make_data, make_drift
 from helpers.estimators import ours
+from helpers.grids import on_grid
 from helpers.trees import assert_same_model
 from sklearn_era._trees.traversal import leaf_indices
 from sklearn_era.effects import GroupDRO, Intercepts, Recency
@@ -300,7 +301,7 @@ def test_warm_start_goes_on_with_the_intercepts():
     assert not hasattr(model.fit(X, y, eras=eras), "era_intercepts_")
 
 
-@each_target
+@on_grid("target", list(TARGETS), every=2)
 def test_one_era_and_none_of_them_change_no_bit(target):
     model, X, y, weights, eras = problem(target)
     one = np.zeros(y.size, int)

@@ -186,7 +186,7 @@ def test_levels_of_every_target(target, tmp_path):
     days = np.datetime64("2024-01-01") + np.arange(y.size) // 25
     drift = np.arange(y.size) / y.size > rng.random(y.size)
     y = np.where(drift, np.unique(y)[-1], y)
-    model = ours(target).set_params(era_effects=AUTO, max_iter=20)
+    model = ours(target).set_params(era_effects=AUTO, max_iter=12)
     model.fit(X, y, weights, eras=days)
     assert np.abs(model._era_forecast).max() > 0.1
     later = days + 16 + 3
@@ -203,7 +203,7 @@ def test_levels_of_every_target(target, tmp_path):
         assert decision.reshape(raw.shape) == pytest.approx(expected)
     # Rows in another order.
     order = rng.permutation(y.size)
-    moved = ours(target).set_params(era_effects=AUTO, max_iter=20)
+    moved = ours(target).set_params(era_effects=AUTO, max_iter=12)
     moved.fit(X[order], y[order], weights[order], eras=days[order])
     assert moved._era_forecast == pytest.approx(model._era_forecast, rel=0.1)
 

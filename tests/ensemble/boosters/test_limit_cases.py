@@ -133,11 +133,11 @@ UNREAD = {
 } | {("gain", "min_gain_share")}
 
 
-@pytest.mark.parametrize(("criterion", "parameter", "value"), [
-    *OF_CRITERIA,
-    *((x, *y) for x in (*NAMES, *BLENDS) for y in OF_ESTIMATORS.items()),
-], ids=str)  # fmt: skip
-def test_each_criterion_heeds_its_parameters(criterion, parameter, value):
+@on_grid("case", [
+    *OF_CRITERIA, *((x, *y) for x in (*NAMES, *BLENDS) for y in OF_ESTIMATORS.items()),
+], every=3)  # fmt: skip
+def test_each_criterion_heeds_its_parameters(case):
+    criterion, parameter, value = case
     X, y, _, eras = make_data(n_samples=300)
     # Small gains, for alpha to part the two kinds of mean.
     tempered = {"era": Era(-1.0), "directional": Directional(0.0, -1.0)}

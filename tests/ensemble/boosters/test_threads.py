@@ -72,7 +72,7 @@ def predicting(monkeypatch):
     return noted
 
 
-@on_grid("n_jobs split_criterion", OF_FOUR, ["gain", "era"], every=2)
+@on_grid("n_jobs split_criterion", OF_FOUR, ["gain", "era"], every=3)
 def test_fit_uses_them(n_jobs, split_criterion, predicting, monkeypatch):
     n_jobs, expected = n_jobs
     growing = []
@@ -96,8 +96,9 @@ def test_fit_uses_them(n_jobs, split_criterion, predicting, monkeypatch):
     assert _openmp_effective_n_threads() == 4
 
 
-@pytest.mark.parametrize(("n_jobs", "expected"), OF_FOUR)
-def test_predictions_use_them(n_jobs, expected, predicting):
+@on_grid("n_jobs", OF_FOUR, every=2)
+def test_predictions_use_them(n_jobs, predicting):
+    n_jobs, expected = n_jobs
     X, y, _, _ = make_data("binary")
     model = ours("binary", n_jobs=n_jobs).fit(X, y)
     for method in ("predict", "predict_proba", "decision_function"):
@@ -223,7 +224,7 @@ def test_other_libraries_keep_their_threads():
         assert of_blas() == before
 
 
-@pytest.mark.parametrize("n_jobs", [None, -1, 4, 7])
+@pytest.mark.parametrize("n_jobs", [None, slow(-1), slow(4), 7])
 def test_nothing_is_done_where_nothing_is_to_be_limited(n_jobs, monkeypatch):
     def refuse():
         raise AssertionError("looked for OpenMP runtimes")

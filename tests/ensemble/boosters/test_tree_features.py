@@ -157,7 +157,7 @@ def test_of_equal_features_drawn_the_first_is_used(criterion, interaction_cst, g
     effect = rng.integers(0, 5, 200).astype(float)
     X = np.tile(effect[:, np.newaxis], 2000)
     model = HistGradientBoostingRegressor(
-        split_criterion=criterion, colsample_bytree=0.1, max_iter=6, max_leaf_nodes=4,
+        split_criterion=criterion, colsample_bytree=0.1, max_iter=3, max_leaf_nodes=4,
         interaction_cst=interaction_cst, random_state=0,
     )  # fmt: skip
     model.fit(X, effect, eras=np.arange(200) % 2)
