@@ -235,13 +235,12 @@ def test_half_of_the_features_are_drawn_for_a_node():
     assert 1 <= max(places) <= 3  # at most the three that were not drawn gain more
 
 
-@pytest.mark.parametrize(
-    ("criterion", "n_bins"),  # by the gain, more bins make ties but for rounding
-    [(None, 8), ("era", 40), ("time_robust", 8), ("time_robust", 40), ("invariant", 8)],
-)
-@pytest.mark.parametrize("missing", [0.0, 0.2])
-@pytest.mark.parametrize("has_weights", [False, True])
-def test_categories_are_split_as_sets(criterion, missing, n_bins, has_weights):
+@on_grid("case missing has_weights", [
+    # By the gain, more bins make ties but for rounding.
+    (None, 8), ("era", 40), ("time_robust", 8), ("time_robust", 40), ("invariant", 8),
+], [0.0, 0.2], [False, True], every=2)  # fmt: skip
+def test_categories_are_split_as_sets(case, missing, has_weights):
+    criterion, n_bins = case
     rows = make_rows(900, n_bins=n_bins, missing=missing, has_weights=has_weights)
     rows = with_categories(rows)
     eras = {"min_era_coverage": 0.01}
