@@ -71,13 +71,13 @@ def test_a_stock_estimator_predicts_the_same_bits(forest):
     assert_array_equal(to_sklearn(model).predict(frame), model.predict(frame))
 
 
-@on_grid("make parameters", [regressor, classifier], [
-    {}, {"bootstrap": False, "max_features": "sqrt"},
-    {"split_criterion": {"era": 1, "vrex": 0.5}, "bootstrap": "whole_eras"},
-    {"bootstrap": "within_eras", "max_samples": 0.5, "oob_score": True},
-    {"categorical_features": [3], "random_state": np.random.RandomState(1)},
-    {"random_segments": 2, "warm_start": True},
-], every=2)  # fmt: skip
+@on_grid("make parameters", [regressor, classifier], {
+    "default": {}, "all rows": {"bootstrap": False, "max_features": "sqrt"},
+    "blend": {"split_criterion": {"era": 1, "vrex": 0.5}, "bootstrap": "whole_eras"},
+    "scored": {"bootstrap": "within_eras", "max_samples": 0.5, "oob_score": True},
+    "drawn": {"categorical_features": [3], "random_state": np.random.RandomState(1)},
+    "segments": {"random_segments": 2, "warm_start": True},
+}, every=2)  # fmt: skip
 @pytest.mark.filterwarnings("ignore:.*were drawn for every:UserWarning")
 def test_a_model_file_has_the_whole_forest(make, parameters, tmp_path):
     X, y, eras = make_data(missing=0.1)
