@@ -131,13 +131,13 @@ def test_separator_and_encoding(frame):
 
 def test_values_of_a_column_are_of_one_type_throughout(frame):
     # Longer than what is read at a time.
-    data = pd.DataFrame({"a": np.arange(400_000) % 7.0, "y": 0.0, "x": "x" * 60})
-    data.loc[399_999, ["a", "y"]] = 0.5
+    data = pd.DataFrame({"a": np.arange(40_000) % 7.0, "y": 0.0, "x": "x" * 600})
+    data.loc[39_999, ["a", "y"]] = 0.5
     fit(write(data, "d.csv"), "--features", "a")
     assert "regressor" in fit("d.csv", "--features", "a")
-    data["a"] = data["a"].astype(str).where(data.index < 399_999, "high")
+    data["a"] = data["a"].astype(str).where(data.index < 39_999, "high")
     told = fail("fit", write(data, "d.csv"), "--target", "y", "--exclude", "x", *BASE)
-    assert told.startswith("DATA: column 'a' is not numeric ('high' in row 400,000);")
+    assert told.startswith("DATA: column 'a' is not numeric ('high' in row 40,000);")
 
 
 # pandas writes a carriage return without quotes, which ends a row of CSV.

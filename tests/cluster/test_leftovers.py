@@ -90,6 +90,7 @@ def lock_of(client):
     return Semaphore(name=name, scheduler_rpc=scheduler, loop=client.loop)
 
 
+@pytest.mark.slow
 def test_the_lease_of_a_fit_that_is_interrupted(client, locks, monkeypatch):
     fit(client)
     with monkeypatch.context() as patch:

@@ -138,7 +138,7 @@ def test_what_cannot_be_called_is_named_without_its_address(server, monkeypatch)
 @pytest.mark.parametrize(("operation", "kind", "said"), [
     ("rounds", "hang", r"did not answer within 0\.2 seconds"),
     ("rounds", "drip", r"sent only \d+ bytes in 0\.\d+ seconds"),
-    ("rounds", "drip head", "did not finish answering within 2 seconds"),
+    slow("rounds", "drip head", "did not finish answering within 2 seconds"),
     ("rounds", "drip size", r"did not answer within 0\.2 seconds"),
     ("PUT", "hang", r"did not answer within 0\.2 seconds; nothing was submitted"),
     slow("PUT", "drip head", "did not finish answering within 2 seconds; nothing was"),

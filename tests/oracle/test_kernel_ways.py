@@ -54,7 +54,7 @@ def check(data, criterion, weights=None, **params):
 @on_grid(
     "criterion way missing penalties",
     ERA_CRITERIA | {"with held_out": WITH_HELD_OUT}, WAYS, [0.0, 0.15], PENALTIES,
-    every=17,
+    every=29,
 )  # fmt: skip
 def test_each_way(criterion, way, missing, penalties):
     *shape, coverage = way

@@ -19,7 +19,6 @@ from xml.etree import ElementTree
 import pytest
 import sklearn
 
-from helpers.grids import slow
 from sklearn_era.ensemble._hist_gradient_boosting import RELEASES
 
 HIST = "sklearn.ensemble._hist_gradient_boosting"
@@ -64,9 +63,6 @@ NOT_OF_SEARCH = {
     "test_grid_search_cv_results_multimetric": EXTRA_COLUMNS,
     "test_custom_run_search": EXTRA_COLUMNS,
 }
-QUICK_OF_SEARCH = [
-    "test_refit_callable", "test_grid_search_score_method", "test_pickle",
-]  # fmt: skip
 
 
 class Run(NamedTuple):
@@ -150,19 +146,18 @@ def test_no_test_of_an_older_release_fails(tmp_path):
     assert len(run.outcomes) > 300
 
 
-@pytest.mark.parametrize("quick", [True, slow(False)], ids=["few", "all"])
-def test_outcomes_are_those_of_grid_search(quick, tmp_path):
-    tests = [f"{SEARCH}::{name}" for name in QUICK_OF_SEARCH] if quick else [SEARCH]
-    run = run_upstream(tmp_path, *tests, plugin="era_upstream_search")
+@pytest.mark.slow
+def test_outcomes_are_those_of_grid_search(tmp_path):
+    run = run_upstream(tmp_path, SEARCH, plugin="era_upstream_search")
     assert "tested search: sklearn_era's" in run.output
     failed = {
         name.partition("::")[2]
         for name, outcome in run.outcomes.items()
         if outcome not in ("passed", "pytest.skip")
     }
-    assert failed == (set() if quick else set(NOT_OF_SEARCH)), run.output
+    assert failed == set(NOT_OF_SEARCH), run.output
     passed = [name for name, outcome in run.outcomes.items() if outcome == "passed"]
-    assert len(passed) >= (len(tests) if quick else 130)
+    assert len(passed) >= 130
 
 
 @pytest.mark.slow

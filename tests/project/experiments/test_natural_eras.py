@@ -142,6 +142,7 @@ def test_only_eras_in_time_have_labels_with_an_order(kind, dtype):
     assert np.issubdtype(Labels.seen[-1].dtype, dtype)
 
 
+@pytest.mark.slow
 def test_what_lacks_its_data_is_left_out_and_what_is_known_is_kept(tmp_path, capsys):
     scenarios = {"lacking": Scenario(read_nothing, "regression", "time"), "n": NUMBERS}
     models = {name: natural_eras.MODELS[name] for name in ("gain", "directional")}
