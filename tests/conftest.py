@@ -19,6 +19,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from helpers import grids
+
 TESTS = Path(__file__).parent
 
 # The package is tested without these too: what needs them is left out.
@@ -43,8 +45,6 @@ settings.register_profile(
 settings.register_profile(
     "slow", max_examples=500, deadline=None, database=None, print_blob=True
 )
-
-N_SLOW = pytest.StashKey[int]()
 
 
 def pytest_addoption(parser):
@@ -75,7 +75,7 @@ def pytest_configure(config):
     n_examples = config.option.examples or profile.max_examples
     settings.register_profile("chosen", profile, max_examples=n_examples)
     settings.load_profile("chosen")
-    config.stash[N_SLOW] = 0
+    grids.with_slow = config.option.slow
 
 
 @functools.cache
@@ -113,24 +113,11 @@ def pytest_collection_modifyitems(config, items):
     if slow:
         items[:] = [item for item in items if not item.get_closest_marker("slow")]
         config.hook.pytest_deselected(items=slow)
-        config.stash[N_SLOW] = len(slow)
-
-
-def pytest_sessionfinish(session):
-    if hasattr(session.config, "workeroutput"):  # a worker of pytest-xdist
-        session.config.workeroutput["n_slow"] = session.config.stash[N_SLOW]
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node):
-    """Every worker collects every test: the number of one is that of all."""
-    n_slow = getattr(node, "workeroutput", {}).get("n_slow", 0)
-    node.config.stash[N_SLOW] = max(node.config.stash[N_SLOW], n_slow)
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    if n_slow := config.stash[N_SLOW]:
-        terminalreporter.write_line(f"Left out: {n_slow} slow tests, which --slow runs")
+    if not config.option.slow:
+        terminalreporter.write_line("Left out: slow tests, which --slow runs")
     left_out = [names for f in TESTS.rglob("test_*.py") if (names := lacking(f))]
     if left_out:
         terminalreporter.write_line(

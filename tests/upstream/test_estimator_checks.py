@@ -13,6 +13,7 @@ from sklearn.utils._test_common.instance_generator import PER_ESTIMATOR_XFAIL_CH
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import _num_samples
 
+from helpers import grids
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.calibration import (
     EraCalibratedClassifier,
@@ -241,7 +242,7 @@ def test_check(estimator, check):
 
 
 @pytest.mark.slow
-@with_checks(OTHER_ESTIMATORS)
+@with_checks(OTHER_ESTIMATORS if grids.with_slow else [])
 def test_check_with_other_parameters(estimator, check):
     check(estimator)
 
