@@ -51,6 +51,13 @@ def files(tmp_path_factory) -> dict[str, bytes]:
     return demo_files(tmp_path_factory.mktemp("numerai"))
 
 
+def save_time(patch: pytest.MonkeyPatch) -> None:
+    """Let models not be drawn, and tried in no other process."""
+    patch.setattr(report, "as_png", lambda figure: b"PNG")
+    ran = {"stage": "done", "check": CHECK}
+    patch.setattr(export_check, "_run", lambda *_: ran)
+
+
 @pytest.fixture(scope="session")
 def first_run(files, coarse_figures, tmp_path_factory) -> Program:
     """A program in a folder where a round's work was done but for the upload."""
@@ -59,6 +66,7 @@ def first_run(files, coarse_figures, tmp_path_factory) -> Program:
             patch.setenv(name, value if name.endswith("URL") else "")
         program = Program(tmp_path_factory.mktemp("round"), server)
         program.change(automatic="true")
+        save_time(patch)
         program.run("run --no-submit")
     return program
 
@@ -95,9 +103,7 @@ def quick_scores():
 @pytest.fixture
 def program(first_run, empty, quick_scores, monkeypatch) -> Program:
     """A program where all is done but the submission; it draws and tries no model."""
-    monkeypatch.setattr(report, "as_png", lambda figure: b"PNG")
-    ran = {"stage": "done", "check": CHECK}
-    monkeypatch.setattr(export_check, "_run", lambda *_: ran)
+    save_time(monkeypatch)
     shutil.copytree(first_run.folder, empty.folder, dirs_exist_ok=True)
     return empty
 

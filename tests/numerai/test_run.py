@@ -228,7 +228,7 @@ def test_a_changed_model_is_submitted_first_and_trained_after(program):
     assert "Training 'my_model': as requested." in said
 
 
-def test_several_models_and_a_blend_share_one_download(empty):
+def test_several_models_and_a_blend_share_one_download(empty, quick_scores):
     empty.add_other('feature_set = "medium"\n')
     empty.add(BLEND)
     said = empty.run("run")

@@ -319,7 +319,7 @@ def test_missing_targets_and_values_in_a_fit_short_of_time(tmp_path, capsys):
     np.testing.assert_array_equal(plain.predict(X), expected.predict(X))
 
 
-def test_all_steps_of_a_round(empty):
+def test_all_steps_of_a_round(empty, quick_scores):
     empty.change(
         files='["train", "validation"]', max_iter="2", automatic="true",
         compare_with_gain="true", purge="3",
