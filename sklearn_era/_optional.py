@@ -16,7 +16,9 @@ class MissingPackageError(ImportError):
 
 
 def import_optional(module: str, *, extra: str) -> ModuleType:
-    """Import a module of an optional package, or raise MissingPackageError."""
+    """Import a module of an optional package, or raise MissingPackageError, which names
+    the extra; errors of imports further down are passed on.
+    """
     package = module.partition(".")[0]
     try:
         import_module(package)

@@ -108,8 +108,9 @@ def choose_splitter(
     sample_weight: NDArray[Any] | None, make: Callable[..., EraSplitter] = EraSplitter,
     exchange: Exchange = ALONE, penalties: NDArray[np.float64] | None = None,
 ) -> EraSplitter | None:  # fmt: skip
-    """Return the splitter for an estimator's parameters; None for scikit-learn's. With
-    an `exchange`, rows are those of this process and labels of eras those of all.
+    """Return the splitter for an estimator's parameters; None for scikit-learn's. Only
+    the plain gain needs no `eras`. With an `exchange`, rows are those of this process
+    and labels those of all. `penalties` are in the order of binned columns.
     """
     has_weights = sample_weight is not None
     make = partial(

@@ -100,7 +100,9 @@ def check_replay_data(
 
 
 def replay_trees(estimator: Any, data: ReplayData) -> Iterator[TreeSums]:
-    """Run a fit over `data` with its trees, and sum by node and era."""
+    """Run a fit over `data` with its trees, and sum by node and era: gradients at the
+    sum of a booster's trees before, or at the mean of the rows that a forest's drew.
+    """
     if hasattr(estimator, "_era_intercepts"):
         raise ValueError(
             "era_effects: the trees were grown beside intercepts of eras that moved "

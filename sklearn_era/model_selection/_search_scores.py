@@ -180,7 +180,9 @@ neg_log_loss = _NegLogLoss(log_loss, -1, {}, "predict_proba")
 def tabulate(
     scores: Sequence[Any], n_folds: int
 ) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
-    """Return scores, (n_candidates, n_folds, n_eras), and the codes of eras."""
+    """Return scores, (n_candidates, n_folds, n_eras), and the codes of eras. All eras
+    of a fold whose fit failed have what stands for its score.
+    """
     known = [score for score in scores if isinstance(score, EraMean)]
     codes = np.unique(np.concatenate([[], *(x.codes for x in known)])).astype(np.intp)
     table = np.full((len(scores), codes.size), np.nan)

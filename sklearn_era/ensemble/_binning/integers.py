@@ -62,7 +62,9 @@ def bin_columns(mapper: _BinMapper, columns: IntegerColumns, binned: Bytes) -> N
 
 
 def make_tables(thresholds: list[Floats | None], dtypes: list[np.dtype[Any]]) -> Bytes:
-    """Return the bins of all codes, for columns of one item size."""
+    """Return the bins of all codes, for columns of one item size, as `transform` does:
+    the value of a threshold is below it.
+    """
     tables = np.empty((len(dtypes), 2 ** (8 * dtypes[0].itemsize)), dtype=np.uint8)
     for table, column, dtype in zip(tables, thresholds, dtypes, strict=True):
         edges = np.empty(0) if column is None else column

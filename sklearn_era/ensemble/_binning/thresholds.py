@@ -39,7 +39,9 @@ def draw_rows(
 def set_thresholds(
     mapper: _BinMapper, thresholds: Sequence[Floats | None], columns: Sequence[Any] = ()
 ) -> None:
-    """Set the attributes of a fitted bin mapper; warn of columns without a value."""
+    """Set the attributes of a fitted bin mapper. Columns without a value, whose
+    thresholds are None, are split by no tree, and named in a warning.
+    """
     known = mapper.known_categories or [None] * len(thresholds)
     is_categorical = np.array([x is not None for x in known], dtype=bool)
     mapper.is_categorical_ = is_categorical.astype(np.uint8)
@@ -108,6 +110,8 @@ def _places_of_quantiles(n_values: int, max_bins: int) -> tuple[Rows, Rows]:
 def map_in_threads(
     function: Callable[..., Any], arguments: Sequence[Iterable[Any]], n_threads: int
 ) -> list[Any]:
-    """Map a function that releases the GIL by threads; joblib polls every 10 ms."""
+    """Map a function that releases the GIL by threads: joblib looks for results every
+    10 ms, in which as many columns are binned.
+    """
     with ThreadPoolExecutor(_openmp_effective_n_threads(n_threads)) as pool:
         return list(pool.map(function, *arguments))

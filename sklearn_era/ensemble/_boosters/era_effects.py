@@ -148,9 +148,10 @@ def values_of_eras(
 
     See `leaf_shrinkage`. For a loss without a useful hessian, the step is a line search
     of its residuals, and s2 is that of the asymmetric Laplace law whose likelihood is
-    the loss: ``b^2 / mean(g^2)``, with b the mean loss and g its gradients. For a log
-    loss and a Poisson loss s2 is known, the weight of a row, and steps are at most 1:
-    an era with a single class has no finite optimum.
+    the loss: ``b^2 / mean(g^2)``, with b the mean loss and g its gradients. Trees fit
+    their own rows, which makes s2 too small. For a log loss and a Poisson loss it is
+    known, the weight of a row, and steps are at most 1: an era with a single class has
+    no finite optimum.
     """
     is_known = isinstance(loss, _OF_KNOWN_VARIANCE)
     least_s2 = 1.0

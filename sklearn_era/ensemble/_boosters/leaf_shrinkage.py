@@ -48,7 +48,9 @@ def cell_values(
 def empirical_bayes_factors(
     values: Array, variances: Array, weights: Array | None = None
 ) -> Array:
-    """Return ``A / (A + variance)`` with ``A = max(0, mean(v^2 - variance))``."""
+    """Return ``A / (A + variance)`` with ``A = max(0, mean(v^2 - variance))``, the
+    weighted variance of values about 0, less their noise.
+    """
     prior = max(0.0, np.average(values**2 - variances, weights=weights))
     total = prior + variances
     return np.divide(prior, total, out=np.ones(total.shape), where=total > 0)

@@ -1,4 +1,8 @@
-"""The level that values of eras follow, and its forecast: equations of `Intercepts`."""
+"""The level that values of eras follow, and its forecast: equations of `Intercepts`.
+
+The prior of the constants c is flat: the likelihood is the restricted one. "Steps" are
+a, which decay with phi.
+"""
 
 from collections.abc import Callable
 from functools import cache
