@@ -141,6 +141,7 @@ class OnWorkers(Row):
         except ImportError as error:
             raise NotPossibleHere(str(error)) from error
         task, made = settings.resize(self.task), []
+        limits = {"min_era_coverage": 0.1, "min_gain_share": 0.5}  # the defaults
         data = make_data(task)
         sizes = tuple(np.unique(data.eras, return_counts=True)[1])
         options = {"threads_per_worker": 1, "dashboard_address": ":0"}
@@ -151,14 +152,14 @@ class OnWorkers(Row):
             ])  # fmt: skip
 
             def fit(data: Data, n_trees: int) -> Any:
-                local = era_booster(data, self.criterion, n_trees)
+                local = era_booster(data, self.criterion, n_trees, **limits)
                 model = DaskHistGradientBoostingRegressor(
                     **local.get_params(), client=client
                 )
                 made.append(model.fit(X, y, eras=eras))
                 return model.to_local()
 
-            learners = [Learner("workers", fit), era_learner(self.criterion)]
+            learners = [Learner("workers", fit), era_learner(self.criterion, **limits)]
             ours, local = interleave(
                 learners, task, settings.repeats, settings.n_threads
             )
