@@ -25,9 +25,9 @@ import numpy as np
 import pandas as pd
 
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.numerai.blend import Blend, Part
 from sklearn_era.numerai.export import write_blend
 from sklearn_era.numerai.export_check import check_portable_model
+from sklearn_era.numerai.store import Blend, Part
 
 # The versions in the lock files of numerai/numerai-predict, at commit 19d1769.
 IMAGES = {

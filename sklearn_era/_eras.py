@@ -106,8 +106,9 @@ def _check_sortable(labels: NDArray[Any], name: str) -> None:
 
 
 def consecutive_blocks(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
-    """Return the block of each era: ascending, none empty, with about equally many rows
-    t, sum_j min(n_j, t) = n_blocks t. An era goes to the block that has its middle.
+    """Return the block of each era: ascending, none empty, of about t rows, where
+    sum_j min(n_j, t) = n_blocks t: a larger era counts as one block. An era goes to the
+    block that has its middle.
     """
     if n_blocks == counts.size:
         return np.arange(n_blocks)

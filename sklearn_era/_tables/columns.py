@@ -25,12 +25,13 @@ def read_columns(
     X: Any, *, categorical_features: Any = "from_dtype", name: str = "X"
 ) -> list[Column]:
     """Read a table column by column."""
-    kinds = {  # polars' LazyFrame has no shape
+    kinds = {
         "toarray": "a sparse matrix, and a dense table is needed",
         "collect": "a lazy frame, and its rows are needed",
     }
+    # Before the shape, which a lazy frame lacks. Columns may have such names.
     for method, kind in kinds.items():
-        if hasattr(X, method):
+        if hasattr(type(X), method):
             raise ValueError(f"{name} is {kind}; pass {name}.{method}().")
     is_frame = is_data_frame(X)
     table: Any = X if is_frame else _as_array(X, name)

@@ -19,7 +19,9 @@ def column_of_feature(estimator: Any) -> NDArray[np.intp]:
 def gains_by_column(
     estimator: Any, predictors: Iterable[TreePredictor]
 ) -> NDArray[np.float64]:
-    """Return the sum of gains by column of X; a pooled loss counts as no gain."""
+    """Return the sum of gains by column of X. A loss counts as no gain: eras may prefer
+    a split with a pooled loss, once leaves are shrunk.
+    """
     columns = column_of_feature(estimator)
     gains = np.zeros(columns.size)
     for predictor in predictors:

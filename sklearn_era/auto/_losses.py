@@ -13,7 +13,7 @@ _LEAST = 1e-12
 
 
 class Loss(NamedTuple):
-    """A loss, convex in the prediction, which is the probability of a given class."""
+    """A loss, convex in the prediction; of a class, in the probability that it had."""
 
     name: str
     function: Callable[[Rows, Rows], Rows]

@@ -1,8 +1,9 @@
 """Weights of members by their losses in rows that they have not seen.
 
 Folds of whole eras assess all members, with more noise the fewer eras there are; folds
-of rows those that use no eras, with less. Weights move from those by rows to those by
-eras as far as the latter are better in eras left out beyond chance.
+of shuffled rows assess those that use no eras, with less noise, but not in new eras.
+Weights move from the latter's to the former's as far as these are better in eras left
+out beyond chance.
 """
 
 from typing import NamedTuple
@@ -94,7 +95,9 @@ def weigh(
 def update_weights(
     eras: LeftOut, weights: Array, loss: Loss, are_ordered: bool = False
 ) -> Array:
-    """Return weights moved to those by all eras, as far as these are better."""
+    """Return weights moved to those by all eras, as far as these are better by more
+    than chance.
+    """
     ends = dict.fromkeys(eras.predicted, -1)
     found, predicted = _average(eras, ends, loss), eras.at_end()
     differences = loss(eras.y, weights @ predicted) - loss(eras.y, found @ predicted)
@@ -103,7 +106,9 @@ def update_weights(
 
 
 def error_of_mean(differences: Array, are_ordered: bool) -> float:
-    """Return the standard error of a mean over eras, related where ordered."""
+    """Return the standard error of a mean over eras; where these are ordered,
+    neighbours may resemble each other.
+    """
     error = mean_and_error(differences)[1]
     known = differences[np.isfinite(differences)]
     if are_ordered and known.size > 1:

@@ -147,7 +147,9 @@ class TrainingRows:
 
 
 def _takes_eras(callback: Any) -> bool:
-    """Return whether a callback accepts eras among the metadata for its scorer."""
+    """Return whether a callback accepts eras in the metadata: a `ScoringMonitor` passes
+    all to its scorer, which raises an error for what it did not request.
+    """
     if not isinstance(callback, ScoringMonitor):
         return True
     scoring = callback._scoring

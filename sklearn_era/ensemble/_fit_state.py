@@ -30,7 +30,9 @@ class ScoringEras:
         self._is_asked_for = False
 
     def draw_training_rows(self, seed: int) -> NDArray[np.intp] | None:
-        """Return rows of random whole eras, enough to score by, or None for all."""
+        """Return rows of random whole eras, enough to score by, or None for all: rows
+        drawn one by one would leave a few per era, whose score would be noise.
+        """
         if self._eras is None or self._eras.codes.size <= N_ROWS_SCORED:
             return None
         order = np.random.default_rng(seed).permutation(self._eras.labels.size)

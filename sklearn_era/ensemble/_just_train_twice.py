@@ -82,7 +82,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         The training rows that the first classifier gets wrong.
     classes_ : ndarray of shape (n_classes,)
         Labels of the classes.
-    n_features_in_, feature_names_in_ :
+    n_features_in_, feature_names_in_ : int, and ndarray of shape (n_features,)
         Those of `estimator_`, if it has them.
 
     See Also

@@ -148,7 +148,9 @@ class ParametersMixin(BaseEstimator):
 
 
 class VersionedStateMixin(BaseEstimator):
-    """Stores both versions in pickles, and warns if they differ when read."""
+    """Stores both versions in pickles, and warns if they differ when read, as
+    scikit-learn does for its own classes alone.
+    """
 
     def __getstate__(self) -> dict[str, Any]:
         return dict(

@@ -131,7 +131,9 @@ def replay_trees(estimator: Any, data: ReplayData) -> Iterator[TreeSums]:
 
 
 def _leaves_by_tree(estimator: Any, X: Array, n_threads: int) -> Iterator[Array]:
-    """Yield the leaf of each row, tree by tree, as predictions of several at once."""
+    """Yield the leaf of each row, tree by tree: several trees are predicted at once,
+    each an output whose values are the indices of nodes.
+    """
     known = estimator._bin_mapper.make_known_categories_bitsets()
     add_trees = lane_module("sklearn_era.ensemble._prediction.trees").add_trees
     trees = [leaf_indices(tree) for trees in estimator._predictors for tree in trees]

@@ -71,9 +71,10 @@ def to_sklearn(
 
     Raises
     ------
-    TypeError, ValueError, sklearn.exceptions.NotFittedError
-        If `model` is not an estimator of `sklearn_era.ensemble`, an
-        `EraForestClassifier`, or not fitted.
+    TypeError
+        If `model` is not an estimator of `sklearn_era.ensemble`.
+    ValueError, sklearn.exceptions.NotFittedError
+        If it is an `EraForestClassifier`; if it is not fitted.
 
     Warns
     -----

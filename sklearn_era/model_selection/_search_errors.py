@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 
 
 def mean_and_error(differences: NDArray[np.float64]) -> tuple[Any, Any]:
-    """Return means over the last axis but for NaN, and errors of independent eras."""
+    """Return means over the last axis, without NaN, and their errors as if eras were
+    independent, NaN of fewer than two.
+    """
     n_known = np.isfinite(differences).sum(axis=-1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of no era, or one
@@ -21,8 +23,9 @@ def mean_and_safe_error(
     differences: NDArray[np.float64], are_ordered: bool
 ) -> tuple[Any, Any]:
     """Return means over eras of differences of shape (..., n_folds, n_eras), NaN where
-    a fold does not test an era, and the larger of two standard errors: neighbouring
-    eras are related, where eras are ordered, or those of a fold, which share a model.
+    a fold does not test an era, and the larger of two standard errors. One takes
+    neighbouring eras for related, where eras are ordered; the other one those of a
+    fold, which share a model.
     """
     by_era = mean_over_folds(differences)
     mean, error = mean_and_error(by_era)

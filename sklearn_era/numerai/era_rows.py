@@ -1,6 +1,7 @@
 """Rows grouped by era: checks and scores."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from numbers import Real
 from typing import Any
 
@@ -11,6 +12,7 @@ from sklearn.utils import check_array, check_consistent_length, check_scalar
 from sklearn_era._eras import check_eras, encode_eras
 from sklearn_era.metrics import EraScores
 
+Index = slice | NDArray[np.integer]
 Column = NDArray[np.float64]
 Eras = ArrayLike | None
 Scores = EraScores | Any  # or a float
@@ -34,12 +36,14 @@ class EraRows:
         labels = np.zeros(self.x.size) if eras is None else eras
         self._eras = encode_eras(check_eras(labels, self.x, X_name=name))
 
-    def __iter__(self) -> Iterator[tuple[str, NDArray[Any]]]:
+    def __iter__(self) -> Iterator[tuple[str, Index]]:
         """Yield a phrase like " of era 0001" and the index of the era's rows."""
-        for label, own in zip(self._eras.labels, self._eras.rows, strict=True):
-            yield f" of era {label!s}" if self._has_labels else "", own
+        order, bounds = self._eras.order, pairwise(self._eras.offsets.tolist())
+        for label, (start, stop) in zip(self._eras.labels, bounds, strict=True):
+            where = f" of era {label!s}" if self._has_labels else ""
+            yield where, slice(start, stop) if order is None else order[start:stop]
 
-    def blocks(self, argument: str) -> Iterator[tuple[str, NDArray[Any], NDArray[Any]]]:
+    def blocks(self, argument: str) -> Iterator[tuple[str, Index, NDArray[Any]]]:
         """Yield each era with its features, in their dtype, checked to be finite."""
         features = self._arguments[argument]
         table = check_array(features, ensure_all_finite=False, input_name=argument)
@@ -64,7 +68,7 @@ class EraRows:
         usable: Any = ~np.isnan(columns).any(axis=0)
         scores, counts = [], []
         for where, own in self:
-            n, n_all = np.count_nonzero(usable[own]), own.size
+            n, n_all = np.count_nonzero(usable[own]), usable[own].size
             if n / n_all < 1 - max_missing_share:
                 raise ValueError(
                     f"{' or '.join(others)} is NaN in {n_all - n:,} of {n_all:,} rows"

@@ -68,7 +68,8 @@ def write_portable_model(
     ``era`` and the features. It returns a data frame with the same index and the column
     ``prediction``: the rank :math:`(\operatorname{rank}(x_i) - 1/2) / n` of the model's
     predictions x among the n rows of each era, ties averaged. LightGBM predicts on one
-    thread, bit for bit as `model`. The trees and feature names are readable in the
+    thread, bit for bit as `model`; a missing column is a ``KeyError`` with its name.
+    Neutralization cannot be expressed. The trees and feature names are readable in the
     pickle. The command ``sklearn-era numerai export`` exports blends.
 
     Parameters

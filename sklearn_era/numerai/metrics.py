@@ -100,7 +100,8 @@ def numerai_corr(
     y_true, y_pred : array-like of shape (n_samples,)
         Targets y such as 0, 0.25, ..., 1, NaN if unknown; finite predictions x.
     eras, max_missing_share : array-like and float, default=None and 0.2
-        Labels, if any; and the share of an era's rows that may lack targets (left out).
+        Labels of rows, if any; and the largest share of an era's rows that may lack a
+        target. Such rows are left out.
 
     Returns
     -------
@@ -196,8 +197,8 @@ def feature_exposures(
     Returns
     -------
     exposures : ndarray of shape (n_eras, n_features), dtype=float64
-        Between -1 and 1, an era a row, or of shape (n_features,) without `eras`. NaN
-        where a feature or the predictions are constant.
+        Between -1 and 1, an era a row, in the order of the labels; without `eras`, of
+        shape (n_features,). NaN where a feature or the predictions are constant.
 
     Examples
     --------
@@ -228,7 +229,8 @@ def max_feature_exposure(
     Returns
     -------
     scores : EraScores or float
-        From 0 to 1, smaller is better; NaN where predictions or features are constant.
+        From 0 to 1, the smaller the better; NaN where the predictions are constant, or
+        all features.
 
     Examples
     --------

@@ -38,7 +38,9 @@ def fit_bins(
     sample_weight: NDArray[np.float64] | None, names: NDArray[Any], *, n_bins: int,
     binning: str, random_state: Any, n_threads: int,
 ) -> _BinMapper:  # fmt: skip
-    """Fit a bin mapper, by equal width or weight, or with a bin a distinct value."""
+    """Fit scikit-learn's bin mapper, by equal width or weight; a column of at most
+    `n_bins` values has a bin for each.
+    """
     mapper = _BinMapper(
         n_bins=n_bins + 1, known_categories=known_categories, random_state=random_state,
         n_threads=n_threads,
@@ -59,7 +61,8 @@ def fit_bins(
 
 def list_conditions(mapper: _BinMapper, has_missing: NDArray[np.bool_]) -> Conditions:
     """List all distinct conditions: ``<=`` and ``>`` the edge of a bin, ``=`` and
-    ``!=`` a category, missing and not. Missing values meet none of the others.
+    ``!=`` a category, missing and not. Missing values are on neither side of a
+    threshold, and no category: they meet ``!=``.
     """
     missing_bin = mapper.missing_values_bin_idx_
     rows: list[tuple[int, int, int, bool]] = []

@@ -106,7 +106,7 @@ class RulePredictionMixin(BaseEstimator):
 
     @predicts(
         "Predict the probability of each class.",
-        f"{PROBABILITIES[:-1]}: ``sigmoid(F)``, of more than two over their sum.",
+        f"{PROBABILITIES[:-1]}: ``sigmoid(F)``; of more than two, over their sum.",
     )
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         scores = self.decision_function(X)

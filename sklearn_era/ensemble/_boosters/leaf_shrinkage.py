@@ -77,7 +77,8 @@ def shrink_leaves(
     hessians: NDArray[np.float32], exchange: Exchange,
 ) -> None:  # fmt: skip
     """Multiply a grown tree's leaves by their factors; with monotonic constraints by
-    their mean, which keeps the order: not all bounds are known, or kept to, here.
+    their mean, which keeps the order: the grower does not know all bounds, and a line
+    search ignores them.
     """
     leaves, n_eras = grower.finalized_leaves, eras.labels.size
     if n_eras == 1 or len(leaves) == 1:

@@ -68,9 +68,10 @@ class EraPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows to predict.
-        y, sample_weight, eras : array-like of shape (n_samples,)
-            Their targets and, both by default None, weights and eras, as in
-            ``predict``. Meta-estimators pass eras after
+        y, sample_weight : array-like of shape (n_samples,)
+            Their targets and, by default None, weights.
+        eras : array-like of shape (n_samples,) or str, default=None
+            Era of each row, as in ``predict``. Meta-estimators pass it on after
             ``set_score_request(eras=True)``.
 
         Returns

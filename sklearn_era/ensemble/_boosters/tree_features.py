@@ -15,8 +15,8 @@ def draw_tree_features(
     penalties: NDArray[np.float64] | None = None,
 ) -> list[set[int]] | list[frozenset[int]] | None:  # fmt: skip
     """Draw the features of one tree, as interaction constraints: scikit-learn's grower
-    builds no histograms of others. A penalty of 1 or more excludes a feature. The
-    generator is not used if all are drawn.
+    builds no histograms of others. Categorical ones come first. A penalty of 1 or more
+    excludes a feature. The generator is not used if all are drawn.
     """
     usable = np.arange(n_features)
     if penalties is not None:

@@ -62,7 +62,10 @@ class _ForestMixin(EraEstimatorMixin, ForestFitMixin):
 
     @property
     def feature_importances_(self) -> Array:
-        """Share of each feature in gains, averaged over trees; 0 without a split."""
+        """Share of each feature in the gains of splits, averaged over trees.
+
+        A loss counts as no gain. All are 0 if no tree has a split.
+        """
         check_is_fitted(self)
         gains = [gains_by_column(self, trees) for trees in self._predictors]
         shares = np.sum([each / (each.sum() or 1.0) for each in gains], axis=0)
