@@ -404,6 +404,8 @@ def test_new_eras_are_scored_and_weighed():
     }  # fmt: skip
     assert {name: entry[name] for name in expected} == pytest.approx(expected)
     assert entry["eras"] == [13, 14, 15]
+    weights = np.bincount(model._left_out["codes"], model._left_out["weights"])
+    np.testing.assert_allclose(weights, 1 / 9)
     assert sum(model.weights_.values()) == pytest.approx(1)
     assert not entry["refit"]
     with pytest.raises(ValueError, match=r"all of which the model has seen"):

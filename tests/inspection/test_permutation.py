@@ -57,6 +57,9 @@ def test_a_level_by_era_is_no_importance_and_errors_are_those_of_eras():
     assert_allclose(result.importances[:, 3], 0, atol=1e-12)
     deviation = result.importances.std(axis=0, ddof=1) / np.sqrt(6)
     assert_allclose(result.importance_error, deviation)
+    options["cv"] = 2  # eras of a fold apart from each other
+    result = era_permutation_importance(LinearRegression(), X, y, **options)
+    assert_allclose(result.importances[:, 3], 0, atol=1e-12)
 
 
 @pytest.mark.parametrize("library", [pd, pl])

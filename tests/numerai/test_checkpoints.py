@@ -176,6 +176,7 @@ def test_it_is_resumed_unless_told_to_restart(path, folder):
     # Threads and checkpoints may change.
     changes = {"parameters": {"n_jobs": 1}, "checkpoint_every": 3}
     assert train_and_tell(path, folder, **changes)[0] == 5
+    assert load_fit(folder, "model")[0].n_jobs == 1
     # Once it has ended, a training starts anew.
     train_interrupted(path, folder, 7)
     assert train_and_tell(path, folder, restart=True) == list(range(24))

@@ -321,6 +321,7 @@ def in_another_form(content):
     (None, None),
     *((lambda _, x=x: x, False) for x in (b"", b"\xff\xfe", b"id,prediction\n")),
     (lambda content: content.partition(b"\n")[0] + b"\nn1,0.5\n", False),
+    (lambda content: content + b"more,0.5\n", False),
 ])  # fmt: skip
 def test_what_numerai_holds_is_compared(desk, server, hold, is_same):
     if hold is None:

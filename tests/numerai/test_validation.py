@@ -442,6 +442,7 @@ def test_a_blend_of_targets_is_scored_on_its_own_with_the_longest_purge(own):
     assert result.way == "hold-out"
     assert result.scores["corr"].eras.tolist() == ["0047", "0048", "0049", "0050"]
     blend, _ = load_blend(own.workspace.model_dir("someone"), config.models[0])
+    assert blend.shares == [1 / 1.5, 0.5 / 1.5]
     frame = own.frame("validation").query("era == '0048'")
     ranks = blend.ranks(frame[blend.features].to_numpy(), blend.features)
     corr = numerai_corr(frame[own.target], ranks)

@@ -96,10 +96,18 @@ def test_eras_of_more_rows_than_combinations(is_weighted, missing):
 @pytest.mark.parametrize("l2", [0.0, 2.0])
 @pytest.mark.parametrize("size", [0.0, 1e6])
 def test_directions_in_doubt(l2, size):
-    X, _, eras = make_eras(40, 12, 24, n_features=4)
+    X, _, eras = make_eras(40, 12, 24, n_features=5)
     y = np.random.default_rng(0).integers(0, 2, len(X)) + size * (eras == 0)
     params = LIMITS | {"max_leaf_nodes": 4, "l2_regularization": l2}
     fit_and_check(Case(X, y, eras, None, params), split_criterion="directional")
+
+
+def test_splits_that_missing_values_or_some_eras_alone_cover():
+    X, y, eras = make_eras(12, 30, 60, n_features=5, missing=0.15)
+    y += 20.0 * (np.isnan(X[:, 0]) | (X[:, 0] < 2))
+    criterion, limits = ERA_CRITERIA["directional"], {"min_era_coverage": 0.9}
+    check((X, y, eras), criterion, **limits)
+    check(make_eras(12, 40, 16, n_features=10), criterion, **limits)  # with masks
 
 
 @on_grid("criterion is_weighted", ERA_CRITERIA, [False, True], every=6)

@@ -23,7 +23,7 @@ from oracle.cases import (
     suit,
 )
 from oracle.reference import check_fit
-from sklearn_era.criteria import Era, Invariant
+from sklearn_era.criteria import Era, Invariant, VREx
 
 REAL = {
     name: criterion
@@ -72,6 +72,7 @@ def test_larger_pooled_gain_breaks_ties_of_the_key(criterion):
     (TABLE["time_robust"], [[5.0, 2], [5, 3]]),
     # Less one deviation, the mean of two gains is the smaller one.
     ({"split_criterion": "vrex"}, [[1.0, 2], [1, 3]]),
+    ({"split_criterion": VREx(0.0)}, [[1.0, 2], [3, 1]]),  # their mean
 ])  # fmt: skip
 def test_ties_of_one_era_or_of_directions(criterion, effects):
     assert_second_is_split(effects, criterion)
@@ -106,10 +107,13 @@ def test_lower_feature_breaks_ties_of_key_and_gain(criterion):
     ([0.0, 1.0, 2.0], [2.0, 0.0, -2.0]),
     # A missing value on either side may be worth the same, to the last bit.
     ([0.0, 1.0, np.nan], [-2.0, 2.0, 0.0]),
+    # So may the bins 0 and 1 on one, if a side has two values.
+    ([0.0, 1.0, 2.0, np.nan], [-2.0, 0.0, 2.0, 0.0]),
 ])  # fmt: skip
 def test_lower_bin_breaks_ties_of_key_and_gain(criterion, x, targets):
-    X, y = (np.tile(np.repeat(values, 8), 4) for values in (x, targets))
-    eras = np.repeat(np.arange(4), 24)
+    n = 8 if len(x) == 3 else 1  # five rows to a side
+    X, y = (np.tile(np.repeat(values, n), 4) for values in (x, targets))
+    eras = np.repeat(np.arange(4), n * len(x))
     assert root_split(X.reshape(-1, 1), y, eras, criterion) == (0, 0)
 
 

@@ -86,6 +86,9 @@ def test_any_number_of_leaves(leaves, missing, level, monkeypatch):
     X[3::5, 0] = np.nan  # missing, though not in training
     for n_samples in (300, 129, 128, 80):
         assert_same(model, X[:n_samples])
+    X, _ = make_data(300)
+    X[0, :3] = np.nan  # in the first tile alone
+    assert_same(model, X)
 
 
 @pytest.mark.parametrize("leaves", [31, 300])

@@ -33,7 +33,7 @@ ON_SHAPES = on_grid("criterion shape", CRITERIA, SHAPES, every=5)
 STORES = {
     "all nodes": ((3, 500, 5), None, 6), "some nodes": ((3, 500, 5), 2 * 4 * 5 * 16, 0),
     "missing values": ((3, 500, 5, 4, 0, 0.15), None, 6),
-    "several chunks": ((20, 5000, 5), None, 2),
+    "several chunks": ((40, 5000, 5), None, 2),
     "categories": ((4, 300, 9, 4, 0, 0.1), None, 0),
 }  # fmt: skip
 
@@ -42,7 +42,7 @@ STORES = {
 def test_kept_histograms_and_streamed_ones_give_the_same_trees(criterion, store):
     shape, budget, n_kept = store
     params = {"splitter": RecordingSplitter, "max_leaf_nodes": 16}
-    params["max_iter"] = 1 if shape[0] == 20 else 3
+    params["max_iter"] = 1 if shape[0] == 40 else 3
     if shape[0] == 4:
         params["categorical_features"] = [0, 2]
     data = make_eras(*shape)

@@ -65,6 +65,8 @@ def test_bundles_fit_into_a_byte_and_leave_no_feature_out(n_codes):
 def test_neighbours_are_bundled(n_codes, sizes):
     bundles = bundle_features(n_codes, *no_flags(n_codes))
     assert [bundle.stop - bundle.start for bundle in bundles] == sizes
+    # All rows have a lane beside those of the splits, here 29 and 3.
+    assert len(bundle_features([16, 4], [True, False], [False, False])) == 2
 
 
 @pytest.mark.parametrize("missing", [(False, False), (True, False), (True, True)])
