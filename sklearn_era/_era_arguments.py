@@ -41,7 +41,9 @@ def suggest_eras_keyword(sample_weight: Any, error: Exception) -> None:
 
 
 def take_era_column(X: Any, eras: Any) -> tuple[Any, Any]:
-    """Return X without the column that `eras` names, and that column."""
+    """Return X without the column that `eras` names, and that column; both unchanged if
+    `eras` holds labels.
+    """
     if not isinstance(eras, str):
         return X, eras
     try:

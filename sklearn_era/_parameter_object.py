@@ -10,7 +10,9 @@ with_parameters = dataclass(kw_only=True, eq=False, repr=False)
 
 
 class ParameterObject(BaseEstimator):
-    """An object that equals others of its class with the same parameters."""
+    """An object that equals others of its class with the same parameters, and hashes by
+    them: do not change one that is a key of a dict.
+    """
 
     def _check(self) -> None:
         """Raise InvalidParameterError for a parameter with a bad value."""

@@ -99,11 +99,11 @@ def run_demo(steps: Steps) -> None:
     steps.export(model)
     frame, rows = read_columns(data.future, None), []
     folder = steps.workspace.model_dir(model.name)
+    targets = frame[model.train.target]
     for name, place in (("demo", folder), ("gain", folder / GAIN)):
         blend, _ = load_blend(place, model)
         blocks = (era[blend.features].to_numpy() for _, era in frame.groupby("era"))
         ranks = [blend.ranks(block, blend.features) for block in blocks]
-        targets = frame[model.train.target]
         corr = numerai_corr(targets, np.concatenate(ranks), eras=frame["era"])
         cells = (corr.aggregate(x) for x in ("mean", "std", "sharpe"))
         rows.append([name, *map(number, cells), str(corr.eras.size)])

@@ -185,7 +185,8 @@ class DaskMixin:
         X : dask Array or DataFrame of shape (n_samples, n_features)
             The rows to predict.
         y, sample_weight, eras : dask Array or Series of shape (n_samples,)
-            Their targets and, both by default None, weights and eras.
+            Their targets and, both by default None, weights and eras, the latter as
+            `predict` takes them.
 
         Returns
         -------

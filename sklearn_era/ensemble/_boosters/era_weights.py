@@ -70,7 +70,9 @@ class MovingEraWeights:
     def _mean_losses(
         self, loss: Any, y: Array, raw: Array, base: Array
     ) -> tuple[Array, NDArray[np.bool_]]:
-        """Return the mean loss of each era, or 0, and whether it has weight."""
+        """Return the mean loss of each era, or 0, and whether it has weight. Constants
+        that losses omit are added, or eras of large counts would seem to lose least.
+        """
         if self._totals is None:
             constants = base * loss.constant_to_optimal_zero(y)
             self._totals, self._constants = self._sums(base, constants)
@@ -101,7 +103,9 @@ def next_log_weights(
 
 
 def is_reweighted(estimator: Any) -> bool:
-    """Return whether iterations update the weights of eras, as Group DRO does."""
+    """Return whether iterations update the weights of eras, as Group DRO does; with a
+    step size of 0, only if a warm start continues with earlier weights.
+    """
     weighting = estimator.era_weighting
     goes_on = estimator.warm_start and hasattr(estimator, "_era_log_weights")
     return isinstance(weighting, GroupDRO) and (weighting.step_size > 0 or goes_on)
