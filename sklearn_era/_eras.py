@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils._missing import is_pandas_na
 from sklearn.utils.validation import _num_samples
 
+from ._era_labels import categories_of, find, in_order_of
 from ._warnings import warn_user
 from .effects import Recency, half_life_weights
 
@@ -23,6 +24,10 @@ def check_eras(
 ) -> NDArray[Any]:
     """Return sortable labels; ValueError unless each row of `X` has one."""
     one_label = f"{name} must be one-dimensional, with one label a row of {X_name}"
+    dtype = getattr(eras, "dtype", getattr(eras, "type", None))
+    if getattr(dtype, "time_zone", None) or getattr(dtype, "tz", None):
+        # As NumPy's, those of polars and pyarrow would lose the time zone.
+        eras = getattr(eras, "to_pylist", getattr(eras, "to_list", lambda: eras))()
     try:
         labels = np.asarray(eras)
     except ValueError as error:
@@ -52,20 +57,12 @@ def check_eras(
         )
     if labels.dtype.kind == "O":
         _check_sortable(labels, name)
-    return labels
+    return in_order_of(categories_of(eras), np.asarray(labels))
 
 
 def read_eras(eras: Any, X: Any, **names: str) -> "EncodedEras":
-    """Check and encode labels, in the order of an ordered categorical."""
-    return encode_eras(check_eras(eras, X, **names), ordered_categories(eras))
-
-
-def ordered_categories(eras: Any) -> list[Any] | None:
-    """Return the categories of an ordered pandas categorical or a polars Enum."""
-    dtype: Any = getattr(eras, "dtype", None)
-    if getattr(dtype, "ordered", type(dtype).__name__ == "Enum"):
-        return np.asarray(dtype.categories).tolist()
-    return None
+    """Check and encode labels."""
+    return encode_eras(check_eras(eras, X, **names))
 
 
 def _missing_rows(labels: NDArray[Any]) -> NDArray[np.intp]:
@@ -134,7 +131,6 @@ class EncodedEras:
 
     labels: NDArray[Any]  # (n_eras,), distinct, in their order
     codes: NDArray[np.int32]  # (n_samples,), index into `labels`
-    is_categorical: bool = False  # then `labels` are in the order of the categories
 
     @cached_property
     def counts(self) -> NDArray[np.intp]:
@@ -164,22 +160,21 @@ class EncodedEras:
         codes = self.codes[indices]
         is_present = np.bincount(codes, minlength=self.labels.size) > 0
         new_codes = np.cumsum(is_present, dtype=np.int32) - np.int32(1)
-        labels = self.labels[is_present]
-        return EncodedEras(labels, new_codes[codes], self.is_categorical)
+        return EncodedEras(self.labels[is_present], new_codes[codes])
 
     def decode(self) -> NDArray[Any]:
         """Return the label of each row."""
         return self.labels[self.codes]
 
 
-def encode_eras(eras: NDArray[Any], categories: list[Any] | None = None) -> EncodedEras:
-    """Encode checked labels as 0..n_eras-1, by their order or the categories'."""
-    if categories is not None:
-        sorted_eras = encode_eras(eras)
-        present = {label: i for i, label in enumerate(sorted_eras.labels.tolist())}
-        order = np.array([present[x] for x in categories if x in present], np.intp)
-        codes = np.argsort(order).astype(np.int32)[sorted_eras.codes]
-        return EncodedEras(sorted_eras.labels[order], codes, is_categorical=True)
+def encode_eras(eras: NDArray[Any]) -> EncodedEras:
+    """Encode checked labels as 0..n_eras-1, by their order or that of categories."""
+    if (categories := categories_of(eras)) is not None:
+        encoded = encode_eras(np.asarray(eras))
+        places = find(categories, encoded.labels)
+        order = np.argsort(places)
+        codes = np.argsort(order).astype(np.int32)[encoded.codes]
+        return EncodedEras(in_order_of(categories, encoded.labels[order]), codes)
     if eras.dtype.kind == "O":
         # For Python objects, hashing all and sorting the few distinct ones is several
         # times faster than sorting all, as `np.unique` does. (`array` would turn tuples
@@ -216,13 +211,15 @@ def are_ordered(
     if eras.labels.size < 2:
         return True
     if era_order != "auto":
-        if era_order == "ordered" and not eras.is_categorical:
+        if era_order == "ordered":
             warn_of_text_order(eras.labels, what)
         return era_order == "ordered"
+    if categories_of(eras.labels) is not None:
+        return True
     values = [x.decode() if isinstance(x, bytes) else x for x in eras.labels.tolist()]
     texts = [str(x) for x in values if isinstance(x, str | tuple)]
-    if eras.is_categorical or not texts:
-        return eras.is_categorical or not any(isinstance(x, bool) for x in values)
+    if not texts:
+        return not any(isinstance(x, bool) for x in values)
     forms = {re.sub(r"\d", "0", text) for text in texts}
     is_ordered = len(texts) == len(values) and len(forms) == 1
     if not (is_ordered and _ORDERED_TEXT.fullmatch(texts[0])):
@@ -252,16 +249,19 @@ def check_order(
 def warn_of_text_order(labels: NDArray[Any], what: str) -> None:
     """Warn if numbered labels sort as text and `what` depends on their order."""
     texts = [label for label in labels.tolist() if isinstance(label, str)]
-    matches = [re.fullmatch(r"(\D*)(\d+)", text) for text in texts]
-    numbers = [int(match[2]) for match in matches if match]
-    if len(numbers) < labels.size or len({match[1] for match in matches if match}) > 1:
+    shapes = {re.sub(r"\d+", "0", text) for text in texts}
+    is_ordered = categories_of(labels) is not None
+    if is_ordered or len(texts) < labels.size or len(shapes) > 1:
         return
+    numbers = [[int(x) for x in re.findall(r"\d+", text)] for text in texts]
+    if numbers and numbers[0] and numbers[0][0] < 1900 <= numbers[0][-1] < 2100:
+        numbers = [x[::-1] for x in numbers]  # dates whose year comes last
     for i in range(len(numbers) - 1):
         if numbers[i] > numbers[i + 1]:
             warn_user(
                 f"{what} takes eras in the order of their labels, which are text: "
                 f"{texts[i]!r} comes before {texts[i + 1]!r}. Fill the numbers up with "
-                "zeros, or pass them as numbers."
+                "zeros, the largest unit first, or pass numbers or dates."
             )
             return
 

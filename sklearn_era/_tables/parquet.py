@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._era_labels import in_order_of
 from .._optional import import_optional
 from .columns import SMALL_DTYPES
 
@@ -164,6 +165,10 @@ class ParquetColumns:
         column = column.unify_dictionaries().combine_chunks()
         index = column.indices.fill_null(-1).to_numpy().astype(np.intp)
         distinct = column.dictionary.to_numpy(zero_copy_only=False)
+        if getattr(column.type.value_type, "tz", None):
+            distinct = np.array(column.dictionary.to_pylist(), dtype=object)
+        if column.type.ordered:
+            distinct = in_order_of(distinct, distinct)
         # A dictionary may hold unused values.
         used, index_of_used = np.unique(index, return_inverse=True)
         is_null = used[:1] < 0

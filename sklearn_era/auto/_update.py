@@ -10,10 +10,10 @@ from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_y, check_consistent_length
 
+from .._era_labels import as_keys, find, join, ranks
 from .._eras import read_eras
 from .._scikit_learn import check_sample_weight
 from .._warnings import warn_user
-from ..ensemble._boosters.known_eras import alike, as_keys, check_kinds
 from ._losses import Loss
 from ._member_search import fit_members, respond
 from ._weights import LeftOut, equal_eras, update_weights
@@ -29,14 +29,13 @@ def update_average(
     check_consistent_length(X, y, eras)
     encoded, y = read_eras(eras, X), _check_y(y, estimator=model)
     weights = check_sample_weight(sample_weight, X, dtype=np.float64)
-    known_labels, labels = alike(model._known_eras, encoded.labels)
-    known, keys = {*as_keys(known_labels)}, as_keys(labels)
-    check_kinds(keys, as_keys(known_labels))
-    is_new = np.array([key not in known for key in keys])
+    known, labels = model._known_eras, encoded.labels
+    at = find(known, labels)
+    is_new = at < 0
     rows = np.flatnonzero(is_new[encoded.codes])
     X_new, y_new = _safe_indexing(X, rows), y[rows]
     codes, weights = encoded.codes[rows], weights[rows]
-    _check_new(model, labels, is_new, known_labels, y, weights)
+    _check_new(model, labels, is_new, y, weights)
     before = LeftOut(**model._left_out)
     after = _with_new_eras(model, before, X_new, y_new, codes, weights, labels[codes])
     shares = np.array([model.weights_[name] for name in before.predicted])
@@ -45,7 +44,7 @@ def update_average(
     entry |= _compare(losses, np.unique(before.codes).size)
     refit = False
     if entry["p_value"] < _LEAST_P_VALUE:
-        refit = known <= {*keys}
+        refit = {*range(known.size)} <= {*at.tolist()}
         if not refit:
             warn_user(
                 f"The loss in {len(entry['eras'])} new eras, {entry['loss']:.4g}, is "
@@ -68,13 +67,11 @@ def update_average(
         fit_params = {"eras": labels[encoded.codes], "sample_weight": sample_weight}
         members = fit_members(model.members_, X, y, model.n_jobs, **fit_params)
     model.members_, model._left_out = members, after._asdict()
-    model._known_eras = np.concatenate([known_labels, labels[is_new]])
+    model._known_eras = join(known, labels[is_new])
     return entry
 
 
-def _check_new(
-    model: Any, labels: Any, is_new: Any, known: Any, y: Any, weights: Any
-) -> None:
+def _check_new(model: Any, labels: Any, is_new: Any, y: Any, weights: Any) -> None:
     """Raise ValueError for eras that an update cannot take in."""
     if not is_new.any():
         raise ValueError(
@@ -86,12 +83,16 @@ def _check_new(
             "sample_weight is 0 in all new eras, so that they show nothing; pass "
             "weights above 0."
         )
-    is_ordered = model.era_order_ == "ordered" and labels.dtype.kind in "iufmM"
-    if is_ordered and (early := labels[is_new].min()) < known.max():
-        raise ValueError(
-            f"eras holds {early}, which is new but lies before the last known era, "
-            f"{known.max()}: levels go on from the last one, so call fit with all rows."
-        )
+    if model.era_order_ == "ordered":
+        known, new = model._known_eras, labels[is_new]
+        of_known, of_new = ranks(known, new)
+        if (first := min(of_new)) < of_known[-1]:
+            early = new[of_new.index(first)]
+            raise ValueError(
+                f"eras holds {early}, which is new but lies before the last known era, "
+                f"{known[-1]}: levels go on from the last one, so call fit with all "
+                "rows."
+            )
     if is_classifier(model) and (unseen := {*y.tolist()} - {*model.classes_.tolist()}):
         raise ValueError(
             f"y holds the class {sorted(unseen, key=repr)[0]!r}, which the fit has not "

@@ -11,7 +11,8 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import take_era_column
-from .._eras import check_eras, era_means, read_eras
+from .._era_labels import find
+from .._eras import era_means, read_eras
 from .._scikit_learn import check_sample_weight
 from ..metrics import EraScores
 from ..model_selection._search_scores import prediction
@@ -146,8 +147,8 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
         p = self._respond(self.estimator_, X)
         codes = np.full(p.shape[0], -1)
         if eras is not None:
-            known = {label: code for code, label in enumerate(self.era_labels_)}
-            codes = np.array([known.get(x, -1) for x in check_eras(eras, X)], int)
+            given = read_eras(eras, X)
+            codes = find(self.era_labels_, given.labels)[given.codes]
         for fold, model in enumerate(self.estimators_):
             own = np.flatnonzero((codes >= 0) & (self._folds_of_eras[codes] == fold))
             if own.size:

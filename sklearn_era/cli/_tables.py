@@ -24,7 +24,7 @@ from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from sklearn_era import auto, ensemble
-from sklearn_era._eras import are_ordered, encode_eras
+from sklearn_era._eras import are_ordered, check_eras, encode_eras
 from sklearn_era._warnings import refuse_moved
 from sklearn_era.cli import _ui
 from sklearn_era.cli._ui import InputError, check_known, check_suffix, count, writable
@@ -223,10 +223,8 @@ def make_target(column: pd.Series, task: str) -> tuple[NDArray[Any], bool]:
 
 
 def make_eras(column: pd.Series) -> NDArray[Any]:
-    """Era labels as numbers, datetime64 or text."""
-    if hasattr(column.dtype, "tz"):
-        column = column.dt.tz_convert(None)
-    return column.to_numpy(dtype=None if column.dtype.kind in "biufM" else str)
+    """Return the labels of a column of eras."""
+    return check_eras(column, column)
 
 
 def _parse(column: pd.Series) -> tuple[pd.Series, str]:

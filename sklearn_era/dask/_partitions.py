@@ -17,7 +17,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_consistent_length
 
 from .._era_arguments import warn_of_row_order
-from .._eras import _missing_rows, check_eras, encode_eras, ordered_categories
+from .._eras import _missing_rows, check_eras, encode_eras
 from .._scikit_learn import check_sample_weight
 
 Floats = NDArray[np.float64]
@@ -134,12 +134,6 @@ def _check_part(X: Any, y: Any, sample_weight: Any, eras: Any) -> Part:
             allow_all_zero_weights=True,  # of a part
         )  # fmt: skip
     if eras is not None:
-        categories = ordered_categories(eras)
-        if categories is not None and categories != sorted(categories):
-            raise ValueError(
-                "eras is a categorical whose order is not that of its labels; pass "
-                "its codes to a fit on a cluster."
-            )
         eras = check_eras(eras, X)
     return Part(X, y, sample_weight, eras, [])
 

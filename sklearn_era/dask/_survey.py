@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.class_weight import compute_class_weight
 
+from .._era_labels import find, join
 from .._eras import EncodedEras, check_splittable, encode_eras, is_fixed, weigh_eras
 from ..ensemble._boosters.held_out_eras import (
     check_rows_left,
@@ -47,7 +49,7 @@ class Survey:
         sizes = [summary.era_labels.size for summary in summaries]
         eras = None
         if has_eras:
-            eras = encode_eras(np.concatenate([s.era_labels for s in summaries]))
+            eras = encode_eras(reduce(join, [s.era_labels for s in summaries]))
         n_rows = [0, *(summary.n_rows for summary in summaries)]
         starts = np.cumsum(n_rows, dtype=np.intp)
         parts = np.repeat(np.arange(len(summaries)), sizes)
@@ -129,8 +131,7 @@ def era_codes(part: Part, encoding: Encoding) -> Codes:
     if part.eras is None or encoding.era_labels is None:
         return np.zeros(part.y.size, dtype=np.int32)
     own = encode_eras(part.eras)
-    places = np.searchsorted(encoding.era_labels, own.labels).astype(np.int32)
-    return places[own.codes]
+    return find(encoding.era_labels, own.labels)[own.codes].astype(np.int32)
 
 
 def codes_and_target(part: Part, encoding: Encoding) -> tuple[Codes, Floats]:

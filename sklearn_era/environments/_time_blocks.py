@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
+from .._era_labels import places_of
 from .._eras import EncodedEras, are_ordered, consecutive_blocks, read_eras
 
 
@@ -78,28 +79,24 @@ def time_blocks(
 
 def _blocks_of_time(encoded: EncodedEras, n_blocks: int) -> NDArray[np.intp]:
     """Return the block of each row, by blocks of equal length."""
-    times: Any = encoded.labels
+    labels: Any = encoded.labels
     if n_blocks == 1:
         return np.zeros(encoded.codes.size, dtype=np.intp)
-    if times.dtype.kind in "iu":
-        times = times.tolist()  # Python's integers, whose differences are exact
-    elif times.dtype.kind == "f":
-        times = times.astype(np.float64)
-        if not np.isfinite(times[[0, -1]]).all():
-            raise ValueError(
-                "times: by='time' needs finite numbers, and there are infinite ones; "
-                "drop these rows, or pass by='rows'."
-            )
-    try:
-        # A quotient of differences is a number, even of dates.
-        span = times[-1] - times[0]
-        elapsed = np.array([float((time - times[0]) / span) for time in times])
-    except TypeError as error:
+    if not (found := places_of(labels, labels[:0])):
         raise ValueError(
             f"times: by='time' needs numbers or dates, which can be subtracted; got "
-            f"{times[0]!r} of type {type(times[0]).__name__}. Convert them, or pass "
+            f"{labels[0]!r} of type {type(labels[0]).__name__}. Convert them, or pass "
             "by='rows'."
-        ) from error
+        )
+    times = found[-1]  # not months, which differ in length
+    if not np.isfinite(float(times[-1]) - float(times[0])):
+        raise ValueError(
+            "times: by='time' needs finite numbers, and there are infinite ones; drop "
+            "these rows, or pass by='rows'."
+        )
+    # Python's integers, whose differences are exact.
+    span = times[-1] - times[0]
+    elapsed = np.array([float((time - times[0]) / span) for time in times])
     # Rounded: 0.3 of 3.0 must be the end of the 3rd of 30 blocks, not just below.
     places = np.floor(np.round(n_blocks * elapsed, 9)).astype(np.intp)
     blocks = np.minimum(places, n_blocks - 1)

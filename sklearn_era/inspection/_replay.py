@@ -14,12 +14,12 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import _check_y, _num_samples, check_is_fitted
 
+from sklearn_era._era_labels import find
 from sklearn_era._eras import EncodedEras, is_fixed, read_eras, weigh_eras
 from sklearn_era._scikit_learn import check_sample_weight
 from sklearn_era._threads import openmp_threads
 from sklearn_era._trees.traversal import leaf_indices, sum_up_tree
 from sklearn_era.ensemble._boosters.era_weights import weights_by_label
-from sklearn_era.ensemble._boosters.known_eras import as_keys
 from sklearn_era.ensemble._criteria.objects import sum_leaves
 from sklearn_era.ensemble._forests.fit import ForestFitMixin
 from sklearn_era.ensemble._prediction.blocks import BLOCK_VALUES
@@ -153,9 +153,10 @@ class _BoostingGradients:
         self._factors, self._iteration = None, 0
         if hasattr(estimator, "_era_log_weights"):
             # As recorded: a warm start may have changed the step. Other eras count 1.
-            known, ones = weights_by_label(estimator), np.ones(estimator.n_iter_)
-            of_eras = [known.get(x, ones) for x in as_keys(data.eras.labels)]
-            self._factors = np.nan_to_num(np.stack(of_eras), nan=1.0)
+            known = np.stack([*weights_by_label(estimator).values()])
+            at = find(estimator._weighted_eras, data.eras.labels)
+            of_eras = np.where(at[:, np.newaxis] < 0, 1.0, known[at])
+            self._factors = np.nan_to_num(of_eras, nan=1.0)
         shape = (data.y.shape[0], estimator.n_trees_per_iteration_)
         self._raw_predictions = np.zeros(shape, dtype=Y_DTYPE, order="F")
         self._raw_predictions += estimator._baseline_prediction

@@ -5,6 +5,8 @@ are an object by kind: ``{"tuple": [...]}``, or ``{"array": 3}`` for ``arrays/3.
 import io
 import math
 import zipfile
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -15,10 +17,12 @@ from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTY
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import Bunch
 
+from .._era_labels import OrderedLabels, in_order_of
 from .._optional import import_optional
 from ._estimators import rebuild, take_apart
 
 _SEQUENCES: dict[str, Any] = {"tuple": tuple, "set": set, "frozenset": frozenset}
+_TEXTS = {"date": date, "datetime": datetime, "Decimal": Decimal}
 _CONTAINERS = _SEQUENCES | {"dict": dict, "bunch": lambda items: Bunch(**dict(items))}
 _LOSSES = {
     "AbsoluteError", "HalfBinomialLoss", "HalfGammaLoss", "HalfMultinomialLoss",
@@ -56,6 +60,10 @@ class ValueWriter:
         if kind is np.ma.MaskedArray:
             mask = np.ma.getmaskarray(value)
             return {"masked": [self.encode(value.data), self.encode(mask)]}
+        if kind is OrderedLabels:
+            return {
+                "ordered": [*map(self.encode, (value.categories, np.asarray(value)))]
+            }
         if kind is np.ndarray:
             if value.dtype.hasobject:
                 return {"objects": [self.encode([*value.flat]), list(value.shape)]}
@@ -74,8 +82,13 @@ class ValueWriter:
             return {"random": self.encode(value.get_state(legacy=False))}
         if kind is np.random.Generator:
             return {"random": self.encode(value.bit_generator.state)}
-        if f"{kind.__module__[:6]}.{kind.__name__}" == "pandas.Period":
+        if kind in _TEXTS.values():
+            text = value.isoformat() if isinstance(value, date) else str(value)
+            return {kind.__name__: text}
+        if kind.__module__.startswith("pandas") and kind.__name__ == "Period":
             return {"period": [value.ordinal, value.freqstr]}
+        if kind.__module__.startswith("pandas") and kind.__name__ == "Timestamp":
+            return {"timestamp": value.isoformat()}
         raise UnknownValueError(f"{kind.__module__}.{kind.__qualname__}")
 
     def _add(self, array: NDArray[Any]) -> int:
@@ -125,6 +138,13 @@ class ValueReader:
             return loss
         if kind == "random":
             return _generator(self.decode(content))
+        if kind == "ordered":
+            return in_order_of(*map(self.decode, content))
+        if kind in _TEXTS:
+            cls: Any = _TEXTS[kind]
+            return getattr(cls, "fromisoformat", cls)(content)
+        if kind == "timestamp":
+            return import_optional("pandas", extra="cli").Timestamp(str(content))
         if kind == "period":
             pandas = import_optional("pandas", extra="cli")
             ordinal, freq = content

@@ -11,11 +11,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._era_arguments import eras_by_name, take_era_column, warn_of_row_order
+from .._era_labels import find
 from .._eras import EncodedEras, read_eras
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from .._warnings import warn_user
-from ..ensemble._boosters.known_eras import alike, as_keys
 
 Array = NDArray[np.float64]
 
@@ -156,9 +156,8 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if self.unseen == "batch":
             measured = self._measure_eras(X, encoded, np.ones(X.shape[0]))
         else:
-            known, labels = map(as_keys, alike(self.era_labels_, encoded.labels))
-            of_labels = dict(zip(known, self._of_eras, strict=True))
-            measured = [of_labels.get(label, self._typical) for label in labels]
+            of_eras = [*self._of_eras, self._typical]  # at -1, of an unknown era
+            measured = [of_eras[i] for i in find(self.era_labels_, encoded.labels)]
         return apply(X, encoded, measured)
 
     def _share(self, n: Array) -> Array:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 
+from ..._era_labels import find
 from ..._eras import EncodedEras, _missing_rows, check_eras, encode_eras
 from ..._scikit_learn import check_sample_weight
 from ..._tables.columns import list_columns
@@ -155,18 +156,8 @@ def _choose_eras(
         )
     if not given:
         raise ValueError("keep_eras is empty: name one era at least.")
-    # A time in another unit, or a datetime, would be a different key of a dict.
-    is_time = distinct.dtype.kind in "mM"
-    try:
-        wanted = np.asarray(given, dtype=distinct.dtype) if is_time else given
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"keep_eras: column {era!r} holds {distinct.dtype}: {error}."
-        ) from error
-    wanted = check_eras(wanted, given, name="keep_eras")
-    place = {label: i for i, label in enumerate(distinct)}
-    pairs = zip(given, wanted, strict=True)
-    if unknown := [label for label, key in pairs if key not in place]:
+    used = find(distinct, check_eras(given, given, name="keep_eras"), name=None)
+    if unknown := [label for label, at in zip(given, used, strict=True) if at < 0]:
         has = f"{distinct.size} eras"
         if distinct.size:
             has += f", {distinct.min()!s} to {distinct.max()!s}"
@@ -174,7 +165,6 @@ def _choose_eras(
             f"keep_eras: column {era!r} has no era {list_columns(unknown)}; it has "
             f"{has}."
         )
-    used = np.array([place[key] for key in wanted], dtype=np.intp)
     if isinstance(keep_eras, Mapping):
         new = list(keep_eras.values())
         return used, check_eras(new, new, name="the new labels of keep_eras")

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
+from ..._era_labels import as_keys, find
 from ..._eras import Array, EncodedEras, is_fixed, weigh_eras
 from ...effects import GroupDRO
 from .._exchange import ALONE, Exchange
-from .known_eras import as_keys
 
 # Attributes of a fit that weighs eras: their labels, a row of factors for each
 # iteration, the last of which holds for all later ones, and the latest logarithms of
@@ -139,7 +139,9 @@ def begin_era_weights(
     record: list[Array] = []
     moves = is_reweighted(estimator)
     if eras is not None and is_warm:
-        is_same = np.array_equal(eras.labels, known)
+        is_same = known is not None and np.array_equal(
+            find(known, eras.labels), np.arange(known.size)
+        )
         if moves and reached is not None and not is_same:
             raise ValueError(
                 f"eras has {eras.labels.size} eras to train on that are not the "

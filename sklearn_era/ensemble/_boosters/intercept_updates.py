@@ -8,13 +8,13 @@ from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
 from ..._era_arguments import take_era_column
+from ..._era_labels import as_keys, find, join
 from ..._eras import EncodedEras, read_eras
 from ..._scikit_learn import check_sample_weight
 from ...effects import intercepts_of
 from .._exchange import ALONE, Exchange
 from .._fit_state import HeldOut
 from .era_effects import constant_columns, settle_intercepts, values_of_eras
-from .known_eras import alike, as_keys
 
 # Newton steps for a loss that is not quadratic.
 _N_STEPS = 8
@@ -81,12 +81,12 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         effects = intercepts_of(self)
         assert effects is not None
         assert rows.X is not None
-        known, labels = alike(self._era_labels, rows.eras.labels)
-        index = {label: j for j, label in enumerate(as_keys(known))}
-        is_new = np.array([label not in index for label in as_keys(labels)])
-        at = np.array([index.setdefault(x, len(index)) for x in as_keys(labels)])
-        n_known, n_eras = known.size, len(index)
-        self._era_labels = np.concatenate([known, labels[is_new]])
+        n_known, labels = self._era_labels.size, rows.eras.labels
+        at = find(self._era_labels, labels)
+        is_new = at < 0
+        n_eras = n_known + np.count_nonzero(is_new)
+        at[is_new] = np.arange(n_known, n_eras)
+        self._era_labels = join(self._era_labels, labels[is_new])
         if effects._estimates:
             columns, bins = constant_columns(
                 rows.X[:, self._era_columns], rows.eras, self._exchange

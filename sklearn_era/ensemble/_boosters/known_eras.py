@@ -1,18 +1,17 @@
 """Predictions for rows of training eras, and checks of their labels."""
 
-import numbers
 import re
 from difflib import SequenceMatcher, get_close_matches
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..._era_arguments import take_era_column
+from ..._era_labels import find, horizons
 from ..._eras import read_eras
 from ..._warnings import warn_user
-from .level_forecast import forecast_levels, horizons
+from .level_forecast import forecast_levels
 
 # Texts are similar from this ratio of `difflib` on: one wrong letter of four or more.
 # Each is compared with all known ones, so only some unknown ones are checked.
@@ -38,20 +37,15 @@ def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
             "era_effects='intercept': leave eras out, or fit with them."
         )
     given = read_eras(eras, X)
-    known, labels = alike(estimator._era_labels, given.labels)
-    index = {label: j for j, label in enumerate(as_keys(known))}
-    keys = as_keys(labels)
-    if keys and not any(label in index for label in keys):
-        check_kinds(keys, list(index))
-    _warn_of_misspelt([label for label in keys if label not in index], list(index))
+    known, labels = estimator._era_labels, given.labels
+    at = find(known, labels)
+    _warn_of_misspelt(labels[at < 0].tolist(), known.tolist())
     of_labels = np.zeros((labels.size, estimator._era_forecast.size))
     if hasattr(estimator, "_era_level"):
         ahead = forecast_levels(estimator._era_level, horizons(known, labels))
         of_labels += ahead - estimator._era_forecast
     intercepts = estimator._era_intercepts - estimator._era_forecast
-    for i, label in enumerate(keys):
-        if label in index:
-            of_labels[i] = intercepts[index[label]]
+    of_labels[at >= 0] = intercepts[at[at >= 0]]
     return _predictor_of(estimator, X, of_labels[given.codes])
 
 
@@ -64,16 +58,6 @@ def _predictor_of(estimator: Any, X: Any, steps: Any) -> Any:
         raw + steps for raw in estimator._staged_raw_predict(X)
     )
     return copied
-
-
-def check_kinds(given: list[Any], known: list[Any]) -> None:
-    """Raise ValueError for labels of another kind than those of training."""
-    if {_kind(label) for label in given}.isdisjoint(_kind(label) for label in known):
-        raise ValueError(
-            f"eras holds {given[0]!r}, of type {type(given[0]).__name__}, but the eras "
-            f"of training are of type {type(known[0]).__name__}, such as {known[0]!r}; "
-            "pass labels as in training."
-        )
 
 
 def _warn_of_misspelt(unknown: list[Any], known: list[Any]) -> None:
@@ -111,25 +95,3 @@ def _simplify(label: str) -> tuple[tuple[str, ...], str]:
     """Return a label's numbers, and its text without case, signs and leading zeros."""
     text = re.sub(r"(?<!\d)0+(?=\d)", "", label.casefold())
     return tuple(re.findall(r"\d+", text)), re.sub(r"[\W_]", "", text)
-
-
-def _kind(label: Any) -> str:
-    if isinstance(label, str | bytes):
-        return "text"
-    is_number = isinstance(label, numbers.Number | np.bool_)
-    return "number" if is_number and not isinstance(label, np.timedelta64) else "date"
-
-
-def alike(
-    known: NDArray[Any], labels: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return known and other labels; if both are dates, in the finer unit."""
-    if labels.dtype.kind == known.dtype.kind and known.dtype.kind in "mM":
-        dtype = np.promote_types(labels.dtype, known.dtype)
-        return known.astype(dtype), labels.astype(dtype)
-    return known, labels
-
-
-def as_keys(labels: NDArray[Any]) -> list[Any]:
-    """Return labels as Python objects, but dates as NumPy's, which have one type."""
-    return list(labels) if labels.dtype.kind in "mM" else labels.tolist()

@@ -31,8 +31,6 @@ _STARTS = ((8, 9, 6, 0), (3, 11, 6, 0), (3, 8, 6, 2))
 _FLAT = 1e6
 # Ratio of each further step of a trend to the one before.
 _DAMPING = 0.8
-# Tolerance for the steps of regular eras: months differ by three days in 31.
-_UNEVEN = 0.15
 
 
 class Series(NamedTuple):
@@ -249,25 +247,3 @@ def newey_west_error(values: Array) -> float:
         share = 1 - lag / (n_lags + 1)
         total += 2 * share * (deviations[lag:] @ deviations[:-lag])
     return float(np.sqrt(max(total, 0.0)) / values.size)
-
-
-def horizons(
-    known: NDArray[np.generic], labels: NDArray[np.generic]
-) -> NDArray[np.intp]:
-    """Return how many eras labels are after the last known one; 1 without steps."""
-    at, asked = _as_numbers(known), _as_numbers(labels)
-    if at is not None and asked is not None and at.size > 1:
-        steps = np.diff(at)
-        step = np.median(steps)
-        if step > 0 and np.all(np.abs(steps - step) <= _UNEVEN * step):
-            ahead = np.rint((asked - at[-1]) / step)
-            return np.maximum(ahead, 1).astype(np.intp)
-    return np.ones(labels.size, dtype=np.intp)
-
-
-def _as_numbers(labels: NDArray[np.generic]) -> Array | None:
-    if labels.dtype.kind in "mM":
-        labels = labels.astype(f"{labels.dtype.kind}8[s]").astype(np.int64)
-    elif labels.dtype.kind == "O" and all(hasattr(x, "ordinal") for x in labels):
-        labels = np.array([x.ordinal for x in labels])  # pandas periods
-    return labels.astype(np.float64) if labels.dtype.kind in "iuf" else None

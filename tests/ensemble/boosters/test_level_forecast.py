@@ -8,6 +8,7 @@ from numpy.linalg import inv, slogdet
 from helpers.data import make_data, make_drift
 from helpers.estimators import ours
 from helpers.grids import on_grid, slow
+from sklearn_era._era_labels import horizons
 from sklearn_era._eras import encode_eras
 from sklearn_era.effects import Intercepts
 from sklearn_era.ensemble import BinnedDataset
@@ -144,7 +145,7 @@ MONTHS = np.arange("2020-01", "2021-01", dtype="M8[M]")
     (np.array(["a", "b", "c"]), ["d", "e"], [1, 1]),
 ])  # fmt: skip
 def test_horizons(known, labels, expected):
-    assert levels.horizons(known, np.asarray(labels)).tolist() == expected
+    assert horizons(known, np.asarray(labels)).tolist() == expected
 
 
 def make_shops(n_weeks=136, n_shops=20):

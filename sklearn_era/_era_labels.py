@@ -1,0 +1,250 @@
+"""Era labels of any type: their kind, what they are compared by, and their calendar.
+
+Labels stay as they were passed. Two are the same era if their *keys* are equal: dates
+of any unit, library or class by their instant, numbers by value, texts by characters.
+Labels of another *kind* are never compared.
+"""
+
+import datetime
+import numbers
+import re
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Labels = NDArray[Any]
+
+_ZONED = "date with a time zone"
+_EPOCH = datetime.datetime(1970, 1, 1)
+_DAY = 86_400 * 10**9  # in nanoseconds, as all keys of dates
+# Tolerance for the steps of regular eras: months differ by three days in 31.
+_UNEVEN = 0.15
+# Dates that are numbers, and text with such numbers: a letter that text may have, by
+# what the year is multiplied, and the date. Months come before weeks.
+_FORMS = (
+    ("Q", 10, lambda year, quarter: datetime.date(year, 3 * quarter - 2, 1)),
+    ("M", 100, lambda year, month: datetime.date(year, month, 1)),
+    ("W", 100, lambda year, week: datetime.date.fromisocalendar(year, week, 1)),
+    ("D", 10_000, lambda year, day: datetime.date(year, *divmod(day, 100))),
+)
+_DATE_SHAPE = re.compile("0(-0|-0-0|-?[QMW]0)")  # of text whose numbers are 0
+
+
+class OrderedLabels(np.ndarray):
+    """Labels in the order of `categories`, an array, which parts of them keep."""
+
+    categories: Labels | None
+
+    def __array_finalize__(self, other: Any) -> None:
+        self.categories = getattr(other, "categories", None)
+
+    def __reduce__(self) -> Any:  # ndarray's own would lose the categories
+        return in_order_of, (self.categories, np.asarray(self))
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy()
+
+
+def in_order_of(categories: Labels | None, labels: Labels) -> Labels:
+    """Return labels in the order of categories, if there are any."""
+    if categories is not None:
+        ordered = labels.view(OrderedLabels)
+        ordered.categories = categories
+        return ordered
+    return labels
+
+
+def categories_of(eras: Any) -> Labels | None:
+    """Return the categories of ordered labels: of an ordered categorical of pandas, of
+    an ordered dictionary of pyarrow or of a polars Enum.
+    """
+    if isinstance(eras, OrderedLabels):
+        return eras.categories
+    dtype: Any = getattr(eras, "dtype", getattr(eras, "type", None))
+    if not getattr(dtype, "ordered", type(dtype).__name__ == "Enum"):
+        return None
+    if hasattr(dtype, "categories"):
+        return np.asarray(dtype.categories)
+    return np.asarray(getattr(eras, "combine_chunks", lambda: eras)().dictionary)
+
+
+def _kind_of(label: Any) -> str:
+    if isinstance(label, str | bytes):
+        return "text"
+    if hasattr(label, "asfreq"):  # a period of pandas
+        return "date"
+    if isinstance(label, np.timedelta64 | datetime.timedelta):
+        return "duration"
+    if isinstance(label, numbers.Number | np.bool_):
+        return "number"
+    if getattr(label, "tzinfo", None) is not None:
+        return _ZONED
+    if isinstance(label, np.datetime64 | datetime.date):
+        return "date"
+    return type(label).__name__
+
+
+def _key_of(label: Any) -> Any:
+    """Return an object that is equal for equal labels of a kind, and sorts as they do;
+    of times the nanoseconds.
+    """
+    if hasattr(label, "asfreq"):
+        return label.asfreq("ms", "start").ordinal * 10**6
+    if isinstance(label, np.datetime64 | np.timedelta64):
+        if np.datetime_data(label.dtype)[0] in ("ns", "ps", "fs", "as"):
+            return int(label.astype(f"{label.dtype.kind}8[ns]").astype(np.int64))
+        # Python's integers, as years far off have too many nanoseconds for NumPy's.
+        return int(label.astype(f"{label.dtype.kind}8[us]").astype(np.int64)) * 1000
+    if isinstance(label, datetime.date):
+        if not isinstance(label, datetime.datetime):
+            return (label - _EPOCH.date()).days * _DAY
+        if label.tzinfo is not None:
+            return _key_of(label - _EPOCH.replace(tzinfo=datetime.UTC))
+        label = label - _EPOCH
+    if isinstance(label, datetime.timedelta):
+        seconds = label.days * 86_400 + label.seconds
+        rest = label.microseconds * 1000 + getattr(label, "nanoseconds", 0)
+        return seconds * 10**9 + rest
+    return label.decode() if isinstance(label, bytes) else label
+
+
+def as_keys(labels: Labels) -> list[Any]:
+    """Return labels as Python objects, but dates as NumPy's, which have one type."""
+    return list(labels) if labels.dtype.kind in "mM" else labels.tolist()
+
+
+def keys_of(labels: Labels) -> list[Any]:
+    """Return the key of each label."""
+    return [_key_of(label) for label in as_keys(labels)]
+
+
+def find(known: Labels, labels: Labels, name: str | None = "eras") -> NDArray[np.intp]:
+    """Return the place of each label among the known ones, or -1; ValueError for labels
+    of another kind, if they have a name.
+    """
+    of_known, given = as_keys(known), as_keys(labels)
+    kinds = [{_kind_of(label) for label in x} for x in (of_known, given)]
+    # None stands for eras that were not passed.
+    is_alike = not all(kinds) or None in (of_known[0], given[0])
+    if name and not is_alike and kinds[0].isdisjoint(kinds[1]):
+        raise ValueError(
+            f"{name} holds {given[0]!r}, of type {type(given[0]).__name__}, but the "
+            f"eras of training are of type {type(of_known[0]).__name__}, such as "
+            f"{of_known[0]!r}; pass labels as in training."
+        )
+    places = {key: i for i, key in enumerate(map(_key_of, of_known))}
+    return np.array([places.get(key, -1) for key in map(_key_of, given)], np.intp)
+
+
+def join(known: Labels, new: Labels) -> Labels:
+    """Return known labels, and new ones of their kind behind them."""
+    categories = _joined_categories(known, new)
+    known, new = np.asarray(known), np.asarray(new)
+    if known.dtype.kind != new.dtype.kind and "M" in known.dtype.kind + new.dtype.kind:
+        known, new = _as_dates(known), _as_dates(new)
+    return in_order_of(categories, np.concatenate([known, new]))
+
+
+def _as_dates(labels: Labels) -> Labels:
+    keys = keys_of(labels)
+    unit, divisor = ("ns", 1) if any(key % 1000 for key in keys) else ("us", 1000)
+    return np.array([key // divisor for key in keys], np.int64).view(f"M8[{unit}]")
+
+
+def _joined_categories(known: Labels, new: Labels) -> Labels | None:
+    """Return the categories of both; where one has all of the other's, its own."""
+    of_known, of_new = categories_of(known), categories_of(new)
+    if of_known is None or of_new is None:
+        return of_known
+    if of_known.size < of_new.size and (find(of_new, of_known, None) >= 0).all():
+        return of_new
+    added = np.asarray(of_new)[find(of_known, of_new, None) < 0]
+    return np.concatenate([of_known, added]) if added.size else of_known
+
+
+def ranks(known: Labels, labels: Labels) -> tuple[list[Any], list[Any]]:
+    """Return what sorts known and other labels; ValueError for no category."""
+    categories = _joined_categories(known, labels)
+    if categories is None:
+        return keys_of(known), keys_of(labels)
+    at = find(categories, labels)
+    if (at < 0).any():
+        raise ValueError(
+            f"eras holds {as_keys(labels)[at.argmin()]!r}, which is none of the "
+            "categories that order the eras of training: pass an ordered categorical "
+            "that has it."
+        )
+    return find(categories, known).tolist(), at.tolist()
+
+
+def horizons(known: Labels, labels: Labels) -> NDArray[np.intp]:
+    """Return how many eras labels are after the last known one; 1 without steps."""
+    for places in places_of(known, labels):
+        at, asked = np.split(np.array(places, np.float64), [known.size])
+        steps = np.diff(at)
+        step = np.median(steps) if steps.size else 0
+        if step > 0 and np.all(np.abs(steps - step) <= _UNEVEN * step):
+            ahead = np.rint((asked - at[-1]) / step)
+            return np.maximum(ahead, 1).astype(np.intp)
+    return np.ones(labels.size, dtype=np.intp)
+
+
+def places_of(known: Labels, labels: Labels) -> list[Any]:
+    """Return series of numbers that known and other labels, in turn, may stand for, the
+    likelier first; none for other labels than numbers, dates, or text that holds them.
+    """
+    if _joined_categories(known, labels) is not None:
+        return [np.concatenate(ranks(known, labels))]
+    both, keys = as_keys(known) + as_keys(labels), keys_of(known) + keys_of(labels)
+    kinds = {_kind_of(label) for label in both}
+    if kinds == {"number"}:
+        return _as_dates_of(keys, _FORMS, known.size) or [keys]
+    if kinds == {"text"}:
+        return _places_of_text(keys, known.size)
+    if kinds <= {"date", _ZONED}:
+        return _places_of_dates(both, known.size)
+    return [keys] if kinds == {"duration"} else []
+
+
+def _places_of_text(texts: list[str], n_known: int) -> list[Any]:
+    """Return places of text with one number, such as "week 7", or of dates."""
+    groups = [re.findall(r"\d+", text) for text in texts]
+    shapes = {re.sub(r"\d+", "0", re.sub(r"[-/._ ]", "-", text)) for text in texts}
+    if len(shapes) != 1:
+        return []
+    [shape] = shapes
+    if len(groups[0]) == 1:
+        places = [int(number) for [number] in groups]
+        return _as_dates_of(places, _FORMS, n_known) or [places]
+    if not _DATE_SHAPE.fullmatch(shape):
+        return []
+    forms = [form for form in _FORMS if form[0] in shape] or _FORMS
+    width = 1 if "Q" in shape else 2
+    joined = [year + "".join(x.zfill(width) for x in rest) for year, *rest in groups]
+    return _as_dates_of([int(digits) for digits in joined], forms, n_known)
+
+
+def _as_dates_of(places: list[Any], forms: Any, n_known: int) -> list[Any]:
+    """Return places of numbers that are all dates of one form, such as 202401."""
+    for _, base, date_of in forms:
+        try:
+            if all(1900 <= x // base < 2100 and x % 1 == 0 for x in places):
+                dates = [date_of(*divmod(int(x), base)) for x in places]
+                return _places_of_dates(dates, n_known)
+        except ValueError:  # not a date
+            continue
+    return []
+
+
+def _places_of_dates(dates: list[Any], n_known: int) -> list[Any]:
+    """Return months, unless steps are equally long, and the instants."""
+    instants = [_key_of(date) for date in dates]
+    is_zoned = [getattr(date, "tzinfo", None) is not None for date in dates]
+    pairs = zip(dates, is_zoned, instants, strict=True)
+    walls = [_key_of(x.replace(tzinfo=None)) if zoned else y for x, zoned, y in pairs]
+    if len({b - a for a, b in pairwise(walls[:n_known])}) < 2:
+        return [instants]
+    times = np.array([wall // 1000 for wall in walls], np.int64).view("M8[us]")
+    return [times.astype("M8[M]").astype(np.int64), instants]
