@@ -135,6 +135,32 @@ def test_new_eras_are_covered_as_often_as_promised(share):
     assert 0.8 - 2 * error < np.mean(found) < (0.95 if share is None else 0.9)
 
 
+def test_a_mass_that_just_reaches_the_level_is_enough():
+    """Nine eras of 1/10 each, whose sum of eight in floats is below 0.8."""
+    scores = np.arange(1.0, 10.0)
+    frozen = FrozenEstimator(LinearRegression().fit([[0.0], [1.0]], [0.0, 0.0]))
+    model = EraConformalRegressor(frozen, era_order="unordered")
+    model.fit(np.zeros((9, 1)), scores, eras=np.arange(9))
+    for level, end in ((0.7, 7), (0.75, 8), (0.8, 8), (0.9, 9)):
+        assert model.predict_interval([[0.0]], level)[0] == pytest.approx([-end, end])
+    eras = np.repeat(np.arange(9), 20)
+    rows = scores[eras] + np.tile(np.arange(1, 21) / 200, 9)
+    model.fit(np.zeros((180, 1)), rows, eras=eras)
+    for level in (0.1, 0.5, 0.7, 0.9):  # of an era's rows; eight of nine eras
+        found = model.predict_interval([[0.0]], level, share_of_eras=0.8)
+        assert found[0, 1] == pytest.approx(8 + level / 10)
+
+
+def test_scores_that_tie_with_a_class_are_not_below_it():
+    """Scores of five eras of nine are low and equal, and those of four are high."""
+    X = np.repeat([[2.0], [-1.0]], [5, 4], axis=0)
+    frozen = FrozenEstimator(LogisticRegression().fit([[-1.0], [1.0]], [0, 1]))
+    model = EraConformalClassifier(frozen, era_order="unordered")
+    model.fit(X, np.ones(9, int), eras=np.arange(9))
+    for level, expected in ((0.1, [1, 0]), (0.5, [1, 0]), (0.6, [1, 1]), (0.9, [1, 1])):
+        assert model.predict_set(X[[0, -1]], level)[:, 1].tolist() == expected
+
+
 def test_too_few_eras_are_warned_of():
     X, y, eras = make_rows(8)
     regressor = EraConformalRegressor(Ridge(), era_order="unordered")

@@ -13,9 +13,16 @@ from sklearn.model_selection import GroupKFold, KFold
 from sklearn.svm import LinearSVC
 
 from helpers.grids import slow
+from sklearn_era._tables.columns import read_columns
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.inspection import EraStabilityDisplay, era_stability
-from sklearn_era.inspection._turning import Rows, make_design, qualitative, turning_of
+from sklearn_era.inspection._turning import (
+    Rows,
+    _bins,
+    make_design,
+    qualitative,
+    turning_of,
+)
 
 ERAS = np.repeat(np.arange(6), 120)
 NEEDED = ("effects", "turns")
@@ -99,6 +106,16 @@ def test_rows_of_an_era_are_parted_and_shifted():
             by = np.diff(of_era) % (used == era).sum()
             assert_array_equal(by, np.ones(by.size))
             assert of_era[0] != np.flatnonzero(used == era)[0]
+
+
+def test_rare_categories_share_a_bin_and_missing_values_have_one():
+    x = np.where(np.arange(200) % 4 == 0, np.nan, np.arange(200.0))
+    letters = pd.Categorical([*"abcdefghijklmno" * 12, *"pqrstuvwxyzpqrstuvwx"])
+    columns = read_columns(pd.DataFrame({"letter": letters, "x": x}))
+    of_letters, of_x = map(_bins, columns)
+    assert sorted(set(of_letters[:180])) == [*range(15)]
+    assert set(of_letters[180:]) == {15}
+    assert np.bincount(of_x).tolist() == [15] * 10 + [50]
 
 
 def test_noise_that_rows_share_is_no_effect():

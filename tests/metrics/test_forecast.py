@@ -1,6 +1,7 @@
 """Forecasts of the next era, against formulas and dense linear algebra."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -137,6 +138,13 @@ def test_bounded_scores_are_compared_where_they_have_no_bounds(bounds, to, back)
     few = EraScoreForecast(bounds=bounds).fit(SCORES, 0.02 / np.sqrt(1 + SCORES))
     narrow, wide = (few.interval(standard_error=x) for x in (0.0, 0.2))
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
+    # Errors are by the slopes of the scale, too, that of the new era at the mean.
+    errors, at = 0.02 / np.sqrt(1 + SCORES), np.append(SCORES, few.mean_)
+    slopes = (to(at + step) - to(at - step)) / (2 * step)
+    free = EraScoreForecast().fit(to(SCORES), errors * slopes[:-1])
+    expected = [back(x) for x in free.interval(standard_error=0.2 * slopes[-1])]
+    assert_allclose(wide, expected, rtol=1e-5)
+    assert few.sampling_error_ == pytest.approx(np.sqrt(np.mean(errors**2)))
 
 
 def test_a_choice_by_the_same_scores_is_corrected():
@@ -187,6 +195,23 @@ def test_scores_are_taken_from_what_has_them():
     copied = pickle.loads(pickle.dumps(found))
     assert copied.interval() == found.interval()
     assert clone(found).get_params() == EraScoreForecast().get_params()
+
+
+def test_scores_of_an_average_are_those_of_what_is_kept():
+    known = {"era_scores_": np.array([[1.0, 2, 3], [4, 5, 6]])}
+    known |= {"era_labels_": np.arange(3), "era_order_": "unordered"}
+    for weight, row in ((1.0, 0), (0.5, 1)):
+        weights = {"plain": weight, "other": 1 - weight}
+        auto = SimpleNamespace(**known, weights_=weights)
+        found = EraScoreForecast(trend="none").fit(auto)
+        assert_allclose(found.scores_, known["era_scores_"][row])
+
+
+def test_errors_are_of_rows_in_any_order():
+    y = np.tile(np.arange(20.0), 20)
+    given = {"eras": np.zeros(400), "metric": mean_squared_error}
+    error = era_standard_errors(y, np.zeros(400), **given)
+    assert error == pytest.approx(np.std(y**2) / 20, rel=0.4)
 
 
 def test_more_eras_make_intervals_narrow():

@@ -106,6 +106,24 @@ def test_an_old_live_file_is_not_taken(fetch, server, workspace):
     fetch()
 
 
+def test_an_old_live_file_is_known_by_submissions_too(fetch, server, workspace):
+    """Where live files are not kept: of the last round, and of no other folder."""
+    fetch(["live"])
+    path = workspace.newest("live")
+    sent = pd.DataFrame({"id": sorted(data.read_ids(path)), "prediction": 0.5})
+    path.unlink()
+    for number, rows in (("1400", sent[1:]), ("1401", sent), ("copy", sent[1:])):
+        folder = workspace.root / "rounds" / number / "my_model"
+        folder.mkdir(parents=True)
+        rows.to_csv(folder / "predictions.csv", index=False)
+    message = refused(server, NotPublishedError, fetch, ["live"], round_number=1402)
+    assert "still serves those of round 1401" in message
+    # One of fewer or of further rows is another file.
+    for rows in (sent[1:], pd.concat([sent, sent.assign(id="n" + sent["id"])])):
+        rows.to_csv(folder.parents[1] / "1401/my_model/predictions.csv", index=False)
+        assert fetch(["live"], round_number=1402) == ["live_1402.parquet"]
+
+
 def test_two_runs_wait_for_each_other(fetch, server, workspace, monkeypatch):
     """A little while; and the files of a round do not wait for gigabytes of others."""
     held = threading.Event()

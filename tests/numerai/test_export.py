@@ -40,6 +40,10 @@ RESOLVED = {
 }  # fmt: skip
 
 
+# Signs and weights: in floats, the sum of their products is not 0.
+OPPOSED = [(1, 0.1), (1, 0.3), (-1, 0.1), (-1, 0.3)]
+
+
 @pytest.fixture(scope="module")
 def blends():
     return {"single": Blend([Part(fit(), NAMES)]), "several": make_blend()}
@@ -79,12 +83,15 @@ def test_ties_share_their_rank(tmp_path):
         Part(fit([name], max_iter=1, max_leaf_nodes=2), [name], weight)
         for name, weight in zip(NAMES[:3], (0.1, 0.2, 0.1), strict=True)
     ]
-    for number, blend in enumerate((Blend(stumps[:1]), Blend(stumps))):
+    # What opposes each other adds up to 0, but for rounding.
+    opposed = [Part(fit(NAMES[:1], sign=s), NAMES[:1], w) for s, w in OPPOSED]
+    for number, blend in enumerate((Blend(stumps[:1]), Blend(stumps), Blend(opposed))):
         path = tmp_path / f"{number}.pkl"
         write_blend(blend, path)
         frame = make_frame(101)
         assert_predicts(path, blend, frame, frame["era"])
         assert pd.read_pickle(path)(frame)["prediction"].nunique() <= 8
+    assert pd.read_pickle(path)(frame)["prediction"].eq(0.5).all()
 
 
 @pytest.mark.parametrize("kind", ["single", "several"])

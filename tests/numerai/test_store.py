@@ -158,6 +158,13 @@ def test_the_rows_count_once_they_are_read():
     assert "the values in these rows changed" in differences(was, now)[0]
     now = now.model_copy(update={"n_rows": 8, "model_name": "other"})
     assert differences(was, now) == ["n_rows changed from 9 to 8"]
+    # Before they are read, the files count, whatever their order and round.
+    files = ["train_1401.parquet", "validation_1401.parquet"], ["validation.parquet"]
+    was, fewer = (RECORD.model_copy(update={"files": x}) for x in files)
+    for same in (["validation_1402.parquet", "train_1402.parquet"], files[0][::-1]):
+        assert differences(was, RECORD.model_copy(update={"files": same})) == []
+    said = "files changed from ['train', 'validation'] to ['validation']"
+    assert differences(was, fewer) == [said]
 
 
 class Example(Record):

@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from helpers.criteria import ERA_CRITERIA
 from helpers.grids import on_grid, slow
 from helpers.kernel_fits import RecordingSplitter, fit, make_eras
-from oracle.cases import Case, fit_and_check, of_each
+from oracle.cases import Case, first_tree, fit_and_check, fit_case, of_each
 from oracle.reference import check_fit
 from sklearn_era.criteria import Blend, Era
 
@@ -100,6 +100,24 @@ def test_directions_in_doubt(l2, size):
     y = np.random.default_rng(0).integers(0, 2, len(X)) + size * (eras == 0)
     params = LIMITS | {"max_leaf_nodes": 4, "l2_regularization": l2}
     fit_and_check(Case(X, y, eras, None, params), split_criterion="directional")
+
+
+def test_sides_that_are_equal_up_to_rounding_have_no_direction():
+    """In a third of the eras, sides of x differ by 2^-22 of their values, in the other
+    direction than in the rest. Sides of z differ in half of the eras.
+    """
+    place = np.arange(40)
+    places = np.column_stack([place, place % 20 * 2 + place // 20])
+    X, eras = np.tile(places, (48, 1)), np.repeat(np.arange(48), 40)
+    x, z = np.tile(places >= 20, (48, 1)).T
+    y = np.where(eras % 2, 1.0, -1.0) * 2**22 + np.where(eras < 16, -1, 5) * x
+    y += 6 * z * (eras >= 24)
+    params = {"max_iter": 1, "min_samples_leaf": 900, "max_leaf_nodes": 2}
+    # Of more than four columns, directions alone are compared first.
+    case = Case(np.tile(X, 3).astype(float), y, eras, None, params)
+    assert fit_and_check(case, split_criterion="directional").n_splits == 1
+    nodes = first_tree(fit_case(case, split_criterion="directional"))
+    assert nodes["feature_idx"][0] == 0
 
 
 def test_splits_that_missing_values_or_some_eras_alone_cover():

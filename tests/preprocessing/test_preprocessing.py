@@ -80,6 +80,31 @@ def test_each_era_alone_is_that_of_scikit_learn_and_scipy(transformer, expected)
     assert_allclose(found, apart(expected, WITH_NAN), rtol=0, atol=1e-12)
 
 
+def test_quartiles_and_values_that_differ_by_rounding_are_those_of_scikit_learn():
+    eras = np.repeat(np.arange(4), 9)  # of nine values, three are quartiles
+    almost = 2.0**40 + np.arange(36)[:, np.newaxis] % 2 * 2.0**-12
+    for table, ours, theirs in (
+        (X[:36], EraStandardScaler(smooth=0, robust=True), RobustScaler()),
+        (almost, EraStandardScaler(smooth=0), StandardScaler()),
+    ):
+        found = ours.fit_transform(table, eras=eras)
+        expected = [theirs.fit_transform(table[era == eras]) for era in range(4)]
+        assert_allclose(found, np.concatenate(expected), rtol=0, atol=1e-3)
+
+
+def test_an_era_without_weight_is_unknown():
+    weights = np.where(ERAS == "b", 0.0, WEIGHTS)
+    for transformer in TRANSFORMERS[:4]:
+        own = clone(transformer).set_params(unseen="train")
+        own.fit(X, eras=ERAS, sample_weight=weights)
+        assert own.era_labels_.tolist() == ["a", "c", "d"]
+        found = own.transform(X, eras=ERAS)[ERAS == "b"]
+        assert_array_equal(found, own.transform(X[ERAS == "b"]))
+    model = EraTargetRegressor(LinearRegression(), TRANSFORMERS[-1])
+    model.fit(X, X[:, 0], eras=ERAS, sample_weight=weights)
+    assert model.transformer_.era_labels_.tolist() == ["a", "c", "d"]
+
+
 def test_ranks_and_neutral_columns_are_those_of_numerai():
     for output, spread in {"uniform": np.asarray, "normal": gaussianize}.items():
         transformer = EraRankTransformer(output_distribution=output, smooth=0)
@@ -149,7 +174,9 @@ def test_few_ranks_of_many_values_are_remembered(monkeypatch):
     monkeypatch.setattr(_ranks, "_MOST_POINTS", 50)
     transformer = EraRankTransformer(unseen="train").fit(X, eras=ERAS)
     assert_allclose(transformer.transform(X, eras=ERAS), exact, rtol=0, atol=0.04)
-    assert max(values.size for values, _ in transformer._training) <= 50
+    of_eras = [points for _, own in transformer._of_eras for points in own]
+    for values, known in (*transformer._training, *of_eras):
+        assert values.size == known.size <= 50
 
 
 def test_coefficients_are_mixed_with_those_of_the_training():

@@ -173,6 +173,15 @@ def test_a_column_of_numbers_has_bins_of_equal_width_or_weight():
         assert est.score(infinite, infinite[:, 0] > 0) == 1
 
 
+def test_of_rules_that_tie_the_one_of_fewer_conditions_is_taken():
+    """A second condition loses as much of the class as of the others."""
+    a, b = [1, 1, 1, 1, 1, 1, 0, 0], [1, 1, 0, 0, 0, 0, 1, 1]
+    y = np.repeat([1, 0], 4)
+    shortest = {"n_estimators": 1, "max_depth": 2, "min_samples_rule": 1}
+    est = fitted(np.column_stack([a, b]), y, quality="youden", **shortest)
+    assert est.rules_.text.tolist() == ["x0 > 0.5"]
+
+
 def test_a_penalised_column_is_left_alone():
     rng = np.random.default_rng(0)
     y = np.arange(500) % 2

@@ -118,6 +118,23 @@ def test_what_lasts_is_carried_on_and_nothing_else():
     assert n_carried["short"] == n_carried["alone"] == 0
 
 
+def test_an_era_alone_in_its_columns_is_no_evidence():
+    """Whatever its value, the level and the constant are those without it."""
+    series = make_series(40, 2, 0)
+    groups = np.where(np.arange(40) == 12, 2, series.groups)
+    found = []
+    for value, noise in ((0.0, np.nan), (0.0, 0.02), (50.0, 0.02)):
+        values, variances = series.values.copy(), series.variances.copy()
+        values[12], variances[12] = value, noise
+        found.append(
+            levels.follow_levels(values[:, None], variances[:, None], groups, None)
+        )
+        assert found[-1][1][0, 4] == 1  # it is carried on
+    for each in found[1:]:
+        for own, expected in zip(each, found[0], strict=True):
+            assert np.array_equal(own, expected)
+
+
 def test_columns_that_are_constant_within_eras():
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 5, 200)
@@ -268,6 +285,32 @@ def test_intercepts_of_later_eras_are_estimated_with_the_trees_kept(kind, effect
         assert reached == pytest.approx(own, abs=0.1)
     assert np.mean(reached) > before[19] - 0.2
     assert model._era_forecast.item() > 0.8 * before[19]
+
+
+def test_a_far_level_of_a_later_era_is_reached():
+    """From odds of 1 to those of 20, by steps of at most 1."""
+    eras, shares = np.repeat(np.arange(8), 210), np.array([0.5] * 6 + [20 / 21] * 2)
+    y = np.arange(eras.size) % 210 < 210 * shares[eras]
+    X, old = np.zeros((y.size, 1)), eras < 6
+    model = Classifier(max_iter=2, era_effects=Intercepts(n_eras=1))
+    model.fit(X[old], y[old], eras=eras[old])
+    model._update_intercepts(X[~old], y[~old], eras[~old])
+    reached = model.predict_proba(X, eras=eras)[~old, 1]
+    assert reached == pytest.approx(20 / 21, abs=0.02)
+    assert model.predict_proba(X[:1])[0, 1] == pytest.approx(20 / 21, abs=0.02)
+
+
+def test_later_eras_change_the_parameters_of_a_level():
+    X, y, eras = make_drift(30, 30, 0.3, 0.2)
+    y += 3.0 * (eras % 2) * (eras >= 20)
+    old = eras < 20
+    model = Regressor(max_iter=5, era_effects=AUTO).fit(X[old], y[old], eras=eras[old])
+    before = model._era_level
+    model._update_intercepts(X[~old], y[~old], eras[~old])
+    assert not np.allclose(model._era_level[0, :4], before[0, :4])
+    same = np.zeros(30, dtype=int)
+    expected = levels.follow_levels(*model._era_series, same, None)[1]
+    assert np.array_equal(model._era_level, expected)
 
 
 def test_updating_intercepts_needs_some():

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from helpers.criteria import BLEND, ERA_CRITERIA, NAMES
@@ -248,6 +249,33 @@ def test_a_tree_that_draws_no_weight_predicts_the_mean_of_all(split_criterion):
     for tree in empty:
         assert_allclose(tree.nodes["value"] * 6, np.mean(y[eras == 2]))
         assert tree.nodes.size == 1
+
+
+def test_the_least_decrease_is_a_share_of_the_weight_that_a_tree_draws():
+    X, y, eras = make_data(1)
+    weights = np.random.default_rng(0).choice([0.5, 1.0, 2.0], y.size)
+    forest = regressor(
+        bootstrap="rows", max_samples=0.5, n_estimators=3, min_samples_leaf=8,
+        min_impurity_decrease=0.1, split_criterion="gain",
+    ).fit(X, y, weights, eras=eras)  # fmt: skip
+    assert_equals_trees_grown_alone(forest, X, y, eras, weights)
+    # Whatever its unit.
+    other = clone(forest).fit(X, y, 2.0**-20 * weights, eras=eras)
+    assert_array_equal(other.predict(X), forest.predict(X))
+
+
+def test_a_feature_is_drawn_for_categories_of_enough_weight():
+    """Half of the trees draw the categories first, which split where the weight of two
+    is that of ten mean rows, and else leave the split to the number.
+    """
+    x = np.arange(300.0)
+    params = {"max_features": 1, "max_leaf_nodes": 2, "bootstrap": False}
+    for of_rare, of_rest, is_alone in ((4, 1, True), (1, 1, False), (4, 4, False)):
+        weights = np.where(x < 8, of_rare, of_rest)  # eight rows of one category
+        forest = regressor(categorical_features=[0], n_estimators=12, **params)
+        forest.fit(np.column_stack([x < 8, x]), x + 99 * (x < 8), weights)
+        roots = {int(tree.nodes["feature_idx"][0]) for tree in trees_of(forest)}
+        assert roots == ({0, 1} if is_alone else {1})
 
 
 def test_class_weights_are_row_weights():

@@ -67,6 +67,15 @@ def test_draws_are_of_rows_or_within_eras_or_of_whole_eras(labels, share, seed):
         assert_array_equal(eras.decode(), np.array(labels)[rows])
 
 
+def test_an_era_is_judged_by_others_and_not_by_its_copy():
+    X, y, eras = make_data()
+    for criterion, are_joined in (("held_out", True), ("era", False)):
+        forest = regressor(bootstrap="whole_eras", split_criterion=criterion)
+        drawn = drawn_rows(forest.fit(X, y, eras=eras), X, eras)
+        copies = [tree.eras.labels.size > len(set(tree.eras.labels)) for tree in drawn]
+        assert any(copies) == (not are_joined)
+
+
 def test_nothing_is_drawn_without_a_bootstrap():
     labels = [1, 0, 1, 2]
     rows, eras = draw(labels, False)

@@ -20,13 +20,13 @@ def make_frame(n_rows=500, eras=("X",), seed=1):
     return frame.assign(feature_unknown=np.int8(2), **features)
 
 
-def fit(names=NAMES, seed=0, **parameters):
+def fit(names=NAMES, seed=0, sign=1, **parameters):
     train = make_frame(2000, seed=0)
     y = train["feature_c"] * 0.1 + train["feature_a"] * train["feature_b"] * 0.05
     y += np.random.default_rng(seed).normal(size=len(train))
     parameters = {"max_iter": 30, "split_criterion": "directional"} | parameters
     model = HistGradientBoostingRegressor(**parameters)
-    return model.fit(train[list(names)], y, eras=np.arange(len(train)) % 4)
+    return model.fit(train[list(names)], sign * y, eras=np.arange(len(train)) % 4)
 
 
 def make_blend():
