@@ -15,14 +15,8 @@ from sklearn.svm import LinearSVC
 from helpers.grids import slow
 from sklearn_era._tables.columns import read_columns
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.inspection import EraStabilityDisplay, era_stability
-from sklearn_era.inspection._turning import (
-    Rows,
-    _bins,
-    make_design,
-    qualitative,
-    turning_of,
-)
+from sklearn_era.inspection import EraStabilityDisplay, _turning, era_stability
+from sklearn_era.inspection._turning import Rows, make_design, qualitative, turning_of
 
 ERAS = np.repeat(np.arange(6), 120)
 NEEDED = ("effects", "turns")
@@ -112,7 +106,7 @@ def test_rare_categories_share_a_bin_and_missing_values_have_one():
     x = np.where(np.arange(200) % 4 == 0, np.nan, np.arange(200.0))
     letters = pd.Categorical([*"abcdefghijklmno" * 12, *"pqrstuvwxyzpqrstuvwx"])
     columns = read_columns(pd.DataFrame({"letter": letters, "x": x}))
-    of_letters, of_x = map(_bins, columns)
+    of_letters, of_x = map(_turning._bins, columns)
     assert sorted(set(of_letters[:180])) == [*range(15)]
     assert set(of_letters[180:]) == {15}
     assert np.bincount(of_x).tolist() == [15] * 10 + [50]

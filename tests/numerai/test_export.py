@@ -84,7 +84,8 @@ def test_ties_share_their_rank(tmp_path):
         for name, weight in zip(NAMES[:3], (0.1, 0.2, 0.1), strict=True)
     ]
     # What opposes each other adds up to 0, but for rounding.
-    opposed = [Part(fit(NAMES[:1], sign=s), NAMES[:1], w) for s, w in OPPOSED]
+    signed = {s: fit(NAMES[:1], sign=s, max_iter=1) for s in (-1, 1)}
+    opposed = [Part(signed[s], NAMES[:1], weight) for s, weight in OPPOSED]
     for number, blend in enumerate((Blend(stumps[:1]), Blend(stumps), Blend(opposed))):
         path = tmp_path / f"{number}.pkl"
         write_blend(blend, path)

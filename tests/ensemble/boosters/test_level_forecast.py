@@ -120,19 +120,16 @@ def test_what_lasts_is_carried_on_and_nothing_else():
 
 def test_an_era_alone_in_its_columns_is_no_evidence():
     """Whatever its value, the level and the constant are those without it."""
-    series = make_series(40, 2, 0)
+    series, found = make_series(40, 2, 0), []
     groups = np.where(np.arange(40) == 12, 2, series.groups)
-    found = []
-    for value, noise in ((0.0, np.nan), (0.0, 0.02), (50.0, 0.02)):
-        values, variances = series.values.copy(), series.variances.copy()
-        values[12], variances[12] = value, noise
-        found.append(
-            levels.follow_levels(values[:, None], variances[:, None], groups, None)
-        )
-        assert found[-1][1][0, 4] == 1  # it is carried on
-    for each in found[1:]:
-        for own, expected in zip(each, found[0], strict=True):
-            assert np.array_equal(own, expected)
+    for of_era in ((0.0, np.nan), (0.0, 0.02), (50.0, 0.02)):
+        table = np.array(series[:2])
+        table[:, 12] = of_era
+        found.append(levels.follow_levels(*table[..., None], groups, None))
+    assert found[0][1][0, 4] == 1  # it is carried on
+    for own, other, far in zip(*found, strict=True):
+        assert np.array_equal(own, other)
+        assert np.array_equal(own, far)
 
 
 def test_columns_that_are_constant_within_eras():
@@ -297,19 +294,17 @@ def test_a_far_level_of_a_later_era_is_reached():
     model._update_intercepts(X[~old], y[~old], eras[~old])
     reached = model.predict_proba(X, eras=eras)[~old, 1]
     assert reached == pytest.approx(20 / 21, abs=0.02)
-    assert model.predict_proba(X[:1])[0, 1] == pytest.approx(20 / 21, abs=0.02)
 
 
 def test_later_eras_change_the_parameters_of_a_level():
     X, y, eras = make_drift(30, 30, 0.3, 0.2)
     y += 3.0 * (eras % 2) * (eras >= 20)
     old = eras < 20
-    model = Regressor(max_iter=5, era_effects=AUTO).fit(X[old], y[old], eras=eras[old])
+    model = Regressor(max_iter=2, era_effects=AUTO).fit(X[old], y[old], eras=eras[old])
     before = model._era_level
     model._update_intercepts(X[~old], y[~old], eras[~old])
     assert not np.allclose(model._era_level[0, :4], before[0, :4])
-    same = np.zeros(30, dtype=int)
-    expected = levels.follow_levels(*model._era_series, same, None)[1]
+    expected = levels.follow_levels(*model._era_series, np.zeros(30, int), None)[1]
     assert np.array_equal(model._era_level, expected)
 
 

@@ -265,14 +265,12 @@ def test_the_least_decrease_is_a_share_of_the_weight_that_a_tree_draws():
 
 
 def test_a_feature_is_drawn_for_categories_of_enough_weight():
-    """Half of the trees draw the categories first, which split where the weight of two
-    is that of ten mean rows, and else leave the split to the number.
-    """
+    """Half of the trees draw them first; they need the weight of ten mean rows each."""
     x = np.arange(300.0)
     params = {"max_features": 1, "max_leaf_nodes": 2, "bootstrap": False}
     for of_rare, of_rest, is_alone in ((4, 1, True), (1, 1, False), (4, 4, False)):
         weights = np.where(x < 8, of_rare, of_rest)  # eight rows of one category
-        forest = regressor(categorical_features=[0], n_estimators=12, **params)
+        forest = regressor(categorical_features=[0], n_estimators=8, **params)
         forest.fit(np.column_stack([x < 8, x]), x + 99 * (x < 8), weights)
         roots = {int(tree.nodes["feature_idx"][0]) for tree in trees_of(forest)}
         assert roots == ({0, 1} if is_alone else {1})
