@@ -3,6 +3,7 @@
 import pickle
 import threading
 import warnings
+from dataclasses import replace
 from itertools import pairwise
 
 import dask.array as da
@@ -24,7 +25,9 @@ from sklearn_era.criteria import Directional, Invariant
 from sklearn_era.dask import DaskHistGradientBoostingClassifier as DaskClassifier
 from sklearn_era.dask import DaskHistGradientBoostingRegressor as DaskRegressor
 from sklearn_era.dask._bins import draw_sample
+from sklearn_era.dask._partitions import load_part, summarize
 from sklearn_era.dask._placement import place_units
+from sklearn_era.dask._survey import Encoding, Survey
 from sklearn_era.effects import GroupDRO, Intercepts, Recency
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
@@ -94,8 +97,11 @@ def assert_same(fitted, local):
 
 def test_fit_predict_and_score(client):
     X, y, eras = data = make_rows()
-    fitted, local = pair(client, data, split_criterion="era", early_stopping=True)
+    weights = np.where(eras == 3, 0.0, 0.5 + X[:, 2])
+    params = {"era_weighting": Recency(half_life=2), "early_stopping": True}
+    fitted, local = pair(client, data, weights, split_criterion="era", **params)
     assert_same(fitted, local)
+    assert len(fitted.era_weights_) == 10
     assert fitted.bytes_exchanged_ > 0
     dX, dy = by_era(eras, X, y)
     predicted = fitted.predict(dX)
@@ -118,9 +124,10 @@ def test_group_dro(client, weighted):
     collections = dX, dy, dweights, labels = by_era(eras, X, y, weights, eras)
     params = {"era_weighting": GroupDRO(step_size=0.5)}
     for more in ({}, {"era_effects": "intercept"}, {"era_weighting": GroupDRO(0)}):
-        fitted, local = pair(
-            client, data, weights, collections, early_stopping=True, **params | more
-        )
+        given = data, weights, collections
+        if "era_effects" in more:  # rows are weighted all the same
+            given = data, None, [dX, dy, None, labels]
+        fitted, local = pair(client, *given, early_stopping=True, **params | more)
         assert_same(fitted, local)
         assert len(fitted.era_weights_) == 10
     fitted, _ = pair(client, data, weights, collections, **params, warm_start=True)
@@ -287,6 +294,11 @@ def test_levels_of_held_out_eras(client, forecast):
     fitted, local = pair(client, (X, y, eras), **params | {"validation_eras": "random"})
     assert_same(fitted, local)
     assert fitted._era_labels.size == 18
+    # Another fit keeps nothing of it.
+    params = {"era_effects": None, "early_stopping": False, "max_iter": 1}
+    dX, dy, labels = by_era(eras, X, y, eras)
+    fitted.set_params(**params).fit(dX, dy, eras=labels)
+    assert_same(fitted, clone(local).set_params(**params).fit(X, y, eras=eras))
 
 
 @pytest.mark.slow
@@ -428,6 +440,19 @@ def test_columns_without_a_value(client):
     assert_same(fitted, local)
     predicted = client.compute(fitted.predict(dX)).result()
     assert np.isfinite(predicted).all()
+
+
+def test_rows_to_train_on_are_counted_by_part():
+    X, y, _ = make_rows(6)
+    labels = [["a", "a", "b"], ["b", "c", "c"]]
+    rows = zip(np.split(X, 2), np.split(y, 2), map(np.array, labels), strict=True)
+    parts = [load_part(X, y, None, eras) for X, y, eras in rows]
+    survey = Survey.of([summarize(part, False) for part in parts], True, None)
+    everything = Encoding(survey.eras.labels, None, None, None)
+    held_out = replace(everything, held_out=survey.eras.labels == "b")
+    assert survey.training_rows(everything, None).tolist() == [3, 3]
+    assert survey.training_rows(held_out, None).tolist() == [2, 2]
+    assert survey.training_rows(everything, np.array([4, 0, 1])).tolist() == [2, 1]
 
 
 def place(n_rows, n_trained, holders, n_workers):
