@@ -240,10 +240,9 @@ def _as_dates_of(places: list[Any], forms: Any, n_known: int) -> list[Any]:
 
 def _places_of_dates(dates: list[Any], n_known: int) -> list[Any]:
     """Return months, unless steps are equally long, and the instants."""
-    instants = [_key_of(date) for date in dates]
-    is_zoned = [getattr(date, "tzinfo", None) is not None for date in dates]
-    pairs = zip(dates, is_zoned, instants, strict=True)
-    walls = [_key_of(x.replace(tzinfo=None)) if zoned else y for x, zoned, y in pairs]
+    walls = instants = [_key_of(date) for date in dates]
+    if (zone := getattr(dates[0], "tzinfo", None)) is not None:
+        walls = [_key_of(date.astimezone(zone).replace(tzinfo=None)) for date in dates]
     if len({b - a for a, b in pairwise(walls[:n_known])}) < 2:
         return [instants]
     times = np.array([wall // 1000 for wall in walls], np.int64).view("M8[us]")

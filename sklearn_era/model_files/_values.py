@@ -5,9 +5,11 @@ are an object by kind: ``{"tuple": [...]}``, or ``{"array": 3}`` for ``arrays/3.
 import io
 import math
 import zipfile
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +24,6 @@ from .._optional import import_optional
 from ._estimators import rebuild, take_apart
 
 _SEQUENCES: dict[str, Any] = {"tuple": tuple, "set": set, "frozenset": frozenset}
-_TEXTS = {"date": date, "datetime": datetime, "Decimal": Decimal}
 _CONTAINERS = _SEQUENCES | {"dict": dict, "bunch": lambda items: Bunch(**dict(items))}
 _LOSSES = {
     "AbsoluteError", "HalfBinomialLoss", "HalfGammaLoss", "HalfMultinomialLoss",
@@ -82,13 +83,14 @@ class ValueWriter:
             return {"random": self.encode(value.get_state(legacy=False))}
         if kind is np.random.Generator:
             return {"random": self.encode(value.bit_generator.state)}
-        if kind in _TEXTS.values():
-            text = value.isoformat() if isinstance(value, date) else str(value)
-            return {kind.__name__: text}
+        if kind is date or kind is Decimal:
+            return {kind.__name__: str(value)}
         if kind.__module__.startswith("pandas") and kind.__name__ == "Period":
             return {"period": [value.ordinal, value.freqstr]}
         if kind.__module__.startswith("pandas") and kind.__name__ == "Timestamp":
-            return {"timestamp": value.isoformat()}
+            return {"timestamp": [value.isoformat(), str(value.tzinfo)]}
+        if kind is datetime:
+            return {"datetime": [value.isoformat(), str(value.tzinfo)]}
         raise UnknownValueError(f"{kind.__module__}.{kind.__qualname__}")
 
     def _add(self, array: NDArray[Any]) -> int:
@@ -140,11 +142,15 @@ class ValueReader:
             return _generator(self.decode(content))
         if kind == "ordered":
             return in_order_of(*map(self.decode, content))
-        if kind in _TEXTS:
-            cls: Any = _TEXTS[kind]
-            return getattr(cls, "fromisoformat", cls)(content)
+        if kind == "Decimal":
+            return Decimal(content)
+        if kind == "date":
+            return date.fromisoformat(content)
+        if kind == "datetime":
+            return _in_zone(datetime.fromisoformat(content[0]), content[1])
         if kind == "timestamp":
-            return import_optional("pandas", extra="cli").Timestamp(str(content))
+            pandas = import_optional("pandas", extra="cli")
+            return _in_zone(pandas.Timestamp(str(content[0])), content[1])
         if kind == "period":
             pandas = import_optional("pandas", extra="cli")
             ordinal, freq = content
@@ -173,6 +179,13 @@ class ValueReader:
 
 def _member(number: int) -> str:
     return f"arrays/{int(number)}.npy"
+
+
+def _in_zone(stamp: datetime, name: str) -> datetime:
+    """Return a time in a zone, if it has a name and is known here."""
+    with suppress(KeyError, ValueError):
+        return stamp if name == "None" else stamp.astimezone(ZoneInfo(name))
+    return stamp
 
 
 def _object_array(items: list[Any], shape: list[int]) -> NDArray[Any]:

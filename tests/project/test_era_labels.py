@@ -1,0 +1,287 @@
+"""Labels of any kind, wherever labels are read: the results are those of integers."""
+
+import functools
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import mean_squared_error, r2_score
+
+from sklearn_era import calibration, inspection, preprocessing
+from sklearn_era.auto import AutoEraRegressor
+from sklearn_era.effects import GroupDRO, Intercepts
+from sklearn_era.ensemble import (
+    BinnedDataset,
+    EraForestRegressor,
+    HistGradientBoostingRegressor,
+)
+from sklearn_era.environments import time_blocks
+from sklearn_era.metrics import EraScoreForecast, era_scores, make_era_scorer
+from sklearn_era.model_files import load_model, save_model
+from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
+from sklearn_era.rules import RuleEnsembleClassifier
+
+pytestmark = pytest.mark.filterwarnings("ignore:Labels are text such as")
+
+N, AHEAD = 14, 20  # eras of training, and the last one asked for; a year ends between
+MONTHS = pd.date_range("2023-01-01", periods=AHEAD, freq="MS")
+WEEKS = pd.date_range("2023-10-02", periods=AHEAD, freq="7D")
+QUARTERS = pd.period_range("2020Q1", periods=AHEAD, freq="Q")
+NAMES = [f"m{i}" for i in range(AHEAD)]  # m10 before m9 as text
+BERLIN = MONTHS.tz_localize("Europe/Berlin")
+
+
+def each(values):
+    """Labels of an object array, one by one."""
+    labels = np.empty(AHEAD, dtype=object)
+    labels[:] = list(values)
+    return lambda codes: labels[codes]
+
+
+def of(values):
+    return lambda codes: values[codes]
+
+
+KINDS = {
+    "integers": lambda codes: codes,
+    "floats": lambda codes: codes / 4,
+    "decimals": each(map(Decimal, range(AHEAD))),
+    "YYYYMM": of(np.array(MONTHS.strftime("%Y%m").astype(int))),
+    "YYYYMM as floats": of(np.array(MONTHS.strftime("%Y%m").astype(float))),
+    "YYYYMMDD": of(np.array(MONTHS.strftime("%Y%m%d").astype(int))),
+    "YYYYWW": of(np.array([x.isocalendar()[0] * 100 + x.isocalendar()[1]
+                           for x in WEEKS])),
+    "YYYYQ": of(np.array(QUARTERS.year * 10 + QUARTERS.quarter)),
+    "datetime64[M]": of(MONTHS.to_numpy().astype("M8[M]")),
+    "datetime64[ns]": of(MONTHS.to_numpy().astype("M8[ns]")),
+    "weeks": lambda codes: pd.Series(WEEKS)[codes],
+    "ends of months": of(MONTHS + pd.offsets.MonthEnd(0)),
+    "dates": each(MONTHS.date),
+    "datetimes": lambda codes: [MONTHS[i].to_pydatetime() for i in codes],
+    "time zone": lambda codes: pd.Series(BERLIN)[codes],
+    "time zone of polars": lambda codes: pl.Series(BERLIN[codes].to_list()),
+    "time zone of pyarrow": lambda codes: pa.chunked_array([pa.array(BERLIN[codes])]),
+    "periods": of(MONTHS.to_period("M")),
+    "quarters": of(QUARTERS),
+    "durations": lambda codes: pd.Series(pd.to_timedelta(7 * codes, unit="D")),
+    "text of months": of(np.array(MONTHS.strftime("%Y-%m").tolist())),
+    "text of days": lambda codes: pd.Series(MONTHS.strftime("%Y-%m-%d"))[codes],
+    "text of weeks": each("{}-W{:02}".format(*x.isocalendar()[:2]) for x in WEEKS),
+    "bytes": of(np.array(MONTHS.strftime("%Y-%m").tolist(), "S")),
+    "numbered text": each(f"week {i:02}" for i in range(AHEAD)),
+    "ordered categorical": lambda codes: pd.Series(
+        pd.Categorical.from_codes(codes, NAMES, ordered=True)),
+    "categories of dates": lambda codes: pd.Categorical.from_codes(
+        codes, MONTHS.date, ordered=True),
+    "polars Enum": lambda codes: pl.Series([NAMES[i] for i in codes],
+                                           dtype=pl.Enum(NAMES)),
+    "ordered dictionary": lambda codes: pa.chunked_array(
+        [pa.DictionaryArray.from_arrays(codes, NAMES, ordered=True)]),
+}  # fmt: skip
+# The same eras, asked for as another type.
+OTHERS = {
+    "integers": lambda codes: codes.astype(np.float32),
+    "datetime64[M]": KINDS["datetime64[ns]"], "datetime64[ns]": KINDS["dates"],
+    "dates": KINDS["periods"], "periods": KINDS["datetimes"],
+    "time zone": KINDS["time zone of polars"], "datetimes": KINDS["datetime64[M]"],
+    "time zone of polars": lambda codes: pd.Series(BERLIN.tz_convert("UTC"))[codes],
+    "bytes": KINDS["text of months"], "polars Enum": KINDS["ordered categorical"],
+    "ordered categorical": KINDS["ordered dictionary"],
+}  # fmt: skip
+
+RNG = np.random.default_rng(0)
+CODES = RNG.permutation(np.repeat(np.arange(N), 12))
+LEVELS = np.cumsum(1 + RNG.normal(size=AHEAD) / 4)
+X = RNG.normal(size=(CODES.size, 2))
+Y = X[:, 0] + LEVELS[CODES] + RNG.normal(size=CODES.size) / 4
+ASKED = np.array([N + 5, 3, N - 1, N, N + 2])
+SMALL = {"max_iter": 3, "max_leaf_nodes": 4, "min_samples_leaf": 3, "random_state": 0}
+ORDERED = {"era_order": "ordered"}
+
+
+def booster(**parameters):
+    return HistGradientBoostingRegressor(**SMALL | ORDERED | parameters)
+
+
+def with_intercepts():
+    return booster(era_effects=Intercepts(forecast="auto"))
+
+
+def predictions(train, ask):
+    model = with_intercepts().fit(X, Y, eras=train(CODES))
+    return model.predict(X[:5], eras=ask(ASKED))
+
+
+def updates(train, ask):
+    auto = AutoEraRegressor(booster(), members=["level"], cv=2, **ORDERED)
+    known = CODES < N - 3
+    auto.fit(X[known], Y[known], eras=train(CODES[known]))
+    auto.update(X[~known], Y[~known], eras=ask(CODES[~known]))
+    with pytest.raises(ValueError, match="all of which the model has seen"):
+        auto.update(X, Y, eras=ask(CODES))
+    return auto.predict(X[:5], eras=ask(ASKED))
+
+
+def updates_with_a_refit(train, ask):
+    auto = AutoEraRegressor(booster(), members=["level"], cv=2, **ORDERED)
+    known, far = CODES < N - 3, Y + 9 * (CODES >= N - 3)
+    auto.fit(X[known], far[known], eras=train(CODES[known]))
+    auto.update(X, far, eras=ask(CODES))
+    assert auto.update_log_[0]["refit"]
+    return auto.predict(X[:5], eras=ask(ASKED))
+
+
+def earlier_eras(train, ask):
+    auto = AutoEraRegressor(booster(), members=["level"], cv=2, **ORDERED)
+    later = CODES >= 4
+    auto.fit(X[later], Y[later], eras=train(CODES[later]))
+    with pytest.raises(ValueError, match="lies before the last known era"):
+        auto.update(X[~later], Y[~later], eras=ask(CODES[~later]))
+    return 0.0
+
+
+def transformers(train, ask):
+    scaler = preprocessing.EraStandardScaler(unseen="train")
+    target = preprocessing.EraTargetRegressor(LinearRegression())
+    return (
+        scaler.fit(Y[:, None], eras=train(CODES)).transform(X[:5, :1], eras=ask(ASKED)),
+        target.fit(X, Y, eras=train(CODES)).predict(X[:5], eras=ask(ASKED)),
+    )
+
+
+def probabilities(train, ask):
+    model = calibration.EraCalibratedClassifier(LogisticRegression(), cv=2, **ORDERED)
+    model.fit(X, LEVELS[CODES] < Y, eras=train(CODES))
+    return model.predict_proba(X[:5], eras=ask(ASKED))
+
+
+def intervals(train, ask):
+    model = calibration.EraConformalRegressor(LinearRegression(), cv=3, **ORDERED)
+    return model.fit(X, Y, eras=train(CODES)).predict_interval(X[:5], 0.6)
+
+
+def forecasts(train, ask):
+    search = EraSearchCV(LinearRegression(), {"fit_intercept": [True, False]},
+                         scoring="r2", **ORDERED)  # fmt: skip
+    search.fit(X, Y, eras=train(CODES))
+    scores = era_scores(Y, X[:, 0], eras=train(CODES), metric=mean_squared_error)
+    again = dict(zip(search.era_labels_.tolist(), search.era_scores_[0], strict=True))
+    return (
+        EraScoreForecast().fit(search).interval(horizon=3),
+        EraScoreForecast().fit(scores).interval(horizon=3),
+        EraScoreForecast().fit([*again.values()], eras=search.era_labels_).interval(),
+        era_scores(
+            Y, X[:, 0], eras=train(CODES), metric=lambda y, p: np.cos(9 * y[0]),
+            greater_is_better=True,
+        ).aggregate("max_drawdown"),
+    )  # fmt: skip
+
+
+def splits(train, ask):
+    cv = EraWalkForwardSplit(2, test_size=2, **ORDERED)
+    return [test for _, test in cv.split(X, groups=train(CODES))]
+
+
+def early_stopping(train, ask):
+    drawdown = make_era_scorer(r2_score, aggregation="max_drawdown")
+    model = booster(
+        early_stopping=True, scoring=drawdown, validation_fraction=0.3,
+        era_weighting=GroupDRO(), warm_start=True, n_iter_no_change=9,
+    )  # fmt: skip
+    model.fit(X, Y, eras=train(CODES))
+    return model.set_params(max_iter=5).fit(X, Y, eras=ask(CODES)).validation_score_
+
+
+def stability(train, ask):
+    found = inspection.era_stability(
+        X, Y, estimator=LinearRegression(), eras=train(CODES), random_state=0, **ORDERED
+    )
+    return found.effects
+
+
+def binned_data(train, ask):
+    data = BinnedDataset.from_arrays(X, Y, eras=train(CODES))
+    return with_intercepts().fit(data).predict(X[:5], eras=ask(ASKED))
+
+
+def model_files(train, ask, folder):
+    model = with_intercepts().fit(X, Y, eras=train(CODES))
+    save_model(model, folder / "model.era")
+    loaded, _ = load_model(folder / "model.era")
+    assert type(loaded._era_labels) is type(model._era_labels)
+    return loaded.predict(X[:5], eras=ask(ASKED))
+
+
+def parquet(train, ask, folder):
+    labels = train(CODES)
+    if isinstance(labels, pl.Series):
+        labels = labels.to_arrow()
+    elif not isinstance(labels, pa.ChunkedArray):
+        labels = pa.Array.from_pandas(pd.Series(labels))
+    table = pa.table({"a": X[:, 0], "b": X[:, 1], "y": Y, "era": labels})
+    pa.parquet.write_table(table, folder / "rows.parquet", row_group_size=50)
+    data = BinnedDataset.from_parquet(folder / "rows.parquet", target="y", era="era")
+    return with_intercepts().fit(data).predict(X[:5], eras=ask(ASKED))
+
+
+def blocks(train, ask):
+    return time_blocks(train(CODES), 3)
+
+
+def rest(train, ask):
+    forest = EraForestRegressor(3, bootstrap="whole_eras", oob_score=True)
+    rules = RuleEnsembleClassifier(2, beam_width=4, n_bins=8, random_state=0)
+    rules.fit(X, LEVELS[CODES] < Y, eras=train(CODES))
+    return (
+        forest.set_params(random_state=0).fit(X, Y, eras=train(CODES)).oob_era_scores_,
+        rules.predict_proba(X[:5])[:, 1],
+    )
+
+
+PLACES = [
+    predictions, updates, updates_with_a_refit, earlier_eras, transformers,
+    probabilities, intervals, forecasts, splits, early_stopping, stability, binned_data,
+    model_files, parquet, blocks, rest,
+]  # fmt: skip
+# Lengths of months and years differ, and so do blocks of time; a file has no periods.
+LEFT_OUT = {"parquet": {"periods", "quarters"}}
+
+
+@functools.cache
+def right(place, folder):
+    return run(place, KINDS["integers"], KINDS["integers"], folder)
+
+
+def run(place, train, ask, folder):
+    takes_folder = place in (model_files, parquet)
+    found = place(train, ask, folder) if takes_folder else place(train, ask)
+    parts = found if isinstance(found, tuple) else (found,)
+    return np.concatenate([np.ravel(part) for part in parts])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("files")
+
+
+def case(place, i, name):
+    """One kind in ten is tried at each place by default, others at the next."""
+    is_slow = (i + PLACES.index(place)) % 10 != 0
+    marks = [pytest.mark.slow] if is_slow else []
+    return pytest.param(place, name, id=f"{place.__name__}-{name}", marks=marks)
+
+
+@pytest.mark.parametrize(("place", "kind"), [
+    case(place, i, name) for place in PLACES for i, name in enumerate(KINDS)
+    if name not in LEFT_OUT.get(place.__name__, ())
+])  # fmt: skip
+def test_labels_of_each_kind_give_what_integers_give(place, kind, folder):
+    train = KINDS[kind]
+    for ask in (train, OTHERS.get(kind, train)):
+        found = run(place, train, ask, folder)
+        np.testing.assert_allclose(found, right(place, folder), rtol=1e-12)
