@@ -34,6 +34,17 @@ _FORMAT = 2
 _MAX_JSON = 2**26
 _MAX_RATIO = 200
 _COMPRESSIONS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+# By the parameter or attribute with a value that files cannot hold.
+_OF_ERAS = "pass eras as text, numbers, NumPy's dates or pandas' periods, or "
+_OF_CATEGORIES = "make its categories text, numbers or NumPy's dates, or "
+_REMEDIES = {
+    "_preprocessor": _OF_CATEGORIES, "_codings": _OF_CATEGORIES,
+    "_era_labels": _OF_ERAS, "era_labels_": _OF_ERAS, "validation_eras_": _OF_ERAS,
+    "classes_": "make classes text or numbers, or ",
+    "scoring": "name its `scoring` by a string, or ",
+    "cv": "set its `cv` to a number or an EraWalkForwardSplit, or ",
+    "oob_score": "set its `oob_score` to a bool, or ",
+}  # fmt: skip
 
 __all__ = [
     "ModelFileError", "ModelMetadata", "load_model", "read_metadata", "save_model",
@@ -80,11 +91,14 @@ def save_model(
 ) -> ModelMetadata:  # fmt: skip
     """Write a fitted estimator to a model file, at once or not at all.
 
+    The file is read once, as by `load_model`, before it gets its name.
+
     Parameters
     ----------
     estimator : estimator
-        A fitted estimator of sklearn_era, with inner estimators of sklearn_era. One of
-        `sklearn_era.dask` is stored as the result of its `to_local`.
+        A fitted estimator of sklearn_era that predicts or transforms, with inner
+        estimators of sklearn_era. One of `sklearn_era.dask` is stored as the result of
+        its `to_local`.
     path : str or path-like
         The file to write, such as ``model.era``.
     target, era : str, default=None
@@ -98,10 +112,11 @@ def save_model(
     Raises
     ------
     TypeError, sklearn.exceptions.NotFittedError
-        If `estimator` is not one of sklearn_era, or not fitted.
+        If `estimator` is not one of sklearn_era, or not fitted; if a name is no text.
     ModelFileError
         If it has a value that a model file cannot hold, such as a function as its
-        `scoring` or `oob_score`, or another package's estimator or splitter.
+        `scoring` or `oob_score`, a category that is no text, number or NumPy's date, or
+        another package's estimator or splitter.
     OSError
         If the file cannot be written.
     """
@@ -119,6 +134,9 @@ def save_model(
         )
     if getattr(estimator, "refit", True) is False:
         raise ModelFileError(f"This {name} has refit=False, and so no model to save.")
+    for argument, value in {"target": target, "era": era}.items():
+        if not isinstance(value, str | None):
+            raise TypeError(f"{argument} must be the name of a column, got {value!r}.")
     metadata = _describe(estimator, target=target, era=era)
     path = Path(path)
     # In the same folder, so that the final replacement is atomic.
@@ -130,14 +148,20 @@ def save_model(
             try:
                 model = ValueWriter(archive).encode(estimator)
             except (TypeError, ValueError, RecursionError) as error:
+                (part, *_) = getattr(error, "__notes__", [""])
+                remedy = _REMEDIES.get(part, "")
                 raise ModelFileError(
-                    f"This {name} holds {error}, which a model file cannot: pass eras "
-                    "as text, numbers, NumPy's dates or pandas' periods, name its "
-                    "`scoring` by a string, set its `cv` to a number or an "
-                    "EraWalkForwardSplit and its `oob_score` to a bool, or pickle the "
-                    "estimator."
+                    f"This {name} holds {error}, which a model file cannot: {remedy}"
+                    "pickle the estimator."
                 ) from error
             archive.writestr(_MODEL_MEMBER, json.dumps(model, allow_nan=False))
+        try:
+            load_model(temporary)
+        except ModelFileError as error:
+            raise ModelFileError(
+                f"This {name} cannot be saved, as its file could not be read "
+                f"({error.__cause__ or error}): pickle the estimator."
+            ) from error
         put_in_place(temporary, path)
     return metadata
 

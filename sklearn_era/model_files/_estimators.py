@@ -12,9 +12,12 @@ from sklearn._loss.loss import BaseLoss
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
+from sklearn.metrics import check_scoring
 from sklearn.preprocessing import LabelEncoder, OrdinalEncoder
+from sklearn.utils._encode import _unique
+from sklearn.utils._missing import is_scalar_nan
 
-from .. import calibration, ensemble
+from .. import calibration, ensemble, preprocessing
 from ..auto import AutoEraClassifier, AutoEraRegressor
 from ..auto._linear import LinearClassifier, LinearRegressor
 from ..auto._weights import LeftOut
@@ -40,6 +43,9 @@ CLASSES: dict[str, Any] = {
         *(ensemble.TimeRobustForestClassifier, ensemble.InvariantForestRegressor),
         *(ensemble.InvariantForestClassifier, calibration.EraCalibratedClassifier),
         *(calibration.EraConformalClassifier, calibration.EraConformalRegressor),
+        *(preprocessing.EraRankTransformer, preprocessing.EraStandardScaler),
+        *(preprocessing.EraNeutralizer, preprocessing.EraTargetTransformer),
+        preprocessing.EraTargetRegressor,
     )
 }
 # Objects inside these: parameters, and members that are not models on their own.
@@ -63,7 +69,9 @@ _FITTED: dict[str, Any] = {
         (int, "best_index_ n_splits_"), (int | np.integer, "_random_seed"),
         (float | np.floating, "oob_score_ best_score_ refit_time_"),
         (bool, "do_early_stopping_ _use_validation_data _fitted_with_sw multimetric_"),
-        (str, "era_order_ _draws _era_column"),
+        (str, "era_order_ _draws"), (str | None, "_era_column"),
+        (np.ndarray, "center_ scale_ coef_"), (np.ndarray | list, "_training"),
+        (tuple, "_typical"), (list, "_of_eras _columns"),
         (np.ndarray, "feature_names_in_ classes_ era_labels_ validation_eras_"),
         (np.ndarray, "_baseline_prediction train_score_ validation_score_ intercept_"),
         (np.ndarray, "_era_labels _era_intercepts _era_forecast is_upweighted_"),
@@ -79,6 +87,7 @@ _FITTED: dict[str, Any] = {
         (list, "update_log_ _rules _codings estimators_"),
         (list | None, "_preprocessor"),
         (BaseEstimator, "estimator_ identification_estimator_ best_estimator_"),
+        (BaseEstimator, "regressor_ transformer_"),
         (np.random.Generator, "_feature_subsample_rng"), (BaseLoss, "_loss"),
     )
     for name in names.split()
@@ -148,12 +157,14 @@ def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -
         _restore_rules(estimator)
     else:
         _restore_trees(estimator, is_categorical)
+    if getattr(estimator, "do_early_stopping_", False) and estimator.scoring != "loss":
+        estimator._scorer = check_scoring(estimator, estimator.scoring)
     return estimator
 
 
 def inner_models(estimator: Any) -> list[Any]:
     """Return the fitted models inside an estimator, if any."""
-    for name in ("estimator_", "best_estimator_"):
+    for name in ("estimator_", "best_estimator_", "regressor_"):
         if hasattr(estimator, name):
             return [getattr(estimator, name)]
     return list(getattr(estimator, "members_", {}).values())
@@ -233,7 +244,7 @@ def _categories(preprocessor: Any) -> list[Any] | None:
 
 
 def _restore_preprocessor(estimator: Any) -> None:
-    """Rebuild the preprocessor by scikit-learn's own fit to a table of categories."""
+    """Rebuild the preprocessor by scikit-learn's own fit to a row, and categories."""
     is_categorical, parts = estimator.is_categorical_, estimator._preprocessor
     estimator._is_categorical_remapped = None
     if is_categorical is None:
@@ -248,19 +259,21 @@ def _restore_preprocessor(estimator: Any) -> None:
     _need(len(categories) == is_categorical.sum(), "categories")
     for known in categories:
         _need(type(known) is np.ndarray and known.ndim == 1, "categories")
-        _need(known.dtype.kind in "OUSbiuf", "categories")
-    table = np.zeros((max(1, *map(len, categories)), n_features), dtype=object)
-    for column, known in zip(np.flatnonzero(is_categorical), categories, strict=True):
-        table[:, column] = known[0] if known.size else np.nan
-        table[: known.size, column] = known
+        _need(known.dtype.kind in "OUSbiufmM", "categories")
+        _need(_unique(known).size == known.size, "categories")
     fitted = HistGradientBoostingRegressor(categorical_features=is_categorical)
-    stock.HistGradientBoostingRegressor._preprocess_X(fitted, table, reset=True)
+    stock.HistGradientBoostingRegressor._preprocess_X(
+        fitted, np.zeros((1, n_features)), reset=True
+    )
     estimator._preprocessor = preprocessor = fitted._preprocessor
     estimator._is_categorical_remapped = fitted._is_categorical_remapped
     encoder = preprocessor.named_transformers_["encoder"]
-    for known, found in zip(categories, encoder.categories_, strict=True):
-        _need(known.size in (0, found.size), "categories")
-    encoder.categories_ = list(categories)  # with their original types
+    encoder.categories_ = list(categories)
+    encoder._missing_indices = {
+        i: known.size - 1
+        for i, known in enumerate(categories)
+        if any(map(is_scalar_nan, known[-1:]))
+    }
     _restore_shared_bins(encoder, rare)
     if hasattr(estimator, "feature_names_in_"):
         names = estimator.feature_names_in_
@@ -313,7 +326,9 @@ def _bin_mapper(
     cut = np.split(thresholds, np.cumsum(n_thresholds)[:-1])
     pairs = list(zip(cut, is_categorical, strict=True))
     for each, is_category in pairs:
-        _need(np.all(each[1:] >= each[:-1]) and not np.isnan(each).any(), "bins")
+        # The last quantile between infinities is scikit-learn's NaN.
+        _need(np.array_equal(each, np.sort(each), equal_nan=True), "bins")
+        _need(not np.isnan(each[:-1]).any(), "bins")
         if is_category:
             _need(np.isin(each, np.arange(256)).all(), "bins")
     known = [x if is_category else None for x, is_category in pairs]

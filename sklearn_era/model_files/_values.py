@@ -65,13 +65,13 @@ class ValueWriter:
             return {
                 "ordered": [*map(self.encode, (value.categories, np.asarray(value)))]
             }
-        if kind is np.ndarray:
+        if kind in (np.ndarray, np.memmap):
             if value.dtype.hasobject:
                 return {"objects": [self.encode([*value.flat]), list(value.shape)]}
             return {"array": self._add(value)}
         if isinstance(value, BaseEstimator | BaseCrossValidator):
             name, *parts = take_apart(value)
-            return {"estimator": [name, *map(self.encode, parts)]}
+            return {"estimator": [name, *map(self._encode_parts, parts)]}
         if kind.__name__ in _LOSSES and kind is getattr(losses, kind.__name__):
             arguments = {}
             if kind is losses.PinballLoss:
@@ -92,6 +92,17 @@ class ValueWriter:
         if kind is datetime:
             return {"datetime": [value.isoformat(), str(value.tzinfo)]}
         raise UnknownValueError(f"{kind.__module__}.{kind.__qualname__}")
+
+    def _encode_parts(self, parts: dict[str, Any]) -> Any:
+        """As `encode`; the first note of an error is the part with the value."""
+        pairs = []
+        for name, part in parts.items():
+            try:
+                pairs.append([name, self.encode(part)])
+            except TypeError as error:
+                error.add_note(name)
+                raise
+        return {"dict": pairs}
 
     def _add(self, array: NDArray[Any]) -> int:
         number = self._n_arrays
