@@ -33,18 +33,15 @@ _FORMAT = 2
 # Limits of the inflated size: in bytes, and in multiples of the file's size.
 _MAX_JSON = 2**26
 _MAX_RATIO = 200
-_COMPRESSIONS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-# By the parameter or attribute with a value that files cannot hold.
-_OF_ERAS = "pass eras as text, numbers, NumPy's dates or pandas' periods, or "
-_OF_CATEGORIES = "make its categories text, numbers or NumPy's dates, or "
+# By the attribute or parameter with a value that files cannot hold.
+_AS = "as text, numbers, NumPy's dates or pandas' periods"
 _REMEDIES = {
-    "_preprocessor": _OF_CATEGORIES, "_codings": _OF_CATEGORIES,
-    "_era_labels": _OF_ERAS, "era_labels_": _OF_ERAS, "validation_eras_": _OF_ERAS,
-    "classes_": "make classes text or numbers, or ",
-    "scoring": "name its `scoring` by a string, or ",
-    "cv": "set its `cv` to a number or an EraWalkForwardSplit, or ",
-    "oob_score": "set its `oob_score` to a bool, or ",
-}  # fmt: skip
+    **dict.fromkeys(("_preprocessor", "_codings"), f"pass categories {_AS}"),
+    **dict.fromkeys(("_era_labels", "era_labels_"), f"pass eras {_AS}"),
+    "scoring": "name its `scoring` by a string",
+    "cv": "set its `cv` to a number or an EraWalkForwardSplit",
+    "oob_score": "set its `oob_score` to a bool",
+}
 
 __all__ = [
     "ModelFileError", "ModelMetadata", "load_model", "read_metadata", "save_model",
@@ -96,9 +93,8 @@ def save_model(
     Parameters
     ----------
     estimator : estimator
-        A fitted estimator of sklearn_era that predicts or transforms, with inner
-        estimators of sklearn_era. One of `sklearn_era.dask` is stored as the result of
-        its `to_local`.
+        A fitted estimator of sklearn_era that predicts or transforms, as do those in
+        it. One of `sklearn_era.dask` is stored as the result of its `to_local`.
     path : str or path-like
         The file to write, such as ``model.era``.
     target, era : str, default=None
@@ -120,8 +116,6 @@ def save_model(
     OSError
         If the file cannot be written.
     """
-    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
-        raise TypeError(f"estimator must be a fitted estimator, got {estimator!r}.")
     check_is_fitted(estimator)
     if hasattr(estimator, "to_local"):  # a Dask estimator
         estimator = estimator.to_local()
@@ -148,8 +142,8 @@ def save_model(
             try:
                 model = ValueWriter(archive).encode(estimator)
             except (TypeError, ValueError, RecursionError) as error:
-                (part, *_) = getattr(error, "__notes__", [""])
-                remedy = _REMEDIES.get(part, "")
+                part = getattr(error, "__notes__", [""])[0]
+                remedy = f"{_REMEDIES[part]}, or " if part in _REMEDIES else ""
                 raise ModelFileError(
                     f"This {name} holds {error}, which a model file cannot: {remedy}"
                     "pickle the estimator."
@@ -230,11 +224,7 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, ModelMetadata]:
         )
     try:
         with zipfile.ZipFile(path) as archive:
-            model = _read_json(archive, _MODEL_MEMBER)
-            ((kind, (name, *_)),) = model.items()
-            if kind != "estimator" or name != metadata.estimator:
-                raise ValueError("its metadata describe another model")
-            estimator = ValueReader(archive).decode(model)
+            estimator = ValueReader(archive).decode(_read_json(archive, _MODEL_MEMBER))
         described = _describe(estimator, target=metadata.target, era=metadata.era)
         if replace(described, versions=metadata.versions) != metadata:
             raise ValueError("its metadata describe another model")
@@ -251,7 +241,7 @@ def _read_metadata(archive: zipfile.ZipFile, path: Any) -> ModelMetadata:
     members = archive.infolist()
     if len({member.filename for member in members}) < len(members):
         raise ValueError("members of the same name")
-    if any(member.compress_type not in _COMPRESSIONS for member in members):
+    if {x.compress_type for x in members} - {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
         raise ValueError("another compression")
     size = sum(member.file_size for member in members)
     if size > _MAX_JSON + _MAX_RATIO * os.path.getsize(path):

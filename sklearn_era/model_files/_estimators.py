@@ -10,15 +10,13 @@ from numpy.typing import NDArray
 from sklearn import ensemble as stock
 from sklearn._loss.loss import BaseLoss
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.compose import ColumnTransformer
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.metrics import check_scoring
 from sklearn.preprocessing import LabelEncoder, OrdinalEncoder
 from sklearn.utils._encode import _unique
 from sklearn.utils._missing import is_scalar_nan
 
-from .. import calibration, ensemble, preprocessing
-from ..auto import AutoEraClassifier, AutoEraRegressor
+from .. import auto, calibration, ensemble, model_selection, preprocessing, rules
 from ..auto._linear import LinearClassifier, LinearRegressor
 from ..auto._weights import LeftOut
 from ..calibration._recalibration import RandomEffects
@@ -28,25 +26,15 @@ from ..effects import GroupDRO, Intercepts, Recency
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..ensemble._binning import rare_categories as shared_bins
 from ..model_selection import EraSearchCV, EraWalkForwardSplit
-from ..rules import RuleEnsembleClassifier
 from ..rules._beam import Rule
 from ..rules._prediction import WeightedRule
 from ._trees import pack_trees, unpack_trees
 
 CLASSES: dict[str, Any] = {
-    cls.__name__: cls
-    for cls in (
-        *(HistGradientBoostingRegressor, HistGradientBoostingClassifier),
-        *(ensemble.EraForestRegressor, ensemble.EraForestClassifier),
-        *(RuleEnsembleClassifier, AutoEraRegressor, AutoEraClassifier, EraSearchCV),
-        *(ensemble.JustTrainTwice, ensemble.TimeRobustForestRegressor),
-        *(ensemble.TimeRobustForestClassifier, ensemble.InvariantForestRegressor),
-        *(ensemble.InvariantForestClassifier, calibration.EraCalibratedClassifier),
-        *(calibration.EraConformalClassifier, calibration.EraConformalRegressor),
-        *(preprocessing.EraRankTransformer, preprocessing.EraStandardScaler),
-        *(preprocessing.EraNeutralizer, preprocessing.EraTargetTransformer),
-        preprocessing.EraTargetRegressor,
-    )
+    name: cls
+    for module in (auto, calibration, ensemble, model_selection, preprocessing, rules)
+    for name, cls in vars(module).items()
+    if name in module.__all__ and hasattr(cls, "fit")
 }
 # Objects inside these: parameters, and members that are not models on their own.
 _OBJECTS = {
@@ -69,9 +57,7 @@ _FITTED: dict[str, Any] = {
         (int, "best_index_ n_splits_"), (int | np.integer, "_random_seed"),
         (float | np.floating, "oob_score_ best_score_ refit_time_"),
         (bool, "do_early_stopping_ _use_validation_data _fitted_with_sw multimetric_"),
-        (str, "era_order_ _draws"), (str | None, "_era_column"),
-        (np.ndarray, "center_ scale_ coef_"), (np.ndarray | list, "_training"),
-        (tuple, "_typical"), (list, "_of_eras _columns"),
+        (str, "era_order_ _draws"),
         (np.ndarray, "feature_names_in_ classes_ era_labels_ validation_eras_"),
         (np.ndarray, "_baseline_prediction train_score_ validation_score_ intercept_"),
         (np.ndarray, "_era_labels _era_intercepts _era_forecast is_upweighted_"),
@@ -80,14 +66,14 @@ _FITTED: dict[str, Any] = {
         (np.ndarray, "oob_prediction_ oob_decision_function_"),
         (np.ndarray, "_intercepts _coefficients _range conformity_scores_ _masses"),
         (np.ndarray, "_folds _pairs _folds_of_eras effects_ mean_effects_"),
-        (np.ndarray, "spread_effects_"), (np.ndarray | None, "is_categorical_"),
-        (np.ndarray | dict, "era_scores_"),
+        (np.ndarray, "spread_effects_ center_ scale_ coef_"),
+        (np.ndarray | None, "is_categorical_"), (np.ndarray | dict, "era_scores_"),
         (dict, "_bin_mapper _predictors cv_results_ best_params_ rules_"),
-        (dict, "members_ weights_ _left_out _calibrators"),
-        (list, "update_log_ _rules _codings estimators_"),
-        (list | None, "_preprocessor"),
+        (dict, "members_ weights_ _left_out _calibrators"), (tuple, "_typical"),
+        (list, "update_log_ _rules _codings estimators_ _of_eras _columns"),
+        (list | None, "_preprocessor"), (np.ndarray | list, "_training"),
         (BaseEstimator, "estimator_ identification_estimator_ best_estimator_"),
-        (BaseEstimator, "regressor_ transformer_"),
+        (BaseEstimator, "regressor_ transformer_"), (str | None, "_era_column"),
         (np.random.Generator, "_feature_subsample_rng"), (BaseLoss, "_loss"),
     )
     for name in names.split()
@@ -231,16 +217,15 @@ def _categories(preprocessor: Any) -> list[Any] | None:
     """The categories of each column, and the codes of any that share a bin."""
     if preprocessor is None:
         return None
-    if type(preprocessor) is ColumnTransformer:
-        encoder = preprocessor.named_transformers_.get("encoder")
-        if type(encoder) is OrdinalEncoder:
-            parts: list[Any] = list(encoder.categories_)
-            for i, known in enumerate(parts):
-                codes = shared_bins.codes_of_categories(encoder, i)
-                rare = np.flatnonzero(np.bincount(codes)[codes] > 1)
-                parts[i] = [known, rare] if rare.size else known
-            return parts
-    raise TypeError(f"the preprocessor {type(preprocessor).__qualname__}")
+    encoder: Any = getattr(preprocessor, "named_transformers_", {}).get("encoder")
+    if type(encoder) is not OrdinalEncoder:
+        raise TypeError(f"the preprocessor {type(preprocessor).__qualname__}")
+    parts: list[Any] = list(encoder.categories_)
+    for i, known in enumerate(parts):
+        codes = shared_bins.codes_of_categories(encoder, i)
+        rare = np.flatnonzero(np.bincount(codes)[codes] > 1)
+        parts[i] = [known, rare] if rare.size else known
+    return parts
 
 
 def _restore_preprocessor(estimator: Any) -> None:
@@ -262,9 +247,8 @@ def _restore_preprocessor(estimator: Any) -> None:
         _need(known.dtype.kind in "OUSbiufmM", "categories")
         _need(_unique(known).size == known.size, "categories")
     fitted = HistGradientBoostingRegressor(categorical_features=is_categorical)
-    stock.HistGradientBoostingRegressor._preprocess_X(
-        fitted, np.zeros((1, n_features)), reset=True
-    )
+    row = np.zeros((1, n_features))
+    stock.HistGradientBoostingRegressor._preprocess_X(fitted, row, reset=True)
     estimator._preprocessor = preprocessor = fitted._preprocessor
     estimator._is_categorical_remapped = fitted._is_categorical_remapped
     encoder = preprocessor.named_transformers_["encoder"]
@@ -327,8 +311,7 @@ def _bin_mapper(
     pairs = list(zip(cut, is_categorical, strict=True))
     for each, is_category in pairs:
         # The last quantile between infinities is scikit-learn's NaN.
-        _need(np.array_equal(each, np.sort(each), equal_nan=True), "bins")
-        _need(not np.isnan(each[:-1]).any(), "bins")
+        _need(not (np.any(each[1:] < each[:-1]) or np.isnan(each[:-1]).any()), "bins")
         if is_category:
             _need(np.isin(each, np.arange(256)).all(), "bins")
     known = [x if is_category else None for x, is_category in pairs]

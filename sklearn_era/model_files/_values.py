@@ -31,10 +31,6 @@ _LOSSES = {
 }  # fmt: skip
 
 
-class UnknownValueError(TypeError):
-    """A value has a type that model files cannot hold."""
-
-
 class ValueWriter:
     """Encodes values as JSON, and writes their arrays to an archive."""
 
@@ -43,7 +39,7 @@ class ValueWriter:
         self._n_arrays = 0
 
     def encode(self, value: Any) -> Any:
-        """Return a value's JSON, or raise UnknownValueError."""
+        """Return a value's JSON, or raise TypeError."""
         kind = type(value)
         if value is None or kind in (bool, int, str):
             return value
@@ -55,7 +51,7 @@ class ValueWriter:
             return {kind.__name__: [self.encode(item) for item in value]}
         if isinstance(value, dict):
             name = "bunch" if kind is Bunch else "dict"
-            return {name: [[self.encode(x) for x in item] for item in value.items()]}
+            return {name: [*map(self._encode_item, value.items())]}
         if isinstance(value, np.generic) and not value.dtype.hasobject:
             return {"scalar": self._add(np.asarray(value))}
         if kind is np.ma.MaskedArray:
@@ -71,7 +67,7 @@ class ValueWriter:
             return {"array": self._add(value)}
         if isinstance(value, BaseEstimator | BaseCrossValidator):
             name, *parts = take_apart(value)
-            return {"estimator": [name, *map(self._encode_parts, parts)]}
+            return {"estimator": [name, *map(self.encode, parts)]}
         if kind.__name__ in _LOSSES and kind is getattr(losses, kind.__name__):
             arguments = {}
             if kind is losses.PinballLoss:
@@ -91,18 +87,15 @@ class ValueWriter:
             return {"timestamp": [value.isoformat(), str(value.tzinfo)]}
         if kind is datetime:
             return {"datetime": [value.isoformat(), str(value.tzinfo)]}
-        raise UnknownValueError(f"{kind.__module__}.{kind.__qualname__}")
+        raise TypeError(f"{kind.__module__}.{kind.__qualname__}")
 
-    def _encode_parts(self, parts: dict[str, Any]) -> Any:
-        """As `encode`; the first note of an error is the part with the value."""
-        pairs = []
-        for name, part in parts.items():
-            try:
-                pairs.append([name, self.encode(part)])
-            except TypeError as error:
-                error.add_note(name)
-                raise
-        return {"dict": pairs}
+    def _encode_item(self, item: tuple[Any, Any]) -> list[Any]:
+        """As `encode`, for a dict's item: the first note of an error is its key."""
+        try:
+            return [self.encode(x) for x in item]
+        except TypeError as error:
+            error.add_note(str(item[0]))
+            raise
 
     def _add(self, array: NDArray[Any]) -> int:
         number = self._n_arrays
@@ -135,10 +128,10 @@ class ValueReader:
         if kind == "array":
             return self._array(content)
         if kind == "objects":
-            return _object_array(*self.decode(content))
+            items, shape = self.decode(content)
+            return np.fromiter(items, dtype=object).reshape(shape)
         if kind == "masked":
-            values, mask = self.decode(content)
-            return np.ma.MaskedArray(values, mask=mask)
+            return np.ma.MaskedArray(*self.decode(content))
         if kind == "estimator":
             name, parameters, attributes = content
             return rebuild(name, self.decode(parameters), self.decode(attributes))
@@ -197,13 +190,6 @@ def _in_zone(stamp: datetime, name: str) -> datetime:
     with suppress(KeyError, ValueError):
         return stamp if name == "None" else stamp.astimezone(ZoneInfo(name))
     return stamp
-
-
-def _object_array(items: list[Any], shape: list[int]) -> NDArray[Any]:
-    array = np.empty(len(items), dtype=object)
-    for i, item in enumerate(items):  # one by one: lists must not become rows
-        array[i] = item
-    return array.reshape(shape)
 
 
 def _generator(state: Any) -> Any:
