@@ -1,12 +1,14 @@
 """Model files: they predict what was saved, and what they refuse."""
 
 import os
+import pickle
 import shutil
 import zipfile
 from collections import OrderedDict
 from fractions import Fraction
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 import sklearn.ensemble
@@ -19,6 +21,7 @@ from sklearn.model_selection import GroupKFold
 from sklearn.preprocessing import PowerTransformer
 
 import sklearn_era
+import sklearn_era.model_files as module
 from helpers.criteria import CRITERIA
 from helpers.data import make_data
 from helpers.estimators import make_estimator
@@ -26,8 +29,8 @@ from helpers.grids import slow
 from helpers.model_files import METADATA, MODEL, Forgery
 from helpers.trees import assert_same_model, trees_of
 from interop.model_files_of_before.write import predictor
-from sklearn_era import auto, calibration, ensemble
-from sklearn_era.auto._linear import LinearRegressor
+from sklearn_era import auto, calibration, ensemble, preprocessing
+from sklearn_era.auto._linear import LinearClassifier, LinearRegressor
 from sklearn_era.criteria import Blend, Gain, VREx
 from sklearn_era.effects import GroupDRO, Intercepts, Recency
 from sklearn_era.ensemble import HistGradientBoostingRegressor, JustTrainTwice
@@ -38,6 +41,7 @@ from sklearn_era.model_files import (
     read_metadata,
     save_model,
 )
+from sklearn_era.model_files._estimators import CLASSES
 from sklearn_era.model_files._values import ValueReader
 from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
 from sklearn_era.rules import RuleEnsembleClassifier
@@ -618,3 +622,234 @@ def test_files_of_earlier_releases_predict_the_same_bits(folder):
         assert metadata.era == "week"
         predicted = predictor(model)(told["X"])
         np.testing.assert_array_equal(predicted, told[path.stem])
+
+
+def responses(model, X, eras):
+    """What all methods of an estimator return, with eras and without."""
+    methods = "predict predict_proba predict_interval predict_set transform"
+    found = {}
+    for name in methods.split():
+        for given in ({}, {"eras": eras}) if hasattr(model, name) else ():
+            try:
+                value = np.asarray(getattr(model, name)(X, **given))
+            except (TypeError, ValueError) as error:  # takes no eras
+                value = str(error)
+            found[name, len(given)] = value
+    return found
+
+
+def assert_saved_or_refused(model, X, eras, folder, is_saved=None):
+    """A file is read and responds with the same bits, or is not written."""
+    path, refusal = folder / "model.era", ""
+    try:
+        save_model(model, path)
+    except ModelFileError as error:
+        refusal = str(error)
+    assert is_saved in (not refusal, None), refusal
+    if refusal:
+        assert ". " not in refusal
+        assert refusal.endswith(" pickle the estimator.")
+        assert [*folder.iterdir()] == []
+        return
+    expected, loaded = responses(model, X, eras), load_model(path)[0]
+    for name, found in responses(loaded, X, eras).items():
+        assert np.asarray(found).dtype == np.asarray(expected[name]).dtype
+        np.testing.assert_array_equal(found, expected[name])
+
+
+PLACES = np.arange(80)
+LETTERS = np.array([*"abcde"])[PLACES % 5]
+DAYS = np.datetime64("2024-01-01", "s") + PLACES % 5 * np.timedelta64(1, "D")
+SPECIAL = np.where(PLACES < 9, np.inf, np.where(PLACES > 70, -np.inf, PLACES / 7))
+# By kind: whether a file holds it, and the values, of which some are categories.
+COLUMNS = {
+    "float64": (True, PLACES / 7, False), "float32": (True, np.float32(SPECIAL), False),
+    "bool": (True, PLACES % 3 > 0, False), "int8": (True, np.int8(PLACES % 9), False),
+    "infinite": (True, SPECIAL, False),
+    "infinite and missing": (True, np.where(PLACES % 4, SPECIAL, np.nan), False),
+    "without values": (True, np.full(80, np.nan), False),
+    "text": (True, LETTERS, True), "truth": (True, PLACES % 3 > 0, True),
+    "text or missing": (True, np.where(PLACES % 4, LETTERS.astype("O"), None), True),
+    "integers": (True, PLACES % 5, True), "floats": (True, PLACES % 5 / 7, True),
+    "dates": (True, DAYS, True), "durations": (True, DAYS - DAYS[0], True),
+    "dates or missing": (True, np.where(PLACES % 4, DAYS, np.datetime64("NaT")), True),
+    "many": (True, np.char.add("c", PLACES.astype(str)), True),
+    "many integers": (True, PLACES, True), "none": (True, np.full(80, np.nan), True),
+    "bytes": (False, LETTERS.astype("S").astype("O"), True),
+    "calendar dates": (None, [date(2024, 1, 1 + i % 5) for i in PLACES], True),
+}  # fmt: skip
+FEW = {"max_iter": 2, "max_bins": 16, "min_samples_leaf": 2, "max_leaf_nodes": 4}
+LITTLE = HistGradientBoostingRegressor(**FEW)
+SMALLER = ensemble.HistGradientBoostingClassifier(**FEW)
+TREES = {"n_estimators": 2, "max_bins": 16}
+LINEAR = {"members": [("linear", LinearRegressor("squared_error"))]}
+ESTIMATORS = [
+    (LITTLE, 0), (SMALLER, 2), (SMALLER, 3), (JustTrainTwice(SMALLER), 2),
+    (ensemble.EraForestRegressor(**TREES), 0),
+    (ensemble.EraForestClassifier(**TREES), 3),
+    (ensemble.TimeRobustForestRegressor(**TREES, min_samples_per_era=1), 0),
+    (ensemble.TimeRobustForestClassifier(**TREES, min_samples_per_era=1), 2),
+    (ensemble.InvariantForestRegressor(**TREES), 0),
+    (ensemble.InvariantForestClassifier(**TREES), 3),
+    (RuleEnsembleClassifier(n_estimators=2), 2),
+    (EraSearchCV(LITTLE, {"max_leaf_nodes": [4]}, cv=2), 0),
+    (auto.AutoEraRegressor(LITTLE, members=["leaves_4"], cv=2), 0),
+    (auto.AutoEraRegressor(LITTLE, **LINEAR, cv=2), 0),
+    (auto.AutoEraClassifier(
+        SMALLER, members=[("linear", LinearClassifier("log_loss"))], cv=2), 3),
+    (calibration.EraConformalRegressor(LITTLE, cv=2), 0),
+    (calibration.EraConformalClassifier(SMALLER, cv=2), 3),
+    (calibration.EraCalibratedClassifier(SMALLER, cv=2), 2),
+    (preprocessing.EraTargetRegressor(LITTLE), 0),
+    (preprocessing.EraRankTransformer(), 0),
+    (preprocessing.EraRankTransformer(unseen="train"), 0),
+    (preprocessing.EraStandardScaler(robust=True, unseen="train"), 0),
+    (preprocessing.EraNeutralizer([1], unseen="train"), 0),
+    (preprocessing.EraTargetTransformer(level="last"), 0),
+]  # fmt: skip
+
+
+TRANSFORMERS = (preprocessing.EraTargetRegressor, preprocessing._base.EraTransformer)
+
+
+def test_all_estimators_are_tried():
+    assert {type(model).__name__ for model, _ in ESTIMATORS} == {*CLASSES}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("library", ["pandas", slow("polars")])
+@pytest.mark.parametrize(("model", "n_classes", "kind"), [
+    (model, n_classes, kind)
+    if i == 0 or (kind == "float64" and isinstance(model, TRANSFORMERS))
+    else slow(model, n_classes, kind)
+    for i, (model, n_classes) in enumerate(ESTIMATORS) for kind in COLUMNS
+])  # fmt: skip
+def test_what_cannot_be_read_is_not_written(model, n_classes, kind, library, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    is_saved, values, is_category = COLUMNS[kind]
+    eras = PLACES // 20
+    x = np.sin(PLACES)
+    X = pandas.DataFrame({"a": values, "b": x, "c": x > 0})
+    if is_category:
+        X["a"] = X["a"].astype("category")
+    if library == "polars":
+        X = pytest.importorskip("polars").from_pandas(X)
+    y = x + PLACES % 5 if n_classes == 0 else PLACES // 2 % n_classes
+    given = {} if isinstance(model, JustTrainTwice) else {"eras": eras}
+    model = clone(model)
+    try:
+        model.fit(X, y, **given)
+    except (TypeError, ValueError):
+        assert not isinstance(model, HistGradientBoostingRegressor | type(SMALLER))
+        pytest.skip("no estimator of such columns")
+    if type(model) is not HistGradientBoostingRegressor:
+        is_saved = None if is_saved is False else is_saved
+    assert_saved_or_refused(model, X, eras, tmp_path, is_saved)
+
+
+def labels_of_eras():
+    pandas = pytest.importorskip("pandas")
+    code = PLACES // 20
+    weeks = np.char.add("w", code.astype(str))
+    days = np.datetime64("2024-01-01") + code
+    return {
+        "int": code, "float": code / 2, "text": weeks, "days": days,
+        "uint8": np.uint8(code), "objects": weeks.astype(object),
+        "seconds": days.astype("M8[s]"), "periods": pandas.PeriodIndex(days, freq="D"),
+        "categories": pandas.Series(weeks, dtype="category"),
+        "calendar dates": pandas.Series(days.tolist()),
+        "time zone": pandas.Series(days).dt.tz_localize("UTC"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [
+    "int", slow("float"), "text", "days", slow("uint8"), slow("objects"),
+    slow("seconds"), "periods", slow("categories"), "calendar dates", "time zone",
+])  # fmt: skip
+def test_eras_of_a_file_are_those_of_the_fit(kind, tmp_path):
+    eras = labels_of_eras()[kind]
+    model = HistGradientBoostingRegressor(**FEW, era_effects="intercept")
+    X = np.sin(PLACES)[:, np.newaxis]
+    is_saved = None if kind in ("calendar dates", "time zone") else True
+    model.fit(X, X[:, 0] + PLACES // 20, eras=eras)
+    assert_saved_or_refused(model, X, eras, tmp_path, is_saved)
+
+
+@pytest.mark.parametrize("labels", [
+    np.array([1.0, 2.0, 5.0]), np.array([True, False, True]), np.uint8([7, 8, 9]),
+    np.array(["a", "b", "c"], object),
+    np.array(["2024-01-01", "2024-01-02"], "M8[D]"),
+], ids=lambda labels: labels.dtype.str)  # fmt: skip
+def test_classes_of_a_file_are_those_of_the_fit(labels, tmp_path):
+    X = np.sin(PLACES)[:, np.newaxis]
+    model = clone(SMALLER).fit(X, labels[PLACES % labels.size])
+    assert_saved_or_refused(model, X, None, tmp_path, True)
+
+
+@pytest.mark.parametrize("name", ["target", "era"])
+def test_names_are_text(name, regressor, tmp_path):
+    with pytest.raises(TypeError, match=f"{name} must be the name of a column, got 3"):
+        save_model(regressor, tmp_path / "model.era", **{name: 3})
+    assert [*tmp_path.iterdir()] == []
+    _, metadata = round_trip(regressor, tmp_path, **{name: np.str_("x")})
+    assert getattr(metadata, name) == "x"
+
+
+def test_a_file_that_load_model_would_refuse_is_not_put_in_place(
+    saved, regressor, monkeypatch
+):
+    monkeypatch.setattr(module, "_MAX_JSON", 1000)
+    before = saved.read_bytes()
+    message = r"cannot be saved, as .* \(model.json is too large\): pickle"
+    with pytest.raises(ModelFileError, match=message):
+        save_model(regressor, saved)
+    assert saved.read_bytes() == before
+    assert [*saved.parent.iterdir()] == [saved]
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: clone(LITTLE).set_params(scoring=len), "name its `scoring` by a string"),
+    (lambda: preprocessing.EraTargetRegressor(Ridge()), "Ridge, .* cannot: pickle"),
+    (lambda: ensemble.EraForestRegressor(30, oob_score=mean_absolute_error),
+     "set its `oob_score` to a bool"),
+], ids=range(3))  # fmt: skip
+def test_the_remedy_is_that_of_the_part(make, message, tmp_path):
+    X, y = np.sin(PLACES)[:, np.newaxis], np.cos(PLACES)
+    model = make()
+    with pytest.raises(ModelFileError, match=message) as raised:
+        save_model(model.fit(X, y, eras=PLACES // 20), tmp_path / "model.era")
+    assert "pass" not in str(raised.value)
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("n", [0, 5, 7, *map(slow, (10, 15, 17, 18))])
+def test_a_memory_mapped_estimator_is_saved(n, tmp_path):
+    model, n_classes = ESTIMATORS[n]
+    X = np.column_stack([np.sin(PLACES), PLACES % 7])
+    y = X[:, 1] if n_classes == 0 else PLACES // 2 % n_classes
+    model = clone(model).fit(X, y, eras=PLACES // 20)
+    joblib.dump(model, tmp_path / "model.joblib")
+    mapped = joblib.load(tmp_path / "model.joblib", mmap_mode="r")
+    loaded, _ = round_trip(mapped, tmp_path)
+    for name, found in responses(loaded, X, None).items():
+        np.testing.assert_array_equal(found, responses(model, X, None)[name])
+
+
+@pytest.mark.parametrize(("target", "parameters"), [
+    ("real", {"scoring": "r2", "early_stopping": True}),
+    ("binary", {"scoring": "accuracy", "early_stopping": True}),
+    slow("multiclass", {"scoring": None, "early_stopping": True}),
+    slow("real", {"scoring": "loss", "early_stopping": True}),
+    slow("real", {"scoring": None, "early_stopping": True, "validation_eras": None}),
+    slow("real", {"scoring": "r2", "era_effects": "intercept"}),
+    slow("real", {"max_features": 0.5, "era_weighting": GroupDRO(0.2)}),
+])  # fmt: skip
+def test_a_warm_start_goes_on_as_after_pickle(target, parameters, tmp_path):
+    model, X, y, eras = fit(target, warm_start=True, **SMALL | parameters)
+    pickled = pickle.loads(pickle.dumps(model))
+    loaded, _ = round_trip(model, tmp_path)
+    for each in (pickled, loaded):
+        each.set_params(max_iter=6).fit(X, y, eras=eras)
+    assert loaded.n_iter_ == pickled.n_iter_ > model.n_iter_
+    assert_same_model(loaded, pickled, X)
+    np.testing.assert_array_equal(loaded.validation_score_, pickled.validation_score_)
