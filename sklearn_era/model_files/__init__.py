@@ -34,14 +34,15 @@ _FORMAT = 2
 _MAX_JSON = 2**26
 _MAX_RATIO = 200
 # By the attribute or parameter with a value that files cannot hold.
-_AS = "as text, numbers, NumPy's dates or pandas' periods"
+_OF_ERAS = "pass eras as text, numbers, NumPy's dates or pandas' periods"
 _REMEDIES = {
-    **dict.fromkeys(("_preprocessor", "_codings"), f"pass categories {_AS}"),
-    **dict.fromkeys(("_era_labels", "era_labels_"), f"pass eras {_AS}"),
+    "_preprocessor": "pass categories as text or numbers",
+    "_codings": "pass categories as text or numbers",
+    "_era_labels": _OF_ERAS, "era_labels_": _OF_ERAS,
     "scoring": "name its `scoring` by a string",
     "cv": "set its `cv` to a number or an EraWalkForwardSplit",
     "oob_score": "set its `oob_score` to a bool",
-}
+}  # fmt: skip
 
 __all__ = [
     "ModelFileError", "ModelMetadata", "load_model", "read_metadata", "save_model",
@@ -88,7 +89,7 @@ def save_model(
 ) -> ModelMetadata:  # fmt: skip
     """Write a fitted estimator to a model file, at once or not at all.
 
-    The file is read once, as by `load_model`, before it gets its name.
+    It gets its name once `load_model` has read it.
 
     Parameters
     ----------
@@ -111,8 +112,8 @@ def save_model(
         If `estimator` is not one of sklearn_era, or not fitted; if a name is no text.
     ModelFileError
         If it has a value that a model file cannot hold, such as a function as its
-        `scoring` or `oob_score`, a category that is no text, number or NumPy's date, or
-        another package's estimator or splitter.
+        `scoring` or `oob_score`, a `datetime.date` as a category, or another package's
+        estimator or splitter; or if its file could not be read.
     OSError
         If the file cannot be written.
     """

@@ -21,6 +21,11 @@ from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.auto._linear import LinearClassifier, LinearRegressor
 from sklearn_era.model_files import ModelFileError, load_model, save_model
 from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
+from sklearn_era.preprocessing import (
+    EraRankTransformer,
+    EraTargetRegressor,
+    EraTargetTransformer,
+)
 from sklearn_era.rules import RuleEnsembleClassifier
 
 N_CASES = 50  # of each seed
@@ -68,6 +73,11 @@ def models():
         ).fit(X, np.digitize(slope, [-0.5, 0.5]), eras=eras),
     ]  # fmt: skip
     assert all("linear" in model.members_ for model in fitted[-2:])
+    last = EraTargetTransformer(level="last")
+    fitted += [
+        EraTargetRegressor(ours(**small), last).fit(X, y, eras=eras),
+        EraRankTransformer(unseen="train").fit(X, eras=eras),
+    ]
     return fitted, X
 
 
@@ -128,12 +138,15 @@ def forge_array(arrays, rng):
 def predict_all(model, X):
     """Predictions of rows of all types, few and many, by all methods."""
     outcomes = []
-    # An average may also refuse a column that is not of its member's kind.
-    of_average = (ValueError,) if hasattr(model, "members_") else ()
+    # An average may also refuse a column that is not of its member's kind, and NumPy
+    # statistics of another number of columns.
+    numeric = ["members_", "transform", "regressor_"]
+    is_array = any(hasattr(model, name) for name in numeric)
     # Python's own, of a forged file: text in place of numbers, no category, one class.
-    errors = (TypeError, IndexError, *of_average)
+    errors = (TypeError, IndexError, *[ValueError] * is_array)
+    predict = "transform" if hasattr(model, "transform") else "predict"
     for rows in (X, X[:1], X.astype(np.int8), np.asfortranarray(X), np.tile(X, (9, 1))):
-        for name in ["predict", *["predict_proba"] * is_classifier(model)]:
+        for name in [predict, *["predict_proba"] * is_classifier(model)]:
             try:
                 outcomes.append(getattr(model, name)(rows))
             except errors as error:
