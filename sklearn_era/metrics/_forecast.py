@@ -40,7 +40,8 @@ class EraScoreForecast(BaseEstimator):
     Parameters
     ----------
     trend : {'auto', 'none'}, default='auto'
-        Whether eras that follow each other, by their labels, may be related.
+        Whether eras that follow each other, by their labels, may be related; of
+        thousands, that takes minutes.
     bounds : tuple of (float or None, float or None), default=None
         Ends of the metric's range, within which intervals stay, such as (0, 1) for an
         area under the ROC curve or (None, 1) for R^2. The model is of
@@ -58,7 +59,8 @@ class EraScoreForecast(BaseEstimator):
         The root mean square of `standard_errors`; 0 where there are none.
     related_, optimism_ : float
         The probability of a slope, or of similar neighbours; and the gain of the choice
-        of the model by the same scores, which is taken off them.
+        of the model by the same scores, which is taken off them, on the scale of
+        `bounds` by its slope at their mean.
     scores_, eras_ : ndarray of shape (n_eras,)
         The scores, `optimism_` not taken off, and the labels, sorted.
 
@@ -110,9 +112,9 @@ or (n_candidates, n_eras)
         Raises
         ------
         ValueError
-            If scores are fewer than two, of several metrics or not within `bounds`,
-            lengths differ, an error is negative or missing, a label comes twice, or
-            labels are text, which has no known order.
+            If scores are fewer than two, infinite, of several metrics or not within
+            `bounds`, lengths differ, an error is negative, infinite or missing, a label
+            comes twice, or labels are text, which has no known order.
         """
         self._validate_params()
         table, encoded, order = _read(scores, eras)
@@ -132,20 +134,27 @@ or (n_candidates, n_eras)
         )
         best, self.optimism_ = _best(scores, table)
         self.eras_, self.scores_ = encoded.labels, table[best]
+        if np.isinf(self.scores_).any():
+            era = label_texts(self.eras_)[int(np.isinf(self.scores_).argmax())]
+            raise ValueError(
+                f"scores of era {era} is infinite: leave the era out by a score of NaN."
+            )
         places = np.flatnonzero(np.isfinite(self.scores_))
         if places.size < 2:
             raise ValueError(
                 f"scores has {places.size} known score(s): a spread takes two or more."
             )
-        values, errors = self.scores_[places] - self.optimism_, errors[places]
-        if not np.all(errors >= 0):
-            era = label_texts(self.eras_[places])[int(np.argmin(errors >= 0))]
+        values, errors = self.scores_[places], errors[places]
+        is_error = (errors >= 0) & (errors < np.inf)
+        if not is_error.all():
+            era = label_texts(self.eras_[places])[int(is_error.argmin())]
             raise ValueError(
-                f"standard_errors of era {era} is negative or missing: leave the era "
-                "out by a score of NaN."
+                f"standard_errors of era {era} is negative, infinite or missing: leave "
+                "the era out by a score of NaN."
             )
         self._link = make_link(self.bounds, values)
         slope, scaled = self._link.slope, self._link(values)
+        scaled = scaled - self.optimism_ * slope(self._link.inverse(scaled.mean()))
         related = is_ordered and places.size > 2
         self._model = AnyEras(scaled, errors * slope(values), places, related)
         self.related_ = float(1 - self._model.weights[0])
@@ -209,7 +218,7 @@ or (n_candidates, n_eras)
         ahead = self._ahead(horizon, standard_error)
         if threshold <= self._link.low or threshold >= self._link.high:
             return float(threshold <= self._link.low)
-        return 1 - ahead.below(float(self._link(threshold)))
+        return min(1.0, max(0.0, 1 - ahead.below(float(self._link(threshold)))))
 
     def eras_needed(
         self, width: float, level: float = 0.8, *, of: str = "next_era"

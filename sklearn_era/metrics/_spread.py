@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
+from scipy.sparse import diags
 from scipy.special import expit, logsumexp, ndtr
 from scipy.stats import chi2
 from sklearn.utils import _safe_indexing
@@ -77,14 +78,17 @@ class Mixture(NamedTuple):
         return float(self.weights @ ndtr((value - self.means) / self.deviations))
 
     def quantile(self, share: float) -> float:
-        low, high = self.means - 40 * self.deviations, self.means + 40 * self.deviations
-        return float(brentq(lambda x: self.below(x) - share, low.min(), high.max()))
+        center, unit = self.means.mean(), self.deviations.max()
+        reach = 40 + abs(self.means - center).max() / unit  # in units, as brentq's xtol
+        found = brentq(lambda x: self.below(center + unit * x) - share, -reach, reach)
+        return float(center + unit * found)
 
 
 class RelatedEras:
     """The model of `EraScoreForecast` for one K. Spreads T are those where Cochran's Q,
     ``e' (S + T² K)^-1 e`` with S = diag(se²), is a quantile of chi-squared. Where Q is
-    less even at T = 0, covariances are multiplied by the ratio (Hartung, Knapp 2001).
+    less even at T = 0, covariances are multiplied by the ratio (Hartung, Knapp 2001),
+    but for equal scores, and what a new era's error is larger by than the known ones.
     """
 
     def __init__(
@@ -92,22 +96,26 @@ class RelatedEras:
     ) -> None:
         self.rho, self.slope, self.places = rho, slope, places
         n = scores.size
-        scale = max(scores.std(ddof=1), 1e-9 * abs(scores).max(), 1e-150)
+        least = max(1e-9 * abs(scores).max(), 1e-100)
+        scale = max(scores.std(ddof=1), least)
         errors = np.maximum(errors, _LEAST_ERROR * scale)
-        correlations = self._correlations(places)
         # All covariances are diagonal in coordinates of the vectors.
-        values, vectors = np.linalg.eigh(correlations / np.outer(errors, errors))
-        self._values = np.maximum(values, 0.0)
-        self._whiten = vectors.T / errors
-        self._scores, self._ones = self._whiten @ scores, self._whiten.sum(axis=1)
+        if rho or slope:
+            correlations = self._correlations(places) / np.outer(errors, errors)
+            values, vectors = np.linalg.eigh(correlations)
+            self._values = np.maximum(values, 0.0)
+            self._whiten = vectors.T / errors
+        else:
+            self._values, self._whiten = errors**-2.0, diags(1 / errors)
+        self._scores, self._ones = self._whiten @ scores, self._whiten @ np.ones(n)
         quantiles = chi2.ppf((np.arange(_N_POINTS) + 0.5) / _N_POINTS, n - 1)
-        typical = np.sqrt(np.mean(errors**2))
-        most = 30 * max(scale, typical) * np.sqrt((n - 1) / quantiles[0])
-        grid = np.geomspace(min(scale, typical) / 30, most, _N_POINTS)
+        self._error = error = np.sqrt(np.mean(errors**2))
+        most = 30 * max(scale, error) * np.sqrt((n - 1) / quantiles[0])
+        grid = np.geomspace(min(scale, error) / 30, most, _N_POINTS)
         weights, precision, _, residuals = self._solve(np.append(0.0, grid))
         q = (weights * residuals**2).sum(axis=1)
         self.spreads = np.interp(-quantiles, -q, np.append(0.0, grid))
-        self.factors = np.minimum(1.0, q[0] / quantiles)
+        self.factors = np.minimum(1.0, q[0] / quantiles if scale > least else 1.0)
         # The restricted likelihood, by Jeffreys' prior of T (Bodnar et al. 2017).
         determinant = np.log(precision) - np.log(weights).sum(axis=1)
         prior = np.log(((1 - weights[1:]) ** 2).sum(axis=1))
@@ -135,12 +143,14 @@ class RelatedEras:
         shared = self._whiten @ self._correlations(np.array([place]))[:, 0]
         squares = self.spreads**2
         distance = (place - self.places.mean()) / self.places.std()
-        variance = squares * (1 + self.slope * distance**2) + error**2
+        known = min(error, self._error) ** 2
+        variance = squares * (1 + self.slope * distance**2) + known
         variance -= squares**2 * (weights @ shared**2)
         of_mean = 1 - squares * (weights @ (shared * self._ones))
         variance += of_mean**2 / precision
         predicted = mean + squares * ((weights * residuals) @ shared)
-        return predicted, self.factors * np.maximum(variance, 1e-300)
+        # What a new era's error is larger by, scores of others do not show.
+        return predicted, self.factors * variance.clip(1e-300) + error**2 - known
 
 
 class AnyEras:
