@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.preprocessing._data import _is_constant_feature
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.stats import _weighted_percentile
 from sklearn.utils.validation import check_is_fitted
 
 from .._eras import EncodedEras, check_order
@@ -64,14 +63,22 @@ class EraStandardScaler(EraTransformer):
         self.center_, self.scale_ = self._parts(*self._typical)
 
     def _measure(self, X: Array, weights: Array) -> tuple[Array, Array]:
-        """Return the median and the squared interquartile range."""
-        # Twice the mean of both neighbours, which scikit-learn has from 1.8 on.
-        low, center, high = (
-            _weighted_percentile(X, weights, p)
-            - _weighted_percentile(-X, weights, 100 - p)
-            for p in (25, 50, 75)
+        """Return the median and the squared interquartile range, by lines between rows
+        as NumPy's; a weight is as many rows, and less than 1 where the least one is.
+        """
+        order = np.argsort(X, axis=0)  # missing values are last
+        X = np.take_along_axis(X, order, axis=0)
+        known = np.where(np.isnan(X), 0.0, weights[order])
+        ends, last = known.cumsum(axis=0), np.count_nonzero(known, axis=0) - 1
+        row = np.min(known, axis=0, where=known > 0, initial=1.0)
+        place = np.array([[0.25], [0.5], [0.75]]) * (ends[-1] - row)
+        i = np.minimum((ends[:, np.newaxis] <= place).sum(axis=0), last)
+        here, after = (
+            np.take_along_axis(X, x, 0) for x in (i, np.minimum(i + 1, last))
         )
-        return weights @ ~np.isnan(X), np.array([center / 2, (high / 2 - low / 2) ** 2])
+        part = (place - np.take_along_axis(ends, i, 0)) / row + 1
+        low, center, high = here + np.maximum(part, 0.0) * (after - here)
+        return ends[-1], np.array([center, (high - low) ** 2])
 
     def _measure_eras(self, X: Array, eras: EncodedEras, weights: Array) -> list[Any]:
         if self.robust:
