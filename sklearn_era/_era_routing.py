@@ -7,28 +7,40 @@ from functools import partial
 from typing import Any
 
 from sklearn import config_context
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from ._era_arguments import take_era_column
+from ._era_arguments import take_era_column, without_era_column
 from ._eras import check_eras
 
 
-def prepares_by_era(estimator: Any) -> bool:
-    """Return whether a transformer of a pipeline in an estimator takes eras."""
+def needs_routing(estimator: Any) -> bool:
+    """Return whether a fit hands eras to a transformer of a pipeline by routing."""
     if isinstance(estimator, Pipeline):
         *steps, last = (step for _, step in estimator.steps)
-        return prepares_by_era(last) or any(
+        return needs_routing(last) or any(
             get_routing_for_object(step).consumes("transform", ["eras"])
             for step in steps
         )
     inner = getattr(estimator, "regressor", None)
-    return inner is not None and prepares_by_era(inner)
+    return inner is not None and needs_routing(inner)
+
+
+def prepares_by_era(model: Any) -> bool:
+    """Return whether predictions hand eras to a transformer, also of models inside."""
+    if needs_routing(model):
+        return True
+    model = _last(model)
+    if not takes(getattr(model, "predict", id), "eras"):
+        return False
+    inner = [getattr(model, name, None) for name in ("regressor", "estimator")]
+    return any(map(prepares_by_era, [*inner, *getattr(model, "members_", {}).values()]))
 
 
 def routed(estimator: Any) -> AbstractContextManager[None]:
     """Return a context that routes metadata if steps get eras in no other way."""
-    return config_context(enable_metadata_routing=prepares_by_era(estimator) or None)
+    return config_context(enable_metadata_routing=needs_routing(estimator) or None)
 
 
 def takes(function: Callable[..., Any], argument: str) -> bool:
@@ -61,9 +73,43 @@ def ask(model: Any, method: str, X: Any, eras: Any) -> Any:
     check_eras(eras, X)
     # A booster without intercepts is the same in all eras, and refuses them.
     is_the_same = getattr(_last(model), "era_effects", "unknown") is None
-    with routed(model):
+    with config_context(enable_metadata_routing=prepares_by_era(model) or None):
         ignores = is_the_same and not prepares_by_era(model)
         return respond(X) if ignores else respond(X, eras=eras)
+
+
+def own_eras(model: Any, X: Any, eras: Any) -> tuple[Any, Any]:
+    """Return X and eras; where there are none, transformers have the column of the fit,
+    which X is to be without.
+    """
+    if eras is not None:
+        return take_era_column(X, eras)
+    rest, name = without_era_column(model, X), getattr(model, "_era_column", None)
+    is_known = rest is not X and prepares_by_era(model)
+    return take_era_column(X, name) if is_known else (rest, None)
+
+
+def score(
+    self: Any, X: Any, y: Any, sample_weight: Any = None, *, eras: Any = None
+) -> float:
+    """Score predictions: by R^2 of a regressor, by accuracy of a classifier.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The rows to predict.
+    y, sample_weight, eras : array-like of shape (n_samples,)
+        Their targets and, both by default None, weights and eras.
+
+    Returns
+    -------
+    score : float
+        1 is the best.
+    """
+    is_regression = isinstance(self, RegressorMixin)
+    kind: Any = RegressorMixin if is_regression else ClassifierMixin
+    known = self if eras is None else with_eras(self, eras)
+    return kind.score(known, X, y, sample_weight)
 
 
 def with_eras(model: Any, eras: Any) -> Any:

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name, take_era_column
-from .._era_routing import ask, prepares_by_era, with_eras
+from .._era_routing import ask, prepares_by_era, score
 from .._eras import check_eras
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
@@ -304,36 +304,13 @@ class _AutoEra(BaseEstimator):
         return tags
 
 
-def _score(
-    self: Any, X: Any, y: Any, sample_weight: Any = None, *, eras: Any = None
-) -> float:
-    """Score predictions: by R^2 of a regressor, by accuracy of a classifier.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-        The rows to predict.
-    y, sample_weight, eras : array-like of shape (n_samples,)
-        Their targets and, both by default None, weights and eras.
-
-    Returns
-    -------
-    score : float
-        1 is the best.
-    """
-    is_regression = isinstance(self, RegressorMixin)
-    kind: Any = RegressorMixin if is_regression else ClassifierMixin
-    known = self if eras is None else with_eras(self, eras)
-    return kind.score(known, X, y, sample_weight)
-
-
 class AutoEraRegressor(RegressorMixin, _AutoEra):
     __doc__ = DOC.format(
         task="regression", suffix="Regressor", kind="HistGradientBoostingRegressor",
         classes="",
     )  # fmt: skip
     _booster = HistGradientBoostingRegressor
-    score = _score
+    score = score
 
 
 class AutoEraClassifier(ClassifierMixin, _AutoEra):
@@ -344,6 +321,6 @@ class AutoEraClassifier(ClassifierMixin, _AutoEra):
         "classes.\n",
     )  # fmt: skip
     _booster = HistGradientBoostingClassifier
-    score = _score
+    score = score
 
     predict_proba = prediction("predict_proba", "the probabilities of classes")

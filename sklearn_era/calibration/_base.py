@@ -50,6 +50,7 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
     __metadata_request__fit: ClassVar = {"eras": True}
     __metadata_request__predict: ClassVar = {"eras": True}
     __metadata_request__predict_proba: ClassVar = {"eras": True}
+    __metadata_request__score: ClassVar = {"eras": False}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"])],
         "cv": ["cv_object"],
@@ -109,6 +110,7 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
         with routed(model):
             self.estimator_ = model.fit(X, y, **params)
         out_of_era.take_attributes(self, model)
+        y = _known_targets(y, getattr(self, "classes_", None))
         tests = [test for _, test in folds]
         predicted = [
             self._respond(one, *(_safe_indexing(x, test) for x in (X, eras)))
@@ -138,6 +140,20 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
+
+
+def _known_targets(y: Any, classes: Any) -> Any:
+    """Return targets, or classes; ValueError if some are none, for a frozen model."""
+    y = np.asarray(y, dtype=np.float64) if classes is None else y
+    is_bad = ~(np.isfinite(y) if classes is None else np.isin(y, classes))
+    if is_bad.any():
+        row = int(is_bad.argmax())
+        kind = "finite number" if classes is None else "class that the estimator knows"
+        raise ValueError(
+            f"y has {is_bad.sum()} row(s) whose target is no {kind}, the first at row "
+            f"{row}, {y[row]!s}: drop them, or fit the estimator to such rows."
+        )
+    return y
 
 
 OF_PROBABILITIES = OutOfEra._parameter_constraints | {

@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.validation import check_is_fitted
 
-from .._era_arguments import without_era_column
+from .._era_routing import own_eras, score, with_eras
 from .._warnings import warn_user
 from ..model_selection._search_scores import prediction
 from ._base import DOC, OF_PROBABILITIES, Array, OutOfEra
@@ -18,6 +18,7 @@ from ._base import DOC, OF_PROBABILITIES, Array, OutOfEra
 _SHARE = Interval(Real, 0, 1, closed="neither")
 _LEVELS = {"level": [_SHARE], "share_of_eras": [_SHARE, None]}
 _ROUNDING = 1e-9  # of sums of masses
+_DIGITS = 16 * np.finfo(float).eps  # in which equal scores may differ
 _N_HALVINGS = 66  # to the last digit
 _Atoms = list[tuple[Array, Array]]  # scores of each model, and sums of their masses
 
@@ -110,10 +111,11 @@ class _Conformal(OutOfEra):
         self._masses /= (n_eras + 1) * n_tests[codes]
 
     def _ask_models(
-        self, X: Any, level: float, share: float | None
-    ) -> tuple[Array, _Atoms, float]:
-        """Return what each model predicts, its scores, and the mass to be covered. With
-        a share of eras, an era has one score, the quantile of its own at `level`.
+        self, X: Any, level: float, share: float | None, eras: Any
+    ) -> tuple[Array, _Atoms, float, float]:
+        """Return what each model predicts, its scores, the mass to be covered, and the
+        score of all models that has it. With a share of eras, an era has one score, the
+        quantile of its own at `level`.
         """
         check_is_fitted(self)
         # The model of all rows has seen the last ones of ordered eras.
@@ -135,14 +137,19 @@ class _Conformal(OutOfEra):
                 f"{math.ceil(n_needed)}: {self._if_too_few}. Ask for at most "
                 f"{n_eras / (n_eras + 1):.3g}, or fit to more eras."
             )
+        order, level = np.argsort(scores, kind="stable"), level - _ROUNDING
+        order = order[masses[order] > 0]
+        scores, masses, folds = scores[order], masses[order], folds[order]
+        place = np.searchsorted(np.cumsum(masses), level)
         atoms = []
         for fold in range(len(models)):
-            own = np.flatnonzero((is_one | (folds == fold)) & (masses > 0))
-            own = own[np.argsort(scores[own], kind="stable")]
+            own = is_one | (folds == fold)
             atoms.append((scores[own], np.append(0.0, np.cumsum(masses[own]))))
-        X = without_era_column(self, X)
+        X, eras = own_eras(self, X, eras)
+        if eras is not None:
+            models = [with_eras(model, eras) for model in models]
         predicted = np.array([self._respond(model, X) for model in models])
-        return predicted, atoms, level - _ROUNDING
+        return predicted, atoms, level, float(np.append(scores, np.inf)[place])
 
 
 class EraConformalRegressor(RegressorMixin, _Conformal):
@@ -164,14 +171,16 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
     """,
     )  # fmt: skip
     _if_too_few = "intervals are infinite"
+    score = score
 
     def _score_rows(self, y: Any, found: Any) -> Array:
         return np.abs(y - found)
 
     @validate_params(_LEVELS, prefer_skip_nested_validation=True)
     def predict_interval(
-        self, X: Any, level: float = 0.9, *, share_of_eras: float | None = None
-    ) -> NDArray[np.float64]:
+        self, X: Any, level: float = 0.9, *, share_of_eras: float | None = None,
+        eras: Any = None,
+    ) -> NDArray[np.float64]:  # fmt: skip
         """Return intervals for the targets of rows of new eras.
 
         Parameters
@@ -182,14 +191,16 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
             The share of rows to cover: of a random new era, or of each of a share.
         share_of_eras : float, default=None
             The share of new eras to be covered at `level` or more, each by itself.
+        eras : array-like of shape (n_samples,) or str, default=None
+            Eras of the rows, for a transformer or intercepts of eras, as in `predict`.
 
         Returns
         -------
         intervals : ndarray of shape (n_samples, 2)
             Both ends, infinite with a warning where there are too few eras.
         """
-        centers, atoms, mass = self._ask_models(X, level, share_of_eras)
-        lower, upper = (_upper_ends(x, atoms, mass) for x in (-centers, centers))
+        centers, *known = self._ask_models(X, level, share_of_eras, eras)
+        lower, upper = (_upper_ends(x, *known) for x in (-centers, centers))
         return np.column_stack([-lower, upper])
 
 
@@ -201,15 +212,16 @@ def _mass(atoms: _Atoms, values: Any, side: Any) -> Any:
     )
 
 
-def _upper_ends(centers: Array, atoms: _Atoms, least: float) -> Array:
-    """Bisect for the least numbers with the mass `least` of center plus score below."""
-    high = np.abs(centers).max(axis=0) + max(x[-1] for x, _ in atoms if x.size)
-    low = -high
+def _upper_ends(centers: Array, atoms: _Atoms, least: float, score: float) -> Array:
+    """Bisect for the least numbers with the mass `least` of center plus score below, as
+    scores of all have below `score`; rounded up, since ends belong to intervals.
+    """
+    low, high = centers.min(axis=0) + score, centers.max(axis=0) + score
     for _ in range(_N_HALVINGS):
         middle = (low + high) / 2
         is_enough = _mass(atoms, middle - centers, "right") >= least
         low, high = np.where(is_enough, [low, middle], [middle, high])
-    return np.where(sum(sums[-1] for _, sums in atoms) >= least, high, np.inf)
+    return high + _DIGITS * (np.abs(centers).max(axis=0) + score)
 
 
 class EraConformalClassifier(ClassifierMixin, _Conformal):
@@ -233,6 +245,7 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
     )  # fmt: skip
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = OF_PROBABILITIES
     _if_too_few = "sets have all classes"
+    score = score
     predict_proba = prediction("predict_proba", "the probabilities of classes")
 
     def _score_rows(self, y: Any, found: Any) -> Array:
@@ -240,15 +253,16 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
 
     @validate_params(_LEVELS, prefer_skip_nested_validation=True)
     def predict_set(
-        self, X: Any, level: float = 0.9, *, share_of_eras: float | None = None
-    ) -> NDArray[np.bool_]:
+        self, X: Any, level: float = 0.9, *, share_of_eras: float | None = None,
+        eras: Any = None,
+    ) -> NDArray[np.bool_]:  # fmt: skip
         """Return the sets of classes of rows of new eras.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows.
-        level, share_of_eras : float
+        level, share_of_eras, eras :
             As in :meth:`EraConformalRegressor.predict_interval`.
 
         Returns
@@ -256,5 +270,5 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
         sets : ndarray of shape (n_samples, n_classes), dtype=bool
             Whether each class is in the set; all, with a warning, if eras are too few.
         """
-        p, atoms, mass = self._ask_models(X, level, share_of_eras)
-        return _mass(atoms, 1 - p, "left") < mass
+        p, atoms, mass, _ = self._ask_models(X, level, share_of_eras, eras)
+        return _mass(atoms, 1 - p - _DIGITS, "left") < mass

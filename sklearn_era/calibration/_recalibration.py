@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import take_era_column
 from .._era_labels import find
+from .._era_routing import score
 from .._eras import era_means, read_eras
 from .._scikit_learn import check_sample_weight
 from ..metrics import EraScores
@@ -120,6 +121,7 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
     """,
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = OF_PROBABILITIES
+    score = score
     _walks_forward = False  # models of few eras are further off than the one of all
 
     def _learn(self, codes: Any, folds: Any, y: Any, weights: Any, found: Any) -> None:
@@ -144,7 +146,7 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
     def _ask(self, method: str, X: Any, eras: Any) -> NDArray[Any]:
         check_is_fitted(self)
         X, eras = take_era_column(X, eras)
-        p = self._respond(self.estimator_, X)
+        p = self._respond(self.estimator_, X, eras)
         codes = np.full(p.shape[0], -1)
         if eras is not None:
             given = read_eras(eras, X)
@@ -152,7 +154,8 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
         for fold, model in enumerate(self.estimators_):
             own = np.flatnonzero((codes >= 0) & (self._folds_of_eras[codes] == fold))
             if own.size:
-                p[own] = self._respond(model, _safe_indexing(X, own))
+                rows = (_safe_indexing(x, own) for x in (X, eras))
+                p[own] = self._respond(model, *rows)
         fits = self._calibrators.items()
         found = np.array([one.probabilities(p[:, i], codes) for i, one in fits])
         p = np.vstack([1 - found, found]) if len(found) == 1 else found
@@ -183,7 +186,7 @@ def era_calibration(
     pos_label : int, float, bool or str, default=None
         The positive class; None is the larger label, and text needs one.
     sample_weight : array-like of shape (n_samples,), default=None
-        How often each row counts.
+        How often each row counts; eras without weight are left out.
 
     Returns
     -------
@@ -217,11 +220,13 @@ def era_calibration(
     both, p = _validate_binary_probabilistic_prediction(
         y_true, y_prob, sample_weight, pos_label
     )
-    is_pos, p = both[:, 1].astype(np.float64), p[:, 1].astype(np.float64)
+    weights = check_sample_weight(sample_weight, p)
+    rows = np.flatnonzero(weights)
+    encoded = read_eras(eras, p, X_name="y_true").take(rows)
+    is_pos, p = (x[rows, 1].astype(np.float64) for x in (both, p))
     if is_pos.min() == is_pos.max():
         raise ValueError("y_true must hold pos_label and another class: it has one.")
-    encoded = read_eras(eras, p, X_name="y_true")
-    weights, codes = check_sample_weight(sample_weight, p), encoded.codes
+    weights, codes = weights[rows], encoded.codes
     found = RandomEffects.fit(is_pos, p, weights, codes, encoded.labels.size)
     errors = np.sqrt(np.diagonal(found.errors, axis1=1, axis2=2))
     means = era_means(codes, weights, np.stack([is_pos, p]))

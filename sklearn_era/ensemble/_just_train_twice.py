@@ -29,14 +29,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
-from .._era_arguments import take_era_column
+from .._era_arguments import eras_by_name, take_era_column
+from .._era_routing import ask, prepares_by_era, routed
 from .._eras import Array
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from .._tables.no_value import no_value_noted
 from .._warnings import warn_user
 from ..model_selection._out_of_era import name_in_fit, take_attributes
-from ._docstrings import CLASSES, PROBABILITIES, predicts
+from ..model_selection._search_scores import prediction
 
 
 def _has(name: str) -> Any:
@@ -107,6 +108,8 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     10
     """
 
+    __metadata_request__predict: ClassVar = {"eras": True}
+    __metadata_request__predict_proba: ClassVar = {"eras": True}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"])],
         "identification_estimator": [HasMethods(["fit", "predict"]), None],
@@ -124,6 +127,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.upweight = upweight
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @eras_by_name
     @restores_on_failure
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any
@@ -186,13 +190,15 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         arguments = self._arguments(
             "identification_estimator", first, given, fit_params
         )
-        with no_value_noted():  # the second fit warns of the same columns
+        # The second fit warns of the same columns without a value.
+        with no_value_noted(), routed(first):
             if shortened:
                 # The fit is meant to end early.
                 warnings.simplefilter("ignore", ConvergenceWarning)
             first.fit(X, y, **arguments)
         self.identification_estimator_ = first
-        self.is_upweighted_ = is_wrong = np.asarray(first.predict(X) != y)
+        eras = fit_params.get("eras") if prepares_by_era(first) else None
+        self.is_upweighted_ = is_wrong = np.asarray(ask(first, "predict", X, eras) != y)
         if not is_wrong.any():
             warn_user(
                 "The first classifier is right on all rows, so that none is weighed up "
@@ -202,7 +208,8 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         weights = np.where(is_wrong, self.upweight * weights, weights)
         arguments = self._arguments("estimator", self.estimator, weights, fit_params)
-        self.estimator_ = clone(self.estimator).fit(X, y, **arguments)
+        with routed(self.estimator):
+            self.estimator_ = clone(self.estimator).fit(X, y, **arguments)
         take_attributes(self, self.estimator_)
         return self
 
@@ -242,7 +249,8 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 )
             fit_params = {**fit_params, weight_name: weights}
         if not _routing_enabled():
-            return fit_params
+            eras_name = name_in_fit(estimator, "eras") or "eras"
+            return {eras_name if k == "eras" else k: x for k, x in fit_params.items()}
         return process_routing(self, "fit", **fit_params)[name]["fit"]
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -260,29 +268,17 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             identification_estimator=self.estimator if first is None else first,
         )  # fmt: skip
 
-    @predicts(
-        "Predict the class of rows.",
-        CLASSES.format("classes that `estimator_` predicts"),
+    predict = prediction("predict", "classes")
+    predict_proba = available_if(_has("predict_proba"))(
+        prediction("predict_proba", "the probabilities of classes")
     )
-    def predict(self, X: Any) -> NDArray[Any]:
-        check_is_fitted(self)
-        return self.estimator_.predict(X)
-
-    @available_if(_has("predict_proba"))
-    @predicts("Predict the probability of each class.", PROBABILITIES)
-    def predict_proba(self, X: Any) -> Array:
-        check_is_fitted(self)
-        return self.estimator_.predict_proba(X)
-
-    @available_if(_has("decision_function"))
-    @predicts(
-        "Compute the decision function of rows.",
-        """decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
-    The decision function of `estimator_`.""",
+    decision_function = available_if(_has("decision_function"))(
+        prediction("decision_function", "values whose signs or order are the classes")
     )
-    def decision_function(self, X: Any) -> Array:
+
+    def _ask(self, method: str, X: Any, eras: Any) -> NDArray[Any]:
         check_is_fitted(self)
-        return self.estimator_.decision_function(X)
+        return ask(self.estimator_, method, X, eras)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -98,10 +98,11 @@ def _measure_fold(
     """Return importances by feature and era, and residuals without each feature."""
     rng = np.random.default_rng(seed)
     rows, target = _safe_indexing(X, test), targets[test]
+    labels = eras.labels[eras.codes[test]]
 
     def predict(rows: Any) -> tuple[Array, Array]:
         """Return predictions and their losses."""
-        p = out_of_era.respond(model, rows, classes).reshape(target.shape)
+        p = out_of_era.respond(model, rows, classes, labels).reshape(target.shape)
         if classes is None:
             return p, ((target - p) ** 2)[:, 0]
         return p, -np.log(np.maximum((target * p).sum(axis=1), np.finfo(float).eps))

@@ -17,8 +17,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_method_params
 
-from .._era_arguments import without_era_column
-from .._era_routing import answered_by, prepares_by_era, with_eras
+from .._era_routing import answered_by, own_eras, prepares_by_era, with_eras
 from ._out_of_era import respond
 
 
@@ -135,8 +134,7 @@ def prediction(
     """Make a method, with its docstring, that hands X and eras to `_ask`."""
 
     def predict(self: Any, X: Any, *, eras: Any = None) -> NDArray[Any]:
-        X = without_era_column(self, X) if eras is None else X
-        return self._ask(method, X, eras)
+        return self._ask(method, *own_eras(self, X, eras))
 
     predict.__name__ = method
     predict.__doc__ = f"""Predict {returned}.
@@ -146,7 +144,7 @@ def prediction(
         X : {rows} of shape (n_samples, n_features)
             The input samples.
         eras : {rows} of shape (n_samples,), default=None
-            Eras of the rows, for models with intercepts of eras.
+            Eras of the rows, for intercepts of eras, and transformers by era.
 
         Returns
         -------

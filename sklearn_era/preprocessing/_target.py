@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name, take_era_column
-from .._era_routing import ask, routed, takes_eras
+from .._era_routing import ask, routed, score, takes_eras
 from .._fit_attributes import restores_on_failure
 from ..model_selection._out_of_era import check_target, fit_arguments, take_attributes
 from ..model_selection._search_scores import prediction
@@ -55,6 +55,7 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
 
     __metadata_request__fit: ClassVar = {"eras": True}
     __metadata_request__predict: ClassVar = {"eras": True}
+    __metadata_request__score: ClassVar = {"eras": False}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "regressor": [HasMethods(["fit", "predict"]), None],
         "transformer": [HasMethods(["fit", "transform", "inverse_transform"]), None],
@@ -104,6 +105,7 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     predict = prediction("predict", "targets, at the level of their eras")
+    score = score
 
     def _ask(self, method: str, X: Any, eras: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
