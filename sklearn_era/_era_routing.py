@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from sklearn import config_context
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
@@ -15,32 +15,28 @@ from ._era_arguments import take_era_column, without_era_column
 from ._eras import check_eras
 
 
-def needs_routing(estimator: Any) -> bool:
-    """Return whether a fit hands eras to a transformer of a pipeline by routing."""
-    if isinstance(estimator, Pipeline):
-        *steps, last = (step for _, step in estimator.steps)
-        return needs_routing(last) or any(
+def prepares_by_era(model: Any, *, in_fit: bool = False) -> bool:
+    """Return whether a pipeline in a model hands eras to a transformer, by routing in
+    fits, and in predictions by models between them, too.
+    """
+    if isinstance(model, Pipeline):
+        *steps, last = (step for _, step in model.steps)
+        return prepares_by_era(last, in_fit=in_fit) or any(
             get_routing_for_object(step).consumes("transform", ["eras"])
             for step in steps
         )
-    inner = getattr(estimator, "regressor", None)
-    return inner is not None and needs_routing(inner)
-
-
-def prepares_by_era(model: Any) -> bool:
-    """Return whether predictions hand eras to a transformer, also of models inside."""
-    if needs_routing(model):
-        return True
-    model = _last(model)
-    if not takes(getattr(model, "predict", id), "eras"):
-        return False
-    inner = [getattr(model, name, None) for name in ("regressor", "estimator")]
-    return any(map(prepares_by_era, [*inner, *getattr(model, "members_", {}).values()]))
+    inner = [getattr(model, "regressor", None)]
+    if not in_fit and takes(getattr(model, "predict", id), "eras"):
+        inner += [getattr(model, "estimator", None)]
+        inner += getattr(model, "members_", {}).values()
+    return any(x is not None and prepares_by_era(x, in_fit=in_fit) for x in inner)
 
 
 def routed(estimator: Any) -> AbstractContextManager[None]:
     """Return a context that routes metadata if steps get eras in no other way."""
-    return config_context(enable_metadata_routing=needs_routing(estimator) or None)
+    return config_context(
+        enable_metadata_routing=prepares_by_era(estimator, in_fit=True) or None
+    )
 
 
 def takes(function: Callable[..., Any], argument: str) -> bool:
@@ -73,20 +69,19 @@ def ask(model: Any, method: str, X: Any, eras: Any) -> Any:
     check_eras(eras, X)
     # A booster without intercepts is the same in all eras, and refuses them.
     is_the_same = getattr(_last(model), "era_effects", "unknown") is None
-    with config_context(enable_metadata_routing=prepares_by_era(model) or None):
-        ignores = is_the_same and not prepares_by_era(model)
-        return respond(X) if ignores else respond(X, eras=eras)
+    prepares = prepares_by_era(model)
+    if is_the_same and not prepares:
+        return respond(X)
+    with config_context(enable_metadata_routing=prepares or None):
+        return respond(X, eras=eras)
 
 
 def own_eras(model: Any, X: Any, eras: Any) -> tuple[Any, Any]:
-    """Return X and eras; where there are none, transformers have the column of the fit,
-    which X is to be without.
-    """
-    if eras is not None:
-        return take_era_column(X, eras)
-    rest, name = without_era_column(model, X), getattr(model, "_era_column", None)
-    is_known = rest is not X and prepares_by_era(model)
-    return take_era_column(X, name) if is_known else (rest, None)
+    """Return X and eras: without any, transformers have those of the fit's column."""
+    rest = without_era_column(model, X) if eras is None else X
+    if rest is not X and prepares_by_era(model):
+        rest, eras = X, model._era_column
+    return take_era_column(rest, eras)
 
 
 def score(
@@ -106,8 +101,7 @@ def score(
     score : float
         1 is the best.
     """
-    is_regression = isinstance(self, RegressorMixin)
-    kind: Any = RegressorMixin if is_regression else ClassifierMixin
+    kind: Any = RegressorMixin if is_regressor(self) else ClassifierMixin
     known = self if eras is None else with_eras(self, eras)
     return kind.score(known, X, y, sample_weight)
 

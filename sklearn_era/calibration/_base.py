@@ -110,7 +110,7 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
         with routed(model):
             self.estimator_ = model.fit(X, y, **params)
         out_of_era.take_attributes(self, model)
-        y = _known_targets(y, getattr(self, "classes_", None))
+        y = self._check_targets(y)
         tests = [test for _, test in folds]
         predicted = [
             self._respond(one, *(_safe_indexing(x, test) for x in (X, eras)))
@@ -130,6 +130,21 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
         """Return predictions, or the probabilities of all classes."""
         return out_of_era.respond(model, X, getattr(self, "classes_", None), eras)
 
+    def _check_targets(self, y: Any) -> Any:
+        """Return targets; ValueError if a frozen model cannot know some."""
+        if hasattr(self, "classes_"):
+            is_known, kind = np.isin(y, self.classes_), "class of the estimator"
+        else:
+            y = np.asarray(y, dtype=np.float64)
+            is_known, kind = np.isfinite(y), "finite number"
+        if not is_known.all():
+            row = int(is_known.argmin())
+            raise ValueError(
+                f"y is no {kind} in {(~is_known).sum()} row(s), the first row {row} "
+                f"({y[row]!s}): drop these rows."
+            )
+        return y
+
     predict = prediction("predict", "targets or classes")
 
     def _ask(self, method: str, X: Any, eras: Any) -> Any:
@@ -140,20 +155,6 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
-
-
-def _known_targets(y: Any, classes: Any) -> Any:
-    """Return targets, or classes; ValueError if some are none, for a frozen model."""
-    y = np.asarray(y, dtype=np.float64) if classes is None else y
-    is_bad = ~(np.isfinite(y) if classes is None else np.isin(y, classes))
-    if is_bad.any():
-        row = int(is_bad.argmax())
-        kind = "finite number" if classes is None else "class that the estimator knows"
-        raise ValueError(
-            f"y has {is_bad.sum()} row(s) whose target is no {kind}, the first at row "
-            f"{row}, {y[row]!s}: drop them, or fit the estimator to such rows."
-        )
-    return y
 
 
 OF_PROBABILITIES = OutOfEra._parameter_constraints | {

@@ -254,13 +254,6 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return process_routing(self, "fit", **fit_params)[name]["fit"]
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Get the metadata routing of this object.
-
-        Returns
-        -------
-        routing : MetadataRouter
-            The requests of both classifiers and of this object's own ``fit``.
-        """
         first = self.identification_estimator
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=self).add_self_request(self).add(

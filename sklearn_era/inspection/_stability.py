@@ -19,7 +19,7 @@ from .._scikit_learn import check_sample_weight
 from .._tables.columns import read_columns
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..model_selection import EraSearchCV
-from ..model_selection._out_of_era import check_rows
+from ..model_selection._out_of_era import check_rows, with_order
 from ..model_selection._search_errors import mean_and_safe_error, mean_over_folds
 from ._features import as_frames
 from ._turning import MAX_SEED, find_turning, measure_features
@@ -153,6 +153,7 @@ def era_stability(
             f"estimator: {type(estimator).__name__} is a classifier without "
             "predict_proba, which residuals need; pass one that has it."
         )
+    estimator = with_order(estimator, "ordered" if are_ordered else "unordered")
     measured = measure_features(
         estimator, X, y, encoded, sample_weight, cv, n_repeats, n_jobs, rng
     )

@@ -134,24 +134,23 @@ or (n_candidates, n_eras)
         )
         best, self.optimism_ = _best(scores, table)
         self.eras_, self.scores_ = encoded.labels, table[best]
-        if np.isinf(self.scores_).any():
-            era = label_texts(self.eras_)[int(np.isinf(self.scores_).argmax())]
-            raise ValueError(
-                f"scores of era {era} is infinite: leave the era out by a score of NaN."
-            )
-        places = np.flatnonzero(np.isfinite(self.scores_))
+        places = np.flatnonzero(~np.isnan(self.scores_))
         if places.size < 2:
             raise ValueError(
                 f"scores has {places.size} known score(s): a spread takes two or more."
             )
         values, errors = self.scores_[places], errors[places]
         is_error = (errors >= 0) & (errors < np.inf)
-        if not is_error.all():
-            era = label_texts(self.eras_[places])[int(is_error.argmin())]
-            raise ValueError(
-                f"standard_errors of era {era} is negative, infinite or missing: leave "
-                "the era out by a score of NaN."
-            )
+        for name, kind, is_wrong in (
+            ("scores", "infinite", np.isinf(values)),
+            ("standard_errors", "negative, infinite or missing", ~is_error),
+        ):
+            if is_wrong.any():
+                era = label_texts(self.eras_[places])[int(is_wrong.argmax())]
+                raise ValueError(
+                    f"{name} of era {era} is {kind}: leave the era out by a score of "
+                    "NaN."
+                )
         self._link = make_link(self.bounds, values)
         slope, scaled = self._link.slope, self._link(values)
         scaled = scaled - self.optimism_ * slope(self._link.inverse(scaled.mean()))

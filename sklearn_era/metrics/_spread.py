@@ -88,7 +88,7 @@ class RelatedEras:
     """The model of `EraScoreForecast` for one K. Spreads T are those where Cochran's Q,
     ``e' (S + T² K)^-1 e`` with S = diag(se²), is a quantile of chi-squared. Where Q is
     less even at T = 0, covariances are multiplied by the ratio (Hartung, Knapp 2001),
-    but for equal scores, and what a new era's error is larger by than the known ones.
+    but for equal scores, and an error of the new era that is larger than known ones.
     """
 
     def __init__(
@@ -100,13 +100,11 @@ class RelatedEras:
         scale = max(scores.std(ddof=1), least)
         errors = np.maximum(errors, _LEAST_ERROR * scale)
         # All covariances are diagonal in coordinates of the vectors.
+        self._values, self._whiten = errors**-2.0, diags(1 / errors)
         if rho or slope:
             correlations = self._correlations(places) / np.outer(errors, errors)
             values, vectors = np.linalg.eigh(correlations)
-            self._values = np.maximum(values, 0.0)
-            self._whiten = vectors.T / errors
-        else:
-            self._values, self._whiten = errors**-2.0, diags(1 / errors)
+            self._values, self._whiten = np.maximum(values, 0.0), vectors.T / errors
         self._scores, self._ones = self._whiten @ scores, self._whiten @ np.ones(n)
         quantiles = chi2.ppf((np.arange(_N_POINTS) + 0.5) / _N_POINTS, n - 1)
         self._error = error = np.sqrt(np.mean(errors**2))
@@ -143,13 +141,13 @@ class RelatedEras:
         shared = self._whiten @ self._correlations(np.array([place]))[:, 0]
         squares = self.spreads**2
         distance = (place - self.places.mean()) / self.places.std()
-        known = min(error, self._error) ** 2
+        known = min(error, self._error**2 / max(error, self._error)) ** 2
         variance = squares * (1 + self.slope * distance**2) + known
         variance -= squares**2 * (weights @ shared**2)
         of_mean = 1 - squares * (weights @ (shared * self._ones))
         variance += of_mean**2 / precision
         predicted = mean + squares * ((weights * residuals) @ shared)
-        # What a new era's error is larger by, scores of others do not show.
+        # Scores of others show nothing of an error that is larger than theirs.
         return predicted, self.factors * variance.clip(1e-300) + error**2 - known
 
 

@@ -18,7 +18,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from .._era_arguments import take_era_column, warn_of_row_order
-from .._era_routing import ask, needs_routing, prepares_by_era, routed, takes
+from .._era_routing import ask, prepares_by_era, routed, takes
 from .._eras import EncodedEras, are_ordered, read_eras
 from .._tables.no_value import no_value_noted
 from ._walk_forward import EraWalkForwardSplit
@@ -33,7 +33,8 @@ _IGNORED = (
 
 def name_in_fit(estimator: Any, argument: str) -> str | None:
     """Return the name by which an estimator's fit takes an argument."""
-    if get_config()["enable_metadata_routing"] or needs_routing(estimator):
+    is_routed = prepares_by_era(estimator, in_fit=True)
+    if is_routed or get_config()["enable_metadata_routing"]:
         requests = get_routing_for_object(estimator)
         return argument if requests.consumes("fit", [argument]) else None
     if has_fit_parameter(estimator, argument):

@@ -18,9 +18,8 @@ from .._era_arguments import (
     eras_by_name,
     take_era_column,
     warn_of_row_order,
-    without_era_column,
 )
-from .._era_routing import ask, routed, takes_eras, with_eras
+from .._era_routing import ask, own_eras, routed, takes_eras, with_eras
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from .._tables.no_value import warn_of_no_value
@@ -286,10 +285,10 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         score : float
             Greater is better.
         """
+        X, eras = own_eras(self, X, eras)
         if eras is None:
-            return super().score(without_era_column(self, X), y, **params)
+            return super().score(X, y, **params)
         check_is_fitted(self)
-        X, eras = take_era_column(X, eras)
         known: Any = object.__new__(type(self))
         vars(known).update(vars(self))
         if takes_eras(self.best_estimator_, "predict"):

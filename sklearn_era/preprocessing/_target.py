@@ -109,7 +109,6 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _ask(self, method: str, X: Any, eras: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
-        X, eras = take_era_column(X, eras)
         known = eras if takes_eras(self.regressor_, method) else None
         found = np.reshape(ask(self.regressor_, method, X, known), (-1, 1))
         return self.transformer_.inverse_transform(found, eras=eras)[:, 0]

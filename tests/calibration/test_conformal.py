@@ -6,7 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn import config_context
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.dummy import DummyRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GroupKFold
@@ -14,15 +16,17 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from helpers.grids import on_grid
+from helpers.grids import on_grid, slow
 from sklearn_era.calibration import (
+    EraCalibratedClassifier,
     EraConformalClassifier,
     EraConformalRegressor,
     coverage_score,
 )
 from sklearn_era.inspection import EraScoreDisplay
 from sklearn_era.model_files import ModelFileError, save_model
-from sklearn_era.model_selection import EraWalkForwardSplit
+from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
+from sklearn_era.preprocessing import EraStandardScaler
 
 
 def make_rows(n_eras, n_rows=12, seed=0):
@@ -252,3 +256,127 @@ def test_classes_that_a_fold_lacks_have_no_probability_there():
     model.fit(X, z, eras=eras)
     assert model.conformity_scores_.reshape(10, -1).min(axis=1).max() == 1
     assert model.predict_set(X, 0.8).shape == (120, 3)
+
+
+def frozen(model, X, y, eras):
+    with config_context(enable_metadata_routing=True):
+        return FrozenEstimator(clone(model).fit(X, y, eras=eras))
+
+
+def by_search(model, *_):
+    scoring = "neg_mean_squared_error"
+    return EraSearchCV(model, {"memory": [None]}, cv=2, scoring=scoring)
+
+
+@pytest.mark.parametrize("era_order", ["ordered", "unordered"])
+@pytest.mark.parametrize("wrap", [
+    lambda model, *_: model, frozen,
+    slow(lambda model, *_: TransformedTargetRegressor(model)), slow(by_search),
+    slow(lambda model, *_: make_pipeline(StandardScaler(), model)),
+])  # fmt: skip
+def test_transformers_get_the_eras_of_rows(wrap, era_order):
+    X, y, eras = make_rows(24)
+    X[:, 0] += 5 * np.random.default_rng(1).normal(size=24)[eras]
+    Z = EraStandardScaler(smooth=0).fit_transform(X, eras=eras)
+    old, new = eras < 14, eras >= 14
+    pipe = make_pipeline(EraStandardScaler(smooth=0), LinearRegression())
+    of_fit = {"eras": eras[old]}
+    model = EraConformalRegressor(wrap(pipe, X[old], y[old], eras[old]))
+    plain = FrozenEstimator(LinearRegression().fit(Z[old], y[old]))
+    by_hand = EraConformalRegressor(plain if wrap is frozen else LinearRegression())
+    for one, rows in ((model, X), (by_hand, Z)):
+        one.set_params(era_order=era_order).fit(rows[old], y[old], **of_fit)
+    expected = by_hand.predict_interval(Z[new], 0.7)
+    found = model.predict_interval(X[new], 0.7, eras=eras[new])
+    np.testing.assert_allclose(found, expected)
+    score = by_hand.score(Z[new], y[new])
+    assert model.score(X[new], y[new], eras=eras[new]) == pytest.approx(score)
+    frame = pl.DataFrame(X, schema=["a", "b"]).with_columns(week=pl.Series(eras))
+    parts = [frame.filter(pl.Series(part)) for part in (old, new)]
+    if wrap is not frozen:
+        model.fit(parts[0], y[old], eras="week")
+        np.testing.assert_allclose(model.predict_interval(parts[1], 0.7), expected)
+        assert model.score(parts[1], y[new]) == pytest.approx(score)
+    if era_order == "unordered":
+        model = EraConformalClassifier(make_pipeline(pipe[0], GaussianNB()))
+        by_hand = EraConformalClassifier(GaussianNB())
+        for one, rows in ((model, X), (by_hand, Z)):
+            one.fit(rows[old], thirds(y)[old], **of_fit)
+        found = model.predict_set(X[new], 0.7, eras=eras[new])
+        np.testing.assert_array_equal(found, by_hand.predict_set(Z[new], 0.7))
+    with pytest.raises(ValueError, match="predict_proba of GaussianNB takes none"):
+        EraConformalClassifier(GaussianNB()).fit(X, y > 0, eras=eras).predict_set(
+            X, 0.5, eras=eras
+        )
+
+
+@pytest.mark.parametrize(("kind", "bad", "message"), [
+    (EraConformalRegressor, np.nan, r"no finite number in 3 row.*the first row 2 "),
+    (EraConformalRegressor, np.inf, "no finite number in 3 .*inf"),
+    (EraConformalClassifier, "bird", r"no class of the estimator in 3 row.*\(bird\)"),
+    (EraConformalClassifier, "zebra", "no class of the estimator"),
+    (EraConformalClassifier, None, r"no class of the estimator.*\(None\): drop"),
+    (EraCalibratedClassifier, "cow", "no class of the estimator"),
+])  # fmt: skip
+def test_targets_that_a_frozen_model_cannot_know_are_refused(kind, bad, message):
+    X, y, eras = make_rows(6)
+    model: object = LinearRegression()
+    if kind is not EraConformalRegressor:
+        model, y = GaussianNB(), thirds(y).astype(object)
+    model = kind(FrozenEstimator(model.fit(X, y)))
+    y[[2, 30, 31]] = bad
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y, eras=eras)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-9, 1.0, 1e12])
+@pytest.mark.parametrize("constant", [3.3, 100.3, -7.7, np.pi])
+def test_targets_that_tie_with_an_end_are_covered(constant, scale):
+    rng = np.random.default_rng(0)
+    y, eras = rng.poisson(3, 1000) * scale, np.repeat(np.arange(20), 50)
+    dummy = DummyRegressor(strategy="constant", constant=constant * scale)
+    dummy = FrozenEstimator(dummy.fit(y[:, np.newaxis], y))
+    model = EraConformalRegressor(dummy, era_order="unordered")
+    model.fit(y[:, np.newaxis], y, eras=eras)
+    ends = model.predict_interval([[0.0]], 0.8)[0]
+    # In tenths, numbers are whole, and ties are exact.
+    tenths = np.round(10 * np.abs(y / scale - constant), 3)
+    end = quantile(tenths, np.full(1000, 1 / 1050), 0.8)
+    is_in = (ends[0] <= y) & (y <= ends[1])
+    np.testing.assert_array_equal(is_in, tenths <= end)
+    assert np.ptp(ends) == pytest.approx(end * scale / 5, rel=1e-3)
+
+
+class Column(ClassifierMixin, BaseEstimator):
+    """The probability is the row's only value."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.hstack([1 - np.asarray(X), X])
+
+
+def test_classes_that_tie_with_the_quantile_are_in_sets():
+    X, eras = np.full((30, 1), 7 * 0.1), np.repeat(np.arange(10), 3)  # 0.7 + 1e-16
+    model = FrozenEstimator(Column().fit(X, [0, 1] * 15))
+    model = EraConformalClassifier(model, era_order="unordered")
+    model.fit(X, np.ones(30, int), eras=eras)
+    found = model.predict_set([[0.7], [0.7 - 1e-9], [0.71], [0.3]], 0.8)
+    assert found.tolist() == [
+        [False, True], [False, False], [False, True], [True, False]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("era_order", ["ordered", "unordered"])
+def test_ends_do_not_depend_on_how_far_the_furthest_are(era_order):
+    X, y, eras = make_rows(30)
+    dummy = DummyRegressor(strategy="median")
+    found = []
+    for fill in (1e6, 1e20, 9.96921e36, 1e300):
+        y[5] = fill
+        model = EraConformalRegressor(dummy, era_order=era_order).fit(X, y, eras=eras)
+        found.append(model.predict_interval(X[:1], 0.8)[0])
+    np.testing.assert_allclose(found, found[:1] * 4, rtol=1e-12)
+    assert np.ptp(found[0]) < 6
