@@ -109,7 +109,7 @@ class RelatedEras:
         quantiles = chi2.ppf((np.arange(_N_POINTS) + 0.5) / _N_POINTS, n - 1)
         self._error = error = np.sqrt(np.mean(errors**2))
         most = 30 * max(scale, error) * np.sqrt((n - 1) / quantiles[0])
-        grid = np.geomspace(min(scale, error) / 30, most, _N_POINTS)
+        grid = np.geomspace(max(min(scale, error) / 30, 1e-6 * error), most, _N_POINTS)
         weights, precision, _, residuals = self._solve(np.append(0.0, grid))
         q = (weights * residuals**2).sum(axis=1)
         self.spreads = np.interp(-quantiles, -q, np.append(0.0, grid))

@@ -5,15 +5,20 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 from scipy.stats import multivariate_normal
+from sklearn import config_context
 from sklearn.datasets import make_blobs
 from sklearn.dummy import DummyClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
 
+from helpers.grids import slow
 from sklearn_era.calibration import EraCalibratedClassifier, era_calibration
 from sklearn_era.calibration._recalibration import RandomEffects
+from sklearn_era.preprocessing import EraStandardScaler
 
 MEAN, COVARIANCE = np.array([-0.3, 0.7]), np.array([[0.3, 0.05], [0.05, 0.04]])
 
@@ -159,3 +164,35 @@ def test_probabilities_are_recalibrated_out_of_era(n_classes):
     assert log_loss(y, by_era) < log_loss(y, without)
     with pytest.raises(ValueError, match="y has one class"):
         model.set_params(estimator=DummyClassifier()).fit(X, y > -1, eras=eras)
+
+
+@pytest.mark.parametrize("is_frozen", [False, slow(True)])
+def test_transformers_get_the_eras_of_rows(is_frozen):
+    X, y, eras = make_classes(2, 8, 0)
+    X, scaler = X + 5 * eras[:, np.newaxis], EraStandardScaler(smooth=0)
+    Z = scaler.fit_transform(X, eras=eras)
+    models = [GaussianNB(), make_pipeline(scaler, GaussianNB())]
+    if is_frozen:
+        with config_context(enable_metadata_routing=True):
+            models[1] = FrozenEstimator(models[1].fit(X, y, eras=eras))
+        models[0] = FrozenEstimator(models[0].fit(Z, y))
+    by_hand, model = (EraCalibratedClassifier(m, era_order="unordered") for m in models)
+    kept = eras < 6  # later ones are new
+    by_hand.fit(Z[kept], y[kept], eras=eras[kept])
+    model.fit(X[kept], y[kept], eras=eras[kept])
+    expected = by_hand.predict_proba(Z, eras=eras)
+    np.testing.assert_allclose(model.predict_proba(X, eras=eras), expected)
+    assert model.score(X, y, eras=eras) == by_hand.score(Z, y, eras=eras)
+
+
+def test_eras_without_weight_are_none():
+    y, p, eras = make_rows(8, 60)
+    weights = (eras < 5) * 2.0
+    found = era_calibration(y, p, eras=eras, sample_weight=weights)
+    kept = eras < 5
+    given = {"eras": eras[kept], "sample_weight": weights[kept]}
+    expected = era_calibration(y[kept], p[kept], **given)
+    assert found.spread == expected.spread
+    np.testing.assert_array_equal(found.eras, expected.eras)
+    with pytest.raises(ValueError, match="pos_label and another class"):
+        era_calibration(y, p, eras=eras, sample_weight=y)

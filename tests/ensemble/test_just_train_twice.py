@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
@@ -29,6 +30,7 @@ from sklearn_era.criteria import Era
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble import JustTrainTwice
+from sklearn_era.preprocessing import EraStandardScaler
 
 
 @on_grid("target weighted", ["binary", "multiclass"], [False, True], every=2)
@@ -213,3 +215,28 @@ def test_iterations_without_effect_are_warned_of(params, reader):
     model.set_params(**params)
     with pytest.warns(UserWarning, match=rf"^{reader}.* makes no use of identificatio"):
         model.fit(np.nan_to_num(X), y)
+
+
+def test_column_of_eras_is_dropped_or_that_of_transformers():
+    X, y, _, eras = make_data("binary")
+    X = np.nan_to_num(X) + 9 * eras[:, np.newaxis]
+    frame = pd.DataFrame(X, columns=[*"abcde"]).assign(era=eras)
+    model = JustTrainTwice(ours("binary", max_iter=5), identification_iterations=2)
+    model.fit(frame, y, eras="era")
+    assert np.array_equal(
+        model.predict(frame), model.predict(frame.drop(columns="era"))
+    )
+    assert model.score(frame, y) == model.score(frame.drop(columns="era"), y)
+    scaler = EraStandardScaler(smooth=0)
+    Z = scaler.fit_transform(X, eras=eras)
+    with config_context(enable_metadata_routing=True):
+        scaler.set_fit_request(sample_weight=False)
+        last = LogisticRegression().set_fit_request(sample_weight=True)
+    by_hand = JustTrainTwice(LogisticRegression()).fit(Z, y)
+    model = JustTrainTwice(make_pipeline(scaler, last))
+    for given, asked in ((eras, {"eras": eras}), ("era", {})):
+        rows = frame if given is not eras else X
+        model.fit(rows, y, eras=given)
+        assert np.array_equal(model.is_upweighted_, by_hand.is_upweighted_)
+        expected = by_hand.predict_proba(Z)
+        np.testing.assert_allclose(model.predict_proba(rows, **asked), expected)

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import mean_squared_error
 from sklearn.model_selection import GroupKFold, KFold
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from helpers.grids import slow
@@ -17,6 +18,7 @@ from sklearn_era._tables.columns import read_columns
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.inspection import EraStabilityDisplay, _turning, era_stability
 from sklearn_era.inspection._turning import Rows, make_design, qualitative, turning_of
+from sklearn_era.preprocessing import EraStandardScaler
 
 ERAS = np.repeat(np.arange(6), 120)
 NEEDED = ("effects", "turns")
@@ -251,3 +253,17 @@ def test_stability_refuses(parameters, message):
     options = {"X": X, "y": y, "eras": ERAS} | parameters
     with pytest.raises(ValueError, match=message):
         era_stability(**options)
+
+
+@pytest.mark.parametrize("classes", [False, slow(True)])
+def test_transformers_get_the_eras_of_rows(classes):
+    X, y = make_data()
+    X[:, 0] += 5 * np.arange(6)[ERAS]
+    model = LogisticRegression() if classes else LinearRegression()
+    y = y > 0 if classes else y
+    scaler = EraStandardScaler(smooth=0)
+    options = {"eras": ERAS, "price": False, "random_state": 0}
+    found = era_stability(X, y, estimator=make_pipeline(scaler, model), **options)
+    Z = scaler.fit_transform(X, eras=ERAS)
+    expected = era_stability(Z, y, estimator=model, **options)
+    assert_allclose(found.mean_importance[0], expected.mean_importance[0], rtol=0.15)

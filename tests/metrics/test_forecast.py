@@ -1,6 +1,7 @@
 """Forecasts of the next era, against formulas and dense linear algebra."""
 
 import pickle
+import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +10,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
-from scipy.stats import chi2, t
+from scipy.stats import chi2, norm, t
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import mean_absolute_error, mean_squared_error, roc_auc_score
@@ -254,6 +255,9 @@ def test_standard_errors_are_those_of_the_jackknife():
 
 @pytest.mark.parametrize(("options", "given", "message"), [
     ({}, {"scores": [1.0]}, "scores has 1 known score"),
+    ({}, {"scores": [1, -np.inf, 2], "eras": [7, 8, 9]}, "scores of era 8 is infinite"),
+    ({"trend": "none"}, {"scores": [1, 2], "standard_errors": [1, np.inf]},
+     "standard_errors of era 1 is negative, infinite or"),
     ({}, {"scores": [1.0, 2.0], "standard_errors": [1.0]}, "one of each per era"),
     ({"trend": "none"},
      {"scores": [1, 2], "standard_errors": [1, -1], "eras": ["a", "b"]},
@@ -287,3 +291,67 @@ def test_what_cannot_be_asked_is_refused(ask, message):
         EraScoreForecast().interval()
     with pytest.raises(ValueError, match=message):
         ask(EraScoreForecast().fit(SCORES))
+
+
+@pytest.mark.parametrize("eras", [False, True])
+@pytest.mark.parametrize("value", [0.0, 0.7, 1.0, -3e9])
+def test_equal_scores_have_the_spread_of_their_errors_alone(value, eras):
+    for n in (2, 3, 6):
+        forecast = EraScoreForecast()
+        forecast.fit(np.full(n, value), eras=range(n) if eras else None)
+        assert_allclose(forecast.interval(), value, rtol=1e-6, atol=1e-12)
+        for threshold in (value, value - 1, value + 1):
+            assert 0 <= forecast.probability_above(threshold) <= 1
+        assert forecast.spread_ == 0
+    forecast.fit(np.full(6, value), np.full(6, 0.1), eras=range(6) if eras else None)
+    half = np.ptp(forecast.interval()) / 2
+    expected = norm.ppf(0.9) * 0.1 * np.sqrt(1 + 1 / 6)
+    assert half == pytest.approx(expected, rel=0.2 if eras else 1e-3)
+
+
+def test_larger_errors_of_a_new_era_make_intervals_wide():
+    flat = EraScoreForecast().fit([0.5] * 5 + [0.501], np.full(6, 0.1))
+    halves = [
+        np.ptp(flat.interval(standard_error=e)) / 2 for e in (0.0, 0.1, 0.11, 0.2, 1.0)
+    ]
+    assert (np.diff(halves) > 0).all()
+    assert halves[-1] == pytest.approx(norm.ppf(0.9), rel=2e-3)
+    assert halves[1] < 0.01  # that of Student, by the same scores
+    rng, hits = np.random.default_rng(0), []
+    for _ in range(30):
+        scores = 0.7 + 0.1 * rng.normal(size=5)
+        forecast = EraScoreForecast(trend="none").fit(scores, np.full(5, 0.1))
+        low, high = forecast.interval(standard_error=1.0)
+        hits.append(norm.cdf(high - 0.7) - norm.cdf(low - 0.7))
+    assert 0.79 < np.mean(hits) < 0.83
+
+
+@pytest.mark.parametrize("factor", [1e-12, 1e-60, 1e60])
+def test_units_of_scores_do_not_matter(factor):
+    expected = EraScoreForecast().fit(SCORES, SCORES / 9).interval()
+    found = EraScoreForecast().fit(SCORES * factor, SCORES / 9 * factor).interval()
+    assert_allclose(np.array(found) / factor, expected)
+
+
+def test_optimism_is_taken_off_where_scores_have_no_bounds():
+    rng = np.random.default_rng(4)
+    table = np.abs(rng.normal(0.05, 0.03, (6, 6))) + 0.001
+    forecast = EraScoreForecast(bounds=(0, 1)).fit(table)
+    free = EraScoreForecast().fit(table)
+    assert forecast.optimism_ == free.optimism_ > forecast.scores_.min()
+    scaled = np.log(forecast.scores_ / (1 - forecast.scores_))
+    middle = 1 / (1 + np.exp(-scaled.mean()))
+    scaled -= forecast.optimism_ / (middle * (1 - middle))
+    expected = np.array(EraScoreForecast().fit(scaled).interval())
+    assert_allclose(forecast.interval(), 1 / (1 + np.exp(-expected)))
+
+
+def test_thousands_of_groups_need_no_matrix_of_pairs():
+    scores = np.random.default_rng(0).normal(size=2000)
+    tracemalloc.start()
+    low, high = EraScoreForecast().fit(scores).interval()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2000**2 * 8
+    half = t.ppf(0.9, 1999) * scores.std(ddof=1) * np.sqrt(1 + 1 / 2000)
+    assert (high - low) / 2 == pytest.approx(half, rel=2e-3)

@@ -72,6 +72,7 @@ def ranks(x):
     (EraStandardScaler(with_scaling=False), lambda x: x - np.nanmean(x, axis=0)),
     (EraStandardScaler(with_centering=False),
      StandardScaler(with_mean=False).fit_transform),
+    (EraStandardScaler(robust=True), RobustScaler().fit_transform),
     (EraStandardScaler(robust=True, with_scaling=False),
      RobustScaler(with_scaling=False).fit_transform),
 ], ids=lambda value: None if callable(value) else repr(value))  # fmt: skip
@@ -368,3 +369,25 @@ def test_fits_without_eras_are_warned_of():
     with pytest.warns(UserWarning, match=r"^EraRankTransformer takes all rows for one"):
         found = EraRankTransformer(smooth=0).fit(X).transform(X)
     assert_array_equal(found, ranks(X))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 30])
+def test_robust_scales_are_those_of_scikit_learn_and_weights_repeat_rows(n):
+    rng = np.random.default_rng(n)
+    x = np.column_stack(
+        [rng.normal(size=n), rng.integers(3, size=n), rng.normal(size=n)]
+    )
+    x[rng.integers(n), 2] = np.nan
+    robust = EraStandardScaler(smooth=0, robust=True)
+    found = robust.fit_transform(x, eras=[0] * n)
+    known = slice(None, 2 if n == 1 else 3)
+    expected = RobustScaler().fit_transform(x[:, known])
+    assert_allclose(found[:, known], expected, rtol=1e-12, atol=1e-12)
+    weights = rng.integers(1, 4, size=n)
+    robust.set_params(unseen="train", smooth=2)
+    heavy = robust.fit(x, eras=[0] * n, sample_weight=weights).transform(x)
+    rows = np.repeat(x, weights, axis=0)
+    assert_allclose(heavy, robust.fit(rows, eras=[0] * len(rows)).transform(x))
+    robust.set_params(smooth=0)  # of a unit, weights are as none
+    light = robust.fit(x, eras=[0] * n, sample_weight=np.full(n, 0.01)).transform(x)
+    assert_allclose(light, found, rtol=1e-9, atol=1e-12)
