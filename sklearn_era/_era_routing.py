@@ -34,9 +34,8 @@ def prepares_by_era(model: Any, *, in_fit: bool = False) -> bool:
 
 def routed(estimator: Any) -> AbstractContextManager[None]:
     """Return a context that routes metadata if steps get eras in no other way."""
-    return config_context(
-        enable_metadata_routing=prepares_by_era(estimator, in_fit=True) or None
-    )
+    is_routed = prepares_by_era(estimator, in_fit=True) or None
+    return config_context(enable_metadata_routing=is_routed)
 
 
 def takes(function: Callable[..., Any], argument: str) -> bool:

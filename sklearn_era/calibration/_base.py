@@ -110,7 +110,16 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
         with routed(model):
             self.estimator_ = model.fit(X, y, **params)
         out_of_era.take_attributes(self, model)
-        y = self._check_targets(y)
+        known = getattr(self, "classes_", None)
+        y = np.asarray(y, dtype=np.float64) if known is None else y
+        is_known = np.isfinite(y) if known is None else np.isin(y, known)
+        if not is_known.all():  # in the rows to calibrate a frozen model by
+            row = int(is_known.argmin())
+            raise ValueError(
+                f"y is missing, infinite or no class of the estimator in "
+                f"{(~is_known).sum()} row(s), the first row {row} ({y[row]!s}): drop "
+                "these rows."
+            )
         tests = [test for _, test in folds]
         predicted = [
             self._respond(one, *(_safe_indexing(x, test) for x in (X, eras)))
@@ -129,21 +138,6 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
     def _respond(self, model: Any, X: Any, eras: Any = None) -> Array:
         """Return predictions, or the probabilities of all classes."""
         return out_of_era.respond(model, X, getattr(self, "classes_", None), eras)
-
-    def _check_targets(self, y: Any) -> Any:
-        """Return targets; ValueError if a frozen model cannot know some."""
-        if hasattr(self, "classes_"):
-            is_known, kind = np.isin(y, self.classes_), "class of the estimator"
-        else:
-            y = np.asarray(y, dtype=np.float64)
-            is_known, kind = np.isfinite(y), "finite number"
-        if not is_known.all():
-            row = int(is_known.argmin())
-            raise ValueError(
-                f"y is no {kind} in {(~is_known).sum()} row(s), the first row {row} "
-                f"({y[row]!s}): drop these rows."
-            )
-        return y
 
     predict = prediction("predict", "targets or classes")
 

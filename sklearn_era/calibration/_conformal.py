@@ -199,6 +199,7 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
         intervals : ndarray of shape (n_samples, 2)
             Both ends, infinite with a warning where there are too few eras.
         """
+        known: list[Any]
         centers, *known = self._ask_models(X, level, share_of_eras, eras)
         lower, upper = (_upper_ends(x, *known) for x in (-centers, centers))
         return np.column_stack([-lower, upper])

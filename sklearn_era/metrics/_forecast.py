@@ -140,17 +140,16 @@ or (n_candidates, n_eras)
                 f"scores has {places.size} known score(s): a spread takes two or more."
             )
         values, errors = self.scores_[places], errors[places]
-        is_error = (errors >= 0) & (errors < np.inf)
-        for name, kind, is_wrong in (
-            ("scores", "infinite", np.isinf(values)),
-            ("standard_errors", "negative, infinite or missing", ~is_error),
-        ):
-            if is_wrong.any():
-                era = label_texts(self.eras_[places])[int(is_wrong.argmax())]
-                raise ValueError(
-                    f"{name} of era {era} is {kind}: leave the era out by a score of "
-                    "NaN."
-                )
+        is_finite = np.isfinite(values)
+        is_right = is_finite & (errors >= 0) & (errors < np.inf)
+        if not is_right.all():
+            row = int(is_right.argmin())
+            era, kind = label_texts(self.eras_[places])[row], "scores of era {} is"
+            if is_finite[row]:
+                kind = "standard_errors of era {} is negative, missing or"
+            raise ValueError(
+                f"{kind.format(era)} infinite: leave the era out by a score of NaN."
+            )
         self._link = make_link(self.bounds, values)
         slope, scaled = self._link.slope, self._link(values)
         scaled = scaled - self.optimism_ * slope(self._link.inverse(scaled.mean()))

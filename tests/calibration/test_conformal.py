@@ -311,8 +311,8 @@ def test_transformers_get_the_eras_of_rows(wrap, era_order):
 
 
 @pytest.mark.parametrize(("kind", "bad", "message"), [
-    (EraConformalRegressor, np.nan, r"no finite number in 3 row.*the first row 2 "),
-    (EraConformalRegressor, np.inf, "no finite number in 3 .*inf"),
+    (EraConformalRegressor, np.nan, r"infinite .* in 3 row.*the first row 2 "),
+    (EraConformalRegressor, np.inf, r"y is missing, infinite or .*\(inf\)"),
     (EraConformalClassifier, "bird", r"no class of the estimator in 3 row.*\(bird\)"),
     (EraConformalClassifier, "zebra", "no class of the estimator"),
     (EraConformalClassifier, None, r"no class of the estimator.*\(None\): drop"),

@@ -257,7 +257,7 @@ def test_standard_errors_are_those_of_the_jackknife():
     ({}, {"scores": [1.0]}, "scores has 1 known score"),
     ({}, {"scores": [1, -np.inf, 2], "eras": [7, 8, 9]}, "scores of era 8 is infinite"),
     ({"trend": "none"}, {"scores": [1, 2], "standard_errors": [1, np.inf]},
-     "standard_errors of era 1 is negative, infinite or"),
+     "standard_errors of era 1 is negative, missing or inf"),
     ({}, {"scores": [1.0, 2.0], "standard_errors": [1.0]}, "one of each per era"),
     ({"trend": "none"},
      {"scores": [1, 2], "standard_errors": [1, -1], "eras": ["a", "b"]},
