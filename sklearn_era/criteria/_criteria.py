@@ -194,10 +194,9 @@ class TimeRobust(SplitCriterion):
     For data in which the worst period counts, with many rows in each: the thesis'
     package requires 100 rows of each period on both sides.
 
-    The key is ``-agg_j n_j / N_j L_j``: ``L_j`` is the impurity of era j after the
-    split, the mean squared deviation from the values of the two sides of that era, n_j
-    is its number of rows in the node and N_j in training; equations 5.1 to 5.4 of [1]_.
-    The maximum is over the eras that a split covers.
+    The key is ``-agg_j L_j``: ``L_j`` is the impurity of era j after the split, the
+    mean squared deviation from the values of the two sides of that era; equations 5.1
+    to 5.4 of [1]_. The maximum is over the eras that a split covers.
 
     Parameters
     ----------
@@ -205,7 +204,8 @@ class TimeRobust(SplitCriterion):
         Whether the impurity is that of the worst era or the mean over eras.
     min_impurity_decrease : float, default=0.0
         The minimum that ``agg_j n_j / N_j (L_before,j - L_j)`` of a valid split must
-        exceed; agg is the minimum over eras, or the mean.
+        exceed: agg is the minimum over eras, or the mean, and n_j and N_j are the rows
+        of era j in the node and in training.
 
     References
     ----------

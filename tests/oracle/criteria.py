@@ -153,7 +153,11 @@ class EraSplit:
         if self.is_informative:
             error += self.lost_gain(0.0)
         unit = EPSILON * (16 + 4 * self.n)  # squares do not add up without rounding
-        return around(found, error / self.H + unit * (squares / self.H + abs(found)))
+        error = error / self.H + unit * (squares / self.H + abs(found))
+        # Values that differ by no more than those of equal rows may have no impurity.
+        if found + error < (alike := REL_TOL**2 * squares / self.H):
+            return ZERO
+        return Interval(found - error if found - error >= alike else 0.0, found + error)
 
     def effect(self, of: int) -> Interval:
         """v_L - v_R (`of` is 1) or v_L - v (`of` is 2)."""

@@ -86,17 +86,22 @@ cdef struct era_facts:
     double unit_of_gains  # see `gain_unit`
     double share          # of the era's rows that are in the node
     double impurity       # before the split
+    double least_impurity  # a smaller one is rounding
 
 
 cdef inline era_facts facts_of_era(
     const criterion_struct * criterion, const eras_struct * eras, int code,
     era_sums all_rows,
 ) noexcept nogil:
-    cdef era_facts era
+    cdef:
+        era_facts era
+        double value = node_value(all_rows.gradients, all_rows.hessians, 0.0)
     era.all_rows = all_rows
     era.unit_of_gains = gain_unit(criterion, all_rows.hessians, eras.gradient_variance)
     era.share = all_rows.count / eras.era_sizes[code]
     era.impurity = eras.impurities[code]
+    # Of values that differ by REL_TOL: the impurity and value^2 add up to mean squares.
+    era.least_impurity = REL_TOL * REL_TOL * (era.impurity + value * value)
     return era
 
 

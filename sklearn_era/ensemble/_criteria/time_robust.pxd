@@ -51,9 +51,13 @@ cdef inline void add_impurity(
     double * sums,       # IN and OUT
     Py_ssize_t stride,
 ) noexcept nogil:
-    """Add the impurity of an era after the split, and its decrease. Branch-free."""
+    """Add the impurity of an era after the split, and its decrease. Branch-free.
+
+    What a difference leaves of a pure era is 0, or rounding in the unit of the target.
+    """
     cdef:
-        double after = era.impurity - decrease
+        double left = era.impurity - decrease
+        double after = 0.0 if left < era.least_impurity else left
         double share = era.share * decrease
         double worst = sums[WORST * stride]
         double least = sums[LEAST_DECREASE * stride]
@@ -61,8 +65,7 @@ cdef inline void add_impurity(
         double is_first = 1.0 if sums[0] == 0.0 else 0.0
         double is_least = 1.0 if share < least else is_first
     sums[0] += informative
-    # Against rounding.
-    sums[IMPURITIES_AFTER * stride] += 0.0 if after < 0.0 else after
+    sums[IMPURITIES_AFTER * stride] += after
     sums[WORST * stride] = after if informative * is_worst > 0.0 else worst
     sums[DECREASES * stride] += share
     sums[LEAST_DECREASE * stride] = share if informative * is_least > 0.0 else least

@@ -69,6 +69,21 @@ def test_keys(name, params, expected):
     assert result == (expected and approx(expected))
 
 
+@pytest.mark.parametrize("unit", [1.0, 3.0, 1 / 3, 1e-12, 1e12])
+@pytest.mark.parametrize("takes_worst", [True, False])
+def test_pure_eras_have_no_impurity_in_any_unit(unit, takes_worst):
+    """Each side has rows of one value: what is left of the impurity is rounding."""
+    values = unit * np.random.default_rng(0).normal(size=(50, 2))
+    n = np.tile([[1.0, 3.0]], (50, 1))
+    left, right = np.stack([n * values, n, n]).transpose(2, 1, 0)
+    means = (n * values).sum(axis=1) / 4
+    impurities = (n * values**2).sum(axis=1) / 4 - means**2
+    of = {"impurities": impurities, "takes_worst_era": takes_worst}
+    assert rank(TIME_ROBUST, left, right, **of).primary == 0
+    # What is more than rounding counts.
+    assert rank(TIME_ROBUST, left, right, **of | {"impurities": 1.001 * impurities})[0]
+
+
 def test_of_two_eras_the_smaller_gain_is_left_to_the_last_bit():
     """Less one deviation; so that splits which share it tie, whatever the other is."""
     rng = np.random.default_rng(0)

@@ -250,6 +250,26 @@ def test_the_unit_of_the_target_does_not_change_a_bit(criterion, exponent):
         assert np.array_equal(values, theirs.nodes["value"])
 
 
+@pytest.mark.parametrize("seed", [53, 114, *map(slow, range(60, 80))])
+def test_rounding_of_the_target_does_not_decide_where_eras_become_pure(seed):
+    """Multiplied by 3, gradients are rounded in another way; by 4, they are not."""
+    rng = np.random.default_rng(seed)
+    X, eras = rng.normal(size=(400, 6)), rng.integers(0, 20, 400)
+    y = X[:, 0] * np.where(eras == 2, -1, 1) + X[:, 1] + rng.normal(size=400)
+    model = HistGradientBoostingRegressor(
+        max_iter=3, split_criterion="time_robust", min_samples_leaf=1
+    )
+    expected = model.fit(X, y, eras=eras).predict(X)
+    for unit in (3.0, 1e-6):
+        found = model.fit(X, unit * y, eras=eras).predict(X) / unit
+        assert np.allclose(found, expected, atol=1e-5)
+    twice = np.tile(np.arange(400), 2)
+    weights = np.full(400, 2.0)
+    expected = model.fit(X, y, weights, eras=eras).predict(X)
+    found = model.fit(X[twice], y[twice], eras=eras[twice]).predict(X)
+    assert np.allclose(found, expected, atol=1e-5)
+
+
 @pytest.mark.parametrize("outlier", [1e9, slow(1e12), 1e15])
 def test_an_outlier_does_not_take_the_digits_of_other_rows(outlier):
     X, y, eras = make_eras(5, 1000, n_bins=8)
