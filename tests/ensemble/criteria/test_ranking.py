@@ -75,7 +75,7 @@ def test_pure_eras_have_no_impurity_in_any_unit(unit, takes_worst):
     """Each side has rows of one value: what is left of the impurity is rounding."""
     values = unit * np.random.default_rng(0).normal(size=(50, 2))
     n = np.tile([[1.0, 3.0]], (50, 1))
-    left, right = np.stack([n * values, n, n]).transpose(2, 1, 0)
+    left, right = np.stack([n * values, n, n]).transpose(2, 1, 0).tolist()
     means = (n * values).sum(axis=1) / 4
     impurities = (n * values**2).sum(axis=1) / 4 - means**2
     of = {"impurities": impurities, "takes_worst_era": takes_worst}
