@@ -21,6 +21,12 @@ def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> 
     warnings.warn(message, category, stacklevel=stacklevel)
 
 
+def listed(values: Iterable[Any], n_most: int = 5) -> str:
+    """Return values as the text of a message, which names a few and counts none."""
+    texts = [*map(str, values)]
+    return ", ".join(texts[:n_most]) + (", …" if len(texts) > n_most else "")
+
+
 def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
     """Return the ``__getattr__`` of a module, given the new names by former ones. It
     raises ImportError: ``from`` would drop the message of an AttributeError.

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 from .._era_routing import ask, prepares_by_era, routed
 from .._eras import EncodedEras
 from .._warnings import warn_user
-from ..model_selection._out_of_era import fit_arguments
+from ..model_selection._out_of_era import fit_arguments, names_of
 from ._candidates import BOOSTERS, PLAIN
 from ._linear import LinearClassifier, LinearRegressor
 from ._losses import Loss
@@ -93,15 +93,18 @@ def search_members(
         now = time.perf_counter()
         for i, name in enumerate(batch):
             of_folds = found[i * len(folds) : (i + 1) * len(folds)]
-            if errors := [x for x in of_folds if isinstance(x, str)]:
+            if failed := [k for k, x in enumerate(of_folds) if isinstance(x, str)]:
+                where = names_of(folds, rows.encoded)[failed[0]]
+                error = f"{of_folds[failed[0]]} (in {where})"
                 if name == PLAIN:
                     raise PlainModelError(
                         "The plain model, with which members are compared, cannot be "
                         "fitted or scored in some fold; fewer folds have more eras to "
-                        f"train on. It fails by {errors[0]}"
+                        f"train on. It fails by {error}"
                     )
-                failed = f"members: {name} cannot be fitted, and is left out"
-                warn_user(f"{failed}: {errors[0]}")
+                warn_user(
+                    f"members: {name} cannot be fitted, and is left out: {error}"
+                )
                 continue
             seconds[name] = (now - start) / len(batch)
             left_out.predicted[name] = np.concatenate(of_folds, axis=1)

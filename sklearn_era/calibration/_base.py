@@ -106,7 +106,9 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
         model = out_of_era.with_order(self.estimator, self.era_order_)
         given = None if sample_weight is None else weights
         params = out_of_era.fit_arguments(model, eras, given)
-        self.estimators_ = out_of_era.fit_folds(model, X, y, folds, params, self.n_jobs)
+        self.estimators_ = out_of_era.fit_folds(
+            model, X, y, encoded, folds, params, self.n_jobs
+        )
         with routed(model):
             self.estimator_ = model.fit(X, y, **params)
         out_of_era.take_attributes(self, model)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
+from sklearn.utils.validation import _check_monotonic_cst
 
 from .._eras import EncodedEras, number_of_share
 from .._warnings import warn_user
@@ -18,6 +19,7 @@ from ._criteria.objects import Criterion
 from ._exchange import ALONE, Exchange
 from ._splitting.splitter import EraSplitter
 
+MIN_HESSIAN_TO_SPLIT = 1e-3  # scikit-learn's, of either side
 _LARGEST_INT = int(np.iinfo(np.int32).max)
 
 
@@ -152,6 +154,31 @@ def least_gain(estimator: Any, total_weight: float) -> float:
     # The grower requires more than its minimum, while the parameter itself suffices, up
     # to rounding errors of sums.
     return estimator.min_impurity_decrease * total_weight * (1.0 - 1e-12)
+
+
+def warn_of_limits(booster: Any, mean_weight: float) -> bool:
+    """Warn of limits that scikit-learn sets, and leaves, without a word. Return whether
+    the least sum of hessians is one.
+    """
+    least = MIN_HESSIAN_TO_SPLIT / mean_weight if mean_weight > 0 else 0.0
+    if weighs_little := least > booster.min_samples_leaf:
+        warn_user(
+            f"sample_weight is {mean_weight:.2g} on average, and as both sides of a "
+            "split need hessians, of the size of weights, that sum to "
+            f"{MIN_HESSIAN_TO_SPLIT}, leaves have {least:,.0f} rows or more on average,"
+            f" whatever min_samples_leaf={booster.min_samples_leaf}. Divide weights by "
+            "their mean."
+        )
+    if not booster._loss.differentiable and np.any(
+        _check_monotonic_cst(booster, booster.monotonic_cst)
+    ):
+        warn_user(
+            f"monotonic_cst is not kept with loss={booster.loss!r}: as in scikit-learn,"
+            " leaves get their medians or quantiles after the tree has grown, without "
+            "the constraints. Use loss='squared_error' for predictions that are "
+            "monotonic."
+        )
+    return weighs_little
 
 
 def warn_if_nothing_split(estimator: Any, plan: CriterionPlan, what: str) -> None:

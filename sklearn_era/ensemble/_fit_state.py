@@ -99,6 +99,7 @@ class FitState:
     plan: CriterionPlan = field(init=False)  # a booster's, after parameter checks
     penalties: Array | None = None  # (n_features,), of a booster
     validation_eras: str | None = None  # "last" or "random" instead of "auto"
+    mean_weight: float = 1.0  # of the rows that a booster is fitted to
     training_rows: NDArray[np.intp] | None = None  # if whole eras are held out
     scoring_eras: ScoringEras | None = None
     era_splitter: Any = None  # an `EraSplitter`; None for scikit-learn's splitter

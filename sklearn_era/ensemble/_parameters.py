@@ -62,6 +62,20 @@ def weigh_classes(
     return class_weight if sample_weight is None else sample_weight * class_weight
 
 
+def encode_classes(estimator: Any, y: Array) -> Array:
+    """Return the numbers of classes, or raise ValueError for others than those of the
+    fit. scikit-learn casts labels first, which cuts off text and digits.
+    """
+    known = estimator.classes_.tolist()
+    if unknown := sorted(set(y.tolist()).difference(known), key=str):
+        name = "y_val" if hasattr(estimator, "_fit_state") else "y"
+        raise ValueError(
+            f"{name} has {len(unknown)} class(es) that were not in the fit, the first "
+            f"is {unknown[0]!r}; the model knows {known}. Drop these rows."
+        )
+    return np.searchsorted(estimator.classes_, y).astype(np.float64)
+
+
 def check_weights(estimator: Any, sample_weight: Array | None) -> None:
     """Raise ValueError for negative weights of rows, except for the plain gain."""
     state = estimator._fit_state

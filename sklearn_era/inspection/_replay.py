@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
 from sklearn.ensemble._hist_gradient_boosting.common import G_H_DTYPE, Y_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
@@ -86,12 +85,6 @@ def check_replay_data(
     encoded_eras = read_eras(eras, X)
     if sample_weight is not None:
         sample_weight = check_sample_weight(sample_weight, X, dtype=np.float64)
-    known = estimator.classes_.tolist() if is_classifier(estimator) else None
-    if known and (unknown := sorted(set(y.tolist()).difference(known), key=str)):
-        raise ValueError(
-            f"y has {len(unknown)} class(es) that were not in the fit, the first is "
-            f"{unknown[0]!r}; the model knows {known}. Drop these rows."
-        )
     encoded_y = estimator._encode_y_val(y)
     weights = estimator._finalize_sample_weight(sample_weight, encoded_y)
     if is_fixed(weighting := getattr(estimator, "era_weighting", "rows")):

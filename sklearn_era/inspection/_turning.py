@@ -57,7 +57,7 @@ def fit_in_folds(
     out_of_era.check_enough(eras, False, name)
     folds = out_of_era.split_eras(cv, X, y, eras, False, name)
     params = out_of_era.fit_arguments(model, eras.decode(), weights)
-    return folds, out_of_era.fit_folds(model, X, y, folds, params, n_jobs)
+    return folds, out_of_era.fit_folds(model, X, y, eras, folds, params, n_jobs)
 
 
 def measure_features(

@@ -10,14 +10,11 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_era._eras import warn_of_text_order
-from sklearn_era._warnings import warn_user
+from sklearn_era._warnings import listed, warn_user
 from sklearn_era.metrics._metric import is_number, metric_name
 
 Values = NDArray[np.float64]
 Aggregation = str | Callable[[Values], float]
-
-# Maximum number of eras that a message names; more are counted.
-_MAX_NAMED = 5
 
 # As a share of the largest score, or of 1: a smaller spread is rounding. R² of a
 # constant, 1 - a/a, is 0 in one era and 2e-16 in the next.
@@ -112,11 +109,9 @@ def _resolve_undefined(
         return values
     if not isinstance(undefined, str):
         return np.where(bad, float(undefined), values)
-    named = ", ".join(map(str, labels[bad][:_MAX_NAMED]))
-    more = ", …" if bad.sum() > _MAX_NAMED else ""
     what = (
         f"{name[0].upper()}{name[1:]} is undefined (NaN or infinite) in {bad.sum()} of "
-        f"{bad.size} eras ({named}{more})"
+        f"{bad.size} eras ({listed(labels[bad])})"
     )
     if undefined == "omit" and not bad.all():
         warn_user(f"{what}, left out by undefined='omit'.", UndefinedMetricWarning)

@@ -1,7 +1,7 @@
 """Arguments of fits, folds of whole eras, and predictions of eras left out."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
@@ -11,16 +11,22 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import clone
-from sklearn.model_selection import GroupKFold, check_cv, cross_validate
+from sklearn.model_selection import GroupKFold, check_cv
 from sklearn.pipeline import Pipeline
-from sklearn.utils import column_or_1d, indexable
+from sklearn.utils import _safe_indexing, column_or_1d, indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
-from sklearn.utils.validation import _num_samples, has_fit_parameter
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import (
+    _check_method_params,
+    _num_samples,
+    has_fit_parameter,
+)
 
 from .._era_arguments import take_era_column, warn_of_row_order
 from .._era_routing import ask, prepares_by_era, routed, takes
 from .._eras import EncodedEras, are_ordered, read_eras
 from .._tables.no_value import no_value_noted
+from .._warnings import listed
 from ._walk_forward import EraWalkForwardSplit
 
 # A fold has fewer eras than there are, and its model is not the user's; of others
@@ -164,14 +170,40 @@ def split_eras(
 
 
 def fit_folds(
-    model: Any, X: Any, y: Any, folds: Any, params: dict[str, Any], n_jobs: int | None
-) -> list[Any]:
+    model: Any, X: Any, y: Any, eras: EncodedEras, folds: Sequence[Any],
+    params: dict[str, Any], n_jobs: int | None,
+) -> list[Any]:  # fmt: skip
     """Return copies of a model, each fitted to the training rows of a fold."""
     with routed(model):
-        return cross_validate(
-            model, X, y, cv=folds, n_jobs=n_jobs, params=params, scoring=lambda *_: 0.0,
-            return_estimator=True, error_score="raise",
-        )["estimator"]  # fmt: skip
+        return Parallel(n_jobs=n_jobs)(
+            delayed(_fit_fold)(clone(model), X, y, train, params, name)
+            for name, (train, _) in zip(names_of(folds, eras), folds, strict=True)
+        )
+
+
+def _fit_fold(
+    model: Any, X: Any, y: Any, train: Any, params: dict[str, Any], name: str
+) -> Any:
+    """Return a model fitted to some rows; errors name the fold, and keep their type."""
+    params = _check_method_params(X, params, indices=train)
+    try:
+        return model.fit(*(_safe_indexing(x, train) for x in (X, y)), **params)
+    except Exception as error:  # any, of a model that was passed
+        message = f"The fit fails in {name}: {error}"
+        if [*map(type, error.args)] != [str]:
+            raise ValueError(message) from error
+        error.args = (message,)
+        raise
+
+
+def names_of(folds: Sequence[Any], eras: EncodedEras) -> list[str]:
+    """Return the numbers of folds, from 1, and the eras that each trains on and tests.
+    """
+    names = []
+    for number, rows in enumerate(folds, 1):
+        train, test = (listed(eras.labels[np.unique(eras.codes[x])]) for x in rows)
+        names.append(f"fold {number} of {len(folds)}, to eras {train} (tests {test})")
+    return names
 
 
 def respond(

@@ -30,7 +30,7 @@ def mean_and_safe_error(
     by_era = mean_over_folds(differences)
     mean, error = mean_and_error(by_era)
     if are_ordered:
-        rows = by_era.reshape(-1, by_era.shape[-1])
+        rows = by_era.reshape(error.size, by_era.shape[-1])
         error = np.reshape([_error_of_neighbours(row) for row in rows], error.shape)
     return mean, np.fmax(error, _error_of_folds(differences))
 

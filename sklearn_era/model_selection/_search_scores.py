@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import log_loss
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import roc_auc_score, top_k_accuracy_score
 from sklearn.metrics._scorer import _Scorer
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import (
@@ -18,6 +19,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import _check_method_params
 
 from .._era_routing import answered_by, own_eras, prepares_by_era, with_eras
+from .._warnings import listed, warn_user
 from ._out_of_era import respond
 
 
@@ -42,7 +44,7 @@ class ScorerByEra:
     """A scorer that asks another one for the rows of one era at a time."""
 
     def __init__(self, scorer: Any, labels: Any) -> None:
-        self.scorer = scorer
+        self.scorer = of_classes(scorer)
         self.labels = labels  # by code
 
     def __repr__(self) -> str:
@@ -59,7 +61,7 @@ class ScorerByEra:
         codes, starts = np.unique(era_codes[order], return_index=True)
         found = []
         if codes.size == 1:
-            found = [self.scorer(estimator, X, *y, **params)]
+            found = [self._score(estimator, X, *y, **params)]
         else:
             parts = np.split(order, starts[1:])
             for part, model, X_part in _asked_once(estimator, X, parts):
@@ -159,20 +161,58 @@ def asks_for_eras(scorer: Any) -> bool:
     return callable(scorer) and "eras" in signature(scorer).parameters
 
 
-class _NegLogLoss(_Scorer):
-    """The log loss, for models or rows that lack classes."""
+class _ScorerOfClasses(_Scorer):
+    """A scorer of probabilities, for models or rows that lack classes."""
 
     def _score(
         self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **kwargs: Any
     ) -> float:
-        labels = np.union1d(estimator.classes_, y_true)
-        if labels.size == 1:
+        labels, is_loss = np.union1d(estimator.classes_, y_true), self._sign < 0
+        if labels.size == 1 and is_loss:
             return 0.0
+        if labels.size < 2 + (self._score_func in _OF_MANY_CLASSES):
+            return super()._score(method_caller, estimator, X, y_true, **kwargs)
         p = respond(estimator, X, labels)
-        return -log_loss(y_true, p, labels=labels, **kwargs)
+        params = {**self._kwargs, **kwargs, "labels": labels}
+        return self._sign * self._score_func(y_true, p, **params)
 
 
-neg_log_loss = _NegLogLoss(log_loss, -1, {}, "predict_proba")
+# Of two classes they take the probability of one, whatever the labels.
+_OF_MANY_CLASSES = roc_auc_score, top_k_accuracy_score
+
+
+def of_classes(scorer: Any) -> Any:
+    """Return a copy of scikit-learn's scorer of probabilities that knows the classes of
+    a model and its rows, if its metric takes their labels; any other as it is.
+    """
+    asks = getattr(scorer, "_response_method", None)
+    if (
+        type(scorer) is not _Scorer
+        or "predict_proba" not in ([asks] if isinstance(asks, str) else asks)
+        or "labels" not in signature(scorer._score_func).parameters
+        or {"labels", "pos_label"} & set(scorer._kwargs)
+    ):
+        return scorer
+    known: Any = object.__new__(_ScorerOfClasses)
+    vars(known).update(vars(scorer))
+    return known
+
+
+def undefined_eras(scores: Sequence[Any], labels: NDArray[Any]) -> NDArray[Any]:
+    """Return the labels of eras in which some score is not defined."""
+    codes = [x.codes[np.isnan(x.scores)] for x in scores if isinstance(x, EraMean)]
+    return labels[np.unique(np.concatenate([[], *codes])).astype(np.intp)]
+
+
+def warn_of_undefined(eras: NDArray[Any], name: str) -> None:
+    """Warn of eras that a mean of scores leaves out."""
+    if eras.size:
+        warn_user(
+            f"scoring: {name} is undefined in {eras.size} era(s), which means over "
+            f"eras leave out: {listed(eras)}. Merge these eras, or pass another "
+            "scoring, which eras of one class have as well.",
+            UndefinedMetricWarning,
+        )
 
 
 def tabulate(

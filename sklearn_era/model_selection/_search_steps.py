@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -16,9 +17,16 @@ from sklearn.utils.metadata_routing import _routing_enabled
 
 from .._era_routing import takes
 from .._eras import EncodedEras, are_ordered, read_eras
+from .._warnings import listed
 from ._out_of_era import check_enough, fit_arguments, folds_of_eras
 from ._search_errors import mean_and_safe_error, mean_over_folds
-from ._search_scores import ScorerByEra, neg_log_loss, tabulate
+from ._search_scores import (
+    ScorerByEra,
+    of_classes,
+    tabulate,
+    undefined_eras,
+    warn_of_undefined,
+)
 
 
 class SearchByEra(GridSearchCV):
@@ -91,15 +99,13 @@ class SearchByEra(GridSearchCV):
         scorer, metric = self._default_scorer(), "score"
         if scorer is None:
             scorer, metric = super()._get_scorers()
-        if isinstance(scorer, _MultimetricScorer):
-            if not by_era:
-                return scorer._scorers, metric
-            scorers = scorer._scorers.items()
-            scorer._scorers = {
-                name: ScorerByEra(one, self._labels) for name, one in scorers
-            }
-        elif by_era:
-            scorer = ScorerByEra(scorer, self._labels)
+        wrap: Any = partial(ScorerByEra, labels=self._labels) if by_era else of_classes
+        if not isinstance(scorer, _MultimetricScorer):
+            return wrap(scorer), metric
+        wrapped = {name: wrap(one) for name, one in scorer._scorers.items()}
+        if not by_era:
+            return wrapped, metric
+        scorer._scorers = wrapped
         return scorer, metric
 
     def _default_scorer(self) -> Any:
@@ -107,7 +113,7 @@ class SearchByEra(GridSearchCV):
         if self.scoring is not None:
             return None
         if is_classifier(self.estimator) and hasattr(self.estimator, "predict_proba"):
-            return neg_log_loss
+            return get_scorer("neg_log_loss")
         is_regression = is_regressor(self.estimator)
         return get_scorer("neg_mean_squared_error") if is_regression else None
 
@@ -132,6 +138,8 @@ class SearchByEra(GridSearchCV):
         for name in names:
             of_metric = [score[name] for score in scores] if is_multimetric else scores
             tables[name], self._test_codes = tabulate(of_metric, n_splits)
+            shown = name if is_multimetric or callable(self.scoring) else self.scoring
+            warn_of_undefined(undefined_eras(of_metric, self._labels), str(shown))
         by_era = {name: mean_over_folds(table) for name, table in tables.items()}
         self.era_scores_ = by_era if is_multimetric else by_era["score"]
         if isinstance(metric, str) and metric in tables:
@@ -162,12 +170,23 @@ class SearchByEra(GridSearchCV):
         """Choose by the rule, unless `refit` is one."""
         if callable(refit):
             return super()._select_best_index(refit, refit_metric, results)
-        plain = results[f"mean_test_{refit_metric}"][0]
-        if self.rule == "one_standard_error" and not np.isfinite(plain):
-            raise ValueError(
+        needed = results[f"mean_test_{refit_metric}"]
+        what = "No candidate can be fitted and scored in all folds"
+        if self.rule == "one_standard_error":
+            needed = needed[:1]
+            of_folds = [
+                results[f"split{k}_test_{refit_metric}"][0]
+                for k in range(self.n_splits_)
+            ]
+            failed = np.flatnonzero(~np.isfinite(of_folds)) + 1
+            what = (
                 "The plain model, with which candidates are compared, cannot be fitted "
-                f"or scored in some fold (its mean score is {plain}); pass "
-                "error_score='raise' to see why."
+                f"or scored in fold(s) {listed(failed)} of {self.n_splits_}"
+            )
+        if not np.isfinite(needed).any():
+            raise ValueError(
+                f"{what} (the mean score is {needed[0]}); pass error_score='raise' to "
+                "see why."
             )
         # Without any that qualifies, all are equal, and the plain model comes first.
         scores = results[f"{self.choose_by}_era_score"]

@@ -7,7 +7,7 @@ from sklearn import ensemble
 from .._docstrings import era_docstring
 from .._estimator import EraEstimatorMixin
 from .._parameter_table import CONSTRAINTS, stores_parameters
-from .._parameters import weigh_classes
+from .._parameters import encode_classes, weigh_classes
 from .hooks import EraFitMixin
 from .predictions import EraClassPredictionMixin, EraPredictionMixin
 
@@ -74,4 +74,5 @@ class HistGradientBoostingClassifier(
         colsample_bytree: float = 1.0, n_jobs: int | None = None,
     ) -> None: ...  # fmt: skip
 
+    _encode_y_val = encode_classes
     _finalize_sample_weight = weigh_classes

@@ -28,6 +28,7 @@ from .._criterion_plan import (
     least_gain,
     warn_if_few_splits_are_covered,
     warn_if_nothing_split,
+    warn_of_limits,
 )
 from .._feature_penalty import feature_penalties
 from .._fit_state import ScoringEras, begin_fit
@@ -131,7 +132,8 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
                 raise_column_error(X, error)
                 suggest_eras_keyword(sample_weight, error)
                 raise
-            if state.compares_eras:
+            weighs_little = warn_of_limits(self, state.mean_weight)
+            if state.compares_eras and not weighs_little:
                 warn_if_nothing_split(self, state.plan, "model")
                 warn_if_few_splits_are_covered(self, state.plan, state.era_splitter)
             warn_if_interaction_sets_moved(self.interaction_cst, self.is_categorical_)
@@ -174,6 +176,9 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     ) -> Array | None:
         """Return the weights of rows times those of eras, or weights to be updated."""
         check_weights(self, sample_weight)
+        if sample_weight is not None:
+            sums = self._exchange.sum_of(sample_weight.sum(), sample_weight.size)
+            self._fit_state.mean_weight = sums[0] / sums[1]
         return sample_weight if eras is None else weigh_rows(self, eras, sample_weight)
 
     def _hold_out_eras(

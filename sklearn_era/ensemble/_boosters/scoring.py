@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 
 from ...effects import GroupDRO
+from ...model_selection._search_scores import of_classes
 from .._fit_state import ScoringEras
 
 
@@ -35,6 +36,7 @@ class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
     def _score_with_raw_predictions(self, X, y, sample_weight, raw_predictions=None):
         """Pass eras to a scorer that takes them."""
         asked_for, scorer = self._asked_for_eras(), self._scorer
+        self._scorer = of_classes(scorer)
         if asked_for:
             eras = asked_for.of(X)
             self._scorer = lambda *args, **kwargs: scorer(*args, **kwargs, eras=eras)
@@ -44,6 +46,21 @@ class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
             )
         finally:
             self._scorer = scorer
+
+    def _should_stop(self, scores):
+        """Take a score that is NaN for the worst one, and raise if there is no other.
+        """
+        is_undefined = np.isnan(scores)
+        stops = super()._should_stop(np.where(is_undefined, -np.inf, scores).tolist())
+        if stops and is_undefined.all():
+            raise ValueError(
+                f"scoring={self.scoring!r} is NaN in all {len(scores)} iterations, and "
+                "early stopping cannot choose by it. Score rows of several classes "
+                "(change validation_eras or validation_fraction, or pass X_val and "
+                "y_val), take another scoring, such as 'loss', or set "
+                "early_stopping=False."
+            )
+        return stops
 
     def _asked_for_eras(self) -> ScoringEras | None:
         """Return the eras for the scorer; None if it takes none."""

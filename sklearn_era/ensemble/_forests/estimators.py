@@ -22,7 +22,7 @@ from ...effects import Recency
 from .._docstrings import CLASSES, PROBABILITIES, predicts
 from .._estimator import EraEstimatorMixin
 from .._parameter_table import CONSTRAINTS, PARAMETERS, stores_parameters
-from .._parameters import weigh_classes
+from .._parameters import encode_classes, weigh_classes
 from .class_forest import fill_regressor, index_of_class
 from .docstrings import forest_docstring
 from .fit import ForestFitMixin
@@ -220,8 +220,7 @@ class EraForestClassifier(
         return fill_regressor(EraForestRegressor(**parameters), self, index)
 
     _encode_y = HistGradientBoostingClassifier._encode_y
-    _encode_y_val = HistGradientBoostingClassifier._encode_y_val
-
+    _encode_y_val = encode_classes
     _finalize_sample_weight = weigh_classes
 
     def _classes(self, raw: NDArray[Any]) -> NDArray[Any]:
