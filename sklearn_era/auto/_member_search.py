@@ -102,9 +102,7 @@ def search_members(
                         "fitted or scored in some fold; fewer folds have more eras to "
                         f"train on. It fails by {error}"
                     )
-                warn_user(
-                    f"members: {name} cannot be fitted, and is left out: {error}"
-                )
+                warn_user(f"members: {name} cannot be fitted, and is left out: {error}")
                 continue
             seconds[name] = (now - start) / len(batch)
             left_out.predicted[name] = np.concatenate(of_folds, axis=1)

@@ -163,20 +163,16 @@ def warn_of_limits(booster: Any, mean_weight: float) -> bool:
     least = MIN_HESSIAN_TO_SPLIT / mean_weight if mean_weight > 0 else 0.0
     if weighs_little := least > booster.min_samples_leaf:
         warn_user(
-            f"sample_weight is {mean_weight:.2g} on average, and as both sides of a "
-            "split need hessians, of the size of weights, that sum to "
-            f"{MIN_HESSIAN_TO_SPLIT}, leaves have {least:,.0f} rows or more on average,"
-            f" whatever min_samples_leaf={booster.min_samples_leaf}. Divide weights by "
-            "their mean."
+            f"sample_weight is {mean_weight:.2g} on average, and both sides of a split "
+            f"need a sum of {MIN_HESSIAN_TO_SPLIT}, of about {least:,.0f} rows, beside "
+            f"min_samples_leaf={booster.min_samples_leaf}. Divide it by its mean."
         )
-    if not booster._loss.differentiable and np.any(
-        _check_monotonic_cst(booster, booster.monotonic_cst)
-    ):
+    constraints = _check_monotonic_cst(booster, booster.monotonic_cst)
+    if np.any(constraints) and not booster._loss.differentiable:
         warn_user(
             f"monotonic_cst is not kept with loss={booster.loss!r}: as in scikit-learn,"
-            " leaves get their medians or quantiles after the tree has grown, without "
-            "the constraints. Use loss='squared_error' for predictions that are "
-            "monotonic."
+            " a grown tree's leaves get medians or quantiles without constraints. Use "
+            "loss='squared_error'."
         )
     return weighs_little
 

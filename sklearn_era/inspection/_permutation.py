@@ -15,7 +15,7 @@ from .._optional import import_optional
 from .._scikit_learn import check_sample_weight
 from ..model_selection._out_of_era import check_rows, with_order
 from ..model_selection._search_errors import mean_and_safe_error, mean_over_folds
-from ..model_selection._search_scores import ScorerByEra
+from ..model_selection._search_scores import EraMean, ScorerByEra, warn_of_undefined
 from ._features import as_frames
 from ._stability import CONSTRAINTS
 from ._turning import MAX_SEED, fit_in_folds, with_column
@@ -100,6 +100,9 @@ def era_permutation_importance(
         for model, (_, test) in zip(models, folds, strict=True)
     )  # fmt: skip
     falls = np.stack(found, axis=1)
+    tested = np.unique(encoded.codes[np.concatenate([test for _, test in folds])])
+    scores = EraMean(tested, mean_over_folds(falls)[:, tested].sum(axis=0))
+    warn_of_undefined([scores], encoded.labels, str(scoring or "the score"))
     mean, error = mean_and_safe_error(falls, are_ordered)
     names = getattr(X, "columns", [f"x{j}" for j in range(falls.shape[0])])
     result = Bunch(

@@ -170,6 +170,10 @@ class EraScorer(_Scorer):
         X = X if name is eras or name in features else rest
         if sample_weight is not None:
             kwargs["sample_weight"] = sample_weight
+        # An era may lack classes that the estimator knows.
+        names = set(inspect.signature(self._score_func).parameters) - set(self._kwargs)
+        if self._response_method == "predict_proba" and "labels" in names:
+            kwargs["labels"] = estimator.classes_
         # A copy that answers for rows of known eras takes none.
         if prepares_by_era(estimator) and takes(estimator.predict, "eras"):
             estimator = with_eras(estimator, eras)

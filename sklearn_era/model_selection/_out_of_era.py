@@ -16,11 +16,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, column_or_1d, indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import (
-    _check_method_params,
-    _num_samples,
-    has_fit_parameter,
-)
+from sklearn.utils.validation import _check_method_params as rows_of_params
+from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from .._era_arguments import take_era_column, warn_of_row_order
 from .._era_routing import ask, prepares_by_era, routed, takes
@@ -185,7 +182,7 @@ def _fit_fold(
     model: Any, X: Any, y: Any, train: Any, params: dict[str, Any], name: str
 ) -> Any:
     """Return a model fitted to some rows; errors name the fold, and keep their type."""
-    params = _check_method_params(X, params, indices=train)
+    params = rows_of_params(X, params, indices=train)
     try:
         return model.fit(*(_safe_indexing(x, train) for x in (X, y)), **params)
     except Exception as error:  # any, of a model that was passed
@@ -197,13 +194,12 @@ def _fit_fold(
 
 
 def names_of(folds: Sequence[Any], eras: EncodedEras) -> list[str]:
-    """Return the numbers of folds, from 1, and the eras that each trains on and tests.
-    """
-    names = []
-    for number, rows in enumerate(folds, 1):
-        train, test = (listed(eras.labels[np.unique(eras.codes[x])]) for x in rows)
-        names.append(f"fold {number} of {len(folds)}, to eras {train} (tests {test})")
-    return names
+    """Return the numbers of folds, from 1, with the eras to train on and to test."""
+    texts = [[listed(eras.take(x).labels) for x in fold] for fold in folds]
+    return [
+        f"fold {number} of {len(folds)}, to eras {train} (tests {test})"
+        for number, (train, test) in enumerate(texts, 1)
+    ]
 
 
 def respond(

@@ -20,6 +20,7 @@ from sklearn.utils.validation import _check_method_params
 
 from .._era_routing import answered_by, own_eras, prepares_by_era, with_eras
 from .._warnings import listed, warn_user
+from ..metrics._metric import metric_name
 from ._out_of_era import respond
 
 
@@ -86,7 +87,8 @@ class ScorerByEra:
     def _score(self, *args: Any, **params: Any) -> Any:
         """Return the score of an era, or the error if it is not defined there."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of classes that it lacks
+            for category in (UserWarning, RuntimeWarning):  # of classes that it lacks
+                warnings.simplefilter("ignore", category)
             try:
                 return self.scorer(*args, **params)
             except ValueError as error:
@@ -167,28 +169,27 @@ class _ScorerOfClasses(_Scorer):
     def _score(
         self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **kwargs: Any
     ) -> float:
-        labels, is_loss = np.union1d(estimator.classes_, y_true), self._sign < 0
-        if labels.size == 1 and is_loss:
+        labels, metric = np.union1d(estimator.classes_, y_true), self._score_func
+        if labels.size == 1 and self._sign < 0:
             return 0.0
-        if labels.size < 2 + (self._score_func in _OF_MANY_CLASSES):
+        if metric_name(metric).startswith("d2_") and np.unique(y_true).size == 1:
+            return np.nan  # they divide by the loss of shares of classes
+        if labels.size < 2 + (metric is roc_auc_score):  # which then needs no labels
             return super()._score(method_caller, estimator, X, y_true, **kwargs)
         p = respond(estimator, X, labels)
+        if labels.size == 2 and metric is top_k_accuracy_score:
+            p = p[:, 1]
         params = {**self._kwargs, **kwargs, "labels": labels}
-        return self._sign * self._score_func(y_true, p, **params)
-
-
-# Of two classes they take the probability of one, whatever the labels.
-_OF_MANY_CLASSES = roc_auc_score, top_k_accuracy_score
+        return self._sign * metric(y_true, p, **params)
 
 
 def of_classes(scorer: Any) -> Any:
     """Return a copy of scikit-learn's scorer of probabilities that knows the classes of
     a model and its rows, if its metric takes their labels; any other as it is.
     """
-    asks = getattr(scorer, "_response_method", None)
     if (
         type(scorer) is not _Scorer
-        or "predict_proba" not in ([asks] if isinstance(asks, str) else asks)
+        or "predict_proba" not in np.atleast_1d(scorer._response_method)
         or "labels" not in signature(scorer._score_func).parameters
         or {"labels", "pos_label"} & set(scorer._kwargs)
     ):
@@ -198,19 +199,14 @@ def of_classes(scorer: Any) -> Any:
     return known
 
 
-def undefined_eras(scores: Sequence[Any], labels: NDArray[Any]) -> NDArray[Any]:
-    """Return the labels of eras in which some score is not defined."""
+def warn_of_undefined(scores: Sequence[Any], labels: NDArray[Any], name: str) -> None:
+    """Warn of eras in which scores are NaN, as means over eras leave them out."""
     codes = [x.codes[np.isnan(x.scores)] for x in scores if isinstance(x, EraMean)]
-    return labels[np.unique(np.concatenate([[], *codes])).astype(np.intp)]
-
-
-def warn_of_undefined(eras: NDArray[Any], name: str) -> None:
-    """Warn of eras that a mean of scores leaves out."""
-    if eras.size:
+    if (lost := np.unique(np.concatenate([[], *codes])).astype(np.intp)).size:
         warn_user(
-            f"scoring: {name} is undefined in {eras.size} era(s), which means over "
-            f"eras leave out: {listed(eras)}. Merge these eras, or pass another "
-            "scoring, which eras of one class have as well.",
+            f"scoring: {name} is undefined in {lost.size} era(s) "
+            f"({listed(labels[lost])}), which means over eras leave out. Merge them, "
+            "or pass a scoring that eras of one class have.",
             UndefinedMetricWarning,
         )
 

@@ -20,13 +20,7 @@ from .._eras import EncodedEras, are_ordered, read_eras
 from .._warnings import listed
 from ._out_of_era import check_enough, fit_arguments, folds_of_eras
 from ._search_errors import mean_and_safe_error, mean_over_folds
-from ._search_scores import (
-    ScorerByEra,
-    of_classes,
-    tabulate,
-    undefined_eras,
-    warn_of_undefined,
-)
+from ._search_scores import ScorerByEra, of_classes, tabulate, warn_of_undefined
 
 
 class SearchByEra(GridSearchCV):
@@ -138,8 +132,8 @@ class SearchByEra(GridSearchCV):
         for name in names:
             of_metric = [score[name] for score in scores] if is_multimetric else scores
             tables[name], self._test_codes = tabulate(of_metric, n_splits)
-            shown = name if is_multimetric or callable(self.scoring) else self.scoring
-            warn_of_undefined(undefined_eras(of_metric, self._labels), str(shown))
+            shown = self.scoring if isinstance(self.scoring, str) else name
+            warn_of_undefined(of_metric, self._labels, shown)
         by_era = {name: mean_over_folds(table) for name, table in tables.items()}
         self.era_scores_ = by_era if is_multimetric else by_era["score"]
         if isinstance(metric, str) and metric in tables:
@@ -170,23 +164,20 @@ class SearchByEra(GridSearchCV):
         """Choose by the rule, unless `refit` is one."""
         if callable(refit):
             return super()._select_best_index(refit, refit_metric, results)
-        needed = results[f"mean_test_{refit_metric}"]
-        what = "No candidate can be fitted and scored in all folds"
+        names = [f"split{k}_test_{refit_metric}" for k in range(self.n_splits_)]
+        is_scored, who = (
+            np.isfinite([results[name] for name in names]),
+            "No candidate can",
+        )
         if self.rule == "one_standard_error":
-            needed = needed[:1]
-            of_folds = [
-                results[f"split{k}_test_{refit_metric}"][0]
-                for k in range(self.n_splits_)
-            ]
-            failed = np.flatnonzero(~np.isfinite(of_folds)) + 1
-            what = (
-                "The plain model, with which candidates are compared, cannot be fitted "
-                f"or scored in fold(s) {listed(failed)} of {self.n_splits_}"
-            )
-        if not np.isfinite(needed).any():
+            who = "The plain model, with which candidates are compared, cannot"
+            is_scored = is_scored[:, :1]
+        if not is_scored.all(axis=0).any():
+            failed = listed(np.flatnonzero(~is_scored.all(axis=1)) + 1)
             raise ValueError(
-                f"{what} (the mean score is {needed[0]}); pass error_score='raise' to "
-                "see why."
+                f"{who} be fitted and scored in all folds: a fit or a score fails "
+                f"in fold(s) {failed} of {len(names)}; pass error_score='raise' to see "
+                "why."
             )
         # Without any that qualifies, all are equal, and the plain model comes first.
         scores = results[f"{self.choose_by}_era_score"]

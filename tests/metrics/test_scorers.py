@@ -14,6 +14,7 @@ from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import (
     average_precision_score,
+    log_loss,
     make_scorer,
     mean_squared_error,
     r2_score,
@@ -189,6 +190,16 @@ def test_early_stopping_of_a_classifier_scores_probabilities():
         last = scorer(model, X, classes, eras=eras)
     assert model.train_score_[0] == 0.5
     assert_allclose(model.train_score_[-1], last)
+
+
+def test_probabilities_of_an_era_of_one_class():
+    X, y, eras = make_shifting()
+    target = np.where((y > 0) & (eras != eras[0]), "yes", "no")
+    model = LogisticRegression().fit(X, target)
+    scorer = make_era_scorer(log_loss, response_method="predict_proba")
+    p = model.predict_proba(X)[np.arange(y.size), (target == "yes").astype(int)]
+    expected = np.mean([np.log(p[eras == era]).mean() for era in np.unique(eras)])
+    assert np.isclose(scorer(model, X, target, eras=eras), expected)
 
 
 def test_arguments_of_make_era_scorer_are_checked():

@@ -9,7 +9,7 @@ from scipy.sparse import coo_array
 from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier
-from sklearn.exceptions import FitFailedWarning
+from sklearn.exceptions import FitFailedWarning, UndefinedMetricWarning
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.metrics import get_scorer, log_loss, mean_squared_error, r2_score
 from sklearn.model_selection import (
@@ -438,3 +438,59 @@ def test_another_fit_is_forgotten():
     assert not hasattr(search, "feature_names_in_")
     search.set_params(refit=False).fit(X, y, eras=eras)
     assert not hasattr(search, "best_estimator_")
+
+
+def make_classes(labels):
+    """Eras of which each second one has one class, the first."""
+    is_other = (eras % 2 == 1) & (X[:, 0] > 0)
+    return np.array(labels)[is_other.astype(int)]
+
+
+def own_probabilities(model, rows, target):
+    """The probability of each row's own class."""
+    places = np.searchsorted(model.classes_, target[rows])
+    return model.predict_proba(X[rows])[np.arange(rows.size), places]
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], slow([0, 1]), slow([False, True])])
+@pytest.mark.parametrize(("scoring", "score"), [
+    ("neg_log_loss", np.log), ("neg_brier_score", lambda own: -((1 - own) ** 2)),
+])  # fmt: skip
+def test_probabilities_are_scored_in_eras_that_lack_classes(scoring, score, labels):
+    target = make_classes(labels)
+    search = EraSearchCV(LogisticRegression(), {"C": [1.0]}, cv=2, scoring=scoring)
+    search.fit(X, target, eras=eras)
+    train, test = next(EraWalkForwardSplit(2, test_size=3).split(X, groups=eras))
+    model = LogisticRegression().fit(X[train], target[train])
+    found = score(own_probabilities(model, test, target))
+    expected = [found[eras[test] == era].mean() for era in (6, 7, 8)]
+    assert np.allclose(search.era_scores_[0, :3], expected)
+    rows = np.flatnonzero(eras == 6)
+    expected = score(own_probabilities(search, rows, target)).mean()
+    assert np.isclose(search.score(X[rows], target[rows]), expected)
+
+
+@pytest.mark.parametrize(
+    "scoring", ["roc_auc", "d2_log_loss_score", slow("roc_auc_ovr"), ["roc_auc"]]
+)
+def test_eras_without_a_score_are_named(scoring):
+    search = EraSearchCV(
+        LogisticRegression(), {"C": [0.1]}, scoring=scoring, refit=scoring == "roc_auc"
+    )
+    with pytest.warns(UndefinedMetricWarning, match=r"in 3 era\(s\) \(6, 8, 10\)"):
+        search.fit(X, make_classes([0, 1]), eras=eras)
+    table = search.era_scores_
+    table = table["roc_auc"] if isinstance(table, dict) else table
+    assert np.isnan(table).tolist() == 2 * [3 * [True, False]]
+
+
+@pytest.mark.filterwarnings("ignore:Scoring failed", "ignore:One or more of the test")
+@pytest.mark.parametrize(("rule", "message"), [
+    ("one_standard_error", "The plain model.* fails in fold.s. 1, 2, 3 of 3;"),
+    ("best", "No candidate can be fitted and scored in all folds"),
+])  # fmt: skip
+def test_a_score_that_no_era_has_is_refused(rule, message):
+    """The positive class of text is not known."""
+    search = EraSearchCV(LogisticRegression(), {"C": [1.0]}, scoring="f1", rule=rule)
+    with pytest.raises(ValueError, match=message):
+        search.fit(X, make_classes(["no", "yes"]), eras=eras)

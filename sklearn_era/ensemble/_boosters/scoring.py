@@ -48,8 +48,7 @@ class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
             self._scorer = scorer
 
     def _should_stop(self, scores):
-        """Take a score that is NaN for the worst one, and raise if there is no other.
-        """
+        """Take a score that is NaN for the worst; raise if there is no other."""
         is_undefined = np.isnan(scores)
         stops = super()._should_stop(np.where(is_undefined, -np.inf, scores).tolist())
         if stops and is_undefined.all():

@@ -195,3 +195,55 @@ def test_early_stopping_does_not_hide_an_era_that_is_too_small(validation_eras):
         )  # fmt: skip
         with pytest.raises(ValueError, match=r"the smallest, era w09, has 1\."):
             model.fit(X, y, eras=eras)
+
+
+@pytest.mark.filterwarnings("ignore:Only one class is present")
+def test_a_score_that_is_never_defined_is_refused():
+    """The rows held out have one class, of which there is no such area."""
+    X, y, eras = make_data()
+    y = (y > 1) & (eras < "w06")
+    model = Classifier(
+        scoring="roc_auc", early_stopping=True, validation_fraction=1,
+        era_order="ordered",
+    )  # fmt: skip
+    with pytest.raises(ValueError, match=r"scoring='roc_auc' is NaN in all 11"):
+        model.fit(X, y, eras=eras)
+
+
+def test_a_score_that_is_not_defined_of_a_constant_stops_nothing():
+    """scikit-learn compares with it after `n_iter_no_change` iterations, and stops."""
+    X, _, eras = make_data()
+    scorer = make_scorer(lambda y, p: np.corrcoef(y, p)[0, 1] if np.ptp(p) else np.nan)
+    model = Regressor(scoring=scorer, early_stopping=True, max_iter=15, tol=0.0)
+    model.set_params(n_iter_no_change=5, validation_fraction=0.3, random_state=0)
+    model.fit(X[:, 1:], X[:, 1], eras=np.unique(eras, return_inverse=True)[1])
+    assert np.isnan(model.validation_score_[0])
+    assert model.n_iter_ == 15
+
+
+@pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score"])
+def test_probabilities_of_rows_of_one_class_are_scored(scoring):
+    X, y, eras = make_data()
+    y = np.where((y > 1) & (eras < "w06"), "yes", "no")
+    model = Classifier(
+        scoring=scoring, early_stopping=True, validation_fraction=1, max_iter=5,
+        era_order="ordered",
+    )  # fmt: skip
+    p = model.fit(X, y, eras=eras).predict_proba(X[eras == "w06"])[:, 0]
+    score = np.log(p) if scoring == "neg_log_loss" else -((1 - p) ** 2)
+    assert np.isclose(model.validation_score_[-1], score.mean())
+
+
+@pytest.mark.parametrize(("known", "other"), [
+    ("ab", ["a", "bz"]), ([0, 1], [0, 1.5]), (np.array([0, 1], np.int8), [0, 257]),
+    ([0, 1], ["0", "1"]), ([False, True], [0, 2]), (list("ab"), ["a", "c"]),
+])  # fmt: skip
+def test_y_val_of_other_classes_is_refused(known, other):
+    """Cast to the type of the classes, text and digits are cut off."""
+    X, y, _ = make_data(100)
+    known, other = np.array(list(known)), np.array(other)
+    model = Classifier(max_iter=2, early_stopping=True)
+    with pytest.raises(ValueError, match=r"y_val has \d class.*not in the fit"):
+        model.fit(X, known[y % 2], X_val=X, y_val=other[y % 2])
+    model.fit(X, known[y % 2], X_val=X, y_val=known[y % 2].astype(object))
+    assert len(model.validation_score_) == 3

@@ -15,6 +15,8 @@ from helpers.estimators import ours, stock
 from helpers.grids import grid, on_grid, slow
 from helpers.trees import assert_same_model, assert_same_splits, n_splits
 from sklearn_era.criteria import Directional, Era, Gain, Invariant
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 
 # Those that are the gain where there is nothing to compare.
 GAIN_OF_ONE_ERA = {
@@ -282,3 +284,33 @@ def test_scale_of_weights_does_not_matter(criterion, target, factor):
     X, y, weights, eras = make_data(target)
     expected = fit((X, y, weights, eras), criterion, target)
     assert_same_splits(fit((X, y, weights * factor, eras), criterion, target), expected)
+
+
+@pytest.mark.parametrize("kind", [Regressor, slow(Classifier)])
+@pytest.mark.parametrize("criterion", ["gain", slow("era")])
+def test_weights_that_forbid_splits_are_named(kind, criterion):
+    X, y, eras = make_data("binary" if kind is Classifier else "real")[:3]
+    model = kind(max_iter=2, split_criterion=criterion)
+    small = np.full(y.size, 1e-8)
+    with pytest.warns(UserWarning, match="sample_weight is 1e-08 on average") as caught:
+        model.fit(X, y, small, eras=eras)
+    assert len(caught) == 1
+    assert n_splits(model) == 0
+    assert n_splits(model.fit(X, y, small / small.mean(), eras=eras)) > 0
+
+
+@pytest.mark.parametrize("loss", ["absolute_error", "quantile"])
+@pytest.mark.parametrize("criterion", ["gain", slow("directional")])
+@pytest.mark.parametrize("constraints", [[1, 0, 0, 0, 0], slow({"b": -1}), None])
+def test_constraints_that_medians_break_are_named(loss, criterion, constraints):
+    X, y, eras = make_data("real")[:3]
+    X = pd.DataFrame(X[:, :5], columns=list("abcde"))
+    model = Regressor(
+        loss, quantile=0.8, max_iter=2, split_criterion=criterion,
+        monotonic_cst=constraints,
+    )  # fmt: skip
+    if constraints is None:
+        model.fit(X, y, eras=eras)
+        return
+    with pytest.warns(UserWarning, match="monotonic_cst is not kept with loss="):
+        model.fit(X, y, eras=eras)

@@ -1,0 +1,74 @@
+"""Errors of models that are fitted to some eras and tested on others."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+
+from helpers.grids import slow
+from sklearn_era.auto import AutoEraRegressor
+from sklearn_era.calibration import (
+    EraCalibratedClassifier,
+    EraConformalClassifier,
+    EraConformalRegressor,
+)
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.inspection import era_permutation_importance, era_stability
+
+rng = np.random.default_rng(0)
+eras = np.repeat(np.arange(12), 10)
+X = rng.normal(size=(120, 2))
+y = ((eras == 11) & (X[:, 0] > 0)).astype(int)
+counts = np.where(eras >= 6, rng.poisson(2.0, 120), 0)
+logistic = LogisticRegression()
+poisson = HistGradientBoostingRegressor("poisson", max_iter=3)
+
+
+class OddError(Exception):
+    """An error that is made of two arguments."""
+
+    def __init__(self, number, text):
+        super().__init__(number, text)
+
+
+class Failing(ClassifierMixin, BaseEstimator):
+    """A classifier whose fit raises an error."""
+
+    def __init__(self, error=None):
+        self.error = error
+
+    def fit(self, X, y):
+        raise self.error
+
+    def predict_proba(self, X):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(("call", "where"), [
+    (lambda: EraCalibratedClassifier(logistic).fit(X, y, eras=eras),
+     r"fold \d of 5, to eras 0, 2, 3, 4, 5, … \(tests 1, 6, 11\)"),
+    (lambda: EraConformalClassifier(logistic).fit(X, y, eras=eras), "fold 1 of 5"),
+    (lambda: EraConformalRegressor(poisson).fit(X, counts, eras=eras),
+     r"fold 1 of 5, to eras 0, 1 \(tests 2, 3\): .*sum\(y\) > 0"),
+    (lambda: era_permutation_importance(logistic, X, y, eras=eras), "fold . of 5"),
+    (lambda: era_stability(X, y, eras=eras, estimator=logistic), "fold . of 5"),
+    slow(lambda: AutoEraRegressor(poisson).fit(X, counts, eras=eras),
+         r"sum\(y\) > 0.*\(in fold 1 of 5, to eras 0, "),
+])  # fmt: skip
+def test_errors_name_the_fold_and_its_eras(call, where):
+    with pytest.raises(ValueError, match=where):
+        call()
+
+
+@pytest.mark.parametrize("error", [
+    KeyError("a"), TypeError("not today"), ValueError(), OddError(1, "not today"),
+])  # fmt: skip
+@pytest.mark.parametrize("n_jobs", [None, slow(2)])
+def test_errors_of_one_text_keep_their_type(error, n_jobs):
+    model = EraCalibratedClassifier(Failing(error), n_jobs=n_jobs)
+    kind = type(error) if len(error.args) == 1 else ValueError
+    with pytest.raises(kind, match="fold 1 of 5") as caught:
+        model.fit(X, eras % 2, eras=eras)
+    assert type(pickle.loads(pickle.dumps(caught.value))) is kind
