@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._era_labels import in_order_of
 from .._optional import import_optional
-from .columns import SMALL_DTYPES
+from .columns import SMALL_DTYPES, list_columns
 
 # The values of a batch, and its fewest rows. Arrow decodes each int8 to 4 bytes first.
 _BATCH_VALUES = 2**21
@@ -41,12 +41,7 @@ class ParquetColumns:
         if self.n_rows == 0:
             raise ValueError(f"path={path!r} has no rows.")
         self._sample_dtypes: dict[str, np.dtype[Any]] = {}
-
-    @property
-    def index_names(self) -> list[str]:
-        """The columns that were the index of a pandas frame."""
-        metadata = self._schemas[0].pandas_metadata or {}
-        return [x for x in metadata.get("index_columns", []) if isinstance(x, str)]
+        self.index_names = {x for schema in self._schemas for x in index_names(schema)}
 
     def check_has(self, name: Any, argument: str) -> None:
         """Check that each file has the column once, with a single value per row."""
@@ -55,11 +50,9 @@ class ParquetColumns:
         for file, schema in zip(self._files, self._schemas, strict=True):
             count = len(schema.get_all_field_indices(name))
             if count != 1:
-                shown = ", ".join(map(repr, schema.names[:10]))
-                more = ", ..." if len(schema.names) > 10 else ""
                 raise ValueError(
                     f"{argument}: {file} has {count or 'no'} column(s) named {name!r}; "
-                    f"its columns are {shown}{more}."
+                    f"its columns are {list_columns(schema.names)}."
                 )
             arrow_type = schema.field(name).type
             if self._arrow.types.is_nested(arrow_type):
@@ -71,7 +64,7 @@ class ParquetColumns:
     def check_same_names(self) -> None:
         """Check that all files have the columns of the first one."""
         for file, schema in zip(self._files, self._schemas, strict=True):
-            different = set(schema.names) ^ set(self.names)
+            different = (set(schema.names) ^ set(self.names)) - self.index_names
             if different:
                 name = min(different)
                 where = file if name in schema.names else self._files[0]
@@ -88,12 +81,15 @@ class ParquetColumns:
         types = self._arrow.types
         kinds = types.is_integer, types.is_floating, types.is_boolean, types.is_null
         for file, schema in zip(self._files, self._schemas, strict=True):
+            categories = categorical_names(schema)
             for name in names:
                 arrow_type = schema.field(name).type
-                if not any(is_kind(arrow_type) for is_kind in kinds):
+                is_number = any(is_kind(arrow_type) for is_kind in kinds)
+                if not is_number or name in categories:
+                    what = f"{'categories of ' if is_number else ''}{arrow_type}"
                     raise ValueError(
                         f"{argument}: column {name!r} of {file} is not numeric: it "
-                        f"holds {arrow_type}. Encode it as numbers, or leave it out of "
+                        f"holds {what}. Encode it as numbers, or leave it out of "
                         f"{argument}."
                     )
 
@@ -193,11 +189,18 @@ class ParquetColumns:
         return table.column(0)
 
 
-def as_list(names: Any) -> list[str]:
-    """Return names of columns as a list; refuse a single string."""
-    if isinstance(names, str):
-        raise ValueError(f"features={names!r} must be a list of names, not a text.")
-    return list(names)
+def index_names(schema: Any) -> list[str]:
+    """Return the names of columns that were the index of a pandas frame."""
+    known = (schema.pandas_metadata or {}).get("index_columns", [])
+    # Those without a name are generated; other programs keep them, but no metadata.
+    return [x for x in schema.names if x in known or x.startswith("__index_level_")]
+
+
+def categorical_names(schema: Any) -> set[str]:
+    """Return the names of columns of categories: of text, or of any type in pandas."""
+    of_pandas = (schema.pandas_metadata or {}).get("columns", [])
+    names = {x["name"] for x in of_pandas if x["pandas_type"] == "categorical"}
+    return names | {x.name for x in schema if str(x.type).startswith("dictionary")}
 
 
 def _runs_of_row_groups(

@@ -11,7 +11,7 @@ from ..._era_labels import find
 from ..._eras import EncodedEras, _missing_rows, check_eras, encode_eras
 from ..._scikit_learn import check_sample_weight
 from ..._tables.columns import list_columns
-from ..._tables.parquet import ParquetColumns, as_list
+from ..._tables.parquet import ParquetColumns
 from .codes import map_codes
 from .floats import bin_column
 from .integer_columns import Bytes, Floats, IntegerColumns, Rows, addresses_of
@@ -86,9 +86,10 @@ def _check_names(
         left_out = {*others.values(), *columns.index_names}
         features = [name for name in columns.names if name not in left_out]
         columns.check_same_names()
+    elif isinstance(features, str):
+        raise ValueError(f"features={features!r} must be a list of names, not a text.")
     else:
-        features = as_list(features)
-        for name in features:
+        for name in (features := list(features)):
             columns.check_has(name, "features")
     if len(set(features)) < len(features) or target in features or not features:
         raise ValueError(

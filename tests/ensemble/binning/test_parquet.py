@@ -153,6 +153,17 @@ def test_features_are_all_other_columns_or_have_any_names(tmp_path):
     dataset = read(path, features=None)
     assert dataset.feature_names.tolist() == FEATURES
     assert_same_dataset(dataset, in_memory(frame))
+    # Levels without names are generated ones, also where the metadata are lost.
+    levels = [frame.index + 1.5, frame.index[::-1] * 2]
+    frame.set_index([*levels, indexed.index]).to_parquet(path)
+    assert_same_dataset(read(path, features=None), in_memory(frame))
+    frame.set_index(levels).to_parquet(path)
+    write(frame, other := tmp_path / "without_index.parquet")
+    twice = in_memory(pd.concat([frame, frame]))
+    assert_same_dataset(read([path, other], features=None), twice)
+    pq.write_table(pq.read_table(path).replace_schema_metadata(), path)
+    assert_same_dataset(read([other, path], features=None), twice)
+    assert_same_dataset(read([path, other], features=None), twice)
     # Names with dots.
     frame = make_frame().rename(columns={"small": "a", "wide": "a.b", "flag": "a.b.c"})
     write(frame, path)
@@ -160,6 +171,25 @@ def test_features_are_all_other_columns_or_have_any_names(tmp_path):
     dataset = read(path, era=None, features=names)
     expected = BinnedDataset.from_arrays(frame[names], frame["target"])
     assert_same_dataset(dataset, expected)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float64", "bool", "datetime64[s]"])
+def test_categories_are_refused_as_in_memory(tmp_path, dtype):
+    frame = make_frame()
+    frame["kind"] = frame["flag"].astype("int64").astype(dtype).astype("category")
+    path = write(frame, tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match="X has categorical columns"):
+        BinnedDataset.from_arrays(frame[["real", "kind"]], frame["target"])
+    for chosen in (["real", "kind"], None):
+        with pytest.raises(ValueError, match=r"^features: column 'kind' of .* not num"):
+            read(path, features=chosen)
+    plain = pq.read_table(path).replace_schema_metadata()
+    if dtype != "datetime64[s]":
+        pq.write_table(plain, path)
+        chosen = frame[["real", "kind"]].astype({"kind": dtype})
+        expected = BinnedDataset.from_arrays(chosen, frame["target"])
+        dataset = read(path, features=["real", "kind"], era=None)
+        assert_same_dataset(dataset, expected)
 
 
 def test_where_files_are(tmp_path):
