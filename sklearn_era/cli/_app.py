@@ -20,6 +20,7 @@ _UsageError: Any = typer.BadParameter.__base__
 _VERSION = typer.Option("--version", help="Print the version and exit.")
 _Text = str | None
 _Names = list[str] | None
+_Mark = Annotated[Literal[",", "."] | None, option("CHAR", "Decimal mark, . or ,")]
 _DATA = argument("DATA", "CSV, TSV, Parquet or Feather file.")
 _FEATURES = option("COL,…", "Features, by name or pattern ('price_*'); by default all.")
 _TASK = option("TASK", "regression, classification or auto.")
@@ -42,11 +43,15 @@ class _PlainErrors(typer.core.TyperGroup):
     """Prints errors of commands and groups as one sentence."""
 
     def invoke(self, ctx: Any) -> Any:
+        def told(message: Any) -> str:
+            command = self.commands.get(ctx.invoked_subcommand, self)
+            return _ui.name_options(_ui.one_sentence(message), command)
+
         try:
-            with _ui.warnings_printed():
+            with _ui.warnings_printed(told):
                 return super().invoke(ctx)
         except (MissingPackageError, NumeraiError) as error:
-            message, code = _ui.one_sentence(error), getattr(error, "exit_code", 1)
+            message, code = told(error), getattr(error, "exit_code", 1)
         except _UsageError as error:
             message, code = _ui.one_sentence(error.format_message()).rstrip("."), 2
             if error.ctx is None or "Usage:" in message:
@@ -106,6 +111,7 @@ def fit(
     random_state: Annotated[int | None, _SEED] = None,
     score: Annotated[bool, typer.Option(help="Score on held-out data.")] = True,
     sep: Annotated[_Text, _SEP] = None,
+    decimal: _Mark = None,
     encoding: Annotated[_Text, _ENCODING] = None,
     n_jobs: Annotated[int | None, _N_JOBS] = None,
     verbose: Annotated[bool, _VERBOSE] = False,
@@ -123,8 +129,8 @@ def fit(
     The score comes from a second model, fitted without the last fifth of the eras, in
     the order of their labels, or without a random fifth of the rows if there are none.
 
-    Categories are compared as text, and 1.0 is the category 1. Empty fields are missing
-    values.
+    Categories are compared as text, and 1.0 is the category 1. Eras and classes stay
+    text where numbers would be others, like 2024.10. Empty fields are missing values.
     """
     # Check the requirements of the last step first.
     _ui.check_packages("cli", "pandas", "pyarrow")
@@ -135,7 +141,7 @@ def fit(
     from sklearn_era.model_files import save_model
 
     _ui.check_output(out, (".era",), data)
-    criterion = _tables.parse_value(split_criterion)
+    criterion = _ui.parse_value(split_criterion)
     if not isinstance(criterion, dict):
         subject = "--split-criterion: there is no criterion"
         check_known(str(criterion), CRITERIA, subject)
@@ -146,7 +152,7 @@ def fit(
     if time_budget is not None and (estimator != "auto" or time_budget <= 0):
         text = "is for --estimator auto, and a positive number of seconds"
         raise InputError(f"--time-budget: {time_budget:g} {text}.")
-    table = _tables.TableFile(data, sep, encoding)
+    table = _tables.TableFile(data, sep, encoding, decimal)
     given = {"--target": target, "--era": era}
     labels = {table.find(n, x): x for x, n in given.items() if n is not None}
     if era == target:
@@ -156,7 +162,7 @@ def fit(
     for name in {*asked}.intersection(labels) - excluded:
         text = f"'{name}' is the {labels[name]} column"
         raise InputError(f"--features: {text}; leave it out with --exclude.")
-    excluded |= {*labels}
+    excluded |= {*labels, *(() if asked else table.index)}
     names = [name for name in asked or table.columns if name not in excluded]
     if not names:
         raise InputError("--features: no columns are left.")
@@ -170,9 +176,9 @@ def fit(
             text = f"column '{name}' has {count(n_missing, 'missing value')}"
             raise InputError(f"{of}: {text}: fill them in or drop their rows.")
     remedy = "declare it with --categorical, or leave it out with --exclude"
-    X = _tables.make_features(frame[names], declared, remedy)
-    y, is_classes = _tables.make_target(frame[target], task)
-    eras = None if era is None else _tables.make_eras(frame[era])
+    X = _tables.make_features(frame[names], declared, remedy, table.decimal)
+    y, is_classes = _tables.make_target(frame[target], task, table)
+    eras = None if era is None else _tables.make_eras(frame[era], table)
     options = {
         "n_jobs": n_jobs, "random_state": random_state, "split_criterion": criterion,
         "verbose": 2 * (verbose and estimator != "auto"), "era_order": era_order,
@@ -197,7 +203,7 @@ def fit(
     _ui.echo(
         f"Fitted a {'classifier' if is_classes else 'regressor'} of '{target}' to "
         f"{count(len(y), 'row')}{of_eras} and {count(len(names), 'feature')}: "
-        f"{_tables.describe_fit(model)} in {seconds:.1f} s."
+        f"{_ui.describe_fit(model)} in {seconds:.1f} s."
     )
     for line in _tables.describe_average(model):
         _ui.echo(line)
@@ -218,6 +224,7 @@ def predict(
     out: Annotated[Path, option("FILE", "Table, in the same formats.", "--out", "-o")],
     id_columns: Annotated[_Names, _ID] = None,
     sep: Annotated[_Text, _SEP] = None,
+    decimal: _Mark = None,
     encoding: Annotated[_Text, _ENCODING] = None,
 ) -> None:
     """Predict the rows of DATA and write a table of predictions.
@@ -235,7 +242,7 @@ def predict(
     from sklearn_era.model_files import ModelFileError, load_model
 
     _ui.check_output(out, _tables.SUFFIXES, model, data)
-    table = _tables.TableFile(data, sep, encoding)
+    table = _tables.TableFile(data, sep, encoding, decimal)
     try:
         estimator, metadata = load_model(model)
     except (OSError, ModelFileError) as error:
@@ -257,13 +264,14 @@ def predict(
 
     categorical = [str(name) for name in metadata.categorical_features]
     frame = table.read([*names, *kept], {*kept}.difference(names) | {*categorical})
+    copied = table.read(kept, kept) if {*kept}.intersection(names) else frame[kept]
     remedy = "the model was fitted to numbers"
-    X = _tables.make_features(frame[names], categorical, remedy)
+    X = _tables.make_features(frame[names], categorical, remedy, table.decimal)
     if categorical:
         _tables.match_categories(X, estimator)
     results = [estimator.predict(X), *(estimator.predict_proba(X).T if classes else ())]
     predictions = pd.DataFrame(dict(zip(headings, results, strict=True)))
-    _tables.write_table(pd.concat([frame[kept], predictions], axis=1), out)
+    _tables.write_table(pd.concat([copied, predictions], axis=1), out)
     _ui.echo(f"Wrote {count(len(X), 'prediction')} to {out}.")
 
 

@@ -1,14 +1,12 @@
 """Table files, features and targets from their columns, and held-out scores."""
 
-import ast
 import fnmatch
-import json
 import os
 import re
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,13 +23,15 @@ from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from sklearn_era import auto, ensemble
 from sklearn_era._eras import are_ordered, check_eras, encode_eras
+from sklearn_era._tables.parquet import categorical_names, index_names
 from sklearn_era._warnings import refuse_moved
 from sklearn_era.cli import _ui
-from sklearn_era.cli._ui import InputError, check_known, check_suffix, count, writable
+from sklearn_era.cli._ui import InputError, check_known, check_suffix, writable
 from sklearn_era.ensemble._parameter_table import MOVED
 from sklearn_era.metrics import EraScoreForecast, era_scores
 from sklearn_era.model_files._estimators import first_booster
 from sklearn_era.model_selection import EraWalkForwardSplit
+from sklearn_era.model_selection._out_of_era import respond
 
 # Suffixes of file names, with the separator of text files.
 SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
@@ -39,27 +39,35 @@ SUFFIXES |= {".parquet": "", ".feather": ""}
 
 _LEAST_ERAS = 3  # for a forecast of the next one
 _WHOLE_FLOAT = re.compile(r"\A(-?(?:0|[1-9][0-9]*))\.0\Z")
+# Numbers in any notation, such as 1,234.5 or $1.5 or 12 %, and dates; names of nothing.
+_UNIT = r"\s*(?:[A-Z]{0,3}[$¢-¥₠-⃀]|EUR|USD|GBP|CHF|JPY|CNY|INR|kr|[%‰])?\s*"
+_NUMBER = re.compile(
+    rf"(?i)(?=.*\d)[-+(\u2212]*{_UNIT}[-+\u2212]?\d*(?:[.,'\u2019_\s]\d{{3}})*[.,]?\d*"
+    rf"(?:E[-+]?\d+)?{_UNIT}[-)]*|\d{{4}}-\d\d-\d\d.*|\d\d:\d\d.*"
+)
+_NOTHING = re.compile(r"(?i)\W*|#?n\W?a\W?|#.+[!?]|nan|nil|none|null|missing|unknown")
+_Text = str | None
 
 
 class TableFile:
-    """The table DATA: its named `columns`, and its columns of `categories`."""
+    """The table DATA: its named `columns`, those of `categories` and of an `index`."""
 
-    def __init__(self, path: Path, sep: str | None, encoding: str | None) -> None:
+    def __init__(self, path: Path, sep: _Text, encoding: _Text, decimal: _Text) -> None:
         self._path, self._encoding = path, "utf-8" if encoding is None else encoding
         self._suffix = check_suffix(path, SUFFIXES, "DATA")
         self._sep = SUFFIXES[self._suffix]
-        if not self._sep and (sep, encoding) != (None, None):
-            raise InputError(f"--sep and --encoding: '{path}' is not a text file.")
+        self.decimal = decimal or ("." if self._sep else "")
+        if not self._sep and (sep, encoding, decimal) != (None, None, None):
+            raise InputError(f"--sep, --decimal, --encoding: '{path}' is no text file.")
         if sep is not None:
             self._sep = sep.replace(r"\t", "\t")
             if len(self._sep.encode()) != 1:
                 raise InputError(f"--sep: '{sep}' is not a single ASCII character.")
         with self._readable():
-            kinds = [(field.name, field.type) for field in self._open().schema]
+            schema = self._open().schema
+            self.index, self.categories = index_names(schema), categorical_names(schema)
         # A pandas index without a name gets a generated one, or none.
-        kinds = [x for x in kinds if x[0] and not x[0].startswith("__index_level_")]
-        self.columns = [name for name, _ in kinds]
-        self.categories = [name for name, kind in kinds if pa.types.is_dictionary(kind)]
+        self.columns = [x for x in schema.names if not re.match("__index_level_|$", x)]
         if not self.columns:
             raise InputError(f"DATA: '{path}' has no named columns.")
         [(name, times)] = Counter(self.columns).most_common(1)
@@ -106,14 +114,36 @@ class TableFile:
         if not self._sep:
             opened = dataset.dataset(self._path, format=self._suffix[1:])
             return opened if columns is None else opened.to_table(columns=columns)
-        as_text = dict.fromkeys(text, pa.string())
+        given = {"include_columns": columns or [], "decimal_point": self.decimal}
         return (csv.open_csv if columns is None else csv.read_csv)(
             self._path,
             # A row must fit into a block, even with a hundred thousand columns.
             csv.ReadOptions(encoding=self._encoding, block_size=2**24),
             csv.ParseOptions(delimiter=self._sep, newlines_in_values=True),
-            csv.ConvertOptions(include_columns=columns or [], column_types=as_text),
+            csv.ConvertOptions(column_types=dict.fromkeys(text, pa.string()), **given),
         )
+
+    def read_labels(self, column: pd.Series, argument: str) -> pd.Series:
+        """Return labels, as text if numbers are other ones: 2024.10, 20 digits, 01."""
+        name, is_number = str(column.name), column.dtype.kind in "biuf"
+        texts = self.read([name], [name])[name] if is_number else column
+        if types.infer_dtype(texts) != "string":
+            return column
+        values, mark = dict(zip(texts, column, strict=True)), self.decimal or "."
+        if is_number:
+            plain = {x: _spell(x.strip(" +").replace(mark, ".")) for x in values}
+            other = [x for x, value in values.items() if plain[x] != _spell(value)]
+            # Weeks 01 to 12 are numbers, and codes of classes are not.
+            is_same = column.dtype.kind in ("biu" if argument == "--era" else "b")
+            if not other or (is_same and len({*values.values()}) == len(values)):
+                return column
+            told = f"is read as text: '{other[0]}' is not {values[other[0]]}, a number."
+            _ui.echo(f"Warning: {argument}: column '{name}' {told}", err=True)
+        [(label, times)] = Counter(map(str.strip, values)).most_common(1)
+        if times > 1:
+            told = f"spells '{label}' in {times} ways that differ in spaces"
+            raise InputError(f"{argument}: column '{name}' {told}; correct them.")
+        return texts
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
@@ -124,6 +154,8 @@ class TableFile:
             reason = _ui.one_sentence(error).removesuffix(".")
             if self._sep and re.search("utf-?8", reason, re.IGNORECASE):
                 reason += "; pass its encoding with --encoding"
+            elif "Expected 1 columns" in reason:
+                reason += "; pass its --sep, and --decimal ',' if numbers have commas"
             raise InputError(f"DATA: cannot read '{self._path}': {reason}.") from error
 
 
@@ -151,7 +183,7 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
         os.replace(temporary, path)
 
 
-def make_features(frame: Any, categorical: Collection[str], remedy: str) -> Any:
+def make_features(frame: Any, categorical: Any, remedy: str, decimal: str) -> Any:
     """Convert categorical features to text categories; the others must be numeric."""
     X = frame.copy()
     for name, column in frame.items():
@@ -159,7 +191,7 @@ def make_features(frame: Any, categorical: Collection[str], remedy: str) -> Any:
             texts = {value: _spell(value) for value in column.dropna().unique()}
             X[name] = column.map(texts).astype("category")
         elif not types.is_numeric_dtype(column.dtype):
-            stray = _parse(column)[1]
+            stray = _parse(column, decimal)[1]
             raise InputError(f"DATA: column '{name}' is not numeric{stray}; {remedy}.")
     return X
 
@@ -192,15 +224,14 @@ def _spell(value: Any) -> str:
     return "0" if text == "-0" else text
 
 
-def make_target(column: pd.Series, task: str) -> tuple[NDArray[Any], bool]:
+def make_target(column: pd.Series, task: str, table: TableFile) -> tuple[Any, bool]:
     """The target's values, and whether they are classes; numbers are float64."""
     subject, remedy = f"--target: column '{column.name}'", "pass --task classification"
     if task != "classification" and not types.is_numeric_dtype(column.dtype):
-        numbers, stray = _parse(column)
-        if (share := numbers.isna().mean()) == 0:
+        numbers, stray = _parse(column, table.decimal)
+        if numbers.notna().all():
             column = numbers
-        # A few texts among numbers are typing errors, not classes.
-        elif task == "regression" or share < 0.1:
+        elif task == "regression" or not _are_classes(column):
             text = f"is not numeric{stray}; correct such values"
             raise InputError(f"{subject} {text}, or {remedy}.")
     n_classes = column.nunique()
@@ -218,31 +249,36 @@ def make_target(column: pd.Series, task: str) -> tuple[NDArray[Any], bool]:
         raise InputError(f"{subject} {text}; pass --task regression.")
     if n_classes < 2:
         raise InputError(f"{subject} has only one class, '{column.iloc[0]}'.")
+    labels = table.read_labels(column, "--target")
     dtype = np.int64 if is_whole else None if column.dtype == bool else str
-    return column.to_numpy(dtype), True
+    return labels.to_numpy(dtype if labels is column else str), True
 
 
-def make_eras(column: pd.Series) -> NDArray[Any]:
+def make_eras(column: pd.Series, table: TableFile) -> NDArray[Any]:
     """Return the labels of a column of eras."""
+    column = table.read_labels(column, "--era")
     return check_eras(column, column)
 
 
-def _parse(column: pd.Series) -> tuple[pd.Series, str]:
+def _are_classes(column: pd.Series) -> bool:
+    """Return whether values are names, and not numbers or dates in some notation."""
+    shares = column.astype(str).str.strip().value_counts(normalize=True)
+    texts = [str(text) for text in shares.index]
+    is_name = [not (_NUMBER.fullmatch(x) or _NOTHING.fullmatch(x)) for x in texts]
+    # A few texts among numbers are typing errors, not classes.
+    return not any(map(_NUMBER.fullmatch, texts)) or shares[is_name].sum() >= 0.1
+
+
+def _parse(column: pd.Series, decimal: str) -> tuple[pd.Series, str]:
     """Parse texts as numbers; name the first failure, for a message."""
-    numbers = pd.to_numeric(column.astype(str), errors="coerce")
+    swapped = str.maketrans(",.", ".,") if decimal == "," else {}
+    numbers = pd.to_numeric(column.astype(str).str.translate(swapped), errors="coerce")
     row = int((numbers.isna() & column.notna()).to_numpy().argmax())
     value = column.iloc[row]
-    return numbers, f" ({value!r} in row {row + 1:,})" if isinstance(value, str) else ""
-
-
-def parse_value(text: str) -> Any:
-    """Read a value as JSON or a Python literal, else as text."""
-    if text.lower() in ("true", "false", "none"):
-        text = text.capitalize()
-    for parse in (json.loads, ast.literal_eval, float):
-        with suppress(ValueError, TypeError, SyntaxError):
-            return parse(text)
-    return text
+    stray = f" ({value!r} in row {row + 1:,})" if isinstance(value, str) else ""
+    if decimal == "." and re.fullmatch(r"[^.]*\d,\d[^.]*", str(value)):
+        stray += "; if its comma is a decimal mark, pass --decimal ','"
+    return numbers, stray
 
 
 def make_estimator(name: str, is_classes: bool, pairs: Any, options: Any) -> Any:
@@ -252,18 +288,17 @@ def make_estimator(name: str, is_classes: bool, pairs: Any, options: Any) -> Any
     estimator = getattr(ensemble, f"{prefix}{kind}")()
     subject = f"--param: {type(estimator).__name__} has no parameter"
     for pair in pairs or ():
-        parameter, equals, text = pair.partition("=")
-        parameter = parameter.strip().replace("-", "_")
-        if not (parameter and equals):
+        key, equals, text = pair.partition("=")
+        key = key.strip().replace("-", "_")
+        if not (key and equals):
             raise InputError(f"--param: '{pair}' is not NAME=VALUE.")
-        if parameter in options:
-            message = f"'{parameter}' is given twice or has its own option"
-            raise InputError(f"--param: {message}.")
-        options[parameter] = parse_value(text.strip())
+        if key in options:
+            raise InputError(f"--param: '{key}' is given twice or has its own option.")
+        options[key] = _ui.parse_value(text.strip())
     try:
         refuse_moved(MOVED, options, "the estimators")
-        for parameter in options:
-            check_known(parameter.split("__")[0], estimator._get_param_names(), subject)
+        for key in options:
+            check_known(key.split("__")[0], estimator._get_param_names(), subject)
         estimator.set_params(**options)
     except (TypeError, ValueError) as error:
         raise InputError(f"--param: {error}") from error
@@ -271,19 +306,6 @@ def make_estimator(name: str, is_classes: bool, pairs: Any, options: Any) -> Any
         return estimator
     # One fit at a time, which has the threads: n_jobs bounds their number.
     return getattr(auto, f"AutoEra{kind}")(estimator, era_order=options["era_order"])
-
-
-def describe_fit(model: Any) -> str:
-    """Summarise a model: its iterations, or the size of its average."""
-    if not hasattr(model, "_predictors"):
-        n_tried = count(len(model.weights_), "model")
-        return f"an average of {len(model.members_)} of {n_tried}"
-    trees = [tree for trees in model._predictors for tree in trees]
-    n_split = sum(tree.get_n_leaf_nodes() > 1 for tree in trees)
-    text = count(model.n_iter_, "iteration")
-    if n_split < len(trees):
-        text += f" ({n_split:,} of {len(trees):,} trees have splits)"
-    return text
 
 
 def describe_average(model: Any) -> Iterator[str]:
@@ -339,9 +361,12 @@ def score_held_out(
     X, y, eras = X.iloc[test], y[test], None if eras is None else eras[test]
     metrics: dict[str, Any] = {"R²": (r2_score, model.predict(X))}
     if is_classes:
-        loss = partial(log_loss, labels=model.classes_)
+        labels = np.union1d(model.classes_, y)
         metrics = {"accuracy": (accuracy_score, model.predict(X))}
-        metrics["log loss"] = loss, model.predict_proba(X)
+        metrics["log loss"] = (
+            partial(log_loss, labels=labels),
+            respond(model, X, labels),
+        )
     for name, (metric, predicted) in metrics.items():
         line = f"  {name}: {metric(y, predicted):.4f}"
         if n_test == 1:

@@ -1,12 +1,14 @@
 """Options of commands, errors, progress and tables on the terminal."""
 
+import ast
+import json
 import re
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +28,11 @@ if TYPE_CHECKING:
 
 _LOG_EVERY = 60.0  # seconds between lines about a stage without a terminal
 _MEGABYTE = 10**6
+
+# What messages call options in Python, --era in a call, and --param of a part.
+_PARAMETERS = {"era": "eras", "categorical": "categorical_features"}
+_CALL = re.compile(r"fit\(X, y, eras=\.\.\.\) with one label a row( \(in [^)]*\))?")
+_PART = re.compile(r"\b(\w+)=\w+\((\w+=[^(),]*)\)")
 
 
 def argument(name: str, help: str) -> Any:
@@ -54,6 +61,17 @@ def one_sentence(message: BaseException | str) -> str:
     return printable(" ".join(str(message).split())) or type(message).__name__
 
 
+def name_options(text: str, command: Any) -> str:
+    """Name options of a command in a message, in place of Python's parameters."""
+    text = _PART.sub(r"--param \1__\2", _CALL.sub("--era", text))
+    for parameter in command.params:
+        name = _PARAMETERS.get(parameter.name, parameter.name)
+        if (option := max(parameter.opts, key=len)).startswith("--"):
+            text = re.sub(rf"(?<![\w-]){name}=(?:'(\w+)')?", rf"{option} \1", text)
+            text = re.sub(rf"(\A|: |The '){name}(:|' par)", rf"\1{option}\2", text)
+    return text
+
+
 def echo(text: str, err: bool = False) -> None:
     """Print a line without control characters: names may come from files or servers."""
     typer.echo(printable(text), err=err)
@@ -62,6 +80,29 @@ def echo(text: str, err: bool = False) -> None:
 def count(number: int, noun: str) -> str:
     """Format a count: "1 row", "2,000 rows"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def parse_value(text: str) -> Any:
+    """Read a value as JSON or a Python literal, else as text."""
+    if text.lower() in ("true", "false", "none"):
+        text = text.capitalize()
+    for parse in (json.loads, ast.literal_eval, float):
+        with suppress(ValueError, TypeError, SyntaxError):
+            return parse(text)
+    return text
+
+
+def describe_fit(model: Any) -> str:
+    """Summarise a model: its iterations, or the size of its average."""
+    if not hasattr(model, "_predictors"):
+        n_tried = count(len(model.weights_), "model")
+        return f"an average of {len(model.members_)} of {n_tried}"
+    trees = [tree for trees in model._predictors for tree in trees]
+    n_split = sum(tree.get_n_leaf_nodes() > 1 for tree in trees)
+    text = count(model.n_iter_, "iteration")
+    if n_split < len(trees):
+        text += f" ({n_split:,} of {len(trees):,} trees have splits)"
+    return text
 
 
 def check_known(name: str, known: Collection[str], subject: str) -> str:
@@ -77,12 +118,12 @@ def check_known(name: str, known: Collection[str], subject: str) -> str:
 
 
 @contextmanager
-def warnings_printed() -> Iterator[None]:
-    """Print each warning once, immediately, on a line of its own."""
+def warnings_printed(told: Callable[[Any], str]) -> Iterator[None]:
+    """Print what is `told` of each warning once, immediately, on a line of its own."""
     printed = set()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        if (text := one_sentence(str(message))) not in printed:
+        if (text := told(str(message))) not in printed:
             printed.add(text)
             echo(f"Warning: {text}", err=True)
 

@@ -12,7 +12,7 @@ from helpers.cli import fail, fit, params, predict, run, write
 from sklearn_era import cli
 from sklearn_era.cli._ui import print_table
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.model_files import save_model
+from sklearn_era.model_files import load_model, save_model
 
 pytestmark = pytest.mark.usefixtures("small")
 SUFFIX = "must end in .csv, .csv.gz, .tsv, .tsv.gz, .parquet, .feather."
@@ -62,7 +62,9 @@ ONE = "--sep: '{}' is not a single ASCII character."
     ([*predict(), "--sep", ""], ONE.format("")),
     ([*fit(), "--sep", "§"], ONE.format("§")),
     ([*fit(data="d.parquet"), "--sep", ";"],
-     "--sep and --encoding: 'd.parquet' is not a text file."),
+     "--sep, --decimal, --encoding: 'd.parquet' is no text file."),
+    ([*predict(data="d.parquet"), "--decimal", ","],
+     "--sep, --decimal, --encoding: 'd.parquet' is no text file."),
     ([*fit(), "--encoding", "klingon"], BAD + "unknown encoding: klingon."),
     ([*predict(), "--encoding", ""], BAD + "unknown encoding:."),
 ], ids=lambda value: " ".join(value) if isinstance(value, list) else "")  # fmt: skip
@@ -93,8 +95,15 @@ CRITERION = "--split-criterion: there is no criterion "
     (["--split-criterion", "[1]", *ERA], CRITERION + "'[1]'; use 'gain', 'era', "),
     (["--split-criterion", "era"], "--split-criterion: 'era' needs --era."),
     ([*ERA, "--split-criterion", '{"era": 1, "time_robust": 1}'],
-     "Cannot fit: split_criterion: 'time_robust' cannot be part of a blend"),
-    (params(leaf_shrinkage="eras"), "Cannot fit: leaf_shrinkage='eras' "),
+     "Cannot fit: --split-criterion: 'time_robust' cannot be part of a blend"),
+    (["--n-jobs", 0], "Cannot fit: The '--n-jobs' parameter of HistGradientBoostingR"),
+    ([*ERA, "--era-order", "unordered", *params(era_effects="intercept")],
+     "Cannot fit: era_effects=Intercepts() needs eras that follow each other, and "
+     "with --era-order unordered these do not: use "),
+    (params(boltzmann_alpha=1), "--param: boltzmann_alpha is no parameter of the "
+     "estimators any more: use --param split_criterion__boltzmann_alpha=..., of "),
+    (params(leaf_shrinkage="eras"), "Cannot fit: leaf_shrinkage='eras' needs eras: "
+     "pass --era, or use leaf_shrinkage=None."),
     (["--random-state", -1], "Invalid value for '--random-state': "),
     (["--zzzz"], "No such option"),
 ])  # fmt: skip
@@ -216,7 +225,7 @@ FRACTIONS += "classes; pass --task regression."
      "--id: 'prediction' is also a column of the predictions."),
     (blank("week", 1, 99),
      [*fit(), *ERA, "--split-criterion", "era", *params(min_era_coverage=1.0)],
-     "Cannot fit: eras: a split has to leave min_samples_per_era=1 rows of every "
+     "Cannot fit: --era: a split has to leave min_samples_per_era=1 rows of every "
      "era on both sides (min_era_coverage=1.0), but 1 of 5 eras have fewer than 2 "
      "rows; the smallest, era 99, has 1. "),
 ])  # fmt: skip
@@ -272,6 +281,66 @@ def test_wrong_separator(small, separator, given):
     assert told == f"--target: there is no column 'y'; {hint}"
     told = fail(*predict(), "--sep", given)
     assert told == f"DATA: there is no column 'alpha'; {hint}"
+
+
+def test_wrong_decimal_mark(small):
+    small.round(3).to_csv("d.csv", sep=";", decimal=",", index=False)
+    hint = "; pass its --sep, and --decimal ',' if numbers have commas."
+    for command in (fit, predict):
+        assert fail(*command()).endswith(hint)
+        told = fail(*command(), "--sep", ";")
+        assert told.startswith("DATA: column 'alpha' is not numeric ('1,764' in row 1)")
+        assert "; if its comma is a decimal mark, pass --decimal ','; " in told
+        run(*command(), "--sep", ";", "--decimal", ",")
+    # Neither a hint that has been followed, nor one for another kind of file.
+    text = small["alpha"].astype(str).str.replace(".", ",")
+    small["alpha"] = text.mask(small.index == 3, "x")
+    small.to_csv("d.csv", sep=";", decimal=",", index=False)
+    told = fail(*fit(), "--sep", ";", "--decimal", ",")
+    assert told.startswith(
+        "DATA: column 'alpha' is not numeric ('x' in row 4); declare"
+    )
+    told = fail(*fit(data=write(small, "d.parquet")))
+    assert "('1,764052345967664' in row 1); declare" in told
+    for value in ("", ";"):
+        assert fail(*fit(), "--decimal", value).startswith("Invalid value for '--deci")
+
+
+NOTATIONS = [
+    "1,5 2,5", "1,234.5 2,000.0", "1.234,5 2", "1\N{NBSP}234 2", "1'234 2", "$1.5 $2",
+    "1.5€ 2€", "US$1 US$2", "USD\N{NBSP}5 7", "12\N{NBSP}% 15%", "(1.5) 2.5",
+    "1.5- 2.5", "\u22121.5 2.5", "12% none 3%", "0 1 ?", "0 1 unknown",
+    "2024-01-05 2024-02-05", "12:30 13:30", "1,5E3 2,5E3",
+]  # fmt: skip
+NAMES = [
+    "1a 1b 2a", "yes no", "18-25 26-35", "<5 >5", "10+ 5", "v1.0 v2.0", "1.2.3 1.2.4",
+    "None some", "A B 10%", "1 2 3+", "BMW\N{NBSP}3 BMW\N{NBSP}5", "1/2 3/4", "- +",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("values", NOTATIONS)
+@pytest.mark.parametrize("path", ["e.csv", "e.parquet"])
+def test_a_number_in_another_notation_is_no_class(small, path, values):
+    write(small.assign(y=np.resize(np.array(values.split(" "), object), 60)), path)
+    told = fail(*fit(data=path))
+    assert told.startswith("--target: column 'y' is not numeric")
+    assert told.endswith("; correct such values, or pass --task classification.")
+    assert ("--decimal" in told) == (path == "e.csv" and values[:3] == "1,5")
+
+
+@pytest.mark.parametrize("values", NAMES)
+def test_names_with_digits_are_classes(small, values):
+    write(small.assign(y=np.resize(np.array(values.split(" "), object), 60)), "d.csv")
+    run(*fit(), "--no-score", *params(max_iter=1))
+    assert load_model("new.era")[0].classes_.tolist() == sorted(values.split(" "))
+
+
+@pytest.mark.parametrize(("of", "message"), [("y", "--target"), ("week", "--era")])
+def test_labels_that_differ_in_spaces_alone_are_refused(small, of, message):
+    labels = np.resize(["yes", "no", "yes "], 60)
+    told = fail(*fit(data=write(small.assign(**{of: labels}), "d.csv")), *ERA)
+    ways = "spells 'yes' in 2 ways that differ in spaces; correct them."
+    assert told == f"{message}: column '{of}' {ways}"
 
 
 EVIL, SHOWN = "b\x1b]0;owned\x07\x1b[2J\u202e", "b?]0;owned??[2J?"

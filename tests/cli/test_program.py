@@ -21,7 +21,7 @@ from helpers.cli import fit, invoke, params, read, run, write
 from helpers.criteria import NAMES
 from sklearn_era import cli
 from sklearn_era.cli._app import app
-from sklearn_era.cli._tables import parse_value
+from sklearn_era.cli._ui import parse_value
 from sklearn_era.effects import Intercepts
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
@@ -228,15 +228,35 @@ def test_the_score_of_the_next_era_is_forecast(small, estimator):
         assert f"  its loss in the next era: {told}" in lines
 
 
-@pytest.mark.parametrize("week", [0, 1])
-def test_a_score_that_cannot_be_had_leaves_a_model(small, week):
-    # A single era; a class that only the last era has.
+def test_a_score_that_cannot_be_had_leaves_a_model(small):
     small["y"] = np.where(small["week"] == 3, "a", "b")
-    write(small.assign(week=small["week"] * week), "d.csv")
+    write(small.assign(week=0), "d.csv")
     result = invoke(*fit(), "--era", "week")
     assert result.exit_code == 0
     assert "Warning: cannot score: " in result.stderr
     assert load_model("new.era")[0].classes_.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("others", [["b"], ["b", "c"]])
+def test_a_class_of_the_last_era_counts_in_its_score(small, others):
+    weeks, y = small["week"].to_numpy(), np.resize(others, 60)
+    y[weeks == 3] = "a"
+    write(small.assign(y=y), "d.csv")
+    result = invoke(*fit(), "--era", "week", *params(max_iter=3))
+    assert (result.exit_code, result.stderr) == (0, "")
+    test, X = weeks == 3, small[["alpha", "beta"]]
+    model = Classifier(max_iter=3).fit(X[~test], y[~test], eras=weeks[~test])
+    p = np.zeros((test.sum(), 1 + len(others)))
+    p[:, 1:] = model.predict_proba(X[test])[:, : len(others)]
+    loss = log_loss(y[test], p, labels=["a", *others])
+    assert result.stdout.endswith(f"  accuracy: 0.0000\n  log loss: {loss:.4f}\n")
+
+
+def test_a_warning_names_options(small):
+    write(small.assign(week=[f"w{x % 4}" for x in range(60)]), "d.csv")
+    told = invoke(*fit(), "--era", "week").stderr
+    assert "pass --era-order ordered if eras follow each other" in told
+    assert "era_order" not in told
 
 
 def test_warnings_are_printed_once(small):

@@ -1,5 +1,7 @@
 """The columns of tables, and what their values are taken for, in CSV and Parquet."""
 
+import csv
+import gzip
 from datetime import time
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.cli import N_ROWS, fail, invoke, params, read, run, write
+from helpers.grids import slow
 from sklearn_era.cli._tables import TableFile, make_features
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import load_model, read_metadata, save_model
@@ -61,6 +64,16 @@ def test_saved_index_is_a_column_if_named_and_none_if_not(frame):
         for path in ("d.csv", "d.parquet"):
             fit(path, *options)
             assert read_metadata("m.era").feature_names == ["a", "b"]
+    # A number, too; other programs keep the columns, but not what they were.
+    numbered = unnamed.set_index([unnamed.index, pd.Index(unnamed["a"] * 2, name="no")])
+    numbered.to_parquet("d.parquet")
+    fit("d.parquet")
+    assert read_metadata("m.era").feature_names == ["a", "b"]
+    pq.write_table(pq.read_table("d.parquet").replace_schema_metadata(), "d.parquet")
+    fit("d.parquet")
+    assert read_metadata("m.era").feature_names == ["a", "b", "no"]
+    named.to_parquet("d.parquet")
+    fit("d.parquet")
     predict("d.parquet", "--id", "row")
     assert read("p.csv", dtype=str)["row"].tolist() == list(named.index)
 
@@ -118,6 +131,108 @@ def test_categories_of_parquet_need_no_declaration(frame):
     assert read_metadata("m.era").categorical_features == ["sector"]
 
 
+@pytest.mark.parametrize("path", ["d.parquet", "d.feather"])
+@pytest.mark.parametrize("dtype", [int, float, bool])
+def test_categories_of_numbers_need_no_declaration(frame, path, dtype):
+    data = frame[["a", "y"]].assign(c=pd.Categorical((frame["week"] > 2).astype(dtype)))
+    fit(write(data, path), max_iter=3)
+    model = load_model("m.era")[0]
+    assert model.is_categorical_.tolist() == [False, True]
+    own = data["c"].cat.rename_categories(
+        {1.0: "1", 0.0: "0"} if dtype is float else str
+    )
+    X = data[["a"]].assign(c=own)
+    assert np.array_equal(
+        predict(path), Regressor(max_iter=3).fit(X, data["y"]).predict(X)
+    )
+
+
+MONTHS = [f"2024.{month}" for month in range(1, 13)]
+DIGITS = [str(12345678901234567890 + k) for k in range(4)]
+
+
+@pytest.mark.parametrize(("labels", "n_eras", "shown"), [
+    (MONTHS, 12, "2024.10' is not 2024.1"), (MONTHS[9:], 3, "2024.10' is not 2024.1"),
+    (DIGITS, 4, f"{DIGITS[0]}' is not 1.2345678901234567e+19"),
+    (["1E5", "2E5"], 2, "1E5' is not 100000.0"), (["1", "01", "2"], 3, "01' is not 1"),
+    (["0x10", "16"], 2, "0x10' is not 16"), (["true", "True"], 2, "true' is not True"),
+    # Numbers of which each has one text, and texts.
+    (["01", "02", "11"], 3, None), (["1.0", "1", "2.5"], 2, None),
+    (["1", " 2", "+3"], 3, None), (["true", "false"], 2, None),
+    (["w1", "w01"], 2, None), (["2024-01-05", "2024-01-12"], 2, None),
+    (["-1.5", "0.1", "1e-07"], 3, None),
+])  # fmt: skip
+@pytest.mark.parametrize("suffix", ["csv", slow("tsv.gz")])
+def test_eras_of_a_text_file_stay_distinct(frame, labels, n_eras, shown, suffix):
+    data = frame[["a", "y"]].assign(era=np.resize(labels, N_ROWS))
+    path = write(data, f"d.{suffix}")
+    arguments = [
+        "fit",
+        path,
+        "--target",
+        "y",
+        "--era",
+        "era",
+        *BASE,
+        *params(max_iter=1),
+    ]
+    result = invoke(*arguments)
+    assert f"600 rows of {n_eras} eras" in result.stdout
+    told = f"Warning: --era: column 'era' is read as text: '{shown}, a number.\n"
+    assert result.stderr == (told if shown else "")
+
+
+@pytest.mark.parametrize(("labels", "classes"), [
+    (["01", "02"], ["01", "02"]), (["1.0", "2.0"], [1, 2]), (["1 ", "2"], [1, 2]),
+    (["+1", "-1"], [-1, 1]), (["true", "false"], [False, True]),
+    (["007", "7", "x1"], ["007", "7", "x1"]),
+])  # fmt: skip
+@pytest.mark.parametrize("path", ["d.csv", "d.parquet"])
+def test_classes_are_as_they_are_spelled(frame, labels, classes, path):
+    write(frame[["a"]].assign(y=np.resize(labels, N_ROWS)), path)
+    options = ["--target", "y", *BASE, *params(max_iter=1)]
+    if labels == ["true", "false"] and path == "d.parquet":
+        classes = ["false", "true"]
+    assert invoke("fit", path, *options).exit_code == 0
+    model = load_model("m.era")[0]
+    assert model.classes_.tolist() == classes
+    run("predict", "m.era", path, "--out", "p.parquet")
+    expected = np.array(classes)[model.predict_proba(frame[["a"]]).argmax(1)]
+    assert read("p.parquet")["prediction"].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("labels", [
+    [f"{row:05}" for row in range(N_ROWS)], [f" {row} " for row in range(N_ROWS)],
+    [str(12345678901234567890 + row) for row in range(N_ROWS)], ["NA", "", "1"],
+    ["2024.10", "2024.1"], ["true", "false"], ["1E5", "1e5"], ["2024-01-05"],
+])  # fmt: skip
+@pytest.mark.parametrize("path", ["d.csv", slow("d.tsv"), slow("d.csv.gz")])
+def test_ids_are_copied_as_they_are_spelled(frame, labels, path):
+    write(frame[["a", "y"]].assign(id=np.resize(labels, N_ROWS)), path)
+    # They are numbers and features, but for the dates.
+    fit(path, *(["--exclude", "id"] if labels == ["2024-01-05"] else []))
+    assert len(read_metadata("m.era").feature_names) == 1 + (labels != ["2024-01-05"])
+    predict(path, "--id", "id,a")
+    copied = read("p.csv", dtype=str, keep_default_na=False)
+    assert copied["id"].tolist() == np.resize(labels, N_ROWS).tolist()
+    assert read("p.csv")["a"].equals(frame["a"])
+
+
+@pytest.mark.parametrize("path", ["d.csv", "d.csv.gz"])
+def test_semicolons_and_decimal_commas(frame, path):
+    data = frame[["a", "b", "week"]].assign(stars=(frame["y"] * 2).round() / 2)
+    data.to_csv("points.csv", index=False)
+    options = ["--target", "stars", "--era", "week", *BASE, *params(max_iter=3)]
+    run("fit", "points.csv", *options)
+    expected = predict("points.csv")
+    text = data.to_csv(sep=";", decimal=",", index=False, quoting=csv.QUOTE_ALL)
+    with (gzip.open if path.endswith("gz") else open)(path, "wb") as file:
+        file.write(text.encode("utf-8-sig"))
+    european = ["--sep", ";", "--decimal", ","]
+    assert "a regressor of 'stars'" in run("fit", path, *options, *european)
+    assert predict(path, *european).equals(expected)
+
+
 def test_separator_and_encoding(frame):
     data = frame[["a", "b", "y"]].rename(columns={"b": "é"})
     fit(write(data, "d.parquet"))
@@ -160,8 +275,8 @@ def test_a_table_is_the_same_in_every_format(tmp_path_factory, rows, category):
     tables = []
     for suffix in ("csv", "tsv", "parquet", "feather"):
         path = write(frame, str(folder / f"d.{suffix}"))
-        read = TableFile(Path(path), None, None).read(list(COLUMNS), ["text", category])
-        tables.append(make_features(read, ["text", category], ""))
+        table, text = TableFile(Path(path), None, None, None), ["text", category]
+        tables.append(make_features(table.read(list(COLUMNS), text), text, "", ""))
         exact = {"check_dtype": False, "check_exact": True}
         pd.testing.assert_frame_equal(tables[-1], tables[0], **exact)
 
