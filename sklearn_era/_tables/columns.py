@@ -25,14 +25,13 @@ def read_columns(
     X: Any, *, categorical_features: Any = "from_dtype", name: str = "X"
 ) -> list[Column]:
     """Read a table column by column."""
-    kinds = {
-        "toarray": "a sparse matrix, and a dense table is needed",
-        "collect": "a lazy frame, and its rows are needed",
-    }
-    # Before the shape, which a lazy frame lacks. Columns may have such names.
-    for method, kind in kinds.items():
-        if hasattr(type(X), method):
-            raise ValueError(f"{name} is {kind}; pass {name}.{method}().")
+    if hasattr(type(X), "toarray"):  # not of X, as a column may have such a name
+        raise ValueError(
+            f"{name} is a sparse matrix, and a dense table is needed; pass "
+            f"{name}.toarray()."
+        )
+    check_collected(X, name)
+    X = as_frame(X)
     is_frame = is_data_frame(X)
     table: Any = X if is_frame else _as_array(X, name)
     n_samples, n_features = table.shape
@@ -56,7 +55,7 @@ def read_columns(
             values = table.iloc[:, j]
         else:
             values = table.to_series(j) if is_frame else table[:, j]
-        read = _as_categories if is_categorical[j] else _as_numbers
+        read = as_categories if is_categorical[j] else _as_numbers
         numbers = read(values, column_name, name)
         columns.append(Column(column_name, numbers, bool(is_categorical[j])))
     return columns
@@ -65,6 +64,21 @@ def read_columns(
 def is_data_frame(X: Any) -> bool:
     """Return whether a table is a data frame."""
     return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def check_collected(X: Any, name: str = "X") -> None:
+    """Raise ValueError for a lazy frame, which has neither rows nor a shape."""
+    if hasattr(type(X), "collect"):
+        raise ValueError(
+            f"{name} is a lazy frame, and its rows are needed; pass {name}.collect()."
+        )
+
+
+def as_frame(X: Any) -> Any:
+    """Return a table, that of pyarrow as one of pandas."""
+    is_arrow = hasattr(X, "column_names")
+    options = {"date_as_object": False, "ignore_metadata": True}
+    return X.to_pandas(**options) if is_arrow else X
 
 
 def as_matrix(
@@ -150,15 +164,16 @@ def _holds_text(dtype: Any) -> bool:
         return text in ("String", "Utf8", "Categorical", "Enum", "Object")
     if str(dtype).startswith("category"):
         return True
-    return getattr(dtype, "kind", "O") in "OUST" and not _holds_dates(dtype)
+    return getattr(dtype, "kind", "O") in "OUST" and not holds_dates(dtype)
 
 
-def _holds_dates(dtype: Any) -> bool:
+def holds_dates(dtype: Any) -> bool:
     """Return whether a column with this dtype holds dates or times."""
-    if hasattr(dtype, "is_temporal"):  # polars
-        return bool(dtype.is_temporal())
-    # Pandas' periods have the kind of objects.
-    return getattr(dtype, "kind", "") in ("m", "M") or str(dtype).startswith("period")
+    if getattr(dtype, "kind", "") in ("m", "M"):
+        return True
+    # Periods and Arrow's dates have the kind of objects, or none.
+    names = ("date", "time", "duration", "period")
+    return str(dtype).lower().startswith(names)
 
 
 def choose_columns(
@@ -211,26 +226,19 @@ def _as_numbers(values: Any, column: Any, name: str) -> NDArray[np.float64]:
     kind = getattr(dtype, "kind", "")
     try:
         # NumPy would convert dates in an object array to numbers.
-        if _holds_dates(dtype) or (
+        if holds_dates(dtype) or (
             kind == "O"
             and any(isinstance(x, (np.datetime64, np.timedelta64)) for x in values)
         ):
             raise ValueError("it holds dates or times")
         if kind == "c":
             raise ValueError("it holds complex numbers")
-        if hasattr(values, "cast"):  # polars
-            import polars
-
-            try:
-                numbers = values.cast(polars.Float64).to_numpy().astype(np.float64)
-            except polars.exceptions.PolarsError as error:
-                raise ValueError(error) from error
-            if numbers.ndim != 1:
-                raise ValueError("it holds several values a row")
-            return numbers
         if hasattr(values, "iloc"):
             return values.to_numpy(dtype=np.float64, na_value=np.nan)
-        return values.astype(np.float64)
+        numbers = np.asarray(values, dtype=np.float64)
+        if numbers.ndim != 1:
+            raise ValueError("it holds several values a row")
+        return numbers
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{name}: column {column!r}, of dtype {dtype}, is not numeric: "
@@ -240,7 +248,8 @@ def _as_numbers(values: Any, column: Any, name: str) -> NDArray[np.float64]:
         ) from error
 
 
-def _as_categories(values: Any, column: Any, name: str) -> NDArray[Any]:
+def as_categories(values: Any, column: Any, name: str = "X") -> NDArray[Any]:
+    """Return a column's values as objects, missing ones as None."""
     is_polars = hasattr(values, "cast")
     raw = values.to_list() if is_polars else np.asarray(values, object).tolist()
     categories = np.empty(len(raw), dtype=object)
@@ -253,6 +262,19 @@ def _as_categories(values: Any, column: Any, name: str) -> NDArray[Any]:
             "text or numbers of it, or leave it out."
         ) from error
     return categories
+
+
+def check_kinds(values: Any, known: Any, column: str) -> None:
+    """Raise ValueError for text if no category of the fit is text, and the reverse."""
+    examples = {isinstance(each, str): each for each in known if each is not None}
+    for value in {*values} - {None} if examples else ():
+        if isinstance(value, str) not in examples:
+            (example,) = examples.values()
+            raise ValueError(
+                f"X: column {column} holds {value!r}, but its categories in the fit "
+                f"are of another type, such as {example!r}: pass the categories as in "
+                "the fit."
+            )
 
 
 def _is_missing(value: Any) -> bool:

@@ -60,7 +60,7 @@ def default_members(
         seed = 0 if plain.random_state is None else plain.random_state
         members["forest"] = forest(
             50, split_criterion="gain", min_samples_leaf=10, max_features=0.5,
-            categorical_features=columns, random_state=seed,
+            categorical_features=columns, random_state=seed, n_jobs=plain.n_jobs,
         )  # fmt: skip
     return {name: members[name] for name in _DEFAULT if name in members}
 

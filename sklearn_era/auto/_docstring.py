@@ -23,7 +23,7 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
     ----------
     estimator : {kind}, default=None
         The plain model, whose parameters all boosters share but for what makes them
-        members. None is ``{kind}(random_state=random_state)``.
+        members. None is ``{kind}(random_state=random_state)``.{class_weight}
     members : 'default' or list, default='default'
         Models beside the plain one: names of default members, 'default' for all of
         these, and pairs of a name and an estimator: ``["default", ("mine", model)]``.

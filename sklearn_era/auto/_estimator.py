@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.model_selection import KFold
 from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name, take_era_column
@@ -19,9 +20,11 @@ from .._era_routing import ask, prepares_by_era, score
 from .._eras import check_eras
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
+from .._tables.columns import check_collected
 from .._tables.no_value import no_value_noted, warn_of_no_value
 from .._warnings import refuses_moved
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from ..ensemble._parameters import check_class_weight
 from ..model_selection import EraSearchCV, _out_of_era
 from ..model_selection._out_of_era import quiet_folds, take_attributes
 from ..model_selection._search_errors import mean_and_error
@@ -115,8 +118,16 @@ class _AutoEra(BaseEstimator):
         X, y, eras, encoded, are_ordered = _out_of_era.check_rows(
             X, self._as_target(y), eras, self.era_order, "AutoEra"
         )
-        if sample_weight is not None:
-            sample_weight = check_sample_weight(sample_weight, X)
+        self.__dict__.pop("_class_weights", None)
+        if getattr(plain, "class_weight", None) is not None:
+            check_class_weight(plain.class_weight)
+            labels, given = np.unique(y), plain.class_weight
+            found = compute_class_weight(given, classes=labels, y=y)
+            self._class_weights = dict(
+                zip(labels.tolist(), found.tolist(), strict=True)
+            )
+            plain = clone(plain).set_params(class_weight=None)
+        sample_weight = self._weights_of(X, y, sample_weight)
         rows = Rows(X, y, eras, sample_weight, encoded)
         with config_context(enable_metadata_routing=False):
             try:
@@ -253,6 +264,7 @@ class _AutoEra(BaseEstimator):
             raise ValueError("update needs targets and eras: pass X, y and eras=...")
         X, eras = take_era_column(X, eras)
         X, y = indexable(X, self._as_target(y))
+        sample_weight = self._weights_of(X, y, sample_weight)
         log = self.__dict__.get("update_log_", [])
         loss = loss_of(self._plain_model())
         with config_context(enable_metadata_routing=False):
@@ -266,6 +278,15 @@ class _AutoEra(BaseEstimator):
             return None
         y = column_or_1d(np.asarray(y), warn=True)
         return y.astype(np.float64) if isinstance(self, RegressorMixin) else y
+
+    def _weights_of(self, X: Any, y: NDArray[Any], sample_weight: Any) -> Any:
+        """Return the weights of rows times those of their classes, if there are any."""
+        if sample_weight is not None:
+            sample_weight = check_sample_weight(sample_weight, X)
+        if (known := vars(self).get("_class_weights")) is None:
+            return sample_weight
+        of_classes = np.array([known.get(label, 1.0) for label in y.tolist()])
+        return of_classes if sample_weight is None else sample_weight * of_classes
 
     def _plain_model(self) -> Any:
         if self.estimator is None:
@@ -283,6 +304,7 @@ class _AutoEra(BaseEstimator):
 
     def _ask(self, method: str, X: Any, eras: Any) -> NDArray[Any]:
         check_is_fitted(self)
+        check_collected(X)
         X, eras = take_era_column(X, eras)
         if eras is not None:
             check_eras(eras, X)
@@ -307,7 +329,7 @@ class _AutoEra(BaseEstimator):
 class AutoEraRegressor(RegressorMixin, _AutoEra):
     __doc__ = DOC.format(
         task="regression", suffix="Regressor", kind="HistGradientBoostingRegressor",
-        classes="",
+        classes="", class_weight="",
     )  # fmt: skip
     _booster = HistGradientBoostingRegressor
     score = score
@@ -317,6 +339,8 @@ class AutoEraClassifier(ClassifierMixin, _AutoEra):
     __doc__ = DOC.format(
         task="classification", suffix="Classifier",
         kind="HistGradientBoostingClassifier",
+        class_weight=" Its\n        `class_weight` multiplies the weights of rows, for "
+        "all members and losses, with\n        'balanced' as in all rows of the fit.",
         classes="\n    classes_ : ndarray of shape (n_classes,)\n        The labels of "
         "classes.\n",
     )  # fmt: skip

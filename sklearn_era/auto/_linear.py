@@ -13,9 +13,18 @@ from sklearn.linear_model import (
     PoissonRegressor,
     Ridge,
 )
-from sklearn.utils.validation import _check_feature_names, check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._tables.columns import Column, as_matrix, is_data_frame, read_columns
+from .._scikit_learn import check_categorical_features
+from .._tables.columns import (
+    Column,
+    as_frame,
+    as_matrix,
+    check_kinds,
+    is_data_frame,
+    read_columns,
+)
+from ..ensemble._binning.errors import column_name
 
 # Penalties of a row's mean loss, from strong to weak. Predictions have the last one by
 # default, and a model may end with any of the first.
@@ -40,17 +49,15 @@ class _Linear(BaseEstimator):
         self.penalties = penalties
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "_Linear":
-        columns = self._read(X)
-        _check_feature_names(self, X, reset=True)
-        self.n_features_in_ = len(columns)
-        self.is_categorical_ = np.array([column.is_categorical for column in columns])
-        self._codings = [_coding_of(column, sample_weight) for column in columns]
-        Z = self._design(columns)
-        scale = Z.shape[0] if sample_weight is None else float(np.sum(sample_weight))
+        columns = self._read(X, reset=True)
+        weights = np.ones(len(y)) if sample_weight is None else np.array(sample_weight)
+        self._codings = [_coding_of(column, weights) for column in columns]
+        Z, scale = np.column_stack(self._design(columns)), float(weights.sum())
         if is_classifier(self):
             self.classes_, y = np.unique(y, return_inverse=True)
         else:
-            self._range = np.array([np.min(y), np.max(y)], dtype=np.float64)
+            known = np.asarray(y, dtype=np.float64)[weights > 0]
+            self._range = np.array([known.min(), known.max()])
         intercepts, coefficients = [], []
         model: Any = LogisticRegression(max_iter=500, warm_start=True)
         for penalty in self.penalties:
@@ -74,14 +81,7 @@ class _Linear(BaseEstimator):
     def _staged(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Predictions by each of the penalties, of raw values of all classes."""
         check_is_fitted(self)
-        _check_feature_names(self, X, reset=False)
-        columns = self._read(X)
-        if len(columns) != self.n_features_in_:
-            raise ValueError(
-                f"X has {len(columns)} features, but {type(self).__name__} is "
-                f"expecting {self.n_features_in_} features as input."
-            )
-        Z = self._design(columns)
+        Z = np.column_stack(self._design(self._read(X, reset=False)))
         for intercept, coefficient in zip(
             self._intercepts, self._coefficients, strict=True
         ):
@@ -89,8 +89,8 @@ class _Linear(BaseEstimator):
 
     def _terms(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return each column's part of an output's raw prediction, and the columns."""
-        columns = self._read(X)
-        parts = [_encode(*pair) for pair in zip(columns, self._codings, strict=True)]
+        columns = self._read(X, reset=False)
+        parts = self._design(columns)
         ends = np.cumsum([part.shape[1] for part in parts])[:-1]
         coefficients = np.split(self._coefficients[-1][0], ends)
         terms = [part @ b for part, b in zip(parts, coefficients, strict=True)]
@@ -111,15 +111,27 @@ class _Linear(BaseEstimator):
             and self._coefficients.shape == (*shape, sum(widths))
         )
 
-    def _read(self, X: Any) -> list[Column]:
-        given = self.categorical_features
-        if isinstance(given, str) and given == "from_dtype" and not is_data_frame(X):
-            given = None
-        return read_columns(X, categorical_features=given)
+    def _read(self, X: Any, *, reset: bool) -> list[Column]:
+        """Return the columns, as numbers or as categories as boosters take them; later
+        ones as in the fit, of whatever dtype they are.
+        """
+        X, names = as_frame(X), getattr(self, "feature_names_in_", ())
+        if not reset and self.is_categorical_.any() and is_data_frame(X):
+            # By name, as boosters do if there are categories.
+            X = X[names.tolist()] if {*names} and {*names} <= {*X.columns} else X
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        if reset:
+            given = check_categorical_features(X, self.categorical_features)
+            columns = read_columns(X, categorical_features=given)
+            self.is_categorical_ = np.array([x.is_categorical for x in columns])
+            return columns
+        columns = read_columns(X, categorical_features=self.is_categorical_)
+        for j in np.flatnonzero(self.is_categorical_).tolist():
+            check_kinds(columns[j].values, self._codings[j], column_name(self, j))
+        return columns
 
-    def _design(self, columns: list[Column]) -> NDArray[np.float64]:
-        pairs = zip(columns, self._codings, strict=True)
-        return np.column_stack([_encode(*pair) for pair in pairs])
+    def _design(self, columns: list[Column]) -> list[NDArray[np.float64]]:
+        return [_encode(*pair) for pair in zip(columns, self._codings, strict=True)]
 
 
 class LinearRegressor(RegressorMixin, _Linear):
@@ -149,21 +161,26 @@ class LinearClassifier(ClassifierMixin, _Linear):
 
 
 def _coding_of(
-    column: Column, sample_weight: Any
+    column: Column, weights: NDArray[np.float64]
 ) -> list[Any] | tuple[float, float, bool]:
-    """Return the common categories; or mean, deviation and if some are missing."""
-    values = column.values
+    """Return the common categories; or mean, deviation and if some are missing, all by
+    rows with weight. A category counts its share of the effective number of rows.
+    """
+    values, weights = column.values[weights > 0], weights[weights > 0]
     if column.is_categorical:
-        counts = Counter(values)
+        counts = Counter[Any]()
+        scale = weights.sum() / (weights @ weights)
+        for value, n_rows in zip(values, scale * weights, strict=True):
+            counts[value] += n_rows
         common = sorted(counts, key=lambda value: (-counts[value], repr(value)))
         known = [value for value in common if counts[value] >= _LEAST_ROWS]
         return known[:_MOST_CATEGORIES]
     is_known = np.isfinite(values)
-    weights = None if sample_weight is None else np.asarray(sample_weight)[is_known]
-    if not is_known.any() or (weights is not None and not weights.any()):
+    if not is_known.any():
         return 0.0, 1.0, False
-    mean = np.average(values[is_known], weights=weights)
-    deviation = np.sqrt(np.average((values[is_known] - mean) ** 2, weights=weights))
+    known, weights = values[is_known], weights[is_known]
+    mean = np.average(known, weights=weights)
+    deviation = np.sqrt(np.average((known - mean) ** 2, weights=weights))
     return float(mean), float(deviation) or 1.0, bool(not is_known.all())
 
 

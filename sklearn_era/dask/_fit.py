@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_monotonic_cst, _check_y
 
 from .._scikit_learn import check_categorical_features
 from .._warnings import warn_user
-from ..ensemble._binning.errors import feature_columns, raise_column_error
+from ..ensemble._binning.errors import feature_columns
 from ..ensemble._binning.integer_columns import UnbinnedRows
 from ..ensemble._binning.thresholds import set_thresholds
 from ..ensemble._callbacks import Tasks
@@ -127,11 +127,7 @@ class ClusterFit:
             rows, estimator._fit_state.rows_of_values = _partitions.frame_of_categories(
                 rows, is_categorical, found
             )
-        try:
-            return estimator._preprocess_X(rows, reset=True)[1]
-        except (TypeError, ValueError) as error:
-            raise_column_error(rows, error)
-            raise
+        return estimator._preprocess_X(rows, reset=True)[1]
 
     def _prepare_parameters(self) -> np.random.RandomState:
         """Check parameters and draw seeds; return the workers' common random state."""

@@ -15,6 +15,7 @@ from sklearn.utils import Bunch
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sklearn_era._era_arguments import without_era_column
 from sklearn_era._eras import era_means, read_eras
 from sklearn_era._threads import openmp_threads
 from sklearn_era._trees.traversal import column_of_feature
@@ -171,6 +172,7 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> ShapValues:
     >>> bool(np.allclose(sums, model.predict(X)))
     True
     """
+    X, background = (without_era_column(model, rows) for rows in (X, background))
     values, base, data = _explain(model, X, background)
     base_values, names = np.tile(base, (len(values), 1)), None
     if base.size == 1:

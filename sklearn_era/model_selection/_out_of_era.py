@@ -22,6 +22,7 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter
 from .._era_arguments import take_era_column, warn_of_row_order
 from .._era_routing import ask, prepares_by_era, routed, takes
 from .._eras import EncodedEras, are_ordered, read_eras
+from .._tables.columns import check_collected
 from .._tables.no_value import no_value_noted
 from .._warnings import listed
 from ._walk_forward import EraWalkForwardSplit
@@ -106,7 +107,8 @@ def check_target(y: Any, X: Any) -> None:
 
 
 def check_divisible(X: Any, name: str) -> None:
-    """Raise TypeError for rows that cannot be split."""
+    """Raise TypeError for rows that cannot be split, ValueError for a lazy frame."""
+    check_collected(X)
     if hasattr(X, "X_binned"):
         raise TypeError(
             f"{name} fits to some of the rows, and a BinnedDataset cannot be split or "

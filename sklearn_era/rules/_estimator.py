@@ -141,9 +141,9 @@ class RuleEnsembleClassifier(
     def _fit(self, X: Any, y: Any, sample_weight: Any, eras: Any, groups: Any) -> None:
         """Check the arguments of ``fit``, find the rules, and measure them."""
         rng = check_random_state(self.random_state)
+        values, known_categories = self._columns_of(X, reset=True)
         encoded = None if eras is None else encode_eras(check_eras(eras, X))
         labels = self._group_labels(X, eras, groups)
-        values, known_categories = self._columns_of(X, reset=True)
         y = _check_y(y, estimator=self)
         check_consistent_length(values, y)
         if values.shape[0] >= MAX_ROWS:

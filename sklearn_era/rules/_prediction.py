@@ -8,15 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, softmax
 from sklearn.base import BaseEstimator
-from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
-    BaseHistGradientBoosting,
-)
 from sklearn.utils import Bunch
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
 from .._eras import EncodedEras, check_eras, encode_eras, label_texts
 from .._optional import import_optional
 from .._scikit_learn import check_categorical_features, check_sample_weight
+from ..ensemble._binning.errors import encode
 from ..ensemble._binning.hooks import BinningMixin
 from ..ensemble._binning.rare_categories import (
     codes_of_categories,
@@ -51,7 +49,7 @@ class RulePredictionMixin(BaseEstimator):
     # Borrowed, since a subclass would be taken for trees. It reads `max_bins`, the most
     # categories of a column.
     max_bins = 255
-    _preprocess_X = BaseHistGradientBoosting._preprocess_X
+    _preprocess_X = encode
     _check_categories = BinningMixin._check_categories
 
     def _check_categorical_features(self, X: Any) -> NDArray[np.bool_] | None:

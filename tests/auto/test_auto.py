@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import stats
 from sklearn import metrics
@@ -17,6 +18,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import mean_squared_error, r2_score
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils.class_weight import compute_sample_weight
 
 from helpers.data import make_levels
 from helpers.grids import on_grid, slow
@@ -340,6 +342,59 @@ def test_tables_with_categories_and_missing_values():
     unknown = pd.Categorical(["unknown"] * Y.size)
     assert np.isfinite(model.predict(frame.assign(kind=unknown))).all()
     assert r2_score(y, model.predict(frame.assign(week=ERAS), eras="week")) > 0.7
+
+
+def test_later_rows_are_read_as_by_the_plain_model():
+    kind = np.arange(Y.size) % 3
+    frame = pd.DataFrame({"a": X[:, 0], "kind": pd.Categorical(kind)})
+    model = auto(["linear"], cv=2).fit(frame, Y + kind, eras=ERAS)
+    expected = model.predict(frame.assign(a=np.nan)[:1])
+    row = pd.DataFrame([{"a": None, "kind": kind[0]}])
+    np.testing.assert_array_equal(model.predict(row), expected)
+    for table in (frame.assign(kind=kind), frame.astype(object), frame.iloc[:, ::-1]):
+        np.testing.assert_allclose(model.predict(table), model.predict(frame))
+    table = pa.table({"a": X[:, 0], "kind": pa.array(kind).dictionary_encode()})
+    again = auto(["linear"], cv=2).fit(table, Y + kind, eras=ERAS)
+    np.testing.assert_allclose(again.predict(frame), model.predict(table))
+
+
+@pytest.mark.parametrize(("labels", "class_weight"), [
+    (["no", "yes"], "balanced"), slow([0, 1], {1: 7.0}),
+    slow([False, True], {True: 7.0, False: 2.0}),
+])  # fmt: skip
+def test_class_weights_are_weights_of_rows(labels, class_weight, tmp_path):
+    is_rare = np.quantile(Y, 0.85) < Y
+    y, now = np.array(labels)[1 * is_rare], ERAS.max() == ERAS
+    of_rows = compute_sample_weight(class_weight, y)
+    base = np.random.default_rng(0).uniform(0.5, 2, Y.size)
+    small = SMALL | {"max_iter": 2}
+
+    def fit(weights, **params):
+        plain = Classifier(**params, **small)
+        model = AutoEraClassifier(plain, members=["linear"], cv=2)
+        return model.fit(X, y, eras=ERAS, sample_weight=weights)
+
+    model, expected = fit(base, class_weight=class_weight), fit(base * of_rows)
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X))
+    np.testing.assert_allclose(model.era_scores_, expected.era_scores_)
+    assert model.predict_proba(X)[:, 1].mean() > 1.2 * is_rare.mean()
+    save_model(model, tmp_path / "model.era")
+    loaded, _ = load_model(tmp_path / "model.era")
+    # A later era, whose classes have the weights of the fit.
+    rows = {"X": X[now], "y": y[now], "eras": ERAS[now] + 1}
+    expected.update(**rows, sample_weight=(base * of_rows)[now])
+    for each in (model, loaded):
+        each.update(**rows, sample_weight=base[now])
+        loss = each.update_log_[0]["loss"]
+        assert loss == pytest.approx(expected.update_log_[0]["loss"])
+
+
+def test_members_have_the_threads_of_the_plain_model():
+    plain = Regressor(n_jobs=1, **SMALL)
+    members = make_members(plain, "default", SQUARED, 10_000, 12, True)
+    models = [m for m in members.values() if hasattr(m, "n_jobs")]
+    assert len(models) == len(members) - 1  # but for the linear one
+    assert all(model.n_jobs == 1 for model in models)
 
 
 class Failing(Ridge):

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 from sklearn.linear_model import (
     GammaRegressor,
     LogisticRegression,
@@ -98,3 +101,43 @@ def test_a_single_class_is_certain():
     model = LinearClassifier("log_loss").fit(X, np.ones(N))
     assert (model.predict_proba(X) == 1).all()
     assert model.check()
+
+
+@pytest.mark.parametrize("kind", ["regression", "classes"])
+def test_rows_without_weight_count_for_nothing(kind):
+    outlier = X.assign(a=1e3, c=np.nan, kind=pd.Categorical(["z"] * N))
+    both, weights = pd.concat([X, outlier]), np.repeat([1.0, 0.0], N)
+    both["kind"] = both["kind"].astype("category")
+    y, model = np.tile(SIGNAL, 2), LinearRegressor("squared_error")
+    if kind == "classes":
+        y, model = (y > 2).astype(str), LinearClassifier("log_loss")
+    else:
+        y[N:] = 1e3
+    found = model.fit(both, y, sample_weight=weights)
+    far = X.assign(a=50.0)
+    without = clone(model).fit(X, y[:N], sample_weight=2 * weights[:N])
+    assert found._codings == without._codings
+    method = "predict" if kind == "regression" else "predict_proba"
+    expected = getattr(without, method)(far)
+    assert_allclose(getattr(found, method)(far), expected, atol=1e-3)
+
+
+def test_categories_count_by_their_weights():
+    weights = np.where(X["kind"] == "u", 1e-9, 1.0)
+    model = LinearRegressor("squared_error").fit(X, SIGNAL, sample_weight=weights)
+    assert model._codings[3] == ["v"]
+    weights = np.where(X["kind"] == "w", 5.0, 1.0)
+    model.fit(X, SIGNAL, sample_weight=weights)
+    assert model._codings[3] == ["u", "v", "w"]
+
+
+@pytest.mark.parametrize("make", [
+    lambda X: X.assign(a=X["a"].astype(object), kind=X["kind"].astype(object)),
+    lambda X: X.assign(extra=1.0)[["kind", "extra", "c", "b", "a"]],
+    pl.from_pandas, pa.Table.from_pandas,
+    lambda X: X.assign(c=pd.array([1] * N, dtype="Int64"), kind=list(X["kind"])),
+])  # fmt: skip
+def test_later_columns_are_read_as_in_the_fit(make):
+    model = LinearRegressor("squared_error").fit(X, SIGNAL)
+    assert_allclose(model.predict(make(X)), model.predict(X))
+    assert_allclose(model._terms(make(X))[0], model._terms(X)[0])

@@ -212,6 +212,25 @@ def test_averages_of_trees_and_linear_models():
         shap_values(model, X, background=X)
 
 
+def test_columns_are_those_of_the_fit():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(200, 3)), columns=list("abc"))
+    y, frame["era"] = 3 * frame["a"] + rng.normal(size=200), np.arange(200) % 8
+    y[:2] = [-30, 30]
+    model = AutoEraRegressor(Regressor(max_iter=2), members=["linear"], cv=2)
+    model.fit(frame, y, eras="era")
+    assert model.members_.keys() == {"linear"}
+    columns = frame[list("abc")]
+    terms = model.members_["linear"]._terms(columns)[0]
+    for X in (frame, columns):  # predictions take either
+        found = shap_values(model, X[:3], background=X)
+        assert_allclose(found.values, terms[:3] - terms.mean(axis=0))
+        assert_allclose(found.data, columns[:3])
+    for other in (columns[["c", "b", "a"]], columns.assign(d=1.0)):
+        with pytest.raises(ValueError, match="feature names should match"):
+            shap_values(model, other[:3], background=columns)
+
+
 def make_chain(n):
     """A model of one tree that splits by each of n features in turn."""
     X = np.tri(n + 1, n)

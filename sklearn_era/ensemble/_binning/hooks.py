@@ -12,8 +12,9 @@ from sklearn.utils.validation import validate_data
 
 from ..._era_arguments import without_era_column
 from ..._scikit_learn import check_categorical_features
+from ..._tables.columns import check_collected
 from .dataset import BinnedDataset
-from .errors import feature_columns
+from .errors import encode, feature_columns
 from .floats import fit_float_mapper, transform
 from .integer_columns import IntegerColumns, UnbinnedRows, as_integer_columns
 from .integers import (
@@ -61,6 +62,7 @@ class BinningMixin(BaseHistGradientBoosting):
         self, X: Any, y: Any, sample_weight: Any, eras: Any
     ) -> tuple[Any, Any, Any]:
         """Return `y`, `sample_weight` and `eras` of a fit, from X if a data set."""
+        check_collected(X)
         if not isinstance(X, BinnedDataset):
             if y is None:
                 raise ValueError(
@@ -107,9 +109,7 @@ class BinningMixin(BaseHistGradientBoosting):
 
     def _encode(self, X: Any, reset: bool) -> Any:
         """Preprocess X as scikit-learn does, but let rare categories share a bin."""
-        # Encoders whose only category is NaN cast it to an integer on the way.
-        with np.errstate(invalid="ignore"):
-            encoded = super()._preprocess_X(X, reset=reset)
+        encoded = encode(self, X, reset=reset)
         if reset and self.is_categorical_ is not None:
             share_bins(self, encoded[0], self._fit_state.rows_of_values)
         return encoded

@@ -19,7 +19,6 @@ from ..._fit_attributes import Snapshot, restore_on_failure
 from ..._threads import openmp_threads
 from ..._warnings import warn_user
 from ...effects import intercepts_of
-from .._binning.errors import raise_column_error
 from .._binning.integers import find_missing_values
 from .._callbacks import Tasks, TrainingRows
 from .._criterion_plan import (
@@ -129,7 +128,6 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
                         sample_weight_val=sample_weight_val, eras_val=eras_val,
                     )  # fmt: skip
             except (TypeError, ValueError) as error:
-                raise_column_error(X, error)
                 suggest_eras_keyword(sample_weight, error)
                 raise
             weighs_little = warn_of_limits(self, state.mean_weight)

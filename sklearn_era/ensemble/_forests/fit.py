@@ -23,7 +23,6 @@ from ..._eras import Array, weigh_eras
 from ..._fit_attributes import copy_attributes, restore_on_failure
 from ..._scikit_learn import check_sample_weight
 from ..._threads import openmp_threads
-from .._binning.errors import raise_column_error
 from .._callbacks import Tasks, TrainingRows
 from .._criterion_plan import CriterionPlan, target_weights_of, warn_if_nothing_split
 from .._feature_penalty import feature_penalties
@@ -111,7 +110,6 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
                     self._score_out_of_bag(training, n_threads)
                     tasks.end()
             except (TypeError, ValueError) as error:
-                raise_column_error(X, error)
                 suggest_eras_keyword(sample_weight, error)
                 raise
         return self

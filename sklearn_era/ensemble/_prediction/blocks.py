@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
 
 from ..._era_arguments import without_era_column
 from ..._scikit_learn import is_pandas_df, is_polars_df
+from .._binning.errors import check_numbers, encode
 from .._binning.integer_columns import is_pyarrow_table
 from .._splitting.lanes.instruction_sets import lane_module
 from .packed_trees import check_trees
@@ -69,6 +70,7 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
         if self._preprocessor is None:
             # Once, not with each block: it may warn.
             validate_data(self, X, reset=False, skip_check_array=True)
+            check_numbers(self, X)
         slices = (slice(i, i + n_rows) for i in range(0, n_samples, n_rows))
         return ((rows, self._convert_block(take(rows))) for rows in slices)
 
@@ -103,11 +105,15 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
 
     def _convert_block(self, block: Any) -> NDArray[Any]:
         if self._preprocessor is not None:
-            return self._preprocessor.transform(block)
+            return encode(self, block, reset=False)
         if isinstance(block, np.ndarray):
             return block if _is_readable(block) else block.astype(np.float64)
         options = {"estimator": self, "input_name": "X", "ensure_all_finite": False}
-        return check_array(block, dtype=np.float64, **options)
+        try:
+            return check_array(block, dtype=np.float64, **options)
+        except (TypeError, ValueError) as error:
+            check_numbers(self, block, error)
+            raise
 
 
 def _is_readable(X: Any) -> bool:
