@@ -5,6 +5,7 @@ import pickle
 import shutil
 import zipfile
 from collections import OrderedDict
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 
