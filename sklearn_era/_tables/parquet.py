@@ -159,7 +159,8 @@ class ParquetColumns:
         if not self._arrow.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         column = column.unify_dictionaries().combine_chunks()
-        index = column.indices.fill_null(-1).to_numpy().astype(np.intp)
+        # Those of polars have no sign.
+        index = column.indices.cast("int64").fill_null(-1).to_numpy().astype(np.intp)
         distinct = column.dictionary.to_numpy(zero_copy_only=False)
         if getattr(column.type.value_type, "tz", None):
             distinct = np.array(column.dictionary.to_pylist(), dtype=object)

@@ -64,7 +64,7 @@ class TableFile:
             if len(self._sep.encode()) != 1:
                 raise InputError(f"--sep: '{sep}' is not a single ASCII character.")
         with self._readable():
-            schema = self._open().schema
+            schema = self.open().schema
             self.index, self.categories = index_names(schema), categorical_names(schema)
         # A pandas index without a name gets a generated one, or none.
         self.columns = [x for x in schema.names if not re.match("__index_level_|$", x)]
@@ -92,7 +92,7 @@ class TableFile:
     def read(self, columns: Sequence[str], text: Collection[str]) -> pd.DataFrame:
         """Read columns; in a text file, those of `text` as text."""
         with self._readable():
-            table = self._open(list(dict.fromkeys(columns)), text)
+            table = self.open(list(dict.fromkeys(columns)), text)
             plain = [(field.name, _plain_type(field)) for field in table.schema]
             # Without metadata a pandas index stays a column.
             frame = table.cast(pa.schema(plain)).to_pandas(
@@ -109,7 +109,7 @@ class TableFile:
                 frame[name] = column.astype(float)
         return frame
 
-    def _open(self, columns: Any = None, text: Collection[str] = ()) -> Any:
+    def open(self, columns: Any = None, text: Collection[str] = ()) -> Any:
         """Open the file with all columns, or read some as an Arrow table."""
         if not self._sep:
             opened = dataset.dataset(self._path, format=self._suffix[1:])
@@ -255,9 +255,11 @@ def make_target(column: pd.Series, task: str, table: TableFile) -> tuple[Any, bo
 
 
 def make_eras(column: pd.Series, table: TableFile) -> NDArray[Any]:
-    """Return the labels of a column of eras."""
-    column = table.read_labels(column, "--era")
-    return check_eras(column, column)
+    """Return the labels of a column of eras, in the order of categories of the file."""
+    labels: Any = table.read_labels(column, "--era")
+    if labels is column:  # which has lost the order
+        labels = table.open([str(column.name)]).column(0)
+    return check_eras(labels, column)
 
 
 def _are_classes(column: pd.Series) -> bool:

@@ -21,6 +21,7 @@ from helpers.callbacks import Recorder
 from helpers.criteria import CRITERIA
 from helpers.grids import slow
 from helpers.trees import assert_same_splits, assert_same_trees
+from sklearn_era._eras import read_eras
 from sklearn_era.criteria import Directional, Invariant
 from sklearn_era.dask import DaskHistGradientBoostingClassifier as DaskClassifier
 from sklearn_era.dask import DaskHistGradientBoostingRegressor as DaskRegressor
@@ -115,6 +116,30 @@ def test_fit_predict_and_score(client):
     restored = pickle.loads(pickle.dumps(fitted))
     assert restored.client is None
     assert_array_equal(restored.to_local().predict(X), computed)
+
+
+MONTHS = pd.date_range("2023-01-01", periods=12, freq="MS", tz="Europe/Berlin")
+
+
+@pytest.mark.parametrize("labels", [
+    pd.Categorical([f"m{i}" for i in range(12)], [f"m{i}" for i in range(12)], True),
+    slow(MONTHS), slow(MONTHS.date), slow(MONTHS.strftime("%Y-%m")),
+    slow(MONTHS.strftime("%Y%m").astype(int)), slow(MONTHS.tz_localize(None)),
+], ids=["ordered", "zoned", "dates", "text", "YYYYMM", "naive"])  # fmt: skip
+@pytest.mark.filterwarnings("ignore:Labels are text such as")
+def test_labels_of_every_kind(client, labels):
+    X, y, eras = make_rows()
+    named = pd.Series(labels)[eras].reset_index(drop=True)
+    dX, dy = by_era(eras, X, y)
+    collections = dX, dy, None, frames_by_era(eras, named.to_frame("era"))["era"]
+    params = {"early_stopping": True, "split_criterion": "era", "era_order": "ordered"}
+    _, expected = pair(client, (X, y, eras), **params)
+    fitted, local = pair(client, (X, y, named), None, collections, **params)
+    assert_same(fitted, local)
+    assert_same_trees(local, expected)
+    assert (
+        fitted.validation_eras_.tolist() == list(read_eras(labels, labels).labels)[-2:]
+    )
 
 
 @pytest.mark.parametrize("weighted", [slow(False), True])

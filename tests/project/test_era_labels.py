@@ -12,6 +12,8 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import mean_squared_error, r2_score
 
+from helpers.cli import params
+from helpers.cli import run as run_command
 from sklearn_era import calibration, inspection, preprocessing
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.effects import GroupDRO, Intercepts
@@ -217,7 +219,7 @@ def model_files(train, ask, folder):
     return loaded.predict(X[:5], eras=ask(ASKED))
 
 
-def parquet(train, ask, folder):
+def write_parquet(train, folder):
     labels = train(CODES)
     if isinstance(labels, pl.Series):
         labels = labels.to_arrow()
@@ -225,8 +227,24 @@ def parquet(train, ask, folder):
         labels = pa.Array.from_pandas(pd.Series(labels))
     table = pa.table({"a": X[:, 0], "b": X[:, 1], "y": Y, "era": labels})
     pa.parquet.write_table(table, folder / "rows.parquet", row_group_size=50)
-    data = BinnedDataset.from_parquet(folder / "rows.parquet", target="y", era="era")
-    return with_intercepts().fit(data).predict(X[:5], eras=ask(ASKED))
+    return str(folder / "rows.parquet")
+
+
+def parquet(train, ask, folder):
+    path = write_parquet(train, folder)
+    data = BinnedDataset.from_parquet(path, target="y", era="era")
+    asked = pd.DataFrame(X[:5], columns=["a", "b"])
+    return with_intercepts().fit(data).predict(asked, eras=ask(ASKED))
+
+
+def command_line(train, ask, folder):
+    path, model = write_parquet(train, folder), folder / "model.era"
+    few = {name: SMALL[name] for name in SMALL if name != "random_state"}
+    options = [*params(**few, era_effects="intercept"), "--era-order", "ordered"]
+    arguments = ["fit", path, "--target", "y", "--era", "era", "--out", model]
+    assert "14 eras" in run_command(*arguments, *options)
+    asked = pd.DataFrame(X[:5], columns=["a", "b"])
+    return load_model(model)[0].predict(asked, eras=ask(ASKED))
 
 
 def blocks(train, ask):
@@ -234,7 +252,7 @@ def blocks(train, ask):
 
 
 def rest(train, ask):
-    forest = EraForestRegressor(3, bootstrap="whole_eras", oob_score=True)
+    forest = EraForestRegressor(20, bootstrap="whole_eras", oob_score=True)
     rules = RuleEnsembleClassifier(2, beam_width=4, n_bins=8, random_state=0)
     rules.fit(X, LEVELS[CODES] < Y, eras=train(CODES))
     return (
@@ -246,10 +264,14 @@ def rest(train, ask):
 PLACES = [
     predictions, updates, updates_with_a_refit, earlier_eras, transformers,
     probabilities, intervals, forecasts, splits, early_stopping, stability, binned_data,
-    model_files, parquet, blocks, rest,
+    model_files, parquet, command_line, blocks, rest,
 ]  # fmt: skip
-# Lengths of months and years differ, and so do blocks of time; a file has no periods.
-LEFT_OUT = {"parquet": {"periods", "quarters"}}
+PERIODS = {"periods", "quarters"}  # which no Parquet file has
+NAMED = {"numbered text"}  # which may be names, and has to be called ordered
+LEFT_OUT = {
+    "parquet": PERIODS, "command_line": PERIODS | {"bytes"},
+    "blocks": NAMED, "forecasts": NAMED,
+}  # fmt: skip
 
 
 @functools.cache
@@ -258,7 +280,7 @@ def right(place, folder):
 
 
 def run(place, train, ask, folder):
-    takes_folder = place in (model_files, parquet)
+    takes_folder = place in (model_files, parquet, command_line)
     found = place(train, ask, folder) if takes_folder else place(train, ask)
     parts = found if isinstance(found, tuple) else (found,)
     return np.concatenate([np.ravel(part) for part in parts])
@@ -270,8 +292,9 @@ def folder(tmp_path_factory):
 
 
 def case(place, i, name):
-    """One kind in ten is tried at each place by default, others at the next."""
-    is_slow = (i + PLACES.index(place)) % 10 != 0
+    """A few kinds are tried at each place by default, others at the next."""
+    every = len(KINDS) if place.__name__.startswith(("updates", "earlier")) else 10
+    is_slow = (i + PLACES.index(place)) % every != 0
     marks = [pytest.mark.slow] if is_slow else []
     return pytest.param(place, name, id=f"{place.__name__}-{name}", marks=marks)
 
