@@ -123,9 +123,9 @@ MONTHS = pd.date_range("2023-01-01", periods=12, freq="MS", tz="Europe/Berlin")
 
 @pytest.mark.parametrize("labels", [
     pd.Categorical([f"m{i}" for i in range(12)], [f"m{i}" for i in range(12)], True),
-    slow(MONTHS), slow(MONTHS.date), slow(MONTHS.strftime("%Y-%m")),
+    slow(MONTHS), slow(MONTHS.strftime("%Y-%m")),
     slow(MONTHS.strftime("%Y%m").astype(int)), slow(MONTHS.tz_localize(None)),
-], ids=["ordered", "zoned", "dates", "text", "YYYYMM", "naive"])  # fmt: skip
+], ids=["ordered", "zoned", "text", "YYYYMM", "naive"])  # fmt: skip
 @pytest.mark.filterwarnings("ignore:Labels are text such as")
 def test_labels_of_every_kind(client, labels):
     X, y, eras = make_rows()
@@ -137,9 +137,8 @@ def test_labels_of_every_kind(client, labels):
     fitted, local = pair(client, (X, y, named), None, collections, **params)
     assert_same(fitted, local)
     assert_same_trees(local, expected)
-    assert (
-        fitted.validation_eras_.tolist() == list(read_eras(labels, labels).labels)[-2:]
-    )
+    held_out = read_eras(labels, labels).labels[-2:]
+    assert_array_equal(fitted.validation_eras_, held_out)
 
 
 @pytest.mark.parametrize("weighted", [slow(False), True])
