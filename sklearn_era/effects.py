@@ -113,8 +113,8 @@ class Intercepts(ParameterObject):
     autocorrelation-consistent standard error [3]_. Otherwise nothing is; without a
     level, the model is the plain one. Eras beyond training that are passed to
     ``predict`` get the forecast of their own horizon, if labels are numbers, dates,
-    periods, categories, or text that holds them, in regular steps: a decays by phi, and each step of the trend is 0.8 times
-    the one before.
+    periods, categories, or text that holds them, in regular steps: a decays by phi,
+    and each step of the trend is 0.8 times the one before.
 
     References
     ----------
