@@ -110,21 +110,21 @@ def _key_of(label: Any) -> Any:
     return label.decode() if isinstance(label, bytes) else label
 
 
-def as_keys(labels: Labels) -> list[Any]:
+def as_objects(labels: Labels) -> list[Any]:
     """Return labels as Python objects, but dates as NumPy's, which have one type."""
     return list(labels) if labels.dtype.kind in "mM" else labels.tolist()
 
 
 def keys_of(labels: Labels) -> list[Any]:
     """Return the key of each label."""
-    return [_key_of(label) for label in as_keys(labels)]
+    return [_key_of(label) for label in as_objects(labels)]
 
 
 def find(known: Labels, labels: Labels, name: str | None = "eras") -> NDArray[np.intp]:
     """Return the place of each label among the known ones, or -1; ValueError for labels
     of another kind, if they have a name.
     """
-    of_known, given = as_keys(known), as_keys(labels)
+    of_known, given = as_objects(known), as_objects(labels)
     kinds = [{_kind_of(label) for label in x} for x in (of_known, given)]
     # None stands for eras that were not passed.
     is_alike = not all(kinds) or None in (of_known[0], given[0])
@@ -172,7 +172,7 @@ def ranks(known: Labels, labels: Labels) -> tuple[list[Any], list[Any]]:
     at = find(categories, labels)
     if (at < 0).any():
         raise ValueError(
-            f"eras holds {as_keys(labels)[at.argmin()]!r}, which is none of the "
+            f"eras holds {as_objects(labels)[at.argmin()]!r}, which is none of the "
             "categories that order the eras of training: pass an ordered categorical "
             "that has it."
         )
@@ -197,7 +197,10 @@ def places_of(known: Labels, labels: Labels) -> list[Any]:
     """
     if _joined_categories(known, labels) is not None:
         return [np.concatenate(ranks(known, labels))]
-    both, keys = as_keys(known) + as_keys(labels), keys_of(known) + keys_of(labels)
+    both, keys = (
+        as_objects(known) + as_objects(labels),
+        keys_of(known) + keys_of(labels),
+    )
     kinds = {_kind_of(label) for label in both}
     if kinds == {"number"}:
         return _as_dates_of(keys, _FORMS, known.size) or [keys]

@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_y, check_consistent_length
 
-from .._era_labels import as_keys, find, join, ranks
+from .._era_labels import as_objects, find, join, ranks
 from .._eras import read_eras
 from .._scikit_learn import check_sample_weight
 from .._warnings import warn_user
@@ -40,7 +40,7 @@ def update_average(
     after = _with_new_eras(model, before, X_new, y_new, codes, weights, labels[codes])
     shares = np.array([model.weights_[name] for name in before.predicted])
     losses = after.by_era(loss(after.y, shares @ after.at_end()))
-    entry: dict[str, Any] = {"eras": as_keys(labels[is_new])}
+    entry: dict[str, Any] = {"eras": as_objects(labels[is_new])}
     entry |= _compare(losses, np.unique(before.codes).size)
     refit = False
     if entry["p_value"] < _LEAST_P_VALUE:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
-from ..._era_labels import as_keys, find
+from ..._era_labels import as_objects, find
 from ..._eras import Array, EncodedEras, is_fixed, weigh_eras
 from ...effects import GroupDRO
 from .._exchange import ALONE, Exchange
@@ -185,4 +185,4 @@ def weights_by_label(estimator: Any) -> dict[Any, Array]:
             "another era_weighting than 'rows' only."
         )
     table = _by_iteration(np.asarray(estimator._era_weights), estimator.n_iter_)
-    return dict(zip(as_keys(estimator._weighted_eras), table.T.copy(), strict=True))
+    return dict(zip(as_objects(estimator._weighted_eras), table.T.copy(), strict=True))

@@ -8,7 +8,7 @@ from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
 from ..._era_arguments import take_era_column
-from ..._era_labels import as_keys, find, join
+from ..._era_labels import as_objects, find, join
 from ..._eras import EncodedEras, read_eras
 from ..._scikit_learn import check_sample_weight
 from ...effects import intercepts_of
@@ -39,7 +39,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
             )
         intercepts = self._era_intercepts
         values = intercepts[:, 0].tolist() if intercepts.shape[1] == 1 else intercepts
-        return dict(zip(as_keys(self._era_labels), values, strict=True))
+        return dict(zip(as_objects(self._era_labels), values, strict=True))
 
     def _keep_held_out(self, eras: EncodedEras, y: Any, weights: Any = None) -> None:
         """Keep held-out rows of the last eras, whose levels are carried forward."""
