@@ -197,10 +197,8 @@ def places_of(known: Labels, labels: Labels) -> list[Any]:
     """
     if _joined_categories(known, labels) is not None:
         return [np.concatenate(ranks(known, labels))]
-    both, keys = (
-        as_objects(known) + as_objects(labels),
-        keys_of(known) + keys_of(labels),
-    )
+    both = as_objects(known) + as_objects(labels)
+    keys = [_key_of(label) for label in both]
     kinds = {_kind_of(label) for label in both}
     if kinds == {"number"}:
         return _as_dates_of(keys, _FORMS, known.size) or [keys]
