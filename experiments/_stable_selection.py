@@ -21,11 +21,7 @@ from sklearn_era._tables.columns import read_columns
 from sklearn_era.inspection._turning import find_turning, measure_features
 from sklearn_era.model_selection import EraWalkForwardSplit
 from sklearn_era.model_selection._search_errors import mean_and_safe_error
-from sklearn_era.model_selection._search_scores import (
-    ScorerByEra,
-    neg_log_loss,
-    tabulate,
-)
+from sklearn_era.model_selection._search_scores import ScorerByEra, tabulate
 
 N_FOLDS = 3
 ALPHA = 0.1
@@ -57,7 +53,7 @@ def select(
     doubled = 2 ** np.arange(int(np.ceil(np.log2(n_features))))
     n_dropped = [0, *doubled[doubled < n_features].tolist()]
     folds = _folds(encoded.labels.size, are_ordered)
-    loss = neg_log_loss if is_classifier(model) else "neg_mean_squared_error"
+    loss = "neg_log_loss" if is_classifier(model) else "neg_mean_squared_error"
     scorer = ScorerByEra(get_scorer(loss), encoded.labels)
     scores: list[list] = []
     for train, test in folds.split(encoded.codes, groups=encoded.codes):

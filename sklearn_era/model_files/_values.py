@@ -6,7 +6,7 @@ import io
 import math
 import zipfile
 from contextlib import suppress
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -79,7 +79,7 @@ class ValueWriter:
             return {"random": self.encode(value.get_state(legacy=False))}
         if kind is np.random.Generator:
             return {"random": self.encode(value.bit_generator.state)}
-        if kind is date or kind is Decimal:
+        if kind in (date, time, Decimal):
             return {kind.__name__: str(value)}
         if kind.__module__.startswith("pandas") and kind.__name__ == "Period":
             return {"period": [value.ordinal, value.freqstr]}
@@ -148,8 +148,8 @@ class ValueReader:
             return in_order_of(*map(self.decode, content))
         if kind == "Decimal":
             return Decimal(content)
-        if kind == "date":
-            return date.fromisoformat(content)
+        if kind in ("date", "time"):
+            return (date if kind == "date" else time).fromisoformat(content)
         if kind == "datetime":
             return _in_zone(datetime.fromisoformat(content[0]), content[1])
         if kind == "timestamp":

@@ -143,6 +143,7 @@ def test_first_tree_is_shrunk_leaf_by_leaf(target):
             assert after.nodes["value"][is_leaf] == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:monotonic_cst is not kept")
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
 def test_shrunk_leaves_keep_their_order(loss):
     rng = np.random.default_rng(0)
