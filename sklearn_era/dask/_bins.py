@@ -133,32 +133,28 @@ def make_shard(
     parts: Sequence[EncodedPart], estimator: Any, encoding: Encoding
 ) -> tuple[Shard, Shard]:
     """Bin a worker's training and held-out rows, in their order among all rows."""
-    is_val = np.concatenate([part.held_out for part in parts])
     order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
+    is_val = np.concatenate([part.held_out for part in parts])[order]
     # The index of each row in its shard.
     place = np.empty(order.size, dtype=np.uint32)
-    for kind in (False, True):
-        rows = order[is_val[order] == kind]
-        place[rows] = np.arange(rows.size, dtype=np.uint32)
-    n_val = int(is_val.sum())
-    del order, rows
-    training = _empty_shard(parts[0], place.size - n_val, "F")
-    validation = _empty_shard(parts[0], n_val, "C")
-    codes = encoding.training_codes
-    first = 0
-    for part in parts:
+    for of_kind in (~is_val, is_val):
+        place[order[of_kind]] = np.arange(of_kind.sum(), dtype=np.uint32)
+    training = _empty_shard(parts[0], int((~is_val).sum()), "F")
+    validation = _empty_shard(parts[0], int(is_val.sum()), "C")
+    del order, is_val
+    ends = np.cumsum([part.y.size for part in parts])
+    for part, places in zip(parts, np.split(place, ends[:-1]), strict=True):
         for batch, binned in _bins_of(part, estimator):
-            batch_place = place[first + batch.start : first + batch.stop]
             is_val = part.held_out[batch]
             for shard, of_kind in ((training, ~is_val), (validation, is_val)):
-                to = batch_place[of_kind]
+                to = places[batch][of_kind]
                 shard.X[to] = binned[of_kind]
                 for name in ("y", "sample_weight", "codes"):
                     if (values := getattr(part, name)) is not None:
                         getattr(shard, name)[to] = values[batch][of_kind]
-        first += part.y.size
-    if codes is not None:
-        training.codes = codes[training.codes]
+    if encoding.is_trained is not None:
+        new_codes = np.cumsum(encoding.is_trained, dtype=np.int32) - np.int32(1)
+        training.codes = new_codes[training.codes]
     return training, validation
 
 

@@ -76,11 +76,10 @@ class Cluster:
     def gather(
         self, futures: Sequence[Future],
         blame: Callable[[int, BaseException], Exception] | None = None,
-        workers: Sequence[str] = (),
     ) -> list[Any]:  # fmt: skip
         """Wait for futures, and return their results; `blame` words a failure."""
         try:
-            self.wait(futures, workers)
+            self.wait(futures)
         except Exception:
             failed = [i for i, each in enumerate(futures) if each.status == "error"]
             if blame is not None and failed:

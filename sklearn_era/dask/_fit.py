@@ -104,7 +104,7 @@ class ClusterFit:
         empty = np.setdiff1d(np.arange(len(summaries)), kept)
         if empty.size:
             warn_user(f"Partition {empty[0]} of X has no rows; it is left out.")
-        _partitions.check_alike(summaries)
+        _partitions.check_alike({i: summaries[i] for i in kept})
         for message, category in dict.fromkeys(
             each for summary in summaries for each in summary.warnings
         ):
@@ -263,7 +263,9 @@ class ClusterFit:
                         first, start_tracker, fit_id, len(shards), cluster.timeout
                     )
                 sent = cluster.send(local)
-                labels = self.encoding.training_labels
+                labels = self.encoding.era_labels
+                if labels is not None:
+                    labels = labels[self.encoding.is_trained]
                 has_callbacks = hasattr(estimator, "_skl_callbacks")
                 futures = {
                     address: self._submit(

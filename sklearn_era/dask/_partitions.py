@@ -1,7 +1,7 @@
 """The arguments of ``fit`` as parts: a partition of each collection, on a worker."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,30 +174,29 @@ def frame_of_categories(
     head: Any, is_categorical: Flags, found: Sequence[list[Any]]
 ) -> tuple[Any, Ints]:
     """Return a frame of all categories in parts, and the number of rows of each."""
-    columns: list[Any] = [None] * head.shape[1]
-    counts = []
-    for i, taken in zip(
-        np.flatnonzero(is_categorical), zip(*found, strict=True), strict=True
-    ):
-        rows = pd.concat(taken)
+    taken: dict[Any, pd.Series] = {}
+    columns_found = zip(*found, strict=True)
+    for i, of_parts in zip(np.flatnonzero(is_categorical), columns_found, strict=True):
+        rows = pd.concat(of_parts)
         values = rows.index.astype(object)
         values = values.where(values.notna(), np.nan)  # also for pandas' own NA
         rows = rows.groupby(values, sort=False, dropna=False).sum()
-        rows = rows.iloc[np.argsort(rows.index.isna())]
-        columns[i] = rows.index.to_numpy(dtype=object)
-        counts.append(rows.to_numpy())
-    n_rows = max(column.size for column in counts)
-    n_rows_of = np.stack([np.pad(c, (0, n_rows - c.size)) for c in counts], axis=1)
+        taken[i] = rows.iloc[np.argsort(rows.index.isna())]
+    n_rows = max(rows.size for rows in taken.values())
+    padded = [np.pad(rows, (0, n_rows - rows.size)) for rows in taken.values()]
     frame = pd.DataFrame(head)
-    for column, (values, dtype) in enumerate(zip(columns, frame.dtypes, strict=True)):
-        if values is None:
-            values = frame.iloc[:, column].to_numpy()
+    columns = []
+    for j, dtype in enumerate(frame.dtypes):
+        given: Any = taken[j].index.astype(object) if j in taken else frame.iloc[:, j]
+        values = given.to_numpy()
         repeated = values[np.minimum(np.arange(n_rows), values.size - 1)]
-        columns[column] = pd.Series(repeated).infer_objects()
+        column = pd.Series(repeated).infer_objects()
         if _kind(dtype) == "categories":
-            columns[column] = columns[column].astype("category")
+            column = column.astype("category")
+        columns.append(column)
     frame = pd.concat(columns, axis=1).set_axis(frame.columns, axis=1)
-    return frame if hasattr(head, "iloc") else frame.to_numpy(), n_rows_of
+    rows_taken = frame if hasattr(head, "iloc") else frame.to_numpy()
+    return rows_taken, np.stack(padded, axis=1)
 
 
 def _kinds(X: Any) -> dict[Any, str]:
@@ -221,13 +220,10 @@ def _kind_of(values: NDArray[Any]) -> str:
     return _kind(values.dtype)
 
 
-def check_alike(summaries: Sequence[PartSummary]) -> None:
-    """Raise ValueError if partitions with rows differ in columns or types."""
-    first = next(i for i, summary in enumerate(summaries) if summary.n_rows)
-    expected = summaries[first]
-    for i, summary in enumerate(summaries):
-        if summary.n_rows == 0:
-            continue
+def check_alike(summaries: Mapping[int, PartSummary]) -> None:
+    """Raise ValueError if partitions, by number, differ in columns or types."""
+    first, expected = next(iter(summaries.items()))
+    for i, summary in summaries.items():
         if list(summary.kinds) != list(expected.kinds):
             others = set(summary.kinds) ^ set(expected.kinds)
             raise ValueError(

@@ -57,14 +57,13 @@ def spread(sizes: Ints, owners: Ints, n_workers: int) -> Ints:
     share, else to the least loaded; no worker stays empty if avoidable.
     """
     loads = np.zeros(n_workers)
-    n_units = np.zeros(n_workers, dtype=np.intp)
     limit = _UNEVEN * np.sum(sizes) / n_workers
     placed = np.zeros(sizes.size, dtype=np.intp)
     largest_first = np.argsort(-sizes, kind="stable")
     for n_done, unit in enumerate(largest_first):
         n_left = largest_first.size - n_done
         owner, size = owners[unit], sizes[unit]
-        empty = np.flatnonzero(n_units == 0)
+        empty = np.flatnonzero(loads == 0)  # units have rows
         if n_left <= empty.size:
             worker = owner if owner in empty else int(empty[0])
         elif owner >= 0 and loads[owner] + size <= limit:
@@ -73,7 +72,6 @@ def spread(sizes: Ints, owners: Ints, n_workers: int) -> Ints:
             worker = int(np.argmin(loads))
         placed[unit] = worker
         loads[worker] += size
-        n_units[worker] += 1
     return placed
 
 

@@ -85,15 +85,7 @@ class Encoding:
     class_weights: Floats | None
     era_weights: Floats | None  # (n_eras,), factors of rows' weights
     held_out: Flags | None = None  # (n_eras,), to stop early by
-    training_labels: NDArray[Any] | None = None  # of eras with training rows, sorted
-    training_codes: Codes | None = None  # (n_eras,), indices into these
-
-    @property
-    def is_trained(self) -> Flags:
-        """Which eras have training rows."""
-        assert self.era_labels is not None
-        assert self.training_labels is not None
-        return np.isin(self.era_labels, self.training_labels)
+    is_trained: Any = None  # (n_eras,), which have training rows; None without eras
 
 
 @dataclass
@@ -168,20 +160,21 @@ def decide(
         )  # fmt: skip
         weights = weights * class_weights
     if eras is not None and is_fixed(estimator.era_weighting):
-        each = EncodedEras(eras.labels, np.arange(eras.labels.size, dtype=np.int32))
+        each = encode_eras(eras.labels)
         totals = np.bincount(eras.codes, weights.sum(axis=1)).astype(np.float64)
         _, era_weights = weigh_eras(each, totals, estimator.era_weighting)
     encoding = Encoding(
         None if eras is None else eras.labels, classes, class_weights, era_weights
     )
-    training_rows, is_trained = None, None
+    training_rows = None
+    is_trained = np.ones(1 if eras is None else eras.labels.size, dtype=bool)
     if estimator.do_early_stopping_ and estimator.validation_fraction is not None:
         validation_eras = estimator._fit_state.validation_eras
         if eras is None or validation_eras is None or eras.labels.size == 1:
             codes, y = gather_rows(encoding)
             training_rows = _hold_out_rows(estimator, survey, codes, y)
-            is_trained = np.zeros(codes.max() + 1, dtype=bool)
-            is_trained[codes[training_rows]] = True
+            trained = codes[training_rows]
+            is_trained = np.bincount(trained, minlength=is_trained.size) > 0
         else:
             encoding.held_out = _hold_out_eras(estimator, eras, survey)
             is_trained = ~encoding.held_out
@@ -191,11 +184,7 @@ def decide(
                     raise no_weight(name)
     if not weights.any():
         raise ValueError("sample_weight is 0 in all rows: give some a weight.")
-    if eras is not None:
-        if is_trained is None:
-            is_trained = np.ones(eras.labels.size, dtype=bool)
-        encoding.training_codes = np.cumsum(is_trained, dtype=np.int32) - np.int32(1)
-        encoding.training_labels = eras.labels[is_trained]
+    encoding.is_trained = None if eras is None else is_trained
     return encoding, training_rows
 
 
@@ -204,9 +193,8 @@ def _hold_out_eras(estimator: Any, eras: EncodedEras, survey: Survey) -> Flags:
     plan = estimator._fit_state.plan
     if not plan.is_plain_gain and estimator._fit_state.validation_eras != "last":
         check_splittable(eras.labels, survey.era_counts, plan)
-    each = EncodedEras(eras.labels, np.arange(eras.labels.size, dtype=np.int32))
     _, held_out = split_rows_of_eras(
-        each, validation_fraction=estimator.validation_fraction,
+        encode_eras(eras.labels), validation_fraction=estimator.validation_fraction,
         validation_eras=estimator._fit_state.validation_eras, stratify=None,
         random_state=estimator._random_seed,
     )  # fmt: skip
