@@ -3,10 +3,16 @@
 `time_blocks` returns a label a row, from 0, ready for ``fit(X, y, eras=labels)``.
 """
 
-from typing import TYPE_CHECKING
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
-from sklearn_era._warnings import renamed
-from sklearn_era.environments._time_blocks import time_blocks
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+
+from .._era_labels import places_of
+from .._eras import EncodedEras, are_ordered, consecutive_blocks, read_eras
+from .._warnings import renamed
 
 __all__ = ["time_blocks"]
 
@@ -18,3 +24,101 @@ if not TYPE_CHECKING:
     )
     _OLD = dict.fromkeys(["decorrelated_partition", "within_era_correlation"], _MOVED)
     __getattr__ = renamed(__name__, _OLD | {"kmeans_partition": _KMEANS})
+
+
+@validate_params(
+    {
+        "times": ["array-like"], "by": [StrOptions({"rows", "time"})],
+        "n_blocks": [Interval(Integral, 1, None, closed="left")],
+    },
+    prefer_skip_nested_validation=True,
+)  # fmt: skip
+def time_blocks(
+    times: ArrayLike, n_blocks: int, *, by: str = "rows"
+) -> NDArray[np.intp]:
+    """Cut time into consecutive blocks, each of which is an era.
+
+    Rows of equal time share a block, and blocks follow the order of time. With
+    ``by="rows"``, which suits the split criteria, blocks have about equal numbers of
+    rows, and none is empty; a time with more rows than a block fills one. With
+    ``by="time"``, blocks have equal lengths, like quarters: the block of time t is
+    ``floor(n_blocks (t - t_min) / (t_max - t_min))``, with t_max in the last one.
+
+    Parameters
+    ----------
+    times : array-like of shape (n_samples,)
+        Time of each row, in any order: int, float, datetime64, pandas dates, or, by
+        rows, anything sortable.
+    n_blocks : int
+        Number of blocks.
+    by : {'rows', 'time'}, default='rows'
+        Whether blocks have equal numbers of rows or equal lengths.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_samples,), dtype=intp
+        The block of each row, from 0, the earliest, to ``n_blocks - 1``.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer distinct times than blocks, times are missing or cannot be
+        sorted, or are texts of another form than numbers or dates, which are read with
+        a warning; by time, also if times are infinite or cannot be subtracted, or a
+        block has no row.
+
+    Examples
+    --------
+    >>> from sklearn_era.environments import time_blocks
+    >>> time_blocks([2020, 2012, 2011, 2020, 2010, 2021], 3)
+    array([2, 1, 0, 2, 0, 2])
+    >>> time_blocks([2010, 2011, 2020], 2, by="time")
+    array([0, 0, 1])
+    """
+    if isinstance(n_blocks, bool):
+        raise ValueError(f"n_blocks must be an integer; got {n_blocks!r}.")
+    encoded = read_eras(times, times, name="times", X_name="the data")
+    if encoded.codes.size == 0:
+        raise ValueError("times is empty; pass the time of each row.")
+    n_times = encoded.labels.size
+    if n_times < n_blocks:
+        raise ValueError(
+            f"times has {n_times} distinct value(s), of which {n_blocks} blocks cannot "
+            f"be made; lower n_blocks to {n_times} or less."
+        )
+    if by == "time":
+        return _blocks_of_time(encoded, n_blocks)
+    are_ordered(encoded, "auto", "time_blocks", "pass numbers or dates")
+    return consecutive_blocks(encoded.counts, n_blocks)[encoded.codes]
+
+
+def _blocks_of_time(encoded: EncodedEras, n_blocks: int) -> NDArray[np.intp]:
+    """Return the block of each row, by blocks of equal length."""
+    labels: Any = encoded.labels
+    if n_blocks == 1:
+        return np.zeros(encoded.codes.size, dtype=np.intp)
+    if not (found := places_of(labels, labels[:0])):
+        raise ValueError(
+            f"times: by='time' needs numbers or dates, which can be subtracted; got "
+            f"{labels[0]!r} of type {type(labels[0]).__name__}. Convert them, or pass "
+            "by='rows'."
+        )
+    times = found[-1]  # not months, which differ in length
+    if not np.isfinite(float(times[-1]) - float(times[0])):
+        raise ValueError(
+            "times: by='time' needs finite numbers, and there are infinite ones; drop "
+            "these rows, or pass by='rows'."
+        )
+    # Python's integers, whose differences are exact.
+    span = times[-1] - times[0]
+    elapsed = np.array([float((time - times[0]) / span) for time in times])
+    # Rounded: 0.3 of 3.0 must be the end of the 3rd of 30 blocks, not just below.
+    places = np.floor(np.round(n_blocks * elapsed, 9)).astype(np.intp)
+    blocks = np.minimum(places, n_blocks - 1)
+    empty = np.setdiff1d(np.arange(n_blocks), blocks)
+    if empty.size:
+        raise ValueError(
+            f"times: {empty.size} of {n_blocks} blocks of equal length have no row, "
+            f"the first of them block {empty[0]}; lower n_blocks, or pass by='rows'."
+        )
+    return blocks[encoded.codes]
