@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
     check_consistent_length,
 )
 
-from .._eras import check_eras, encode_eras
+from .._eras import check_eras, read_eras
 from .._fit_attributes import restore_on_failure
 from .._parameter_object import with_parameters
 from .._scikit_learn import check_sample_weight
@@ -142,7 +142,7 @@ class RuleEnsembleClassifier(
         """Check the arguments of ``fit``, find the rules, and measure them."""
         rng = check_random_state(self.random_state)
         values, known_categories = self._columns_of(X, reset=True)
-        encoded = None if eras is None else encode_eras(check_eras(eras, X))
+        encoded = None if eras is None else read_eras(eras, X)
         labels = self._group_labels(X, eras, groups)
         y = _check_y(y, estimator=self)
         check_consistent_length(values, y)
@@ -209,12 +209,11 @@ class RuleEnsembleClassifier(
         draw_penalties = partial(self._draw_penalties, penalties, rng)
         self._rules: list[WeightedRule] = []
         self.intercept_ = np.zeros(self.classes_.size)
-        limits = (
-            int(self.beam_width), self.max_depth, self.disjunctions,
-            self.min_samples_rule,
-        )  # fmt: skip
         for index, variance in variances.items():
-            search = BeamSearch(X_binned, conditions, counter, variance, *limits)
+            search = BeamSearch(
+                X_binned, conditions, counter, variance, int(self.beam_width),
+                self.max_depth, self.disjunctions, self.min_samples_rule,
+            )  # fmt: skip
             self.intercept_[index], found = boost_rules(
                 search, codes == index, sample_weight, draw_penalties, self
             )

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
-from .._eras import EncodedEras, check_eras, encode_eras, label_texts
+from .._eras import EncodedEras, label_texts, read_eras
 from .._optional import import_optional
 from .._scikit_learn import check_categorical_features, check_sample_weight
 from ..ensemble._binning.errors import encode
@@ -177,7 +177,7 @@ class RulePredictionMixin(BaseEstimator):
         )
         table = rate_rules(
             self._rules, X_binned, np.searchsorted(self.classes_, y), self.classes_,
-            weights, None if eras is None else encode_eras(check_eras(eras, X)),
+            weights, None if eras is None else read_eras(eras, X),
         )  # fmt: skip
         return rates_frame(table) if as_frame else table
 

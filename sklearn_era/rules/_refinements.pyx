@@ -243,7 +243,12 @@ cdef class RefinementCounter:
         for condition in range(
             self.first_condition[column], self.first_condition[column + 1]
         ):
-            inside = self.covered_by(condition, bins)
+            # From prefix sums.
+            inside = difference(
+                &bins[self.upper[condition] + 1], &bins[self.lower[condition]]
+            )
+            if self.is_complement[condition]:
+                inside = difference(&bins[self.n_bins], &inside)
             if inside.n_rows == (0 if is_union else rows.shape[0]):
                 continue  # it does not change the rule
             add(&inside, stays)
@@ -270,17 +275,6 @@ cdef class RefinementCounter:
             covered.positive + covered.negative
             + self.positive_scale + self.negative_scale
         )
-
-    cdef sums_struct covered_by(
-        self, int condition, const sums_struct * running
-    ) noexcept nogil:
-        """The sums of the rows that a condition covers, from prefix sums."""
-        cdef sums_struct inside = difference(
-            &running[self.upper[condition] + 1], &running[self.lower[condition]]
-        )
-        if self.is_complement[condition]:
-            inside = difference(&running[self.n_bins], &inside)
-        return inside
 
     cdef void add_moments(
         self, const uint8_t * values, int thread, const int [::1] rows
