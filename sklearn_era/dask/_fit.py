@@ -6,6 +6,7 @@ import time
 import uuid
 import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -319,18 +320,15 @@ def is_resumed(estimator: Any) -> bool:
     return estimator.warm_start and estimator._is_fitted()
 
 
+@dataclass
 class Progress:
     """Updates the client's estimator, and runs its callbacks, at each iteration."""
 
-    def __init__(
-        self, estimator: Any, cluster: Cluster, fit_id: str, first: str, local: Any
-    ):
-        self._estimator = estimator
-        self._cluster = cluster
-        self._fit_id = fit_id
-        self._first = first
-        # Attributes of an earlier fit, which this one may remove.
-        self._known = vars(local).keys() - estimator.get_params(deep=False).keys()
+    _estimator: Any
+    _cluster: Cluster
+    _fit_id: str
+    _first: str  # the worker that reports
+    _local: Any  # with attributes of an earlier fit, which this one may remove
 
     def handle(self, message: dict[str, Any]) -> None:
         getattr(self, f"_{message['what']}")(message)
@@ -340,7 +338,9 @@ class Progress:
         if not is_resumed(estimator):
             estimator._predictors = []
         fitted = self._update(message)
-        for name in self._known.difference(fitted, KEPT, ["validation_eras_"]):
+        parameters = estimator.get_params(deep=False)
+        kept = {*parameters, *fitted, *KEPT, "validation_eras_"}
+        for name in vars(self._local).keys() - kept:
             vars(estimator).pop(name, None)
         self._began = self._iteration_began = time.time()
         if estimator.verbose:

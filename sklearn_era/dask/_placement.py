@@ -113,11 +113,9 @@ def shuffle_parts(
 def _to_frame(part: EncodedPart, places: Ints) -> pd.DataFrame:
     """A binned part as a frame, with the destination of each row."""
     columns = {f"bin{i}": column for i, column in enumerate(part.X.T)}
-    for name in _OF_ROWS:
-        if getattr(part, name) is not None:
-            columns[name] = getattr(part, name)
+    columns |= {name: getattr(part, name) for name in _OF_ROWS}
     columns["worker"] = places[part.codes]
-    return pd.DataFrame(columns)
+    return pd.DataFrame({name: x for name, x in columns.items() if x is not None})
 
 
 def _from_frame(frame: pd.DataFrame) -> EncodedPart:
