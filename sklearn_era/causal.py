@@ -119,12 +119,11 @@ def invariant_features(
     """
     networkx = import_optional("networkx", extra="causal")
     _check_graph(networkx, graph, target, manipulable, features, hidden_causes)
-    pairs = [tuple(pair) for pair in hidden_causes]
     measured = set(graph) if features is None else {target, *features}
 
     # From here on, each hidden common cause is an unmeasured node.
     whole = networkx.DiGraph(graph)
-    for pair in pairs:
+    for pair in hidden_causes:
         cause = object()
         whole.add_edges_from((cause, effect) for effect in pair)
     affected = {target, *networkx.descendants(whole, target)}

@@ -121,20 +121,19 @@ def _feature_names(
 ) -> list[str]:
     """Return the checked names to write."""
     n_features = model.n_features_in_
-    if feature_names is None:
-        default = [f"Column_{index}" for index in range(n_features)]
-        names = [str(name) for name in getattr(model, "feature_names_in_", default)]
-    elif isinstance(feature_names, str):
+    if isinstance(feature_names, str):
         raise ValueError(
             f"feature_names={feature_names!r} is one name: pass a list of them."
         )
-    else:
-        names = [str(name) for name in feature_names]
-        if len(names) != n_features:
-            raise ValueError(
-                f"feature_names has {len(names):,} names, but the model was fitted to "
-                f"{n_features:,} features: pass a name for each, in the order of fit."
-            )
+    if feature_names is None:
+        default = [f"Column_{index}" for index in range(n_features)]
+        feature_names = getattr(model, "feature_names_in_", default)
+    names = [str(name) for name in feature_names]
+    if len(names) != n_features:
+        raise ValueError(
+            f"feature_names has {len(names):,} names, but the model was fitted to "
+            f"{n_features:,} features: pass a name for each, in the order of fit."
+        )
     for name in names:
         found = [c for c in name if c in _FORBIDDEN_IN_NAMES or c.isspace()]
         if found or not name:

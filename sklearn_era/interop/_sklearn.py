@@ -21,11 +21,9 @@ from sklearn_era.ensemble import (
     HistGradientBoostingRegressor,
 )
 
-_STOCK: dict[Any, Any] = {
-    EraForestRegressor: ensemble.HistGradientBoostingRegressor,
-    HistGradientBoostingRegressor: ensemble.HistGradientBoostingRegressor,
-    HistGradientBoostingClassifier: ensemble.HistGradientBoostingClassifier,
-}
+_OWN = (
+    EraForestRegressor, HistGradientBoostingRegressor, HistGradientBoostingClassifier,
+)  # fmt: skip
 
 # The attributes of scikit-learn's own fit, except the scorer of early stopping, which
 # is bound to the estimator. Our estimators have more.
@@ -96,9 +94,11 @@ def to_sklearn(
     >>> bool((stock.predict(X) == model.predict(X)).all())
     True
     """
-    check_model(model, tuple(_STOCK))
+    check_model(model, _OWN)
     is_forest = isinstance(model, EraForestRegressor)
-    stock_class = next(stock for own, stock in _STOCK.items() if isinstance(model, own))
+    stock_class: Any = ensemble.HistGradientBoostingRegressor
+    if isinstance(model, HistGradientBoostingClassifier):
+        stock_class = ensemble.HistGradientBoostingClassifier
     names = _FOREST_PARAMETERS if is_forest else stock_class().get_params(deep=False)
     parameters = {name: copy.deepcopy(getattr(model, name)) for name in names}
     if is_forest:

@@ -153,9 +153,8 @@ class RuleEnsembleClassifier(
             )
         check_classification_targets(y)
         weights = check_sample_weight(
-            sample_weight, values, dtype=np.float64, ensure_non_negative=True,
-            allow_all_zero_weights=False,
-        )  # fmt: skip
+            sample_weight, values, dtype=np.float64, ensure_non_negative=True
+        )
         if not np.isfinite(weights.sum()):
             raise ValueError("sample_weight adds up to infinity; pass smaller weights.")
         kept = np.flatnonzero(weights)
