@@ -1,18 +1,40 @@
 """Parameters of an estimator that have parameters of their own."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator, clone
 
-# Makes the constructor of an estimator; the rest is scikit-learn's.
-with_parameters = dataclass(kw_only=True, eq=False, repr=False)
+
+def parameter(
+    default: Any, values: list[Any], kernel_name: str | None = None, **options: Any
+) -> Any:
+    """Return a field with its valid values, and a criterion's name in the kernel."""
+    metadata = {"values": values, "kernel_name": kernel_name}
+    return field(default=default, metadata=metadata, **options)
+
+
+def with_parameters(cls: Any) -> Any:
+    """Make the constructor of an estimator; the rest is scikit-learn's."""
+    made: Any = dataclass(kw_only=True, eq=False, repr=False)(cls)
+    given = {x.name: x.metadata["values"] for x in fields(made) if x.metadata}
+    made._parameter_constraints = getattr(cls, "_parameter_constraints", {}) | given
+    return made
 
 
 class ParameterObject(BaseEstimator):
     """An object that equals others of its class with the same parameters, and hashes by
     them: do not change one that is a key of a dict.
     """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]]
+    _kernel_names: ClassVar[dict[str, str | None]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        found = {name: x.metadata for name, x in vars(cls).items() if type(x) is Field}
+        cls._parameter_constraints = {name: x["values"] for name, x in found.items()}
+        cls._kernel_names = {name: x["kernel_name"] for name, x in found.items()}
 
     def _check(self) -> None:
         """Raise InvalidParameterError for a parameter with a bad value."""

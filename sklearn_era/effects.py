@@ -1,15 +1,19 @@
 """Weights and intercepts of eras: the values of `era_weighting` and `era_effects`."""
 
+from dataclasses import MISSING, dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ._parameter_object import ParameterObject
+from ._parameter_object import ParameterObject, parameter
+
+_FORECASTS = {"auto", "last", "mean", "exponential"}
 
 
+@dataclass(eq=False, repr=False)
 class Recency(ParameterObject):
     """Weigh an era half as much with each half-life of its age.
 
@@ -29,14 +33,10 @@ class Recency(ParameterObject):
     Recency(half_life=8)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "half_life": [Interval(Real, 0, None, closed="neither")]
-    }
-
-    def __init__(self, half_life: float) -> None:
-        self.half_life = half_life
+    half_life: float = parameter(MISSING, [Interval(Real, 0, None, closed="neither")])
 
 
+@dataclass(eq=False, repr=False)
 class GroupDRO(ParameterObject):
     """Weigh an era more the larger its loss, to minimise the largest loss of an era.
 
@@ -66,14 +66,10 @@ class GroupDRO(ParameterObject):
     GroupDRO(step_size=0.5)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "step_size": [Interval(Real, 0, None, closed="left")]
-    }
-
-    def __init__(self, step_size: float = 0.1) -> None:
-        self.step_size = step_size
+    step_size: float = parameter(0.1, [Interval(Real, 0, None, closed="left")])
 
 
+@dataclass(eq=False, repr=False)
 class Intercepts(ParameterObject):
     """Give each era an intercept, estimated along with the trees.
 
@@ -134,14 +130,8 @@ class Intercepts(ParameterObject):
     HistGradientBoostingRegressor(era_effects=Intercepts(forecast='auto'))
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "forecast": [StrOptions({"auto", "last", "mean", "exponential"})],
-        "n_eras": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(self, forecast: str = "last", n_eras: int = 3) -> None:
-        self.forecast = forecast
-        self.n_eras = n_eras
+    forecast: str = parameter("last", [StrOptions(_FORECASTS)])
+    n_eras: int = parameter(3, [Interval(Integral, 1, None, closed="left")])
 
     @property
     def _is_ordered(self) -> bool:

@@ -1,12 +1,12 @@
 """The criteria, each with its formula and its source, and their base class."""
 
-from dataclasses import Field, dataclass, field
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._parameter_object import ParameterObject
+from .._parameter_object import ParameterObject, parameter
 
 
 class KernelTraits(NamedTuple):
@@ -18,13 +18,6 @@ class KernelTraits(NamedTuple):
     worst_era_decides: bool = False
 
 
-def parameter(default: Any, values: list[Any], kernel_name: str | None = None) -> Any:
-    """Return a field with its valid values, and its name in the kernel, if any."""
-    return field(
-        default=default, metadata={"values": values, "kernel_name": kernel_name}
-    )
-
-
 class SplitCriterion(ParameterObject):
     """A criterion: its parameters, and the properties of its key."""
 
@@ -32,14 +25,6 @@ class SplitCriterion(ParameterObject):
     traits: ClassVar[KernelTraits] = KernelTraits()
     asks_coverage: ClassVar[bool] = True  # whether splits must cover eras
     is_gain_of_one_era: ClassVar[bool] = True  # with one era, splits are the gain's
-    _parameter_constraints: ClassVar[dict[str, list[Any]]]
-    _kernel_names: ClassVar[dict[str, str | None]]
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        found = {name: x.metadata for name, x in vars(cls).items() if type(x) is Field}
-        cls._parameter_constraints = {name: x["values"] for name, x in found.items()}
-        cls._kernel_names = {name: x["kernel_name"] for name, x in found.items()}
 
     @property
     def _parts(self) -> "dict[SplitCriterion, float]":

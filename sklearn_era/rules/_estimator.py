@@ -1,7 +1,6 @@
 """The estimator: checks of ``fit``, and the boosting of each class's rules."""
 
 from collections.abc import Mapping
-from dataclasses import field
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -24,7 +23,7 @@ from sklearn.utils.validation import (
 
 from .._eras import check_eras, read_eras
 from .._fit_attributes import restore_on_failure
-from .._parameter_object import with_parameters
+from .._parameter_object import parameter, with_parameters
 from .._scikit_learn import check_sample_weight
 from .._threads import N_JOBS_CONSTRAINTS, openmp_threads
 from .._warnings import warn_user
@@ -43,6 +42,7 @@ MAX_ROWS = 2**31
 _AT_LEAST_1 = [Interval(Integral, 1, None, closed="left")]
 _AT_LEAST_0 = [Interval(Real, 0, None, closed="left")]
 _POSITIVE = [Interval(Real, 0, None, closed="neither")]
+_CATEGORICAL = BaseHistGradientBoosting._parameter_constraints["categorical_features"]
 
 
 @with_parameters
@@ -55,46 +55,30 @@ class RuleEnsembleClassifier(
     # those of splitters have another meaning.
     __metadata_request__fit: ClassVar = {"eras": True, "groups": False}
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **dict.fromkeys(("n_estimators", "max_depth", "beam_width"), _AT_LEAST_1),
-        **dict.fromkeys(("m", "l2_regularization", "variance_penalty"), _AT_LEAST_0),
-        "feature_penalty_scale": _AT_LEAST_0,
-        "feature_penalty_noise": _AT_LEAST_0,
-        **dict.fromkeys(("learning_rate", "variance_power"), _POSITIVE),
-        "disjunctions": ["boolean"],
-        "quality": [StrOptions({"laplace", "m_estimate", "youden"})],
-        "min_samples_rule": [Interval(Integral, 1, 2**31 - 1, closed="both")],
-        "n_bins": [Interval(Integral, 2, 255, closed="both")],
-        "binning": [StrOptions({"uniform", "quantile"})],
-        "categorical_features": BaseHistGradientBoosting._parameter_constraints[
-            "categorical_features"
-        ],
-        "feature_penalty": ["array-like", Mapping, None],
-        "variance_of": [StrOptions({"loss", "score"})],
-        "n_jobs": N_JOBS_CONSTRAINTS,
-        "random_state": ["random_state"],
-    }
-
-    n_estimators: int = field(default=100, kw_only=False)
-    max_depth: int = 2
-    beam_width: int = 30
-    disjunctions: bool = False
-    quality: str = "youden"
-    m: float = 2.0
-    learning_rate: float = 0.3
-    l2_regularization: float = 0.0
-    min_samples_rule: int = 1
-    n_bins: int = 32
-    binning: str = "quantile"
-    categorical_features: Any = "from_dtype"
-    feature_penalty: Any = None
-    feature_penalty_scale: float = 1.0
-    feature_penalty_noise: float = 0.1
-    variance_penalty: float = 0.0
-    variance_of: str = "loss"
-    variance_power: float = 1.0
-    n_jobs: int | None = None
-    random_state: Any = None
+    n_estimators: int = parameter(100, _AT_LEAST_1, kw_only=False)
+    max_depth: int = parameter(2, _AT_LEAST_1)
+    beam_width: int = parameter(30, _AT_LEAST_1)
+    disjunctions: bool = parameter(False, ["boolean"])
+    quality: str = parameter(
+        "youden", [StrOptions({"laplace", "m_estimate", "youden"})]
+    )
+    m: float = parameter(2.0, _AT_LEAST_0)
+    learning_rate: float = parameter(0.3, _POSITIVE)
+    l2_regularization: float = parameter(0.0, _AT_LEAST_0)
+    min_samples_rule: int = parameter(
+        1, [Interval(Integral, 1, 2**31 - 1, closed="both")]
+    )
+    n_bins: int = parameter(32, [Interval(Integral, 2, 255, closed="both")])
+    binning: str = parameter("quantile", [StrOptions({"uniform", "quantile"})])
+    categorical_features: Any = parameter("from_dtype", _CATEGORICAL)
+    feature_penalty: Any = parameter(None, ["array-like", Mapping, None])
+    feature_penalty_scale: float = parameter(1.0, _AT_LEAST_0)
+    feature_penalty_noise: float = parameter(0.1, _AT_LEAST_0)
+    variance_penalty: float = parameter(0.0, _AT_LEAST_0)
+    variance_of: str = parameter("loss", [StrOptions({"loss", "score"})])
+    variance_power: float = parameter(1.0, _POSITIVE)
+    n_jobs: int | None = parameter(None, N_JOBS_CONSTRAINTS)
+    random_state: Any = parameter(None, ["random_state"])
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
