@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn import config_context
 from sklearn.base import ClassifierMixin, RegressorMixin, is_regressor
@@ -13,6 +13,15 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 
 from ._era_arguments import take_era_column, without_era_column
 from ._eras import check_eras
+
+
+class PredictsByEra:
+    """The requests of models whose fit and predictions take eras, and score may."""
+
+    __metadata_request__fit: ClassVar = {"eras": True}
+    __metadata_request__predict: ClassVar = {"eras": True}
+    __metadata_request__predict_proba: ClassVar = {"eras": True}
+    __metadata_request__score: ClassVar = {"eras": False}
 
 
 def prepares_by_era(model: Any, *, in_fit: bool = False) -> bool:

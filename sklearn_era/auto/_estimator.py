@@ -16,7 +16,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name, take_era_column
-from .._era_routing import ask, prepares_by_era, score
+from .._era_routing import PredictsByEra, ask, prepares_by_era, score
 from .._eras import check_eras
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
@@ -32,26 +32,16 @@ from ..model_selection._search_scores import prediction
 from ._candidates import PLAIN, make_members, uses_eras
 from ._docstring import DOC
 from ._losses import Loss, loss_of
-from ._member_search import (
-    PlainModelError,
-    Rows,
-    at_stage,
-    fit_members,
-    search_members,
-)
+from ._member_search import PlainModelError, Rows, at_stage, fit_members, search_members
 from ._update import update_average
 from ._weights import LeftOut, error_of_mean, weigh
 
 _OF_SEARCH = ("era_order", "cv", "n_jobs", "verbose")
 
 
-class _AutoEra(BaseEstimator):
+class _AutoEra(PredictsByEra, BaseEstimator):
     """The weighted average of members, for the task of a subclass."""
 
-    __metadata_request__fit: ClassVar = {"eras": True}
-    __metadata_request__predict: ClassVar = {"eras": True}
-    __metadata_request__predict_proba: ClassVar = {"eras": True}
-    __metadata_request__score: ClassVar = {"eras": False}
     _booster: ClassVar[type]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -303,9 +293,7 @@ class _AutoEra(BaseEstimator):
     predict = prediction("predict", "targets or classes, by the average")
 
     def _ask(self, method: str, X: Any, eras: Any) -> NDArray[Any]:
-        check_is_fitted(self)
         check_collected(X)
-        X, eras = take_era_column(X, eras)
         if eras is not None:
             check_eras(eras, X)
         if method == "predict" and hasattr(self, "classes_"):

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils._param_validation import HasMethods, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name
-from .._era_routing import ask, routed
+from .._era_routing import PredictsByEra, ask, routed
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from ..model_selection import _out_of_era as out_of_era
@@ -42,15 +41,11 @@ DOC = """{summary}
 {rest}"""
 
 
-class OutOfEra(MetaEstimatorMixin, BaseEstimator):
+class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
     """An estimator that learns from predictions out of era."""
 
     _learn: Any  # from eras, folds, targets, weights and predictions of rows left out
     _walks_forward: ClassVar = True  # through ordered eras
-    __metadata_request__fit: ClassVar = {"eras": True}
-    __metadata_request__predict: ClassVar = {"eras": True}
-    __metadata_request__predict_proba: ClassVar = {"eras": True}
-    __metadata_request__score: ClassVar = {"eras": False}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"])],
         "cv": ["cv_object"],
@@ -144,7 +139,6 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
     predict = prediction("predict", "targets or classes")
 
     def _ask(self, method: str, X: Any, eras: Any) -> Any:
-        check_is_fitted(self)
         return ask(self.estimator_, method, X, eras)
 
     def __sklearn_tags__(self) -> Any:

@@ -8,9 +8,7 @@ from scipy.special import expit, logit
 from sklearn.base import ClassifierMixin
 from sklearn.metrics._classification import _validate_binary_probabilistic_prediction
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_is_fitted
 
-from .._era_arguments import take_era_column
 from .._era_labels import find
 from .._era_routing import score
 from .._eras import era_means, read_eras
@@ -144,8 +142,6 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
     predict_proba = prediction("predict_proba", "probabilities in given or new eras")
 
     def _ask(self, method: str, X: Any, eras: Any) -> NDArray[Any]:
-        check_is_fitted(self)
-        X, eras = take_era_column(X, eras)
         p = self._respond(self.estimator_, X, eras)
         codes = np.full(p.shape[0], -1)
         if eras is not None:

@@ -14,12 +14,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from .._era_arguments import (
-    eras_by_name,
-    take_era_column,
-    warn_of_row_order,
-)
-from .._era_routing import ask, own_eras, routed, takes_eras, with_eras
+from .._era_arguments import eras_by_name, take_era_column, warn_of_row_order
+from .._era_routing import PredictsByEra, ask, own_eras, routed, takes_eras, with_eras
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from .._tables.no_value import warn_of_no_value
@@ -33,7 +29,7 @@ def _of_best(method: str, returned: str) -> Any:
     return available_if(_search_estimator_has(method))(prediction(method, returned))
 
 
-class EraSearchCV(SearchByEra):
+class EraSearchCV(PredictsByEra, SearchByEra):
     """Choose parameters by scores in eras that the model has not seen.
 
     A :class:`~sklearn.model_selection.GridSearchCV` over folds of whole eras, with a
@@ -135,12 +131,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
     {'era_effects': 'intercept'}
     """
 
-    # The requests of the boosters.
-    __metadata_request__fit: ClassVar = {"eras": True}
-    __metadata_request__predict: ClassVar = {"eras": True}
-    __metadata_request__predict_proba: ClassVar = {"eras": True}
     __metadata_request__decision_function: ClassVar = {"eras": True}
-    __metadata_request__score: ClassVar = {"eras": False}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SearchByEra._parameter_constraints,
@@ -264,7 +255,6 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
     )
 
     def _ask(self, method: str, X: Any, eras: Any) -> Any:
-        check_is_fitted(self)
         return ask(self.best_estimator_, method, X, eras)
 
     def score(self, X: Any, y: Any = None, *, eras: Any = None, **params: Any) -> float:

@@ -16,7 +16,7 @@ from sklearn.utils.metadata_routing import (
     MetadataRouter,
     get_routing_for_object,
 )
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from .._era_routing import answered_by, own_eras, prepares_by_era, with_eras
 from .._warnings import listed, warn_user
@@ -138,6 +138,7 @@ def prediction(
     """Make a method, with its docstring, that hands X and eras to `_ask`."""
 
     def predict(self: Any, X: Any, *, eras: Any = None) -> NDArray[Any]:
+        check_is_fitted(self)
         return self._ask(method, *own_eras(self, X, eras))
 
     predict.__name__ = method

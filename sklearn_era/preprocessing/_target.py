@@ -8,7 +8,6 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clon
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name, take_era_column
 from .._era_routing import ask, routed, score, takes_eras
@@ -108,7 +107,6 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     score = score
 
     def _ask(self, method: str, X: Any, eras: Any) -> NDArray[np.float64]:
-        check_is_fitted(self)
         known = eras if takes_eras(self.regressor_, method) else None
         found = np.reshape(ask(self.regressor_, method, X, known), (-1, 1))
         return self.transformer_.inverse_transform(found, eras=eras)[:, 0]
