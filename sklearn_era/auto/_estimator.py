@@ -165,9 +165,8 @@ class _AutoEra(PredictsByEra, BaseEstimator):
             seconds |= {name: seconds[name] + more[name] for name in more}
         stages = self._weigh(of_eras, of_rows, loss, are_ordered)
         models = {name: at_stage(members[name], n) for name, n in stages.items()}
-        params = {"eras": eras, "sample_weight": sample_weight}
         with no_value_noted():  # of which the first search has warned
-            self.members_ = fit_members(models, X, y, self.n_jobs, **params)
+            self.members_ = fit_members(models, X, y, eras, sample_weight, self.n_jobs)
         take_attributes(self, next(iter(self.members_.values())))
         times = list(seconds.values())
         self.cv_results_["fit_time"] = np.array([*times, sum(times)])

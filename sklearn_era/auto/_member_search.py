@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_method_params, _num_samples
+from sklearn.utils.validation import _num_samples
 
-from .._era_routing import ask, prepares_by_era, routed
+from .._era_routing import ask, prepares_by_era
 from .._eras import EncodedEras
 from .._warnings import warn_user
-from ..model_selection._out_of_era import fit_arguments, names_of
+from ..model_selection._out_of_era import fit_arguments, fit_rows, names_of
 from ._candidates import BOOSTERS, PLAIN
 from ._linear import LinearClassifier, LinearRegressor
 from ._losses import Loss
@@ -39,29 +39,15 @@ class Rows(NamedTuple):
     encoded: EncodedEras
 
 
-class Member(BaseEstimator):
-    """A model whose fit takes eras and weights, whether or not its own does."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-
-    def fit(
-        self, X: Any, y: Any, eras: Any = None, sample_weight: Any = None
-    ) -> "Member":
-        self.model_ = clone(self.model)
-        with routed(self.model_):
-            self.model_.fit(X, y, **fit_arguments(self.model_, eras, sample_weight))
-        return self
-
-
 def fit_members(
-    models: dict[str, Any], X: Any, y: Any, n_jobs: int | None, **params: Any
+    models: dict[str, Any], X: Any, y: Any, eras: Any, weights: Any, n_jobs: int | None
 ) -> dict[str, Any]:
     """Return copies of models, each fitted to all rows."""
     fitted = Parallel(n_jobs=n_jobs)(
-        delayed(Member(model).fit)(X, y, **params) for model in models.values()
+        delayed(fit_rows)(model, X, y, fit_arguments(model, eras, weights))
+        for model in models.values()
     )
-    return {name: one.model_ for name, one in zip(models, fitted, strict=True)}
+    return dict(zip(models, fitted, strict=True))
 
 
 def search_members(
@@ -123,12 +109,9 @@ def _fit_fold(
 ) -> NDArray[np.float64] | str:
     """Return what a member predicts of a fold after each stage, or its error."""
     X, y, eras, weights, encoded = rows
-    params = {"eras": eras, "sample_weight": weights}
-    params = _check_method_params(X, params, indices=train)
-    X_train, X_test = _safe_indexing(X, train), _safe_indexing(X, test)
     try:
-        fitted = Member(model).fit(X_train, y[train], **params).model_
-        known = encoded.labels[encoded.codes[test]]
+        fitted = fit_rows(model, X, y, fit_arguments(model, eras, weights), train)
+        X_test, known = _safe_indexing(X, test), encoded.labels[encoded.codes[test]]
         return respond(fitted, X_test, y[test], stages_of(fitted), known)
     except Exception as error:  # any, of a model that was passed
         return f"{type(error).__name__}: {error}"

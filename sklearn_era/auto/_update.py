@@ -64,8 +64,8 @@ def update_average(
     )
     entry["weights"] = {name: w for name, w in model.weights_.items() if w > 0}
     if refit:
-        fit_params = {"eras": labels[encoded.codes], "sample_weight": sample_weight}
-        members = fit_members(model.members_, X, y, model.n_jobs, **fit_params)
+        given = encoded.decode(), sample_weight
+        members = fit_members(model.members_, X, y, *given, model.n_jobs)
     model.members_, model._left_out = members, after._asdict()
     model._known_eras = join(known, labels[is_new])
     return entry

@@ -10,7 +10,7 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
 from .._era_arguments import eras_by_name
-from .._era_routing import PredictsByEra, ask, routed
+from .._era_routing import PredictsByEra, ask
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from ..model_selection import _out_of_era as out_of_era
@@ -104,9 +104,8 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         self.estimators_ = out_of_era.fit_folds(
             model, X, y, encoded, folds, params, self.n_jobs
         )
-        with routed(model):
-            self.estimator_ = model.fit(X, y, **params)
-        out_of_era.take_attributes(self, model)
+        self.estimator_ = out_of_era.fit_rows(model, X, y, params)
+        out_of_era.take_attributes(self, self.estimator_)
         known = getattr(self, "classes_", None)
         y = np.asarray(y, dtype=np.float64) if known is None else y
         is_known = np.isfinite(y) if known is None else np.isin(y, known)

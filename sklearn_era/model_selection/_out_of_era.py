@@ -168,25 +168,34 @@ def split_eras(
     return list(cv.split(X, y, **params))
 
 
+def fit_rows(
+    model: Any, X: Any, y: Any, params: dict[str, Any], rows: Any = None
+) -> Any:
+    """Return a copy of a model, fitted to some rows, or all, by `fit_arguments`."""
+    params = rows_of_params(X, params, indices=rows)
+    fitted = clone(model)
+    with routed(fitted):
+        fitted.fit(*(_safe_indexing(x, rows) for x in (X, y)), **params)
+    return fitted
+
+
 def fit_folds(
     model: Any, X: Any, y: Any, eras: EncodedEras, folds: Sequence[Any],
     params: dict[str, Any], n_jobs: int | None,
 ) -> list[Any]:  # fmt: skip
     """Return copies of a model, each fitted to the training rows of a fold."""
-    with routed(model):
-        return Parallel(n_jobs=n_jobs)(
-            delayed(_fit_fold)(clone(model), X, y, train, params, name)
-            for name, (train, _) in zip(names_of(folds, eras), folds, strict=True)
-        )
+    return Parallel(n_jobs=n_jobs)(
+        delayed(_fit_fold)(model, X, y, params, train, name)
+        for name, (train, _) in zip(names_of(folds, eras), folds, strict=True)
+    )
 
 
 def _fit_fold(
-    model: Any, X: Any, y: Any, train: Any, params: dict[str, Any], name: str
+    model: Any, X: Any, y: Any, params: dict[str, Any], train: Any, name: str
 ) -> Any:
     """Return a model fitted to some rows; errors name the fold, and keep their type."""
-    params = rows_of_params(X, params, indices=train)
     try:
-        return model.fit(*(_safe_indexing(x, train) for x in (X, y)), **params)
+        return fit_rows(model, X, y, params, train)
     except Exception as error:  # any, of a model that was passed
         message = f"The fit fails in {name}: {error}"
         if [*map(type, error.args)] != [str]:

@@ -10,9 +10,14 @@ from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils._param_validation import HasMethods
 
 from .._era_arguments import eras_by_name, take_era_column
-from .._era_routing import ask, routed, score, takes_eras
+from .._era_routing import ask, score, takes_eras
 from .._fit_attributes import restores_on_failure
-from ..model_selection._out_of_era import check_target, fit_arguments, take_attributes
+from ..model_selection._out_of_era import (
+    check_target,
+    fit_arguments,
+    fit_rows,
+    take_attributes,
+)
 from ..model_selection._search_scores import prediction
 from ._scaler import EraTargetTransformer
 
@@ -95,11 +100,9 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
             regressor = HistGradientBoostingRegressor()
         if transformer is None:
             transformer = EraTargetTransformer()
-        self.regressor_, self.transformer_ = clone(regressor), clone(transformer)
-        self.transformer_.fit(y, **known)
+        self.transformer_ = clone(transformer).fit(y, **known)
         y = self.transformer_.transform(y, eras=eras)[:, 0]
-        with routed(self.regressor_):
-            self.regressor_.fit(X, y, **fit_arguments(self.regressor_, **known))
+        self.regressor_ = fit_rows(regressor, X, y, fit_arguments(regressor, **known))
         take_attributes(self, self.regressor_)
         return self
 

@@ -310,13 +310,13 @@ def test_few_eras_rows_or_constraints_have_fewer_members(n_rows, n_eras, params,
 
 def test_a_time_budget_leaves_members_out(monkeypatch):
     """By a clock on which a fit takes a second, and that of a linear model 0.1."""
-    clock, fit_member = [0.0], _member_search.Member.fit
+    clock, fit_member = [0.0], _member_search.fit_rows
 
-    def fit_in_a_second(self, *args, **params):
-        clock[0] += 0.1 if isinstance(self.model, LinearRegressor) else 1
-        return fit_member(self, *args, **params)
+    def fit_in_a_second(model, *args):
+        clock[0] += 0.1 if isinstance(model, LinearRegressor) else 1
+        return fit_member(model, *args)
 
-    monkeypatch.setattr(_member_search.Member, "fit", fit_in_a_second)
+    monkeypatch.setattr(_member_search, "fit_rows", fit_in_a_second)
     for module in (_estimator, _member_search):
         now = SimpleNamespace(perf_counter=lambda: clock[0])
         monkeypatch.setattr(module, "time", now)
