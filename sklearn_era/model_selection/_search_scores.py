@@ -60,29 +60,23 @@ class ScorerByEra:
             params["eras"] = era_codes
         order = np.argsort(era_codes, kind="stable")
         codes, starts = np.unique(era_codes[order], return_index=True)
-        found = []
-        if codes.size == 1:
-            found = [self._score(estimator, X, *y, **params)]
-        else:
-            parts = np.split(order, starts[1:])
-            for part, model, X_part in _asked_once(estimator, X, parts):
-                targets = [_safe_indexing(values, part) for values in y]
-                of_part = _check_method_params(X, params=params, indices=part)
-                found.append(self._score(model, X_part, *targets, **of_part))
-        known = [one for one in found if not isinstance(one, ValueError)]
+        parts, found = np.split(order, starts[1:]), []
+        for part, model, X_part in _asked_once(estimator, X, parts):
+            targets = [_safe_indexing(values, part) for values in y]
+            of_part = _check_method_params(X, params=params, indices=part)
+            found.append(self._score(model, X_part, *targets, **of_part))
+        known = [x for x in found if not isinstance(x, ValueError)]
         if not known:
             raise found[0]
-        if isinstance(known[0], dict):
-            undefined = dict.fromkeys(known[0], np.nan)
-            tables = [undefined if isinstance(x, ValueError) else x for x in found]
-            return {
-                name: EraMean(codes, [x[name] for x in tables]) for name in undefined
-            }
-        if np.asarray(known[0]).ndim or isinstance(known[0], str):
-            return known[0]  # no number, of which scikit-learn will complain
-        return EraMean(
-            codes, [np.nan if isinstance(x, ValueError) else x for x in found]
-        )
+        first = known[0]
+        if np.ndim(first) or isinstance(first, str):
+            return first  # no number, of which scikit-learn will complain
+        is_dict = isinstance(first, dict)
+        undefined: Any = dict.fromkeys(first, np.nan) if is_dict else np.nan
+        scores = [undefined if isinstance(x, ValueError) else x for x in found]
+        if is_dict:
+            return {name: EraMean(codes, [x[name] for x in scores]) for name in first}
+        return EraMean(codes, scores)
 
     def _score(self, *args: Any, **params: Any) -> Any:
         """Return the score of an era, or the error if it is not defined there."""

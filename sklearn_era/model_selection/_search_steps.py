@@ -137,13 +137,11 @@ class SearchByEra(GridSearchCV):
         by_era = {name: mean_over_folds(table) for name, table in tables.items()}
         self.era_scores_ = by_era if is_multimetric else by_era["score"]
         if isinstance(metric, str) and metric in tables:
-            results |= self._compare(tables[metric], tables[metric][0])
+            results |= self._compare(tables[metric])
             results["qualifies"] &= np.isfinite(results[f"mean_test_{metric}"])
         return results
 
-    def _compare(
-        self, scores: NDArray[np.float64], plain: NDArray[np.float64]
-    ) -> dict[str, NDArray[Any]]:
+    def _compare(self, scores: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
         """Return the numbers of the rule, from scores by candidate, fold and era."""
         by_era = mean_over_folds(scores)
         with warnings.catch_warnings():
@@ -155,7 +153,7 @@ class SearchByEra(GridSearchCV):
             }
         if self.rule == "one_standard_error":
             is_ordered = self.era_order_ == "ordered"
-            mean, error = mean_and_safe_error(scores - plain, is_ordered)
+            mean, error = mean_and_safe_error(scores - scores[0], is_ordered)
             results |= {"mean_difference": mean, "se_difference": error}
             results["qualifies"] = mean > error
         return results
@@ -165,10 +163,8 @@ class SearchByEra(GridSearchCV):
         if callable(refit):
             return super()._select_best_index(refit, refit_metric, results)
         names = [f"split{k}_test_{refit_metric}" for k in range(self.n_splits_)]
-        is_scored, who = (
-            np.isfinite([results[name] for name in names]),
-            "No candidate can",
-        )
+        is_scored = np.isfinite([results[name] for name in names])
+        who = "No candidate can"
         if self.rule == "one_standard_error":
             who = "The plain model, with which candidates are compared, cannot"
             is_scored = is_scored[:, :1]
