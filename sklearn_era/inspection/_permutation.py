@@ -1,5 +1,6 @@
 """Importances of features in eras that a model has not seen, by permutations."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,6 @@ from scipy.sparse import issparse
 from sklearn.metrics import check_scoring
 from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils._param_validation import HasMethods, validate_params
-from sklearn.utils.parallel import Parallel, delayed
 
 from .._eras import EncodedEras
 from .._optional import import_optional
@@ -18,7 +18,7 @@ from ..model_selection._search_errors import mean_and_safe_error, mean_over_fold
 from ..model_selection._search_scores import EraMean, ScorerByEra, warn_of_undefined
 from ._features import as_frames
 from ._stability import CONSTRAINTS
-from ._turning import MAX_SEED, fit_in_folds, with_column
+from ._turning import measure_in_folds, with_column
 
 Array = NDArray[np.float64]
 _OTHERS = {"estimator": [HasMethods(["fit"])], "scoring": [str, callable, None]}
@@ -88,17 +88,11 @@ def era_permutation_importance(
         sample_weight = check_sample_weight(sample_weight, X)
     estimator = with_order(estimator, "ordered" if are_ordered else "unordered")
     scorer = ScorerByEra(check_scoring(estimator, scoring), encoded.labels)
-    folds, models = fit_in_folds(
-        estimator, X, y, encoded, sample_weight, cv, n_jobs, name
-    )
+    measure = partial(_falls_in_fold, X, y, encoded, sample_weight, scorer, n_repeats)
     rng = check_random_state(random_state)
-    found = Parallel(n_jobs=n_jobs)(
-        delayed(_falls_in_fold)(
-            model, X, y, encoded, sample_weight, test, scorer, n_repeats,
-            rng.randint(MAX_SEED),
-        )
-        for model, (_, test) in zip(models, folds, strict=True)
-    )  # fmt: skip
+    folds, found = measure_in_folds(
+        measure, estimator, X, y, encoded, sample_weight, cv, n_jobs, rng, name
+    )
     falls = np.stack(found, axis=1)
     tested = np.unique(encoded.codes[np.concatenate([test for _, test in folds])])
     scores = EraMean(tested, mean_over_folds(falls)[:, tested].sum(axis=0))
@@ -114,8 +108,8 @@ def era_permutation_importance(
 
 
 def _falls_in_fold(
-    model: Any, X: Any, y: Any, eras: EncodedEras, weights: Array | None, test: Any,
-    scorer: ScorerByEra, n_repeats: int, seed: int,
+    X: Any, y: Any, eras: EncodedEras, weights: Array | None, scorer: ScorerByEra,
+    n_repeats: int, model: Any, train: Any, test: Any, seed: int,
 ) -> Array:  # fmt: skip
     """Return falls of the score of a fold by feature and era."""
     rng, codes = np.random.default_rng(seed), eras.codes[test]

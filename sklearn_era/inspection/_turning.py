@@ -4,6 +4,7 @@ of bins come from one half of the rows and effects from the other, and vice vers
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import narwhals
@@ -49,15 +50,21 @@ class Design(NamedTuple):
     shifts: Codes  # (n_shifts, n_rows), the rows of shifted values
 
 
-def fit_in_folds(
-    model: Any, X: Any, y: Any, eras: EncodedEras, weights: Any, cv: Any, n_jobs: Any,
-    name: str,
+def measure_in_folds(
+    measure: Any, model: Any, X: Any, y: Any, eras: EncodedEras, weights: Any, cv: Any,
+    n_jobs: Any, rng: np.random.RandomState, name: str,
 ) -> tuple[list[Any], list[Any]]:  # fmt: skip
-    """Return folds of whole eras, two or more, and a model fitted in each."""
+    """Return folds of whole eras, two or more, and what a function measures by a model
+    fitted in each, the rows to train on and to test, and a seed.
+    """
     out_of_era.check_enough(eras, False, name)
     folds = out_of_era.split_eras(cv, X, y, eras, False, name)
     params = out_of_era.fit_arguments(model, eras.decode(), weights)
-    return folds, out_of_era.fit_folds(model, X, y, eras, folds, params, n_jobs)
+    models = out_of_era.fit_folds(model, X, y, eras, folds, params, n_jobs)
+    return folds, Parallel(n_jobs=n_jobs)(
+        delayed(measure)(model, *fold, rng.randint(MAX_SEED))
+        for model, fold in zip(models, folds, strict=True)
+    )
 
 
 def measure_features(
@@ -67,22 +74,16 @@ def measure_features(
     """Return `importances` of shape (n_features, n_folds, n_eras), `rows` left out with
     `residuals` of shape (n_features, n_rows, n_outputs), and `weights` of all rows.
     """
-    folds, models = fit_in_folds(
-        estimator, X, y, eras, sample_weight, cv, n_jobs, "era_stability"
-    )
     # Targets are numbers, or rows of 0 and 1.
     targets, classes = y[:, np.newaxis], None
     if is_classifier(estimator):
         classes = np.unique(y)
         targets = (targets == classes).astype(np.float64)
     weights = np.ones(y.size) if sample_weight is None else sample_weight
-    found = Parallel(n_jobs=n_jobs)(
-        delayed(_measure_fold)(
-            model, X, targets, classes, weights, eras, *fold, n_repeats,
-            rng.randint(MAX_SEED),
-        )
-        for model, fold in zip(models, folds, strict=True)
-    )  # fmt: skip
+    measure = partial(_measure_fold, X, targets, classes, weights, eras, n_repeats)
+    folds, found = measure_in_folds(
+        measure, estimator, X, y, eras, sample_weight, cv, n_jobs, rng, "era_stability"
+    )
     importances, residuals = zip(*found, strict=True)
     return Bunch(
         importances=np.stack(importances, axis=1), weights=weights,
@@ -92,8 +93,8 @@ def measure_features(
 
 
 def _measure_fold(
-    model: Any, X: Any, targets: Array, classes: Any, weights: Array, eras: EncodedEras,
-    train: Codes, test: Codes, n_repeats: int, seed: int,
+    X: Any, targets: Array, classes: Any, weights: Array, eras: EncodedEras,
+    n_repeats: int, model: Any, train: Codes, test: Codes, seed: int,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Return importances by feature and era, and residuals without each feature."""
     rng = np.random.default_rng(seed)
