@@ -124,11 +124,11 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         rows = np.concatenate(tests)
         codes = encoded.codes[rows]
         has_weight = (np.bincount(codes, weights[rows]) > 0)[codes]
-        known, codes = np.unique(codes[has_weight], return_inverse=True)
-        self.era_labels_ = encoded.labels[known]
+        weighed = encoded.take(rows[has_weight])
+        self.era_labels_ = weighed.labels
         numbers = np.repeat(np.arange(len(tests)), [test.size for test in tests])
         left_out = numbers, y[rows], weights[rows], np.concatenate(predicted)
-        self._learn(codes, *(values[has_weight] for values in left_out))
+        self._learn(weighed.codes, *(values[has_weight] for values in left_out))
         return self
 
     def _respond(self, model: Any, X: Any, eras: Any = None) -> Array:
