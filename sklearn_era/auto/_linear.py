@@ -49,7 +49,11 @@ class _Linear(BaseEstimator):
         self.penalties = penalties
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "_Linear":
-        columns = self._read(X, reset=True)
+        X = as_frame(X)
+        validate_data(self, X, skip_check_array=True)
+        given = check_categorical_features(X, self.categorical_features)
+        columns = read_columns(X, categorical_features=given)
+        self.is_categorical_ = np.array([x.is_categorical for x in columns])
         weights = np.ones(len(y)) if sample_weight is None else np.array(sample_weight)
         self._codings = [_coding_of(column, weights) for column in columns]
         Z, scale = np.column_stack(self._design(columns)), float(weights.sum())
@@ -81,7 +85,7 @@ class _Linear(BaseEstimator):
     def _staged(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Predictions by each of the penalties, of raw values of all classes."""
         check_is_fitted(self)
-        Z = np.column_stack(self._design(self._read(X, reset=False)))
+        Z = np.column_stack(self._design(self._read(X)))
         for intercept, coefficient in zip(
             self._intercepts, self._coefficients, strict=True
         ):
@@ -89,7 +93,7 @@ class _Linear(BaseEstimator):
 
     def _terms(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return each column's part of an output's raw prediction, and the columns."""
-        columns = self._read(X, reset=False)
+        columns = self._read(X)
         parts = self._design(columns)
         ends = np.cumsum([part.shape[1] for part in parts])[:-1]
         coefficients = np.split(self._coefficients[-1][0], ends)
@@ -111,20 +115,13 @@ class _Linear(BaseEstimator):
             and self._coefficients.shape == (*shape, sum(widths))
         )
 
-    def _read(self, X: Any, *, reset: bool) -> list[Column]:
-        """Return the columns, as numbers or as categories as boosters take them; later
-        ones as in the fit, of whatever dtype they are.
-        """
-        X, names = as_frame(X), getattr(self, "feature_names_in_", ())
-        if not reset and self.is_categorical_.any() and is_data_frame(X):
+    def _read(self, X: Any) -> list[Column]:
+        """Return numbers or categories as in the fit, of whatever dtype they are."""
+        X, names = as_frame(X), [*getattr(self, "feature_names_in_", ())]
+        if self.is_categorical_.any() and is_data_frame(X):
             # By name, as boosters do if there are categories.
-            X = X[names.tolist()] if {*names} and {*names} <= {*X.columns} else X
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        if reset:
-            given = check_categorical_features(X, self.categorical_features)
-            columns = read_columns(X, categorical_features=given)
-            self.is_categorical_ = np.array([x.is_categorical for x in columns])
-            return columns
+            X = X[names] if names and {*names} <= {*X.columns} else X
+        validate_data(self, X, reset=False, skip_check_array=True)
         columns = read_columns(X, categorical_features=self.is_categorical_)
         for j in np.flatnonzero(self.is_categorical_).tolist():
             check_kinds(columns[j].values, self._codings[j], column_name(self, j))
@@ -192,7 +189,5 @@ def _encode(column: Column, coding: Any) -> NDArray[np.float64]:
         return (codes[:, np.newaxis] == np.arange(len(coding))).astype(np.float64)
     mean, deviation, has_missing = coding
     is_known = np.isfinite(values)
-    numbers = np.where(
-        is_known, (np.where(is_known, values, 0.0) - mean) / deviation, 0
-    )
+    numbers = np.where(is_known, values - mean, 0.0) / deviation
     return np.column_stack([numbers, ~is_known]) if has_missing else numbers[:, None]

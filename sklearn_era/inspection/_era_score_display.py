@@ -1,24 +1,20 @@
 """A score era by era, drawn."""
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import check_scoring, make_scorer
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import (
-    _num_samples,
-    check_consistent_length,
-    check_is_fitted,
-)
+from sklearn.utils import _safe_indexing, check_consistent_length
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from sklearn_era._eras import label_texts
 from sklearn_era._plotting import BLUE, GRAY, ORANGE, axes_or_new, label_places
 from sklearn_era.metrics import EraScoreForecast, EraScorer, era_scores
 from sklearn_era.metrics._aggregation import check_direction
 from sklearn_era.metrics._metric import find_direction, metric_name
+from sklearn_era.model_selection._search_scores import asks_for_eras
 
 
 class EraScoreDisplay:
@@ -258,7 +254,7 @@ def _scorer_of_an_era(estimator: Any, scoring: Any) -> tuple[Any, str]:
             f"scoring must be one scorer: one score an era is drawn; got {scoring!r}."
         )
     scorer = check_scoring(estimator, scoring)
-    if "eras" in inspect.signature(scorer).parameters:
+    if asks_for_eras(scorer):
         raise ValueError(
             f"scoring={scoring!r} asks for eras, but each era is scored by itself: "
             "pass a scorer without a parameter eras."

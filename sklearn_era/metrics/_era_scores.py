@@ -176,7 +176,6 @@ class EraScores(Mapping[Any, Any]):
                 f"{len(others)} columns: pass by=, one of {[*others]}."
             )
         labels = _join(others)
-
         rows = [slice(None)] if by is None else self._columns[by].rows
         found = {}
         for name, scores in self._by_metric.items():

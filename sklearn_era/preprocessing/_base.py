@@ -80,7 +80,6 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             The transformer, fitted.
         """
         self._validate_params()
-        self._era_column = eras if isinstance(eras, str) else None
         if eras is None:
             warn_user(
                 f"{type(self).__name__} takes all rows for one era: pass "
@@ -114,7 +113,7 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             The columns, transformed, as float64.
         """
         check_is_fitted(self)
-        eras = self._era_column if eras is None else eras
+        eras = getattr(self, "_era_column", None) if eras is None else eras
         return self._by_era(self._apply_eras, X, eras)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
