@@ -21,8 +21,8 @@ def axes_or_new(ax: Any) -> Any:
     return pyplot.subplots(layout="constrained")[1] if ax is None else ax
 
 
-def label_places(ax: Any, texts: Sequence[str]) -> tuple[int, dict[str, Any]]:
-    """Return how many tick labels fit, and their rotation."""
+def label_eras(ax: Any, texts: Sequence[str]) -> None:
+    """Label an axis of eras at 0, 1, ..., as many as fit, upright where few would."""
     properties = import_optional("matplotlib.font_manager", extra="plot").FontProperties
     text_path = import_optional("matplotlib.textpath", extra="plot").TextPath
     tick_size = import_optional("matplotlib", extra="plot").rcParams["xtick.labelsize"]
@@ -38,4 +38,6 @@ def label_places(ax: Any, texts: Sequence[str]) -> tuple[int, dict[str, Any]]:
     if room < min(len(texts), _FEWEST_LABELS):
         room = int(width / (1.5 * size))
         style = {"rotation": 90}
-    return -(-len(texts) // max(1, min(room, _MOST_LABELS))), style
+    step = -(-len(texts) // max(1, min(room, _MOST_LABELS)))
+    ax.set_xticks(range(len(texts))[::step], texts[::step], **style)
+    ax.set_xlabel("era")

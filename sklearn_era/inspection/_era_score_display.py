@@ -10,7 +10,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from sklearn_era._eras import label_texts
-from sklearn_era._plotting import BLUE, GRAY, ORANGE, axes_or_new, label_places
+from sklearn_era._plotting import BLUE, GRAY, ORANGE, axes_or_new, label_eras
 from sklearn_era.metrics import EraScoreForecast, EraScorer, era_scores
 from sklearn_era.metrics._aggregation import check_direction
 from sklearn_era.metrics._metric import find_direction, metric_name
@@ -134,9 +134,7 @@ class EraScoreDisplay:
             label = f"next: {forecast.mean_:.4g}, 80 % {ends[0]:.4g} to {ends[1]:.4g}"
             style = {"color": ORANGE, "label": label}
             (self.forecast_,) = ax.plot(next_place, forecast.mean_, "D", **style)
-        step, style = label_places(ax, texts)
-        ax.set_xticks(places[::step], texts[::step], **style)
-        ax.set_xlabel("era")
+        label_eras(ax, texts)
         ax.set_ylabel(self.score_name)
         ax.legend()
         self.ax_, self.figure_ = ax, ax.figure

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_era._eras import label_texts
-from sklearn_era._plotting import axes_or_new, label_places
+from sklearn_era._plotting import axes_or_new, label_eras
 
 _FIELDS = ("effects", "p_value", "turns", "feature_names", "era_labels")
 _LABELS = {
@@ -31,10 +31,7 @@ class _HeatMap:
         ax.figure.colorbar(self.image_, ax=ax, label=label)
         names = np.asarray(found["feature_names"])[order]
         ax.set_yticks(range(len(names)), [str(name) for name in names])
-        texts = label_texts(np.asarray(found["era_labels"]))
-        step, text_style = label_places(ax, texts)
-        ax.set_xticks(np.arange(len(texts))[::step], texts[::step], **text_style)
-        ax.set_xlabel("era")
+        label_eras(ax, label_texts(np.asarray(found["era_labels"])))
         self.ax_, self.figure_ = ax, ax.figure
         return order
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from sklearn_era import inspection
 from sklearn_era._optional import import_optional
-from sklearn_era._plotting import BLUE, GRAY, ORANGE, label_places
+from sklearn_era._plotting import BLUE, GRAY, ORANGE, label_eras
 from sklearn_era.inspection import SplitAgreementDisplay, split_statistics
 from sklearn_era.numerai.api import Numerai, Query
 from sklearn_era.numerai.config import Config, Member, Model, Workspace
@@ -187,9 +187,8 @@ def corr_figures(rows: Rows) -> "tuple[Figure, Figure]":
     total, by_era = _new_figure(4.2), _new_figure(0.8 + 1.8 * len(rows))
     by_era.suptitle(title.format(" by era"))
     top = total.subplots()
-    step, label_style = label_places(top, corr.index.tolist())
-    top.set_xticks(range(0, len(corr), step), corr.index[::step], **label_style)
-    top.set(xlabel="era", ylabel="cumulative CORR")
+    label_eras(top, corr.index.tolist())
+    top.set_ylabel("cumulative CORR")
     top.set_title(f"Cumulative {title.format('')}")
     style: Any = {"kind": "line", "linestyle": "none", "markersize": 3}
     if len(corr) <= _MOST_BARS:
