@@ -26,7 +26,6 @@ from .._warnings import refuses_moved
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..ensemble._parameters import check_class_weight
 from ..model_selection import EraSearchCV, _out_of_era
-from ..model_selection._out_of_era import quiet_folds, take_attributes
 from ..model_selection._search_errors import mean_and_error
 from ..model_selection._search_scores import prediction
 from ._candidates import PLAIN, make_members, uses_eras
@@ -141,7 +140,7 @@ class _AutoEra(PredictsByEra, BaseEstimator):
             n_jobs=self.n_jobs, verbose=self.verbose,
         )  # fmt: skip
         by_eras = not isinstance(self.cv, KFold)
-        with quiet_folds(self.n_jobs) as empty:
+        with _out_of_era.quiet_folds(self.n_jobs) as empty:
             folds = _out_of_era.split_eras(
                 self.cv, X, y, encoded, are_ordered, "AutoEra", tests_half=True,
                 groups=encoded.codes if are_ordered else eras,
@@ -160,18 +159,18 @@ class _AutoEra(PredictsByEra, BaseEstimator):
                 if name == PLAIN or not uses_eras(name, members[name])
             }
             of_each = list(KFold(3, shuffle=True, random_state=0).split(X))
-            with quiet_folds(self.n_jobs):
+            with _out_of_era.quiet_folds(self.n_jobs):
                 of_rows, more = search(alike, folds=of_each, by_eras=False)
             seconds |= {name: seconds[name] + more[name] for name in more}
         stages = self._weigh(of_eras, of_rows, loss, are_ordered)
         models = {name: at_stage(members[name], n) for name, n in stages.items()}
         with no_value_noted():  # of which the first search has warned
             self.members_ = fit_members(models, X, y, eras, sample_weight, self.n_jobs)
-        take_attributes(self, next(iter(self.members_.values())))
+        _out_of_era.take_attributes(self, next(iter(self.members_.values())))
         times = list(seconds.values())
         self.cv_results_["fit_time"] = np.array([*times, sum(times)])
-        tested = encoded.codes[np.concatenate([test for _, test in folds])]
-        self.era_labels_ = encoded.labels[np.unique(tested)]
+        tested = np.concatenate([test for _, test in folds])
+        self.era_labels_ = encoded.take(tested).labels
 
     def _weigh(
         self, of_eras: LeftOut, of_rows: LeftOut, loss: Loss, are_ordered: bool

@@ -12,12 +12,7 @@ from sklearn.utils._param_validation import HasMethods
 from .._era_arguments import eras_by_name, take_era_column
 from .._era_routing import ask, score, takes_eras
 from .._fit_attributes import restores_on_failure
-from ..model_selection._out_of_era import (
-    check_target,
-    fit_arguments,
-    fit_rows,
-    take_attributes,
-)
+from ..model_selection import _out_of_era as out_of_era
 from ..model_selection._search_scores import prediction
 from ._scaler import EraTargetTransformer
 
@@ -91,7 +86,7 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
             The model, fitted.
         """
         self._validate_params()
-        check_target(y, X)
+        out_of_era.check_target(y, X)
         X, eras = take_era_column(X, eras)
         y = column_or_1d(y, warn=True, dtype=np.float64)[:, np.newaxis]
         known = {"eras": eras, "sample_weight": sample_weight}
@@ -102,8 +97,9 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
             transformer = EraTargetTransformer()
         self.transformer_ = clone(transformer).fit(y, **known)
         y = self.transformer_.transform(y, eras=eras)[:, 0]
-        self.regressor_ = fit_rows(regressor, X, y, fit_arguments(regressor, **known))
-        take_attributes(self, self.regressor_)
+        params = out_of_era.fit_arguments(regressor, **known)
+        self.regressor_ = out_of_era.fit_rows(regressor, X, y, params)
+        out_of_era.take_attributes(self, self.regressor_)
         return self
 
     predict = prediction("predict", "targets, at the level of their eras")
