@@ -237,17 +237,8 @@ def _public(name: str) -> _Call:
 
 
 def _live_function(blend: Blend) -> _Call:
-    """The calls that make the function of the live data.
-
-    Numerai's runner inspects the signature, which must have one or two parameters: the
-    outermost callable is a bound method, ``FunctionTransformer.transform(X)``. It is
-
-        live.groupby("era")[names].apply(
-            era -> era.assign(fit_0=booster_0.predict, ...)[["fit_0", ...]]
-                   .rank().eval("fit_0 = (fit_0 - 0.5) / fit_0.size; ...")
-        )
-
-    and for several fits continues with the sum of their gaussianized ranks.
+    """The calls that make the function of the live data: era by era, the ranks of a
+    fit, or of the sum of several fits' gaussianized ranks.
     """
     predictors = {f"fit_{k}": _predictor(part) for k, part in enumerate(blend.parts)}
     fits = list(predictors)
@@ -265,6 +256,7 @@ def _live_function(blend: Blend) -> _Call:
     steps.append(methodcaller("rename", columns={last: "prediction"}))
     grouped = methodcaller("groupby", "era", **options), itemgetter(blend.features)
     by_era = _chain(*grouped, methodcaller("apply", _chain(*steps)))
+    # Numerai's runner wants one or two parameters: this bound method has one, X.
     return _Call(getattr, _transformer(by_era), "transform")
 
 

@@ -118,10 +118,8 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 class Record(BaseModel):
-    """A JSON file that later versions can read.
-
-    `format` is raised only if an older reader would misread the file. Unknown keys are
-    ignored, and missing ones have their defaults.
+    """A JSON file that later versions can read: unknown keys are ignored, and missing
+    ones have their defaults. `format` is raised only if older readers would misread it.
     """
 
     # pydantic 2.8 warns of fields named model_*.

@@ -43,38 +43,33 @@ _FOUND = {"first_era", "last_era", "n_eras", "n_rows"}
 
 
 class ModelRecord(Record):
-    """The record of a fit: its settings, its data and its result.
-
-    `era_bounds` are the requested first and last era, `first_era` and `last_era` the
-    trained ones. `data_fingerprint` is a digest of rows, targets and eras. An average
-    has `weights`, and folds with a purge of `purge_of_folds` weeks.
-    """
+    """The record of a fit: its settings, its data and its result."""
 
     model_name: str = ""
     version: str = ""
     feature_set: str = ""
     target: str
     files: list[str] = Field(default_factory=list)
-    era_bounds: tuple[str | None, str | None] = (None, None)
+    era_bounds: tuple[str | None, str | None] = (None, None)  # as requested
     every_nth_era: int = 1
     era_offset: int = 0
     era_groups: int = 0
     random_state: int = 0
     estimator: str = "boosting"
     time_budget: float = 0.0
-    purge_of_folds: int = 0
+    purge_of_folds: int = 0  # in weeks, of an average
     parameters: dict[str, Any]
-    first_era: str = ""
+    first_era: str = ""  # trained, as the next one
     last_era: str = ""
     n_eras: int = 0
     n_rows: int = 0
     n_rows_without_target: int = 0
     features_with_missing: list[str] = Field(default_factory=list)
-    data_fingerprint: str = ""
+    data_fingerprint: str = ""  # a digest of rows, targets and eras
     n_trees: int = 0  # before the fit; so are the next two
     n_trees_with_splits: int = 0
     last_tree_with_splits: int = 0
-    weights: dict[str, float] = Field(default_factory=dict)
+    weights: dict[str, float] = Field(default_factory=dict)  # of an average
     sha256: str
     created: str = ""
     versions: dict[str, str] = Field(default_factory=dict)

@@ -49,11 +49,7 @@ class PredictionRecord(Record):
 
 
 class SubmissionRecord(Record):
-    """A submission: "uploading" before the first byte, "submitted" once it is listed.
-
-    `submissions_before` are the older ones: a new one is the work of a killed run.
-    `status` and `numerai_round` are Numerai's; a missing status is derived from times.
-    """
+    """A submission: "uploading" before the first byte, "submitted" once listed."""
 
     state: Literal["uploading", "submitted"]
     round_number: int
@@ -67,11 +63,11 @@ class SubmissionRecord(Record):
     started: str
     submission_id: str | None = None
     server_filename: str | None = None
-    submissions_before: tuple[str, ...] = ()
+    submissions_before: tuple[str, ...] = ()  # a newer one is a killed run's work
     content_confirmed: bool = False
     submitted: str | None = None
-    numerai_round: int | None = None
-    status: str | None = None
+    numerai_round: int | None = None  # Numerai's, as the status
+    status: str | None = None  # derived from times if Numerai has none
 
 
 def read_submission_record(path: Path) -> SubmissionRecord | None:
