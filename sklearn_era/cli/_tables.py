@@ -365,10 +365,8 @@ def score_held_out(
     if is_classes:
         labels = np.union1d(model.classes_, y)
         metrics = {"accuracy": (accuracy_score, model.predict(X))}
-        metrics["log loss"] = (
-            partial(log_loss, labels=labels),
-            respond(model, X, labels),
-        )
+        loss = partial(log_loss, labels=labels)
+        metrics["log loss"] = loss, respond(model, X, labels)
     for name, (metric, predicted) in metrics.items():
         line = f"  {name}: {metric(y, predicted):.4f}"
         if n_test == 1:

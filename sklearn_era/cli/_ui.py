@@ -165,9 +165,8 @@ class Terminal:
 
     def __init__(self) -> None:
         console = Console(stderr=True, highlight=False)
-        self._is_terminal = console.file.isatty()
         columns = *Progress.get_default_columns(), MofNCompleteColumn()
-        hidden = not self._is_terminal
+        hidden = not console.file.isatty()
         self.bars = Progress(*columns, console=console, disable=hidden, transient=True)
         self._tasks: dict[str, TaskID] = {}
         self._logged: dict[str, float] = {}
@@ -176,7 +175,7 @@ class Terminal:
 
     def progress(self, stage: str, done: int, total: int) -> None:
         """Show the progress of a stage: trees, eras, columns, or bytes."""
-        if not self._is_terminal:
+        if self.bars.disable:
             now = time.monotonic()
             if now - self._logged.setdefault(stage, now) >= _LOG_EVERY and done < total:
                 self._logged[stage] = now

@@ -132,9 +132,8 @@ class Fetch:
                 put_in_place(whole, self.path)
                 return
             except HttpFailure as failure:
-                if not failure.transient or failure.asks_too_much:
-                    raise
-                if self._size() < before + _PROGRESS:
+                may_succeed = failure.transient and not failure.asks_too_much
+                if not may_succeed or self._size() < before + _PROGRESS:
                     raise
             except DataError:
                 whole.unlink()

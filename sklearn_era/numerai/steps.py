@@ -87,12 +87,10 @@ class Steps:
         if self.workspace.newest("features") is None:
             is_there = (folder / f"{member.name}.json").exists()
             return None if is_there else "not trained yet"
+        purge = self.config.validation.purge_of(fit.target)
         of: dict[str, Any] = {"files": fit.files, "features": self.features_of(fit)}
-        of |= {"version": self.workspace.version, "purge": self._purge_of(fit)}
+        of |= {"version": self.workspace.version, "purge": purge}
         return training.why_train(fit, folder, member.name, **of)
-
-    def _purge_of(self, fit: TrainSection) -> int:
-        return self.config.validation.purge_of(fit.target)
 
     def train(self, model: Model, *, restart: bool = False) -> None:
         """Train the members that need it."""
@@ -109,7 +107,7 @@ class Steps:
                     features=self.features_of(member.train), restart=restart,
                     folder=self.workspace.model_dir(model.name), name=member.name,
                     model_name=model.name, version=self.workspace.version,
-                    purge=self._purge_of(member.train),
+                    purge=self.config.validation.purge_of(member.train.target),
                     on_progress=self.reporter.progress,
                 )  # fmt: skip
                 self.reporter.step(

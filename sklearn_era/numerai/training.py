@@ -66,11 +66,9 @@ def train(
     purge: int = 0, restart: bool = False,
     on_progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> store.ModelRecord:  # fmt: skip
-    """Train on Numerai's files, which are binned while they are read, and save the fit.
-
-    An interrupted training resumes from its last checkpoint unless `restart`, to the
-    same bits; an average, with folds that purge `purge` weeks, starts over.
-    `on_progress` counts features at stage ``"reading"``, then trees at stage `name`.
+    """Train and save a fit: resumed from its last checkpoint, to the same bits, unless
+    `restart`; an average, whose folds purge `purge` weeks, starts over. `on_progress`
+    counts features at stage ``"reading"``, then trees at stage `name`.
     """
     folder, paths, features = Path(folder), [Path(file) for file in files], [*features]
     if not paths:
@@ -146,11 +144,11 @@ def make_average(plain: Any, fit: TrainSection, n_eras: int, purge: int) -> Any:
 
 
 @contextmanager
-def _naming_table(settings: TrainSection) -> Iterator[None]:
-    """Raise a fit's ValueError as a ConfigError that names the parameter's table."""
+def _naming_table(settings: TrainSection, errors: Any = ValueError) -> Iterator[None]:
+    """Raise `errors` about parameters as a ConfigError that names a table."""
     try:
         yield
-    except ValueError as error:
+    except errors as error:
         raise ConfigError(f"{settings.table_of(error)} {error}") from error
 
 
@@ -215,7 +213,7 @@ def make_estimator(settings: TrainSection, features: Sequence[str] | None) -> Re
     own = {name.split("__")[0]: settings.table_of(name) for name in settings.parameters}
     estimator = Regressor(early_stopping=False, random_state=settings.random_state)
     # The checks of `fit`, before the data are read.
-    try:
+    with _naming_table(settings, (TypeError, ValueError)):
         refuse_moved(MOVED, own, "the estimators")
         check_keys(own, sorted(known))
         estimator.set_params(**settings.parameters)
@@ -228,8 +226,6 @@ def make_estimator(settings: TrainSection, features: Sequence[str] | None) -> Re
             named.feature_names_in_ = np.array(features, dtype=object)
             _check_monotonic_cst(named, named.monotonic_cst)
             named._check_interaction_cst(len(features))
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"{settings.table_of(error)} {error}") from error
     return estimator
 
 
