@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._eras import EncodedEras, encode_eras, read_eras
+from ._tables.columns import list_columns
 from ._warnings import warn_user
 
 _P = ParamSpec("_P")
@@ -61,8 +62,7 @@ def take_era_column(X: Any, eras: Any) -> tuple[Any, Any]:
     if eras not in frame.columns:
         raise ValueError(
             f"eras={eras!r} names no column of X, whose columns are "
-            f"{', '.join(map(repr, frame.columns[:10]))}"
-            f"{', ...' if len(frame.columns) > 10 else ''}."
+            f"{list_columns(frame.columns)}."
         )
     return frame.drop(eras).to_native(), frame[eras].to_native()
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
 from sklearn.utils._missing import is_pandas_na
 
 # Dtypes with so few values that a lookup table of all of them is small.
@@ -51,13 +52,9 @@ def read_columns(
         is_categorical = choose_columns(given, names, is_frame, **options)
     columns = []
     for j, column_name in enumerate(names):
-        if hasattr(table, "iloc"):
-            values = table.iloc[:, j]
-        else:
-            values = table.to_series(j) if is_frame else table[:, j]
         read = as_categories if is_categorical[j] else _as_numbers
-        numbers = read(values, column_name, name)
-        columns.append(Column(column_name, numbers, bool(is_categorical[j])))
+        values = read(_safe_indexing(table, j, axis=1), column_name, name)
+        columns.append(Column(column_name, values, bool(is_categorical[j])))
     return columns
 
 
@@ -254,8 +251,8 @@ def as_categories(values: Any, column: Any, name: str = "X") -> NDArray[Any]:
     raw = values.to_list() if is_polars else np.asarray(values, object).tolist()
     categories = np.empty(len(raw), dtype=object)
     try:
-        is_missing = {v: _is_missing(v) for v in set(raw)}
-        categories[:] = [None if is_missing[v] else v for v in raw]
+        missing = {v for v in set(raw) if v is None or is_pandas_na(v) or v != v}
+        categories[:] = [None if v in missing else v for v in raw]
     except TypeError as error:
         raise ValueError(
             f"{name}: column {column!r} holds what cannot be a category: {error}. Make "
@@ -275,7 +272,3 @@ def check_kinds(values: Any, known: Any, column: str) -> None:
                 f"are of another type, such as {example!r}: pass the categories as in "
                 "the fit."
             )
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or is_pandas_na(value) or bool(value != value)
