@@ -16,10 +16,17 @@ from sklearn.utils.validation import _get_feature_names, check_consistent_length
 from ..._era_arguments import take_era_column
 from ..._eras import EncodedEras, _missing_rows, read_eras
 from ..._scikit_learn import check_categorical_features
+from ..._tables.parquet import ParquetColumns
 from .floats import FloatColumns, fit_and_bin_columns
 from .integer_columns import as_integer_columns
 from .integers import allocate_binned, bin_columns, fit_bin_mapper
-from .parquet import bin_parquet, sort_by_era
+from .parquet import (
+    bin_features,
+    check_names,
+    read_kept_eras,
+    read_target,
+    sort_by_era,
+)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -223,13 +230,28 @@ class BinnedDataset:
             pyarrow is not installed (the extra ``parquet``).
         """
         mapper = make_bin_mapper(max_bins, random_state)
+        columns = ParquetColumns(path)
+        names = check_names(columns, features, target, era, sample_weight)
+        encoded, rows = None, np.arange(columns.n_rows)
+        if era is not None:
+            encoded, rows = read_kept_eras(columns, era, keep_eras)
+        elif keep_eras is not None:
+            raise ValueError("keep_eras needs era=, the name of the eras' column.")
+        y, labelled = read_target(columns, target, rows, drop_missing_target)
+        rows = rows[labelled]
+        weights = None
+        if sample_weight is not None:
+            weights = columns.read_numbers(sample_weight, "sample_weight")[rows]
+        encoded = None if encoded is None else encoded.take(labelled)
+        order, y, weights, encoded = sort_by_era(y, weights, encoded)
+        if order is not None:
+            rows = rows[order]
+        del labelled, order  # 16 bytes a row
+        columns.release()
+        X_binned = bin_features(columns, names, rows, weights, mapper, on_progress)
         return cls(
-            bin_mapper=mapper,
-            **bin_parquet(
-                path, mapper, target=target, era=era, features=features,
-                sample_weight=sample_weight, drop_missing_target=drop_missing_target,
-                keep_eras=keep_eras, on_progress=on_progress,
-            ),
+            X_binned=X_binned, bin_mapper=mapper, y=y, eras=encoded,
+            sample_weight=weights, feature_names=np.array(names, dtype=object),
         )  # fmt: skip
 
     @property

@@ -25,37 +25,6 @@ Eras = Collection[Any] | Mapping[Any, Any]  # to keep, perhaps with new labels
 _GROUP = 64
 
 
-def bin_parquet(
-    path: Any, mapper: _BinMapper, *, target: str, era: str | None, features: Any,
-    sample_weight: str | None, drop_missing_target: bool, keep_eras: Eras | None,
-    on_progress: Callable[[int, int], None] | None,
-) -> dict[str, Any]:  # fmt: skip
-    """Fit `mapper`, and return ``BinnedDataset``'s arguments; see `from_parquet`."""
-    columns = ParquetColumns(path)
-    features = _check_names(columns, features, target, era, sample_weight)
-    eras, kept = None, np.arange(columns.n_rows)
-    if era is not None:
-        eras, kept = _read_eras(columns, era, keep_eras)
-    elif keep_eras is not None:
-        raise ValueError("keep_eras needs era=, the name of the column of the eras.")
-    y, labelled = _read_target(columns, target, kept, drop_missing_target)
-    rows = kept[labelled]
-    weights = None
-    if sample_weight is not None:
-        weights = columns.read_numbers(sample_weight, "sample_weight")[rows]
-    eras = None if eras is None else eras.take(labelled)
-    order, y, weights, eras = sort_by_era(y, weights, eras)
-    if order is not None:
-        rows = rows[order]
-    del kept, labelled, order  # 24 bytes a row
-    columns.release()
-    binned = _bin_features(columns, features, rows, weights, mapper, on_progress)
-    return {
-        "X_binned": binned, "y": y, "eras": eras, "sample_weight": weights,
-        "feature_names": np.array(features, dtype=object),
-    }  # fmt: skip
-
-
 def sort_by_era(
     y: NDArray[Any], sample_weight: Any, eras: EncodedEras | None
 ) -> tuple[NDArray[np.uint32] | None, NDArray[Any], Any, EncodedEras | None]:
@@ -73,7 +42,7 @@ def sort_by_era(
     return order, y, sample_weight, eras
 
 
-def _check_names(
+def check_names(
     columns: ParquetColumns, features: Any, target: str, era: str | None,
     sample_weight: str | None,
 ) -> list[str]:  # fmt: skip
@@ -100,7 +69,7 @@ def _check_names(
     return features
 
 
-def _read_target(
+def read_target(
     columns: ParquetColumns, target: str, kept: Rows, drop_missing: bool
 ) -> tuple[NDArray[Any], Rows]:
     """Return the targets of the rows `kept` that have one, and their places in it."""
@@ -119,7 +88,7 @@ def _read_target(
     return y[labelled], labelled
 
 
-def _read_eras(
+def read_kept_eras(
     columns: ParquetColumns, era: str, keep_eras: Eras | None
 ) -> tuple[EncodedEras, Rows]:
     """Return the eras of the rows to keep, and these rows."""
@@ -172,7 +141,7 @@ def _choose_eras(
     return used, check_eras(distinct[used], used, name=f"era {era!r}")
 
 
-def _bin_features(
+def bin_features(
     columns: ParquetColumns, features: list[str], rows: Rows,
     sample_weight: Floats | None, mapper: _BinMapper,
     on_progress: Callable[[int, int], None] | None,
