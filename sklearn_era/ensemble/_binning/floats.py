@@ -85,7 +85,6 @@ def fit_float_mapper(
     n_features = X.shape[1]
     known = mapper.known_categories or [None] * n_features
     matrix = FloatColumns(X)
-    n_threads = _openmp_effective_n_threads(mapper.n_threads)
 
     def find(start: int) -> list[Floats | None]:
         features = range(start, min(n_features, start + _BATCH_OF_THREAD))
@@ -96,7 +95,7 @@ def fit_float_mapper(
         ]
 
     starts = range(0, n_features, _BATCH_OF_THREAD)
-    batches = map_in_threads(find, [starts], n_threads)
+    batches = map_in_threads(find, [starts], mapper.n_threads)
     set_thresholds(mapper, [found for batch in batches for found in batch], columns)
 
 

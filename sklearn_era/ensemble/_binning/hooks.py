@@ -54,6 +54,7 @@ class BinningMixin(BaseHistGradientBoosting):
 
     _bin_mapper: Any
     _preprocessor: Any
+    is_categorical_: Any
     categorical_features: Any
     max_bins: int
     verbose: int
@@ -93,16 +94,12 @@ class BinningMixin(BaseHistGradientBoosting):
         columns = None
         if hasattr(self, "_fit_state") and self._fit_state.keeps_integers:
             columns = as_integer_columns(X)
-        if columns is None:
+        if reset and columns is not None:
+            given = self.categorical_features
+            self.is_categorical_ = check_categorical_features(X, given)
+        if columns is None or self.is_categorical_ is not None:
             return self._encode(X, reset)
-        if reset:
-            categorical = check_categorical_features(X, self.categorical_features)
-            self.is_categorical_ = categorical
-            if categorical is not None:
-                return self._encode(X, reset)
-            self._preprocessor = self._is_categorical_remapped = None
-        elif self._preprocessor is not None:
-            return self._encode(X, reset)
+        self._preprocessor = self._is_categorical_remapped = None
         # Integers pass all checks of arrays; feature names and their number may not.
         validate_data(self, X, reset=reset, skip_check_array=True)
         return (columns, None) if reset else columns
@@ -134,13 +131,11 @@ class BinningMixin(BaseHistGradientBoosting):
                 "categorical_features=None."
             )
         X.check_bins()
-        self.is_categorical_ = self._preprocessor = None
-        self._is_categorical_remapped = None
+        self.is_categorical_ = self._preprocessor = self._is_categorical_remapped = None
         self.n_features_in_ = X.shape[1]
+        self.__dict__.pop("feature_names_in_", None)
         if X.feature_names is not None:
             self.feature_names_in_ = X.feature_names.copy()
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
 
     def _check_categories(self) -> list[NDArray[np.float64] | None]:
         """Return the categories as scikit-learn does, but allow more than bins; for a

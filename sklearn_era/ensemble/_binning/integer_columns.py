@@ -181,23 +181,17 @@ Column = tuple[NDArray[Any] | Callable[[], NDArray[Any]], np.dtype[Any]]
 
 
 def _columns_of_array(X: NDArray[Any]) -> list[Column]:
-    is_readable = X.dtype in SMALL_DTYPES and X.dtype.isnative and X.flags.aligned
-    is_readable = is_readable and X.ndim == 2
+    is_readable = X.dtype in SMALL_DTYPES and X.flags.aligned and X.ndim == 2
     return [(column, X.dtype) for column in np.asarray(X).T] if is_readable else []
 
 
 def _columns_of_pandas(X: Any) -> list[Column]:
-    dtypes = [
-        # Nullable and Arrow-backed dtypes have the NumPy dtype of their values.
-        dtype if isinstance(dtype, np.dtype) else getattr(dtype, "numpy_dtype", None)
-        for dtype in X.dtypes
-    ]
-    if not all(dtype in SMALL_DTYPES for dtype in dtypes if dtype is not None):
+    # Nullable and Arrow-backed dtypes have the NumPy dtype of their values.
+    dtypes = [getattr(dtype, "numpy_dtype", dtype) for dtype in X.dtypes]
+    if not all(isinstance(x, np.dtype) and x in SMALL_DTYPES for x in dtypes):
         return []
     columns: list[Column] = []
     for feature, (given, dtype) in enumerate(zip(X.dtypes, dtypes, strict=True)):
-        if dtype is None or not dtype.isnative:
-            return []
         series = X.iloc[:, feature]
         if isinstance(given, np.dtype):
             columns.append((series.to_numpy(), dtype))
