@@ -53,7 +53,6 @@ def check_sample_weight(
     """Return the checked weights; before 1.9, they may all be 0."""
     if _IS_1_9:
         options["allow_all_zero_weights"] = allow_all_zero_weights
-        return _check_sample_weight(sample_weight, X, **options)
     checked = _check_sample_weight(sample_weight, X, **options)
     if not allow_all_zero_weights and checked.size and not checked.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")

@@ -26,8 +26,6 @@ class ScoringEras:
         self._eras, self._eras_val = eras, eras_val
         self._X_train: Any = None
         self._rows: NDArray[np.intp] | None = None
-        self._scorer: Any = None
-        self._is_asked_for = False
 
     def draw_training_rows(self, seed: int) -> NDArray[np.intp] | None:
         """Return rows of random whole eras, enough to score by, or None for all: rows
@@ -43,12 +41,6 @@ class ScoringEras:
     def keep_training_rows(self, X: Any, rows: NDArray[np.intp] | None) -> None:
         """Store which training rows a scorer gets, None for all, and their X."""
         self._X_train, self._rows = X, rows
-
-    def are_asked_for_by(self, scorer: Any) -> bool:
-        """As `asks_for_eras`, with a cache for the last scorer."""
-        if scorer is not self._scorer:
-            self._scorer, self._is_asked_for = scorer, asks_for_eras(scorer)
-        return self._is_asked_for
 
     def of(self, X: Any) -> NDArray[Any]:
         """Return the labels of `X`, one of the two sets, or raise ValueError."""
@@ -120,5 +112,4 @@ class FitState:
 def begin_fit(booster: Any) -> FitState:
     """Return the initial state of a booster's fit, before it changes anything."""
     goes_on = booster.warm_start and booster._is_fitted()
-    previous = PreviousFit.of(booster) if goes_on else None
-    return FitState(previous=previous, keeps_iterations=True)
+    return FitState(PreviousFit.of(booster) if goes_on else None, keeps_iterations=True)

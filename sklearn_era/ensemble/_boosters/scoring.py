@@ -7,7 +7,7 @@ from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 
 from ...effects import GroupDRO
 from ...model_selection._search_scores import of_classes
-from .._fit_state import ScoringEras
+from .._fit_state import ScoringEras, asks_for_eras
 
 
 class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
@@ -63,5 +63,4 @@ class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
 
     def _asked_for_eras(self) -> ScoringEras | None:
         """Return the eras for the scorer; None if it takes none."""
-        eras = self._fit_state.scoring_eras
-        return eras if eras and eras.are_asked_for_by(self._scorer) else None
+        return self._fit_state.scoring_eras if asks_for_eras(self._scorer) else None

@@ -61,16 +61,15 @@ def check_forest_eras(
         if (n_segments := forest.random_segments) is not None:
             what = f"random_segments={n_segments}"
             check_order(eras, forest.era_order, what, "None")
+            if labels.size < n_segments:
+                raise ValueError(
+                    f"{what} is more than the {labels.size} distinct eras, which "
+                    "segments consist of; lower it, or pass finer eras."
+                )
         # Weighed by the first of several columns.
         if isinstance(forest.era_weighting, Recency) and eras is era_columns[0]:
             what = f"era_weighting={forest.era_weighting!r}"
             check_order(eras, forest.era_order, what, "'equal'")
-        if labels.size < (forest.random_segments or 0):
-            raise ValueError(
-                f"random_segments={forest.random_segments} is more than the "
-                f"{labels.size} distinct eras, which segments consist of; lower "
-                "it, or pass finer eras."
-            )
         if plan.is_plain_gain:
             continue
         if labels.size == 1:
@@ -79,7 +78,7 @@ def check_forest_eras(
                 f"split_criterion={forest.split_criterion!r} has nothing to compare. "
                 "Pass the labels of two eras or more."
             )
-        elif forest.random_segments is None:
+        elif n_segments is None:
             check_splittable(eras.labels, eras.counts, plan)
 
 
