@@ -207,11 +207,8 @@ def _variant_by_theorem(
         networkx.add_path(confounded, reached(name))
     may_change = set(manipulable) & measured
     may_change.update(*map(reached, set(manipulable) - measured))
-    variant: set[Any] = set()
-    for component in networkx.connected_components(confounded):
-        if component & may_change and component & affected:
-            variant |= component
-    return variant
+    components = networkx.connected_components(confounded)
+    return set().union(*(x for x in components if x & may_change and x & affected))
 
 
 def mutual_information_ratios(

@@ -59,36 +59,18 @@ def draw_tree_rows(
         rows = rows[np.argsort(eras.codes[rows], kind="stable")]
         return TreeRows(rows, eras.take(rows))
     assert eras is not None  # by `check_forest_eras`
+    labels = eras.labels
     if bootstrap == "within_eras":
-        return _draw_within_eras(rng, eras, max_samples)
-    return _draw_eras(rng, eras, max_samples, joins_copies)
-
-
-def _draw_within_eras(
-    rng: np.random.Generator, eras: EncodedEras, max_samples: float | int | None
-) -> TreeRows:
-    n_drawn = [number_to_draw(max_samples, int(n)) for n in eras.counts]
-    codes = np.repeat(np.arange(eras.labels.size, dtype=np.int32), n_drawn)
-    within = rng.integers(eras.counts[codes])
-    places = np.sort(eras.offsets[codes] + within)
-    return TreeRows(_rows_at(eras, places), EncodedEras(eras.labels, codes))
-
-
-def _draw_eras(
-    rng: np.random.Generator, eras: EncodedEras, max_samples: float | int | None,
-    joins_copies: bool,
-) -> TreeRows:  # fmt: skip
-    """Draw whole eras. Drawn twice, an era counts as two, as does a row."""
-    n_eras = eras.labels.size
-    drawn = np.sort(rng.integers(n_eras, size=number_to_draw(max_samples, n_eras)))
-    places = np.concatenate([np.arange(*eras.offsets[[j, j + 1]]) for j in drawn])
-    of_draw, sizes = np.arange(drawn.size), eras.counts[drawn]
-    if joins_copies:
-        drawn, of_draw = np.unique(drawn, return_inverse=True)
-    codes = np.repeat(of_draw, sizes).astype(np.int32)
-    return TreeRows(_rows_at(eras, places), EncodedEras(eras.labels[drawn], codes))
-
-
-def _rows_at(eras: EncodedEras, places: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the rows at some places in the order by era."""
-    return places if eras.order is None else eras.order[places].astype(np.intp)
+        sizes = [number_to_draw(max_samples, int(n)) for n in eras.counts]
+        codes = np.repeat(np.arange(labels.size, dtype=np.int32), sizes)
+        places = np.sort(eras.offsets[codes] + rng.integers(eras.counts[codes]))
+    else:  # whole eras: drawn twice, one counts as two, as does a row
+        n_drawn = number_to_draw(max_samples, labels.size)
+        drawn = np.sort(rng.integers(labels.size, size=n_drawn))
+        places = np.concatenate([np.arange(*eras.offsets[[j, j + 1]]) for j in drawn])
+        of_draw, n_rows = np.arange(n_drawn), eras.counts[drawn]
+        if joins_copies:
+            drawn, of_draw = np.unique(drawn, return_inverse=True)
+        codes, labels = np.repeat(of_draw, n_rows).astype(np.int32), labels[drawn]
+    rows = places if eras.order is None else eras.order[places].astype(np.intp)
+    return TreeRows(rows, EncodedEras(labels, codes))
