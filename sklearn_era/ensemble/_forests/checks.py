@@ -129,24 +129,22 @@ def number_of_features(max_features: float | int | str | None, n_features: int) 
 
 def check_single_precision(y: Array, sample_weight: Array | None) -> None:
     """Raise ValueError if terms of sums over rows are out of single precision."""
-    limits = np.finfo(np.float32)
-    tiny, huge = float(limits.tiny), float(limits.max)
-    largest = 1.0
+    largest, weighted = 1.0, ""
     if sample_weight is not None:
+        largest, weighted = float(sample_weight.max()), " times the largest weight"
+        _check_size(largest, "sample_weight is up to", "the weights by their mean")
         y = y[sample_weight > 0]
-        largest = float(sample_weight.max())
-        if not tiny <= largest <= huge:
-            raise ValueError(
-                f"sample_weight is up to {largest:.3g}, out of the range of single "
-                f"precision ({tiny:.2g} to {huge:.2g}), in which trees are grown; "
-                "divide the weights by their mean."
-            )
     with np.errstate(over="ignore"):
         spread = float(np.ptp(y)) * largest
-    if spread != 0.0 and not tiny <= spread <= huge:
-        weighted = "" if sample_weight is None else " times the largest weight"
+    if spread != 0.0:
+        what = f"y: the largest difference of two targets{weighted} is"
+        _check_size(spread, what, "y by a constant")
+
+
+def _check_size(size: float, what: str, divide: str) -> None:
+    tiny, huge = np.finfo(np.float32).tiny.item(), np.finfo(np.float32).max.item()
+    if not tiny <= size <= huge:
         raise ValueError(
-            f"y: the largest difference of two targets{weighted} is {spread:.3g}, out "
-            f"of the range of single precision ({tiny:.2g} to {huge:.2g}), in which "
-            "trees are grown; divide y by a constant."
+            f"{what} {size:.3g}, out of the range of single precision ({tiny:.2g} to "
+            f"{huge:.2g}), in which trees are grown; divide {divide}."
         )

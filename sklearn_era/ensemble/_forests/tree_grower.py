@@ -65,9 +65,7 @@ class ForestTreeGrower(TreeGrower):
         self._seed = int(rng.integers(2**63))  # for small nodes
         self._gradients = gradients
         self._hessians = hessians
-        # With `max_leaf_nodes`, leaves are grown best first over the whole tree.
-        is_limited = limits.max_leaf_nodes is not None
-        if is_limited:
+        if limits.max_leaf_nodes is not None:  # best first, over the whole tree
             small_node_rows = 0
         self._small_node_rows = min(small_node_rows, MAX_SMALL_ROWS)
         parameters = bins._asdict() | limits._asdict()
