@@ -76,8 +76,7 @@ def split_rows_of_eras(
 
 def split_arrays(
     X: Any, y: Any, *sample_weight: Any, train: NDArray[np.intp],
-    validation: NDArray[np.intp], test_size: float | int, stratify: NDArray[Any] | None,
-    random_state: int,
+    validation: NDArray[np.intp],
 ) -> list[Any]:  # fmt: skip
     """Split arrays as `train_test_split` does, by indices made with its options."""
     for weights in sample_weight:

@@ -200,8 +200,8 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         if self.validation_eras is not None and not is_single:
             self.validation_eras_ = held_out.labels
 
-        def split(*arrays: Any, **options: Any) -> list[Any]:
-            parts = split_arrays(*arrays, train=train, validation=validation, **options)
+        def split(*arrays: Any, **_: Any) -> list[Any]:
+            parts = split_arrays(*arrays, train=train, validation=validation)
             self._keep_held_out(held_out, *parts[3::2])
             return parts
 
@@ -300,10 +300,4 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             total *= n_samples
         return least_gain(self, *self._exchange.sum_of(total))
 
-    def _shrink_leaves(
-        self, grower: Any, gradients: NDArray[Any], hessians: NDArray[Any]
-    ) -> None:
-        """Shrink the values of a tree's leaves, if requested."""
-        eras = self._fit_state.training_eras
-        if self.leaf_shrinkage is not None:
-            shrink_leaves(grower, eras, gradients, hessians, self._exchange)
+    _shrink_leaves = shrink_leaves

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._eras import Array, EncodedEras
+from ..._eras import Array
 from .._exchange import ALONE, Exchange
 
 
@@ -73,13 +73,15 @@ def leaf_factors(
 
 
 def shrink_leaves(
-    grower: Any, eras: EncodedEras, gradients: NDArray[np.float32],
-    hessians: NDArray[np.float32], exchange: Exchange,
-) -> None:  # fmt: skip
-    """Multiply a grown tree's leaves by their factors; with monotonic constraints by
-    their mean, which keeps the order: the grower does not know all bounds, and a line
-    search ignores them.
+    booster: Any, grower: Any, gradients: NDArray[Any], hessians: NDArray[Any]
+) -> None:
+    """Multiply a grown tree's leaves by their factors, if asked to; with monotonic
+    constraints by their mean, which keeps the order: the grower does not know all
+    bounds, and a line search ignores them.
     """
+    if booster.leaf_shrinkage is None:
+        return
+    eras, exchange = booster._fit_state.training_eras, booster._exchange
     leaves, n_eras = grower.finalized_leaves, eras.labels.size
     if n_eras == 1 or len(leaves) == 1:
         return
