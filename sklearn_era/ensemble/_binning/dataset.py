@@ -19,7 +19,7 @@ from ..._scikit_learn import check_categorical_features
 from ..._tables.parquet import ParquetColumns
 from .floats import FloatColumns, fit_and_bin_columns
 from .integer_columns import as_integer_columns
-from .integers import allocate_binned, bin_columns, fit_bin_mapper
+from .integers import bin_columns, fit_bin_mapper
 from .parquet import (
     bin_features,
     check_names,
@@ -154,15 +154,13 @@ class BinnedDataset:
         order, y, sample_weight, encoded = sort_by_era(y, sample_weight, encoded)
         integers = as_integer_columns(X)
         if integers is not None:
-            X_binned = allocate_binned(integers.shape)
             if order is not None:
                 integers = integers[order]
             fit_bin_mapper(mapper, integers, sample_weight)
-            bin_columns(mapper, integers, X_binned)
+            X_binned = bin_columns(mapper, integers)
         else:
             columns = FloatColumns(X)
-            X_binned = allocate_binned(columns.shape)
-            fit_and_bin_columns(mapper, columns, order, sample_weight, X_binned)
+            X_binned = fit_and_bin_columns(mapper, columns, order, sample_weight)
         return cls(
             X_binned=X_binned, bin_mapper=mapper, y=y, eras=encoded,
             sample_weight=sample_weight, feature_names=feature_names,

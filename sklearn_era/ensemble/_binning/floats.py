@@ -101,11 +101,12 @@ def fit_float_mapper(
 
 def fit_and_bin_columns(
     mapper: _BinMapper, columns: FloatColumns, order: NDArray[np.uint32] | None,
-    sample_weight: Floats | None, binned: Bytes,
-) -> None:  # fmt: skip
-    """Fit a bin mapper, and write the bins of all rows, as its ``fit_transform``.
-    `sample_weight` and `binned` (Fortran-ordered) are in the order of `order`.
+    sample_weight: Floats | None,
+) -> Bytes:  # fmt: skip
+    """Fit a bin mapper, and return the bins of all rows, as its ``fit_transform``; they
+    and `sample_weight` are in the order of `order`.
     """
+    binned = allocate_binned(columns.shape)
     drawn = draw_rows(mapper, binned.shape[0], sample_weight)
     if drawn is not None:
         sample_weight = None
@@ -126,6 +127,7 @@ def fit_and_bin_columns(
             bin_column(mapper, values, thresholds[feature], binned[:, feature])
         del batch, values  # before the next are made
     set_thresholds(mapper, thresholds, columns.names)
+    return binned
 
 
 def bin_column(

@@ -17,13 +17,7 @@ from .dataset import BinnedDataset
 from .errors import encode, feature_columns
 from .floats import fit_float_mapper, transform
 from .integer_columns import IntegerColumns, UnbinnedRows, as_integer_columns
-from .integers import (
-    allocate_binned,
-    bin_columns,
-    fit_bin_mapper,
-    matrix_of_own_bins,
-    take_rows,
-)
+from .integers import bin_columns, fit_bin_mapper, matrix_of_own_bins, take_rows
 from .rare_categories import encoder_of, numbers_of_categories, share_bins
 
 
@@ -42,9 +36,8 @@ class DatasetRows(UnbinnedRows):
         """Return the bins of the rows: the data set's own matrix if all are taken."""
         if self.rows is None:
             return self.dataset.X_binned
-        binned = allocate_binned(self.shape, order)
-        take_rows(self.dataset.X_binned, self.rows, binned, n_threads)
-        return binned
+        columns = np.arange(self.shape[1], dtype=np.intp)
+        return take_rows(self.dataset.X_binned, self.rows, columns, n_threads, order)
 
 
 class BinningMixin(BaseHistGradientBoosting):
@@ -184,8 +177,7 @@ class BinningMixin(BaseHistGradientBoosting):
                 fit_bin_mapper(mapper, X, sample_weight)
                 binned = matrix_of_own_bins(mapper, X)
             if binned is None:
-                binned = allocate_binned(X.shape, order)
-                bin_columns(mapper, X, binned)
+                binned = bin_columns(mapper, X, order)
         if isinstance(X, UnbinnedRows):
             X.forget()
         if self.verbose:

@@ -50,8 +50,9 @@ def fit_bin_mapper(
     set_thresholds(mapper, thresholds)
 
 
-def bin_columns(mapper: _BinMapper, columns: IntegerColumns, binned: Bytes) -> None:
-    """Write the bins of small integers, none categorical, as ``transform`` does."""
+def bin_columns(mapper: _BinMapper, columns: IntegerColumns, order: Any = "F") -> Bytes:
+    """Return the bins of small integers, none categorical, as ``transform`` does."""
+    binned = allocate_binned(columns.shape, order)
     for batch in columns.batches():
         tables = make_tables(
             [mapper.bin_thresholds_[feature] for feature in batch.features],
@@ -59,6 +60,7 @@ def bin_columns(mapper: _BinMapper, columns: IntegerColumns, binned: Bytes) -> N
         )
         places = columns.rows, batch.features
         map_codes(*batch.memory, *places, tables, binned, mapper.n_threads)
+    return binned
 
 
 def make_tables(thresholds: list[Floats | None], dtypes: list[np.dtype[Any]]) -> Bytes:
@@ -87,16 +89,17 @@ def matrix_of_own_bins(mapper: _BinMapper, columns: IntegerColumns) -> Bytes | N
 
 
 def take_rows(
-    X_binned: Bytes, rows: Rows, out: Bytes, n_threads: int, columns: Rows | None = None
-) -> None:
-    """Write rows of a binned matrix into `out`; `columns` orders all of its columns."""
-    features = np.arange(X_binned.shape[1], dtype=np.intp)
+    X_binned: Bytes, rows: Rows, columns: Rows, n_threads: int, order: Any = "F"
+) -> Bytes:
+    """Return rows and columns of a binned matrix."""
+    taken = allocate_binned((rows.size, columns.size), order)
     stride, column_stride = X_binned.strides
-    addresses = column_stride * (features if columns is None else columns)
-    addresses += X_binned.__array_interface__["data"][0]
-    strides = np.full(features.size, stride, dtype=np.intp)
-    tables = np.tile(np.arange(256, dtype=np.uint8), (features.size, 1))
-    map_codes(addresses, strides, 1, rows, features, tables, out, n_threads)
+    addresses = X_binned.__array_interface__["data"][0] + column_stride * columns
+    strides = np.full(columns.size, stride, dtype=np.intp)
+    places = np.arange(columns.size, dtype=np.intp)
+    tables = np.tile(np.arange(256, dtype=np.uint8), (columns.size, 1))
+    map_codes(addresses, strides, 1, rows, places, tables, taken, n_threads)
+    return taken
 
 
 def find_missing_values(X_binned: Bytes, mapper: Any) -> Bytes:

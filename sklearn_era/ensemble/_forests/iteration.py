@@ -10,7 +10,7 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 from ..._eras import Array, EncodedEras
 from ..._trees.traversal import leaf_indices, sum_up_tree
-from .._binning.integers import allocate_binned, find_missing_values, take_rows
+from .._binning.integers import find_missing_values, take_rows
 from .._criterion_plan import CriterionPlan, choose_splitter, least_gain
 from .._splitting.splitter import EraSplitter
 from .._splitting.store import STORE_BUDGET
@@ -75,8 +75,7 @@ class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
         # of the last.
         usable, penalties = _usable_columns(training)
         columns = usable[rng.permutation(usable.size)]
-        X_binned = allocate_binned((rows.size, columns.size))
-        take_rows(training.X_binned, rows, X_binned, n_threads, columns)
+        X_binned = take_rows(training.X_binned, rows, columns, n_threads)
         bins = self._tree_bins(X_binned, columns)
         splitter = choose_splitter(
             self, training.plan, drawn.eras, targets[:, 0], sample_weight,
