@@ -15,18 +15,12 @@ from sklearn.utils.validation import _get_feature_names, check_consistent_length
 
 from ..._era_arguments import take_era_column
 from ..._eras import EncodedEras, _missing_rows, read_eras
-from ..._scikit_learn import check_categorical_features
+from ..._scikit_learn import check_categorical_features, check_sample_weight
 from ..._tables.parquet import ParquetColumns
 from .floats import FloatColumns, fit_and_bin_columns
 from .integer_columns import as_integer_columns
 from .integers import bin_columns, fit_bin_mapper
-from .parquet import (
-    bin_features,
-    check_names,
-    read_kept_eras,
-    read_target,
-    sort_by_era,
-)
+from .parquet import bin_features, check_names, read_kept_eras, read_target
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -151,7 +145,7 @@ class BinnedDataset:
                 f"y has {n_missing} missing value(s) in {y.size} rows; drop these rows."
             )
         encoded = None if eras is None else read_eras(eras, X)
-        order, y, sample_weight, encoded = sort_by_era(y, sample_weight, encoded)
+        order, y, sample_weight, encoded = _sort_by_era(y, sample_weight, encoded)
         integers = as_integer_columns(X)
         if integers is not None:
             if order is not None:
@@ -241,7 +235,7 @@ class BinnedDataset:
         if sample_weight is not None:
             weights = columns.read_numbers(sample_weight, "sample_weight")[rows]
         encoded = None if encoded is None else encoded.take(labelled)
-        order, y, weights, encoded = sort_by_era(y, weights, encoded)
+        order, y, weights, encoded = _sort_by_era(y, weights, encoded)
         if order is not None:
             rows = rows[order]
         del labelled, order  # 16 bytes a row
@@ -322,3 +316,20 @@ def make_bin_mapper(max_bins: int, random_state: Any) -> _BinMapper:
     seed = check_random_state(random_state).randint(np.iinfo(np.uint32).max, dtype="u8")
     n_threads = _openmp_effective_n_threads()
     return _BinMapper(int(max_bins) + 1, random_state=seed, n_threads=n_threads)
+
+
+def _sort_by_era(
+    y: NDArray[Any], sample_weight: Any, eras: EncodedEras | None
+) -> tuple[NDArray[np.uint32] | None, NDArray[Any], Any, EncodedEras | None]:
+    """Return the order of rows by era, None for theirs, and checked, sorted arrays."""
+    if y.dtype.kind == "f":
+        y = y.astype(np.float64, copy=False)
+    if sample_weight is not None:
+        sample_weight = check_sample_weight(
+            sample_weight, y, dtype=np.float64, copy=True, ensure_non_negative=True
+        )
+    order = None if eras is None else eras.order
+    if eras is not None and order is not None:
+        y, eras = y[order], eras.take(order)
+        sample_weight = None if sample_weight is None else sample_weight[order]
+    return order, y, sample_weight, eras

@@ -2,7 +2,7 @@
 
 import copy
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from mmap import mmap
 from typing import Any, NamedTuple, Self
@@ -17,6 +17,8 @@ from ..._tables.columns import SMALL_DTYPES
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
+# Values, or a function that loads them, and their dtype.
+Column = tuple[NDArray[Any] | Callable[[], NDArray[Any]], np.dtype[Any]]
 
 # By the names of types in pyarrow, and in polars without capitals.
 _BY_NAME = {dtype.name: dtype for dtype in SMALL_DTYPES} | {"boolean": np.dtype(bool)}
@@ -68,15 +70,12 @@ class UnbinnedRows:
 
 
 class IntegerColumns(UnbinnedRows):
-    """X with columns of small integers: each an array, or a function that loads it."""
+    """X with columns of small integers."""
 
-    def __init__(
-        self, columns: list[NDArray[Any] | Callable[[], NDArray[Any]]],
-        dtypes: list[np.dtype[Any]], n_rows: int,
-    ):  # fmt: skip
+    def __init__(self, columns: Sequence[Column], n_rows: int):
         super().__init__(n_rows, len(columns))
-        self._columns = columns
-        self.dtypes = dtypes
+        self._columns = [values for values, _ in columns]
+        self.dtypes = [dtype for _, dtype in columns]
 
     @property
     def nbytes(self) -> int:
@@ -167,17 +166,13 @@ def as_integer_columns(X: Any) -> IntegerColumns | None:
         return None
     if not columns or X.shape[0] == 0:
         return None
-    arrays, dtypes = zip(*columns, strict=True)
-    return IntegerColumns(list(arrays), list(dtypes), X.shape[0])
+    return IntegerColumns(columns, X.shape[0])
 
 
 def is_pyarrow_table(X: Any) -> bool:
     """Return whether `X` is a pyarrow table, without importing pyarrow."""
     pyarrow = sys.modules.get("pyarrow")
     return pyarrow is not None and isinstance(X, pyarrow.Table)
-
-
-Column = tuple[NDArray[Any] | Callable[[], NDArray[Any]], np.dtype[Any]]
 
 
 def _columns_of_array(X: NDArray[Any]) -> list[Column]:

@@ -9,7 +9,6 @@ from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 
 from ..._era_labels import find
 from ..._eras import EncodedEras, _missing_rows, check_eras, encode_eras
-from ..._scikit_learn import check_sample_weight
 from ..._tables.columns import list_columns
 from ..._tables.parquet import ParquetColumns
 from .codes import map_codes
@@ -23,23 +22,6 @@ Eras = Collection[Any] | Mapping[Any, Any]  # to keep, perhaps with new labels
 # Columns read at a time. A reader holds a page of each: more columns would leave room
 # for few rows in a batch, which costs more than opening the files again.
 _GROUP = 64
-
-
-def sort_by_era(
-    y: NDArray[Any], sample_weight: Any, eras: EncodedEras | None
-) -> tuple[NDArray[np.uint32] | None, NDArray[Any], Any, EncodedEras | None]:
-    """Return the order of rows by era, None for theirs, and checked, sorted arrays."""
-    if y.dtype.kind == "f":
-        y = y.astype(np.float64, copy=False)
-    if sample_weight is not None:
-        sample_weight = check_sample_weight(
-            sample_weight, y, dtype=np.float64, copy=True, ensure_non_negative=True
-        )
-    order = None if eras is None else eras.order
-    if eras is not None and order is not None:
-        y, eras = y[order], eras.take(order)
-        sample_weight = None if sample_weight is None else sample_weight[order]
-    return order, y, sample_weight, eras
 
 
 def check_names(
@@ -198,17 +180,13 @@ def _find_thresholds(
     def find(values: NDArray[Any]) -> Floats | None:
         return find_thresholds(values, mapper.n_bins - 1, sample_weight)
 
-    small = [values for values in sample if values.dtype != np.float64]
     floats = [values for values in sample if values.dtype == np.float64]
     of_floats = iter(map_in_threads(find, [floats], mapper.n_threads))
-    of_small: Any = iter(())
-    if small:
-        # Without subsampling, which has been done.
-        whole = _BinMapper(mapper.n_bins, subsample=None, n_threads=mapper.n_threads)
-        dtypes = [values.dtype for values in small]
-        integers = IntegerColumns([*small], dtypes, small[0].size)
-        fit_bin_mapper(whole, integers, sample_weight)
-        of_small = iter(whole.bin_thresholds_)
+    small = [(values, values.dtype) for values in sample if values.dtype != np.float64]
+    # Without subsampling, which has been done.
+    whole = _BinMapper(mapper.n_bins, subsample=None, n_threads=mapper.n_threads)
+    fit_bin_mapper(whole, IntegerColumns(small, sample[0].size), sample_weight)
+    of_small = iter(whole.bin_thresholds_)
     return [next(of_floats if x.dtype == np.float64 else of_small) for x in sample]
 
 
