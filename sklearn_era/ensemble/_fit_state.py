@@ -24,8 +24,9 @@ class ScoringEras:
 
     def __init__(self, eras: EncodedEras | None, eras_val: NDArray[Any] | None):
         self._eras, self._eras_val = eras, eras_val
-        self._X_train: Any = None
-        self._rows: NDArray[np.intp] | None = None
+        # The training rows that a scorer gets, None for all, and their X.
+        self.rows: NDArray[np.intp] | None = None
+        self.X_train: Any = None
 
     def draw_training_rows(self, seed: int) -> NDArray[np.intp] | None:
         """Return rows of random whole eras, enough to score by, or None for all: rows
@@ -38,13 +39,9 @@ class ScoringEras:
         drawn = order[: np.searchsorted(n_rows, N_ROWS_SCORED) + 1]
         return np.flatnonzero(np.isin(self._eras.codes, drawn))
 
-    def keep_training_rows(self, X: Any, rows: NDArray[np.intp] | None) -> None:
-        """Store which training rows a scorer gets, None for all, and their X."""
-        self._X_train, self._rows = X, rows
-
     def of(self, X: Any) -> NDArray[Any]:
         """Return the labels of `X`, one of the two sets, or raise ValueError."""
-        is_training = X is self._X_train
+        is_training = X is self.X_train
         if is_training:
             labels = None if self._eras is None else self._eras.decode()
         else:
@@ -54,7 +51,7 @@ class ScoringEras:
                 f"scoring asks for eras, but {'eras' if is_training else 'eras_val'} "
                 "was not provided: pass it to fit, or use a scoring without eras."
             )
-        return labels[self._rows] if is_training and self._rows is not None else labels
+        return labels[self.rows] if is_training and self.rows is not None else labels
 
 
 def asks_for_eras(scorer: Any) -> bool:

@@ -27,7 +27,7 @@ class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
             X, y = np.ascontiguousarray(X[rows]), y[rows]
             weights = None if weights is None else weights[rows]
         if asked_for:
-            asked_for.keep_training_rows(X, rows)
+            asked_for.X_train, asked_for.rows = X, rows
         if weights is not None and isinstance(self.era_weighting, GroupDRO):
             # Scores use the given weights, however few rows there are.
             weights = weights.copy()
