@@ -41,17 +41,16 @@ class ScoringEras:
 
     def of(self, X: Any) -> NDArray[Any]:
         """Return the labels of `X`, one of the two sets, or raise ValueError."""
-        is_training = X is self.X_train
-        if is_training:
+        name, labels, rows = "eras_val", self._eras_val, None
+        if X is self.X_train:
             labels = None if self._eras is None else self._eras.decode()
-        else:
-            labels = self._eras_val
+            name, rows = "eras", self.rows
         if labels is None:
             raise ValueError(
-                f"scoring asks for eras, but {'eras' if is_training else 'eras_val'} "
-                "was not provided: pass it to fit, or use a scoring without eras."
+                f"scoring asks for eras, but {name} was not provided: pass it to fit, "
+                "or use a scoring without eras."
             )
-        return labels[self.rows] if is_training and self.rows is not None else labels
+        return labels if rows is None else labels[rows]
 
 
 def asks_for_eras(scorer: Any) -> bool:

@@ -4,9 +4,7 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
-    BaseHistGradientBoosting,
-)
+from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils import _safe_indexing
 
 from ..._tables.columns import (
@@ -26,7 +24,7 @@ def encode(estimator: Any, X: Any, *, reset: bool) -> Any:
     it may take for numbers, and categories of another type than the fit's.
     """
     check_collected(X)
-    preprocess: Any = BaseHistGradientBoosting._preprocess_X
+    preprocess: Any = gradient_boosting.BaseHistGradientBoosting._preprocess_X
     error: Exception | None = None
     found: Any = np.nan  # of all rows
     try:

@@ -5,9 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
-    BaseHistGradientBoosting,
-)
+from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils.validation import validate_data
 
 from ..._era_arguments import without_era_column
@@ -40,7 +38,7 @@ class DatasetRows(UnbinnedRows):
         return take_rows(self.dataset.X_binned, self.rows, columns, n_threads, order)
 
 
-class BinningMixin(BaseHistGradientBoosting):
+class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
     """Uses the bins of a `BinnedDataset`, and bins small integers by table, bit for bit
     as scikit-learn does, which bins any other X, and categories, as a float64 copy.
     """

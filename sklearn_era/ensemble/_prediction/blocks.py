@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
-    BaseHistGradientBoosting,
-)
+from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import (
     _get_feature_names,
@@ -29,7 +27,7 @@ from .trees import READABLE
 BLOCK_VALUES = 2**21
 
 
-class BlockPredictionMixin(BaseHistGradientBoosting):
+class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
     """Sums up trees by ``trees``, with rows converted by blocks, bit for bit as
     in scikit-learn, which converts lists, sparse matrices and arrays of objects.
     """

@@ -2,16 +2,14 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
-    BaseHistGradientBoosting,
-)
+from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 
 from ..._trees.traversal import column_of_feature
 from .._binning.errors import column_name
 from .packed_trees import check_trees
 
 
-class PartialDependenceMixin(BaseHistGradientBoosting):
+class PartialDependenceMixin(gradient_boosting.BaseHistGradientBoosting):
     """Makes `partial_dependence` vary the requested columns: scikit-learn 1.9.1 takes
     their numbers for those of the trees' features, categorical ones first.
     """
