@@ -6,11 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import ensemble
 from sklearn.base import ClassifierMixin
-from sklearn.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
 from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -27,7 +24,7 @@ from .class_forest import fill_regressor, index_of_class
 from .docstrings import forest_docstring
 from .fit import ForestFitMixin
 
-_UPSTREAM_CONSTRAINTS = HistGradientBoostingRegressor._parameter_constraints
+_Upstream = ensemble.HistGradientBoostingClassifier
 _AS_BOOSTERS = (
     "max_leaf_nodes", "l2_regularization", "max_bins", "categorical_features",
     "warm_start", "verbose", "random_state",
@@ -44,7 +41,7 @@ _PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
     "min_samples_leaf": CONSTRAINTS["min_samples_leaf"],
     # `GroupDRO` weighs by the loss so far, but trees of a forest are independent.
     "era_weighting": [StrOptions({"rows", "equal"}), Recency],
-    **{name: _UPSTREAM_CONSTRAINTS[name] for name in _AS_BOOSTERS},
+    **{name: _Upstream._parameter_constraints[name] for name in _AS_BOOSTERS},
     "max_depth": [Interval(Integral, 1, 2**31 - 1, closed="both"), None],  # a C int
     "bootstrap": [_BOOTSTRAPS, Options(bool, {False})],
     "max_samples": [None, _SHARE, _AT_LEAST_1],
@@ -78,7 +75,7 @@ class _ForestMixin(EraEstimatorMixin, ForestFitMixin):
             yield raw * (n_trees / i)
 
 
-class EraForestRegressor(_ForestMixin, HistGradientBoostingRegressor):
+class EraForestRegressor(_ForestMixin, ensemble.HistGradientBoostingRegressor):
     __doc__ = forest_docstring("regressor")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _PARAMETER_CONSTRAINTS
@@ -125,9 +122,7 @@ class EraForestClassifier(
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **_PARAMETER_CONSTRAINTS,
-        "class_weight": HistGradientBoostingClassifier._parameter_constraints[
-            "class_weight"
-        ],
+        "class_weight": _Upstream._parameter_constraints["class_weight"],
     }
 
     @stores_parameters
@@ -219,7 +214,7 @@ class EraForestClassifier(
         del parameters["class_weight"]
         return fill_regressor(EraForestRegressor(**parameters), self, index)
 
-    _encode_y = HistGradientBoostingClassifier._encode_y
+    _encode_y = _Upstream._encode_y
     _encode_y_val = encode_classes
     _finalize_sample_weight = weigh_classes
 
