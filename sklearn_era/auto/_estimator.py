@@ -16,8 +16,9 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name, take_era_column
+from .._era_labels import find
 from .._era_routing import PredictsByEra, ask, prepares_by_era, score
-from .._eras import check_eras
+from .._eras import read_eras
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from .._tables.columns import check_collected
@@ -293,7 +294,7 @@ class _AutoEra(PredictsByEra, BaseEstimator):
     def _ask(self, method: str, X: Any, eras: Any) -> NDArray[Any]:
         check_collected(X)
         if eras is not None:
-            check_eras(eras, X)
+            find(self._known_eras, read_eras(eras, X).labels)  # of their kind
         if method == "predict" and hasattr(self, "classes_"):
             p = self._ask("predict_proba", X, eras)
             return self.classes_[p.argmax(axis=1)]
