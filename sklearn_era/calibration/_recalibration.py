@@ -146,6 +146,7 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
         codes = np.full(p.shape[0], -1)
         if eras is not None:
             given = read_eras(eras, X)
+            eras = given.decode()
             codes = find(self.era_labels_, given.labels)[given.codes]
         for fold, model in enumerate(self.estimators_):
             own = np.flatnonzero((codes >= 0) & (self._folds_of_eras[codes] == fold))

@@ -118,8 +118,11 @@ def check_divisible(X: Any, name: str) -> None:
 
 def check_rows(
     X: Any, y: Any, eras: Any, era_order: str, name: str
-) -> tuple[Any, NDArray[Any], Any, EncodedEras, bool]:
-    """Return X without eras, y, eras, their codes, and whether these are ordered."""
+) -> tuple[Any, NDArray[Any], NDArray[Any], EncodedEras, bool]:
+    """Return X without eras, y, checked labels, their codes, and if these are ordered.
+
+    Not all types of labels that were passed can be indexed by rows.
+    """
     check_target(y, X)
     X, eras = take_era_column(X, eras)
     X, y = indexable(X, y)
@@ -128,7 +131,7 @@ def check_rows(
     if eras is None:
         raise ValueError(f"{name} needs eras: pass eras=... with one label a row.")
     encoded = read_eras(eras, X)
-    return X, y, eras, encoded, are_ordered(encoded, era_order, name)
+    return X, y, encoded.decode(), encoded, are_ordered(encoded, era_order, name)
 
 
 def check_enough(eras: EncodedEras, are_ordered: bool, name: str) -> None:

@@ -238,7 +238,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
             self.estimator: Any = with_order(self.estimator, self.era_order_)
             try:
                 with routed(self.estimator):
-                    super().fit(X, y, eras=eras, **params)
+                    super().fit(X, y, eras=encoded.decode(), **params)
             finally:
                 self.estimator, self.cv, self.param_grid = given
         warn_of_no_value(empty, "rows that some fold trains on")
