@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn._loss.loss import HalfBinomialLoss, HalfMultinomialLoss, HalfPoissonLoss
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
+from ..._era_labels import find
 from ..._eras import Array, EncodedEras
 from ...effects import Intercepts, intercepts_of
 from .._exchange import ALONE, Exchange
@@ -108,7 +109,7 @@ def _drop_held_out(estimator: Any, labels: NDArray[Any]) -> None:
     """Make a warm start drop the eras that early stopping held out or holds out."""
     n_eras, known = labels.size, estimator._era_labels
     held_out = getattr(estimator, "validation_eras_", known[:0])
-    is_same = np.array_equal(labels, known[:n_eras])
+    is_same = np.array_equal(find(known, labels), np.arange(n_eras))
     if not (is_same and np.isin(known[n_eras:], held_out).all()):
         raise ValueError(
             f"eras has {n_eras} eras to train on that are not the {known.size} whose "
