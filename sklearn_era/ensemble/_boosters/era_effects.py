@@ -157,7 +157,8 @@ def values_of_eras(
     is_known = isinstance(loss, _OF_KNOWN_VARIANCE)
     least_s2 = 1.0
     if sample_weight is not None:
-        n_rows, total = exchange.sum_of(sample_weight.size, np.sum(sample_weight))
+        weights = np.count_nonzero(sample_weight), np.sum(sample_weight)
+        n_rows, total = exchange.sum_of(*weights)
         least_s2 = total / n_rows
     n_eras = eras.labels.size
     found = loss.gradient_hessian(

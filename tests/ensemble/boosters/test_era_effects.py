@@ -192,7 +192,7 @@ def test_a_step_of_the_intercepts_is_that_of_the_equations(target):
                 information = np.average(loss.gradient(encoded, at) ** 2, weights=w)
                 s2 = loss(encoded, at, w) ** 2 / information
             if is_known:
-                step, s2 = np.clip(step, -1, 1), max(s2, w.mean())
+                step, s2 = np.clip(step, -1, 1), max(s2, w[w > 0].mean())
             prior = max(0, (step**2 - s2 / H).mean())
             expected = step * prior / (prior + s2 / H)
             reached = [np.atleast_1d(b)[k] for b in model.era_intercepts_.values()]
