@@ -107,6 +107,8 @@ def _key_of(label: Any) -> Any:
         seconds = label.days * 86_400 + label.seconds
         rest = label.microseconds * 1000 + getattr(label, "nanoseconds", 0)
         return seconds * 10**9 + rest
+    if isinstance(label, np.generic):  # Decimals do not compare with NumPy's integers
+        label = label.item()
     return label.decode() if isinstance(label, bytes) else label
 
 
