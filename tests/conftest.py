@@ -43,8 +43,9 @@ settings.register_profile(
     "default", max_examples=30, deadline=None, database=None, derandomize=True
 )
 settings.register_profile(
-    "slow", max_examples=500, deadline=None, database=None, print_blob=True
-)
+    "slow", max_examples=500, deadline=None, database=None, derandomize=False,
+    print_blob=True,
+)  # fmt: skip
 
 
 def pytest_addoption(parser):
