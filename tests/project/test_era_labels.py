@@ -1,7 +1,6 @@
 """Labels of any kind, wherever labels are read: the results are those of integers."""
 
 import functools
-from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,7 @@ from sklearn.metrics import mean_squared_error, r2_score
 
 from helpers.cli import params
 from helpers.cli import run as run_command
+from helpers.era_labels import AHEAD, KINDS, OTHERS, N
 from sklearn_era import calibration, inspection, preprocessing
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.effects import GroupDRO, Intercepts
@@ -29,72 +29,6 @@ from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
 from sklearn_era.rules import RuleEnsembleClassifier
 
 pytestmark = pytest.mark.filterwarnings("ignore:Labels are text such as")
-
-N, AHEAD = 14, 20  # eras of training, and the last one asked for; a year ends between
-MONTHS = pd.date_range("2023-01-01", periods=AHEAD, freq="MS")
-WEEKS = pd.date_range("2023-10-02", periods=AHEAD, freq="7D")
-QUARTERS = pd.period_range("2020Q1", periods=AHEAD, freq="Q")
-NAMES = [f"m{i}" for i in range(AHEAD)]  # m10 before m9 as text
-BERLIN = MONTHS.tz_localize("Europe/Berlin")
-
-
-def each(values):
-    """Labels of an object array, one by one."""
-    labels = np.empty(AHEAD, dtype=object)
-    labels[:] = list(values)
-    return lambda codes: labels[codes]
-
-
-def of(values):
-    return lambda codes: values[codes]
-
-
-KINDS = {
-    "integers": lambda codes: codes,
-    "floats": lambda codes: codes / 4,
-    "decimals": each(map(Decimal, range(AHEAD))),
-    "YYYYMM": of(np.array(MONTHS.strftime("%Y%m").astype(int))),
-    "YYYYMM as floats": of(np.array(MONTHS.strftime("%Y%m").astype(float))),
-    "YYYYMMDD": of(np.array(MONTHS.strftime("%Y%m%d").astype(int))),
-    "YYYYWW": of(np.array([x.isocalendar()[0] * 100 + x.isocalendar()[1]
-                           for x in WEEKS])),
-    "YYYYQ": of(np.array(QUARTERS.year * 10 + QUARTERS.quarter)),
-    "datetime64[M]": of(MONTHS.to_numpy().astype("M8[M]")),
-    "datetime64[ns]": of(MONTHS.to_numpy().astype("M8[ns]")),
-    "weeks": lambda codes: pd.Series(WEEKS)[codes],
-    "ends of months": of(MONTHS + pd.offsets.MonthEnd(0)),
-    "dates": each(MONTHS.date),
-    "datetimes": lambda codes: [MONTHS[i].to_pydatetime() for i in codes],
-    "time zone": lambda codes: pd.Series(BERLIN)[codes],
-    "time zone of polars": lambda codes: pl.Series(BERLIN[codes].to_list()),
-    "time zone of pyarrow": lambda codes: pa.chunked_array([pa.array(BERLIN[codes])]),
-    "periods": of(MONTHS.to_period("M")),
-    "quarters": of(QUARTERS),
-    "durations": lambda codes: pd.Series(pd.to_timedelta(7 * codes, unit="D")),
-    "text of months": of(np.array(MONTHS.strftime("%Y-%m").tolist())),
-    "text of days": lambda codes: pd.Series(MONTHS.strftime("%Y-%m-%d"))[codes],
-    "text of weeks": each("{}-W{:02}".format(*x.isocalendar()[:2]) for x in WEEKS),
-    "bytes": of(np.array(MONTHS.strftime("%Y-%m").tolist(), "S")),
-    "numbered text": each(f"week {i:02}" for i in range(AHEAD)),
-    "ordered categorical": lambda codes: pd.Series(
-        pd.Categorical.from_codes(codes, NAMES, ordered=True)),
-    "categories of dates": lambda codes: pd.Categorical.from_codes(
-        codes, MONTHS.date, ordered=True),
-    "polars Enum": lambda codes: pl.Series([NAMES[i] for i in codes],
-                                           dtype=pl.Enum(NAMES)),
-    "ordered dictionary": lambda codes: pa.chunked_array(
-        [pa.DictionaryArray.from_arrays(codes, NAMES, ordered=True)]),
-}  # fmt: skip
-# The same eras, asked for as another type.
-OTHERS = {
-    "integers": lambda codes: codes.astype(np.float32),
-    "datetime64[M]": KINDS["datetime64[ns]"], "datetime64[ns]": KINDS["dates"],
-    "dates": KINDS["periods"], "periods": KINDS["datetimes"],
-    "time zone": KINDS["time zone of polars"], "datetimes": KINDS["datetime64[M]"],
-    "time zone of polars": lambda codes: pd.Series(BERLIN.tz_convert("UTC"))[codes],
-    "bytes": KINDS["text of months"], "polars Enum": KINDS["ordered categorical"],
-    "ordered categorical": KINDS["ordered dictionary"],
-}  # fmt: skip
 
 RNG = np.random.default_rng(0)
 CODES = RNG.permutation(np.repeat(np.arange(N), 12))
@@ -117,6 +51,11 @@ def with_intercepts():
 def predictions(train, ask):
     model = with_intercepts().fit(X, Y, eras=train(CODES))
     return model.predict(X[:5], eras=ask(ASKED))
+
+
+def warm_starts(train, ask):
+    model = with_intercepts().set_params(warm_start=True).fit(X, Y, eras=train(CODES))
+    return model.set_params(max_iter=5).fit(X, Y, eras=ask(CODES)).predict(X[:5])
 
 
 def updates(train, ask):
@@ -264,7 +203,7 @@ def rest(train, ask):
 PLACES = [
     predictions, updates, updates_with_a_refit, earlier_eras, transformers,
     probabilities, intervals, forecasts, splits, early_stopping, stability, binned_data,
-    model_files, parquet, command_line, blocks, rest,
+    model_files, parquet, command_line, blocks, rest, warm_starts,
 ]  # fmt: skip
 PERIODS = {"periods", "quarters"}  # which no Parquet file has
 NAMED = {"numbered text"}  # which may be names, and has to be called ordered
