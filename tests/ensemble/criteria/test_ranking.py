@@ -122,15 +122,17 @@ def test_eras_may_be_added_in_groups_that_are_merged(criterion, eras, random):
         for side in list(zip(*eras, strict=True))[:2]
     )
     impurities = [9.0 + era[2] for era in eras]
-    expected = rank(name, left, right, impurities=impurities, **params)
+    sizes = [5] * len(eras)  # not of the node, where an era may have no rows
+    of = {"impurities": impurities, "era_sizes": sizes}
+    expected = rank(name, left, right, **of, **params)
     # The other groups are neutral, to the last bit.
-    of_last = {"impurities": impurities, "groups": [3] * len(eras)}
+    of_last = of | {"groups": [3] * len(eras)}
     assert rank(name, left, right, **of_last, **params) == expected
     order = random.sample(range(len(eras)), len(eras))
     lists = (left, right, impurities)
     left, right, impurities = ([each[i] for i in order] for each in lists)
-    groups = [random.randrange(4) for _ in eras]
-    merged = rank(name, left, right, impurities=impurities, groups=groups, **params)
+    of |= {"impurities": impurities, "groups": [random.randrange(4) for _ in eras]}
+    merged = rank(name, left, right, **of, **params)
     assert (merged is None) == (expected is None)
     assert merged is None or merged == approx(expected, rel=1e-12, abs=1e-12)
 
