@@ -233,7 +233,7 @@ def folder(tmp_path_factory):
 def case(place, i, name):
     """A few kinds are tried at each place by default, others at the next."""
     every = len(KINDS) if place.__name__.startswith(("updates", "earlier")) else 10
-    is_slow = (i + PLACES.index(place)) % every != 0
+    is_slow = (i + PLACES.index(place)) % every != 0 or place is updates_with_a_refit
     marks = [pytest.mark.slow] if is_slow else []
     return pytest.param(place, name, id=f"{place.__name__}-{name}", marks=marks)
 

@@ -164,7 +164,7 @@ def test_labels_and_columns_of_any_type(monkeypatch, tmp_path):
     faster = lambda series: cached(*map(tuple, series))  # noqa: E731
     monkeypatch.setattr(level_forecast, "fit_level", faster)
     few = settings(
-        max_examples=max(1, settings.default.max_examples // 5),
+        max_examples=max(1, settings.default.max_examples // 10),
         stateful_step_count=8, phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
