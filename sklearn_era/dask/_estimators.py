@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from .._fit_attributes import copy_attributes, restore_on_failure
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -154,7 +153,6 @@ class DaskMixin:
 
     def _ask(self, method: str, X: Any, eras: Any) -> da.Array:
         """Apply a method of the local estimator to each partition."""
-        check_is_fitted(self)
         dtype: Any = np.dtype(np.float64)
         trailing: tuple[int, ...] = ()
         if method == "predict_proba":

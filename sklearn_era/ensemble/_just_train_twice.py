@@ -27,7 +27,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import _check_y, check_consistent_length
 
 from .._era_arguments import eras_by_name, take_era_column
 from .._era_routing import ask, prepares_by_era, routed
@@ -270,7 +270,6 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     )
 
     def _ask(self, method: str, X: Any, eras: Any) -> NDArray[Any]:
-        check_is_fitted(self)
         return ask(self.estimator_, method, X, eras)
 
     def __sklearn_tags__(self) -> Any:
