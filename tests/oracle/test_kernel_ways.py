@@ -102,7 +102,9 @@ def test_directions_in_doubt(l2, size):
     fit_and_check(Case(X, y, eras, None, params), split_criterion="directional")
 
 
-def test_sides_that_are_equal_up_to_rounding_have_no_direction():
+# Of more than four columns, or bundles with masks, directions alone are compared first.
+@pytest.mark.parametrize(("n_bins", "n_copies"), [(40, 3), (4, 12)])
+def test_sides_that_are_equal_up_to_rounding_have_no_direction(n_bins, n_copies):
     """In a third of the eras, sides of x differ by 2^-22 of their values, the other way
     than in the rest. Sides of z differ in half of the eras.
     """
@@ -113,8 +115,8 @@ def test_sides_that_are_equal_up_to_rounding_have_no_direction():
     y = np.where(eras % 2, 1.0, -1.0) * 2**22 + np.where(eras < 16, -1, 5) * x
     y += 6 * z * (eras >= 24)
     params = {"max_iter": 1, "min_samples_leaf": 900, "max_leaf_nodes": 2}
-    # Of more than four columns, directions alone are compared first.
-    case = Case(np.tile(X, 3).astype(float), y, eras, None, params)
+    X = np.repeat(X * n_bins // 40, n_copies, axis=1).astype(float)
+    case = Case(X, y, eras, None, params)
     nodes = first_tree(fit_case(case, split_criterion="directional"))
     assert nodes["feature_idx"][0] == 0
 
