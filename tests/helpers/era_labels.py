@@ -88,7 +88,10 @@ SAME = [
 # Types of labels and of columns, all of which hold small integers.
 TYPES: dict[str, Any] = {
     "as they are": None, "list": list, "Index": pd.Index, "Series": pd.Series,
-    "Categorical": pd.Categorical, "polars": pl.Series, "pyarrow": pa.array,
+    "Categorical": pd.Categorical, "pyarrow": pa.array,
+    # Of a list of NumPy's nanoseconds, polars 2.1.0 makes microseconds.
+    "polars": lambda labels: pl.Series(
+        np.array(labels) if isinstance(labels[0], np.datetime64) else labels),
     "objects": lambda labels: pd.Series(labels, dtype=object).to_numpy(),
     "not contiguous": lambda labels: np.repeat(labels, 2)[::2],
     "pandas of pyarrow": lambda labels: pd.Series(labels).convert_dtypes(
