@@ -17,6 +17,7 @@ from PIL import Image
 from sklearn.metrics import r2_score
 
 from sklearn_era.auto import AutoEraRegressor
+from sklearn_era.criteria import Directional, Gain
 from sklearn_era.datasets import load_bike_sharing, make_synthetic_memorization
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.metrics import era_scores
@@ -45,13 +46,11 @@ def _draw_spirals(axes: list) -> None:
     sides = [np.linspace(1.05 * x.min(), 1.05 * x.max(), 200) for x in X[:, :2].T]
     plane = np.zeros((200 * 200, X.shape[1]))
     plane[:, :2] = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
-    rule = {"min_era_coverage": 1.0, "min_gain_share": 0.0}  # DeLise's
-    for ax, (criterion, parameters) in zip(
-        axes, {"gain": {}, "directional": rule}.items(), strict=True
-    ):
+    criteria = {"gain": Gain(), "directional": Directional(rule="every_era")}
+    for ax, (name, criterion) in zip(axes, criteria.items(), strict=True):
         model = HistGradientBoostingRegressor(
             split_criterion=criterion, max_iter=50, max_depth=10, max_leaf_nodes=32,
-            learning_rate=1, early_stopping=False, **parameters,
+            learning_rate=1, early_stopping=False,
         )  # fmt: skip
         model.fit(X, y, eras=data.eras_train)
         accuracy = np.mean((model.predict(data.X_test) > 0.5) == data.y_test)
@@ -59,7 +58,7 @@ def _draw_spirals(axes: list) -> None:
         ax.pcolormesh(*sides, predicted, cmap="coolwarm", vmin=-0.5, vmax=1.5)
         ax.scatter(*X[::8, :2].T, c=y[::8], cmap="coolwarm", s=3, edgecolors="none")
         ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
-        ax.set_title(f'"{criterion}": {accuracy:.0%} right in new eras')
+        ax.set_title(f'"{name}": {accuracy:.0%} right in new eras')
 
 
 def _draw_months(ax: plt.Axes) -> None:

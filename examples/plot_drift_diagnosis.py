@@ -23,6 +23,7 @@ from sklearn.inspection import permutation_importance
 from sklearn.metrics import RocCurveDisplay
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
+from sklearn_era.criteria import Directional
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.inspection import support_match
 
@@ -40,7 +41,7 @@ is_new = months > 10
 # -----------------------------------------
 #
 # The support match of a feature is the share of its bins that a month covers, on
-# average. With ``min_era_coverage=1.0`` splits leave rows of every month on both
+# average. By ``rule="every_era"`` splits leave rows of every month on both
 # sides, so that they cannot use ``age`` well, however informative it is.
 
 result = support_match(X, eras=months, min_samples=5, as_frame=True)
@@ -89,9 +90,7 @@ axes[1].set_xlabel("loss of AUC where permuted")
 plain = HistGradientBoostingRegressor(max_iter=50, early_stopping=False)
 # In every month or not at all, however much of the gain it has.
 careful = HistGradientBoostingRegressor(
-    split_criterion="directional",
-    min_era_coverage=1.0,
-    min_gain_share=0.0,
+    split_criterion=Directional(rule="every_era"),
     max_iter=50,
     early_stopping=False,
 )

@@ -38,10 +38,9 @@ fig.suptitle("The spiral, and two of the 16 features of the shortcut")
 #
 # All with the same trees. ``"era"`` takes the mean over eras of the gain within each,
 # ``"directional"`` counts the eras that agree on which side of the split predicts more.
-# ``min_era_coverage=1.0`` is the paper's rule that each split leaves rows of every era
-# on both sides, and ``min_gain_share=0.0`` compares all of them: by default only splits
-# with half of the largest gain are compared, and next to the shortcut the spiral has
-# none.
+# ``rule="every_era"`` is the paper's: each split leaves rows of every era on both
+# sides, and all of them are compared. By default only splits with half of the largest
+# gain are, and next to the shortcut the spiral has none.
 
 criteria = ("gain", "era", "directional")
 

@@ -19,6 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+from sklearn_era.criteria import Directional
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.inspection import (
     EraShapDisplay,
@@ -60,7 +61,7 @@ plot_tree(plain, X, y, eras=tenths, max_depth=1)
 # not use ``rate``.
 
 careful = HistGradientBoostingRegressor(
-    split_criterion="directional", min_era_coverage=1.0, min_gain_share=0.0, **options
+    split_criterion=Directional(rule="every_era"), **options
 ).fit(X, y, eras=months)
 print(export_text(careful, X, y, eras=months, max_depth=1))
 

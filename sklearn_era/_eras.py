@@ -326,10 +326,9 @@ def check_splittable(labels: NDArray[Any], counts: NDArray[Any], plan: Any) -> N
     raise ValueError(
         "eras: a split has to leave "
         f"min_samples_per_era={plan.min_samples_per_era} rows of {how_many} on both "
-        f"sides (min_era_coverage={plan.min_era_coverage!r}), but {small.size} of "
-        f"{n_eras} eras have fewer than {n_needed} rows; the smallest, era "
-        f"{labels[first]!s}, has {counts[first]}. Drop or merge small eras, or lower "
-        "min_samples_per_era or min_era_coverage."
+        f"sides ({plan.coverage_by}), but {small.size} of {n_eras} eras have fewer than"
+        f" {n_needed} rows; the smallest, era {labels[first]!s}, has {counts[first]}. "
+        f"Drop or merge small eras, lower min_samples_per_era, or {plan.remedy}."
     )
 
 

@@ -1,7 +1,7 @@
 """Parameters of an estimator that have parameters of their own."""
 
-from dataclasses import Field, dataclass, field, fields
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, fields
+from typing import Any, cast
 
 from sklearn.base import BaseEstimator, clone
 
@@ -27,14 +27,9 @@ class ParameterObject(BaseEstimator):
     them: do not change one that is a key of a dict.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]]
-    _kernel_names: ClassVar[dict[str, str | None]]
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        found = {name: x.metadata for name, x in vars(cls).items() if type(x) is Field}
-        cls._parameter_constraints = {name: x["values"] for name, x in found.items()}
-        cls._kernel_names = {name: x["kernel_name"] for name, x in found.items()}
+    @property
+    def _parameter_constraints(self) -> dict[str, list[Any]]:
+        return {x.name: x.metadata["values"] for x in fields(cast("Any", self))}
 
     def _check(self) -> None:
         """Raise InvalidParameterError for a parameter with a bad value."""

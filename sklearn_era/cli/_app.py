@@ -288,7 +288,6 @@ def demo(
     """
     import numpy as np
 
-    from sklearn_era.criteria import Era
     from sklearn_era.criteria._criteria import CRITERIA
     from sklearn_era.datasets import make_synthetic_memorization
     from sklearn_era.ensemble import HistGradientBoostingRegressor
@@ -307,11 +306,15 @@ def demo(
     typer.echo(f"{'criterion':12}  train accuracy  test accuracy  fit time")
     for place, (name, criterion) in enumerate(CRITERIA.items(), 1):
         ax = figure.add_subplot(n_rows, 4, place)
-        # By default the shortcut's gain would shortlist the splits. Deep trees and full
-        # steps: a few trees can then follow the spiral.
+        # By default the shortcut's gain would shortlist the splits.
+        rule: dict[str, Any] = {"rule": "every_era"}
+        if name in ("gain", "held_out"):
+            rule = {}
+        elif name == "era":
+            rule["boltzmann_alpha"] = -1.0
+        # Deep trees and full steps: a few trees can then follow the spiral.
         model = HistGradientBoostingRegressor(
-            split_criterion=Era(boltzmann_alpha=-1.0) if name == "era" else criterion(),
-            min_era_coverage=1.0, min_gain_share=0.5 if name == "held_out" else 0.0,
+            split_criterion=criterion(**rule),
             max_iter=max_iter, max_depth=10, max_leaf_nodes=32, learning_rate=1,
             early_stopping=False, random_state=random_state,
         )  # fmt: skip

@@ -11,6 +11,7 @@ from ._criteria import (
     CRITERIA,
     Directional,
     Era,
+    EraCriterion,
     SplitCriterion,
     TimeRobust,
     parameter,
@@ -18,7 +19,7 @@ from ._criteria import (
 
 
 @dataclass(eq=False, repr=False)
-class Blend(SplitCriterion):
+class Blend(EraCriterion):
     """The weighted sum of the keys of several criteria.
 
     The key of :class:`Directional` is the agreement; ties go to the pooled gain. The
@@ -36,6 +37,8 @@ class Blend(SplitCriterion):
         :class:`Era`, so that they have the size of an agreement. False sums raw gains,
         whose size depends on the target's unit and the number of rows. It holds for all
         parts.
+    rule : {'every_era'} or None, default=None
+        As in :class:`Era`, for all parts, which have none of their own.
 
     Examples
     --------
@@ -122,6 +125,8 @@ def _not_blendable(part: Any, normalize: bool, is_added: bool) -> str | None:
         )
     if isinstance(part, Directional) and part.boltzmann_alpha != 0:
         return "boltzmann_alpha decides ties, which in a blend go to the gain"
+    if getattr(part, "rule", None):
+        return f"it has a rule of its own: pass rule={part.rule!r} to the Blend instead"
     if getattr(part, "normalize", False) and not normalize:
         return "its normalize is True, and the blend's, which holds, is False"
     return None
@@ -133,8 +138,11 @@ def as_criterion(value: Any) -> SplitCriterion:
         return CRITERIA[value]()
     criterion: SplitCriterion = Blend(value) if isinstance(value, Mapping) else value
     criterion._check()
-    parts = criterion._parts
-    return next(iter(parts)) if len(parts) == 1 else criterion
+    first, *others = criterion._parts
+    if others or first is criterion:
+        return criterion
+    has_rule = isinstance(first, EraCriterion) and first.rule is None
+    return first._changed(rule=criterion.rule) if has_rule else first
 
 
 def as_float(number: Any) -> float:

@@ -1,8 +1,8 @@
 """The criteria, each with its formula and its source, and their base class."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -43,14 +43,21 @@ class SplitCriterion(ParameterObject):
 
     def _kernel_parameters(self) -> dict[str, Any]:
         """Return this criterion's arguments for the kernel's `Criterion`."""
-        names = self._kernel_names.items()
-        return {known: getattr(self, own) for own, known in names if known}
+        names = {x.name: x.metadata["kernel_name"] for x in fields(cast("Any", self))}
+        return {known: getattr(self, own) for own, known in names.items() if known}
 
 
 _ALPHA = [Interval(Real, None, None, closed="both")]
 _AT_LEAST_0 = [Interval(Real, 0, None, closed="left")]
 _SHARE = [Interval(Real, 0, 1, closed="both")]
 _STATISTICS = [StrOptions({"effect", "changing_rate", "ratio"})]
+
+
+@dataclass(eq=False, repr=False)
+class EraCriterion(SplitCriterion):
+    """A criterion that compares eras, by the estimators' rule or by the papers'."""
+
+    rule: str | None = parameter(None, [StrOptions({"every_era"}), None], kw_only=True)
 
 
 @dataclass(eq=False, repr=False)
@@ -86,7 +93,7 @@ class Gain(SplitCriterion):
 
 
 @dataclass(eq=False, repr=False)
-class Era(SplitCriterion):
+class Era(EraCriterion):
     """Era splitting: the Boltzmann mean of the gains of the eras.
 
     For data in which a few large eras would otherwise decide: a split must help in the
@@ -107,6 +114,11 @@ class Era(SplitCriterion):
         Whether to divide the gain of each era by its sum of hessians in the node and by
         the variance of the gradients (per unit of hessian) at the root of the tree.
         Then eras of all sizes weigh alike, and `boltzmann_alpha` is a pure number.
+    rule : {'every_era'} or None, default=None
+        'every_era' is the papers' rule: a split has to cover every era, with
+        `min_samples_per_era` rows of it on both sides, and the key alone ranks splits.
+        It stands for ``min_era_coverage=1.0`` and ``min_gain_share=0.0``, and overrides
+        these parameters of the estimator, which are the rule by default.
 
     See Also
     --------
@@ -132,7 +144,7 @@ class Era(SplitCriterion):
 
 
 @dataclass(eq=False, repr=False)
-class Directional(SplitCriterion):
+class Directional(EraCriterion):
     """Directional era splitting: the agreement of eras on a split's direction.
 
     For effects whose sign matters more than their size: shortcuts that change direction
@@ -153,6 +165,8 @@ class Directional(SplitCriterion):
         As in :class:`Era`, for ties. Unused in a blend.
     normalize : bool, default=False
         As in :class:`Era`, for ties.
+    rule : {'every_era'} or None, default=None
+        As in :class:`Era`.
 
     References
     ----------
@@ -162,8 +176,8 @@ class Directional(SplitCriterion):
     Examples
     --------
     >>> from sklearn_era.criteria import Directional
-    >>> Directional(min_agreement=0.1)
-    Directional(min_agreement=0.1)
+    >>> Directional(rule="every_era")
+    Directional(rule='every_era')
     """
 
     min_agreement: float = parameter(0.0, _SHARE, "min_direction_agreement")
@@ -173,7 +187,7 @@ class Directional(SplitCriterion):
 
 
 @dataclass(eq=False, repr=False)
-class TimeRobust(SplitCriterion):
+class TimeRobust(EraCriterion):
     """Time-robust splits: the smallest impurity in the worst era, or on average.
 
     For data in which the worst period counts, with many rows in each: the thesis'
@@ -191,6 +205,8 @@ class TimeRobust(SplitCriterion):
         The minimum that ``agg_j n_j / N_j (L_before,j - L_j)`` of a valid split must
         exceed: agg is the minimum over eras, or the mean, and n_j and N_j are the rows
         of era j in the node and in training.
+    rule : {'every_era'} or None, default=None
+        As in :class:`Era`.
 
     References
     ----------
@@ -216,7 +232,7 @@ class TimeRobust(SplitCriterion):
 
 
 @dataclass(eq=False, repr=False)
-class Invariant(SplitCriterion):
+class Invariant(EraCriterion):
     """Invariant-forest splits: the gain, less a penalty on effects that differ by era.
 
     For effects whose size differs between eras: they are postponed, and effects that
@@ -239,6 +255,8 @@ class Invariant(SplitCriterion):
         - 'ratio': ``max_j I_j / min_j I_j - 1``, where ``I_j`` is the share of the
           positive rows that pass to the left over the share of the negative ones,
           equations 16 to 19 of [1]_; for targets of 0 and 1 only, and in no blend.
+    rule : {'every_era'} or None, default=None
+        As in :class:`Era`.
 
     References
     ----------
@@ -267,7 +285,7 @@ class Invariant(SplitCriterion):
 
 
 @dataclass(eq=False, repr=False)
-class VREx(SplitCriterion):
+class VREx(EraCriterion):
     """The mean of the gains of the eras, minus their standard deviation.
 
     The key is ``mean_j gain_j - penalty * std_j gain_j``, after the penalty of [1]_; a
@@ -278,6 +296,8 @@ class VREx(SplitCriterion):
     penalty : float, default=1.0
         Weight of the standard deviation, 0 or more.
     normalize : bool, default=False
+        As in :class:`Era`.
+    rule : {'every_era'} or None, default=None
         As in :class:`Era`.
 
     References
@@ -298,7 +318,7 @@ class VREx(SplitCriterion):
 
 
 @dataclass(eq=False, repr=False)
-class HeldOut(SplitCriterion):
+class HeldOut(EraCriterion):
     """The decrease of the loss in each era, by the values of the other eras.
 
     Leave-one-era-out within a node: for few eras, of any size.
@@ -314,6 +334,8 @@ class HeldOut(SplitCriterion):
     ----------
     normalize : bool, default=False
         As in :class:`Era`; the sum is then a mean.
+    rule : {'every_era'} or None, default=None
+        As in :class:`Era`, but no era has to be covered.
 
     See Also
     --------

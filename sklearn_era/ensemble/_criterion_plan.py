@@ -20,6 +20,7 @@ from ._exchange import ALONE, Exchange
 from ._splitting.splitter import EraSplitter
 
 MIN_HESSIAN_TO_SPLIT = 1e-3  # scikit-learn's, of either side
+_MANY = 30  # trees or nodes of a fit, for a share of them to mean something
 _LARGEST_INT = int(np.iinfo(np.int32).max)
 
 
@@ -32,6 +33,8 @@ class CriterionPlan:
     min_samples_per_era: int  # like the next two, 0 if the criterion ignores it
     min_era_coverage: float
     min_gain_share: float
+    coverage_by: str  # the parameter that asks for eras, and its value, for messages
+    remedy: str  # what makes it ask for fewer
 
     @classmethod
     def from_estimator(cls, estimator: Any) -> "CriterionPlan":
@@ -39,14 +42,21 @@ class CriterionPlan:
         criterion = as_criterion(estimator.split_criterion)
         asks = any(part.asks_coverage for part in criterion._parts)
         min_samples_per_era = estimator.min_samples_per_era if asks else 0
-        is_plain = criterion._is_plain_gain
+        coverage, gain_share = estimator.min_era_coverage, estimator.min_gain_share
+        coverage_by = f"min_era_coverage={coverage!r}"
+        remedy = "lower min_era_coverage or raise min_gain_share"
+        if getattr(criterion, "rule", None) == "every_era":
+            coverage, gain_share, coverage_by = 1.0, 0.0, "rule='every_era'"
+            remedy = "leave the rule out"
         return cls(
             criterion,
             is_gain_of_one_era=criterion.is_gain_of_one_era
             and min_samples_per_era <= estimator.min_samples_leaf,
             min_samples_per_era=min_samples_per_era,
-            min_era_coverage=estimator.min_era_coverage if asks else 0.0,
-            min_gain_share=0.0 if is_plain else estimator.min_gain_share,
+            min_era_coverage=coverage if asks else 0.0,
+            min_gain_share=0.0 if criterion._is_plain_gain else gain_share,
+            coverage_by=coverage_by,
+            remedy=remedy,
         )
 
     @property
@@ -187,9 +197,9 @@ def warn_if_nothing_split(estimator: Any, plan: CriterionPlan, what: str) -> Non
     )
     reason = (
         f"leave min_samples_per_era={estimator.min_samples_per_era} rows of enough "
-        f"eras (min_era_coverage={estimator.min_era_coverage!r}) on both sides, and "
-        "improve on the criterion. Check that eras overlap in the features and have "
-        "weight, merge small eras, or lower the thresholds."
+        f"eras ({plan.coverage_by}) on both sides, and improve on the criterion. Check "
+        "that eras overlap in the features and have weight, merge small eras, or lower "
+        "the thresholds."
     )
     if not any(part.asks_coverage for part in plan.criterion._parts):
         reason = (
@@ -203,35 +213,48 @@ def warn_if_nothing_split(estimator: Any, plan: CriterionPlan, what: str) -> Non
 def warn_if_few_splits_are_covered(
     estimator: Any, plan: CriterionPlan, splitter: Any
 ) -> None:
-    """Warn if thresholds end a booster's trees, or leave most nodes to the gain."""
+    """Warn if a rule ends a booster's trees, or leaves nearly all nodes to the gain."""
     leaves = [tree.get_n_leaf_nodes() for tree in chain(*estimator._predictors)]
-    share = splitter.n_uncovered / max(splitter.n_splittable, 1)
-    limit = estimator.max_leaf_nodes
+    n_nodes, limit = max(splitter.n_splittable, 1), estimator.max_leaf_nodes
+    share, of_gain = splitter.n_uncovered / n_nodes, splitter.n_the_gains / n_nodes
+    n_unsplit, by_default = leaves.count(1), plan.min_gain_share > 0
     covered = (
         f"min_samples_per_era={estimator.min_samples_per_era} rows of enough eras "
-        f"(min_era_coverage={estimator.min_era_coverage!r}) on both sides"
+        f"({plan.coverage_by}) on both sides"
     )
     if max(leaves) == 1:
         return
+    unsplit = f"{n_unsplit:,} of {len(leaves):,} trees have no split: "
     agreement = plan.criterion._kernel_parameters().get("min_direction_agreement", 0.0)
-    if agreement > 0 and (n_unsplit := leaves.count(1)) > 0.9 * len(leaves):
+    if agreement > 0 and n_unsplit > 0.9 * len(leaves):
         warn_user(
-            f"{n_unsplit:,} of {len(leaves):,} trees have no split: eras agree too "
-            f"little for Directional(min_agreement={agreement}). Lower it, or expect "
-            "little more than a constant."
+            f"{unsplit}eras agree too little for Directional(min_agreement={agreement})"
+            ". Lower it, or expect little more than a constant."
         )
-    if plan.min_gain_share > 0:
-        if share > 0.9:
-            warn_user(
-                f"split_criterion={estimator.split_criterion!r} decides few splits: "
-                f"at {share:.0%} of the nodes no split with enough gain leaves "
-                f"{covered}, and the gain decides. Merge small eras, or lower "
-                "min_era_coverage or min_gain_share."
-            )
-    elif share > 0.25 and (limit is None or 2 * np.median(leaves) <= limit):
+    elif by_default and n_unsplit > 0.5 * len(leaves) > 0.5 * _MANY:
+        warn_user(
+            f"{unsplit}the others leave no gain. If they follow a shortcut that changes"
+            f" from era to era, split_criterion={estimator.split_criterion!r} needs "
+            "rule='every_era', which asks every era of each split."
+        )
+    decides_few = f"split_criterion={estimator.split_criterion!r} decides few splits: "
+    if by_default and share > 0.9:
+        warn_user(
+            f"{decides_few}at {share:.0%} of the nodes no split with enough gain leaves"
+            f" {covered}, and the gain decides. Merge small eras, or lower "
+            "min_era_coverage or min_gain_share."
+        )
+    elif 0 < plan.min_gain_share < 1 and of_gain > 0.95 and n_nodes > _MANY:
+        warn_user(
+            f"{decides_few}{of_gain:.0%} of the nodes have the split of the largest "
+            "gain. Lower min_gain_share, or set the criterion's rule='every_era', by "
+            "which it chooses among all splits that cover every era."
+        )
+    few = limit is None or 2 * np.median(leaves) <= limit
+    if not by_default and few and share > 0.25:
         of_limit = "" if limit is None else f" of max_leaf_nodes={limit}"
         warn_user(
             f"Trees end early, with {np.median(leaves):g} leaves{of_limit} in the "
-            f"median: at {share:.0%} of the nodes no split leaves {covered}. Lower "
-            "min_era_coverage, raise min_gain_share, or merge small eras."
+            f"median: at {share:.0%} of the nodes no split leaves {covered}. Merge "
+            f"small eras, or {plan.remedy}."
         )

@@ -49,9 +49,10 @@ PARAMETERS = {
     "min_era_coverage": Parameter(
         0.1, [Interval(Real, 0, 1, closed="right")], "float", """
         Minimum share of the training eras, in (0, 1], that a split must cover. The
-        papers' rule is ``min_era_coverage=1.0, min_gain_share=0.0``, which ends trees
-        early where eras are small; the defaults were chosen on public data. 'gain' and
-        'held_out' ignore it.
+        default, and that of `min_gain_share`, were chosen on public data. The papers'
+        rule, of which trees end early where eras are small, is the criterion's: with
+        ``split_criterion=Directional(rule="every_era")`` both are overridden by 1 and
+        0. 'gain' and 'held_out' ignore it.
         """),
     "min_gain_share": Parameter(
         0.5, [Interval(Real, 0, 1, closed="both")], "float", """

@@ -30,7 +30,7 @@ CRITERIA = {
     "directional": "directional",
     # A gain in units of its own breaks ties.
     "directional, smoothed": Directional(boltzmann_alpha=2.0),
-    "directional, agreeing": Directional(min_agreement=0.6),
+    "directional, agreeing": Directional(min_agreement=0.6, rule="every_era"),
     "time_robust": "time_robust",
     "time_robust, mean": TimeRobust("mean", min_impurity_decrease=0.001),
     "invariant": Invariant(penalty=0.3),
@@ -39,12 +39,16 @@ CRITERIA = {
     "held_out": "held_out", "held_out, normalised": HeldOut(normalize=True),
     "era, sharing": "era", "directional, sharing": "directional",
     "time_robust, sharing": "time_robust", "invariant, sharing": Invariant(penalty=3.0),
-    "blend": Blend({"gain": 0.2, "era": 1.0, Invariant(penalty=0.3): 0.5}, False),
+    "blend": Blend(
+        {"gain": 0.2, "era": 1.0, Invariant(penalty=0.3): 0.5}, False, rule="every_era"
+    ),
     "blend, normalised": {Era(-3.0): 1.0, "directional": 0.1, VREx(1.0): 0.5},
 }  # fmt: skip
 # By default, all eras have to be on both sides of a split.
 _LIMITS = dict.fromkeys(CRITERIA, COVER_ALL) | {
     "gain": {}, "held_out": SHARED, "held_out, normalised": SHARED,
+    # The criterion's own rule overrides these.
+    "directional, agreeing": SHARED, "blend": SHARED,
     "invariant, changing rate": COVER_ALL | {"min_impurity_decrease": 0.001},
     "era, sharing": SHARED, "directional, sharing": SHARED,
     "time_robust, sharing": SHARED,

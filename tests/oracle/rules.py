@@ -59,6 +59,9 @@ def rules_of(est: Any, n_eras: int) -> Rules:
         own.get("directional", {}).pop("boltzmann_alpha", None)
         own["blend"] = {"normalize": blend.normalize}
     parameters = {name: x for params in own.values() for name, x in params.items()}
+    by_papers = "every_era" in (parameters.pop("rule", None), getattr(blend, "rule", 0))
+    coverage, share = est.min_era_coverage, est.min_gain_share
+    coverage, share = (1.0, 0.0) if by_papers else (coverage, share)
     parameters.pop("splitter", None)
     asks_for_coverage = not set(weights) <= ASK_FOR_NO_COVERAGE
     is_gain_of_one_era = (
@@ -71,8 +74,8 @@ def rules_of(est: Any, n_eras: int) -> Rules:
         weights = {"gain": 1.0}
     return Rules(
         weights,
-        eras_to_cover(est.min_era_coverage, n_eras) if asks_for_coverage else 0,
-        0.0 if set(weights) == {"gain"} else est.min_gain_share,
+        eras_to_cover(coverage, n_eras) if asks_for_coverage else 0,
+        0.0 if set(weights) == {"gain"} else share,
         est.min_impurity_decrease,
         est.min_samples_per_era if asks_for_coverage else 0,
         **parameters,

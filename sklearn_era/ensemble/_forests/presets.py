@@ -13,21 +13,21 @@ from .estimators import EraForestClassifier, EraForestRegressor
 # impurity unchanged; ours do not. The thesis has no defaults: it uses the trees and
 # depth of a tuned random forest, and fewer rows per period, below 25 where it is best.
 _TIME_ROBUST: dict[str, Any] = {
-    "split_criterion": TimeRobust(aggregation="mean"), "max_features": "sqrt",
-    "max_depth": 5, "min_samples_leaf": 1, "min_samples_per_era": 100,
-    "min_era_coverage": 1.0, "min_gain_share": 0.0,
+    "split_criterion": TimeRobust(aggregation="mean", rule="every_era"),
+    "max_features": "sqrt", "max_depth": 5, "min_samples_leaf": 1,
+    "min_samples_per_era": 100,
 }  # fmt: skip
 
 # Liao et al., sections 4 and 5.1: 50 trees, rows drawn within each environment, all
 # features at each split, the largest penalty that they try.
 _INVARIANT: dict[str, Any] = {
-    "n_estimators": 50, "split_criterion": Invariant(penalty=10.0),
-    "bootstrap": "within_eras", "min_samples_leaf": 1, "min_era_coverage": 1.0,
-    "min_gain_share": 0.0,
+    "n_estimators": 50, "split_criterion": Invariant(penalty=10.0, rule="every_era"),
+    "bootstrap": "within_eras", "min_samples_leaf": 1,
 }  # fmt: skip
 
 # The paper's penalty for classes is 10, on an impurity that is twice the squared error.
-_INVARIANT_RATIO = {"split_criterion": Invariant(penalty=5.0, statistic="ratio")}
+_RATIO = Invariant(penalty=5.0, statistic="ratio", rule="every_era")
+_INVARIANT_RATIO = {"split_criterion": _RATIO}
 
 
 class TimeRobustForestRegressor(EraForestRegressor):
@@ -40,9 +40,10 @@ class TimeRobustForestRegressor(EraForestRegressor):
     whose defaults end no tree for lack of an era.
 
     Parameters and attributes are those of :class:`EraForestRegressor`; the defaults
-    that differ are ``split_criterion=TimeRobust(aggregation="mean")``,
-    ``max_features="sqrt"``, ``max_depth=5``, ``min_samples_leaf=1``,
-    ``min_samples_per_era=100``, ``min_era_coverage=1.0`` and ``min_gain_share=0.0``.
+    that differ are
+    ``split_criterion=TimeRobust(aggregation="mean", rule="every_era")``,
+    ``max_features="sqrt"``, ``max_depth=5``, ``min_samples_leaf=1`` and
+    ``min_samples_per_era=100``.
 
     Examples
     --------
@@ -77,10 +78,10 @@ class InvariantForestRegressor(EraForestRegressor):
     lack of an era.
 
     Parameters and attributes are those of :class:`EraForestRegressor`; the defaults
-    that differ are ``n_estimators=50``, ``split_criterion=Invariant(penalty=10.0)``
+    that differ are ``n_estimators=50``,
+    ``split_criterion=Invariant(penalty=10.0, rule="every_era")``
     (``statistic="changing_rate"`` has the paper's equations to the letter),
-    ``bootstrap="within_eras"``, ``min_samples_leaf=1``, ``min_era_coverage=1.0`` and
-    ``min_gain_share=0.0``.
+    ``bootstrap="within_eras"`` and ``min_samples_leaf=1``.
 
     Examples
     --------
@@ -98,13 +99,13 @@ class InvariantForestClassifier(EraForestClassifier):
     As :class:`InvariantForestRegressor`, with the paper's penalty for classes: the
     variation over eras of the ratio of the shares of positive and negative rows that go
     left. This compares two classes; for more, pass
-    ``split_criterion=Invariant(penalty=10.0)``. For your own data, begin with
-    ``EraForestClassifier(split_criterion="invariant")``.
+    ``split_criterion=Invariant(penalty=10.0, rule="every_era")``. For your own data,
+    begin with ``EraForestClassifier(split_criterion="invariant")``.
 
     Parameters and attributes are those of :class:`EraForestClassifier`, with the
-    defaults of :class:`InvariantForestRegressor` except
-    ``split_criterion=Invariant(penalty=5.0, statistic="ratio")``, which corresponds to
-    10 in the paper, whose impurity is twice the squared error.
+    defaults of :class:`InvariantForestRegressor` except ``penalty=5.0`` and
+    ``statistic="ratio"`` of the criterion. This corresponds to 10 in the paper, whose
+    impurity is twice the squared error.
     """
 
     __init__ = stores_parameters(

@@ -31,6 +31,7 @@ cdef struct chosen_split:
     feature_split best   # if there is one
     bint is_splittable   # by its gain
     bint is_uncovered    # splittable, but no split covers enough eras
+    bint is_the_gains    # the split of the largest gain, if that restricts the others
 
 
 cdef inline chosen_split choose_split(
@@ -47,7 +48,7 @@ cdef inline chosen_split choose_split(
         feature_split largest
         double min_gain = criterion.min_gain
         double unit
-    chosen.is_splittable = chosen.is_uncovered = False
+    chosen.is_splittable = chosen.is_uncovered = chosen.is_the_gains = False
     if criterion.name == GAIN:
         min_gain = gain_beyond_rounding(criterion, node.pooled.loss)
         chosen.best = largest_gain(splits, node, min_gain, &unit)
@@ -75,6 +76,7 @@ cdef inline chosen_split choose_split(
         if not chosen.best.found:
             chosen.best = largest
             chosen.is_uncovered = covers_too_few(splits, &sharing, node)
+    chosen.is_the_gains = chosen.best.rank.gain == largest.rank.gain
     chosen.best.rank.priority = chosen.best.rank.gain - penalty_of_feature(
         splits.tree, chosen.best.feature_idx, unit
     )

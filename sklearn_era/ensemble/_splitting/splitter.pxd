@@ -37,3 +37,4 @@ cdef class EraSplitter:
         # which no split covers enough eras.
         readonly Py_ssize_t n_splittable
         readonly Py_ssize_t n_uncovered
+        readonly Py_ssize_t n_the_gains  # nodes with the split of the largest gain

@@ -175,6 +175,7 @@ cdef class EraSplitter:
         chosen = choose_split(self.splits, &self.criterion, &c_node)
         self.n_splittable += chosen.is_splittable
         self.n_uncovered += chosen.is_uncovered
+        self.n_the_gains += chosen.is_the_gains
         if not chosen.best.found:
             return None
         return make_split_info(&self.tree, &chosen.best, &c_node)

@@ -6,10 +6,12 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from helpers.criteria import BLEND, COVER_ALL, COVERING, NAMES, RATIO
 from helpers.data import make_data
 from helpers.estimators import ours
+from helpers.trees import assert_same_trees
 from sklearn_era._eras import number_of_share
 from sklearn_era.criteria import (
     Blend,
@@ -252,6 +254,60 @@ def test_criterion_without_a_say_is_warned_of():
     with pytest.warns(UserWarning, match=message) as caught:
         ours(split_criterion="era").fit(X, y, eras=eras)
     assert [warning.filename for warning in caught] == [__file__]
+
+
+@pytest.mark.parametrize("make", [ours, EraForestRegressor], ids=["booster", "forest"])
+@pytest.mark.parametrize("name", [*NAMES[1:], "blend", "of one part"])
+def test_the_papers_rule_is_one_word(name, make):
+    X, y, _, eras = make_data()
+    blends = {"blend": BLEND, "of one part": {"invariant": 2.0}}
+    criterion = blends.get(name, name)
+    given = Blend(criterion) if name in blends else CRITERIA[criterion]()
+    own = {"random_state": 0, "min_samples_per_era": 3}
+    plain = make(split_criterion=criterion, **own, **COVER_ALL).fit(X, y, eras=eras)
+    others = {"min_era_coverage": 0.2, "min_gain_share": 0.9}
+    model = make(split_criterion=given, **own, **others)
+    if name not in blends:  # by its name, in a grid
+        model.set_params(split_criterion=criterion)
+    model = clone(model).set_params(split_criterion__rule="every_era")
+    assert "rule='every_era'" in repr(model)
+    assert_same_trees(model.fit(X, y, eras=eras), plain)
+    by_default = model.set_params(split_criterion__rule=None).fit(X, y, eras=eras)
+    assert not np.array_equal(by_default.predict(X), plain.predict(X))
+
+
+def test_what_a_rule_cannot_be():
+    X, y, _, eras = make_data()
+    part = Era(rule="every_era")
+    for criterion, message in {
+        Era(rule="papers"): r"'rule' parameter of Era must be a str among",
+        Blend({part: 1.0, "vrex": 1.0}): r"rule of its own: pass rule='every_era' to ",
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            ours(split_criterion=criterion).fit(X, y, eras=eras)
+    with pytest.raises(ValueError, match="Invalid parameter 'rule' for estimator Gain"):
+        ours().set_params(split_criterion__rule="every_era")
+    one = ours(split_criterion={part: 1.0, "vrex": 0.0}).fit(X, y, eras=eras)
+    assert_same_trees(one, ours(split_criterion=part).fit(X, y, eras=eras))
+    eras[:3] = 99
+    message = (
+        r"rows of every era on both sides \(rule='every_era'\).* leave the rule out"
+    )
+    with pytest.raises(ValueError, match=message):
+        ours(split_criterion=part, min_samples_per_era=2).fit(X, y, eras=eras)
+
+
+def test_a_default_rule_that_changes_nothing_is_warned_of():
+    """Of the gain's splits, or of a shortcut that leaves nothing to the other trees."""
+    X, eras = np.nan_to_num(make_data()[0]), np.arange(400) % 4
+    y = 1.0 * (X[:, 1] > 0)
+    model = ours(split_criterion="era", max_iter=40, learning_rate=1.0)
+    with pytest.warns(UserWarning, match=r"of 40 trees .* needs rule='every_era', whi"):
+        model.fit(X, y, eras=eras)
+    model.set_params(min_gain_share=0.999, learning_rate=0.3, max_leaf_nodes=3)
+    message = r"decides few splits: \d+% of the nodes .* set .* rule='every_era', by"
+    with pytest.warns(UserWarning, match=message):
+        model.fit(X, X[:, 1] + X[:, 2] ** 2, eras=eras)
 
 
 def test_a_small_era_that_is_held_out_is_no_matter():

@@ -29,8 +29,8 @@ def test_presets_are_forests_with_other_defaults(criterion, kind, tmp_path):
     preset, base = (getattr(ensemble, f"{x}Forest{kind}") for x in (name, "Era"))
     defaults, known = (signature(each).parameters for each in (preset, base))
     assert list(defaults) == list(known)
-    assert defaults["min_era_coverage"].default == 1.0
     assert isinstance(defaults["split_criterion"].default, criterion)
+    assert defaults["split_criterion"].default.rule == "every_era"
     params = {"n_estimators": 4, "min_samples_per_era": 3, "max_depth": 2}
     forest = preset(**params, random_state=0)
     assert isinstance(forest, base)
