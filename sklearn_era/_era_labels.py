@@ -142,7 +142,7 @@ def find(known: Labels, labels: Labels, name: str | None = "eras") -> NDArray[np
 
 def join(known: Labels, new: Labels) -> Labels:
     """Return known labels, and new ones of their kind behind them."""
-    categories = _joined_categories(known, new)
+    categories = joined_categories(known, new)
     known, new = np.asarray(known), np.asarray(new)
     if known.dtype.kind != new.dtype.kind and "M" in known.dtype.kind + new.dtype.kind:
         known, new = _as_dates(known), _as_dates(new)
@@ -155,7 +155,7 @@ def _as_dates(labels: Labels) -> Labels:
     return np.array([key // divisor for key in keys], np.int64).view(f"M8[{unit}]")
 
 
-def _joined_categories(known: Labels, new: Labels) -> Labels | None:
+def joined_categories(known: Labels, new: Labels) -> Labels | None:
     """Return the categories of both; where one has all of the other's, its own."""
     of_known, of_new = categories_of(known), categories_of(new)
     if of_known is None or of_new is None:
@@ -168,7 +168,7 @@ def _joined_categories(known: Labels, new: Labels) -> Labels | None:
 
 def ranks(known: Labels, labels: Labels) -> tuple[list[Any], list[Any]]:
     """Return what sorts known and other labels; ValueError for no category."""
-    categories = _joined_categories(known, labels)
+    categories = joined_categories(known, labels)
     if categories is None:
         return keys_of(known), keys_of(labels)
     at = find(categories, labels)
@@ -197,7 +197,7 @@ def places_of(known: Labels, labels: Labels) -> list[Any]:
     """Return series of numbers that known and other labels, in turn, may stand for, the
     likelier first; none for other labels than numbers, dates, or text that holds them.
     """
-    if _joined_categories(known, labels) is not None:
+    if joined_categories(known, labels) is not None:
         return [np.concatenate(ranks(known, labels))]
     both = as_objects(known) + as_objects(labels)
     keys = [_key_of(label) for label in both]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils._missing import is_pandas_na
 from sklearn.utils.validation import _num_samples
 
-from ._era_labels import categories_of, find, in_order_of
+from ._era_labels import categories_of, find, in_order_of, joined_categories
 from ._warnings import warn_user
 from .effects import Recency, half_life_weights
 
@@ -60,9 +60,9 @@ def check_eras(
     return in_order_of(categories_of(eras), np.asarray(labels))
 
 
-def read_eras(eras: Any, X: Any, **names: str) -> "EncodedEras":
-    """Check and encode labels."""
-    return encode_eras(check_eras(eras, X, **names))
+def read_eras(eras: Any, X: Any, known: Any = None, **names: str) -> "EncodedEras":
+    """Check and encode labels, in the order of known ones if these have categories."""
+    return encode_eras(check_eras(eras, X, **names), known)
 
 
 def _missing_rows(labels: NDArray[Any]) -> NDArray[np.intp]:
@@ -167,11 +167,18 @@ class EncodedEras:
         return self.labels[self.codes]
 
 
-def encode_eras(eras: NDArray[Any]) -> EncodedEras:
-    """Encode checked labels as 0..n_eras-1, by their order or that of categories."""
-    if (categories := categories_of(eras)) is not None:
+def encode_eras(eras: NDArray[Any], known: Any = None) -> EncodedEras:
+    """Encode checked labels as 0..n_eras-1, by their order or that of categories, which
+    may be those of known labels.
+    """
+    categories = categories_of(eras)
+    if categories_of(known) is not None:
+        categories = joined_categories(known, eras)
+    if categories is not None:
         encoded = encode_eras(np.asarray(eras))
-        places = find(categories, encoded.labels)
+        places = find(categories, encoded.labels, None)
+        if (places < 0).any():  # `ranks` refuses them where order matters
+            return encoded
         order = np.argsort(places)
         codes = np.argsort(order).astype(np.int32)[encoded.codes]
         return EncodedEras(in_order_of(categories, encoded.labels[order]), codes)

@@ -27,9 +27,10 @@ def update_average(
 ) -> dict[str, Any]:
     """Take in rows of new eras, and return what was changed, and why."""
     check_consistent_length(X, y, eras)
-    encoded, y = read_eras(eras, X), _check_y(y, estimator=model)
+    known = model._known_eras
+    encoded, y = read_eras(eras, X, known), _check_y(y, estimator=model)
     weights = check_sample_weight(sample_weight, X, dtype=np.float64)
-    known, labels = model._known_eras, encoded.labels
+    labels = encoded.labels
     at = find(known, labels)
     is_new = at < 0
     rows = np.flatnonzero(is_new[encoded.codes])

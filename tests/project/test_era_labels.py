@@ -13,7 +13,7 @@ from sklearn.metrics import mean_squared_error, r2_score
 
 from helpers.cli import params
 from helpers.cli import run as run_command
-from helpers.era_labels import AHEAD, KINDS, OTHERS, N
+from helpers.era_labels import AHEAD, KINDS, NAMES, OTHERS, N
 from sklearn_era import calibration, inspection, preprocessing
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.effects import GroupDRO, Intercepts
@@ -247,3 +247,12 @@ def test_labels_of_each_kind_give_what_integers_give(place, kind, folder):
     for ask in (train, OTHERS.get(kind, train)):
         found = run(place, train, ask, folder)
         np.testing.assert_allclose(found, right(place, folder), rtol=1e-12)
+
+
+@pytest.mark.parametrize("place", [
+    predictions, warm_starts, updates,
+    pytest.param(updates_with_a_refit, marks=pytest.mark.slow),
+])  # fmt: skip
+def test_text_is_in_the_order_of_known_categories(place, folder):
+    found = run(place, KINDS["polars Enum"], lambda x: [NAMES[i] for i in x], folder)
+    np.testing.assert_allclose(found, right(place, folder), rtol=1e-12)

@@ -151,7 +151,9 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         self.__dict__.pop("validation_eras_", None)
         encoded = eras  # if from a `BinnedDataset`, checked before
         if not isinstance(eras, EncodedEras | None):
-            encoded = read_eras(eras, X)
+            goes_on = state.previous is not None
+            known = getattr(self, "_era_labels", None) if goes_on else None
+            encoded = read_eras(eras, X, known)
         uses = uses_of_eras(self, plan.is_plain_gain)
         if uses and encoded is None:
             name, other = next(iter(uses.items()))

@@ -66,7 +66,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
                 "updating intercepts needs those of a fit with era_effects='intercept'."
             )
         X, eras = take_era_column(X, eras)
-        encoded = read_eras(eras, X)
+        encoded = read_eras(eras, X, self._era_labels)
         y = _check_y(y, estimator=self)
         check_consistent_length(X, y)
         y = self._encode_y_val(y)
