@@ -113,7 +113,9 @@ names = [*(f"stable {index}" for index in range(n_stable)), "environmental"]
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
 for ax, penalty in zip(axes, (0, 30), strict=True):
     forest = InvariantForestRegressor(
-        split_criterion=Invariant(penalty=penalty), max_depth=6, random_state=0
+        split_criterion=Invariant(penalty=penalty, rule="every_era"),
+        max_depth=6,
+        random_state=0,
     ).fit(X[train], y[train], eras=eras[train])
     result = era_feature_importances(
         forest, X[train], y[train], eras=eras[train], normalize=True

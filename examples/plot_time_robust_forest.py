@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from sklearn_era.criteria import TimeRobust
+from sklearn_era.criteria import Invariant, TimeRobust
 from sklearn_era.ensemble import EraForestClassifier, TimeRobustForestClassifier
 
 rng = np.random.RandomState(0)
@@ -52,10 +52,10 @@ forests = {
     "plain": EraForestClassifier(max_depth=5, min_samples_leaf=1, **options),
     "mean period": TimeRobustForestClassifier(max_features=None, **options),
     "worst period": TimeRobustForestClassifier(
-        split_criterion=TimeRobust(aggregation="max"), max_features=None, **options
+        split_criterion=TimeRobust(rule="every_era"), max_features=None, **options
     ),
     "invariant": TimeRobustForestClassifier(
-        split_criterion="invariant", max_features=None, **options
+        split_criterion=Invariant(rule="every_era"), max_features=None, **options
     ),
 }
 print(f"{'':14}{'oob':>8}{'period 1':>10}{'period 2':>10}{'test AUC':>10}")
@@ -104,7 +104,10 @@ settings = {
 }
 for name, parameters in settings.items():
     forest = TimeRobustForestClassifier(
-        split_criterion=TimeRobust(), max_features=None, random_state=0, **parameters
+        split_criterion=TimeRobust(rule="every_era"),
+        max_features=None,
+        random_state=0,
+        **parameters,
     ).fit(X, y, eras=weeks)
     print(f"{name:18} test AUC {test_auc(forest):.3f}")
 plt.show()
