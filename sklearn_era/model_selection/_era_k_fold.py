@@ -1,4 +1,4 @@
-"""Folds of the rows of each era: what a model does in eras that it knows in part."""
+"""Folds of the rows of each era."""
 
 import warnings
 from collections.abc import Iterator
@@ -14,19 +14,17 @@ from .._eras import read_eras
 class EraKFold(StratifiedKFold):
     """Env K-folds: the rows of each era in K folds, a part of each to test on.
 
-    Split k tests on the k-th part of every era, and trains on the other rows of these
-    eras: a :class:`~sklearn.model_selection.StratifiedKFold` whose classes are the
-    eras. :class:`EraSearchCV` scores each era of a test by itself, which makes of the
-    K splits the folds of [1]_, section 5.3.4, with rows of one era each: with ``s_ke``
-    the score in the k-th fold of era e, and M eras, it chooses by ::
+    Split k tests on the k-th part of every era, and trains on the others: a
+    :class:`~sklearn.model_selection.StratifiedKFold` whose classes are eras.
+    :class:`EraSearchCV` scores each era of a test by itself, and makes of K splits the
+    folds of [1]_, section 5.3.4, with rows of one era each. With ``s_ke`` the score in
+    the k-th fold of era e, and M eras, it takes with ``rule="best"`` the highest ::
 
         choose_by="mean"     1/M Σ_e 1/K Σ_k s_ke    Env K-folds
         choose_by="worst"    min_e 1/K Σ_k s_ke      Env K-folds Min-Max
 
-    and ``rule="best"`` takes the highest of all candidates, as the thesis does. Models
-    have seen other rows of the eras that they are tested in: where rows to come belong
-    to new eras, leave whole eras out (:class:`EraWalkForwardSplit`,
-    :class:`~sklearn.model_selection.GroupKFold`).
+    Models know rows of the eras that they are tested in. Where rows to come belong to
+    new eras, leave whole eras out, as by :class:`EraWalkForwardSplit`.
 
     Parameters
     ----------

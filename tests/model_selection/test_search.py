@@ -161,8 +161,8 @@ def test_folds_within_eras_choose_as_env_k_folds_and_their_min_max():
 
 def test_folds_within_eras_take_small_eras_and_refuse_only_small_ones():
     labels = [0, 0, 0, 0, 1]
-    tested = [test.tolist() for _, test in EraKFold(4).split(labels, groups=labels)]
-    assert sorted(sum(tested, [])) == [0, 1, 2, 3, 4]
+    tested = [test for _, test in EraKFold(4).split(labels, groups=labels)]
+    assert sorted(np.concatenate(tested)) == [0, 1, 2, 3, 4]
     with pytest.raises(ValueError, match="n_splits=5 is more than the 4 rows of the l"):
         next(EraKFold().split(labels, groups=labels))
     with pytest.raises(ValueError, match="groups is missing"):
