@@ -102,6 +102,22 @@ def test_table_1_of_delise_is_split_within_the_eras(criterion):
     assert root["gain"] == 1.0
 
 
+@pytest.mark.parametrize("level", [0.0, 1.0])
+def test_the_worst_era_refuses_degenerate_splits_that_cover_all_eras(level):
+    # Proposition 4. Each era has a row more on the other side of the split of table 1:
+    # that of era 0 has the era's mean, so that nothing is gained there.
+    X = np.r_[DEGENERATE_X, [[3, 2.5], [1, 2.5]]]
+    eras, y = np.r_[DEGENERATE_ERAS, 0, 1], np.r_[DEGENERATE_Y, -1.5, -3.5 + level]
+    of_eras = [(y[eras == era], X[eras == era, 0] <= 2) for era in (0, 1)]
+    gains = [pooled_gain(*rows) for rows in of_eras]
+    # n_L n_R / n times the squared difference of means.
+    assert gains == pytest.approx([0, 2 / 3 * level**2], abs=1e-12)
+    assert pooled_gain(y, X[:, 0] <= 2) > 0
+    for alpha, is_made in ((0.0, level > 0), (-math.inf, False)):
+        ranked = rank("ERA", y, eras, X[:, 0] <= 2, boltzmann_alpha=alpha)
+        assert (ranked is not None) == is_made
+
+
 # Figure 3 of DeLise (2023), on its right: the first feature acts strongly,
 # but one way in one era and the other way in the other; the second one always alike.
 CONFLICT_X = np.array([[a, b] for _ in range(2) for a in (0, 1) for b in (0, 1)], float)
