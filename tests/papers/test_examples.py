@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from experiments._paper_data import make_moneda_drift
+from experiments._paper_data import make_moneda_drift, make_moneda_support
 from helpers.criteria import BLEND, COVER_ALL, NAMES
 from helpers.grids import slow
 from sklearn_era.criteria import Directional, Era, Invariant, TimeRobust, VREx
@@ -21,6 +21,8 @@ from sklearn_era.datasets import make_synthetic_memorization
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._criteria.objects import Criterion, compare_sides
+from sklearn_era.inspection import support_match
+from sklearn_era.preprocessing import EraStandardScaler
 
 ESTIMATORS = pytest.mark.parametrize("estimator", [Regressor, Classifier])
 
@@ -385,6 +387,31 @@ def test_synthetic_example_of_moneda(seed):
     assert robust == pytest.approx([0.83, 0.81], abs=0.03)
     plain = aucs(min_impurity_decrease=0.005, min_samples_leaf=10)
     assert plain == pytest.approx([0.86, 0.71], abs=0.06)
+
+
+def test_support_example_of_moneda_and_its_remedy():
+    """Section 5.3.6: period 1 has no rows where X1 of period 2 is large."""
+    data = make_moneda_support(0)
+    X, y, eras = data.X_train, data.y_train, data.eras_train
+    assert [X[eras == t, 0].var() for t in (1, 2)] == pytest.approx([0.1, 1], rel=0.1)
+    # With variances of 0.2 + 1 by equation 5.8, and 2.
+    assert [X[eras == t, 1].var() for t in (1, 2)] == pytest.approx([1.2, 2], rel=0.1)
+    scaled = EraStandardScaler().fit_transform(X, eras=eras)
+    for rows, match in ((X, 0.9), (scaled, 1.0)):
+        # Of ten bins of X1, period 1 has fewer than ten rows in the first and last.
+        found = support_match(rows, eras=eras, min_samples=10)
+        assert found.match.tolist() == [match, 1.0]
+        model = fit_tree(
+            rows, y, eras, max_leaf_nodes=None, min_samples_per_era=10,
+            split_criterion=TimeRobust("mean"),
+        )  # fmt: skip
+        splits = nodes_of(model)[nodes_of(model)["is_leaf"] == 0]
+        on_x1 = splits["num_threshold"][splits["feature_idx"] == 0]
+        for t in (1, 2):  # ten rows of each period on both sides
+            low, high = np.sort(rows[eras == t, 0])[[9, -10]]
+            assert on_x1.size > 0 and low <= on_x1.min() <= on_x1.max() <= high
+    is_beyond = np.abs(X[eras == 2, 0]) > np.abs(X[eras == 1, 0]).max()
+    assert is_beyond.mean() == pytest.approx(1 / 3, abs=0.03)
 
 
 # Equations 5.3 and 5.4 on two levels. The first feature splits the root; then the
