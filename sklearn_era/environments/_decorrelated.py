@@ -83,35 +83,35 @@ def decorrelated_partition(
     >>> float(np.abs(both).max().round(2))
     0.0
     """
-    X = check_array(X, dtype=np.float64)
-    X = X[:, X.min(axis=0) < X.max(axis=0)]
-    n_samples, n_features = X.shape
+    values: Array = check_array(X, dtype=np.float64)
+    Z: Array = values[:, values.min(axis=0) < values.max(axis=0)]
+    n_samples, n_features = Z.shape
     if n_features < 2 or n_samples < 3 * n_eras:
         raise ValueError(
             f"X has {n_samples} rows and {n_features} column(s) that vary; "
             f"n_eras={n_eras} takes {3 * n_eras} rows and 2 columns."
         )
     rng, unit = check_random_state(random_state), np.eye(n_eras)
-    X = StandardScaler().fit_transform(X)
+    Z = StandardScaler().fit_transform(Z)
     half = math.ceil(round(0.5 / n_eras * n_samples, 9))
     least = min(max(3, half), n_samples // n_eras)
     size = min(_BATCH_SIZE, max(1, n_samples // _BATCHES_IN_A_SWEEP))
     labels = rng.permutation(np.arange(n_samples) % n_eras)
     # The products are too small for BLAS to gain by threads, which then only wait.
     with threadpool_limits(1, user_api="blas"):
-        sums = _sums(X, unit[labels])
+        sums = _sums(Z, unit[labels])
         found = _correlations(*sums)
         for _ in range(_MOST_SWEEPS):
             before, order = found[-1], rng.permutation(n_samples)
             for rows in np.split(order, range(size, n_samples, size)):
-                targets, changes = _best_moves(X[rows], labels[rows], sums[0], *found)
+                targets, changes = _best_moves(Z[rows], labels[rows], sums[0], *found)
                 wanted = np.argsort(changes, kind="stable")
                 wanted = wanted[changes[wanted] < 0]
                 moves = [*_allowed(wanted, labels[rows], targets, sums[0], least)]
                 while moves:  # those that together lower J
                     moved = np.concatenate(moves)
                     old, new = unit[labels[rows[moved]]], unit[targets[moved]]
-                    change = _sums(X[rows[moved]], new - old)
+                    change = _sums(Z[rows[moved]], new - old)
                     after = [x + y for x, y in zip(sums, change, strict=True)]
                     if (tried := _correlations(*after))[-1] < found[-1]:
                         labels[rows[moved]] = targets[moved]
@@ -167,7 +167,8 @@ def _allowed(
     """Yield moves that leave every era `least` rows; one that has no more exchanges
     rows, by two moves together.
     """
-    counts, waiting = counts.astype(int), defaultdict(list)
+    counts = counts.astype(int)
+    waiting: dict[tuple[int, int], list[int]] = defaultdict(list)
     for move in wanted.tolist():
         source, target = int(sources[move]), int(targets[move])
         if counts[source] > least:

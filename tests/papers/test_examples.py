@@ -409,7 +409,8 @@ def test_support_example_of_moneda_and_its_remedy():
         on_x1 = splits["num_threshold"][splits["feature_idx"] == 0]
         for t in (1, 2):  # ten rows of each period on both sides
             low, high = np.sort(rows[eras == t, 0])[[9, -10]]
-            assert on_x1.size > 0 and low <= on_x1.min() <= on_x1.max() <= high
+            assert on_x1.size > 0
+            assert low <= on_x1.min() <= on_x1.max() <= high
     is_beyond = np.abs(X[eras == 2, 0]) > np.abs(X[eras == 1, 0]).max()
     assert is_beyond.mean() == pytest.approx(1 / 3, abs=0.03)
 
