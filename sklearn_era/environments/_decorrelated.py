@@ -97,7 +97,7 @@ def decorrelated_partition(
     least = min(max(3, half), n_samples // n_eras)
     size = min(_BATCH_SIZE, max(1, n_samples // _BATCHES_IN_A_SWEEP))
     labels = rng.permutation(np.arange(n_samples) % n_eras)
-    # The products are too small for BLAS to gain by threads, which then only wait.
+    # Products are too small for BLAS to gain by threads.
     with threadpool_limits(1, user_api="blas"):
         sums = _sums(Z, unit[labels])
         found = _correlations(*sums)

@@ -188,10 +188,10 @@ def domain_classifier_auc(
 ) -> float:  # fmt: skip
     """Measure how well a classifier tells later rows from others by their features.
 
-    The domain classifier of [1]_, sections 2.5 and 6.1.2: the area under its ROC curve
-    in rows that it has not seen. 0.5 says that features are distributed alike in both
-    sets, 1 that each row gives its set away, as by a date, which `X` should not have.
-    The dependence of the target on the features may change all the same.
+    The domain classifier of Moneda (2021), sections 2.5 and 6.1.2: the area under its
+    ROC curve in rows that it has not seen. 0.5 says that features are distributed alike
+    in both sets, 1 that each row gives its set away, as by a date, which `X` should not
+    have. The dependence of the target on the features may change all the same.
 
     Parameters
     ----------
@@ -218,11 +218,6 @@ def domain_classifier_auc(
     ValueError
         If `is_later` is all one set, or has another length than `X`.
 
-    References
-    ----------
-    .. [1] L. Moneda, "Domain Generalization, Invariance and the Time Robust Forest",
-           Master's thesis, University of São Paulo, 2021.
-
     Examples
     --------
     >>> import numpy as np
@@ -232,10 +227,10 @@ def domain_classifier_auc(
     0.9
     """
     domains = column_or_1d(is_later)
-    if np.unique(domains).size != 2:
+    if (n_domains := np.unique(domains).size) != 2:
         raise ValueError(
-            f"is_later has {np.unique(domains).size} distinct value(s); pass two, True "
-            "for the rows of one set and False for those of the other."
+            f"is_later has {n_domains} distinct value(s); pass True for the rows of "
+            "one set and False for those of the other."
         )
     if isinstance(cv, Integral):
         cv = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)

@@ -60,10 +60,8 @@ class EraKFold(StratifiedKFold):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows, of which only the number matters.
-        y : array-like of shape (n_samples,), default=None
-            Ignored, exists for compatibility.
+        X, y : object
+            Rows, of which only the number matters, and what is ignored.
         groups : array-like of shape (n_samples,)
             Era of each row.
 
@@ -88,6 +86,5 @@ class EraKFold(StratifiedKFold):
                 f"n_splits={self.n_splits} is more than the {most} rows of the largest "
                 "era; lower n_splits, or merge eras."
             )
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "The least populated class")
+        with warnings.catch_warnings(action="ignore"):  # of smaller eras
             yield from list(super().split(eras.codes, eras.codes))

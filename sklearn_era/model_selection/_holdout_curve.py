@@ -153,9 +153,8 @@ def _fit_and_score(
 class HoldoutCurveDisplay(ValidationCurveDisplay):
     """The curve of :func:`holdout_curve`, as scikit-learn draws validation curves.
 
-    The mean over test eras, and a standard deviation on both sides. All parameters,
-    attributes and methods but `from_estimator` are those of
-    :class:`~sklearn.model_selection.ValidationCurveDisplay`.
+    The mean over test eras, and a standard deviation on both sides. All but
+    `from_estimator` is of :class:`~sklearn.model_selection.ValidationCurveDisplay`.
 
     Examples
     --------
@@ -168,17 +167,20 @@ class HoldoutCurveDisplay(ValidationCurveDisplay):
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, ax: Any = None,
-        score_type: str = "both", line_kw: dict[str, Any] | None = None, **params: Any,
+        score_type: str = "both", **params: Any,
     ) -> "HoldoutCurveDisplay":  # fmt: skip
         """Measure a curve and draw it.
 
         Parameters
         ----------
-        estimator, X, y, **params :
+        estimator, X, y :
             As :func:`holdout_curve` takes them.
-        ax, score_type, line_kw :
-            As the `plot` of the display takes them: axes, 'train', 'test' or 'both',
-            and the style of lines.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        score_type : {'train', 'test', 'both'}, default='both'
+            Which scores to draw.
+        **params :
+            `eras`, `test_eras` and other arguments of :func:`holdout_curve`.
 
         Returns
         -------
@@ -192,4 +194,4 @@ class HoldoutCurveDisplay(ValidationCurveDisplay):
             test_scores=curve.test_scores,
             score_name=scoring if isinstance(scoring, str) else "score",
         )  # fmt: skip
-        return display.plot(ax, score_type=score_type, line_kw=line_kw)
+        return display.plot(ax, score_type=score_type)
