@@ -20,12 +20,12 @@ import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.inspection import permutation_importance
-from sklearn.metrics import RocCurveDisplay
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.model_selection import StratifiedKFold
 
 from sklearn_era.criteria import Directional
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.inspection import support_match
+from sklearn_era.inspection import domain_classifier_auc, support_match
+from sklearn_era.model_selection import HoldoutCurveDisplay
 
 rng = np.random.default_rng(0)
 names = ["income", "age", "rate", "noise"]
@@ -61,21 +61,18 @@ print(result.match.round(2).to_dict())
 # changed its sign: the classifier looks at the features, not at what they do.
 
 no_age = [name for name in names if name != "age"]
-fig, axes = plt.subplots(1, 2, figsize=(10, 3.2), layout="constrained")
-classifier = HistGradientBoostingClassifier(early_stopping=False)
+for columns in (names, no_age):
+    print(columns, round(domain_classifier_auc(X[columns], is_new, random_state=0), 3))
 folds = StratifiedKFold(5, shuffle=True, random_state=0)
-for columns, label in ((names, "all features"), (no_age, "without age")):
-    p = cross_val_predict(
-        classifier, X[columns], is_new, cv=folds, method="predict_proba"
-    )
-    RocCurveDisplay.from_predictions(is_new, p[:, 1], ax=axes[0], name=label)
 train, test = next(folds.split(X, is_new))
+classifier = HistGradientBoostingClassifier(early_stopping=False)
 classifier.fit(X.iloc[train], is_new[train])
 told_by = permutation_importance(
     classifier, X.iloc[test], is_new[test], scoring="roc_auc", random_state=0
 )
-axes[1].barh(names, told_by.importances_mean)
-axes[1].set_xlabel("loss of AUC where permuted")
+fig, ax = plt.subplots(figsize=(5, 3.2), layout="constrained")
+ax.barh(names, told_by.importances_mean)
+ax.set_xlabel("loss of AUC where permuted")
 
 # %%
 # Do old data still help?
@@ -100,15 +97,19 @@ for label, model, columns in (
     ("gain, without age", plain, no_age),
     ("directional, without age", careful, no_age),
 ):
-    scores = []
-    for n_months in range(2, 11):
-        rows = (months > 10 - n_months) & ~is_new
-        eras = {} if model is plain else {"eras": months[rows]}
-        model.fit(X.loc[rows, columns], y[rows], **eras)
-        scores.append(model.score(X.loc[is_new, columns], y[is_new]))
-    ax.plot(range(2, 11), scores, marker="o", label=label)
-    print(f"{label:26}", np.round(scores, 2).tolist())
-ax.set(xlabel="latest months trained on", ylabel="R² in months 11 and 12")
+    curve = HoldoutCurveDisplay.from_estimator(
+        model,
+        X[columns],
+        y,
+        eras=months,
+        test_eras=[11, 12],
+        param_range=range(2, 11),
+        ax=ax,
+        score_type="test",
+    )
+    curve.lines_[0].set_label(label)
+    print(f"{label:26}", curve.test_scores.mean(axis=1).round(2).tolist())
+ax.set_ylabel("R² in months 11 and 12")
 ax.legend()
 plt.show()
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments._decorrelated import decorrelated_partition
+from sklearn_era.environments import decorrelated_partition
 
 N_MADE_ERAS = 2
 

@@ -29,7 +29,6 @@ from sklearn.model_selection import (
     LeaveOneGroupOut,
     RandomizedSearchCV,
     StratifiedKFold,
-    cross_val_score,
     train_test_split,
 )
 from sklearn.preprocessing import OrdinalEncoder
@@ -37,7 +36,7 @@ from sklearn.preprocessing import OrdinalEncoder
 from experiments.common import COLORS, RULE_OF_PAPERS, draw_bars, seed_of, summarize
 from sklearn_era.criteria import TimeRobust
 from sklearn_era.ensemble import EraForestClassifier
-from sklearn_era.inspection import support_match
+from sklearn_era.inspection import domain_classifier_auc, support_match
 from sklearn_era.model_selection import EraSearchCV
 
 _MOST_BINS = 255
@@ -259,17 +258,18 @@ def _apply_tools(
     train = table.X.loc[parts["train"]]
     rows = pd.concat([train, table.X.loc[parts["holdout"]]])
     few = [name for name in table.categories if rows[name].nunique() <= _MOST_BINS]
-    aucs = cross_val_score(
-        HistGradientBoostingClassifier(categorical_features=few, early_stopping=False),
+    auc = domain_classifier_auc(
         rows,
         np.arange(len(rows)) >= len(train),
-        scoring="roc_auc",
-        cv=StratifiedKFold(5, shuffle=True, random_state=0),
+        estimator=HistGradientBoostingClassifier(
+            categorical_features=few, early_stopping=False
+        ),
+        random_state=0,
     )
     match = support_match(
         train, eras=table.years[parts["train"]], categorical_features=table.categories
     )
-    return {"domain classifier": aucs.mean(), "support match": match.mean}
+    return {"domain classifier": auc, "support match": match.mean}
 
 
 def make_forest(

@@ -16,11 +16,11 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import mean_squared_error
 from sklearn.preprocessing import StandardScaler
 
-from experiments._decorrelated import decorrelated_partition
 from experiments.common import RULE_OF_PAPERS, draw_bars, seed_of, summarize
 from sklearn_era.criteria import Directional, Era, Invariant
 from sklearn_era.datasets import make_numerai_like
 from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.environments import decorrelated_partition
 from sklearn_era.metrics import era_scores
 
 TITLE = "Tables of the guide on made-up data"

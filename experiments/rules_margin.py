@@ -22,6 +22,7 @@ eras, and two clusters of the invariant features by k-means.
 
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,19 +68,21 @@ PARTS = ("train", "test", "ood")
 VARIANCE = "variance of score, cells"
 BOOSTER = "booster"
 
+# Table IV numbers its rows 13, 15, 17 and 10, read here as K = 3, 5, 7 and 10.
 PAPER = {
     (SKLEARN, MARGIN, f"K = {k}", "", "ood"): accuracy
     for k, accuracy in {3: 0.516, 5: 0.5432, 7: 0.3009, 10: 0.5318}.items()
 }
-# The means of the five rules in the table.
+# Of the five rules in table III; the measured rates are means of five, too.
+TABLE_3 = {
+    "train TPR": (0.97, 0.98, 0.98, 0.98, 0.91),
+    "train FPR": (0.003, 0.02, 0.06, 0.03, 0.01),
+    "test TPR": (0.55, 0.68, 0.63, 0.65, 0.63),
+    "test FPR": (0.32, 0.27, 0.31, 0.33, 0.33),
+}
 PAPER |= {
-    (graph(1.0), MEAN_RATES, "K = 3", "", part): rate
-    for part, rate in {
-        "train TPR": 0.964,
-        "train FPR": 0.023,
-        "test TPR": 0.628,
-        "test FPR": 0.312,
-    }.items()
+    (graph(1.0), MEAN_RATES, "K = 3", "", part): fmean(rates)
+    for part, rates in TABLE_3.items()
 }
 
 

@@ -1,6 +1,6 @@
-"""Eras where none are given: blocks of time.
+"""Eras where none are given: blocks of time, and rows without correlation.
 
-`time_blocks` returns a label a row, from 0, ready for ``fit(X, y, eras=labels)``.
+Functions return a label a row, from 0, ready for ``fit(X, y, eras=labels)``.
 """
 
 from numbers import Integral
@@ -13,17 +13,18 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 from .._era_labels import places_of
 from .._eras import EncodedEras, are_ordered, consecutive_blocks, read_eras
 from .._warnings import renamed
+from ._decorrelated import decorrelated_partition
 
-__all__ = ["time_blocks"]
+__all__ = ["decorrelated_partition", "time_blocks"]
 
 if not TYPE_CHECKING:
-    _MOVED = "experiments/_decorrelated.py of the repository"
     _KMEANS = (
         "sklearn.pipeline.make_pipeline(StandardScaler(), KMeans(n_eras))"
         ".fit_predict(X)"
     )
-    _OLD = dict.fromkeys(["decorrelated_partition", "within_era_correlation"], _MOVED)
-    __getattr__ = renamed(__name__, _OLD | {"kmeans_partition": _KMEANS})
+    _CORRELATION = "numpy.corrcoef(X[labels == era].T), of each era"
+    _OLD = {"kmeans_partition": _KMEANS, "within_era_correlation": _CORRELATION}
+    __getattr__ = renamed(__name__, _OLD)
 
 
 @validate_params(

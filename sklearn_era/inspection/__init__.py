@@ -11,12 +11,12 @@ from sklearn_era.inspection._split_statistics import (
     split_statistics,
 )
 from sklearn_era.inspection._stability import era_stability
-from sklearn_era.inspection._support_match import support_match
+from sklearn_era.inspection._support_match import domain_classifier_auc, support_match
 from sklearn_era.inspection._tree_text import export_graphviz, export_text
 
 __all__ = [
     "EraScoreDisplay", "EraShapDisplay", "EraStabilityDisplay", "ShapValues",
-    "SplitAgreementDisplay", "era_feature_importances", "era_permutation_importance",
-    "era_stability", "export_graphviz", "export_text", "plot_tree", "shap_values",
-    "split_statistics", "support_match",
+    "SplitAgreementDisplay", "domain_classifier_auc", "era_feature_importances",
+    "era_permutation_importance", "era_stability", "export_graphviz", "export_text",
+    "plot_tree", "shap_values", "split_statistics", "support_match",
 ]  # fmt: skip

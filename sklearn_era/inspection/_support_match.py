@@ -1,12 +1,16 @@
-"""The empirical support match: the share of each feature's range that eras cover."""
+"""The empirical support match: the share of each feature's range that eras cover; and
+how well a classifier tells two sets of rows apart.
+"""
 
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils import Bunch
-from sklearn.utils._param_validation import Interval, validate_params
+from numpy.typing import ArrayLike, NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.utils import Bunch, column_or_1d
+from sklearn.utils._param_validation import HasMethods, Interval, validate_params
 
 from .._eras import read_eras
 from .._optional import import_optional
@@ -167,3 +171,70 @@ def _bins(
     if not np.any(bins == -1):
         is_unseen = is_unseen | (other_bins == -1)
     return bins, other_bins, is_unseen
+
+
+@validate_params(
+    {
+        "is_later": ["array-like"], "estimator": [HasMethods(["fit"]), None],
+        "cv": ["cv_object"], "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    },
+    prefer_skip_nested_validation=True,
+)  # fmt: skip
+def domain_classifier_auc(
+    X: Any, is_later: ArrayLike, *, estimator: Any = None, cv: Any = 5,
+    n_jobs: int | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> float:  # fmt: skip
+    """Measure how well a classifier tells later rows from others by their features.
+
+    The domain classifier of Moneda (2021), sections 2.5 and 6.1.2: the area under its
+    ROC curve in rows that it has not seen. 0.5 says that features are distributed alike
+    in both sets, 1 that each row gives its set away, as by a date, which `X` should not
+    have. The dependence of the target on the features may change all the same.
+
+    Parameters
+    ----------
+    X : array-like or data frame of shape (n_samples, n_features)
+        The rows of both sets.
+    is_later : array-like of shape (n_samples,), dtype=bool
+        Which rows are of the second set: later ones, or those of an era.
+    estimator : object, default=None
+        A classifier; None is scikit-learn's
+        :class:`~sklearn.ensemble.HistGradientBoostingClassifier`, with the categories
+        of data frames, and without early stopping.
+    cv : int, cross-validation generator or iterable, default=5
+        A number of folds, which are shuffled, with as many later rows in each.
+    n_jobs, random_state :
+        Fits to run in parallel; and the seed of the folds.
+
+    Returns
+    -------
+    auc : float
+        The mean over folds.
+
+    Raises
+    ------
+    ValueError
+        If `is_later` is all one set, or has another length than `X`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_era.inspection import domain_classifier_auc
+    >>> day, X = np.arange(400), np.random.default_rng(0).normal(size=(400, 2))
+    >>> round(domain_classifier_auc(X + day[:, None] / 100, day >= 200), 1)
+    0.9
+    """
+    domains = column_or_1d(is_later)
+    if (n_domains := np.unique(domains).size) != 2:
+        raise ValueError(
+            f"is_later has {n_domains} distinct value(s); pass True for the rows of "
+            "one set and False for those of the other."
+        )
+    if isinstance(cv, Integral):
+        cv = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
+    if estimator is None:
+        estimator = HistGradientBoostingClassifier(early_stopping=False)
+    options = {"scoring": "roc_auc", "cv": cv, "n_jobs": n_jobs}
+    return float(cross_val_score(estimator, X, domains, **options).mean())

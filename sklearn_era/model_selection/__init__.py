@@ -1,4 +1,4 @@
-"""Searches by eras, and splits along eras in time.
+"""Searches and curves by eras, and splits along eras in time and within eras.
 
 Folds of whole eras without regard to time are scikit-learn's own `GroupKFold` and
 `LeaveOneGroupOut`, with ``groups=eras``.
@@ -7,6 +7,8 @@ Folds of whole eras without regard to time are scikit-learn's own `GroupKFold` a
 from typing import TYPE_CHECKING
 
 from .._warnings import renamed
+from ._era_k_fold import EraKFold
+from ._holdout_curve import HoldoutCurveDisplay, holdout_curve
 from ._search import EraSearchCV
 from ._search_display import EraSearchDisplay
 from ._walk_forward import EraWalkForwardSplit
@@ -16,4 +18,7 @@ if not TYPE_CHECKING:
         __name__, {"best_worst_era": "EraSearchCV(..., rule='best', choose_by='worst')"}
     )
 
-__all__ = ["EraSearchCV", "EraSearchDisplay", "EraWalkForwardSplit"]
+__all__ = [
+    "EraKFold", "EraSearchCV", "EraSearchDisplay", "EraWalkForwardSplit",
+    "HoldoutCurveDisplay", "holdout_curve",
+]  # fmt: skip

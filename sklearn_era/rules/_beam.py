@@ -63,9 +63,10 @@ class Round:
     weights: NDArray[np.float64]  # sample weight times |residual|, with the same sum
     is_positive: NDArray[np.uint8]  # of the class
     curvatures: NDArray[np.float64]  # second derivatives of the log loss
-    moments: NDArray[np.float64] | None  # (n_samples, 2), of the variance term
+    moments: NDArray[np.float64] | None  # (n_samples, 2 or 3), of the variance term
     column_penalties: NDArray[np.float64]
     quality_of_all: float  # of the empty rule, which covers all rows
+    rates: dict[str, float]  # the parameters of steps
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,16 @@ class BeamSearch:
                 np.flatnonzero(moving).astype(np.int32), is_union,
                 *self._sums_of(staying, this_round), penalties, self.min_samples_rule,
             )  # fmt: skip
+            if (term := self.variance) is not None and term.of == "probability":
+                assert this_round.moments is not None
+                for place in np.flatnonzero(qualities > -np.inf).tolist():
+                    condition = frozenset([self.conditions.bins(place)])
+                    covered = moving & is_covered(self.X_binned, condition)
+                    covered |= False if staying is None else staying
+                    qualities[place] -= term.penalty * term.of_probability(
+                        covered, this_round.moments, this_round.curvatures,
+                        this_round.rates,
+                    )  # fmt: skip
             yield is_union, qualities
 
     def _sums_of(

@@ -57,12 +57,12 @@ def boost_rules(
         moments = None
         if search.variance is not None:
             moments = search.variance.start_round(
-                search.counter, scores, sample_weight, unit=unit,
-                sum_residuals=residuals.sum(), **rates,
+                search.counter, scores, sample_weight, residuals, unit=unit, **rates
             )  # fmt: skip
         this_round = Round(
-            weights, positive, curvatures, moments, draw_penalties(), quality_of_all
-        )
+            weights, positive, curvatures, moments, draw_penalties(), quality_of_all,
+            rates,
+        )  # fmt: skip
         rule = search.find(this_round)
         covered = rule.covers(search.X_binned)
         inside, outside = (

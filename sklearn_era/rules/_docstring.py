@@ -76,8 +76,10 @@ default='from_dtype'
         after the rule has been added, equation 6 of [1]_. A group is the rows of a
         class with the same label, see `groups` in ``fit``. The effect is that of a
         single step, and decreases with `learning_rate`.
-    variance_of : {'loss', 'score'}, default='loss'
-        The variable v: the exponential loss ``exp(-y F)`` with y in {-1, 1}, or F.
+    variance_of : {'loss', 'score', 'probability'}, default='loss'
+        The variable v: the exponential loss ``exp(-y F)`` with y in {-1, 1}, the score
+        F, or ``1 / (1 + exp(-F))``, as in appendix B of [1]_, which takes many times as
+        long: a pass over the rows for each rule that is tried.
     variance_power : float, default=1.0
         The exponent nu: 0.5 for standard deviations.
     n_jobs : int, default=None

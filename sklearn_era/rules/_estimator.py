@@ -75,7 +75,7 @@ class RuleEnsembleClassifier(
     feature_penalty_scale: float = parameter(1.0, _AT_LEAST_0)
     feature_penalty_noise: float = parameter(0.1, _AT_LEAST_0)
     variance_penalty: float = parameter(0.0, _AT_LEAST_0)
-    variance_of: str = parameter("loss", [StrOptions({"loss", "score"})])
+    variance_of: str = parameter("loss", [StrOptions({"loss", "score", "probability"})])
     variance_power: float = parameter(1.0, _POSITIVE)
     n_jobs: int | None = parameter(None, N_JOBS_CONSTRAINTS)
     random_state: Any = parameter(None, ["random_state"])

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from .._eras import encode_eras
-from ._refinements import RefinementCounter
+from ._refinements import RefinementCounter, newton_step
 
 
 def make_term(
@@ -32,8 +33,9 @@ def make_term(
 @dataclass(frozen=True)
 class VarianceTerm:
     """``C = mean over groups of Var(v in the group) ** power``, section III-C of Du et
-    al. (2025), with v = ``exp(-y F)`` or F. A new rule adds one of two steps to F, or
-    factors to the loss (equation 5): variances follow from sums over rows covered.
+    al. (2025), with v = ``exp(-y F)``, F or the sigmoid of F. A new rule adds one of
+    two steps to F, or factors to the loss (equation 5): variances follow from sums over
+    rows covered, except for the sigmoid, of which each rule takes a pass over rows.
     """
 
     groups: NDArray[np.int32]  # (n_samples,): of the same class and label, (Y, ID)
@@ -52,9 +54,14 @@ class VarianceTerm:
 
     def start_round(
         self, counter: RefinementCounter, scores: NDArray[np.float64],
-        sample_weight: NDArray[np.float64], **steps: float,
+        sample_weight: NDArray[np.float64], residuals: NDArray[np.float64],
+        **steps: float,
     ) -> NDArray[np.float64]:  # fmt: skip
-        """Pass a round's sums to the counter; return the two moments of each row."""
+        """Pass a round's sums to the counter; return the two moments of each row, or
+        what `of_probability` takes.
+        """
+        if self.of == "probability":
+            return np.stack([scores, sample_weight, residuals], axis=1)
         with np.errstate(over="ignore", invalid="ignore"):
             values = scores
             if self.of == "loss":
@@ -65,5 +72,22 @@ class VarianceTerm:
         second = squares if self.of == "loss" else sample_weight
         moments = np.stack([first, second], axis=1)
         totals = self.sums(np.stack([sample_weight, first, squares], axis=1))
+        steps["sum_residuals"] = residuals.sum()
         counter.penalize_variance(self, moments, totals, **steps)
         return moments
+
+    def of_probability(
+        self, covered: NDArray[np.bool_], moments: NDArray[np.float64],
+        curvatures: NDArray[np.float64], rates: dict[str, float],
+    ) -> float:  # fmt: skip
+        """Return the term of the probability after a rule has been added."""
+        scores, weight, residuals = moments.T
+        steps = [
+            newton_step(residuals[rows].sum(), curvatures[rows].sum(), **rates)
+            for rows in (covered, ~covered)
+        ]
+        p = expit(scores + np.where(covered, *steps))
+        powers = np.stack([weight, weight * p, weight * p**2], axis=1)
+        total, first, second = self.sums(powers).T
+        variances = np.maximum(second / total - (first / total) ** 2, 0.0)
+        return float(np.mean(variances**self.power))

@@ -123,6 +123,8 @@ class State:
             values = self.scores + np.where(covered, inside, outside)
             if self.variance_of == "loss":
                 values = np.exp(np.where(self.is_positive, -values, values))
+            elif self.variance_of == "probability":
+                values = 1 / (1 + np.exp(-values))
             quality -= self.variance_penalty * variance_of_groups(
                 values, self.sample_weight, self.groups, self.variance_power
             )

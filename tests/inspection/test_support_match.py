@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.model_selection import StratifiedKFold
 
-from sklearn_era.inspection import support_match
+from sklearn_era.inspection import domain_classifier_auc, support_match
 
 
 def naive_match(x, eras, n_bins):
@@ -139,3 +141,23 @@ FRAME = pd.DataFrame({"a": [1.0, 2.0], "c": ["u", "v"]})
 def test_match_refuses(X, parameters, message):
     with pytest.raises(ValueError, match=message):
         support_match(X, **({"eras": [1, 2]} | parameters))
+
+
+def test_a_domain_classifier_has_the_mean_auc_of_its_folds():
+    rng = np.random.default_rng(0)
+    later = np.arange(90) % 3 == 0
+    X = rng.normal(size=(90, 2)) + later[:, np.newaxis]
+    aucs = []
+    for train, test in StratifiedKFold(3, shuffle=True, random_state=1).split(X, later):
+        p = LinearDiscriminantAnalysis().fit(X[train], later[train])
+        p = p.decision_function(X[test])
+        pairs = p[later[test]][:, None] > p[~later[test]]
+        aucs.append(pairs.mean())
+    found = domain_classifier_auc(
+        X, later, estimator=LinearDiscriminantAnalysis(), cv=3, random_state=1
+    )
+    assert_allclose(found, np.mean(aucs))
+    frame = pd.DataFrame({"c": np.where(later, "new", "old")}, dtype="category")
+    assert domain_classifier_auc(frame, later) == 1
+    with pytest.raises(ValueError, match=r"is_later has 1 distinct value\(s\)"):
+        domain_classifier_auc(X, later >= 0)

@@ -31,6 +31,7 @@ from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.metrics import make_era_scorer
 from sklearn_era.model_selection import (
+    EraKFold,
     EraSearchCV,
     EraSearchDisplay,
     EraWalkForwardSplit,
@@ -126,6 +127,46 @@ def test_the_plain_model_stays_within_a_standard_error():
     search.set_params(rule="best").fit(X, y, eras=eras)
     assert len(search.cv_results_["params"]) == 2  # the plain model is none of them
     assert search.best_index_ == search.cv_results_["mean_test_score"].argmax()
+
+
+def test_folds_within_eras_choose_as_env_k_folds_and_their_min_max():
+    shops = np.array(list("abc" * 80))  # shop c turns the slope of the others
+    sales = np.where(shops == "c", -1.0, 1.0) * X[:, 0] + 0.1 * y
+    cv, scores = EraKFold(4, shuffle=True, random_state=1), {}
+    tested = np.zeros(240)
+    for train, test in cv.split(X, groups=shops):
+        assert sorted([*train, *test]) == list(range(240))
+        assert [np.sum(shops[test] == shop) for shop in "abc"] == [20, 20, 20]
+        tested[test] += 1
+        for alpha in (1.0, 1e4):
+            model = Ridge(alpha).fit(X[train], sales[train])
+            for shop in "abc":
+                rows = test[shops[test] == shop]
+                score = -mean_squared_error(sales[rows], model.predict(X[rows]))
+                scores.setdefault(alpha, {}).setdefault(shop, []).append(score)
+    assert (tested == 1).all()
+    by_era = np.array([[np.mean(x) for x in scores[a].values()] for a in scores])
+    for choose_by, chosen in {"mean": 1.0, "worst": 1e4}.items():
+        search = EraSearchCV(
+            Ridge(), {"alpha": [1.0, 1e4]}, cv=cv, era_order="unordered", rule="best",
+            choose_by=choose_by,
+        )  # fmt: skip
+        for routed in (False, True):
+            with config_context(enable_metadata_routing=routed):
+                search.fit(X, sales, eras=shops)
+            np.testing.assert_allclose(search.era_scores_, by_era)
+            assert search.best_params_ == {"alpha": chosen}
+    assert (by_era.mean(axis=1).argmax(), by_era.min(axis=1).argmax()) == (0, 1)
+
+
+def test_folds_within_eras_take_small_eras_and_refuse_only_small_ones():
+    labels = [0, 0, 0, 0, 1]
+    tested = [test for _, test in EraKFold(4).split(labels, groups=labels)]
+    assert sorted(np.concatenate(tested)) == [0, 1, 2, 3, 4]
+    with pytest.raises(ValueError, match="n_splits=5 is more than the 4 rows of the l"):
+        next(EraKFold().split(labels, groups=labels))
+    with pytest.raises(ValueError, match="groups is missing"):
+        next(EraKFold().split(labels))
 
 
 @pytest.mark.parametrize("scoring", ["r2", ["r2", "neg_max_error"], None])

@@ -15,7 +15,11 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.metrics import roc_auc_score
 
-from experiments._paper_data import make_liao_regression, make_moneda_drift
+from experiments._paper_data import (
+    make_liao_regression,
+    make_moneda_drift,
+    make_moneda_support,
+)
 from helpers.criteria import BLEND, COVER_ALL, NAMES
 from helpers.grids import slow
 from sklearn_era.criteria import Directional, Era, Invariant, TimeRobust, VREx
@@ -28,6 +32,8 @@ from sklearn_era.ensemble import (
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._criteria.objects import Criterion, compare_sides
+from sklearn_era.inspection import support_match
+from sklearn_era.preprocessing import EraStandardScaler
 
 ESTIMATORS = pytest.mark.parametrize("estimator", [Regressor, Classifier])
 
@@ -107,6 +113,22 @@ def test_table_1_of_delise_is_split_within_the_eras(criterion):
     assert split_of(root) == (1, 2.5)
     # Proposition 5: never more than the pooled optimum, here 4.
     assert root["gain"] == 1.0
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0])
+def test_the_worst_era_refuses_degenerate_splits_that_cover_all_eras(level):
+    # Proposition 4. Each era has a row more on the other side of the split of table 1:
+    # that of era 0 has the era's mean, so that nothing is gained there.
+    X = np.r_[DEGENERATE_X, [[3, 2.5], [1, 2.5]]]
+    eras, y = np.r_[DEGENERATE_ERAS, 0, 1], np.r_[DEGENERATE_Y, -1.5, -3.5 + level]
+    of_eras = [(y[eras == era], X[eras == era, 0] <= 2) for era in (0, 1)]
+    gains = [pooled_gain(*rows) for rows in of_eras]
+    # n_L n_R / n times the squared difference of means.
+    assert gains == pytest.approx([0, 2 / 3 * level**2], abs=1e-12)
+    assert pooled_gain(y, X[:, 0] <= 2) > 0
+    for alpha, is_made in ((0.0, level > 0), (-math.inf, False)):
+        ranked = rank("ERA", y, eras, X[:, 0] <= 2, boltzmann_alpha=alpha)
+        assert (ranked is not None) == is_made
 
 
 # Figure 3 of DeLise (2023), on its right: the first feature acts strongly,
@@ -376,6 +398,32 @@ def test_synthetic_example_of_moneda(seed):
     assert robust == pytest.approx([0.83, 0.81], abs=0.03)
     plain = aucs(min_impurity_decrease=0.005, min_samples_leaf=10)
     assert plain == pytest.approx([0.86, 0.71], abs=0.06)
+
+
+def test_support_example_of_moneda_and_its_remedy():
+    """Section 5.3.6: period 1 has no rows where X1 of period 2 is large."""
+    data = make_moneda_support(0)
+    X, y, eras = data.X_train, data.y_train, data.eras_train
+    assert [X[eras == t, 0].var() for t in (1, 2)] == pytest.approx([0.1, 1], rel=0.1)
+    # With variances of 0.2 + 1 by equation 5.8, and 2.
+    assert [X[eras == t, 1].var() for t in (1, 2)] == pytest.approx([1.2, 2], rel=0.1)
+    scaled = EraStandardScaler().fit_transform(X, eras=eras)
+    for rows, match in ((X, 0.9), (scaled, 1.0)):
+        # Of ten bins of X1, period 1 has fewer than ten rows in the first and last.
+        found = support_match(rows, eras=eras, min_samples=10)
+        assert found.match.tolist() == [match, 1.0]
+        model = fit_tree(
+            rows, y, eras, max_leaf_nodes=None, min_samples_per_era=10,
+            split_criterion=TimeRobust("mean"),
+        )  # fmt: skip
+        splits = nodes_of(model)[nodes_of(model)["is_leaf"] == 0]
+        on_x1 = splits["num_threshold"][splits["feature_idx"] == 0]
+        for t in (1, 2):  # ten rows of each period on both sides
+            low, high = np.sort(rows[eras == t, 0])[[9, -10]]
+            assert on_x1.size > 0
+            assert low <= on_x1.min() <= on_x1.max() <= high
+    is_beyond = np.abs(X[eras == 2, 0]) > np.abs(X[eras == 1, 0]).max()
+    assert is_beyond.mean() == pytest.approx(1 / 3, abs=0.03)
 
 
 # Equations 5.3 and 5.4 on two levels. The first feature splits the root; then the

@@ -2,9 +2,11 @@
 
 import importlib.metadata
 import inspect
+import re
 import shutil
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ import sklearn.ensemble
 
 import sklearn_era
 from helpers.grids import slow
-from sklearn_era import ensemble
+from sklearn_era import criteria, effects, ensemble
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,6 +29,16 @@ def run_python(code: str, folder: Path, returncode: int = 0) -> str:
 
 def test_one_version():
     assert importlib.metadata.version("sklearn-era") == sklearn_era.__version__
+
+
+def test_parameters_that_the_citations_name_are_taken():
+    notes = re.findall(r"notes: (.*)", (ROOT / "CITATION.cff").read_text())
+    named = [re.findall(r"(\w+)=(\S+)(?: and (\"\w+\"))?", note) for note in notes]
+    for name, *values in chain(*named):
+        for value in filter(None, values):
+            value = eval(value, vars(criteria) | vars(effects))
+            ensemble.HistGradientBoostingRegressor(**{name: value})._validate_params()
+    assert sum(map(len, named)) >= 6
 
 
 @pytest.mark.parametrize("kind", ["Classifier", "Regressor"])

@@ -13,7 +13,7 @@ from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
     ("metrics", "era_score", r"era_scores\(\.\.\.\)\.mean\(\)"),
     ("metrics", "aggregate_era_scores", r"\.aggregate\(\.\.\.\)"),
     ("datasets", "make_liao_regression", "experiments/_paper_data.py of the rep"),
-    ("environments", "decorrelated_partition", "experiments/_decorrelated.py"),
+    ("environments", "within_era_correlation", r"numpy\.corrcoef"),
     ("environments", "kmeans_partition", r"make_pipeline\(Sta.*KMeans"),
     ("ensemble", "AutoEraRegressor", r"sklearn_era\.auto\.AutoEraRegressor"),
     ("numerai", "train", "the command sklearn-era numerai train"),

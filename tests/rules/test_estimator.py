@@ -53,7 +53,7 @@ def test_the_rule_is_found_and_reads_as_one_would_say_it():
 
 @on_grid(
     "quality variance_of disjunctions", ["youden", "laplace", "m_estimate"],
-    [None, "loss", "score"], [False, True], every=3,
+    [None, "loss", "score", "probability"], [False, True], every=3,
 )  # fmt: skip
 def test_a_fit_is_the_references(quality, variance_of, disjunctions):
     """Every round of boosting, by masks of rows."""

@@ -15,6 +15,7 @@ from sklearn_era.rules._columns import fit_bins, list_conditions
 from sklearn_era.rules._refinements import RefinementCounter
 from sklearn_era.rules._variance import make_term
 
+RATES = ("learning_rate", "l2_regularization")
 QUALITIES = ("youden", "laplace", "m_estimate")
 
 
@@ -57,14 +58,14 @@ def draw_problem(
     positive = is_positive.view(np.uint8)
     rows = sizes * unit, positive, state.curvatures
     counter.start_round(*rows, totals, *quality_scales(state.quality, state.m, *totals))
+    rates = {name: getattr(state, name) for name in RATES}
     moments = variance and variance.start_round(
-        counter, state.scores, weights, unit=unit, sum_residuals=state.residuals.sum(),
-        learning_rate=state.learning_rate, l2_regularization=state.l2_regularization,
-    )  # fmt: skip
+        counter, state.scores, weights, state.residuals, unit=unit, **rates
+    )
     search = BeamSearch(
         X_binned, conditions, counter, variance, 30, 2, False, state.min_samples_rule
     )
-    this_round = Round(*rows, moments, state.column_penalties, -np.inf)
+    this_round = Round(*rows, moments, state.column_penalties, -np.inf, rates)
     listed = reference.list_conditions(
         X_binned, mapper.n_bins_non_missing_.tolist(), is_categorical, missing_bin
     )
@@ -84,7 +85,7 @@ def as_reference(rule: object, missing_bin: int) -> reference.Rule:
     seed=st.integers(0, 2**32 - 1), n_samples=st.integers(10, 40),
     n_features=st.integers(1, 6), n_bins=st.integers(2, 4),
     quality=st.sampled_from(QUALITIES), min_samples_rule=st.sampled_from([1, 3]),
-    variance_of=st.sampled_from([None, "loss", "score"]),
+    variance_of=st.sampled_from([None, "loss", "score", "probability"]),
     learning_rate=st.sampled_from([0.3, 1.0]),
     l2_regularization=st.sampled_from([0.0, 1.0]),
 )  # fmt: skip
@@ -103,8 +104,8 @@ def test_a_wide_beam_finds_the_best_rule_of_all(seed, variance_of, **parameters)
 
 
 @on_grid(
-    "quality variance_of has_disjunctions", QUALITIES, [None, "loss", "score"],
-    [False, True], every=3,
+    "quality variance_of has_disjunctions", QUALITIES,
+    [None, "loss", "score", "probability"], [False, True], every=3,
 )  # fmt: skip
 def test_sums_by_bin_are_those_of_masks(quality, variance_of, has_disjunctions):
     """The quality of every refinement of each rule of a beam, to 1e-12."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from experiments._decorrelated import decorrelated_partition
+from sklearn_era.environments import decorrelated_partition
 
 
 def make_correlated(n_samples=2000, n_features=8, random_state=0):

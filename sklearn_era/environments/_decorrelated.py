@@ -1,0 +1,181 @@
+"""Eras of rows among which features are hardly correlated."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils._param_validation import Interval, validate_params
+from threadpoolctl import threadpool_limits
+
+_BATCH_SIZE, _BATCHES_IN_A_SWEEP = 512, 20  # rows moved together: fewer in small data
+_MOST_SWEEPS, _TOLERANCE = 100, 1e-3  # it ends where a sweep takes a lesser share off J
+# Added to variances in an era, where those of all rows are 1: constants there have
+# correlations of 0, not of 0 / 0.
+_RIDGE = 1e-6
+
+Array = NDArray[Any]
+
+
+@validate_params(
+    {
+        "X": ["array-like"], "random_state": ["random_state"],
+        "n_eras": [Interval(Integral, 2, None, closed="left")],
+    },
+    prefer_skip_nested_validation=True,
+)  # fmt: skip
+def decorrelated_partition(
+    X: ArrayLike, n_eras: int, *,
+    random_state: int | np.random.RandomState | None = None,
+) -> NDArray[np.intp]:  # fmt: skip
+    """Make eras of rows among which features are as little correlated as can be.
+
+    Where a feature predicts only since it goes along with another one, rows in which
+    the two do not go along show it. [1]_, section 5.3, make environments so where the
+    data have none, by Decorr [2]_, whose objective is, but for a factor, ::
+
+        J = 1/M Σ_e J_e,    J_e = 1/(p (p-1)) Σ_{j≠k} R_e,jk²
+
+    with M eras, p features that vary, and R_e the correlations in era e. The search is
+    not theirs, which learns weights of rows: it moves rows between eras, in batches. By
+    chance alone J_e is about one over the rows of the era, and a search picks rows:
+    with few of them and many features, what it finds is noise.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The rows, without missing values.
+    n_eras : int
+        M, at least 2. Each era has half of its equal share of the rows at least.
+    random_state : int, RandomState instance or None, default=None
+        Determines where the search starts, and its order of rows.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_samples,), dtype=intp
+        The era of each row, from 0, that of most rows.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two columns vary, or an era has fewer than three rows.
+
+    References
+    ----------
+    .. [1] Y. Liao, Q. Wu, X. Yan (2024), Invariant Random Forest: Tree-Based Model
+           Solution for OOD Generalization. AAAI.
+    .. [2] Y. Liao, Q. Wu, X. Yan (2022), Decorr: Environment Partitioning for Invariant
+           Learning and OOD Generalization. arXiv:2211.10054.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_era.environments import decorrelated_partition
+    >>> X = np.random.default_rng(0).normal(size=(900, 2))
+    >>> X[:300, 1] = X[:300, 0]
+    >>> labels = decorrelated_partition(X, 2, random_state=0)
+    >>> both = [np.corrcoef(X[labels == era].T)[0, 1] for era in (0, 1)]
+    >>> float(np.abs(both).max().round(2))
+    0.0
+    """
+    values: Array = check_array(X, dtype=np.float64)
+    Z: Array = values[:, values.min(axis=0) < values.max(axis=0)]
+    n_samples, n_features = Z.shape
+    if n_features < 2 or n_samples < 3 * n_eras:
+        raise ValueError(
+            f"X has {n_samples} rows and {n_features} column(s) that vary; "
+            f"n_eras={n_eras} takes {3 * n_eras} rows and 2 columns."
+        )
+    rng, unit = check_random_state(random_state), np.eye(n_eras)
+    Z = StandardScaler().fit_transform(Z)
+    half = math.ceil(round(0.5 / n_eras * n_samples, 9))
+    least = min(max(3, half), n_samples // n_eras)
+    size = min(_BATCH_SIZE, max(1, n_samples // _BATCHES_IN_A_SWEEP))
+    labels = rng.permutation(np.arange(n_samples) % n_eras)
+    # Products are too small for BLAS to gain by threads.
+    with threadpool_limits(1, user_api="blas"):
+        sums = _sums(Z, unit[labels])
+        found = _correlations(*sums)
+        for _ in range(_MOST_SWEEPS):
+            before, order = found[-1], rng.permutation(n_samples)
+            for rows in np.split(order, range(size, n_samples, size)):
+                targets, changes = _best_moves(Z[rows], labels[rows], sums[0], *found)
+                wanted = np.argsort(changes, kind="stable")
+                wanted = wanted[changes[wanted] < 0]
+                moves = [*_allowed(wanted, labels[rows], targets, sums[0], least)]
+                while moves:  # those that together lower J
+                    moved = np.concatenate(moves)
+                    old, new = unit[labels[rows[moved]]], unit[targets[moved]]
+                    change = _sums(Z[rows[moved]], new - old)
+                    after = [x + y for x, y in zip(sums, change, strict=True)]
+                    if (tried := _correlations(*after))[-1] < found[-1]:
+                        labels[rows[moved]] = targets[moved]
+                        sums, found = after, tried
+                        break
+                    moves = moves[: len(moves) // 2]
+            # Not `<`: where no two features are correlated, J is 0 and stays so.
+            if before - found[-1] <= _TOLERANCE * before:
+                break
+    by_size = np.argsort(-np.bincount(labels, minlength=n_eras), kind="stable")
+    return np.argsort(by_size)[labels]
+
+
+def _sums(X: Array, weights: Array) -> list[Array]:
+    """Return sums of 1, x and x xᵀ by era, of rows with weights (n_rows, n_eras)."""
+    products = [(X * w[:, np.newaxis]).T @ X for w in weights.T]
+    return [weights.sum(axis=0), weights.T @ X, np.array(products)]
+
+
+def _correlations(counts: Array, sums: Array, products: Array) -> tuple[Any, ...]:
+    """Return means, deviations and correlations by era, 0 on diagonals, and J."""
+    means, n_features = sums / counts[:, np.newaxis], sums.shape[1]
+    R = products / counts[:, np.newaxis, np.newaxis]
+    R -= means[:, :, np.newaxis] * means[:, np.newaxis]
+    diagonal = np.arange(n_features)
+    # Rounding can bring variances below 0.
+    scales = np.sqrt(np.maximum(R[:, diagonal, diagonal], 0) + _RIDGE)
+    R /= scales[:, :, np.newaxis] * scales[:, np.newaxis]
+    R[:, diagonal, diagonal] = 0.0
+    J = np.square(R).sum() / (counts.size * n_features * (n_features - 1))
+    return means, scales, R, float(J)
+
+
+def _best_moves(
+    X: Array, labels: Array, counts: Array, means: Array, scales: Array, R: Array,
+    _: float,
+) -> tuple[Array, Array]:  # fmt: skip
+    """Return the best era of each row, and its change of J over M p (p-1) / 2, to first
+    order: of one more row in era e ``Σ_{j≠k} R_jk z_j z_k - Σ_j z_j² Σ_{k≠j} R_jk²``
+    over n_e, with z the row's standard scores there; one row less has the opposite.
+    """
+    z = (X[:, np.newaxis] - means) / scales  # (n_rows, n_eras, n_features)
+    slopes = (np.einsum("nej,ejk->nek", z, R, optimize=True) * z).sum(axis=2)
+    slopes -= (np.square(z) * np.square(R).sum(axis=1)).sum(axis=2)
+    slopes /= counts
+    targets, every = slopes.argmin(axis=1), np.arange(labels.size)
+    return targets, slopes[every, targets] - slopes[every, labels]
+
+
+def _allowed(
+    wanted: Array, sources: Array, targets: Array, counts: Array, least: int
+) -> Iterator[list[int]]:
+    """Yield moves that leave every era `least` rows; one that has no more exchanges
+    rows, by two moves together.
+    """
+    counts = counts.astype(int)
+    waiting: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for move in wanted.tolist():
+        source, target = int(sources[move]), int(targets[move])
+        if counts[source] > least:
+            counts[source] -= 1
+            counts[target] += 1
+            yield [move]
+        elif waiting[target, source]:
+            yield [waiting[target, source].pop(0), move]
+        else:
+            waiting[source, target].append(move)

@@ -1,0 +1,90 @@
+"""Folds of the rows of each era."""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold
+
+from .._eras import read_eras
+
+
+class EraKFold(StratifiedKFold):
+    """Env K-folds: the rows of each era in K folds, a part of each to test on.
+
+    Split k tests on the k-th part of every era, and trains on the others: a
+    :class:`~sklearn.model_selection.StratifiedKFold` whose classes are eras.
+    :class:`EraSearchCV` scores each era of a test by itself, and makes of K splits the
+    folds of [1]_, section 5.3.4, with rows of one era each. With ``s_ke`` the score in
+    the k-th fold of era e, and M eras, it takes with ``rule="best"`` the highest ::
+
+        choose_by="mean"     1/M Σ_e 1/K Σ_k s_ke    Env K-folds
+        choose_by="worst"    min_e 1/K Σ_k s_ke      Env K-folds Min-Max
+
+    Models know rows of the eras that they are tested in. Where rows to come belong to
+    new eras, leave whole eras out, as by :class:`EraWalkForwardSplit`.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        K, at least 2. Eras of fewer rows are tested in some of the splits only.
+    shuffle : bool, default=False
+        Whether to shuffle the rows of each era; else parts are consecutive rows.
+    random_state : int, RandomState instance or None, default=None
+        Determines the shuffling. Pass an int for reproducible output across calls.
+
+    References
+    ----------
+    .. [1] L. Moneda (2021), Domain Generalization, Invariance and the Time Robust
+           Forest, master thesis, University of São Paulo.
+
+    Examples
+    --------
+    >>> from sklearn_era.model_selection import EraKFold
+    >>> eras = [2020, 2020, 2020, 2021, 2021, 2021]
+    >>> for train, test in EraKFold(3).split(eras, groups=eras):
+    ...     print(train, test)
+    [1 2 4 5] [0 3]
+    [0 2 3 5] [1 4]
+    [0 1 3 4] [2 5]
+    """
+
+    __metadata_request__split: ClassVar = {"groups": True}
+
+    def split(
+        self, X: Any, y: Any = None, groups: Any = None
+    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Generate indices of the rows to train and to test on.
+
+        Parameters
+        ----------
+        X, y : object
+            Rows, of which only the number matters, and what is ignored.
+        groups : array-like of shape (n_samples,)
+            Era of each row.
+
+        Yields
+        ------
+        train, test : ndarray of shape (n_train,) and (n_test,), dtype=intp
+            Rows to train and to test on, ascending.
+
+        Raises
+        ------
+        ValueError
+            If `groups` is missing, does not label the rows of `X`, or no era has
+            `n_splits` rows.
+        """
+        if groups is None:
+            raise ValueError(
+                "groups is missing: pass the era of each row, split(X, y, groups=eras)."
+            )
+        eras = read_eras(groups, X, name="groups")
+        if (most := eras.counts.max(initial=0)) < self.n_splits:
+            raise ValueError(
+                f"n_splits={self.n_splits} is more than the {most} rows of the largest "
+                "era; lower n_splits, or merge eras."
+            )
+        with warnings.catch_warnings(action="ignore"):  # of smaller eras
+            yield from list(super().split(eras.codes, eras.codes))

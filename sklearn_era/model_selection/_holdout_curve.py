@@ -1,0 +1,197 @@
+"""Curves of the score in eras held out: over a parameter, or over the oldest era."""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import ValidationCurveDisplay
+from sklearn.utils import Bunch, _safe_indexing
+from sklearn.utils._param_validation import StrOptions, validate_params
+from sklearn.utils.parallel import Parallel, delayed
+
+from .._era_labels import find
+from .._eras import EncodedEras, check_eras
+from .._tables.no_value import warn_of_no_value
+from ._out_of_era import check_rows, fit_arguments, fit_rows, quiet_folds, with_order
+from ._search_scores import ScorerByEra
+
+Array = NDArray[Any]
+
+
+@validate_params(
+    {
+        "test_eras": ["array-like"], "param_name": [str, None],
+        "param_range": ["array-like", None], "scoring": [str, callable, None],
+        "era_order": [StrOptions({"auto", "ordered", "unordered"})],
+        "n_jobs": [Integral, None],
+    },
+    prefer_skip_nested_validation=True,
+)  # fmt: skip
+def holdout_curve(
+    estimator: Any, X: Any, y: Any, *, eras: Any, test_eras: ArrayLike,
+    param_name: str | None = None, param_range: ArrayLike | None = None,
+    scoring: Any = None, era_order: str = "auto", n_jobs: int | None = None,
+) -> Bunch:  # fmt: skip
+    """Score models in test eras: reverse learning curves, and curves of a parameter.
+
+    Without `param_name`, models are trained on the latest k eras before the test, for
+    k = 1, 2, ...: the *reverse learning curve* of [1]_, section 6.1.3, which falls
+    where old eras mislead the model. With a name, they are trained on all other eras:
+    ``param_name="min_samples_per_era"`` is the thesis' knob (6.1.6, 6.1.7) between
+    scores in training and later ones.
+
+    Parameters
+    ----------
+    estimator : object
+        Any estimator, which is cloned; its ``fit`` gets the eras if it takes them.
+    X, y : array-like of shape (n_samples, n_features) and (n_samples,)
+        The rows, of training and of test, and their targets.
+    eras : array-like of shape (n_samples,) or str
+        Era of each row, or the name of their column in a data frame.
+    test_eras : array-like of shape (n_test_eras,)
+        Labels of the eras to score; the last ones for a reverse learning curve.
+    param_name : str, default=None
+        The parameter to vary; None varies the number of eras to train on.
+    param_range : array-like of shape (n_points,), default=None
+        Its values; for the number of eras, None is all numbers.
+    scoring : str, callable or None, default=None
+        A scorer of the rows of one era at a time, as
+        :func:`sklearn.metrics.check_scoring` takes it; None is the estimator's score.
+    era_order, n_jobs :
+        As of :class:`EraSearchCV`.
+
+    Returns
+    -------
+    result : Bunch
+        With `param_range`; `train_scores` of shape (n_points, 1), the means over the
+        eras trained on; `test_scores` of shape (n_points, n_test_eras), NaN where they
+        are undefined; `test_eras`, sorted; and `oldest_eras` of shape (n_points,), the
+        labels of the oldest eras trained on.
+
+    Raises
+    ------
+    ValueError
+        If `test_eras` are unknown, or leave no era to train on, or are not the last for
+        a reverse learning curve; if `param_range` is missing, or holds no numbers of
+        eras.
+
+    References
+    ----------
+    .. [1] L. Moneda (2021), Domain Generalization, Invariance and the Time Robust
+           Forest, master thesis, University of São Paulo.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn_era.model_selection import holdout_curve
+    >>> years, X = np.repeat(np.arange(2018, 2023), 9), np.tile(np.arange(9.0), 5)
+    >>> y = np.where(years < 2020, -1, 1) * X  # an old regime, and a new one
+    >>> curve = holdout_curve(Ridge(), X[:, None], y, eras=years, test_eras=[2022])
+    >>> curve.oldest_eras.tolist(), curve.test_scores[:, 0].round(1).tolist()
+    ([2021, 2020, 2019, 2018], [1.0, 1.0, -0.5, -2.4])
+    """
+    name = "holdout_curve"
+    X, y, eras, encoded, are_ordered = check_rows(X, y, eras, era_order, name)
+    labels = check_eras(test_eras, test_eras, name="test_eras", X_name="itself")
+    test = np.unique(find(encoded.labels, labels, "test_eras"))
+    train = np.setdiff1d(np.arange(encoded.labels.size), test)
+    is_last = are_ordered and (train[:, np.newaxis] < test).all()
+    if -1 in test or 0 in (test.size, train.size) or not (param_name or is_last):
+        raise ValueError(
+            f"test_eras={test_eras!r} must be labels that eras has, leave others to "
+            "train on, and, without a param_name, be the last of ordered eras."
+        )
+    values = np.asarray([] if param_range is None else param_range)
+    models = [with_order(estimator, "ordered" if are_ordered else "unordered")]
+    if param_name is None:
+        sizes = np.arange(train.size) + 1
+        values = sizes if param_range is None else values
+        is_known = np.isin(values, sizes).all()
+        parts = [train[-int(k) :] for k in values] if is_known else []
+        models *= len(parts)
+    else:
+        models = [clone(models[0]).set_params(**{param_name: x}) for x in values]
+        parts = [train] * len(models)
+    if not parts:
+        raise ValueError(
+            f"param_range={param_range!r} must be values of {param_name!r}, or, without"
+            f" a param_name, numbers of eras from 1 to {train.size}."
+        )
+    scorer = ScorerByEra(check_scoring(estimator, scoring), encoded.labels)
+    params = fit_arguments(estimator, eras, None)
+    with quiet_folds(n_jobs) as empty:
+        found = Parallel(n_jobs=n_jobs)(
+            delayed(_fit_and_score)(model, X, y, encoded, params, scorer, part, test)
+            for model, part in zip(models, parts, strict=True)
+        )
+    warn_of_no_value(empty, "rows that some model is trained on")
+    train_scores, test_scores = map(np.array, zip(*found, strict=True))
+    return Bunch(
+        param_range=values, train_scores=train_scores, test_scores=test_scores,
+        test_eras=encoded.labels[test], oldest_eras=encoded.labels[[*map(min, parts)]],
+    )  # fmt: skip
+
+
+def _fit_and_score(
+    model: Any, X: Any, y: Any, eras: EncodedEras, params: dict[str, Any], scorer: Any,
+    train: Array, test: Array,
+) -> tuple[list[float], Array]:  # fmt: skip
+    """Return the mean score of the eras trained on, and those of the test eras."""
+    rows = [np.flatnonzero(np.isin(eras.codes, codes)) for codes in (train, test)]
+    fitted = fit_rows(model, X, y, params, rows[0])
+    seen, unseen = (
+        scorer(fitted, _safe_indexing(X, i), y[i], era_codes=eras.codes[i])
+        for i in rows
+    )
+    return [float(seen)], unseen.scores
+
+
+class HoldoutCurveDisplay(ValidationCurveDisplay):
+    """The curve of :func:`holdout_curve`, as scikit-learn draws validation curves.
+
+    The mean over test eras, and a standard deviation on both sides. All but
+    `from_estimator` is of :class:`~sklearn.model_selection.ValidationCurveDisplay`.
+
+    Examples
+    --------
+    >>> from sklearn_era.model_selection import HoldoutCurveDisplay
+    >>> HoldoutCurveDisplay.from_estimator(
+    ...     model, X, y, eras=years, test_eras=[2022], score_type="test"
+    ... )  # doctest: +SKIP
+    """
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, ax: Any = None,
+        score_type: str = "both", **params: Any,
+    ) -> "HoldoutCurveDisplay":  # fmt: skip
+        """Measure a curve and draw it.
+
+        Parameters
+        ----------
+        estimator, X, y :
+            As :func:`holdout_curve` takes them.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        score_type : {'train', 'test', 'both'}, default='both'
+            Which scores to draw.
+        **params :
+            `eras`, `test_eras` and other arguments of :func:`holdout_curve`.
+
+        Returns
+        -------
+        display : HoldoutCurveDisplay
+        """
+        curve = holdout_curve(estimator, X, y, **params)
+        scoring = params.get("scoring")
+        display = cls(
+            param_name=params.get("param_name") or "latest eras trained on",
+            param_range=curve.param_range, train_scores=curve.train_scores,
+            test_scores=curve.test_scores,
+            score_name=scoring if isinstance(scoring, str) else "score",
+        )  # fmt: skip
+        return display.plot(ax, score_type=score_type)

@@ -1,0 +1,80 @@
+"""Curves of the score in a holdout: by hand, drawn, and what they refuse."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import r2_score, roc_auc_score
+
+from sklearn_era.ensemble import TimeRobustForestRegressor
+from sklearn_era.model_selection import HoldoutCurveDisplay, holdout_curve
+
+mpl.use("agg")
+rng = np.random.default_rng(0)
+years = rng.permutation(np.repeat(np.arange(2010, 2016), 30))
+X = rng.normal(size=(180, 2))
+y = np.where(years < 2013, -1, 1) * X[:, 0] + 0.1 * rng.normal(size=180)
+HOLDOUT = {"eras": years, "test_eras": [2015, 2014]}
+
+
+def test_a_reverse_learning_curve_trains_on_the_latest_eras():
+    curve = holdout_curve(Ridge(), X, y, param_range=[1, 3, 4], **HOLDOUT)
+    assert curve.oldest_eras.tolist() == [2013, 2011, 2010]
+    assert curve.param_range.tolist() == [1, 3, 4]
+    assert curve.test_eras.tolist() == [2014, 2015]
+    for k, oldest in enumerate(curve.oldest_eras):
+        is_known = (years >= oldest) & (years < 2014)
+        model = Ridge().fit(X[is_known], y[is_known])
+        scores = {
+            year: r2_score(y[years == year], model.predict(X[years == year]))
+            for year in range(oldest, 2016)
+        }
+        tested = [scores.pop(2014), scores.pop(2015)]
+        np.testing.assert_allclose(curve.test_scores[k], tested)
+        np.testing.assert_allclose(curve.train_scores[k], [np.mean([*scores.values()])])
+    every = holdout_curve(Ridge(), X, y, **HOLDOUT)
+    assert every.param_range.tolist() == [1, 2, 3, 4]
+    np.testing.assert_array_equal(every.test_scores[[0, 2, 3]], curve.test_scores)
+
+
+def test_a_curve_over_a_parameter_hands_eras_to_the_fit_and_is_drawn():
+    forest = TimeRobustForestRegressor(n_estimators=3, random_state=0)
+    knob = {"param_name": "min_samples_per_era", "param_range": [2, 8]}
+    display = HoldoutCurveDisplay.from_estimator(forest, X, y, **knob, **HOLDOUT)
+    is_known = years < 2014
+    for k, least in enumerate(knob["param_range"]):
+        forest.set_params(min_samples_per_era=least)
+        forest.fit(X[is_known], y[is_known], eras=years[is_known])
+        scores = [forest.score(X[years == t], y[years == t]) for t in (2014, 2015)]
+        np.testing.assert_allclose(display.test_scores[k], scores)
+    drawn = [line.get_ydata() for line in display.lines_]
+    np.testing.assert_allclose(drawn[0], display.train_scores[:, 0])
+    np.testing.assert_allclose(drawn[1], display.test_scores.mean(axis=1))
+    assert display.ax_.get_xlabel() == "min_samples_per_era"
+
+
+def test_groups_without_an_order_have_curves_of_parameters_only():
+    shops, sales = np.array(list("abc" * 60)), (y > 0).astype(int)
+    options = {"eras": shops, "test_eras": ["b"], "era_order": "unordered"}
+    curve = holdout_curve(
+        LogisticRegression(), X, sales, param_name="C", param_range=[1e-3, 1.0],
+        scoring="roc_auc", **options,
+    )  # fmt: skip
+    model = LogisticRegression(C=1e-3).fit(X[shops != "b"], sales[shops != "b"])
+    p = model.decision_function(X[shops == "b"])
+    assert curve.test_scores[0] == [roc_auc_score(sales[shops == "b"], p)]
+    with pytest.raises(ValueError, match="be the last of ordered eras"):
+        holdout_curve(Ridge(), X, y, **options)
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"test_eras": [2012]}, "be the last of ordered eras"),
+    ({"test_eras": [2016]}, "must be labels that eras has"),
+    ({"test_eras": []}, "must be labels that eras has"),
+    ({"test_eras": years}, "leave others to train on"),
+    ({"param_range": [0, 1]}, "numbers of eras from 1 to 4"),
+    ({"param_name": "alpha"}, "must be values of 'alpha'"),
+])  # fmt: skip
+def test_curves_refuse(options, message):
+    with pytest.raises(ValueError, match=message):
+        holdout_curve(Ridge(), X, y, **{**HOLDOUT, **options})
