@@ -45,6 +45,7 @@ EXTREMES = {
         Directional(boltzmann_alpha=2.0, normalize=True),
         *(Invariant(penalty) for penalty in (0.0, 10.0)),
         *(Invariant(penalty, "ratio") for penalty in (0.01, 1.0)),
+        *(TimeRobust(alpha) for alpha in (0.3, 100.0)),
         VREx(0.0),
         VREx(0.3, normalize=True),
         Blend({"era": 0.5, "directional": 0.5, "gain": 0.0}, normalize=False),
@@ -152,7 +153,7 @@ def criteria(draw) -> dict:
         ),
         parts, st.tuples(*6 * [weight]), flag,
     )  # fmt: skip
-    aggregation = st.sampled_from(["max", "mean"])
+    aggregation = st.sampled_from(["max", "mean", 0.5, 30.0, 1e3])
     least = st.sampled_from([0.0, 0.0, 0.01])
     return {
         "split_criterion": draw(

@@ -356,16 +356,17 @@ def _time_robust(rules: Rules, eras: list[EraSplit]) -> Keys:
     informative = [era for era in eras if era.is_informative]
     if not informative:
         return Keys(ZERO, False, order=ZERO)
-    takes_worst = rules.aggregation == "max"
-    compared = informative if takes_worst else eras
+    alpha = {"max": math.inf, "mean": 0.0}.get(rules.aggregation, rules.aggregation)
+    takes_worst = math.isinf(alpha)
+    compared = informative if alpha else eras
     impurities = [era.impurity_after() for era in compared]
     shares = [exactly(era.n / int(era.era.sum())) for era in compared]
     decreases = [
         era.impurity_decrease() * share
         for era, share in zip(compared, shares, strict=True)
     ]
-    key = -(largest if takes_worst else mean)(impurities)
-    decrease = (smallest if takes_worst else mean)(decreases)
+    key = -(smoothed(impurities, alpha) if alpha else mean(impurities))
+    decrease = smoothed(decreases, -alpha) if alpha else mean(decreases)
     valid = decrease.is_above(rules.min_impurity_decrease)
     deciding = _decisive(compared, impurities) if takes_worst else None
     return Keys(key, valid, order=decrease, deciding=deciding)

@@ -30,7 +30,7 @@ class Rules:
     boltzmann_alpha: float = 0.0
     min_agreement: float = 0.0
     normalize: bool = False
-    aggregation: str = "max"
+    aggregation: str | float = "max"
     penalty: float = 1.0
     vrex_penalty: float = 1.0
     statistic: str = "effect"

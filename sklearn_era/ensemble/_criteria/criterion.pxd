@@ -31,12 +31,13 @@ cdef struct criterion_struct:
     int[MAX_CRITERIA] first_field  # of each criterion, among the sums of a split
     int n_fields                  # number of sums of a split
     criterion_traits traits
-    double boltzmann_alpha
+    double boltzmann_alpha        # ERA, DIRECTIONAL; TIME_ROBUST: 0 unless `aggregation`
+                                  # is a number
     double min_direction_agreement
     unsigned int min_samples_per_era
     int min_covered_eras          # `min_era_coverage`, as a number of eras
     bint normalize_era_gain
-    bint takes_worst_era          # TIME_ROBUST: `aggregation` is "max", else "mean"
+    bint takes_worst_era          # TIME_ROBUST: `aggregation` is "max"
     double invariance_penalty
     double vrex_penalty
     InvarianceStatistic invariance_statistic

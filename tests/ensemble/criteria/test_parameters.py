@@ -110,7 +110,7 @@ BAD_PARAMETERS = {
     Era: bad(("boltzmann_alpha", math.nan, "0", None)),
     Directional: bad(("min_agreement", -0.01, 1.01, math.nan, None),
                      ("boltzmann_alpha", math.nan)),
-    TimeRobust: bad(("aggregation", "min", "Max", None, 1),
+    TimeRobust: bad(("aggregation", "min", "Max", None, -1, math.nan),
                     ("min_impurity_decrease", -1e-9, math.nan, math.inf, None)),
     Invariant: bad(("penalty", -1e-9, math.nan, math.inf, None, "1"),
                    ("statistic", "rate", "Effect", None)),

@@ -195,7 +195,9 @@ def test_processes_with_other_data(name, missing, weighted, options):
         assert_together_as_alone(data, params, **options)
 
 
-@pytest.mark.parametrize("name", ["era", "directional", "time_robust"])
+@pytest.mark.parametrize(
+    "name", ["era", "directional", "time_robust", "time_robust, smoothed"]
+)
 def test_many_eras_that_few_nodes_share(name):
     """Directions first, eras without a row in a node, and processes without any."""
     X_binned, gradients, hessians, eras, y = make_data(n_eras=60, n_per_era=12)
