@@ -307,14 +307,18 @@ def number_of_share(share: float, n_all: int) -> int:
     return max(1, math.ceil(round(share * n_all, 9)))
 
 
-def min_rows_to_split(min_samples_per_era: int) -> int:
-    """Minimum number of rows of an era for both sides of a split to cover it."""
-    return 2 * int(min_samples_per_era)
+def min_rows_of_side(min_samples_per_era: float, counts: NDArray[Any]) -> Array:
+    """Return the rows of each era that both sides of a split must have: that number, or
+    below 1 a share of the era's rows, as by `number_of_share`.
+    """
+    if min_samples_per_era == 0 or min_samples_per_era >= 1:
+        return np.full(counts.size, float(min_samples_per_era))
+    return np.maximum(1.0, np.ceil(np.round(min_samples_per_era * counts, 9)))
 
 
 def check_splittable(labels: NDArray[Any], counts: NDArray[Any], plan: Any) -> None:
     """Raise ValueError if too few eras have the rows that a split has to cover."""
-    n_needed = min_rows_to_split(plan.min_samples_per_era)
+    n_needed = 2 * min_rows_of_side(plan.min_samples_per_era, counts)
     small, n_eras = np.flatnonzero(counts < n_needed), labels.size
     n_covered = number_of_share(plan.min_era_coverage, n_eras)
     if n_eras - small.size >= n_covered:
@@ -327,7 +331,7 @@ def check_splittable(labels: NDArray[Any], counts: NDArray[Any], plan: Any) -> N
         "eras: a split has to leave "
         f"min_samples_per_era={plan.min_samples_per_era} rows of {how_many} on both "
         f"sides (min_era_coverage={plan.min_era_coverage!r}), but {small.size} of "
-        f"{n_eras} eras have fewer than {n_needed} rows; the smallest, era "
+        f"{n_eras} eras have fewer than {n_needed[first]:.0f} rows; the smallest, era "
         f"{labels[first]!s}, has {counts[first]}. Drop or merge small eras, or lower "
         "min_samples_per_era or min_era_coverage."
     )

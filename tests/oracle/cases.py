@@ -108,7 +108,7 @@ TARGETS = ["squared_error", "absolute_error", "poisson", "binary", "multiclass"]
 ASPECTS = [
     "plain", "weights", "zero_weights", "missing", "categorical", "monotonic",
     "interaction", "max_features", "l2", "few_bins", "big_era", "rows_per_era",
-    "coverage", "min_decrease", "colsample", "penalties",
+    "coverage", "min_decrease", "colsample", "penalties", "share_of_era",
 ]  # fmt: skip
 
 
@@ -220,6 +220,7 @@ def make_case(target: str, aspects, seed: int, n_eras=3, n_samples=90) -> Case:
         "max_features": {"max_features": 0.5},
         "colsample": {"colsample_bytree": 0.5},
         "l2": {"l2_regularization": 3.0},
+        "share_of_era": {"min_samples_per_era": 0.15},
     }
     for aspect in simple.keys() & aspects:
         params |= simple[aspect]
@@ -306,7 +307,7 @@ def _check_warnings(est, case: Case, report: Report, messages: list[str]) -> Non
     is_constant = report.n_splits == 0 and not rules.is_gain
     of_constant = [m for m in messages if "No split was admissible" in m]
     assert len(of_constant) == is_constant, messages
-    about = "decides few splits|Trees end early|have no split"
+    about = "decides few splits|Trees end early|have no split|monotonic_cst is not kept"
     values = np.asarray(case.X, dtype=object)
     if np.all(values != values, axis=0).any():  # NaN
         about += "|have no value"

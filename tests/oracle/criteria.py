@@ -16,6 +16,7 @@ from oracle.formulas import (
     Interval,
     all_of,
     around,
+    eras_to_cover,
     exactly,
     gain,
     gain_error,
@@ -59,6 +60,8 @@ class EraSplit:
         self.n = int(self.rows.sum())
         n_left = int(self.left.sum())
         needed = problem.rules.min_samples_per_era
+        if 0 < needed < 1:  # a share of the era's rows
+            needed = eras_to_cover(needed, int(era.sum()))
         self.is_covered = n_left >= needed and self.n - n_left >= needed
         self.directions: dict[float, int | None] = {}  # by l2
 

@@ -146,10 +146,10 @@ cdef inline era_terms compare_sides(
         double l2 = criterion.l2_regularization
         double contrast
         era_terms terms
-    terms.covered = is_covered(left, right, criterion.min_samples_per_era)
+    terms.covered = is_covered(left, right, era.min_samples)
     terms.informative = terms.covered
     if not are_counts:
-        terms.informative = is_informative(left, right, criterion.min_samples_per_era)
+        terms.informative = is_informative(left, right, era.min_samples)
     if what == HELD_OUT_GAINS:
         terms.value = held_out_gain(left, right, of_all, l2) * era.unit_of_gains
         return terms
