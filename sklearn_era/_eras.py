@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from sklearn.utils._missing import is_pandas_na
 from sklearn.utils.validation import _num_samples
 
-from ._era_labels import categories_of, find, in_order_of
+from ._era_labels import (
+    LabelColumn,
+    as_objects,
+    categories_of,
+    find,
+    in_order_of,
+    label_columns,
+)
 from ._warnings import warn_user
 from .effects import Recency, half_life_weights
 
@@ -22,7 +29,17 @@ Array = NDArray[np.float64]
 def check_eras(
     eras: Any, X: Any, *, name: str = "eras", X_name: str = "X"
 ) -> NDArray[Any]:
-    """Return sortable labels; ValueError unless each row of `X` has one."""
+    """Return sortable labels; ValueError unless each row of `X` has one. Of several
+    columns, the labels are tuples.
+    """
+    if isinstance(eras, Mapping):
+        raise ValueError(
+            f"{name} is a {type(eras).__name__} of several labels a row, and only the "
+            "trees of forests draw one of them; pass a data frame for combinations."
+        )
+    columns = label_columns(eras, name)
+    if columns[0].key is not None:
+        return _combinations(columns, X, X_name)
     one_label = f"{name} must be one-dimensional, with one label a row of {X_name}"
     dtype = getattr(eras, "dtype", getattr(eras, "type", None))
     if getattr(dtype, "time_zone", None) or getattr(dtype, "tz", None):
@@ -39,8 +56,7 @@ def check_eras(
         # Strings of variable length, perhaps with missing ones.
         labels = labels.astype(object)
     if labels.ndim != 1:
-        hint = "; pass one of its columns." if labels.ndim == 2 else "."
-        raise ValueError(f"{one_label}; got an array of shape {labels.shape}{hint}")
+        raise ValueError(f"{one_label}; got an array of shape {labels.shape}.")
     n_samples = _num_samples(X)
     if labels.shape[0] != n_samples:
         raise ValueError(
@@ -63,6 +79,15 @@ def check_eras(
 def read_eras(eras: Any, X: Any, **names: str) -> "EncodedEras":
     """Check and encode labels."""
     return encode_eras(check_eras(eras, X, **names))
+
+
+def _combinations(columns: list[LabelColumn], X: Any, X_name: str) -> NDArray[Any]:
+    """Return the labels of each row as a tuple; of a single column, its labels."""
+    encoded = [read_eras(x, X, name=text, X_name=X_name) for _, text, x in columns]
+    if len(encoded) == 1:
+        return encoded[0].decode()
+    rows = zip(*(as_objects(column.decode()) for column in encoded), strict=True)
+    return np.fromiter(rows, dtype=object, count=_num_samples(X))
 
 
 def _missing_rows(labels: NDArray[Any]) -> NDArray[np.intp]:

@@ -217,7 +217,8 @@ class TimeRobust(SplitCriterion):
     is_gain_of_one_era = False  # impurities have no regularization
 
     def _kernel_parameters(self) -> dict[str, Any]:
-        alpha = {"max": inf, "mean": 0.0}.get(self.aggregation, self.aggregation)
+        named: dict[Any, Any] = {"max": inf, "mean": 0.0}
+        alpha = named.get(self.aggregation, self.aggregation)
         return super()._kernel_parameters() | {
             "takes_worst_era": alpha == inf,
             "boltzmann_alpha": 0.0 if alpha == inf else alpha,

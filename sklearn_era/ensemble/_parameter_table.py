@@ -96,7 +96,7 @@ PARAMETERS = {
         The weights multiply `sample_weight` and keep the sum of all weights: the model
         is that of a fit with the product as `sample_weight` (but a `BinnedDataset`
         keeps its bins). All eras count, also those held out by early stopping; of
-        several columns, a forest takes the first.
+        a dict of labels, a forest takes the first.
         """),
     "leaf_shrinkage": Parameter(
         None, [StrOptions({"eras"}), None], "{'eras'} or None", """
