@@ -1,15 +1,15 @@
-"""How eras are passed: by keyword, as labels, columns of them or a column's name."""
+"""How eras are passed: by keyword, as labels, columns of them or columns' names."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from inspect import signature, unwrap
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import narwhals
 import numpy as np
-from numpy.typing import NDArray
 
+from ._era_labels import label_columns
 from ._eras import EncodedEras, encode_eras, read_eras
 from ._tables.columns import list_columns
 from ._warnings import warn_user
@@ -41,11 +41,21 @@ def suggest_eras_keyword(sample_weight: Any, error: Exception) -> None:
         ) from error
 
 
+def names_columns(eras: Any, X: Any) -> bool:
+    """Return whether `eras` names a column, or is a list of columns of the frame X."""
+    if not isinstance(eras, list):
+        return isinstance(eras, str)
+    if not (hasattr(X, "__len__") and 0 < len(eras) < len(X)):  # one label a row
+        return False
+    names = getattr(X, "column_names", getattr(X, "columns", ()))
+    return all(isinstance(name, str) and name in names for name in eras)
+
+
 def take_era_column(X: Any, eras: Any) -> tuple[Any, Any]:
-    """Return X without the column that `eras` names, and that column; both unchanged if
+    """Return X without the columns that `eras` names, and these; both unchanged if
     `eras` holds labels.
     """
-    if not isinstance(eras, str):
+    if not names_columns(eras, X):
         return X, eras
     try:
         frame = narwhals.from_native(X, eager_only=True, pass_through=True)
@@ -59,7 +69,7 @@ def take_era_column(X: Any, eras: Any) -> tuple[Any, Any]:
             f"eras={eras!r} names a column, but X is {type(X).__name__}, which is no "
             "data frame: pass one label a row."
         )
-    if eras not in frame.columns:
+    if isinstance(eras, str) and eras not in frame.columns:
         raise ValueError(
             f"eras={eras!r} names no column of X, whose columns are "
             f"{list_columns(frame.columns)}."
@@ -67,9 +77,9 @@ def take_era_column(X: Any, eras: Any) -> tuple[Any, Any]:
     return frame.drop(eras).to_native(), frame[eras].to_native()
 
 
-def without_eras(model: Any, X: Any, eras: str | None) -> Any:
-    """Return X without its column of eras, which predictions ignore."""
-    if eras is not None and not isinstance(eras, str):
+def without_eras(model: Any, X: Any, eras: Any) -> Any:
+    """Return X without its columns of eras, which predictions ignore."""
+    if eras is not None and not names_columns(eras, X):
         raise ValueError(
             f"The predictions of {type(model).__name__} take no eras: leave them out, "
             "or name the column of X that holds them."
@@ -78,10 +88,13 @@ def without_eras(model: Any, X: Any, eras: str | None) -> Any:
 
 
 def without_era_column(model: Any, X: Any) -> Any:
-    """Return X without the column that the fit took eras from, if it has that."""
+    """Return X without the columns that the fit took eras from, if it has these."""
     name = getattr(model, "_era_column", None)
+    if name is None:
+        return X
     names = getattr(X, "column_names", getattr(X, "columns", ()))
-    return X if name is None or name not in names else take_era_column(X, name)[0]
+    has_all = all(x in names for x in ([name] if isinstance(name, str) else name))
+    return take_era_column(X, name)[0] if has_all else X
 
 
 def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
@@ -112,7 +125,8 @@ def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
         name = vars(model).pop("_era_column", None)
         try:
             fitted = fit(*args, **kwargs)
-            name = eras if isinstance(eras, str) else None
+            X = args[1] if len(args) > 1 else kwargs.get("X")
+            name = eras if names_columns(eras, X) else None
             return fitted
         finally:
             if name is not None:
@@ -142,32 +156,6 @@ def warn_of_row_order(eras: Any, X: Any, name: str = "eras", X_name: str = "X") 
         )
 
 
-class LabelColumn(NamedTuple):
-    """A column of labels."""
-
-    key: Any  # its name or number; None if `eras` is one column
-    text: str  # its name in error messages
-    labels: Any
-
-
-def label_columns(eras: Any) -> list[LabelColumn]:
-    """Return the columns of a table; else one column, checked by `check_eras` later."""
-    # Columns of a data frame (pandas or polars) may differ in type; a pyarrow table's
-    # `columns` are not names.
-    names = getattr(eras, "column_names", getattr(eras, "columns", None))
-    if isinstance(eras, Mapping):
-        names = list(eras)
-    if names is not None:
-        columns = [LabelColumn(x, f"eras[{x!r}]", eras[x]) for x in names]
-    elif (table := _as_table(eras)) is None:
-        return [LabelColumn(None, "eras", eras)]
-    else:
-        columns = [LabelColumn(j, f"eras[:, {j}]", x) for j, x in enumerate(table.T)]
-    if not columns:
-        raise ValueError("eras has no column of labels; pass one at least.")
-    return columns
-
-
 def encode_groups(
     eras: Any, X: Any, X_name: str
 ) -> tuple[dict[Any, EncodedEras], EncodedEras]:
@@ -183,17 +171,3 @@ def encode_groups(
     for key, own in places:
         columns[key] = replace(columns[key], codes=own.astype(np.int32))
     return columns, groups
-
-
-def _as_table(eras: Any) -> NDArray[Any] | None:
-    """Return labels in rows and columns, masked or not; None if it is no such table."""
-    if hasattr(eras, "dtype"):
-        return np.asanyarray(eras) if np.ndim(eras) == 2 else None
-    try:
-        table = np.asarray(eras)
-    except ValueError:  # rows differ in length
-        return None
-    if table.ndim != 2:
-        return None
-    # NumPy turns all values of a list with strings into strings, None too.
-    return np.asarray(eras, dtype=object) if table.dtype.kind in "USO" else table

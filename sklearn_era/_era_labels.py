@@ -8,8 +8,9 @@ Labels of another *kind* are never compared.
 import datetime
 import numbers
 import re
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +71,46 @@ def categories_of(eras: Any) -> Labels | None:
     return np.asarray(getattr(eras, "combine_chunks", lambda: eras)().dictionary)
 
 
+class LabelColumn(NamedTuple):
+    """A column of labels."""
+
+    key: Any  # its name or number; None if `eras` is one column
+    text: str  # its name in error messages
+    labels: Any
+
+
+def label_columns(eras: Any, name: str = "eras") -> list[LabelColumn]:
+    """Return the columns of a table; else one column, checked by `check_eras` later."""
+    # Columns of a data frame (pandas or polars) may differ in type; a pyarrow table's
+    # `columns` are not names.
+    names = getattr(eras, "column_names", getattr(eras, "columns", None))
+    if isinstance(eras, Mapping):
+        names = list(eras)
+    if names is not None:
+        columns = [LabelColumn(x, f"{name}[{x!r}]", eras[x]) for x in names]
+    elif (table := _as_table(eras)) is None:
+        return [LabelColumn(None, name, eras)]
+    else:
+        columns = [LabelColumn(j, f"{name}[:, {j}]", x) for j, x in enumerate(table.T)]
+    if not columns:
+        raise ValueError(f"{name} has no column of labels; pass one at least.")
+    return columns
+
+
+def _as_table(eras: Any) -> Labels | None:
+    """Return labels in rows and columns, masked or not; None if it is no such table."""
+    if hasattr(eras, "dtype"):
+        return np.asanyarray(eras) if np.ndim(eras) == 2 else None
+    try:
+        table = np.asarray(eras)
+    except ValueError:  # rows differ in length
+        return None
+    if table.ndim != 2:
+        return None
+    # NumPy turns all values of a list with strings into strings, None too.
+    return np.asarray(eras, dtype=object) if table.dtype.kind in "USO" else table
+
+
 def _kind_of(label: Any) -> str:
     if isinstance(label, str | bytes):
         return "text"
@@ -90,6 +131,8 @@ def _key_of(label: Any) -> Any:
     """Return an object that is equal for equal labels of a kind, and sorts as they do;
     of times the nanoseconds.
     """
+    if isinstance(label, tuple):
+        return tuple(map(_key_of, label))
     if hasattr(label, "asfreq"):
         return label.asfreq("ms", "start").ordinal * 10**6
     if isinstance(label, np.datetime64 | np.timedelta64):

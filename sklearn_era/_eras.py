@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from sklearn.utils._missing import is_pandas_na
 from sklearn.utils.validation import _num_samples
 
-from ._era_labels import categories_of, find, in_order_of, joined_categories
+from ._era_labels import (
+    LabelColumn,
+    as_objects,
+    categories_of,
+    find,
+    in_order_of,
+    joined_categories,
+    label_columns,
+)
 from ._warnings import warn_user
 from .effects import Recency, half_life_weights
 
@@ -22,7 +30,17 @@ Array = NDArray[np.float64]
 def check_eras(
     eras: Any, X: Any, *, name: str = "eras", X_name: str = "X"
 ) -> NDArray[Any]:
-    """Return sortable labels; ValueError unless each row of `X` has one."""
+    """Return sortable labels; ValueError unless each row of `X` has one. Of several
+    columns, the labels are tuples.
+    """
+    if isinstance(eras, Mapping):
+        raise ValueError(
+            f"{name} is a {type(eras).__name__} of several labels a row, and only the "
+            "trees of forests draw one of them; pass a data frame for combinations."
+        )
+    columns = label_columns(eras, name)
+    if columns[0].key is not None:
+        return _combinations(columns, X, X_name)
     one_label = f"{name} must be one-dimensional, with one label a row of {X_name}"
     dtype = getattr(eras, "dtype", getattr(eras, "type", None))
     if getattr(dtype, "time_zone", None) or getattr(dtype, "tz", None):
@@ -39,8 +57,7 @@ def check_eras(
         # Strings of variable length, perhaps with missing ones.
         labels = labels.astype(object)
     if labels.ndim != 1:
-        hint = "; pass one of its columns." if labels.ndim == 2 else "."
-        raise ValueError(f"{one_label}; got an array of shape {labels.shape}{hint}")
+        raise ValueError(f"{one_label}; got an array of shape {labels.shape}.")
     n_samples = _num_samples(X)
     if labels.shape[0] != n_samples:
         raise ValueError(
@@ -63,6 +80,15 @@ def check_eras(
 def read_eras(eras: Any, X: Any, known: Any = None, **names: str) -> "EncodedEras":
     """Check and encode labels, in the order of known ones if these have categories."""
     return encode_eras(check_eras(eras, X, **names), known)
+
+
+def _combinations(columns: list[LabelColumn], X: Any, X_name: str) -> NDArray[Any]:
+    """Return the labels of each row as a tuple; of a single column, its labels."""
+    encoded = [read_eras(x, X, name=text, X_name=X_name) for _, text, x in columns]
+    if len(encoded) == 1:
+        return encoded[0].decode()
+    rows = zip(*(as_objects(column.decode()) for column in encoded), strict=True)
+    return np.fromiter(rows, dtype=object, count=_num_samples(X))
 
 
 def _missing_rows(labels: NDArray[Any]) -> NDArray[np.intp]:
@@ -314,14 +340,18 @@ def number_of_share(share: float, n_all: int) -> int:
     return max(1, math.ceil(round(share * n_all, 9)))
 
 
-def min_rows_to_split(min_samples_per_era: int) -> int:
-    """Minimum number of rows of an era for both sides of a split to cover it."""
-    return 2 * int(min_samples_per_era)
+def min_rows_of_side(min_samples_per_era: float, counts: NDArray[Any]) -> Array:
+    """Return the rows of each era that both sides of a split must have: that number, or
+    below 1 a share of the era's rows, as by `number_of_share`.
+    """
+    if min_samples_per_era == 0 or min_samples_per_era >= 1:
+        return np.full(counts.size, float(min_samples_per_era))
+    return np.maximum(1.0, np.ceil(np.round(min_samples_per_era * counts, 9)))
 
 
 def check_splittable(labels: NDArray[Any], counts: NDArray[Any], plan: Any) -> None:
     """Raise ValueError if too few eras have the rows that a split has to cover."""
-    n_needed = min_rows_to_split(plan.min_samples_per_era)
+    n_needed = 2 * min_rows_of_side(plan.min_samples_per_era, counts)
     small, n_eras = np.flatnonzero(counts < n_needed), labels.size
     n_covered = number_of_share(plan.min_era_coverage, n_eras)
     if n_eras - small.size >= n_covered:
@@ -334,8 +364,9 @@ def check_splittable(labels: NDArray[Any], counts: NDArray[Any], plan: Any) -> N
         "eras: a split has to leave "
         f"min_samples_per_era={plan.min_samples_per_era} rows of {how_many} on both "
         f"sides ({plan.coverage_by}), but {small.size} of {n_eras} eras have fewer than"
-        f" {n_needed} rows; the smallest, era {labels[first]!s}, has {counts[first]}. "
-        f"Drop or merge small eras, lower min_samples_per_era, or {plan.remedy}."
+        f" {n_needed[first]:.0f} rows; the smallest, era {labels[first]!s}, has "
+        f"{counts[first]}. Drop or merge small eras, lower min_samples_per_era, or "
+        f"{plan.remedy}."
     )
 
 

@@ -1,6 +1,7 @@
 """The criteria, each with its formula and its source, and their base class."""
 
 from dataclasses import dataclass, fields
+from math import inf
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, cast
 
@@ -199,12 +200,15 @@ class TimeRobust(EraCriterion):
 
     Parameters
     ----------
-    aggregation : {'max', 'mean'}, default='max'
-        Whether the impurity is that of the worst era or the mean over eras.
+    aggregation : {'max', 'mean'} or float, default='max'
+        The impurity of the worst era, the mean over eras, or what lies between: a
+        number of 0 or more is the alpha of ``B_alpha`` (see :class:`Era`) over the eras
+        that a split covers. 0 is 'mean' and ``inf`` is 'max'; the unit is 1 / impurity,
+        which depends on the target's unit.
     min_impurity_decrease : float, default=0.0
         The minimum that ``agg_j n_j / N_j (L_before,j - L_j)`` of a valid split must
-        exceed: agg is the minimum over eras, or the mean, and n_j and N_j are the rows
-        of era j in the node and in training.
+        exceed: agg is the minimum over eras, the mean, or ``B_-alpha``, and n_j and N_j
+        are the rows of era j in the node and in training.
     rule : {'every_era'} or None, default=None
         As in :class:`Era`.
 
@@ -220,15 +224,21 @@ class TimeRobust(EraCriterion):
     TimeRobust(aggregation='mean')
     """
 
-    aggregation: str = parameter("max", [StrOptions({"max", "mean"})])
+    aggregation: str | float = parameter(
+        "max", [StrOptions({"max", "mean"}), Interval(Real, 0, None, closed="both")]
+    )
     min_impurity_decrease: float = parameter(0.0, _AT_LEAST_0, "min_impurity_decrease")
     name = "time_robust"
     traits = KernelTraits(reads_impurities=True, worst_era_decides=True)
     is_gain_of_one_era = False  # impurities have no regularization
 
     def _kernel_parameters(self) -> dict[str, Any]:
-        takes_worst = self.aggregation == "max"
-        return super()._kernel_parameters() | {"takes_worst_era": takes_worst}
+        named: dict[Any, Any] = {"max": inf, "mean": 0.0}
+        alpha = named.get(self.aggregation, self.aggregation)
+        return super()._kernel_parameters() | {
+            "takes_worst_era": alpha == inf,
+            "boltzmann_alpha": 0.0 if alpha == inf else alpha,
+        }
 
 
 @dataclass(eq=False, repr=False)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ class CriterionPlan:
 
     criterion: SplitCriterion
     is_gain_of_one_era: bool  # and min_samples_per_era <= min_samples_leaf
-    min_samples_per_era: int  # like the next two, 0 if the criterion ignores it
+    min_samples_per_era: float  # like the next two, 0 if the criterion ignores it
     min_era_coverage: float
     min_gain_share: float
     coverage_by: str  # the parameter that asks for eras, and its value, for messages
@@ -51,6 +52,7 @@ class CriterionPlan:
         return cls(
             criterion,
             is_gain_of_one_era=criterion.is_gain_of_one_era
+            and isinstance(min_samples_per_era, Integral)
             and min_samples_per_era <= estimator.min_samples_leaf,
             min_samples_per_era=min_samples_per_era,
             min_era_coverage=coverage if asks else 0.0,
@@ -84,7 +86,7 @@ def make_criterion(plan: CriterionPlan, n_eras: int) -> Criterion:
     return Criterion(
         plan.criterion.name,
         # No era has more rows than the largest C int, so larger values change nothing.
-        min_samples_per_era=min(int(plan.min_samples_per_era), _LARGEST_INT),
+        min_samples_per_era=min(plan.min_samples_per_era, _LARGEST_INT),
         min_covered_eras=number_of_share(plan.min_era_coverage, n_eras),
         min_gain_share=plan.min_gain_share,
         **plan.criterion._kernel_parameters(),

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, ParamSpec
 
 from sklearn.base import clone
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from .._parameter_object import ParameterObject
 from .._threads import N_JOBS_CONSTRAINTS
@@ -42,9 +42,11 @@ PARAMETERS = {
         parameters of the criterion.
         """),
     "min_samples_per_era": Parameter(
-        1, [Interval(Integral, 1, None, closed="left")], "int", """
+        1, [Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 0.5, closed="right")], "int or float", """
         Minimum number of rows on each side of a split for an era to be covered,
-        whatever their weights. 'gain' and 'held_out' ignore it.
+        whatever their weights; or, in (0, 0.5], the share of the era's training rows (a
+        tree's own, in a forest), rounded up. 'gain' and 'held_out' ignore it.
         """),
     "min_era_coverage": Parameter(
         0.1, [Interval(Real, 0, 1, closed="right")], "float", """
@@ -95,7 +97,7 @@ PARAMETERS = {
         The weights multiply `sample_weight` and keep the sum of all weights: the model
         is that of a fit with the product as `sample_weight` (but a `BinnedDataset`
         keeps its bins). All eras count, also those held out by early stopping; of
-        several columns, a forest takes the first.
+        a dict of labels, a forest takes the first.
         """),
     "leaf_shrinkage": Parameter(
         None, [StrOptions({"eras"}), None], "{'eras'} or None", """

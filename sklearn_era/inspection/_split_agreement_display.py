@@ -112,7 +112,7 @@ class SplitAgreementDisplay:
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, eras: Any, sample_weight: Any = None,
-        min_samples_per_era: int | None = None, ax: Any = None, **kwargs: Any,
+        min_samples_per_era: float | None = None, ax: Any = None, **kwargs: Any,
     ) -> "SplitAgreementDisplay":  # fmt: skip
         """Draw the splits of a fitted model.
 

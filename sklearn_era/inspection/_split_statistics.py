@@ -1,16 +1,17 @@
 """The splits of a fitted model, their gains and directions in each era, and sums."""
 
 from collections.abc import Iterator
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
+from sklearn.utils._param_validation import validate_parameter_constraints
 
-from sklearn_era._eras import label_texts
+from sklearn_era._eras import label_texts, min_rows_of_side
 from sklearn_era._optional import import_optional
 from sklearn_era._trees.traversal import column_of_feature
 from sklearn_era.ensemble._criteria.objects import EraComparison, compare_sides
+from sklearn_era.ensemble._parameter_table import CONSTRAINTS
 from sklearn_era.inspection._features import as_frames, feature_names, left_categories
 from sklearn_era.inspection._replay import (
     ReplayData,
@@ -37,7 +38,7 @@ _ERA_COLUMNS: dict[str, tuple[Any, str]] = {
 
 def split_statistics(
     estimator: Any, X: Any, y: Any, *, eras: Any, sample_weight: Any = None,
-    min_samples_per_era: int | None = None, as_frame: bool = False,
+    min_samples_per_era: float | None = None, as_frame: bool = False,
 ) -> Any:  # fmt: skip
     """Tabulate the splits of a fitted model with their gain in every era.
 
@@ -60,9 +61,10 @@ def split_statistics(
     sample_weight : array-like of shape (n_samples,), default=None
         Their weights. The estimator's `class_weight` comes on top, as in ``fit``;
         "balanced" is balanced over these rows.
-    min_samples_per_era : int, default=None
+    min_samples_per_era : int or float, default=None
         Rows that an era needs on both sides of a split to be covered, and so to have a
-        gain and a direction. None takes the estimator's own, and 1 if it has none.
+        gain and a direction. None takes the estimator's own, and 1 if it has none; a
+        share is that of the rows given here.
     as_frame : bool, default=False
         Whether to return a pandas DataFrame.
 
@@ -107,7 +109,7 @@ def split_statistics(
     ValueError
         If `estimator` is of another class, the columns of `X` are not those of the
         fit, lengths differ, a label is missing, `y` has a class that the fit has not
-        seen, or `min_samples_per_era` is less than 1.
+        seen, or `min_samples_per_era` is none of the estimators'.
     NotFittedError, MissingPackageError
         If `estimator` is not fitted, or pandas is not installed with ``as_frame=True``.
 
@@ -181,7 +183,7 @@ def split_statistics(
 
 def era_feature_importances(
     estimator: Any, X: Any, y: Any, *, eras: Any, sample_weight: Any = None,
-    min_samples_per_era: int | None = None, normalize: bool = False,
+    min_samples_per_era: float | None = None, normalize: bool = False,
     as_frame: bool = False,
 ) -> Bunch:  # fmt: skip
     """Sum the gains of a model's splits by feature, in every era.
@@ -254,17 +256,16 @@ def _compare_trees(
     """Compare the splits of each tree over all rows and within each era."""
     if minimum is None:
         minimum = getattr(estimator, "min_samples_per_era", 1)
-    if not isinstance(minimum, Integral) or isinstance(minimum, bool) or minimum < 1:
-        raise ValueError(
-            f"min_samples_per_era must be an integer of at least 1, or None for that "
-            f"of the estimator; got {minimum!r}."
-        )
+    valid = CONSTRAINTS["min_samples_per_era"]
+    validate_parameter_constraints(
+        {"min_samples_per_era": valid}, {"min_samples_per_era": minimum},
+        caller_name="the inspection of splits",
+    )  # fmt: skip
+    minima = min_rows_of_side(minimum, data.eras.counts)
     l2 = float(estimator.l2_regularization)
     for sums in replay_trees(estimator, data):
         sides = sums.left, sums.right
         totals = (side.sum(axis=1, keepdims=True) for side in sides)
         pooled = compare_sides(*totals, l2_regularization=l2)
-        by_era = compare_sides(
-            *sides, l2_regularization=l2, min_samples_per_era=int(minimum)
-        )
+        by_era = compare_sides(*sides, l2_regularization=l2, min_samples_per_era=minima)
         yield sums, pooled, by_era

@@ -74,7 +74,7 @@ _FITTED: dict[str, Any] = {
         (list, "update_log_ _rules _codings estimators_ _of_eras _columns"),
         (np.ndarray | list, "_training"),
         (BaseEstimator, "estimator_ identification_estimator_ best_estimator_"),
-        (BaseEstimator, "regressor_ transformer_"), (str | None, "_era_column"),
+        (BaseEstimator, "regressor_ transformer_"), (str | list | None, "_era_column"),
         (np.random.Generator, "_feature_subsample_rng"), (BaseLoss, "_loss"),
     )
     for name in names.split()

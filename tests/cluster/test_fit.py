@@ -202,7 +202,7 @@ LOSSES = ["squared_error", "log_loss", "three classes", "poisson", "gamma"]
 def cases(draw):
     choices = {
         "split_criterion": ["gain", "era", "directional", "invariant", "held_out"],
-        "min_samples_per_era": [1, 2, 4], "min_samples_leaf": [1, 5, 30],
+        "min_samples_per_era": [1, 2, 0.1], "min_samples_leaf": [1, 5, 30],
         "max_bins": [8, 16, 255], "l2_regularization": [0.0, 1.0],
         "colsample_bytree": [0.6, 1.0], "max_features": [0.5, 1.0],
         "early_stopping": [True, False], "validation_eras": ["last", "random", None],

@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_array_equal, assert_equal
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
@@ -15,6 +16,7 @@ from sklearn_era.effects import Intercepts, Recency
 from sklearn_era.ensemble import BinnedDataset, EraForestRegressor, JustTrainTwice
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.model_files import load_model, save_model
 from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
 
 RNG = np.random.default_rng(0)
@@ -200,6 +202,75 @@ def test_eras_may_be_the_name_of_a_column(module):
     assert_array_equal(proba, classifier.predict_proba(features, eras=CODES))
     dataset = BinnedDataset.from_arrays(frame, Y, eras="week")
     assert_array_equal(dataset.eras.decode(), CODES)
+
+
+PLACES, NUMBERS = np.array([*"ba"])[np.arange(240) % 2], CODES + 9
+COMBINED = [f"{place} {i:02}" for place, i in zip(PLACES, NUMBERS, strict=True)]
+OF_ROWS = {"place": PLACES, "month": NUMBERS}
+
+
+@pytest.mark.parametrize("make", [
+    pd.DataFrame, pl.DataFrame, pa.table,
+    lambda columns: np.column_stack([PLACES, NUMBERS.astype(object)]),
+    lambda columns: [*zip(PLACES.tolist(), NUMBERS.tolist(), strict=True)],
+])  # fmt: skip
+@pytest.mark.parametrize("cls", [Regressor, EraForestRegressor])
+def test_several_columns_are_eras_by_their_combinations(make, cls, tmp_path):
+    """Boosters and forests alike, in the order of the columns: 9 comes before 10."""
+    eras, labels = make(OF_ROWS), sorted({*zip(PLACES, NUMBERS, strict=True)})
+    parameters = {"split_criterion": "era", "random_state": 0}
+    is_booster = cls is Regressor
+    if is_booster:
+        parameters |= {"era_effects": "intercept", "era_order": "ordered"}
+    model = cls(**parameters).fit(X, Y, eras=eras)
+    expected = cls(**parameters).fit(X, Y, eras=COMBINED)
+    assert_array_equal(model.predict(X), expected.predict(X))
+    found = model.era_intercepts_ if is_booster else model.era_labels_
+    assert [*found] == labels
+    if is_booster:
+        predicted = expected.predict(X, eras=COMBINED)
+        assert_array_equal(model.predict(X, eras=eras), predicted)
+        save_model(model, tmp_path / "model.era")
+        restored = load_model(tmp_path / "model.era")[0]
+        assert_array_equal(restored.predict(X, eras=eras), predicted)
+        assert model.score(X, Y, eras=eras) == expected.score(X, Y, eras=COMBINED)
+    splits = list(EraWalkForwardSplit(2, era_order="ordered").split(X, groups=eras))
+    others = EraWalkForwardSplit(2, era_order="ordered").split(X, groups=COMBINED)
+    assert_equal(splits, list(others))
+
+
+@pytest.mark.parametrize("module", [pd, pl])
+@pytest.mark.parametrize("cls", [Regressor, EraForestRegressor])
+def test_names_of_several_columns(module, cls):
+    columns = {f"x{j}": X[:, j] for j in range(3)}
+    frame = module.DataFrame(columns | OF_ROWS)
+    model = cls(split_criterion="era", random_state=0)
+    expected = cls(split_criterion="era", random_state=0)
+    expected.fit(module.DataFrame(columns), Y, eras=COMBINED)
+    model.fit(frame, Y, eras=["place", "month"])
+    assert_array_equal(model.feature_names_in_, [*columns])
+    predicted = expected.predict(module.DataFrame(columns))
+    assert_array_equal(model.predict(frame), predicted)
+    assert_array_equal(model.predict(frame, eras=["place", "month"]), predicted)
+
+
+def test_dates_in_combinations_are_those_of_any_unit():
+    days = np.datetime64("2024-01-01") + CODES.astype("m8[D]")
+    parameters = {"era_effects": "intercept", "era_order": "ordered", "max_iter": 3}
+    eras = pd.DataFrame({"place": PLACES, "day": pd.to_datetime(days)})
+    model = Regressor(**parameters).fit(X, Y, eras=eras)
+    others = pl.DataFrame({"place": PLACES, "day": days.tolist()})
+    assert_array_equal(model.predict(X, eras=others), model.predict(X, eras=eras))
+
+
+def test_several_columns_refused():
+    missing = pd.DataFrame(OF_ROWS).assign(month=np.r_[np.nan, NUMBERS[1:]])
+    with pytest.raises(ValueError, match=r"^eras\['month'\] has 1 missing label"):
+        Regressor().fit(X, Y, eras=missing)
+    with pytest.raises(
+        ValueError, match=r"^eras is a dict .* only the trees of forests"
+    ):
+        Regressor().fit(X, Y, eras=OF_ROWS)
 
 
 @pytest.mark.parametrize(("data", "message"), [

@@ -81,7 +81,7 @@ def test_times_come_as_anything_that_holds_dates(by):
     ([1, 1, 2], {"n_blocks": 3}, "2 distinct value.* 3 blocks cannot be made"),
     ([], {"n_blocks": 1}, "times is empty"),
     ([1, None], {"n_blocks": 1}, "times has 1 missing label"),
-    ([[1], [2]], {"n_blocks": 1}, "times must be one-dimensional"),
+    ([[[1]], [[2]]], {"n_blocks": 1}, "times must be one-dimensional"),
     ([1, "a"], {"n_blocks": 1}, "times has labels that cannot be sorted"),
     ([1, 2], {"n_blocks": 0}, "'n_blocks' parameter .* must be an int"),
     ([1, 2], {"n_blocks": True}, "n_blocks must be an integer; got True"),

@@ -33,6 +33,7 @@ CRITERIA = {
     "directional, agreeing": Directional(min_agreement=0.6, rule="every_era"),
     "time_robust": "time_robust",
     "time_robust, mean": TimeRobust("mean", min_impurity_decrease=0.001),
+    "time_robust, smoothed": TimeRobust(2.0, min_impurity_decrease=0.001),
     "invariant": Invariant(penalty=0.3),
     "invariant, changing rate": Invariant(statistic="changing_rate"),
     "vrex": VREx(penalty=0.4),

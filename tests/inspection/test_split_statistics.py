@@ -72,6 +72,7 @@ MINIMUM = {"min_samples_per_era": 8}
 @pytest.mark.parametrize(
     "parameters",
     [*COVERING.values(), COVERING["era"] | MINIMUM,
+     COVERING["era"] | {"min_samples_per_era": 0.08},
      COVERING["era, normalised"] | MINIMUM | {"min_era_coverage": 0.5}],
     ids=str,
 )  # fmt: skip
@@ -322,8 +323,8 @@ FUNCTIONS = pytest.mark.parametrize("function", BOTH)
     ("y", lambda y: np.where(y == "up", "perhaps", y),
      r"y has 1 class\(es\) that were not in the fit, the first is 'perhaps'; the "
      r"model knows \['down', 'up'\]"),
-    ("min_samples_per_era", lambda _: 0, "an integer of at least 1, .* got 0"),
-    ("min_samples_per_era", lambda _: 1.5, "must be an integer .* got 1.5"),
+    ("min_samples_per_era", lambda _: 0, "an int in the range .* Got 0 instead"),
+    ("min_samples_per_era", lambda _: 1.5, "an int in the range .* Got 1.5 instead"),
     ("estimator", lambda model: make_pipeline(StandardScaler(), model),
      r"estimator must be a HistGradientBoosting.*got Pipeline"),
     ("estimator", lambda _: ensemble.HistGradientBoostingRegressor,

@@ -45,6 +45,7 @@ EXTREMES = {
         Directional(boltzmann_alpha=2.0, normalize=True),
         *(Invariant(penalty) for penalty in (0.0, 10.0)),
         *(Invariant(penalty, "ratio") for penalty in (0.01, 1.0)),
+        *(TimeRobust(alpha) for alpha in (0.3, 100.0)),
         VREx(0.0),
         VREx(0.3, normalize=True),
         Blend({"era": 0.5, "directional": 0.5, "gain": 0.0}, normalize=False),
@@ -107,7 +108,7 @@ TARGETS = ["squared_error", "absolute_error", "poisson", "binary", "multiclass"]
 ASPECTS = [
     "plain", "weights", "zero_weights", "missing", "categorical", "monotonic",
     "interaction", "max_features", "l2", "few_bins", "big_era", "rows_per_era",
-    "coverage", "min_decrease", "colsample", "penalties",
+    "coverage", "min_decrease", "colsample", "penalties", "share_of_era",
 ]  # fmt: skip
 
 
@@ -152,7 +153,7 @@ def criteria(draw) -> dict:
         ),
         parts, st.tuples(*6 * [weight]), flag,
     )  # fmt: skip
-    aggregation = st.sampled_from(["max", "mean"])
+    aggregation = st.sampled_from(["max", "mean", 0.5, 30.0, 1e3])
     least = st.sampled_from([0.0, 0.0, 0.01])
     return {
         "split_criterion": draw(
@@ -219,6 +220,7 @@ def make_case(target: str, aspects, seed: int, n_eras=3, n_samples=90) -> Case:
         "max_features": {"max_features": 0.5},
         "colsample": {"colsample_bytree": 0.5},
         "l2": {"l2_regularization": 3.0},
+        "share_of_era": {"min_samples_per_era": 0.15},
     }
     for aspect in simple.keys() & aspects:
         params |= simple[aspect]
@@ -305,7 +307,7 @@ def _check_warnings(est, case: Case, report: Report, messages: list[str]) -> Non
     is_constant = report.n_splits == 0 and not rules.is_gain
     of_constant = [m for m in messages if "No split was admissible" in m]
     assert len(of_constant) == is_constant, messages
-    about = "decides few splits|Trees end early|have no split"
+    about = "decides few splits|Trees end early|have no split|monotonic_cst is not kept"
     values = np.asarray(case.X, dtype=object)
     if np.all(values != values, axis=0).any():  # NaN
         about += "|have no value"

@@ -16,6 +16,7 @@ from oracle.formulas import (
     Interval,
     all_of,
     around,
+    eras_to_cover,
     exactly,
     gain,
     gain_error,
@@ -59,6 +60,8 @@ class EraSplit:
         self.n = int(self.rows.sum())
         n_left = int(self.left.sum())
         needed = problem.rules.min_samples_per_era
+        if 0 < needed < 1:  # a share of the era's rows
+            needed = eras_to_cover(needed, int(era.sum()))
         self.is_covered = n_left >= needed and self.n - n_left >= needed
         self.directions: dict[float, int | None] = {}  # by l2
 
@@ -356,16 +359,17 @@ def _time_robust(rules: Rules, eras: list[EraSplit]) -> Keys:
     informative = [era for era in eras if era.is_informative]
     if not informative:
         return Keys(ZERO, False, order=ZERO)
-    takes_worst = rules.aggregation == "max"
-    compared = informative if takes_worst else eras
+    alpha = {"max": math.inf, "mean": 0.0}.get(rules.aggregation, rules.aggregation)
+    takes_worst = math.isinf(alpha)
+    compared = informative if alpha else eras
     impurities = [era.impurity_after() for era in compared]
     shares = [exactly(era.n / int(era.era.sum())) for era in compared]
     decreases = [
         era.impurity_decrease() * share
         for era, share in zip(compared, shares, strict=True)
     ]
-    key = -(largest if takes_worst else mean)(impurities)
-    decrease = (smallest if takes_worst else mean)(decreases)
+    key = -(smoothed(impurities, alpha) if alpha else mean(impurities))
+    decrease = smoothed(decreases, -alpha) if alpha else mean(decreases)
     valid = decrease.is_above(rules.min_impurity_decrease)
     deciding = _decisive(compared, impurities) if takes_worst else None
     return Keys(key, valid, order=decrease, deciding=deciding)

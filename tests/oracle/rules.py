@@ -25,12 +25,12 @@ class Rules:
     n_to_cover: int  # eras
     gain_share: float = 0.0  # of the largest gain of a node's splits
     least_gain: float = 0.0  # by unit of the hessians of the root
-    min_samples_per_era: int = 1
+    min_samples_per_era: float = 1
     # By the names that the criteria have for them, but for the penalty of `VREx`.
     boltzmann_alpha: float = 0.0
     min_agreement: float = 0.0
     normalize: bool = False
-    aggregation: str = "max"
+    aggregation: str | float = "max"
     penalty: float = 1.0
     vrex_penalty: float = 1.0
     statistic: str = "effect"
@@ -67,7 +67,10 @@ def rules_of(est: Any, n_eras: int) -> Rules:
     is_gain_of_one_era = (
         n_eras == 1
         and (THE_GAIN_OF_ONE_ERA & set(weights))
-        and not (asks_for_coverage and est.min_samples_per_era > est.min_samples_leaf)
+        and not (
+            asks_for_coverage
+            and not 1 <= est.min_samples_per_era <= est.min_samples_leaf
+        )
     )
     is_unpenalised = set(weights) == {"invariant"} and parameters["penalty"] == 0
     if is_gain_of_one_era or is_unpenalised:

@@ -106,7 +106,10 @@ def test_keys_of_directional_and_time_robust():
     assert keys.valid is True
     # L_a = (35 - 16/2 - 25)/3 = 2/3, L_b = (50 - 0 - 64/2)/3 = 6
     # before: (35 - 81/3)/3 = 8/3, (50 - 64/3)/3 = 86/9, with 3/4 of era b here
-    after = {"max": (6, 2), "mean": (10 / 3, 7 / 3)}
+    after = {
+        "max": (6, 2), "mean": (10 / 3, 7 / 3),
+        0.5: (boltzmann_mean([2 / 3, 6], 0.5), boltzmann_mean([2, 8 / 3], -0.5)),
+    }  # fmt: skip
     for name, least, l2 in product(after, (0.0, 2.5), (0.0, 5.0)):
         rules = {"aggregation": name, "min_impurity_decrease": least}
         keys = judged("time_robust", l2=l2, **rules)

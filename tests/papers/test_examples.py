@@ -22,6 +22,7 @@ from experiments._paper_data import (
 )
 from helpers.criteria import BLEND, COVER_ALL, NAMES
 from helpers.grids import slow
+from oracle.formulas import boltzmann_mean
 from sklearn_era.criteria import Directional, Era, Invariant, TimeRobust, VREx
 from sklearn_era.datasets import make_synthetic_memorization
 from sklearn_era.ensemble import (
@@ -440,9 +441,11 @@ TWO_LEVELS = [
 # ID of the left and the right node by aggregation. The left one has 2/10 and 2/6 of
 # the eras' rows and decreases of 1 and .25, the right one 8/10 and 4/6, .36 and .16:
 # as decreases go, the left one would come first.
+OF_LEFT, OF_RIGHT = (2 / 10 * 1, 2 / 6 * 0.25), (8 / 10 * 0.36, 4 / 6 * 0.16)
 DECREASES = {
-    "max": (min(2 / 10 * 1, 2 / 6 * 0.25), min(8 / 10 * 0.36, 4 / 6 * 0.16)),
-    "mean": ((2 / 10 * 1 + 2 / 6 * 0.25) / 2, (8 / 10 * 0.36 + 4 / 6 * 0.16) / 2),
+    "max": (min(OF_LEFT), min(OF_RIGHT)),
+    "mean": (sum(OF_LEFT) / 2, sum(OF_RIGHT) / 2),
+    3.0: (boltzmann_mean(OF_LEFT, -3.0), boltzmann_mean(OF_RIGHT, -3.0)),
 }
 
 

@@ -11,7 +11,7 @@ from ..._eras import (
     EncodedEras,
     are_ordered,
     check_order,
-    min_rows_to_split,
+    min_rows_of_side,
     number_of_share,
 )
 from ..._warnings import warn_user
@@ -101,11 +101,11 @@ def no_weight(of_part: str) -> ValueError:
 
 def check_rows_left(
     eras: EncodedEras, train: NDArray[np.intp], validation_fraction: float | int,
-    min_samples_per_era: int,
+    min_samples_per_era: float,
 ) -> None:  # fmt: skip
     """Raise ValueError if random validation rows leave an era too few to be split."""
     left = np.bincount(eras.codes[train], minlength=eras.labels.size)
-    for j in np.flatnonzero(left < min_rows_to_split(min_samples_per_era)):
+    for j in np.flatnonzero(left < 2 * min_rows_of_side(min_samples_per_era, left)):
         raise ValueError(
             f"eras: early stopping has held out validation_fraction="
             f"{validation_fraction!r} of the rows at random, which leaves "

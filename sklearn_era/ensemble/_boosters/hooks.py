@@ -10,6 +10,7 @@ from sklearn.utils.validation import _num_samples
 
 from ..._era_arguments import (
     eras_by_name,
+    names_columns,
     suggest_eras_keyword,
     take_era_column,
     warn_of_row_order,
@@ -69,13 +70,15 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             Target values; omitted only with a `BinnedDataset`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of training data.
-        eras : array-like of shape (n_samples,) or str, default=None
+        eras : array-like of shape (n_samples,) or (n_samples, n_columns), str or \
+                list of str, default=None
             Era of each row: a week, a hospital, a region. Labels of any type that
             `np.unique` sorts (int, str, datetime64), or an ordered categorical; rows
-            need not be in order. A string names a column of the data frames X and
-            X_val, which is then no feature. Required unless `split_criterion="gain"`.
-            With any criterion, early stopping holds out whole eras (see
-            `validation_eras`) and passes eras to an era-wise `scoring`.
+            need not be in order. The eras of several columns are their combinations,
+            tuples in the order of the columns. Strings name columns of the data frames
+            X and X_val, which are then no features. Required unless
+            `split_criterion="gain"`. With any criterion, early stopping holds out whole
+            eras (see `validation_eras`) and passes eras to an era-wise `scoring`.
         X_val : array-like of shape (n_val, n_features), default=None
             Validation rows for early stopping. In a `Pipeline`,
             ``transform_input=["X_val"]`` transforms them as `X`.
@@ -110,7 +113,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             on them, and all their values get the same prediction. If categorical
             columns have more than `max_bins` categories: the rarest share a bin.
         """
-        if isinstance(eras, str) and X_val is not None and eras_val is None:
+        if names_columns(eras, X) and X_val is not None and eras_val is None:
             eras_val = eras
         X, eras = take_era_column(X, eras)
         X_val, eras_val = take_era_column(X_val, eras_val)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..._era_arguments import take_era_column
+from ..._era_arguments import names_columns, take_era_column
 from ..._era_labels import find, horizons
 from ..._eras import read_eras
 from ..._warnings import warn_user
@@ -27,7 +27,7 @@ def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
     if eras is None or getattr(estimator, "_in_fit", False):
         return estimator
     check_is_fitted(estimator)
-    is_name = isinstance(eras, str)
+    is_name = names_columns(eras, X)
     X, eras = take_era_column(X, eras)
     if not hasattr(estimator, "_era_labels"):
         if is_name:  # of a column that is no feature

@@ -31,12 +31,13 @@ cdef struct criterion_struct:
     int[MAX_CRITERIA] first_field  # of each criterion, among the sums of a split
     int n_fields                  # number of sums of a split
     criterion_traits traits
-    double boltzmann_alpha
+    double boltzmann_alpha        # TIME_ROBUST: 0 for an `aggregation` by name
     double min_direction_agreement
-    unsigned int min_samples_per_era
+    # Below 1, a share: `EraSplitter` makes it the largest of all eras' minima.
+    double min_samples_per_era
     int min_covered_eras          # `min_era_coverage`, as a number of eras
     bint normalize_era_gain
-    bint takes_worst_era          # TIME_ROBUST: `aggregation` is "max", else "mean"
+    bint takes_worst_era          # TIME_ROBUST: `aggregation` is "max"
     double invariance_penalty
     double vrex_penalty
     InvarianceStatistic invariance_statistic

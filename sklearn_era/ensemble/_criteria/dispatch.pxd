@@ -21,8 +21,8 @@ from .formulas cimport (
 from .held_out cimport held_out_gain, rank_held_out
 from .invariant cimport era_changing_rate, era_effect, era_ratio, rank_invariant
 from .time_robust cimport (
-    N_IMPURITY_FIELDS, WORST, add_impurity, impurity_decrease, merge_impurities,
-    rank_time_robust,
+    N_IMPURITY_FIELDS, WORST, add_impurity, add_smoothed_impurity, impurity_decrease,
+    merge_impurities, merge_smoothed_impurities, rank_time_robust,
 )
 from .vrex cimport rank_vrex
 
@@ -50,6 +50,7 @@ cdef enum statistic:
     CHANGING_RATES
     RATIOS
     IMPURITIES
+    SMOOTHED_IMPURITIES
     HELD_OUT_GAINS
 
 
@@ -69,6 +70,8 @@ cdef inline int n_fields_of(statistic what) noexcept nogil:
         return 2 if what == DIRECTIONS_AND_GAINS else 1
     if what == SMOOTHED_GAINS or what == EXTREME_GAINS:
         return N_GAIN_FIELDS
+    if what == SMOOTHED_IMPURITIES:
+        return 2 * N_GAIN_FIELDS
     return N_IMPURITY_FIELDS if what == IMPURITIES else N_MOMENT_FIELDS
 
 
@@ -87,7 +90,9 @@ cdef inline statistic statistic_of(
         return DIRECTIONS
     if name == VREX:
         return GAIN_MOMENTS
-    return IMPURITIES if name == TIME_ROBUST else HELD_OUT_GAINS
+    if name == TIME_ROBUST:
+        return SMOOTHED_IMPURITIES if criterion.boltzmann_alpha > 0.0 else IMPURITIES
+    return HELD_OUT_GAINS
 
 
 cdef inline bint reads(const criterion_struct * criterion, int name) noexcept nogil:
@@ -141,10 +146,10 @@ cdef inline era_terms compare_sides(
         double l2 = criterion.l2_regularization
         double contrast
         era_terms terms
-    terms.covered = is_covered(left, right, criterion.min_samples_per_era)
+    terms.covered = is_covered(left, right, era.min_samples)
     terms.informative = terms.covered
     if not are_counts:
-        terms.informative = is_informative(left, right, criterion.min_samples_per_era)
+        terms.informative = is_informative(left, right, era.min_samples)
     if what == HELD_OUT_GAINS:
         terms.value = held_out_gain(left, right, of_all, l2) * era.unit_of_gains
         return terms
@@ -156,7 +161,7 @@ cdef inline era_terms compare_sides(
         terms.value = era_changing_rate(left, right, l2)
     elif what == RATIOS:
         terms.value = era_ratio(left, right)
-    elif what == IMPURITIES:
+    elif what == IMPURITIES or what == SMOOTHED_IMPURITIES:
         terms.value = impurity_decrease(left, right)
     else:
         contrast = era_contrast(left, right, l2)
@@ -189,6 +194,10 @@ cdef inline void add_terms(
         add_to_moments(terms.value, 1.0, kept, stride)
     elif what == IMPURITIES:
         add_impurity(era, terms.informative, terms.value, kept, stride)
+    elif what == SMOOTHED_IMPURITIES:
+        add_smoothed_impurity(
+            alpha, era, terms.informative, terms.value, kept, stride
+        )
     else:
         add_to_moments(terms.value, terms.informative, kept, stride)
 
@@ -221,6 +230,8 @@ cdef inline void add_by_statistic(
         add_statistic(RATIOS, are_counts, criterion, lanes, field, sums)
     elif what == IMPURITIES:
         add_statistic(IMPURITIES, are_counts, criterion, lanes, field, sums)
+    elif what == SMOOTHED_IMPURITIES:
+        add_statistic(SMOOTHED_IMPURITIES, are_counts, criterion, lanes, field, sums)
     elif what == HELD_OUT_GAINS:
         add_statistic(HELD_OUT_GAINS, are_counts, criterion, lanes, field, sums)
 
@@ -302,6 +313,8 @@ cdef inline void merge_terms(
         merge_gains(criterion.boltzmann_alpha, kept, others)
     elif what == IMPURITIES:
         merge_impurities(kept, others)
+    elif what == SMOOTHED_IMPURITIES:
+        merge_smoothed_impurities(criterion.boltzmann_alpha, kept, others)
     else:
         merge_moments(kept, others)
 

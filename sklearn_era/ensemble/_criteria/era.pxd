@@ -153,6 +153,11 @@ cdef inline void merge_gains(
         sums[WEIGHTS] += others[WEIGHTS] * shrunk
 
 
+cdef inline double smoothed_mean(const double * sums) noexcept nogil:
+    """B_alpha of SMOOTHED sums."""
+    return sums[EXTREME_GAIN] + sums[OFFSETS] / sums[WEIGHTS]
+
+
 cdef inline double boltzmann(
     double alpha, const double * sums, double n_values
 ) noexcept nogil:
@@ -162,7 +167,7 @@ cdef inline double boltzmann(
         return sums[OFFSETS] / n_values
     if kind == boltzmann_kind.EXTREME:
         return sums[EXTREME_GAIN]
-    return sums[EXTREME_GAIN] + sums[OFFSETS] / sums[WEIGHTS]
+    return smoothed_mean(sums)
 
 
 cdef inline bint rank_era(

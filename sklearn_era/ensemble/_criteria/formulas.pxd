@@ -56,6 +56,7 @@ cdef struct eras_struct:
     int n_eras
     const double * impurities   # of each era in the node, if `reads_impurities`
     const double * era_sizes    # rows of each era in the training set, likewise
+    const double * min_samples  # rows of each era on both sides that cover it
     double sum_hessians         # of the node, over all eras
     double gradient_variance    # at the root of the tree; see `root_variance`
 
@@ -85,6 +86,7 @@ cdef struct era_facts:
     era_sums all_rows
     double unit_of_gains  # see `gain_unit`
     double share          # of the era's rows that are in the node
+    double min_samples    # on both sides of a split that covers the era
     double impurity       # before the split
     double least_impurity  # a smaller one is rounding
 
@@ -99,6 +101,7 @@ cdef inline era_facts facts_of_era(
     era.all_rows = all_rows
     era.unit_of_gains = gain_unit(criterion, all_rows.hessians, eras.gradient_variance)
     era.share = all_rows.count / eras.era_sizes[code]
+    era.min_samples = eras.min_samples[code]
     era.impurity = eras.impurities[code]
     # Of values that differ by REL_TOL: the impurity and value^2 add up to mean squares.
     era.least_impurity = REL_TOL * REL_TOL * (era.impurity + value * value)

@@ -8,6 +8,7 @@ import numpy as np
 
 from libc.string cimport memset
 
+from ..._eras import min_rows_of_side
 from ...criteria._criteria import KernelTraits
 from ...criteria._criteria import CRITERIA
 from .criterion cimport criterion_struct, split_rank
@@ -44,7 +45,7 @@ cdef class Criterion:
 
     def __init__(
         self, str name, *, double l2_regularization=0.0, double boltzmann_alpha=0.0,
-        double min_direction_agreement=0.0, unsigned int min_samples_per_era=1,
+        double min_direction_agreement=0.0, double min_samples_per_era=1,
         int min_covered_eras=1, bint normalize_era_gain=False,
         bint takes_worst_era=True, double invariance_penalty=1.0,
         double vrex_penalty=1.0, str invariance_statistic="effect",
@@ -90,7 +91,7 @@ cdef class Criterion:
         cdef:
             const double [:, ::1] left_sums = np.array(left, dtype=np.float64)
             const double [:, ::1] right_sums = np.array(right, dtype=np.float64)
-            const double [::1] impurities_before, sizes
+            const double [::1] impurities_before, sizes, minima
             eras_struct eras
             side_sums of_all
             era_facts facts
@@ -100,10 +101,12 @@ cdef class Criterion:
             int era, group
         both = np.asarray(left_sums) + np.asarray(right_sums)
         sizes = np.array(both[:, 2] if era_sizes is None else era_sizes, np.float64)
+        minima = min_rows_of_side(self.params.min_samples_per_era, np.asarray(sizes))
         impurities = np.zeros(len(both)) if impurities is None else impurities
         impurities_before = np.array(impurities, np.float64)
         eras = eras_struct(
             n_eras=len(both), impurities=&impurities_before[0], era_sizes=&sizes[0],
+            min_samples=&minima[0],
             sum_hessians=both[:, 1].sum(), gradient_variance=gradient_variance,
         )
         of_all.left = sums_of(np.asarray(left_sums).sum(axis=0))
@@ -143,15 +146,19 @@ class EraComparison(NamedTuple):
 
 
 def compare_sides(
-    left, right, *, double l2_regularization=0.0, unsigned int min_samples_per_era=1
+    left, right, *, double l2_regularization=0.0, min_samples_per_era=1
 ):
     """Compare the two sides of splits, era by era.
 
     Sides have shape (n_splits, n_eras, 3): sums of gradients, sums of hessians, rows.
+    `min_samples_per_era` may have a number for each era.
     """
     cdef:
         const double [:, ::1] left_sums = np.array(left, np.float64).reshape(-1, 3)
         const double [:, ::1] right_sums = np.array(right, np.float64).reshape(-1, 3)
+        const double [::1] minima = np.broadcast_to(
+            np.asarray(min_samples_per_era, np.float64), np.shape(left)[:2]
+        ).ravel()
         double [:, ::1] result = np.zeros((5, left_sums.shape[0]))
         double l2 = l2_regularization
         double contrast
@@ -160,11 +167,11 @@ def compare_sides(
     for i in range(left_sums.shape[0]):
         a = sums_of(left_sums[i])
         b = sums_of(right_sums[i])
-        if is_informative(a, b, min_samples_per_era) > 0.0:
+        if is_informative(a, b, minima[i]) > 0.0:
             contrast = era_contrast(a, b, l2)
             result[0, i] = era_gain(a, b, contrast, l2)
             result[1, i] = split_direction(contrast)
-        result[2, i] = is_covered(a, b, min_samples_per_era)
+        result[2, i] = is_covered(a, b, minima[i])
         if a.hessians > 0.0:
             result[3, i] = node_value(a.gradients, a.hessians, l2)
         if b.hessians > 0.0:

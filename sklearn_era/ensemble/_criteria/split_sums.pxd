@@ -47,7 +47,7 @@ cdef inline void add_era(
         double * kept = sums + 1
         statistic what
         int i
-    sums[0] += is_covered(left, right, criterion.min_samples_per_era)
+    sums[0] += is_covered(left, right, era.min_samples)
     for i in range(criterion.n_statistics):
         what = <statistic> criterion.statistics[i]
         add_terms(

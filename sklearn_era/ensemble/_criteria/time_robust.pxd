@@ -1,9 +1,10 @@
-# "time_robust": the impurity of the worst era, or the mean of all. Moneda (2021),
-# Domain Generalization, Invariance and the Time Robust Forest, chapter 5.
+# "time_robust": the impurity of the worst era, the mean of all, or between them. Moneda
+# (2021), Domain Generalization, Invariance and the Time Robust Forest, chapter 5.
 
 from libc.math cimport INFINITY
 
 from .criterion cimport criterion_struct, split_rank
+from .era cimport N_GAIN_FIELDS, WEIGHTS, add_smoothed, merge_gains, smoothed_mean
 from .formulas cimport era_contrast, era_facts, era_gain, era_sums, eras_struct
 
 
@@ -33,6 +34,16 @@ cdef inline double impurity_decrease(era_sums left, era_sums right) noexcept nog
     )
 
 
+cdef inline double impurity_after(
+    const era_facts * era, double decrease
+) noexcept nogil:
+    """L_j. What the difference leaves of a pure era is 0, or rounding in the unit of
+    the target.
+    """
+    cdef double left = era.impurity - decrease
+    return 0.0 if left < era.least_impurity else left
+
+
 # Impurities of eras after a split, and decreases, each times the era's share of rows.
 # Eras that are not informative contribute to IMPURITIES_AFTER only.
 cdef enum:
@@ -51,13 +62,9 @@ cdef inline void add_impurity(
     double * sums,       # IN and OUT
     Py_ssize_t stride,
 ) noexcept nogil:
-    """Add the impurity of an era after the split, and its decrease. Branch-free.
-
-    What a difference leaves of a pure era is 0, or rounding in the unit of the target.
-    """
+    """Add the impurity of an era after the split, and its decrease. Branch-free."""
     cdef:
-        double left = era.impurity - decrease
-        double after = 0.0 if left < era.least_impurity else left
+        double after = impurity_after(era, decrease)
         double share = era.share * decrease
         double worst = sums[WORST * stride]
         double least = sums[LEAST_DECREASE * stride]
@@ -82,26 +89,52 @@ cdef inline void merge_impurities(double * sums, const double * others) noexcept
     sums[N_INFORMATIVE] += others[N_INFORMATIVE]
 
 
+# With a finite `boltzmann_alpha` above 0: B_alpha of the impurities of informative
+# eras after a split, and B_-alpha of their decreases.
+cdef inline void add_smoothed_impurity(
+    double alpha, const era_facts * era, double informative, double decrease,
+    double * sums,       # IN and OUT
+    Py_ssize_t stride,
+) noexcept nogil:
+    cdef double after = impurity_after(era, decrease)
+    add_smoothed(alpha, after, informative, sums, stride)
+    add_smoothed(
+        -alpha, era.share * decrease, informative, sums + N_GAIN_FIELDS * stride, stride
+    )
+
+
+cdef inline void merge_smoothed_impurities(
+    double alpha, double * sums, const double * others
+) noexcept nogil:
+    merge_gains(alpha, sums, others)
+    merge_gains(-alpha, sums + N_GAIN_FIELDS, others + N_GAIN_FIELDS)
+
+
 cdef inline bint rank_time_robust(
     const criterion_struct * criterion, const eras_struct * eras,
     const double * sums, split_rank * rank,
 ) noexcept nogil:
-    """-max_j L_j or -mean_j L_j. Moneda (2021), equations 5.1 and 5.2.
+    """-max_j L_j, -mean_j L_j or -B_alpha(L_j). Moneda (2021), equations 5.1 and 5.2.
 
     Valid by the decrease ID = agg_j (n_j / N_j) (L_before,j - L_j), equation 5.4, which
     is the priority too. An era that is not informative enters the mean with its
-    impurity before the split, and not the maximum. Infinite gains are not valid.
+    impurity before the split, and no other aggregate. Infinite gains are not valid.
     """
+    # The number of informative eras, or their weights, of which the largest is 1.
+    cdef double n_informative = sums[N_INFORMATIVE]
+    if criterion.boltzmann_alpha > 0.0:
+        n_informative = sums[WEIGHTS]
+    if not n_informative > 0.0:
+        return False
     if criterion.takes_worst_era:
         rank.primary = -sums[WORST]
         rank.priority = sums[LEAST_DECREASE]
+    elif criterion.boltzmann_alpha > 0.0:
+        rank.primary = -smoothed_mean(sums)
+        rank.priority = smoothed_mean(sums + N_GAIN_FIELDS)
     else:
         rank.primary = -sums[IMPURITIES_AFTER] / eras.n_eras
         rank.priority = sums[DECREASES] / eras.n_eras
     if criterion.ranks_by_decrease:
         rank.primary = rank.priority
-    return (
-        sums[N_INFORMATIVE] > 0.0
-        and rank.priority > criterion.min_impurity_decrease
-        and rank.gain < INFINITY
-    )
+    return rank.priority > criterion.min_impurity_decrease and rank.gain < INFINITY

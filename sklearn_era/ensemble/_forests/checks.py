@@ -66,7 +66,7 @@ def check_forest_eras(
                     f"{what} is more than the {labels.size} distinct eras, which "
                     "segments consist of; lower it, or pass finer eras."
                 )
-        # Weighed by the first of several columns.
+        # Weighed by the first of several labels.
         if isinstance(forest.era_weighting, Recency) and eras is era_columns[0]:
             what = f"era_weighting={forest.era_weighting!r}"
             check_order(eras, forest.era_order, what, "'equal'")

@@ -59,14 +59,15 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
             Target values; omitted only with a `BinnedDataset`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. They do not affect which rows are drawn.
-        eras : array-like of shape (n_samples,) or (n_samples, n_columns), or str, \
-                default=None
+        eras : array-like of shape (n_samples,) or (n_samples, n_columns), str, list \
+                of str or dict, default=None
             Era of each row: a week, a hospital, a region. Labels of any type that
             `np.unique` sorts (int, str, datetime64), or an ordered categorical; rows
-            need not be in order. A string names a column of the data frame X, which is
-            then no feature. Required unless `split_criterion="gain"` and rows are drawn
-            regardless of eras. With several columns, or columns of a data frame, such
-            as week, month and quarter, each tree compares the eras of a random one.
+            need not be in order. The eras of several columns are their combinations,
+            tuples in the order of the columns. Strings name columns of the data frame
+            X, which are then no features. Required unless `split_criterion="gain"` and
+            rows are drawn regardless of eras. With a dict of labels, such as those of
+            weeks, months and quarters, each tree compares the eras of a random one.
             Scores and importances by era are for the first.
 
         Returns

@@ -1,13 +1,14 @@
 """The eras that each tree of a forest compares, and its draw of rows."""
 
 import math
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._era_arguments import label_columns
+from ..._era_labels import label_columns
 from ..._eras import EncodedEras, consecutive_blocks, read_eras
 
 Bootstrap = Literal["rows", "within_eras", "whole_eras", False]
@@ -21,9 +22,11 @@ class TreeRows(NamedTuple):
 
 
 def encode_era_columns(eras: Any, X: Any) -> list[EncodedEras]:
-    """Check and encode the eras passed to ``fit``, column by column."""
+    """Check and encode the eras passed to ``fit``: of a dict, each of its labels."""
     if isinstance(eras, EncodedEras):  # from a `BinnedDataset`, checked before
         return [eras]
+    if not isinstance(eras, Mapping):
+        return [read_eras(eras, X)]
     return [read_eras(x, X, name=name) for _, name, x in label_columns(eras)]
 
 

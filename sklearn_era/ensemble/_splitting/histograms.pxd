@@ -88,7 +88,7 @@ cdef inline void fill_by_era(
         const bundle_struct * bundle
         int chunk, first, i
         Py_ssize_t j
-    rows.list_eras(1, 1)
+    rows.list_eras(True, NULL)
     with nogil, parallel(num_threads=n_threads):
         for chunk in range(rows.n_chunks):
             first = rows.chunks[chunk]

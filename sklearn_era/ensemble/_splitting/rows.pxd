@@ -121,7 +121,7 @@ cdef class EraRows:
 
     cdef const summed_values * values_to_compare(self) noexcept nogil
     cdef void start_node(self, const unsigned int [::1] sample_indices) noexcept
-    cdef void list_eras(self, long long min_rows, long long n_needed) noexcept
+    cdef void list_eras(self, bint lists_all, const double * min_samples) noexcept
     cdef void pack_contrasts(
         self, const summed_values * values, row_block * block, int count_bits
     ) noexcept nogil

@@ -132,12 +132,13 @@ cdef class EraRows:
             self.sample_indices = &sample_indices[0]
 
     cdef void list_eras(
-        self,
-        long long min_rows,  # of a listed era
-        long long n_needed,  # for both sides of a split
+        self, bint lists_all,
+        const double * min_samples,  # (n_eras,), on both sides to cover an era; or NULL
     ) noexcept:
-        """List the eras of the node with at least `min_rows`, cut into blocks."""
+        """List the eras of the node, or those that splits can cover, cut into blocks.
+        """
         cdef int start = 0, n_seen = 0, era, stop
+        cdef bint is_coverable
         self.n_listed = self.n_coverable = self.n_blocks = self.n_chunks = 0
         while start < self.n_rows:
             era = era_of_row(self, start)
@@ -146,8 +147,11 @@ cdef class EraRows:
             assert era_of_row(self, stop - 1) == era, "rows of an era"
             assert stop == self.n_rows or era_of_row(self, stop) > era, "order of eras"
             n_seen += stop - start
-            self.n_coverable += stop - start >= n_needed
-            if stop - start >= min_rows:
+            is_coverable = (
+                min_samples == NULL or stop - start >= 2.0 * min_samples[era]
+            )
+            self.n_coverable += is_coverable
+            if lists_all or is_coverable:
                 add_era(self, era, start, stop)
             start = stop
         self.chunks[self.n_chunks] = self.n_blocks

@@ -17,6 +17,7 @@ cdef class EraSplitter:
         criterion_struct criterion
         double [::1] impurities  # (n_eras,), of the node, if `reads_impurities`
         double [::1] era_sizes   # (n_eras,), rows in the training set
+        double [::1] min_samples  # (n_eras,), rows on both sides that cover an era
         double gradient_variance
         int n_eras_of_all        # over all processes
         const double [::1] penalties  # (n_features,); None: all 0

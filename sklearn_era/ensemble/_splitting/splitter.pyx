@@ -21,6 +21,7 @@ import numpy as np
 from .._arrays cimport G_H_DTYPE_C
 from sklearn.ensemble._hist_gradient_boosting.splitting import SplitInfo
 
+from ..._eras import min_rows_of_side
 from .._exchange import ALONE
 from .bundles cimport FeatureBundles
 from .candidates.splits cimport CandidateSplits, threads_for
@@ -75,6 +76,10 @@ cdef class EraSplitter:
         self.store = HistogramStore(store_budget)
         self.impurities = np.zeros(self.rows.n_eras)
         self.era_sizes = np.asarray(self.rows.era_counts, dtype=np.float64)
+        self.min_samples = min_rows_of_side(
+            self.criterion.min_samples_per_era, np.asarray(self.era_sizes)
+        )
+        self.criterion.min_samples_per_era = np.max(self.min_samples)
 
     @property
     def n_samples(self):
@@ -231,14 +236,13 @@ cdef bint start_node(EraSplitter self, node, node_struct * c_node) except -1:
     cdef:
         EraRows rows = self.rows
         const criterion_struct * criterion = &self.criterion
-        long long n_needed = 2 * <long long> criterion.min_samples_per_era
     if not rows.of_gradients.are_finite:
         return False
     if not self.splits.start_node(draw_features(self, node.allowed_features)):
         return False
     rows.start_node(node.sample_indices)
     if criterion.name != GAIN:
-        rows.list_eras(1 if criterion.traits.sees_all_eras else n_needed, n_needed)
+        rows.list_eras(criterion.traits.sees_all_eras, &self.min_samples[0])
         c_node.n_coverable = rows.n_coverable
         if not self.is_alone:
             (c_node.n_coverable,) = self.exchange.sum_of(c_node.n_coverable)
@@ -257,8 +261,8 @@ cdef bint start_node(EraSplitter self, node, node_struct * c_node) except -1:
     )
     c_node.eras = eras_struct(
         n_eras=self.n_eras_of_all, impurities=&self.impurities[0],
-        era_sizes=&self.era_sizes[0], sum_hessians=node.sum_hessians,
-        gradient_variance=self.gradient_variance,
+        era_sizes=&self.era_sizes[0], min_samples=&self.min_samples[0],
+        sum_hessians=node.sum_hessians, gradient_variance=self.gradient_variance,
     )
     return True
 

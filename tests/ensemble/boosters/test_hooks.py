@@ -62,8 +62,7 @@ BAD_ERAS = {
     "too_short": (lambda e: e[:-1], r"eras has 119 labels, but X has 120 rows"),
     "too_long": (lambda e: [*e, 0], r"eras has 121 labels, but X has 120 rows"),
     "empty": (lambda e: [], r"eras has 0 labels, but X has 120 rows"),
-    "column": (lambda e: e.reshape(-1, 1), r"eras must be one-dim.*\(120, 1\)"),
-    "data_frame": (lambda e: pd.DataFrame({"era": e}), r"eras must be one-dim"),
+    "cube": (lambda e: e.reshape(-1, 1, 1), r"eras must be one-dim.*\(120, 1, 1\)"),
     "scalar": (lambda e: 3, r"eras must be one-dimensional"),
     "str_and_int_objects": (lambda e: np.array(replace_last(e, "x"), dtype=object),
                             r"eras has labels that cannot be sorted, of .*int.*str"),
@@ -205,7 +204,7 @@ def test_unusable_eras_val_are_refused(data):
         est.fit(X, y, eras=eras, **validation, eras_val=eras[:49])
     with pytest.raises(ValueError, match=r"eras_val has 1 missing.*row 49"):
         est.fit(X, y, eras=eras, **validation, eras_val=replace_last(eras[:50], np.nan))
-    with pytest.raises(ValueError, match="eras_val must be one-dimensional"):
+    with pytest.raises(ValueError, match=r"eras_val\[:, 0\] has 1 labels"):
         est.fit(X, y, eras=eras, **validation, eras_val=eras[:50].reshape(1, -1))
 
 

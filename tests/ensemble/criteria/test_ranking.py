@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from helpers.criteria import NAMES
 from oracle.reference import boltzmann_mean as exact_boltzmann_mean
+from sklearn_era.criteria import Directional, Era, HeldOut, Invariant, TimeRobust, VREx
 from sklearn_era.ensemble._criteria.objects import (
     Criterion,
     boltzmann_mean,
@@ -57,6 +58,9 @@ BLEND = {"weights": {"gain": 1.0, "era": 1.0, "invariant": 1.0}}
     # Worst after the split is 5 - 1.
     (TIME_ROBUST, IMPURITIES, (-4, 0, 10, 1)),
     (TIME_ROBUST, MEAN_OF_ERAS, (-4.5 / 3, 0, 10, 4.5 / 3)),
+    (TIME_ROBUST, MEAN_OF_ERAS | {"boltzmann_alpha": 2.0},
+     (-exact_boltzmann_mean([0.5, 0, 4], 2.0), 0, 10,
+      exact_boltzmann_mean([1.5, 2, 1], -2.0))),
     # In units of H V: 14 times 1/2 for pooled gains, an era's own for its gains.
     ("blend", BLEND | NORMALISED | {"invariance_penalty": 0.1},
      2 * [10 / 7 + 16 / 3 + (10 - 0.1 * 14 * 8) / 7]),
@@ -67,6 +71,79 @@ def test_keys(name, params, expected):
     if name == "blend":
         result = result.primary, result.priority
     assert result == (expected and approx(expected))
+
+
+# Eras with 6, 14 and 50 of their 20, 40 and 200 rows in the node, of which every third
+# goes to the left: -g / h and h of each row.
+N_J, N_IN_TRAINING, L2 = np.array([6, 14, 50]), np.array([20, 40, 200]), 0.5
+_RNG = np.random.default_rng(0)
+SIDES = [[np.arange(n) % 3 == 0 for n in N_J], [np.arange(n) % 3 > 0 for n in N_J]]
+VALUES = [_RNG.normal(size=left.size) + 2 * left for left in SIDES[0]]
+WEIGHTS = [_RNG.uniform(0.5, 2, n) for n in N_J]
+
+
+def by_era(of, rows=(True, True, True)):
+    each = zip(VALUES, WEIGHTS, rows, strict=True)
+    return np.array([of(x[keep], h[keep]) for x, h, keep in each])
+
+
+def left_in(x, h):
+    """The sum of squares about the mean."""
+    return np.sum(h * (x - np.average(x, weights=h)) ** 2)
+
+
+ALL_ROWS = [np.ones(n, bool) for n in N_J]
+G_L, G_R, G = (by_era(lambda x, h: -np.sum(x * h), s) for s in (*SIDES, ALL_ROWS))
+H_L, H_R, H = (by_era(lambda x, h: np.sum(h), s) for s in (*SIDES, ALL_ROWS))
+V_L, V_R, V = -G_L / (H_L + L2), -G_R / (H_R + L2), -G / (H + L2)
+GAIN = G_L**2 / (H_L + L2) + G_R**2 / (H_R + L2) - G**2 / (H + L2)
+L_BEFORE = by_era(left_in, ALL_ROWS) / H
+L_J = (by_era(left_in, SIDES[0]) + by_era(left_in, SIDES[1])) / H
+DECREASES = N_J / N_IN_TRAINING * (L_BEFORE - L_J)
+
+
+def held_out():
+    def of_others(G, H):
+        return -(G.sum() - G) / (H.sum() - H + L2)
+
+    def q(G, H, v):
+        return np.sum(2 * G * v + H * v**2)
+
+    v, v_L, v_R = of_others(G, H), of_others(G_L, H_L), of_others(G_R, H_R)
+    return q(G, H, v) - q(G_L, H_L, v_L) - q(G_R, H_R, v_R)
+
+
+B = exact_boltzmann_mean
+OF_DECREASE = "agg_j n_j / N_j (L_before,j - L_j)"
+
+
+@pytest.mark.parametrize(("criterion", "formula", "key"), [
+    (Era(-0.3), "B_alpha(gain_1, ..., gain_M)", B(GAIN, -0.3)),
+    (Directional(), "|sum_j sign(v_Lj - v_Rj)| / M", abs(np.sign(V_L - V_R).sum()) / 3),
+    (TimeRobust(), "-agg_j L_j", -L_J.max()),
+    (TimeRobust("mean"), "-agg_j L_j", -L_J.mean()),
+    (TimeRobust(2.0), "-agg_j L_j", -B(L_J, 2.0)),
+    (TimeRobust(), OF_DECREASE, DECREASES.min()),
+    (TimeRobust("mean"), OF_DECREASE, DECREASES.mean()),
+    (TimeRobust(2.0), OF_DECREASE, B(DECREASES, -2.0)),
+    (Invariant(0.3), "v_Lj - v_Rj", 10 - 0.3 * H.sum() * np.var(V_L - V_R)),
+    (Invariant(0.3, "changing_rate"), "v_Lj - v_j",
+     10 - 0.3 * H.sum() * np.var(V_L - V)),
+    (VREx(0.3), "mean_j gain_j - penalty * std_j gain_j",
+     GAIN.mean() - 0.3 * GAIN.std()),
+    (HeldOut(), "[q(G_j, H_j, v_(-j)) - q(G_Lj, H_Lj, v_L(-j)) - q(G_Rj, H_Rj, ",
+     held_out()),
+])  # fmt: skip
+def test_formulas_of_docstrings(criterion, formula, key):
+    """Of the kernel, by the rows of eras of unequal size."""
+    assert formula in type(criterion).__doc__
+    kernel = Criterion(
+        criterion.name, l2_regularization=L2, **criterion._kernel_parameters()
+    )
+    sides = [np.c_[G_L, H_L, [s.sum() for s in SIDES[0]]],
+             np.c_[G_R, H_R, [s.sum() for s in SIDES[1]]]]  # fmt: skip
+    found = kernel.rank(*sides, gain=10.0, impurities=L_BEFORE, era_sizes=N_IN_TRAINING)
+    assert (found.priority if formula == OF_DECREASE else found.primary) == approx(key)
 
 
 @pytest.mark.parametrize("unit", [1.0, 3.0, 1 / 3, 1e-12, 1e12])
@@ -100,6 +177,7 @@ CRITERIA = [
       for alpha in (0.0, -math.inf, math.inf, -2.0, 0.5)),
     *((INVARIANT, {"invariance_statistic": statistic}) for statistic in STATISTICS),
     *((TIME_ROBUST, {"takes_worst_era": worst}) for worst in (True, False)),
+    (TIME_ROBUST, {"takes_worst_era": False, "boltzmann_alpha": 0.5}),
     (VREX, {}), (VREX, {"normalize_era_gain": True}),
     (HELD_OUT, {"l2_regularization": 0.5}),
     ("blend", {"weights": {"era": 1.0, "vrex": 1.0, "invariant": 1.0}}),

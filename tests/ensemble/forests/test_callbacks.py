@@ -57,7 +57,7 @@ def test_a_monitor_logs_the_score_of_each_stage():
     assert_array_equal(y_seen, y)
     assert_array_equal(metadata["sample_weight"], weights)
     assert set(metadata) == {"sample_weight"}  # which is all that the scorer takes
-    forest.set_callbacks(recorder).fit(X, y, eras=np.column_stack([eras, eras + 1]))
+    forest.set_callbacks(recorder).fit(X, y, eras={"a": eras, "b": eras + 1})
     assert_array_equal(recorder.of("end", "fit")[-1][3]["eras"], eras)
 
 

@@ -36,7 +36,7 @@ REFUSED = [
           "max_bins": [256], "min_samples_leaf": [0], "n_jobs": [0],
       }.items() for value in values),
 ]  # fmt: skip
-REFUSED_IN_TWO_COLUMNS = [
+REFUSED_OF_TWO_LABELS = [
     ({"random_segments": 3}, r"^random_segments=3 is more than the 2 distinct eras"),
     ({"bootstrap": "whole_eras", "max_samples": 3}, "^max_samples=3 .* than the 2 era"),
 ]  # fmt: skip
@@ -57,7 +57,7 @@ REFUSED_ERAS = [
 @pytest.mark.parametrize(("spoil", "parameters", "message"), [
     *((lambda e: None, *case) for case in REFUSED_WITHOUT_ERAS),
     *((lambda e: e, *case) for case in REFUSED),
-    *((lambda e: np.c_[e, e // 2], *case) for case in REFUSED_IN_TWO_COLUMNS),
+    *((lambda e: {"a": e, "b": e // 2}, *case) for case in REFUSED_OF_TWO_LABELS),
     *((spoil, {}, message) for spoil, message in REFUSED_ERAS),
 ])  # fmt: skip
 def test_refused(spoil, parameters, message):

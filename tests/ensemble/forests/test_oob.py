@@ -114,7 +114,7 @@ def test_a_score_of_ones_own():
 
 def test_scores_go_when_they_are_not_asked_for():
     X, y, eras = make_data()
-    several = np.column_stack([eras, np.arange(y.size) % 2])  # scores are of the first
+    several = {"a": eras, "b": np.arange(y.size) % 2}  # scores are of the first
     forest = regressor(n_estimators=40, oob_score=True).fit(X, y, eras=several)
     names = {"oob_score_", "oob_era_scores_", "oob_prediction_", "era_labels_"}
     assert names <= set(vars(forest))

@@ -195,13 +195,17 @@ def test_processes_with_other_data(name, missing, weighted, options):
         assert_together_as_alone(data, params, **options)
 
 
-@pytest.mark.parametrize("name", ["era", "directional", "time_robust"])
+@pytest.mark.parametrize(
+    "name", ["era", "directional", "time_robust", "time_robust, smoothed"]
+)
 def test_many_eras_that_few_nodes_share(name):
     """Directions first, eras without a row in a node, and processes without any."""
     X_binned, gradients, hessians, eras, y = make_data(n_eras=60, n_per_era=12)
     X_binned[:, 3] = eras // 12
     data = (X_binned, gradients - 9 * X_binned[:, 3], hessians, eras, y)
-    assert_together_as_alone(data, CRITERIA[name] | {"min_era_coverage": 0.1}, 4)
+    for least in (1, 0.1):
+        params = {"min_era_coverage": 0.1, "min_samples_per_era": least}
+        assert_together_as_alone(data, CRITERIA[name] | params, 4)
 
 
 @pytest.mark.parametrize("spacing", [2.0**-17, 2.0**-14, 2.0**-10])

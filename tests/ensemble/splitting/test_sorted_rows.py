@@ -70,7 +70,7 @@ LIMITS = st.builds(
 @given(
     criterion=st.sampled_from(sorted(CRITERIA)), shape=ROWS, limits=LIMITS,
     has_categories=st.booleans(), coverage=st.floats(0.02, 1.0),
-    min_samples=st.integers(1, 3), is_gain=st.booleans(),
+    min_samples=st.sampled_from([1, 2, 3, 0.1]), is_gain=st.booleans(),
     # All different, as the last feature is a copy, which should not tie.
     penalties=st.none() | st.permutations([0.0, 0.01, 0.3, 0.95]),
 )  # fmt: skip

@@ -74,11 +74,11 @@ cdef inline int find_eras(
             )
     for i in range(eras.n_present):
         era = &eras.present[i]
-        n_coverable += era.total.count >= 2.0 * criterion.min_samples_per_era
         eras.impurities[era.code] = impurity(
             era.squares.squares, era.squares.gradients, era.squares.hessians
         )
         era.facts = facts_of_era(criterion, &eras.pooled, era.code, era.total)
+        n_coverable += era.total.count >= 2.0 * era.facts.min_samples
     return n_coverable
 
 
@@ -103,7 +103,7 @@ cdef inline void start_order(
 
 
 cdef inline void move_rows(
-    small_eras * eras, const unsigned int * keys, int n_left, double min_samples
+    small_eras * eras, const unsigned int * keys, int n_left
 ) noexcept nogil:
     """Move further rows to the left side, up to `n_left`."""
     cdef:
@@ -114,7 +114,9 @@ cdef inline void move_rows(
         add_row(eras, row_of(keys[i]), &era.sides.left)
         era.sides.right = eras.right_of[i]
         eras.n_covered -= era.is_covered
-        era.is_covered = is_covered(era.sides.left, era.sides.right, min_samples) > 0.0
+        era.is_covered = 0.0 < is_covered(
+            era.sides.left, era.sides.right, era.facts.min_samples
+        )
         eras.n_covered += era.is_covered
     eras.n_moved = n_left
 

@@ -138,6 +138,7 @@ cdef class SubtreeGrower:
         )
         self.eras.pooled.n_eras = rows.n_eras
         self.eras.pooled.era_sizes = &splitter.era_sizes[0]
+        self.eras.pooled.min_samples = &splitter.min_samples[0]
         self.eras.pooled.gradient_variance = splitter.gradient_variance
         self.eras.pooled.impurities = self.eras.impurities
 

@@ -169,7 +169,7 @@ cdef inline bint ranks_above(
     if context.compares_eras:
         if eras.n_moved == 0:
             start_order(eras, keys, context.node.pooled.n_samples)
-        move_rows(eras, keys, split.n_samples_left, criterion.min_samples_per_era)
+        move_rows(eras, keys, split.n_samples_left)
         if best.found and penalty == 0.0:
             min_key = best.rank.primary
         if eras.n_covered < criterion.min_covered_eras or not sum_eras(
