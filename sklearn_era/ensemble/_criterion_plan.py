@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import _check_monotonic_cst
 
-from .._eras import EncodedEras, number_of_share
+from .._eras import EncodedEras, minimum_text, number_of_share
 from .._warnings import warn_user
 from ..criteria._blend import as_criterion
 from ..criteria._criteria import SplitCriterion
@@ -188,8 +188,8 @@ def warn_if_nothing_split(estimator: Any, plan: CriterionPlan, what: str) -> Non
         f"and the fitted {what} predicts a constant: a split must "
     )
     reason = (
-        f"leave min_samples_per_era={estimator.min_samples_per_era} rows of enough "
-        f"eras (min_era_coverage={estimator.min_era_coverage!r}) on both sides, and "
+        f"leave {minimum_text(estimator.min_samples_per_era)} of enough eras ("
+        f"min_era_coverage={estimator.min_era_coverage!r}) on both sides, and "
         "improve on the criterion. Check that eras overlap in the features and have "
         "weight, merge small eras, or lower the thresholds."
     )
@@ -210,7 +210,7 @@ def warn_if_few_splits_are_covered(
     share = splitter.n_uncovered / max(splitter.n_splittable, 1)
     limit = estimator.max_leaf_nodes
     covered = (
-        f"min_samples_per_era={estimator.min_samples_per_era} rows of enough eras "
+        f"{minimum_text(estimator.min_samples_per_era)} of enough eras "
         f"(min_era_coverage={estimator.min_era_coverage!r}) on both sides"
     )
     if max(leaves) == 1:
