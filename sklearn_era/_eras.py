@@ -349,6 +349,12 @@ def min_rows_of_side(min_samples_per_era: float, counts: NDArray[Any]) -> Array:
     return np.maximum(1.0, np.ceil(np.round(min_samples_per_era * counts, 9)))
 
 
+def minimum_text(min_samples_per_era: float) -> str:
+    """Return the parameter for messages, as a number of rows or a share of them."""
+    what = "of the rows" if 0 < min_samples_per_era < 1 else "rows"
+    return f"min_samples_per_era={min_samples_per_era} {what}"
+
+
 def check_splittable(labels: NDArray[Any], counts: NDArray[Any], plan: Any) -> None:
     """Raise ValueError if too few eras have the rows that a split has to cover."""
     n_needed = 2 * min_rows_of_side(plan.min_samples_per_era, counts)
@@ -361,12 +367,11 @@ def check_splittable(labels: NDArray[Any], counts: NDArray[Any], plan: Any) -> N
     if n_covered == n_eras:
         how_many = "every era"
     raise ValueError(
-        "eras: a split has to leave "
-        f"min_samples_per_era={plan.min_samples_per_era} rows of {how_many} on both "
-        f"sides ({plan.coverage_by}), but {small.size} of {n_eras} eras have fewer than"
-        f" {n_needed[first]:.0f} rows; the smallest, era {labels[first]!s}, has "
-        f"{counts[first]}. Drop or merge small eras, lower min_samples_per_era, or "
-        f"{plan.remedy}."
+        f"eras: a split has to leave {minimum_text(plan.min_samples_per_era)} of "
+        f"{how_many} on both sides ({plan.coverage_by}), but {small.size} of {n_eras} "
+        f"eras have fewer than {n_needed[first]:.0f} rows; the smallest, era "
+        f"{labels[first]!s}, has {counts[first]}. Drop or merge small eras, lower "
+        f"min_samples_per_era, or {plan.remedy}."
     )
 
 

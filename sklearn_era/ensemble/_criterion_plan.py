@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import _check_monotonic_cst
 
-from .._eras import EncodedEras, number_of_share
+from .._eras import EncodedEras, minimum_text, number_of_share
 from .._warnings import warn_user
 from ..criteria._blend import as_criterion
 from ..criteria._criteria import SplitCriterion
@@ -198,10 +198,10 @@ def warn_if_nothing_split(estimator: Any, plan: CriterionPlan, what: str) -> Non
         f"and the fitted {what} predicts a constant: a split must "
     )
     reason = (
-        f"leave min_samples_per_era={estimator.min_samples_per_era} rows of enough "
-        f"eras ({plan.coverage_by}) on both sides, and improve on the criterion. Check "
-        "that eras overlap in the features and have weight, merge small eras, or lower "
-        "the thresholds."
+        f"leave {minimum_text(estimator.min_samples_per_era)} of enough eras ("
+        f"{plan.coverage_by}) on both sides, and improve on the criterion. Check that "
+        "eras overlap in the features and have weight, merge small eras, or lower the "
+        "thresholds."
     )
     if not any(part.asks_coverage for part in plan.criterion._parts):
         reason = (
@@ -221,7 +221,7 @@ def warn_if_few_splits_are_covered(
     share, of_gain = splitter.n_uncovered / n_nodes, splitter.n_the_gains / n_nodes
     n_unsplit, by_default = leaves.count(1), plan.min_gain_share > 0
     covered = (
-        f"min_samples_per_era={estimator.min_samples_per_era} rows of enough eras "
+        f"{minimum_text(estimator.min_samples_per_era)} of enough eras "
         f"({plan.coverage_by}) on both sides"
     )
     if max(leaves) == 1:

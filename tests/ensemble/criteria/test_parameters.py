@@ -228,9 +228,9 @@ def test_share_of_an_era_is_of_its_own_rows():
 def test_era_too_small_for_a_share_is_refused():
     X, y, eras = small_eras()
     message = (
-        r"min_samples_per_era=0\.5 rows of every .* 1 of 4 eras have fewer than 10 "
+        r"=0\.5 of the rows of every .* 1 of 4 eras have fewer than 10 rows; .* 9\."
     )
-    with pytest.raises(ValueError, match=message + r"rows; the smallest, era d, has 9"):
+    with pytest.raises(ValueError, match=message):
         ours(**COVERING["era"], min_samples_per_era=0.5).fit(X, y, eras=eras)
 
 
