@@ -54,13 +54,7 @@ def irf(penalty: float) -> str:
 def invariant_classifier(penalty: float, **parameters: Any) -> EraForestClassifier:
     """The paper's forest for classes.
 
-    Parameters
-    ----------
-    penalty : float
-        The paper's λ, which counts Gini impurity. That of 0 and 1 is twice the squared
-        error that the forest counts, so that its own λ is half of it.
-    **parameters : dict
-        Others of the forest.
+    The paper's λ counts Gini impurity, twice the squared error that the forest counts.
     """
     settings: dict[str, Any] = {
         "n_estimators": N_TREES,
@@ -74,17 +68,7 @@ def invariant_classifier(penalty: float, **parameters: Any) -> EraForestClassifi
 def invariant_regressor(
     penalty: float, statistic: str = "effect", **parameters: Any
 ) -> EraForestRegressor:
-    """The paper's forest for numbers; its λ and the package's are the same.
-
-    Parameters
-    ----------
-    penalty : float
-        The paper's λ.
-    statistic : str, default="effect"
-        As of :class:`~sklearn_era.criteria.Invariant`.
-    **parameters : dict
-        Others of the forest.
-    """
+    """The paper's forest for numbers; its λ and the package's are the same."""
     settings: dict[str, Any] = {
         "n_estimators": N_TREES,
         "max_depth": DEPTH_OF_REGRESSORS,
@@ -100,17 +84,7 @@ def split_frequencies(
     """How often each feature is split on, by the share of the rows that it splits.
 
     Section 5.2, table 3: each split adds n_m / n to its feature, the rows of its node
-    among those of the tree; of a forest it is the mean over trees. All features
-    together have the depth of the leaf that a row falls into, on average.
-
-    Parameters
-    ----------
-    forest : EraForestClassifier or EraForestRegressor
-        Fitted to numbers, without categories, with one tree an iteration.
-
-    Returns
-    -------
-    frequencies : ndarray of shape (n_features,)
+    among those of the tree. All features together have the mean depth of the rows.
     """
     frequencies = np.zeros(forest.n_features_in_)
     for (tree,) in forest._predictors:
@@ -123,21 +97,7 @@ def split_frequencies(
 def importances(
     forest: EraForestClassifier | EraForestRegressor, n_stable: int
 ) -> dict[str, float]:
-    """Table 3's importances, of both kinds of features, and the stable ones' by gain.
-
-    Parameters
-    ----------
-    forest : EraForestClassifier or EraForestRegressor
-        Fitted to data of which the first features are the stable ones.
-    n_stable : int
-        How many.
-
-    Returns
-    -------
-    importances : dict
-        Those of `frequency_scores`, and `GAIN_SHARE`, the stable features' part of
-        ``feature_importances_``.
-    """
+    """Table 3's importances, and the stable (first) features' part of those by gain."""
     frequencies = split_frequencies(forest)
     return {
         **frequency_scores(

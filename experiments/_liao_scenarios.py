@@ -88,22 +88,6 @@ def least_loss(
     loss: Callable[[Any, Part], float],
     validation: Part,
 ) -> tuple[Any, Any]:
-    """The candidate whose model has the least loss, the first of equals, and its model.
-
-    Parameters
-    ----------
-    candidates : iterable
-        Depths, or penalties.
-    fit : callable
-        From a candidate to a fitted model.
-    loss : callable
-        From a model and a part to its loss there.
-    validation : Part
-        What it is measured on.
-
-    Returns
-    -------
-    candidate, model
-    """
+    """The candidate whose model has the least loss, the first of equals, and its model."""
     fitted = ((candidate, fit(candidate)) for candidate in candidates)
     return min(fitted, key=lambda pair: loss(pair[1], validation))

@@ -101,35 +101,11 @@ def measure(
 ) -> pd.DataFrame:
     """Score each model on each split of each scenario, each fit in one thread.
 
-    Parameters
-    ----------
-    scenarios, models : mapping
-        By their names in the table. A model's half-life of `Recency` is in shares of
-        the eras that it is trained on.
-    data_dir : Path or None
-        The folder of the data files. A scenario that lacks its file or its package is
-        left out, with a line on standard error.
-    n_runs : int, default=1
-        Seeds, of the rows to train on and of the forests.
-    quick : bool, default=False
-        Whether to take few rows and two splits.
-    cache : Path, default=None
-        A CSV of scores that need not be measured again, such as those of an earlier
-        list of models or of a run that was stopped; each score is added to it as soon
-        as it is known. Scores of `quick` need a file of their own.
-    n_jobs : int, default=None
-        Processes, each of which measures splits; None is one.
-
-    Returns
-    -------
-    scores : DataFrame
-        Columns scenario, split, run, model, score, worst_era_score, loss (the mean
-        squared error or the log loss) and fit_seconds, of the processor.
-
-    Raises
-    ------
-    ExperimentError
-        If `cache` has other columns.
+    A model's half-life of `Recency` is in shares of the eras that it is trained on. A
+    scenario that lacks its file or its package is left out, with a line on standard
+    error. `cache` is a CSV of scores that need not be measured again, to which each
+    score is added as soon as it is known; those of `quick` need a file of their own.
+    The loss is the mean squared error or the log loss, the seconds the processor's.
     """
     done = _known(cache)
     wanted = [

@@ -86,10 +86,7 @@ def run(
 ) -> pd.DataFrame:
     """Measure the tables; `quick` has d = 2, and 5 trees on 200 rows an era.
 
-    Returns
-    -------
-    table : DataFrame
-        A row for each dimension, model, rule of coverage and score.
+    A row for each dimension, model, rule of coverage and score.
     """
     rows: list[dict] = []
     for d in (2,) if quick else DIMENSIONS:

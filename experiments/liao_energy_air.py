@@ -128,16 +128,8 @@ def run(
 ) -> pd.DataFrame:
     """Measure the tables; `quick` has few splits and rows, and 2 trees.
 
-    Returns
-    -------
-    table : DataFrame
-        A row for each scenario, split of table 6, model, statistic and rule of
-        coverage, and the means over the splits.
-
-    Raises
-    ------
-    ExperimentError
-        If a data file is not in `data_dir`.
+    A row for each scenario, split of table 6, model, statistic and rule of coverage,
+    and the means over the splits.
     """
     rows: list[dict] = []
     for scenario, name, data in _derived_data(data_dir, quick):

@@ -70,15 +70,7 @@ def run(
 ) -> pd.DataFrame:
     """Measure the tables; `quick` has one choice of years, few rows and 2 trees.
 
-    Returns
-    -------
-    table : DataFrame
-        A row for each set of columns, model, way to make eras and rule of coverage.
-
-    Raises
-    ------
-    ExperimentError
-        If the data file is not in `data_dir`.
+    A row for each set of columns, model, way to make eras and rule of coverage.
     """
     frame = pd.read_parquet(find_data_file(*DATA_FILES, data_dir))
     rows: list[dict] = []

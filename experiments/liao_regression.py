@@ -97,11 +97,8 @@ def run(
 ) -> pd.DataFrame:
     """Measure the tables; `quick` has d = 2, and 3 trees on 100 rows an era.
 
-    Returns
-    -------
-    table : DataFrame
-        A row for each dimension, size of leaves, model, statistic, rule of coverage
-        and score.
+    A row for each dimension, size of leaves, model, statistic, rule of coverage and
+    score.
     """
     rows: list[dict] = []
     for d in (2,) if quick else DIMENSIONS:
