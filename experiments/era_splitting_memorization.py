@@ -128,8 +128,8 @@ def _search(data: Bunch, configurations: list[dict], seed: int) -> list[dict]:
             rest = ~held_out
             model = fit(criterion, drawn, X[rest], y[rest], era[rest], seed)
             on_held_out.append(_accuracy(model.predict(X[held_out]), y[held_out]))
-        on_test = [found[TEST] for found in scores]
-        choices = {BY_TEST: int(np.argmax(on_test)), BY_ERAS: int(np.argmax(on_held_out))}
+        best = int(np.argmax([found[TEST] for found in scores]))
+        choices = {BY_TEST: best, BY_ERAS: int(np.argmax(on_held_out))}
         rows += rows_of_choices(criterion, scores, choices)
     return rows
 
