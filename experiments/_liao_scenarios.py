@@ -38,14 +38,7 @@ CHOSEN = "IRF (chosen)"
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of some environments.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-    y : ndarray of shape (n_rows,)
-    environments : ndarray of shape (n_rows,), dtype=intp
-    """
+    """Rows of some environments."""
 
     X: NDArray[np.float64]
     y: NDArray[Any]

@@ -240,26 +240,10 @@ def compare(
 ) -> pd.DataFrame:
     """Differences of each model to one of them, split by split.
 
-    Parameters
-    ----------
-    scores : DataFrame
-        What `measure` gives. Splits without the reference are left out.
-    parts : mapping, default=None
-        From names of groups of scenarios to the scenarios of each; all others are
-        those of `ALL`.
-    reference : str, default="gain"
-        The model to compare the others with.
-
-    Returns
-    -------
-    table : DataFrame
-        A row for each of `SCORES`, scenario and model: the scenario's part, the
-        reference, the number of splits, the mean and the standard deviation of the
-        differences, the standard error of their mean, the model's mean score in
-        `level`, and the mean of its seconds to fit. The difference of losses is the
-        logarithm of the reference's by the model's, so that more is better for all.
-        Rows in which a part is its own scenario have the same over the means of its
-        scenarios.
+    Splits without the reference are left out. `parts` maps names of groups to their
+    scenarios; all others are those of `ALL`. The difference of losses is the logarithm
+    of the reference's by the model's, so that more is better for all. Rows in which a
+    part is its own scenario are over the means of its scenarios.
     """
     known = ["scenario", "split", "model", "fit_seconds"]
     rows = scores.melt(known, list(SCORES), var_name="score", value_name="level")
@@ -290,22 +274,10 @@ def _summarize(differences: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 
 def tally(table: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """How differences of one kind are spread over scenarios, by part and model.
+    """How differences of one of `SCORES` are spread over scenarios, by part and model.
 
-    Parameters
-    ----------
-    table : DataFrame
-        What `compare` gives.
-    kind : str
-        One of `SCORES`.
-
-    Returns
-    -------
-    tallies : DataFrame
-        Indexed by part and model: the number of scenarios, the median, the mean but
-        for the largest difference, how many are ahead and behind, how many of them by
-        more than two standard errors (`clearly_ahead`, `clearly_behind`), and the
-        probability `p` of such signs or of rarer ones, if both were as likely.
+    `clearly` is by more than two standard errors, and `p` the probability of such signs
+    or of rarer ones, if both were as likely.
     """
     rows = table[(table["score"] == kind) & (table["scenario"] != table["part"])]
     tallies = {}

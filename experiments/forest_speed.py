@@ -83,15 +83,7 @@ print(time.perf_counter() - start)
 
 
 class Problem(NamedTuple):
-    """Rows to fit forests to.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_samples, n_features), dtype=float64
-    y : dict of str to ndarray of shape (n_samples,)
-        A target for regression and one of two classes.
-    eras : ndarray of shape (n_samples,), dtype=int64
-    """
+    """Rows to fit forests to, with a target of each kind, by its name."""
 
     X: NDArray[np.float64]
     y: dict[str, NDArray[Any]]

@@ -249,7 +249,10 @@ def _untuned(data: Part, number: int, quick: bool) -> list[dict]:
 def _tuned(data: Part, number: int, quick: bool) -> list[dict]:
     """Scenarios 2 and 3: ratios for each choice of environments."""
     seed = seed_of("forest", number)
-    settings = {"n_estimators": 2 if quick else N_TREES_TUNED, "random_state": seed}
+    settings: dict[str, Any] = {
+        "n_estimators": 2 if quick else N_TREES_TUNED,
+        "random_state": seed,
+    }
     makers: dict[str, Any] = {
         RANDOM_FOREST: lambda depth: RandomForestRegressor(
             max_depth=depth, n_jobs=-1, **settings
