@@ -1,12 +1,9 @@
 """The shifted sine wave: DeLise (2023), sections 5.1 and 6, table 3 and figure 7.
 
-Eras of a sine wave with noise, each shifted by a number of its own, train a model;
-others, with other shifts, test it. No model can know those: beside the noise's
-variance, the test error has the square of the distance between the test era's shift and
-the training eras' mean. The row "the sine itself" is what a model has that knows the
-sine and takes the training eras' level, which is the best guess there is. The error of
-the shape is without shift and noise: the variance of the prediction's distance from the
-sine, which can be 0.
+Eras of a sine wave with noise, each shifted by a number of its own, train a model, and
+others test it. No model can know their shifts: "the sine itself", at the training eras'
+level, is the best guess there is. The error of the shape is without shift and noise:
+the variance of the prediction's distance from the sine, which can be 0.
 
 The paper has eight eras of 64 rows, noise of variance 1 and one test era, and does not
 give the distribution of shifts. "N(0, 1) shifts" is ours, "U(0, 2) shifts" that of
