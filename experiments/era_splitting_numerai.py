@@ -159,14 +159,9 @@ def _scores(
     train, test = data.of(data.folds < tested), data.of(data.folds == tested)
     eras = time_blocks(train.weeks, n_eras or 1)
     model = fit(criterion, parameters, train.X, train.y, eras, 0)
+    how: dict[str, Any] = {"metric": _pearson, "greater_is_better": True}
     own, corr = (
-        era_scores(
-            part.y,
-            model.predict(part.X),
-            eras=part.weeks,
-            metric=_pearson,
-            greater_is_better=True,
-        )
+        era_scores(part.y, model.predict(part.X), eras=part.weeks, **how)
         for part in (train, test)
     )
     return {
