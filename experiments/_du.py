@@ -34,22 +34,7 @@ def graph(scale: float) -> str:
 
 
 def make_rules(seed: int, *, quick: bool, **parameters: Any) -> RuleEnsembleClassifier:
-    """Make an ensemble of rules with the paper's settings; `quick` has 5 rounds.
-
-    Parameters
-    ----------
-    seed : int
-        Of the noise of the graph term.
-    quick : bool
-        Whether to do with few rounds.
-    **parameters : object
-        Others than the paper's.
-
-    Returns
-    -------
-    model : RuleEnsembleClassifier
-        The model, not fitted.
-    """
+    """Make an ensemble of rules with the paper's settings; `quick` has 5 rounds."""
     settings = {
         "n_estimators": 5 if quick else N_ROUNDS,
         "max_depth": 2,
@@ -78,20 +63,9 @@ def accuracies(
 
 
 def best_rules(table: Bunch, by: str) -> NDArray[np.intp]:
-    """The places of the five best rules.
+    """The places of the five best rules in a table of the training rows' rates.
 
-    Parameters
-    ----------
-    table : Bunch
-        The rates of the training rows, `rules_` of a fitted ensemble.
-    by : {"coefficient", "rates"}
-        Whether those of the largest coefficients are best, or those of the largest
-        difference of the two rates.
-
-    Returns
-    -------
-    places : ndarray of shape (n_best,)
-        The best first.
+    Best are the largest coefficients, or the largest differences of the two rates.
     """
     size = table.coefficient if by == "coefficient" else table.tpr - table.fpr
     return np.argsort(-np.abs(size), kind="stable")[:N_BEST]
@@ -100,20 +74,7 @@ def best_rules(table: Bunch, by: str) -> NDArray[np.intp]:
 def rates_of_rules(
     tables: Mapping[str, Bunch], places: NDArray[np.intp]
 ) -> list[dict[str, Any]]:
-    """Rates of some rules on several sets of rows, as rows of a table.
-
-    Parameters
-    ----------
-    tables : mapping of str to Bunch
-        The `rule_table` of each set of rows.
-    places : ndarray of int
-        The rules' places.
-
-    Returns
-    -------
-    rows : list of dict
-        A row for each rule, set and rate: `rule`, `part`, `measure` and `value`.
-    """
+    """Each rate of some rules on each set of rows, as rows of a table."""
     return [
         {
             "rule": f"{rank}. {table.text[place]}",
@@ -130,23 +91,10 @@ def rates_of_rules(
 def format_blocks(
     frame: pd.DataFrame, *, block: str, index: list[str], columns: list[str]
 ) -> str:
-    """Text of a table of means, one block below the other.
+    """Text of a table of means, one block below the other, without empty columns.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        What an experiment has measured.
-    block : str
-        The column that names blocks.
-    index, columns : list of str
-        The columns that name the lines and the columns of a block. Those that are
-        empty in all of a block are left out.
-
-    Returns
-    -------
-    text : str
-        Three digits; in brackets the difference to the plain rules of the same runs,
-        with its standard error.
+    In brackets stands the difference to the plain rules of the same runs, with its
+    standard error.
     """
     texts = []
     for name, rows in frame.groupby(block, sort=False):

@@ -11,11 +11,11 @@ Where the rows have none, subsets with little correlation among features are mad
 The paper names the method (Decorr), but no number: here they are two, as many as
 environments train in the regression tasks.
 
-With tuning, RF takes the depth of least loss on that environment, and IRF the penalty
-of least loss among 0, 1, 5 and 10 at RF's depth.
+With tuning, RF and boosters take the depth of least loss on that environment, and IRF
+the penalty of least loss among 0, 1, 5 and 10 at RF's depth.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import Any
@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments._liao import PENALTIES, RANDOM_FOREST, irf
 from sklearn_era.environments import decorrelated_partition
 
 N_MADE_ERAS = 2
@@ -37,14 +38,7 @@ CHOSEN = "IRF (chosen)"
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of some environments.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-    y : ndarray of shape (n_rows,)
-    environments : ndarray of shape (n_rows,), dtype=intp
-    """
+    """Rows of some environments."""
 
     X: NDArray[np.float64]
     y: NDArray[Any]
@@ -88,22 +82,39 @@ def least_loss(
     loss: Callable[[Any, Part], float],
     validation: Part,
 ) -> tuple[Any, Any]:
-    """The candidate whose model has the least loss, the first of equals, and its model.
-
-    Parameters
-    ----------
-    candidates : iterable
-        Depths, or penalties.
-    fit : callable
-        From a candidate to a fitted model.
-    loss : callable
-        From a model and a part to its loss there.
-    validation : Part
-        What it is measured on.
-
-    Returns
-    -------
-    candidate, model
-    """
+    """The candidate whose model has the least loss, the first of equals, and it."""
     fitted = ((candidate, fit(candidate)) for candidate in candidates)
     return min(fitted, key=lambda pair: loss(pair[1], validation))
+
+
+def tuned_models(
+    splits: Iterable[tuple[Part, Part, Part]],
+    makers: Mapping[str, Callable[[int], Any]],
+    make_forest: Callable[..., Any],
+    depths: Iterable[int],
+    loss: Callable[[Any, Part], float],
+    seed: int,
+) -> Iterator[tuple[str, str, Any, Part]]:
+    """Yield a name, a scenario, a model tuned on a split's second part, and its third.
+
+    Baselines, RF the first, are made of a depth and are the same in both scenarios; the
+    invariant forest is made of a penalty and ``max_depth``.
+    """
+    for train, validation, test in splits:
+        depth_of = {}
+        for name, make in makers.items():
+
+            def fit(depth: int, make: Any = make, train: Part = train) -> Any:
+                return make(depth).fit(train.X, train.y)
+
+            depth_of[name], model = least_loss(depths, fit, loss, validation)
+            for scenario in ERAS_OF_SCENARIO:
+                yield name, scenario, model, test
+        for scenario, kind in ERAS_OF_SCENARIO.items():
+            eras, fits = training_eras(train, kind, seed), {}
+            for penalty in (0, *PENALTIES):
+                forest = make_forest(penalty, max_depth=depth_of[RANDOM_FOREST])
+                fits[penalty] = forest.fit(train.X, train.y, eras=eras)
+            yield irf(0), scenario, fits[0], test
+            _, chosen = least_loss(fits, fits.__getitem__, loss, validation)
+            yield CHOSEN, scenario, chosen, test

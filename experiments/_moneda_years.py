@@ -79,20 +79,9 @@ _FROM = "holdout, trained from "
 
 
 class YearTable(NamedTuple):
-    """Rows with a year, those in time and those of the holdout.
+    """Rows with a year, those in time, for training or test, and those of the holdout.
 
-    Attributes
-    ----------
-    X : DataFrame of shape (n_samples, n_features)
-        Numbers; categories are their places in alphabetical order, as in the thesis.
-    y : ndarray of shape (n_samples,)
-        The class, 0 or 1.
-    years : ndarray of shape (n_samples,)
-        The era of each row.
-    is_in_time : ndarray of shape (n_samples,), dtype=bool
-        Whether it is for training or test.
-    categories : list of str
-        The columns of `X` that hold categories.
+    Categories are their places in alphabetical order, as in the thesis.
     """
 
     X: pd.DataFrame
@@ -113,21 +102,7 @@ def make_year_table(
 ) -> YearTable:
     """Encode a table as the thesis does: categories by their alphabetical order.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        The rows.
-    numbers, categories : list of str
-        The columns that are features.
-    y, years : Series
-        The class and the year of each row.
-    last_year_in_time : int
-        Years after it are the holdout.
-
-    Returns
-    -------
-    table : YearTable
-        The encoded rows.
+    Years after `last_year_in_time` are the holdout.
     """
     X = frame[numbers].astype(np.float64)
     names = frame[categories].fillna("None").astype(str)
@@ -147,25 +122,8 @@ def measure_years(
     """Fit all forests, and look at the data with the thesis' tools.
 
     Each run has a split into training and test of its own, of which all else is drawn.
-
-    Parameters
-    ----------
-    table : YearTable
-        The rows.
-    n_runs : int
-        The number of splits.
-    quick : bool
-        Whether to have few rows, trees and candidates.
-    paper : mapping
-        The thesis' numbers by ``(chosen, model, part)``; both of the former are empty
-        for the tools.
-
-    Returns
-    -------
-    frame : DataFrame
-        A row for each way of choosing, model and part: the area under the ROC curve in
-        training, test and holdout, and in the holdout after training from some year on.
-        Then a row for each tool.
+    The thesis' numbers are by ``(chosen, model, part)``; for tools, the former two are
+    empty.
     """
     rows: list[dict] = []
     tools: list[dict] = []

@@ -101,35 +101,11 @@ def measure(
 ) -> pd.DataFrame:
     """Score each model on each split of each scenario, each fit in one thread.
 
-    Parameters
-    ----------
-    scenarios, models : mapping
-        By their names in the table. A model's half-life of `Recency` is in shares of
-        the eras that it is trained on.
-    data_dir : Path or None
-        The folder of the data files. A scenario that lacks its file or its package is
-        left out, with a line on standard error.
-    n_runs : int, default=1
-        Seeds, of the rows to train on and of the forests.
-    quick : bool, default=False
-        Whether to take few rows and two splits.
-    cache : Path, default=None
-        A CSV of scores that need not be measured again, such as those of an earlier
-        list of models or of a run that was stopped; each score is added to it as soon
-        as it is known. Scores of `quick` need a file of their own.
-    n_jobs : int, default=None
-        Processes, each of which measures splits; None is one.
-
-    Returns
-    -------
-    scores : DataFrame
-        Columns scenario, split, run, model, score, worst_era_score, loss (the mean
-        squared error or the log loss) and fit_seconds, of the processor.
-
-    Raises
-    ------
-    ExperimentError
-        If `cache` has other columns.
+    A model's half-life of `Recency` is in shares of the eras that it is trained on. A
+    scenario that lacks its file or its package is left out, with a line on standard
+    error. `cache` is a CSV of scores that need not be measured again, to which each
+    score is added as soon as it is known; those of `quick` need a file of their own.
+    The loss is the mean squared error or the log loss, the seconds the processor's.
     """
     done = _known(cache)
     wanted = [
@@ -264,26 +240,10 @@ def compare(
 ) -> pd.DataFrame:
     """Differences of each model to one of them, split by split.
 
-    Parameters
-    ----------
-    scores : DataFrame
-        What `measure` gives. Splits without the reference are left out.
-    parts : mapping, default=None
-        From names of groups of scenarios to the scenarios of each; all others are
-        those of `ALL`.
-    reference : str, default="gain"
-        The model to compare the others with.
-
-    Returns
-    -------
-    table : DataFrame
-        A row for each of `SCORES`, scenario and model: the scenario's part, the
-        reference, the number of splits, the mean and the standard deviation of the
-        differences, the standard error of their mean, the model's mean score in
-        `level`, and the mean of its seconds to fit. The difference of losses is the
-        logarithm of the reference's by the model's, so that more is better for all.
-        Rows in which a part is its own scenario have the same over the means of its
-        scenarios.
+    Splits without the reference are left out. `parts` maps names of groups to their
+    scenarios; all others are those of `ALL`. The difference of losses is the logarithm
+    of the reference's by the model's, so that more is better for all. Rows in which a
+    part is its own scenario are over the means of its scenarios.
     """
     known = ["scenario", "split", "model", "fit_seconds"]
     rows = scores.melt(known, list(SCORES), var_name="score", value_name="level")
@@ -314,22 +274,10 @@ def _summarize(differences: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 
 def tally(table: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """How differences of one kind are spread over scenarios, by part and model.
+    """How differences of one of `SCORES` are spread over scenarios, by part and model.
 
-    Parameters
-    ----------
-    table : DataFrame
-        What `compare` gives.
-    kind : str
-        One of `SCORES`.
-
-    Returns
-    -------
-    tallies : DataFrame
-        Indexed by part and model: the number of scenarios, the median, the mean but
-        for the largest difference, how many are ahead and behind, how many of them by
-        more than two standard errors (`clearly_ahead`, `clearly_behind`), and the
-        probability `p` of such signs or of rarer ones, if both were as likely.
+    `clearly` is by more than two standard errors, and `p` the probability of such signs
+    or of rarer ones, if both were as likely.
     """
     rows = table[(table["score"] == kind) & (table["scenario"] != table["part"])]
     tallies = {}

@@ -41,25 +41,36 @@ _Rows = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]
 
 
 def make_shifted_sine_wave(
-    random_state: int, *, n_eras: int = 8, n_samples_per_era: int = 64
+    random_state: int,
+    *,
+    n_eras: int = 8,
+    n_samples_per_era: int = 64,
+    n_test_eras: int = 1,
+    shift_std: float = 1.0,
+    shift_range: float | None = None,
+    noise_std: float = 1.0,
 ) -> Bunch:
-    """DeLise, section 5.1: y = sin(x) + b_e + N(0, 1), with x ~ U(0, 2π).
+    """DeLise, section 5.1: y = sin(x) + b_e + N(0, noise_std²), with x ~ U(0, 2π).
 
     Whoever knows the sine, and takes the mean of the training eras' shifts b_e for the
-    test era's, has a mean squared error of 2 + 1 / n_eras. The paper does not give the
-    distribution of the shifts, which is N(0, 1) here.
+    test era's, has a mean squared error of noise_std² + (1 + 1 / n_eras) var(b). The
+    paper does not give the distribution of the shifts, which is N(0, shift_std²) here,
+    or U(0, shift_range).
     """
     rng = np.random.RandomState(random_state)
 
     def sample(first: int, n_eras: int) -> dict[str, NDArray[Any]]:
-        shifts = rng.standard_normal(n_eras)
+        if shift_range is None:
+            shifts = shift_std * rng.standard_normal(n_eras)
+        else:
+            shifts = rng.uniform(0, shift_range, n_eras)
         eras = np.repeat(np.arange(n_eras), n_samples_per_era)
         x = rng.uniform(0, 2 * np.pi, size=eras.size)
-        y = np.sin(x) + shifts[eras] + rng.standard_normal(eras.size)
+        y = np.sin(x) + shifts[eras] + noise_std * rng.standard_normal(eras.size)
         X = x[:, np.newaxis]
         return {"X": X, "y": y, "eras": first + eras, "signal": np.sin(x)}
 
-    return _join(["x"], train=sample(0, n_eras), test=sample(n_eras, 1))
+    return _join(["x"], train=sample(0, n_eras), test=sample(n_eras, n_test_eras))
 
 
 def make_liao_classification(

@@ -17,17 +17,7 @@ _HELPERS = ("common",)
 
 
 class Experiment(Protocol):
-    """A module that reprints a table.
-
-    Attributes
-    ----------
-    TITLE : str
-        The subject, with the paper and the table's number.
-    DATA_FILES : tuple of str
-        Names of the files it needs of the folder of data; they stand in `SOURCES`.
-    N_RUNS : int
-        The number of runs whose mean is printed: the paper's, where it has one.
-    """
+    """A module that reprints a table, with the paper's number of runs."""
 
     TITLE: str
     DATA_FILES: tuple[str, ...]
@@ -36,23 +26,9 @@ class Experiment(Protocol):
     def run(
         self, *, data_dir: Path | None, n_runs: int, quick: bool = False
     ) -> "pd.DataFrame":
-        """Measure the table.
+        """Measure the table: a row for each cell, with the mean and the paper's number.
 
-        Parameters
-        ----------
-        data_dir : Path or None
-            The folder of the data files.
-        n_runs : int
-            The number of runs.
-        quick : bool, default=False
-            Whether to take fewer trees, rows or configurations, so that a run is done
-            in seconds. The numbers then mean little.
-
-        Returns
-        -------
-        table : DataFrame
-            A row for each cell of the table, with the number of runs, the mean and
-            the paper's number.
+        `quick` takes seconds, and its numbers mean little.
         """
         ...
 

@@ -46,6 +46,10 @@ SOURCES: dict[str, str] = {
     "weather_bellevue.csv.gz": (
         "weather.csv of https://github.com/scikit-multiflow/streaming-datasets"
     ),
+    "train.parquet": (
+        "what `sklearn-era numerai download` leaves as train_ROUND.parquet in data/"
+    ),
+    "features.json": "what `sklearn-era numerai download` leaves beside it",
     "numerai_sample.parquet": (
         "numerox/tests/test_data.hdf of https://github.com/numerai/numerox"
     ),

@@ -31,25 +31,9 @@ def coverage_of_papers(criterion: str) -> dict[str, Any]:
 
 
 def find_data_file(name: str, data_dir: Path | None) -> Path:
-    """Find a data file by its name.
+    """Find a data file, one of `SOURCES`, in the folder of ``--data``.
 
-    Parameters
-    ----------
-    name : str
-        The file's name, one of `SOURCES`.
-    data_dir : Path or None
-        The folder to look in, that of ``--data``.
-
-    Returns
-    -------
-    path : Path
-        The file.
-
-    Raises
-    ------
-    ExperimentError
-        If the file is not there: one sentence with the file's name, the option, and
-        where the file comes from.
+    The `ExperimentError` names the file, the option, and where the file comes from.
     """
     if data_dir is not None and (data_dir / name).is_file():
         return data_dir / name
@@ -62,18 +46,9 @@ def find_data_file(name: str, data_dir: Path | None) -> Path:
 
 
 def seed_of(*parts: str | int) -> int:
-    """A seed for each purpose and run, so that no two draws share their numbers.
+    """A seed for each purpose and run, such as ``seed_of("data", run)``.
 
-    Parameters
-    ----------
-    *parts : str or int
-        What the seed is for, such as ``seed_of("data", run)``. The same parts give the
-        same seed in every process and on every machine.
-
-    Returns
-    -------
-    seed : int
-        From 0 to 2³² - 1, for `random_state`.
+    No two draws share their numbers; the same parts give the same seed everywhere.
     """
     words = [zlib.crc32(p.encode()) if isinstance(p, str) else p for p in parts]
     return int(np.random.SeedSequence(words).generate_state(1)[0])
@@ -87,27 +62,10 @@ def summarize(
     paper: Mapping[Any, float] | None = None,
     show_runs: bool = False,
 ) -> "pd.DataFrame":
-    """Summarise runs to a row for each cell of a table.
+    """Summarise runs to a row for each cell: the columns `by`, in order of appearance.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        A row for each run of each cell.
-    by : sequence of str
-        The columns that name a cell; the cells keep the order in which they appear.
-    value : str
-        The column that was measured.
-    paper : mapping, default=None
-        The paper's numbers: from a cell's name, or the tuple of its names where `by`
-        has several, to the number. Cells that the paper lacks have NaN.
-    show_runs : bool, default=False
-        Whether to add the values of all runs, as text.
-
-    Returns
-    -------
-    table : DataFrame
-        The columns of `by`, then `n_runs`, `mean`, `std` (with n - 1, NaN for a single
-        run) and `paper`, and `runs` if `show_runs`.
+    It adds `n_runs`, `mean`, `std` (with n - 1), `paper`, the number of the cell's name
+    or tuple of names, or NaN, and with `show_runs` the values of all runs as text.
     """
     groups = runs.groupby(list(by), sort=False, dropna=False)[value]
     table = groups.agg(n_runs="size", mean="mean", std="std").reset_index()
@@ -127,27 +85,11 @@ def summarize_beside(
     reference: str,
     paper: Mapping[Any, float] | None = None,
 ) -> "pd.DataFrame":
-    """Summarise runs, and each model's distance to one of them.
+    """Summarise runs, and each model's distance to the model `reference`, by run.
 
-    All models of a run have the same data, so that their differences vary less from
-    run to run than they do.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        The columns of `by`, `run` and `value`.
-    by : sequence of str
-        The columns that name a cell, that of the model the first of them.
-    reference : str
-        The model to compare the others with, such as ``"gain"``.
-    paper : mapping, default=None
-        The paper's numbers, as `summarize` has them.
-
-    Returns
-    -------
-    table : DataFrame
-        That of `summarize` with the columns `minus_gain`, the mean over the runs of a
-        value less that of the reference, and `minus_gain_se`, its standard error.
+    All models of a run have the same data, so that `minus_gain`, the mean difference,
+    varies less than they do; `minus_gain_se` is its standard error. The model is the
+    first column of `by`.
     """
     table = summarize(runs, by=by, value="value", paper=paper, show_runs=True)
     case = ["run", *by[1:]]
@@ -172,29 +114,7 @@ def format_table(frame: "pd.DataFrame") -> str:
 def write_results(
     frame: "pd.DataFrame", figure: "Figure", out_dir: Path, name: str
 ) -> tuple[Path, Path]:
-    """Write a table and its figure.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The table.
-    figure : Figure
-        It, drawn.
-    out_dir : Path
-        The folder, made if need be.
-    name : str
-        The files' name, without an ending.
-
-    Returns
-    -------
-    csv, png : Path
-        What was written.
-
-    Raises
-    ------
-    ExperimentError
-        If the folder cannot be written to.
-    """
+    """Write a table and its figure to ``NAME.csv`` and ``NAME.png`` of a folder."""
     csv, png = out_dir / f"{name}.csv", out_dir / f"{name}.png"
     try:
         out_dir.mkdir(parents=True, exist_ok=True)
@@ -214,16 +134,7 @@ def draw_bars(
 ) -> None:
     """Draw a bar for each cell, with its standard deviation and the paper's number.
 
-    Parameters
-    ----------
-    axes : matplotlib Axes
-        Where to draw.
-    frame : DataFrame
-        A table that `summarize` made.
-    label : str
-        The column that names the places of the horizontal axis.
-    group : str, default=None
-        The column that names the bars of each place; None for one bar each.
+    `label` names the places of the horizontal axis, `group` the bars of each place.
     """
     labels = list(dict.fromkeys(frame[label]))
     groups = [None] if group is None else list(dict.fromkeys(frame[group]))

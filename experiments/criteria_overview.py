@@ -145,10 +145,7 @@ def run(
 ) -> pd.DataFrame:
     """Measure the table; `quick` has 5 trees a model instead of 50 or 100.
 
-    Returns
-    -------
-    table : DataFrame
-        A row for each model and kind of data.
+    A row for each model and kind of data.
     """
     rows: list[dict] = []
     for name, make in DATA.items():

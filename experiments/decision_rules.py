@@ -83,15 +83,7 @@ def run(
 ) -> pd.DataFrame:
     """Measure the table; `quick` has few rows and trees, and all groups known.
 
-    Returns
-    -------
-    table : DataFrame
-        A row for each model, data set, question and measure.
-
-    Raises
-    ------
-    ExperimentError
-        If a file is not in `data_dir`.
+    A row for each model, data set, question and measure.
     """
     adult, churn = (find_data_file(name, data_dir) for name in DATA_FILES)
     rows: list[dict] = []

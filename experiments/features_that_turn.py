@@ -226,11 +226,8 @@ def run(
 ) -> pd.DataFrame:
     """Measure both parts; `quick` takes the smallest cell of each, and few rows.
 
-    Returns
-    -------
-    table : DataFrame
-        A row for each kind of column and number of eras, and for each selection and
-        scenario.
+    A row for each kind of column and number of eras, and for each selection and
+    scenario.
     """
     planted = [
         row

@@ -83,15 +83,7 @@ print(time.perf_counter() - start)
 
 
 class Problem(NamedTuple):
-    """Rows to fit forests to.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_samples, n_features), dtype=float64
-    y : dict of str to ndarray of shape (n_samples,)
-        A target for regression and one of two classes.
-    eras : ndarray of shape (n_samples,), dtype=int64
-    """
+    """Rows to fit forests to, with a target of each kind, by its name."""
 
     X: NDArray[np.float64]
     y: dict[str, NDArray[Any]]
@@ -103,16 +95,8 @@ def run(
 ) -> pd.DataFrame:
     """Measure the table; `quick` has few rows and trees, and not all comparisons.
 
-    Returns
-    -------
-    table : DataFrame
-        A row for each comparison: `mean` is the ratio of the fastest times, ours by
-        theirs, or, beside time-robust-forest, theirs by ours.
-
-    Raises
-    ------
-    ExperimentError
-        If the Python that `SKLEARN_ERA_PEER_PYTHON` names fails.
+    A row for each comparison: `mean` is the ratio of the fastest times, ours by theirs,
+    or, beside time-robust-forest, theirs by ours.
     """
     n_trees = 2 if quick else _N_TREES
     problem = _make_problem(*(_QUICK_SHAPE if quick else _SHAPE))
@@ -189,31 +173,9 @@ def _beside_scikit_learn(
 
 
 def beside_peer(shape: tuple[int, int], n_trees: int, n_runs: int) -> list[dict]:
-    """Fit the preset, and time-robust-forest with its defaults where that is there.
+    """Fit the preset, and time-robust-forest, one tree for all, where that is there.
 
-    Parameters
-    ----------
-    shape : tuple of (int, int)
-        Rows and features.
-    n_trees : int
-        Trees of ours, and those that the time of one of theirs stands for.
-    n_runs : int
-        Fits of ours, of which the fastest counts.
-
-    Returns
-    -------
-    rows : list of dict
-        One row of the table, or none where the environment variable is not set.
-
-    Raises
-    ------
-    ExperimentError
-        If the other Python fails: one sentence with the variable and its error.
-
-    Warns
-    -----
-    UserWarning
-        If the environment variable is not set.
+    Without the environment variable there is a warning, and no row.
     """
     python = os.environ.get(PEER_VARIABLE)
     if python is None:

@@ -176,10 +176,7 @@ def run(
 ) -> pd.DataFrame:
     """Measure the tables; `quick` has fewer trees and rows.
 
-    Returns
-    -------
-    table : DataFrame
-        A row for each cell of each table.
+    A row for each cell of each table.
     """
     cells = [
         {"table": name, **cell._asdict(), "run": run}

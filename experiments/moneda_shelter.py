@@ -47,15 +47,7 @@ def run(
 ) -> pd.DataFrame:
     """Measure the table; `quick` has few rows, trees and candidates.
 
-    Returns
-    -------
-    table : DataFrame
-        A row for each way of choosing, model and part of the data, and for each tool.
-
-    Raises
-    ------
-    ExperimentError
-        If the file is not in `data_dir`.
+    A row for each way of choosing, model and part of the data, and for each tool.
     """
     table = read_table(find_data_file(*DATA_FILES, data_dir))
     return measure_years(table, n_runs, quick, PAPER)

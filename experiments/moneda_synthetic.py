@@ -85,10 +85,7 @@ def run(
 ) -> pd.DataFrame:
     """Measure the table; `quick` has 2 candidates instead of 48.
 
-    Returns
-    -------
-    table : DataFrame
-        A row for each data set, way of choosing, model, and part of the data.
+    A row for each data set, way of choosing, model, and part of the data.
     """
     candidates = list(product(DEPTHS, DECREASES, ROWS))
     if quick:

@@ -247,15 +247,7 @@ def run(
 ) -> pd.DataFrame:
     """Measure the table; `quick` has two scenarios, two splits and few rows.
 
-    Returns
-    -------
-    table : DataFrame
-        A row for each reference, kind of score, scenario and model: see `compare`.
-
-    Raises
-    ------
-    ExperimentError
-        If `data_dir` has none of the data files.
+    A row for each reference, kind of score, scenario and model: see `compare`.
     """
     if data_dir is None or not any((data_dir / name).is_file() for name in DATA_FILES):
         find_data_file(DATA_FILES[0], data_dir)

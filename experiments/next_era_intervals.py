@@ -218,10 +218,7 @@ def run(
 ) -> pd.DataFrame:  # fmt: skip
     """Measure the table; `quick` has two scenarios, one split and few draws.
 
-    Returns
-    -------
-    table : DataFrame
-        A row for each part, method and quantity: see `show`.
+    A row for each part, method and quantity: see `show`.
     """
     if data_dir is None or not any((data_dir / name).is_file() for name in DATA_FILES):
         find_data_file(DATA_FILES[0], data_dir)

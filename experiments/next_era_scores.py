@@ -208,15 +208,7 @@ def run(
 ) -> pd.DataFrame:
     """Measure both parts; `quick` has one size, and a split of one scenario.
 
-    Returns
-    -------
-    table : DataFrame
-        See `tabulate`.
-
-    Raises
-    ------
-    ExperimentError
-        If `data_dir` has none of the data files.
+    See `tabulate`.
     """
     if data_dir is None or not any((data_dir / name).is_file() for name in DATA_FILES):
         find_data_file(DATA_FILES[0], data_dir)

@@ -45,10 +45,7 @@ def run(
 ) -> pd.DataFrame:
     """Measure the accuracies; `quick` has 5 rounds and a single λ.
 
-    Returns
-    -------
-    table : DataFrame
-        A row for each model and set of rows.
+    A row for each model and set of rows.
     """
     rows: list[dict] = []
     for number in range(n_runs):

@@ -94,10 +94,7 @@ def run(
 ) -> pd.DataFrame:
     """Measure the tables; `quick` has 5 rounds and two realizations.
 
-    Returns
-    -------
-    table : DataFrame
-        A row for each model, table, step, realization, rule, set of rows and measure.
+    A row for each model, table, step, realization, rule, set of rows and measure.
     """
     rows: list[dict] = []
     for number in range(n_runs):

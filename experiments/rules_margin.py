@@ -126,10 +126,7 @@ def run(
 ) -> pd.DataFrame:
     """Measure the tables; `quick` has 5 rounds, K = 3 and two data sets.
 
-    Returns
-    -------
-    table : DataFrame
-        A row for each model, data set, number of eras, rule and set of rows.
+    A row for each model, data set, number of eras, rule and set of rows.
     """
     rows: list[dict] = []
     for case in (CASES[0], CASES[-1]) if quick else CASES:

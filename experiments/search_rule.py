@@ -57,10 +57,7 @@ def run(
 ) -> pd.DataFrame:
     """Measure the shares; `quick` draws a tenth, of the smallest size alone.
 
-    Returns
-    -------
-    table : DataFrame
-        A row for each correlation, size and error.
+    A row for each correlation, size and error.
     """
     rows: list[dict] = []
     n = 200 if quick else 2000

@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from docs import packages
-from sklearn_era import inspection
+from sklearn_era import auto, inspection
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -194,6 +194,32 @@ def public_objects():
 OBJECTS = dict(public_objects())
 DOCUMENTED = OBJECTS | {n: importlib.import_module(f"sklearn_era.{n}") for n in MODULES}
 WITH_EXAMPLES = [name for name, x in DOCUMENTED.items() if ">>>" in (x.__doc__ or "")]
+
+
+def calls_of(page):
+    """The expressions in backticks that call something, such as `Era(rule=None)`."""
+    for span in re.findall(r"`([^`\n]+\([^`\n]*\)[^`\n]*)`", page.read_text()):
+        with contextlib.suppress(SyntaxError):
+            tree = ast.parse(span, mode="eval")
+            yield from (x for x in ast.walk(tree) if isinstance(x, ast.Call))
+
+
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs/papers").glob("*.md")), ids=page_id
+)
+def test_calls_on_pages_of_papers_are_of_what_there_is(page):
+    """Names are public ones, and keywords are parameters of theirs."""
+    named = [x for x in OBJECTS.values() if "." not in x.__qualname__]
+    known = {x.__name__: x for x in named} | vars(auto)
+    calls = list(calls_of(page))
+    assert len(calls) >= 5
+    for call in calls:
+        if isinstance(call.func, ast.Attribute):
+            function = getattr(known[call.func.value.func.id], call.func.attr)
+        else:
+            function = known[call.func.id]
+        parameters = inspect.signature(function).parameters
+        assert {x.arg for x in call.keywords} <= {*parameters}, ast.unparse(call)
 
 
 def documented_parameters(text):

@@ -18,7 +18,11 @@ from experiments.common import (
     seed_of,
     summarize,
 )
+from helpers.grids import slow
+from sklearn_era.cli._numerai_demo import write_demo_data
+from sklearn_era.numerai.files import Workspace
 
+NUMERAI = "era_splitting_numerai"
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -73,14 +77,27 @@ def stub(stubs):
     return stubs(lacking=Lacking(), stub=Stub())["stub"]
 
 
-@pytest.mark.slow
+def made_up_numerai(folder):
+    """A folder with made-up files in the layout of Numerai's."""
+    sizes = {"n_train_eras": 70, "n_validation_eras": 30, "n_future_eras": 1}
+    workspace = Workspace(folder, "v5")
+    write_demo_data(workspace, **sizes, rows_per_era=60, n_features=20)
+    return workspace.data_dir
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")  # as the command does
-@pytest.mark.parametrize("name", experiment_names())
-def test_experiment_runs_reduced(name, request):
+@pytest.mark.parametrize(
+    "name", [x if x == NUMERAI else slow(x) for x in experiment_names()]
+)
+def test_experiment_runs_reduced(name, request, tmp_path):
     experiment = load_experiment(name)
     assert set(experiment.DATA_FILES) <= set(SOURCES)
     assert experiment.N_RUNS >= 1
-    data = request.getfixturevalue("data_folder") if experiment.DATA_FILES else None
+    data = None
+    if name == NUMERAI:
+        data = made_up_numerai(tmp_path)
+    elif experiment.DATA_FILES:
+        data = request.getfixturevalue("data_folder")
     frame = experiment.run(data_dir=data, n_runs=1, quick=True)
     assert len(frame) > 1
     numbers = frame.select_dtypes("number")
@@ -104,6 +121,31 @@ def test_experiment_says_which_file_it_lacks(name, tmp_path):
     missing = "|".join(map(re.escape, experiment.DATA_FILES))
     with pytest.raises(ExperimentError, match=missing):
         experiment.run(data_dir=tmp_path, n_runs=1, quick=True)
+
+
+def test_numerai_thins_eras_and_scores_folds_of_time_by_week(tmp_path):
+    numerai = load_experiment(NUMERAI)
+    folder = made_up_numerai(tmp_path)
+    data = numerai._read(*(numerai._find(x, folder) for x in numerai.DATA_FILES))
+    # The first of 100 eras and every fourth; of 5 sets, the one nearest to 244.
+    assert np.unique(data.weeks).tolist() == list(range(1, 86, 4))
+    assert (data.X.shape, data.X.dtype) == ((22 * 60, 20), np.int8)
+    ends = [np.ptp(data.weeks[data.folds == fold]) for fold in range(5)]
+    assert np.all(np.diff(data.folds) >= 0)
+    assert set(ends) <= {12, 16}
+    drawn = {**numerai.PARAMETERS, "max_iter": 20}
+    found = numerai._scores("gain", drawn, 0, data, 4)
+    train, test = (data.folds < 4), (data.folds == 4)
+    model = numerai.fit("gain", drawn, data.X[train], data.y[train], None, 0)
+    frame = pd.DataFrame({"y": data.y[test], "x": model.predict(data.X[test])})
+    corr = pd.Series([
+        week.corr().loc["y", "x"] for _, week in frame.groupby(data.weeks[test])
+    ])  # fmt: skip
+    sums = corr.cumsum()
+    assert found[numerai.TEST] == pytest.approx(corr.mean())
+    assert found[numerai.SHARPE] == pytest.approx(corr.mean() / corr.std(ddof=0))
+    assert found[numerai.DRAWDOWN] == pytest.approx((sums.cummax() - sums).max())
+    assert found[numerai.GAP] == found[numerai.TRAINING] - found[numerai.TEST]
 
 
 def test_every_experiment_stands_in_the_readme():

@@ -5,10 +5,12 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import approx_fprime, minimize
 
 from experiments import liao_energy_air as energy_air
 from experiments import liao_financial as financial
 from experiments._liao import (
+    fit_invariant_linear,
     importances,
     invariant_classifier,
     invariant_regressor,
@@ -86,6 +88,38 @@ def test_every_split_has_the_least_objective(make, objective, parameters, penalt
             best = least_objective(X[rows], y[rows], eras[rows], objective, penalty)
             assert found == pytest.approx(best, rel=1e-6)
         assert len(rows_of) > 3
+
+
+@pytest.mark.parametrize("kind", ["IRM", "REx"])
+@pytest.mark.parametrize("is_classifier", [False, True])
+def test_linear_model_has_the_least_penalised_risk(kind, is_classifier):
+    """Of IRMv1 the slope in a factor, of V-REx the variance, by differences."""
+    X, y, eras = coarse_data(0)
+    Z = np.column_stack([(X - X.mean(axis=0)) / X.std(axis=0), np.ones(len(X))])
+    target = y if is_classifier else (y - y.mean()) / y.std()
+
+    def risk(f, t):
+        if is_classifier:
+            return np.mean(np.log1p(np.exp(f)) - t * f)
+        return np.mean((f - t) ** 2) / 2
+
+    def objective(w, penalty=3.0):
+        of = [(Z[eras == e] @ w, target[eras == e]) for e in (0, 1)]
+        risks = [risk(f, t) for f, t in of]
+        slopes = [
+            approx_fprime(np.ones(1), lambda s, f=f, t=t: risk(s * f, t), 1e-7)[0]
+            for f, t in of
+        ]
+        size = np.mean(np.square(slopes)) if kind == "IRM" else np.var(risks)
+        return np.mean(risks) + penalty * size
+
+    plain = minimize(lambda w: objective(w, 0.0), np.zeros(4)).x
+    w = minimize(objective, plain).x
+    found = fit_invariant_linear(X, y, eras, kind, 3.0, is_classifier)(X)
+    if is_classifier:
+        assert np.mean(found == (Z @ w > 0)) > 0.98
+    else:
+        assert found == pytest.approx(y.mean() + y.std() * (Z @ w), abs=0.01)
 
 
 def test_frequencies_add_up_to_the_mean_depth_of_rows():

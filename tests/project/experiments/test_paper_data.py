@@ -55,6 +55,12 @@ def test_sine_wave_is_signal_shift_and_noise():
     noise = rest - shifts[:, np.newaxis]
     assert noise.std() == pytest.approx(1, abs=0.01)
     assert np.corrcoef(noise.ravel(), x)[0, 1] == pytest.approx(0, abs=0.02)
+    options = {"n_test_eras": 200, "shift_range": 2.0, "noise_std": 2.0}
+    data = paper.make_shifted_sine_wave(0, n_samples_per_era=200, **options)
+    rest = (data.y_test - data.signal_test).reshape(200, 200)
+    shifts = rest.mean(axis=1)
+    assert [shifts.mean(), shifts.var()] == pytest.approx([1, 1 / 3], abs=0.1)
+    assert (rest - shifts[:, np.newaxis]).std() == pytest.approx(2, abs=0.02)
 
 
 def test_equation_23_of_liao_is_noisy_copies_of_the_label():
