@@ -41,14 +41,18 @@ def suggest_eras_keyword(sample_weight: Any, error: Exception) -> None:
         ) from error
 
 
+def _columns_of(X: Any) -> Any:
+    """Return the names of a frame's columns; none if X is no frame."""
+    return getattr(X, "column_names", getattr(X, "columns", ()))
+
+
 def names_columns(eras: Any, X: Any) -> bool:
     """Return whether `eras` names a column, or is a list of columns of the frame X."""
     if not isinstance(eras, list):
         return isinstance(eras, str)
     if not (hasattr(X, "__len__") and 0 < len(eras) < len(X)):  # one label a row
         return False
-    names = getattr(X, "column_names", getattr(X, "columns", ()))
-    return all(isinstance(name, str) and name in names for name in eras)
+    return all(isinstance(x, str) and x in _columns_of(X) for x in eras)
 
 
 def take_era_column(X: Any, eras: Any) -> tuple[Any, Any]:
@@ -92,8 +96,8 @@ def without_era_column(model: Any, X: Any) -> Any:
     name = getattr(model, "_era_column", None)
     if name is None:
         return X
-    names = getattr(X, "column_names", getattr(X, "columns", ()))
-    has_all = all(x in names for x in ([name] if isinstance(name, str) else name))
+    names = [name] if isinstance(name, str) else name
+    has_all = all(x in _columns_of(X) for x in names)
     return take_era_column(X, name)[0] if has_all else X
 
 

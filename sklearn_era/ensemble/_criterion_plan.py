@@ -34,8 +34,7 @@ class CriterionPlan:
     min_samples_per_era: float  # like the next two, 0 if the criterion ignores it
     min_era_coverage: float
     min_gain_share: float
-    coverage_by: str  # the parameter that asks for eras, and its value, for messages
-    remedy: str  # what makes it ask for fewer
+    is_by_rule: bool  # the criterion's, which overrides the estimator's parameters
 
     @classmethod
     def from_estimator(cls, estimator: Any) -> "CriterionPlan":
@@ -44,11 +43,8 @@ class CriterionPlan:
         asks = any(part.asks_coverage for part in criterion._parts)
         min_samples_per_era = estimator.min_samples_per_era if asks else 0
         coverage, gain_share = estimator.min_era_coverage, estimator.min_gain_share
-        coverage_by = f"min_era_coverage={coverage!r}"
-        remedy = "lower min_era_coverage or raise min_gain_share"
-        if getattr(criterion, "rule", None) == "every_era":
-            coverage, gain_share, coverage_by = 1.0, 0.0, "rule='every_era'"
-            remedy = "leave the rule out"
+        if is_by_rule := getattr(criterion, "rule", None) == "every_era":
+            coverage, gain_share = 1.0, 0.0
         return cls(
             criterion,
             is_gain_of_one_era=criterion.is_gain_of_one_era
@@ -57,9 +53,20 @@ class CriterionPlan:
             min_samples_per_era=min_samples_per_era,
             min_era_coverage=coverage if asks else 0.0,
             min_gain_share=0.0 if criterion._is_plain_gain else gain_share,
-            coverage_by=coverage_by,
-            remedy=remedy,
+            is_by_rule=is_by_rule,
         )
+
+    @property
+    def coverage_by(self) -> str:
+        """Return the parameter that asks for eras, and its value, for messages."""
+        if self.is_by_rule:
+            return "rule='every_era'"
+        return f"min_era_coverage={self.min_era_coverage!r}"
+
+    @property
+    def remedy(self) -> str:
+        """Return what makes it ask for fewer eras."""
+        return "leave the rule out" if self.is_by_rule else "lower min_era_coverage"
 
     @property
     def is_plain_gain(self) -> bool:
@@ -254,9 +261,10 @@ def warn_if_few_splits_are_covered(
         )
     few = limit is None or 2 * np.median(leaves) <= limit
     if not by_default and few and share > 0.25:
+        raise_share = "" if plan.is_by_rule else "raise min_gain_share, "
         of_limit = "" if limit is None else f" of max_leaf_nodes={limit}"
         warn_user(
             f"Trees end early, with {np.median(leaves):g} leaves{of_limit} in the "
             f"median: at {share:.0%} of the nodes no split leaves {covered}. Merge "
-            f"small eras, or {plan.remedy}."
+            f"small eras, {raise_share}or {plan.remedy}."
         )
