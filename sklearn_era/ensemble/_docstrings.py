@@ -72,7 +72,8 @@ def era_docstring(upstream: type) -> str | None:
         "For each categorical feature, there must be at most `max_bins` unique\n"
         "    categories.",
         "If there are more than `max_bins` categories, the most frequent ones have\n"
-        "    a bin each, and all others share one.",
+        "    a bin each, and others share one with those of a similar effect in other\n"
+        "    eras.",
     )
     end = dedent(_REFERENCES + _EXAMPLES.format(name=upstream.__name__))
     return f"{first_line}\n\n{dedent(_SUMMARY)}{body}{end}"

@@ -84,6 +84,8 @@ class FitState:
     keeps_integers: bool = False  # rows stay small integers until binned
     # Number of rows of each encoded category, if X has each of them once.
     rows_of_values: NDArray[np.intp] | None = None
+    # The target, weights and eras of training rows, by which categories are grouped.
+    target: tuple[Array, Array | None, EncodedEras | None] | None = None
     plan: CriterionPlan = field(init=False)  # a booster's, after parameter checks
     penalties: Array | None = None  # (n_features,), of a booster
     validation_eras: str | None = None  # "last" or "random" instead of "auto"

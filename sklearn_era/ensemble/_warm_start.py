@@ -56,10 +56,17 @@ class PreviousFit(NamedTuple):
                         f"X has the column {name!r} where the {kept} had {known!r}; "
                         f"pass the same columns in the same order, {end}"
                     )
-        if _known_categories(estimator) != self.categories:
+        self.check_same_categories(estimator, bins=False)
+
+    def check_same_categories(self, estimator: Any, *, bins: bool = True) -> None:
+        """Raise ValueError if categories, or their bins, are not as before."""
+        known = _known_categories(estimator), self.categories
+        now, before = ([each[: 2 + bins] for each in columns] for columns in known)
+        if now != before:
             raise ValueError(
                 "X has other categorical features, or other categories in them or in a "
-                f"shared bin, than the {kept} were grown on; pass the same rows, {end}"
+                "shared bin, than the trees that warm_start=True keeps were grown on; "
+                "pass the same rows, or set warm_start=False."
             )
 
     def check_same_draws(self, forest: Any) -> None:

@@ -215,7 +215,7 @@ def _need(holds: Any, what: str) -> None:
 
 
 def _categories(preprocessor: Any) -> list[Any] | None:
-    """The categories of each column, and the codes of any that share a bin."""
+    """The categories of each column, and their bins if some share one."""
     if preprocessor is None:
         return None
     encoder: Any = getattr(preprocessor, "named_transformers_", {}).get("encoder")
@@ -223,9 +223,8 @@ def _categories(preprocessor: Any) -> list[Any] | None:
         raise TypeError(f"the preprocessor {type(preprocessor).__qualname__}")
     parts: list[Any] = list(encoder.categories_)
     for i, known in enumerate(parts):
-        codes = shared_bins.codes_of_categories(encoder, i)
-        rare = np.flatnonzero(np.bincount(codes)[codes] > 1)
-        parts[i] = [known, rare] if rare.size else known
+        bins = shared_bins.codes_of_categories(encoder, i)
+        parts[i] = [known, bins] if (bins != np.arange(bins.size)).any() else known
     return parts
 
 
@@ -238,7 +237,7 @@ def _restore_preprocessor(estimator: Any) -> None:
         return
     none = np.array([], dtype=np.int64)
     pairs = [part if type(part) is list else [part, none] for part in parts]
-    categories, rare = zip(*pairs, strict=True)
+    categories, bins = zip(*pairs, strict=True)
     n_features = estimator.n_features_in_
     _need(is_categorical.shape == (n_features,), "categories")
     _need(is_categorical.dtype == bool and is_categorical.any(), "categories")
@@ -259,7 +258,7 @@ def _restore_preprocessor(estimator: Any) -> None:
         for i, known in enumerate(categories)
         if any(map(is_scalar_nan, known[-1:]))
     }
-    _restore_shared_bins(encoder, rare)
+    _restore_bins(encoder, bins)
     if hasattr(estimator, "feature_names_in_"):
         names = estimator.feature_names_in_
         numbers = preprocessor.named_transformers_["numerical"]
@@ -268,18 +267,14 @@ def _restore_preprocessor(estimator: Any) -> None:
         numbers.feature_names_in_ = names[~is_categorical]
 
 
-def _restore_shared_bins(encoder: OrdinalEncoder, rare: tuple[Any, ...]) -> None:
-    """Map rare categories to one code again."""
-    pairs = zip(shared_bins.numbers_of_categories(encoder).tolist(), rare, strict=True)
-    n_bins = {n - shared.size + 1 for n, shared in pairs if shared.size}
-    _need(len(n_bins) <= 1, "categories")
-    if n_bins:
-        counts = [np.ones(known.size) for known in encoder.categories_]
-        for count, shared in zip(counts, rare, strict=True):
-            count[shared] = 0
-        shared_bins.group_rare(encoder, counts, n_bins.pop())
-        for shared, found in zip(rare, encoder._infrequent_indices, strict=True):
-            _need(np.array_equal(shared, [] if found is None else found), "categories")
+def _restore_bins(encoder: OrdinalEncoder, bins: tuple[Any, ...]) -> None:
+    """Set the bins of categories again."""
+    sizes = shared_bins.numbers_of_categories(encoder).tolist()
+    for i, (size, given) in enumerate(zip(sizes, bins, strict=True)):
+        if given.size:
+            _need(given.dtype == np.int64 and given.shape == (size,), "categories")
+            _need(given.min() >= 0 and given.max() < size, "categories")
+            shared_bins.set_bins(encoder, i, given)
 
 
 def _bins(mapper: Any) -> dict[str, Any]:

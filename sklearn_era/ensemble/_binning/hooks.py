@@ -11,12 +11,18 @@ from sklearn.utils.validation import validate_data
 from ..._era_arguments import without_era_column
 from ..._scikit_learn import check_categorical_features
 from ..._tables.columns import check_collected
+from .category_groups import bins_of_codes, group_categories
 from .dataset import BinnedDataset
 from .errors import encode, feature_columns
 from .floats import fit_float_mapper, transform
 from .integer_columns import IntegerColumns, UnbinnedRows, as_integer_columns
 from .integers import bin_columns, fit_bin_mapper, matrix_of_own_bins, take_rows
-from .rare_categories import encoder_of, numbers_of_categories, share_bins
+from .rare_categories import (
+    codes_of_categories,
+    encoder_of,
+    numbers_of_categories,
+    share_bins,
+)
 
 
 class DatasetRows(UnbinnedRows):
@@ -96,11 +102,32 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         return (columns, None) if reset else columns
 
     def _encode(self, X: Any, reset: bool) -> Any:
-        """Preprocess X as scikit-learn does, but let rare categories share a bin."""
+        """Preprocess X as scikit-learn does; rare categories of values that stand for
+        several rows share a bin.
+        """
         encoded = encode(self, X, reset=reset)
-        if reset and self.is_categorical_ is not None:
-            share_bins(self, encoded[0], self._fit_state.rows_of_values)
+        n_rows = self._fit_state.rows_of_values if reset else None
+        if self.is_categorical_ is not None and n_rows is not None:
+            share_bins(self, encoded[0], n_rows)
         return encoded
+
+    def _group_categories(self, X: Any, is_training_data: bool) -> None:
+        """Take codes of more categories than bins for those of groups, in X itself."""
+        if self.is_categorical_ is None or self._fit_state.target is None:
+            return
+        sizes = numbers_of_categories(encoder_of(self))
+        if not is_training_data:
+            for i in np.flatnonzero(sizes > self.max_bins).tolist():
+                X[:, i] = bins_of_codes(
+                    X[:, i], codes_of_categories(encoder_of(self), i)
+                )
+            return
+        y, sample_weight, eras = self._fit_state.target
+        if sizes.max() > self.max_bins:
+            targets = self._first_targets(y, sample_weight)
+            group_categories(self, X, targets, sample_weight, eras)
+        if self._fit_state.previous is not None:
+            self._fit_state.previous.check_same_categories(self)
 
     def _check_dataset(self, X: BinnedDataset, reset: bool) -> None:
         """Check that a data set fits the estimator, and copy its feature names."""
@@ -157,6 +184,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
             text = f"{how} {X.nbytes / 1e9:.3f} GB of {what} data: "
             print(text, end="", flush=True)
         tic = time()
+        self._group_categories(X, is_training_data)
         order: Any = "F" if is_training_data else "C"
         mapper = self._bin_mapper
         binned: NDArray[np.uint8] | None = None

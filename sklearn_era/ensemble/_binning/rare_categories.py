@@ -68,6 +68,17 @@ def group_rare(
     encoder._fit_infrequent_category_mapping(0, counts, encoder._missing_indices)
 
 
+def set_bins(encoder: OrdinalEncoder, i: int, bins: NDArray[np.intp]) -> None:
+    """Set the bin of each category of a column; some share one."""
+    if not hasattr(encoder, "_default_to_infrequent_mappings"):
+        n_columns = len(encoder.categories_)
+        encoder._infrequent_enabled = True
+        encoder._infrequent_indices = [None] * n_columns
+        encoder._default_to_infrequent_mappings = [None] * n_columns
+    encoder._default_to_infrequent_mappings[i] = bins
+    encoder._infrequent_indices[i] = np.flatnonzero(np.bincount(bins)[bins] > 1)
+
+
 def codes_of_categories(encoder: OrdinalEncoder, i: int) -> NDArray[np.intp]:
     """Return the bin of each category of a column; rare ones share the last."""
     mappings = getattr(encoder, "_default_to_infrequent_mappings", None)

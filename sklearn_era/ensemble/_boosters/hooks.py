@@ -110,8 +110,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         -----
         UserWarning
             If columns of `X` have no value in training rows with weight: no tree splits
-            on them, and all their values get the same prediction. If categorical
-            columns have more than `max_bins` categories: the rarest share a bin.
+            on them, and all their values get the same prediction.
         """
         if names_columns(eras, X) and X_val is not None and eras_val is None:
             eras_val = eras
@@ -225,7 +224,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     ) -> EraSplitter | None:  # fmt: skip
         """Return the splitter of this fit; None for scikit-learn's own."""
         state, plan = self._fit_state, self._fit_state.plan
-        state.training_eras = eras
+        state.training_eras, state.target = eras, (y, sample_weight, eras)
         state.scoring_eras = ScoringEras(eras, eras_val)
         state.era_splitter = splitter = choose_splitter(
             self, plan, eras, y, sample_weight,
@@ -288,6 +287,14 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             intercepts.update(self, y, raw_predictions, weights, raw_predictions_val)
         if dro is not None:
             dro.update(self, y, raw_predictions, sample_weight)
+
+    def _first_targets(self, y: Array, sample_weight: Array | None) -> Array:
+        """Return the negative gradients of the first iteration, (n_rows, n_outputs)."""
+        start = self._loss.fit_intercept_only(y_true=y, sample_weight=sample_weight)
+        raw = np.tile(np.reshape(start, (1, -1)), (y.shape[0], 1))
+        raw = raw[:, 0] if raw.shape[1] == 1 else raw
+        gradients = self._loss.gradient(y_true=y, raw_prediction=raw)
+        return -gradients.reshape(y.shape[0], -1)
 
     def _draw_tree_features(
         self, interaction_cst: list[set[int]] | None

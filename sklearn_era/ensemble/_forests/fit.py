@@ -91,8 +91,6 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
         -----
         UserWarning
             If columns of `X` have no value in rows with weight: no tree splits on them.
-            If categorical columns have more than `max_bins` categories: the rarest
-            share a bin.
         """
         with restore_on_failure(self):
             self._fit_state = FitState()
@@ -119,7 +117,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
         self, X: Any, y: Any, sample_weight: Any, eras: Any, n_threads: int
     ) -> tuple[TrainingSet, Array]:
         """Check, encode and bin the arguments of ``fit``; return also encoded `y`."""
-        previous = check_warm_start(self)
+        self._fit_state.previous = previous = check_warm_start(self)
         plan = CriterionPlan.from_estimator(self)
         era_columns = [] if eras is None else encode_era_columns(eras, X)
         check_forest_eras(self, era_columns, plan)
@@ -159,6 +157,8 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
             random_state=self._forest_seed,
             n_threads=n_threads,
         )
+        first = next(iter(era_columns), None)
+        self._fit_state.target = y, sample_weight, first
         X_binned = self._bin_data(X, sample_weight, is_training_data=True)
         self._draws = describe_draws(self, X_binned.shape[0], era_columns)
         if previous is not None and self.oob_score:
@@ -177,6 +177,9 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
 
     def _get_loss(self, sample_weight: Array | None) -> Any:
         return HalfSquaredError()
+
+    def _first_targets(self, y: Array, sample_weight: Array | None) -> Array:
+        return self._make_targets(y)
 
     def _make_targets(self, y: Array) -> Array:
         """Return the targets, of which each tree of an iteration predicts the mean."""
