@@ -51,6 +51,7 @@ class SplitCriterion(ParameterObject):
 _ALPHA = [Interval(Real, None, None, closed="both")]
 _AT_LEAST_0 = [Interval(Real, 0, None, closed="left")]
 _SHARE = [Interval(Real, 0, 1, closed="both")]
+_IMPURITIES = [StrOptions({"squared_error", "standard_deviation"})]
 _STATISTICS = [StrOptions({"effect", "changing_rate", "ratio"})]
 
 
@@ -195,8 +196,9 @@ class TimeRobust(EraCriterion):
     package requires 100 rows of each period on both sides.
 
     The key is ``-agg_j L_j``: ``L_j`` is the impurity of era j after the split, the
-    mean squared deviation from the values of the two sides of that era; equations 5.1
-    to 5.4 of [1]_. The maximum is over the eras that a split covers.
+    mean squared deviation from the values of the two sides of that era, or another
+    `impurity`; equations 5.1 to 5.4 of [1]_. The maximum is over the eras that a split
+    covers.
 
     Parameters
     ----------
@@ -209,6 +211,11 @@ class TimeRobust(EraCriterion):
         The minimum that ``agg_j n_j / N_j (L_before,j - L_j)`` of a valid split must
         exceed: agg is the minimum over eras, the mean, or ``B_-alpha``, and n_j and N_j
         are the rows of era j in the node and in training.
+    impurity : {'squared_error', 'standard_deviation'}, default='squared_error'
+        With 'standard_deviation', ``L_j = (n_Lj s_Lj + n_Rj s_Rj) / n_j``, of the
+        numbers of rows and the standard deviations of gradients on both sides: section
+        5.3 of [1]_, for regression. It is in the target's unit. Rows must have no
+        weights, and the loss hessians of 1, as 'squared_error' has; so must forests'.
     rule : {'every_era'} or None, default=None
         As in :class:`Era`.
 
@@ -228,6 +235,7 @@ class TimeRobust(EraCriterion):
         "max", [StrOptions({"max", "mean"}), Interval(Real, 0, None, closed="both")]
     )
     min_impurity_decrease: float = parameter(0.0, _AT_LEAST_0, "min_impurity_decrease")
+    impurity: str = parameter("squared_error", _IMPURITIES, "impurity")
     name = "time_robust"
     traits = KernelTraits(reads_impurities=True, worst_era_decides=True)
     is_gain_of_one_era = False  # impurities have no regularization

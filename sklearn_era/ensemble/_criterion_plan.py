@@ -134,6 +134,7 @@ def choose_splitter(
     and labels those of all. `penalties` are in the order of binned columns.
     """
     has_weights = sample_weight is not None
+    check_equal_hessians(estimator, plan, has_weights)
     make = partial(
         make, has_weights=has_weights, exchange=exchange, penalties=penalties
     )
@@ -149,6 +150,23 @@ def choose_splitter(
     if not exchange.is_alone:
         eras = eras.take(np.arange(eras.codes.size))  # without those of other processes
     return make(eras.codes, eras.labels.size, eras.order, criterion, *target_weights)
+
+
+def check_equal_hessians(
+    estimator: Any, plan: CriterionPlan, has_weights: bool
+) -> None:
+    """Raise ValueError if rows differ in weight, and the impurity cannot."""
+    loss = getattr(estimator, "_loss", None)  # a forest has none
+    varies = has_weights or not (loss is None or loss.constant_hessian)
+    if varies and getattr(plan.criterion, "impurity", "") == "standard_deviation":
+        found = "sample_weight or era_weighting weighs them"
+        if not has_weights:
+            found = f"those of loss={estimator.loss!r} vary"
+        raise ValueError(
+            "TimeRobust(impurity='standard_deviation') needs rows whose hessians are 1,"
+            f" and {found}: use impurity='squared_error', or loss='squared_error' "
+            "without weights."
+        )
 
 
 def _by_gain(make: Callable[..., EraSplitter], y: NDArray[Any]) -> EraSplitter:

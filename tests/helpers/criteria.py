@@ -63,6 +63,14 @@ CRITERIA = {
 SHARING = [name for name in CRITERIA if "sharing" in name]
 # For a target of 0 and 1 only.
 RATIO = {"split_criterion": Invariant(penalty=0.1, statistic="ratio")} | COVER_ALL
+# For rows without weights, and losses whose hessians are 1, only.
+DEVIATIONS = {
+    f"time_robust, {name} deviation": COVER_ALL
+    | {"split_criterion": TimeRobust(x, least, "standard_deviation")}
+    for name, x, least in [
+        ("worst", "max", 0.0), ("mean", "mean", 0.001), ("smoothed", 3.0, 0.001),
+    ]
+}  # fmt: skip
 # Those that look at eras, and so are not found by scikit-learn's own splitter.
 ERA_CRITERIA = {name: CRITERIA[name] for name in CRITERIA if name != "gain"}
 # Those that refuse a split without all eras on both sides.

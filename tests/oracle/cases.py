@@ -31,6 +31,7 @@ from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 
 # The table of all grids, and the parameters at the ends of their ranges.
 TABLE = criteria_table.CRITERIA | {"invariant, ratio": criteria_table.RATIO}
+TABLE |= criteria_table.DEVIATIONS
 EXTREMES = {
     repr(criterion): {"split_criterion": criterion}
     for criterion in [
@@ -155,11 +156,12 @@ def criteria(draw) -> dict:
     )  # fmt: skip
     aggregation = st.sampled_from(["max", "mean", 0.5, 30.0, 1e3])
     least = st.sampled_from([0.0, 0.0, 0.01])
+    impurity = st.sampled_from(["squared_error", "standard_deviation"])
     return {
         "split_criterion": draw(
             st.one_of(
                 *any_part(flag, alpha),
-                st.builds(TimeRobust, aggregation, least),
+                st.builds(TimeRobust, aggregation, least, impurity),
                 st.builds(Invariant, penalty, st.just("ratio")),
                 blends.filter(lambda blend: any(blend.weights.values())),
             )
@@ -257,7 +259,15 @@ def asks_for_rates(criterion: dict) -> bool:
 
 
 def suit(case: Case, criterion: dict) -> Case:
-    """The case with a target of 0 and 1, if the criterion takes no other."""
+    """The case with a target of 0 and 1, if the criterion takes no other; or with rows
+    that weigh the same.
+    """
+    if parameter(criterion, "impurity", "") == "standard_deviation":
+        y = np.unique(case.y, return_inverse=True)[1] if case.y.dtype != float else case.y
+        loss = case.params.get("loss", "")
+        loss = loss if loss == "absolute_error" else "squared_error"
+        params = case.params | {"loss": loss}
+        return replace(case, y=y * 1.0, sample_weight=None, params=params)
     if not asks_for_rates(criterion) or len(set(case.y.tolist())) == 2:
         return case
     return replace(case, y=(case.y > np.median(case.y)).astype(case.y.dtype))

@@ -30,6 +30,7 @@ from oracle.formulas import (
     smallest,
     smoothed,
     spread,
+    standard_deviation,
     total,
 )
 from oracle.rules import Rules
@@ -138,14 +139,55 @@ class EraSplit:
             found = found * exactly(1 / self.H) * self.problem.variance.inverted()
         return found
 
+    def deviation(self, rows: np.ndarray) -> tuple[float, Interval]:
+        """n s of some rows, without weights; those that are equal have none."""
+        values = self.problem.gradients[rows]
+        if (n := len(values)) == 0 or np.ptp(values) == 0:
+            return 0.0, ZERO
+        exact = n * standard_deviation(values.tolist())
+        low, high = (exact**2 + sign * self.noise * n**2 for sign in (-1, 1))
+        low = low if low > self.noise * n * self.n else 0.0  # may be taken for equal
+        return exact, Interval(math.sqrt(low), math.sqrt(high))
+
+    @cached_property
+    def noise(self) -> float:
+        """Bound on the error of a variance, from squares of as many bits as a sum over
+        all rows allows, or a word beside the number of an era's rows.
+        """
+        n = len(self.rows)
+        share = max(n * EPSILON, 2.0**-41 if max(map(sum, self.problem.eras)) > 500 else 0)
+        return (8 * share + REL_TOL**2) * float(self.problem.sizes.max()) ** 2
+
+    def deviations(self) -> tuple[Interval, Interval]:
+        """L_before - L, and L, of standard deviations."""
+        share = exactly(1 / max(self.n, 1))
+        (whole, before), (left, of_left), (right, of_right) = map(
+            self.deviation, (self.rows, self.left, self.right)
+        )
+        if not self.is_informative:
+            return ZERO, before * share
+        after = of_left + of_right
+        decrease = (before + -after) * share
+        size, least = whole / self.n, 4 * self.noise
+        gap = (whole - left - right) / self.n
+        if gap <= 1e-14 * size and min(left, right) * size > least * self.n:
+            decrease = ZERO  # both sides have the same mean and deviation
+        elif gap * size <= least:
+            decrease = Interval(min(decrease.low, 0.0), max(decrease.high, 0.0))
+        return decrease, after * share
+
     def impurity_decrease(self) -> Interval:
         """L_before - L, which is the gain without l2 by the weight of the era."""
+        if self.problem.rules.impurity == "standard_deviation":
+            return self.deviations()[0]
         return self.gain(0.0) * exactly(1 / self.H if self.H > 0 else 0.0)
 
     def impurity_after(self) -> Interval:
         """L, or L_before where there is nothing to compare."""
         if self.H == 0:
             return exactly(0.0)
+        if self.problem.rules.impurity == "standard_deviation":
+            return self.deviations()[1]
         g, h = self.problem.gradients, self.problem.hessians
         rows = self.rows & (h > 0)
         squares = math.fsum((g[rows] ** 2 / h[rows]).tolist())

@@ -31,6 +31,7 @@ class Rules:
     min_agreement: float = 0.0
     normalize: bool = False
     aggregation: str | float = "max"
+    impurity: str = "squared_error"
     penalty: float = 1.0
     vrex_penalty: float = 1.0
     statistic: str = "effect"

@@ -38,6 +38,7 @@ cdef struct criterion_struct:
     int min_covered_eras          # `min_era_coverage`, as a number of eras
     bint normalize_era_gain
     bint takes_worst_era          # TIME_ROBUST: `aggregation` is "max"
+    bint takes_deviation          # TIME_ROBUST: hessians are squares of gradients
     double invariance_penalty
     double vrex_penalty
     InvarianceStatistic invariance_statistic
@@ -48,6 +49,7 @@ cdef struct criterion_struct:
     double[MAX_CRITERIA] weights  # of a blend's keys
     # Set at the start of each tree.
     double l2_regularization
+    double least_variance         # `takes_deviation`: a smaller one is rounding
     double min_gain               # pooled gains must exceed it, unless it is 0
 
 

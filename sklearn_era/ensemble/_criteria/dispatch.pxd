@@ -21,8 +21,8 @@ from .formulas cimport (
 from .held_out cimport held_out_gain, rank_held_out
 from .invariant cimport era_changing_rate, era_effect, era_ratio, rank_invariant
 from .time_robust cimport (
-    N_IMPURITY_FIELDS, WORST, add_impurity, add_smoothed_impurity, impurity_decrease,
-    merge_impurities, merge_smoothed_impurities, rank_time_robust,
+    N_IMPURITY_FIELDS, WORST, add_impurity, add_smoothed_impurity, deviation_decrease,
+    impurity_decrease, merge_impurities, merge_smoothed_impurities, rank_time_robust,
 )
 from .vrex cimport rank_vrex
 
@@ -50,7 +50,9 @@ cdef enum statistic:
     CHANGING_RATES
     RATIOS
     IMPURITIES
+    DEVIATIONS            # in place of impurities; the same for the smoothed ones
     SMOOTHED_IMPURITIES
+    SMOOTHED_DEVIATIONS
     HELD_OUT_GAINS
 
 
@@ -70,9 +72,11 @@ cdef inline int n_fields_of(statistic what) noexcept nogil:
         return 2 if what == DIRECTIONS_AND_GAINS else 1
     if what == SMOOTHED_GAINS or what == EXTREME_GAINS:
         return N_GAIN_FIELDS
-    if what == SMOOTHED_IMPURITIES:
+    if what == SMOOTHED_IMPURITIES or what == SMOOTHED_DEVIATIONS:
         return 2 * N_GAIN_FIELDS
-    return N_IMPURITY_FIELDS if what == IMPURITIES else N_MOMENT_FIELDS
+    if what == IMPURITIES or what == DEVIATIONS:
+        return N_IMPURITY_FIELDS
+    return N_MOMENT_FIELDS
 
 
 cdef inline statistic statistic_of(
@@ -91,7 +95,10 @@ cdef inline statistic statistic_of(
     if name == VREX:
         return GAIN_MOMENTS
     if name == TIME_ROBUST:
-        return SMOOTHED_IMPURITIES if criterion.boltzmann_alpha > 0.0 else IMPURITIES
+        return <statistic> (
+            (SMOOTHED_IMPURITIES if criterion.boltzmann_alpha > 0.0 else IMPURITIES)
+            + criterion.takes_deviation
+        )
     return HELD_OUT_GAINS
 
 
@@ -148,10 +155,14 @@ cdef inline era_terms compare_sides(
         era_terms terms
     terms.covered = is_covered(left, right, era.min_samples)
     terms.informative = terms.covered
-    if not are_counts:
+    if not (are_counts or what in (DEVIATIONS, SMOOTHED_DEVIATIONS)):
         terms.informative = is_informative(left, right, era.min_samples)
     if what == HELD_OUT_GAINS:
         terms.value = held_out_gain(left, right, of_all, l2) * era.unit_of_gains
+        return terms
+    if what == DEVIATIONS or what == SMOOTHED_DEVIATIONS:
+        terms.value = deviation_decrease(left, right, era)
+        terms.value = terms.value if terms.informative > 0.0 else 0.0
         return terms
     left = neutral_unless(terms.informative, left)
     right = neutral_unless(terms.informative, right)
@@ -192,9 +203,9 @@ cdef inline void add_terms(
         add_gain(boltzmann_kind.EXTREME, alpha, terms.value, 1.0, kept, stride)
     elif what == GAIN_MOMENTS:
         add_to_moments(terms.value, 1.0, kept, stride)
-    elif what == IMPURITIES:
+    elif what == IMPURITIES or what == DEVIATIONS:
         add_impurity(era, terms.informative, terms.value, kept, stride)
-    elif what == SMOOTHED_IMPURITIES:
+    elif what == SMOOTHED_IMPURITIES or what == SMOOTHED_DEVIATIONS:
         add_smoothed_impurity(
             alpha, era, terms.informative, terms.value, kept, stride
         )
@@ -230,8 +241,12 @@ cdef inline void add_by_statistic(
         add_statistic(RATIOS, are_counts, criterion, lanes, field, sums)
     elif what == IMPURITIES:
         add_statistic(IMPURITIES, are_counts, criterion, lanes, field, sums)
+    elif what == DEVIATIONS:
+        add_statistic(DEVIATIONS, False, criterion, lanes, field, sums)
     elif what == SMOOTHED_IMPURITIES:
         add_statistic(SMOOTHED_IMPURITIES, are_counts, criterion, lanes, field, sums)
+    elif what == SMOOTHED_DEVIATIONS:
+        add_statistic(SMOOTHED_DEVIATIONS, False, criterion, lanes, field, sums)
     elif what == HELD_OUT_GAINS:
         add_statistic(HELD_OUT_GAINS, are_counts, criterion, lanes, field, sums)
 
@@ -296,7 +311,8 @@ cdef inline void add_absent_terms(
 cdef inline bint counts_uncovered(statistic what) noexcept nogil:
     """Return whether an era that a split does not cover adds to the statistic."""
     return what in (
-        SMOOTHED_GAINS, EXTREME_GAINS, GAIN_MOMENTS, IMPURITIES, HELD_OUT_GAINS
+        SMOOTHED_GAINS, EXTREME_GAINS, GAIN_MOMENTS, IMPURITIES, DEVIATIONS,
+        HELD_OUT_GAINS,
     )
 
 
@@ -311,9 +327,9 @@ cdef inline void merge_terms(
             kept[i] += others[i]
     elif what == SMOOTHED_GAINS or what == EXTREME_GAINS:
         merge_gains(criterion.boltzmann_alpha, kept, others)
-    elif what == IMPURITIES:
+    elif what == IMPURITIES or what == DEVIATIONS:
         merge_impurities(kept, others)
-    elif what == SMOOTHED_IMPURITIES:
+    elif what == SMOOTHED_IMPURITIES or what == SMOOTHED_DEVIATIONS:
         merge_smoothed_impurities(criterion.boltzmann_alpha, kept, others)
     else:
         merge_moments(kept, others)

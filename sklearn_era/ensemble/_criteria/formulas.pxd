@@ -6,7 +6,7 @@
 # the values of pooled sides only. The functions of an era are branch-free, as they run
 # for several splits at a time, one in each lane.
 
-from libc.math cimport fabs
+from libc.math cimport fabs, sqrt
 
 from .criterion cimport criterion_struct
 
@@ -91,6 +91,14 @@ cdef struct era_facts:
     double least_impurity  # a smaller one is rounding
 
 
+cdef inline double deviation(era_sums side, const era_facts * era) noexcept nogil:
+    """n std = (n SS - G^2)^(1/2) of the n rows of a side; 0 for a rounding error."""
+    cdef:
+        double least = era.least_impurity * era.least_impurity * era.all_rows.count
+        double squared = side.count * side.hessians - side.gradients * side.gradients
+    return sqrt(squared if squared > side.count * least else 0.0)
+
+
 cdef inline era_facts facts_of_era(
     const criterion_struct * criterion, const eras_struct * eras, int code,
     era_sums all_rows,
@@ -105,6 +113,12 @@ cdef inline era_facts facts_of_era(
     era.impurity = eras.impurities[code]
     # Of values that differ by REL_TOL: the impurity and value^2 add up to mean squares.
     era.least_impurity = REL_TOL * REL_TOL * (era.impurity + value * value)
+    if criterion.takes_deviation and all_rows.count > 0.0:
+        era.least_impurity = sqrt(
+            criterion.least_variance
+            + REL_TOL * REL_TOL * all_rows.hessians / all_rows.count
+        )
+        era.impurity = deviation(all_rows, &era) / all_rows.count
     return era
 
 

@@ -50,12 +50,15 @@ cdef class Criterion:
         bint takes_worst_era=True, double invariance_penalty=1.0,
         double vrex_penalty=1.0, str invariance_statistic="effect",
         double min_impurity_decrease=0.0, double min_gain_share=0.0, weights=None,
+        str impurity="squared_error",
     ):
         parts = [CRITERIA[part].traits for part in weights or [name]]
         traits = KernelTraits(*map(any, zip(*parts, strict=True)))._asdict()
         if weights:  # traits of a single key
             traits["is_at_most_gain"] = traits["worst_era_decides"] = False
         traits["worst_era_decides"] &= takes_worst_era
+        self.params.takes_deviation = impurity == "standard_deviation"
+        traits["reads_impurities"] &= not self.params.takes_deviation
         self.params.name = NUMBERS[name]
         self.params.traits = traits
         for part, weight in (weights or {}).items():

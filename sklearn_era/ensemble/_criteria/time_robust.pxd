@@ -5,7 +5,7 @@ from libc.math cimport INFINITY
 
 from .criterion cimport criterion_struct, split_rank
 from .era cimport N_GAIN_FIELDS, WEIGHTS, add_smoothed, merge_gains, smoothed_mean
-from .formulas cimport era_contrast, era_facts, era_gain, era_sums, eras_struct
+from .formulas cimport deviation, era_contrast, era_facts, era_gain, era_sums, eras_struct
 
 
 cdef inline double impurity(
@@ -32,6 +32,20 @@ cdef inline double impurity_decrease(era_sums left, era_sums right) noexcept nog
         era_gain(left, right, era_contrast(left, right, 0.0), 0.0)
         / (left.hessians + right.hessians)
     )
+
+
+cdef inline double deviation_decrease(
+    era_sums left, era_sums right, const era_facts * era
+) noexcept nogil:
+    """The same of the standard deviation: L_j = (n_L std_L + n_R std_R) / n.
+
+    Section 5.3 of Moneda (2021). 0 if both sides have the same mean and deviation.
+    """
+    cdef:
+        double after = deviation(left, era) + deviation(right, era)
+        double decrease = era.impurity - after / era.all_rows.count
+        double least = era.least_impurity * era.least_impurity
+    return decrease if decrease * era.impurity > least else 0.0
 
 
 cdef inline double impurity_after(

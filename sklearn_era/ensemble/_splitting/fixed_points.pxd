@@ -33,8 +33,8 @@ cdef extern from *:
     double count_as_double(long long count) noexcept nogil
 
 
-cdef inline long long fixed_point(G_H_DTYPE_C value, double scale) noexcept nogil:
-    """Return a gradient or hessian as an integer."""
+cdef inline long long fixed_point(double value, double scale) noexcept nogil:
+    """Return a gradient, hessian or square as an integer."""
     return llrint(value * scale)
 
 
@@ -44,8 +44,9 @@ cdef enum:
 
 
 cdef struct summed_values:
-    # The values of rows: gradients and hessians of the tree, or the targets' weights in
-    # their place. Packed into one word a row, or more for more bits:
+    # The values of rows: gradients and hessians of the tree; or in their place the
+    # targets' weights, or gradients and their squares. Packed into one word a row, or
+    # more for more bits:
     #
     #     hessians:  1, high words alone   [ gradient | 1 ]
     #                1, with low words     [ gradient | 1 ] [ low gradient ]
@@ -55,6 +56,7 @@ cdef struct summed_values:
     # Sums have a plane for the row count, then one for each word.
     const G_H_DTYPE_C * gradients
     const G_H_DTYPE_C * hessians   # NULL if they are 1
+    bint has_squares               # of `hessians`, which are the gradients
     bint are_finite                # else nothing is summed
     bint has_low_words             # high words alone have too few bits
     double scale                   # gradients to integers
@@ -69,7 +71,7 @@ cdef inline int n_words_of(const summed_values * values) noexcept nogil:
 
 
 cdef inline long long low_point(
-    G_H_DTYPE_C value, double scale, double low_scale
+    double value, double scale, double low_scale
 ) noexcept nogil:
     """Return the remainder of a value's fixed point, as an integer."""
     return llrint((value * scale - llrint(value * scale)) * low_scale)

@@ -18,6 +18,8 @@ cdef enum:
     LEAST_BITS = 12
     # No hessian may have fewer, as a leaf may have such rows only.
     LEAST_HESSIAN_BITS = 16
+    # One square in 1,000 may be: errors are as small as those of large squares.
+    LEAST_SQUARE_BITS = 6
     # The same two for rows with weights.
     LEAST_WEIGHTED_BITS = 23
     LEAST_WEIGHT_BITS = 24
@@ -35,6 +37,7 @@ cdef set_units(
 ):
     """Set the units of all processes, and whether values need low words."""
     cdef bint vary = values.hessians != NULL
+    cdef int least_bits
     values.are_finite = True
     values.has_low_words = False
     fix_point(
@@ -43,11 +46,17 @@ cdef set_units(
         exchange, &values.scale, &values.unit,
     )
     if vary:
+        least_bits = LEAST_WEIGHT_BITS if has_weights else LEAST_HESSIAN_BITS
+        if values.has_squares:  # as many bits short as two gradients
+            least_bits = (packed_bits + LEAST_SQUARE_BITS) // 2
         fix_point(
-            values, values.hessians, n_samples, packed_bits,
-            LEAST_WEIGHT_BITS if has_weights else LEAST_HESSIAN_BITS, 0.0, n_threads,
+            values, values.hessians, n_samples, packed_bits, least_bits,
+            0.001 if values.has_squares else 0.0, n_threads,
             exchange, &values.hessian_scale, &values.hessian_unit,
         )
+    if values.has_squares:
+        values.hessian_scale *= ldexp(values.hessian_scale, -packed_bits)
+        values.hessian_unit = 1.0 / values.hessian_scale
     values.low_scale = ldexp(1.0, sum_bits)
 
 

@@ -88,10 +88,11 @@ cdef class EraRows:
         const int [::1] era_counts       # (n_eras,), training rows
         readonly object order            # (n_samples,), rows by era; or None
 
-        # The values to sum up: the tree's gradients and hessians, or targets' weights.
+        # The values to sum up: the tree's gradients and hessians; targets' weights, or
+        # gradients and their squares.
         summed_values of_gradients
-        summed_values of_targets
-        bint compares_targets            # by era, in place of gradients
+        summed_values of_others
+        bint compares_others             # by era, in place of gradients
         const G_H_DTYPE_C [::1] positive_weights
         const G_H_DTYPE_C [::1] weights
         tuple arrays                     # owners of gradients and hessians

@@ -91,10 +91,10 @@ cdef class EraRows:
         if weights is not None:
             differ = not np.min(weights) == np.max(weights) == 1.0
             (differ,) = exchange.max_of(differ)  # all processes share units
-            self.compares_targets = True
-            self.of_targets.gradients = &positive_weights[0]
-            self.of_targets.hessians = &weights[0] if differ else NULL
-            start_words(self, &self.of_targets)
+            self.compares_others = True
+            self.of_others.gradients = &positive_weights[0]
+            self.of_others.hessians = &weights[0] if differ else NULL
+            start_words(self, &self.of_others)
 
     def start_tree(self, gradients, hessians, int n_threads):
         """Take over the gradients of the next tree; return their sum and the hessians'.
@@ -121,9 +121,19 @@ cdef class EraRows:
             )
         return self.exchange.sum_of(*sums)
 
+    def compare_squares(self):
+        """Compare eras by gradients and their squares, where hessians are 1; return what
+        is rounding in a variance.
+        """
+        self.compares_others = True
+        self.of_others.gradients = self.of_others.hessians = self.of_gradients.gradients
+        self.of_others.has_squares = True
+        start_words(self, &self.of_others)
+        return 0.0 if self.of_others.has_low_words else 2.0 * self.of_others.hessian_unit
+
     cdef const summed_values * values_to_compare(self) noexcept nogil:
         """Return the values that eras are compared by."""
-        return &self.of_targets if self.compares_targets else &self.of_gradients
+        return &self.of_others if self.compares_others else &self.of_gradients
 
     cdef void start_node(self, const unsigned int [::1] sample_indices) noexcept:
         self.n_rows = sample_indices.shape[0]
@@ -182,7 +192,7 @@ cdef class EraRows:
         if vary:
             pack_plane(
                 values.hessians, values.hessian_scale, 0.0, rows, start, stop,
-                self.count_bits, words,
+                self.count_bits, words, values.has_squares,
             )
             words += self.n_packed
         pack_plane(
@@ -198,7 +208,7 @@ cdef class EraRows:
         if vary:
             pack_plane(
                 values.hessians, values.hessian_scale, low_scale, rows, start, stop, 0,
-                words + self.n_packed,
+                words + self.n_packed, values.has_squares,
             )
 
     cdef void pack_contrasts(
@@ -280,19 +290,25 @@ cdef inline void pack_plane(
     int start, int stop,
     int count_bits,             # integers are above them, with a 1 below; 0: no count
     long long * words,          # OUT, from the node's first row
+    bint squares=False,         # of the values
 ) noexcept nogil:
     cdef:
         long long one = count_bits > 0
         long long shift = <long long> 1 << count_bits
+        double value
         Py_ssize_t i, row
     if low_scale > 0.0:
         for i in range(start, stop):
             row = i if rows == NULL else rows[i]
-            words[i] = low_point(values[row], scale, low_scale)
+            value = values[row]
+            words[i] = low_point(value * value if squares else value, scale, low_scale)
         return
     for i in range(start, stop):
         row = i if rows == NULL else rows[i]
-        words[i] = fixed_point(values[row], scale) * shift + one
+        value = values[row]
+        words[i] = (
+            fixed_point(value * value if squares else value, scale) * shift + one
+        )
 
 
 cdef start_words(EraRows self, summed_values * values):

@@ -97,6 +97,8 @@ cdef class EraSplitter:
         self.store.take_all_back()
         self.spare.take_all_back()
         self.totals = self.rows.start_tree(gradients, hessians, n_threads)
+        if self.criterion.takes_deviation:
+            self.criterion.least_variance = self.rows.compare_squares()
         self.gradient_variance = 1.0
         if self.criterion.normalize_era_gain:
             self.gradient_variance = self.rows.root_variance()
@@ -226,7 +228,7 @@ cdef bint keeps_eras(EraSplitter self) noexcept:
         self.criterion.name != GAIN
         and self.criterion.min_gain_share == 0.0
         and self.bundles.all_have_masks
-        and not self.rows.compares_targets
+        and not self.rows.compares_others
         and not self.rows.of_gradients.has_low_words
     )
 

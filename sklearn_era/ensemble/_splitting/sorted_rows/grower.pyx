@@ -5,7 +5,7 @@ bins by feature. So they are grown here: rows are sorted by each feature once, s
 keep the order, and candidates lie between neighbours.
 
 Formulas and sums are those of the histogram splitters. So trees are the same, to the
-last bit, unless sums of weights are rounded, features drawn, or the gain alone decides
+last bit, unless sums of weights or squares are rounded, features drawn, or the gain alone decides
 and is equal up to rounding.
 """
 
@@ -30,6 +30,7 @@ from .scan cimport (
     scan_numbers, sorted_feature,
 )
 from ..candidates.orders cimport MIN_CATEGORY_SUPPORT
+from ..fixed_points cimport fixed_point, summed_values
 from ..nodes cimport penalty_of_feature, describe_tree, feature_split, tree_data
 from ..rows cimport BITSET_SIZE, EraRows, alloc_zeros
 from ..splitter cimport EraSplitter
@@ -63,6 +64,7 @@ cdef class SubtreeGrower:
         const int * era_codes                # (n_samples,)
         const G_H_DTYPE_C * positive_weights  # NULL if gradients are compared
         const G_H_DTYPE_C * weights
+        const summed_values * squares         # NULL unless they are compared
         tree_records records
         feature_draw draw
         # The small node.
@@ -127,7 +129,9 @@ cdef class SubtreeGrower:
         self.criterion = &splitter.criterion
         self.by_gain = gain_alone(self.criterion, 0)
         self.era_codes = &rows.era_codes[0]
-        if rows.compares_targets:
+        if rows.of_others.has_squares:
+            self.squares = &rows.of_others
+        elif rows.compares_others:
             self.positive_weights = &rows.positive_weights[0]
             self.weights = &rows.weights[0]
         if splitter.hessians_are_constant and not rows.of_gradients.has_low_words:
@@ -236,6 +240,11 @@ cdef class SubtreeGrower:
             if self.weights != NULL:
                 self.eras.gradients[i] = self.positive_weights[samples[i]]
                 self.eras.hessians[i] = self.weights[samples[i]]
+            if self.squares != NULL:
+                set_squares(
+                    self.squares, samples[i], &self.eras.gradients[i],
+                    &self.eras.hessians[i],
+                )
 
     cdef void partition_node(
         self, const small_node * node, feature_split * split
@@ -375,3 +384,16 @@ def is_pure_node(
         &gradients[0], &hessians[0] if hessians.shape[0] > 1 else NULL,
         &sample_indices[0], sample_indices.shape[0],
     )
+
+
+cdef inline void set_squares(
+    const summed_values * values, unsigned int sample,
+    double * gradient,   # OUT
+    double * square,     # OUT
+) noexcept nogil:
+    """Round a gradient and its square like the words of a row, unless these are two."""
+    gradient[0] = values.gradients[sample]
+    square[0] = gradient[0] * gradient[0]
+    if not values.has_low_words:
+        square[0] = values.hessian_unit * fixed_point(square[0], values.hessian_scale)
+        gradient[0] = values.unit * fixed_point(gradient[0], values.scale)
