@@ -22,7 +22,7 @@ LAYERS = {
         "#8290a6",
         "_scikit_learn _optional _files _plotting _warnings _threads _fit_attributes "
         "_parameter_object effects _era_labels _eras _era_arguments _era_routing "
-        "_tables _trees",
+        "_category_effects _tables _trees",
     ),
     "Rows become bytes": ("#0d9488", "_binning"),
     "What a split is worth": ("#8b5cf6", "criteria _criteria"),

@@ -32,6 +32,15 @@ def gains_by_column(
     return gains
 
 
+def is_sent_left(
+    predictor: TreePredictor, node: Any, codes: NDArray[np.intp]
+) -> NDArray[np.bool_]:
+    """Return which categories, given by their bins, a split sends to the left."""
+    words = predictor.raw_left_cat_bitsets[node["bitset_idx"]]
+    bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
+    return bits[codes] == 1
+
+
 def leaf_indices(predictor: TreePredictor) -> TreePredictor:
     """Return the tree with leaf indices as predictions, for scikit-learn's walk."""
     nodes = predictor.nodes.copy()

@@ -8,6 +8,7 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.utils import Bunch
 from sklearn.utils.validation import _check_feature_names_in
 
+from sklearn_era._trees.traversal import is_sent_left
 from sklearn_era.ensemble._binning import rare_categories
 
 
@@ -36,8 +37,7 @@ def left_categories(
     node = predictor.nodes[split]
     if not node["is_categorical"]:
         return None
-    words = predictor.raw_left_cat_bitsets[node["bitset_idx"]]
-    bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
     encoder, feature = rare_categories.encoder_of(estimator), node["feature_idx"]
     codes = rare_categories.codes_of_categories(encoder, feature)
-    return tuple(encoder.categories_[feature][: codes.size][bits[codes] == 1].tolist())
+    is_left = is_sent_left(predictor, node, codes)
+    return tuple(encoder.categories_[feature][: codes.size][is_left].tolist())

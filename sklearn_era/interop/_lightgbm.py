@@ -2,10 +2,11 @@
 Predictions are bit-identical: ``repr`` writes the shortest decimal that round-trips.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,16 +15,22 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
 
+from sklearn_era._trees.traversal import column_of_feature
 from sklearn_era.ensemble._binning.errors import column_name
+from sklearn_era.interop._categories import categories_of_features, listed_categories
 from sklearn_era.interop._sklearn import check_model
 
 # Bits of a split's `decision_type`: bit 0 for categories; bit 1 if missing values go
 # left; bits 2 and 3 for the kind of missing values, where 2 is NaN.
+_CATEGORICAL = 1
 _NAN_IS_MISSING = 2 << 2
 _MISSING_GO_LEFT = 1 << 1
 
 # LightGBM treats values of X up to this size as zero: `1e-35f` in C++.
 _ZERO_THRESHOLD = float(np.float32(1e-35))
+
+# The highest category of an array: a split has a bit for each number up to it.
+_HIGHEST_CATEGORY = 100_000
 
 # Characters that LightGBM refuses in feature names, beside white space: names are
 # written to JSON without escapes, and separated by spaces.
@@ -69,15 +76,21 @@ def to_lightgbm_text(
     TypeError, sklearn.exceptions.NotFittedError
         If `model` is not a histogram gradient boosting model, or not fitted.
     ValueError
-        If the model is an `EraForestClassifier`, has categorical features, a custom
-        loss, or a threshold that LightGBM treats as zero; or if LightGBM would refuse
-        the name of a feature.
+        If the model is an `EraForestClassifier`, has a custom loss, a threshold that
+        LightGBM treats as zero, or categories that it cannot hold; or if LightGBM would
+        refuse the name of a feature.
 
     Notes
     -----
     LightGBM reads values of X nearer to zero than 1e-35 as zero. It converts arrays of
     integers to single precision, which rounds integers beyond 2**24: pass those as
     float64, or in a data frame.
+
+    Categories of text, and of columns that were categorical by their dtype, are written
+    with their order: pass these columns to LightGBM in a pandas frame, with the dtype
+    "category" and any order. Numbers in columns that `categorical_features` lists stand
+    for themselves, whole numbers from 0 to 100,000: pass these as numbers. Missing
+    and unknown categories are predicted alike, except that LightGBM takes 2.5 for 2.
 
     Examples
     --------
@@ -92,10 +105,16 @@ def to_lightgbm_text(
     """
     check_model(model)
     names = _feature_names(model, feature_names)
-    _refuse_categories(model)
+    categories = _number_categories(model)
+    columns = column_of_feature(model)[: len(categories)]
+    # Ranges of numeric features are not in the model.
+    infos = ["none"] * len(names)
+    for column, feature in zip(columns, categories, strict=True):
+        infos[column] = ":".join(map(str, feature.numbers.tolist())) or "none"
+    levels = [feature.levels for feature in categories if feature.levels is not None]
     objective = _objective(model)
-    trees = list(_tree_texts(model, names, node_statistics))
-    # Sizes are bytes, since all is ASCII; ranges of values are not in the model.
+    trees = list(_tree_texts(model, names, categories, node_statistics))
+    # Sizes are bytes, since all is ASCII.
     return f"""tree
 version=v4
 num_class={model.n_trees_per_iteration_}
@@ -104,7 +123,7 @@ label_index=0
 max_feature_idx={model.n_features_in_ - 1}
 objective={objective}
 feature_names={" ".join(names)}
-feature_infos={" ".join(["none"] * len(names))}
+feature_infos={" ".join(infos)}
 tree_sizes={" ".join(str(len(tree)) for tree in trees)}
 
 {"".join(trees)}end of trees
@@ -112,7 +131,7 @@ tree_sizes={" ".join(str(len(tree)) for tree in trees)}
 parameters:
 end of parameters
 
-pandas_categorical:null
+pandas_categorical:{json.dumps(levels)}
 """
 
 
@@ -151,17 +170,54 @@ def _feature_names(
     return names
 
 
-def _refuse_categories(model: BaseHistGradientBoosting) -> None:
-    if model.is_categorical_ is None or not model.is_categorical_.any():
-        return
-    columns = np.flatnonzero(model.is_categorical_).tolist()
-    shown = [column_name(model, column) for column in columns]
-    more = f" and {len(shown) - 5:,} more" if len(shown) > 5 else ""
-    raise ValueError(
-        f"Feature {', '.join(shown[:5])}{more} is categorical, and LightGBM treats "
-        "unknown and missing categories otherwise: fit the model to numbers, with "
-        "categorical_features=None."
-    )
+class _Categories(NamedTuple):
+    """The categories of a feature: their bins, and their numbers in LightGBM, which
+    are places in `levels`, the categories of a pandas column, if there are any.
+    """
+
+    bins: NDArray[np.intp]
+    numbers: NDArray[np.intp]
+    levels: list[Any] | None
+
+
+def _number_categories(model: BaseHistGradientBoosting) -> list[_Categories]:
+    """Number the categories as LightGBM does: it takes numbers for themselves, and
+    counts the categories of text and of columns with the dtype "category".
+    """
+    numbered = []
+    by_dtype = isinstance(model.categorical_features, str)
+    for i, (categories, bins) in enumerate(categories_of_features(model)):
+        name = column_name(model, column_of_feature(model)[i])
+        if by_dtype or categories.dtype.kind not in "biuf":
+            _check_levels(categories, name)
+            levels = categories.tolist()
+            numbered.append(_Categories(bins, np.arange(bins.size), levels))
+            continue
+        is_whole = (categories >= 0) & (categories <= _HIGHEST_CATEGORY)
+        is_whole &= categories % 1 == 0
+        if not is_whole.all():
+            raise ValueError(
+                f"Feature {name} has the category {categories[~is_whole][0]}, and only "
+                f"whole numbers from 0 to {_HIGHEST_CATEGORY:,} can be written: fit "
+                "the model to such numbers, or to a data frame where the column has "
+                "the dtype 'category', with categorical_features='from_dtype'."
+            )
+        numbered.append(_Categories(bins, categories.astype(np.intp), None))
+    return numbered
+
+
+def _check_levels(categories: NDArray[Any], name: str) -> None:
+    """Refuse categories that JSON does not keep, such as dates."""
+    levels = categories.tolist()
+    try:
+        is_kept = json.loads(json.dumps(levels)) == levels
+    except TypeError:
+        is_kept = False
+    if not is_kept or categories.dtype.kind in "mM":
+        raise ValueError(
+            f"Feature {name} has categories such as {categories[0]!r}, which cannot be "
+            "written: fit the model to text."
+        )
 
 
 def _objective(model: BaseHistGradientBoosting) -> str:
@@ -186,59 +242,86 @@ def _objective(model: BaseHistGradientBoosting) -> str:
 
 
 def _tree_texts(
-    model: BaseHistGradientBoosting, names: list[str], node_statistics: bool
-) -> Iterator[str]:
+    model: BaseHistGradientBoosting, names: list[str], categories: list[_Categories],
+    node_statistics: bool,
+) -> Iterator[str]:  # fmt: skip
     """Yield the text of each tree, in ASCII, the baseline's first."""
     baseline = (
         ["num_leaves=1", "num_cat=0", f"leaf_value={value!r}", "shrinkage=1"]
         for value in model._baseline_prediction.ravel().tolist()
     )
+    columns = column_of_feature(model)
     shrinkage = getattr(model, "learning_rate", 1)  # 1 for a forest
     trees = (
-        _tree_lines(tree.nodes, names, shrinkage, node_statistics)
+        [*_tree_lines(tree, columns, names, categories, node_statistics),
+         "is_linear=0", f"shrinkage={shrinkage!r}"]
         for tree in chain.from_iterable(model._predictors)
-    )
+    )  # fmt: skip
     for index, lines in enumerate(chain(baseline, trees)):
         yield "\n".join([f"Tree={index}", *lines]) + "\n\n\n"
 
 
 def _tree_lines(
-    nodes: NDArray[Any], names: list[str], shrinkage: float, node_statistics: bool
-) -> list[str]:
+    tree: Any, columns: NDArray[np.intp], names: list[str],
+    categories: list[_Categories], node_statistics: bool,
+) -> list[str]:  # fmt: skip
     """Return the lines of one tree: arrays of its splits and of its leaves."""
-    is_leaf = nodes["is_leaf"] != 0
-    splits, leaves = nodes[~is_leaf], nodes[is_leaf]
+    is_leaf = tree.nodes["is_leaf"] != 0
+    splits, leaves = tree.nodes[~is_leaf], tree.nodes[is_leaf]
     # LightGBM numbers splits from 0 up, and leaves from -1 down, each in our order.
     number = np.where(is_leaf, -np.cumsum(is_leaf), np.cumsum(~is_leaf) - 1)
-    lines = [f"num_leaves={leaves.size}", "num_cat=0"]
+    by_category = splits["is_categorical"] != 0
+    bitsets = [_bitset(tree, s, categories) for s in splits[by_category]]
+    lines = [f"num_leaves={leaves.size}", f"num_cat={len(bitsets)}"]
     if splits.size:
-        _refuse_tiny_thresholds(splits, names)
+        features = columns[splits["feature_idx"]]
+        thresholds = splits["num_threshold"].copy()
+        thresholds[by_category] = np.arange(len(bitsets))
+        _refuse_tiny_thresholds(thresholds, features, names)
         goes_left = splits["missing_go_to_left"] != 0
+        left, right = number[splits["left"]], number[splits["right"]]
+        # There, LightGBM sends missing and unknown categories to the right.
+        turned = by_category & goes_left
+        kinds = np.where(by_category, _CATEGORICAL, _MISSING_GO_LEFT * goes_left)
         lines += [
-            f"split_feature={_join(splits['feature_idx'])}",
-            f"threshold={_join(splits['num_threshold'])}",
-            f"decision_type={_join(_NAN_IS_MISSING + _MISSING_GO_LEFT * goes_left)}",
-            f"left_child={_join(number[splits['left']])}",
-            f"right_child={_join(number[splits['right']])}",
-        ]
+            f"split_feature={_join(features)}", f"threshold={_join(thresholds)}",
+            f"decision_type={_join(_NAN_IS_MISSING + kinds)}",
+            f"left_child={_join(np.where(turned, right, left))}",
+            f"right_child={_join(np.where(turned, left, right))}",
+        ]  # fmt: skip
         if node_statistics:
             lines.append(f"split_gain={_join(splits['gain'])}")
             lines.append(f"internal_count={_join(splits['count'])}")
+    if bitsets:
+        ends = np.cumsum([0, *(words.size for words in bitsets)])
+        lines.append(f"cat_boundaries={_join(ends)}")
+        lines.append(f"cat_threshold={_join(np.concatenate(bitsets))}")
     lines.append(f"leaf_value={_join(leaves['value'])}")
     if node_statistics:
         lines.append(f"leaf_count={_join(leaves['count'])}")
-    return [*lines, "is_linear=0", f"shrinkage={shrinkage!r}"]
+    return lines
+
+
+def _bitset(tree: Any, split: Any, categories: list[_Categories]) -> NDArray[Any]:
+    """Return the bits of the categories that go left in LightGBM, as words."""
+    bins, numbers, _ = categories[split["feature_idx"]]
+    numbers = numbers[listed_categories(tree, split, bins)]
+    bits = np.zeros(32 * (numbers.max(initial=0) // 32 + 1), dtype=np.uint8)
+    bits[numbers] = 1
+    return np.packbits(bits, bitorder="little").view("<u4")
 
 
 def _join(values: NDArray[Any]) -> str:
     return " ".join(map(repr, values.tolist()))
 
 
-def _refuse_tiny_thresholds(splits: NDArray[Any], names: list[str]) -> None:
-    sizes = np.abs(splits["num_threshold"])
-    for split in splits[(sizes <= _ZERO_THRESHOLD) & (sizes != 0)]:
+def _refuse_tiny_thresholds(
+    thresholds: NDArray[Any], features: NDArray[np.intp], names: list[str]
+) -> None:
+    is_tiny = (np.abs(thresholds) <= _ZERO_THRESHOLD) & (thresholds != 0)
+    for i in np.flatnonzero(is_tiny)[:1]:
         raise ValueError(
-            f"Feature {names[split['feature_idx']]!r} is split at "
-            f"{float(split['num_threshold'])!r}, and LightGBM takes values this close "
-            "to zero for zero: fit the model to the feature in another unit."
+            f"Feature {names[features[i]]!r} is split at {float(thresholds[i])!r}, and "
+            "LightGBM takes values this close to zero for zero: fit the model to the "
+            "feature in another unit."
         )

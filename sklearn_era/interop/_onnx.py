@@ -1,18 +1,24 @@
 """Converters to ONNX."""
 
 from collections.abc import Callable
+from functools import partial
+from itertools import chain
 from typing import Any
 
+import numpy as np
 from sklearn._loss.link import IdentityLink
 from sklearn.base import is_regressor
 
 from sklearn_era._optional import import_optional
+from sklearn_era._trees.traversal import column_of_feature
 from sklearn_era.ensemble import (
     EraForestClassifier,
     EraForestRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
+from sklearn_era.ensemble._binning.errors import column_name
+from sklearn_era.interop._categories import categories_of_features, listed_categories
 from sklearn_era.interop._sklearn import refuse_forest_classifier
 
 
@@ -21,8 +27,11 @@ def register_onnx_converters() -> None:
 
     skl2onnx looks up converters by the exact type of an estimator. Those of
     scikit-learn's estimators serve ours, except for models that they silently convert
-    to a wrong graph. These are refused: models with categorical features, regressors
-    with a log link (``"gamma"`` and ``"poisson"``), and `EraForestClassifier`.
+    to a wrong graph. A split by categories becomes a chain of comparisons, so that
+    missing and unknown categories go where they go here. These are refused: categories
+    other than numbers that are exact in single precision (encode text in the pipeline),
+    regressors with a log link (``"gamma"`` and ``"poisson"``), and
+    `EraForestClassifier`.
 
     Raises
     ------
@@ -61,23 +70,83 @@ def register_onnx_converters() -> None:
 
 
 def _refuse_wrong_graphs(convert: Callable[..., None]) -> Callable[..., None]:
-    """Wrap a converter of skl2onnx to refuse models with a wrong graph."""
+    """Wrap a converter of skl2onnx to mend its trees, and refuse wrong graphs."""
 
     def convert_or_refuse(scope: Any, operator: Any, container: Any) -> None:
         estimator = operator.raw_operator
         refuse_forest_classifier(estimator)
-        if estimator.is_categorical_ is not None:
-            raise NotImplementedError(
-                "skl2onnx takes the splits of categorical features for thresholds, and "
-                "the graph would predict something else; encode them as numbers "
-                "before the estimator, or use treelite."
-            )
+        _check_categories(estimator)
         has_identity = isinstance(estimator._loss.link, IdentityLink)
         if is_regressor(estimator) and not has_identity:
             raise NotImplementedError(
                 f"skl2onnx leaves out the log link of loss={estimator.loss!r}, and the "
                 "graph would predict the logarithm; use treelite."
             )
-        convert(scope, operator, container)
+        add_node = container.add_node
+        container.add_node = partial(_add_node, estimator, add_node)
+        try:
+            convert(scope, operator, container)
+        finally:
+            container.add_node = add_node
 
     return convert_or_refuse
+
+
+def _check_categories(model: Any) -> None:
+    """Refuse categories that a tensor of single precision cannot hold."""
+    for i, (categories, _) in enumerate(categories_of_features(model)):
+        is_number = categories.dtype.kind in "biuf"
+        if not is_number or (categories.astype(np.float32) != categories).any():
+            name = column_name(model, column_of_feature(model)[i])
+            raise NotImplementedError(
+                f"Feature {name} has categories such as {categories.tolist()[0]!r}, "
+                "and the graph compares numbers in single precision: fit a pipeline "
+                "that first encodes them, by scikit-learn's OrdinalEncoder."
+            )
+
+
+def _add_node(
+    model: Any, add_node: Any, op_type: str, *arguments: Any, **attributes: Any
+) -> None:
+    """Add a node to a graph, after mending it if it holds the trees."""
+    if op_type.startswith("TreeEnsemble"):
+        _mend_nodes(model, attributes)
+    add_node(op_type, *arguments, **attributes)
+
+
+def _mend_nodes(model: Any, attributes: dict[str, Any]) -> None:
+    """Replace splits by categories, which skl2onnx takes for thresholds, by chains of
+    comparisons: categories that part from all other values leave them one by one.
+    """
+    trees = list(chain.from_iterable(model._predictors))
+    columns, categories = column_of_feature(model), categories_of_features(model)
+    keys = [key for key in attributes if key.startswith("nodes_")]
+    nodes: list[dict[str, Any]] = []
+    n_nodes = len(attributes["nodes_nodeids"])
+    for row in zip(*(attributes[key] for key in keys), strict=True):
+        node = dict(zip(keys, row, strict=True))
+        # protobuf refuses booleans as integers from version 7 on.
+        goes_left = int(node["nodes_missing_value_tracks_true"])
+        node["nodes_missing_value_tracks_true"] = goes_left
+        tree, number = trees[node["nodes_treeids"]], node["nodes_nodeids"]
+        split = tree.nodes[number]
+        node["nodes_featureids"] = columns[split["feature_idx"]]
+        if not split["is_categorical"] or split["is_leaf"]:
+            nodes.append(node)
+            continue
+        values, bins = categories[split["feature_idx"]]
+        listed = values[listed_categories(tree, split, bins)].tolist() or [np.nan]
+        sides = ("right", "left") if goes_left else ("left", "right")
+        child, other = (split[side] for side in sides)
+        new = range(n_nodes, n_nodes := n_nodes + len(listed) - 1)
+        chained = zip(listed, [number, *new], [*new, other], strict=True)
+        nodes += [
+            node | {
+                "nodes_modes": "BRANCH_EQ", "nodes_missing_value_tracks_true": 0,
+                "nodes_values": value, "nodes_nodeids": number,
+                "nodes_truenodeids": child, "nodes_falsenodeids": following,
+            }
+            for value, number, following in chained
+        ]  # fmt: skip
+    attributes |= {key: [node[key] for node in nodes] for key in keys}
+    attributes["nodes_values"] = np.array(attributes["nodes_values"], dtype=np.float32)

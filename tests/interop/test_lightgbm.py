@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
 from helpers.grids import slow
+from sklearn_era.ensemble import EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.interop import to_lightgbm_text, to_sklearn
@@ -156,17 +157,105 @@ def test_node_statistics_are_what_contributions_and_importances_need():
     assert len(short) < 0.8 * len(full)
 
 
-def test_categorical_features_and_splits_next_to_zero_are_refused_by_name():
-    frame = pd.DataFrame({"size": np.arange(100.0), "colour": np.arange(100) % 3})
-    for X, message in ((frame, "Feature 'colour'"), (frame.to_numpy(), "Feature 1")):
-        model = Regressor(max_iter=3, categorical_features=[1])
-        model.fit(X, frame["colour"])
-        with pytest.raises(ValueError, match=f"{message} is categorical"):
-            to_lightgbm_text(model)
-    X = np.where(np.arange(100) % 2, 1e-36, 0.0).reshape(-1, 1)
-    model = Regressor(max_iter=1).fit(X, X[:, 0] > 0)
-    with pytest.raises(ValueError, match=r"Feature 'Column_0' is split at 5e-37"):
+def make_frame(n_samples, seed=0, new=()):
+    """Two numeric columns, and three of categories: 300 of text, three, and numbers."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"x": rng.normal(size=n_samples)})
+    X["city"] = rng.integers(0, 300 + 50 * len(new), n_samples)
+    X["city"] = X["city"].map("city {}".format)
+    X["z"] = rng.normal(size=n_samples)
+    X["mood"] = rng.choice(['so, "so"', "höchst\n", None, *new], n_samples)
+    X["level"] = rng.choice([-10.0, 2.5, 30.0, np.nan, *range(len(new))], n_samples)
+    return X.astype(dict.fromkeys(["city", "mood", "level"], "category"))
+
+
+def make_target(X):
+    """A target that every column matters to, with missing values on either side."""
+    rng = np.random.default_rng(1)
+    effects = rng.normal(size=400)[X["city"].str[5:].astype(int)]
+    y = effects + X["x"] + X["mood"].isna() - X["level"].isna() + (X["level"] == 2.5)
+    return (y + rng.normal(size=len(X))).to_numpy()
+
+
+CATEGORICAL_MODELS = {
+    "regressor": (Regressor(max_iter=20), lambda y: y),
+    "counts": (Regressor("poisson", max_iter=5), lambda y: np.exp(y / 4)),
+    "binary": (Classifier(max_iter=5), lambda y: y > 0),
+    "multiclass": (Classifier(max_iter=5), lambda y: np.digitize(y, [-1, 1])),
+    "forest": (EraForestRegressor(5, random_state=0), lambda y: y),
+    "stock": (ensemble.HistGradientBoostingRegressor(max_iter=5), lambda y: y),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.* share a bin")
+@pytest.mark.parametrize("name", CATEGORICAL_MODELS)
+def test_categories_of_frames_go_where_they_went(name):
+    X = make_frame(3000)
+    model, target = CATEGORICAL_MODELS[name]
+    y = target(make_target(X))
+    if name == "stock":  # which takes no more categories than bins
+        X["city"] = X["city"].str[:6].astype("category")
+    model.fit(X, y)
+    trees = [tree for trees in model._predictors for tree in trees]
+    nodes = np.concatenate([tree.nodes for tree in trees])
+    goes_left = nodes["missing_go_to_left"][nodes["is_categorical"] == 1]
+    assert {*goes_left} == {0, 1}
+    # Categories that the fit has not seen, others that are missing, in another order.
+    new = make_frame(3000, seed=2, new=("a", "b"))
+    new["mood"] = new["mood"].cat.reorder_categories(new["mood"].cat.categories[::-1])
+    text_model = booster(model)
+    for rows in (X, new, new[:1]):
+        raw = model._raw_predict(rows)
+        predicted = text_model.predict(rows, raw_score=True).reshape(raw.shape)
+        assert np.array_equal(predicted, raw)
+    assert text_model.dump_model()["feature_infos"]["mood"]["values"] == [0, 1]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_whole_numbers_are_categories_by_themselves(dtype):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 4)).astype(dtype)
+    X[:, 1] = rng.integers(0, 200, 2000)
+    X[:, 3] = rng.choice([0, 7, 100_000, np.nan], 2000)
+    y = rng.normal(size=200)[X[:, 1].astype(int)] + (X[:, 3] == 7) - np.isnan(X[:, 3])
+    model = Regressor(max_iter=20, categorical_features=[1, 3]).fit(X, y + X[:, 0])
+    X[:500, 1] = rng.integers(-50, 400, 500)
+    X[::3, 3] = rng.choice([1, 8, -7, 2e6, 1e15], 667)
+    assert_same_predictions(model, X)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    text_model = booster(model)
+    assert np.array_equal(text_model.predict(frame), model.predict(X))
+    # LightGBM would number the categories of such a column in their order.
+    with pytest.raises(ValueError, match="categorical_feature do not match"):
+        text_model.predict(frame.astype({"d": "category"}))
+    X[:, 1] = 2
+    whole = text_model.predict(X)
+    X[:, 1] = 2.5
+    assert np.array_equal(text_model.predict(X), whole)
+
+
+@pytest.mark.parametrize(("colours", "message"), [
+    ([0.0, -1.0], r"'colour' has the category -1\.0, and only whole numbers from 0 to"),
+    ([0.5, 1.0], r"the category 0\.5, and only"), ([1e7, 0.0], "category 10000000"),
+    (pd.to_datetime(["2020-01-01", "2021-01-01"]), "'colour' has categories such as"),
+    (pd.cut(pd.Series([1, 2]), 2), "such as Interval.* fit the model to text"),
+])  # fmt: skip
+def test_categories_that_cannot_be_written_are_refused_by_name(colours, message):
+    X = pd.DataFrame({"size": np.arange(100.0), "colour": [*colours] * 50})
+    X["colour"] = X["colour"].astype("category")
+    model = Regressor(max_iter=3, categorical_features=["colour"])
+    model.fit(X, X["size"])
+    with pytest.raises(ValueError, match=message):
         to_lightgbm_text(model)
+
+
+def test_splits_next_to_zero_are_refused_by_name():
+    X = np.where(np.arange(100) % 2, 1e-36, 0.0)[:, np.newaxis] * [1.0, 0.0]
+    for columns in (None, [1]):  # categorical ones are the trees' first features
+        model = Regressor(max_iter=1, categorical_features=columns)
+        model.fit(X, X[:, 0] > 0)
+        with pytest.raises(ValueError, match=r"Feature 'Column_0' is split at 5e-37"):
+            to_lightgbm_text(model)
 
 
 @pytest.mark.parametrize(("name", "message"), [

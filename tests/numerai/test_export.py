@@ -151,8 +151,6 @@ def fit_two_rows(kind=Regressor, **parameters):
     (Regressor, None, "is not fitted"),
     (lambda: make_pipeline(fit_two_rows()), None, "pipeline, pass the last step"),
     (lambda: fit_two_rows(Classifier), None, "'log_loss' has a link .* loss='squ"),
-    (lambda: fit(categorical_features=["feature_b"]), None,
-     "Feature 'feature_b' is categorical"),
     (fit_two_rows, None, "fitted without feature names; pass feature_names"),
     (fit, NAMES[:3], "feature_names has 3 names, but the model was fitted to 8"),
     (fit, sorted(NAMES), r"not the columns .* order \(feature_c, feature_a"),

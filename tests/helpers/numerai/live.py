@@ -30,10 +30,11 @@ def fit(names=NAMES, seed=0, sign=1, **parameters):
 
 
 def make_blend():
-    """Three fits of different features, one of few values."""
+    """Three fits of different features, one of them categories, one of few values."""
     few = Part(fit(seed=2, max_iter=1, max_leaf_nodes=3), NAMES, 0.1)
     turned = Part(fit(NAMES[:2:-1], seed=1), NAMES[:2:-1], 0.3)
-    return Blend([Part(fit(NAMES[:5]), NAMES[:5], 1.0), turned, few])
+    first = fit(NAMES[:5], categorical_features=["feature_b"])
+    return Blend([Part(first, NAMES[:5], 1.0), turned, few])
 
 
 def expected_ranks(blend, frame, eras=None):
