@@ -115,17 +115,19 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         """Take codes of more categories than bins for those of groups, in X itself."""
         if self.is_categorical_ is None or self._fit_state.target is None:
             return
-        sizes = numbers_of_categories(encoder_of(self))
+        encoder = encoder_of(self)
+        many = np.flatnonzero(numbers_of_categories(encoder) > self.max_bins).tolist()
         if not is_training_data:
-            for i in np.flatnonzero(sizes > self.max_bins).tolist():
-                X[:, i] = bins_of_codes(
-                    X[:, i], codes_of_categories(encoder_of(self), i)
-                )
+            for i in many:
+                X[:, i] = bins_of_codes(X[:, i], codes_of_categories(encoder, i))
             return
         y, sample_weight, eras = self._fit_state.target
-        if sizes.max() > self.max_bins:
+        if many:
             targets = self._first_targets(y, sample_weight)
             group_categories(self, X, targets, sample_weight, eras)
+        for i in many:
+            n_bins = codes_of_categories(encoder, i).max() + 1
+            self._bin_mapper.known_categories[i] = np.arange(n_bins, dtype=np.float64)
         if self._fit_state.previous is not None:
             self._fit_state.previous.check_same_categories(self)
 

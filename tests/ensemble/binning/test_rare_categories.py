@@ -175,12 +175,8 @@ def binned_by_hand(X, names, y, w, eras, n_bins):
 
 @on_grid(
     "form n_bins weights eras",
-    list(FORMS),
-    [4, 7, 20],
-    WEIGHTED,
-    {"": None, "eras": ERAS},
-    every=5,
-)
+    list(FORMS), [4, 7, 20], WEIGHTED, {"": None, "eras": ERAS}, every=5,
+)  # fmt: skip
 def test_trees_are_those_of_columns_binned_by_hand(form, n_bins, weights, eras):
     X = form(SHOPS, ZONES)
     names = [0, 1] if isinstance(X, np.ndarray) else ["p", "q"]
