@@ -32,7 +32,7 @@ def estimate_effects(
     keys = codes.astype(np.intp) * n_eras + eras
     cells, of_row = np.unique(keys, return_inverse=True)
     category = cells // n_eras
-    n: Array = np.bincount(of_row, weights)
+    n = np.bincount(of_row, weights).astype(np.float64)
     means = np.bincount(of_row, weights * y) / n
     means -= np.average(means, weights=n)
     residuals = y - np.average(y, weights=weights) - means[of_row]

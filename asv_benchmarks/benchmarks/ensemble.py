@@ -1,9 +1,15 @@
 """Fit and predict of the histogram gradient boosting regressor."""
 
 import os
+import timeit
 from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from sklearn import ensemble as sklearn_ensemble
 
 from sklearn_era.criteria import Gain
+from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.inspection import shap_values
 
 from .common import (
@@ -119,6 +125,50 @@ class Predict:
 
     track_ratio_to_sklearn.unit = "prediction time / scikit-learn's"
     track_ratio_to_lightgbm.unit = "prediction time / LightGBM's"
+
+
+class Categories:
+    """Fits to a column of categories beside numbers, and predictions."""
+
+    param_names = ("n_categories",)
+    params = ([200, 300, 5_000],)
+    timeout = 3600
+
+    def setup(self, n_categories):
+        rng = np.random.default_rng(0)
+        self.numbers, noise = rng.normal(size=(50_000, 5)), rng.normal(size=50_000)
+        self.rows = {}
+        for n in {200, n_categories}:
+            code, effects = rng.integers(0, n, noise.size), rng.normal(size=n)
+            X = np.column_stack([code, self.numbers])
+            self.rows[n] = X, effects[code] + self.numbers[:, 0] + noise
+
+    def fit(self, n_categories, estimator=HistGradientBoostingRegressor):
+        model = estimator(categorical_features=[0], early_stopping=False)
+        return model.fit(*self.rows[n_categories])
+
+    def track_fit_ratio_to_200(self, n_categories):
+        return best_ratio(lambda: self.fit(n_categories), lambda: self.fit(200))
+
+    def track_predict_ratio_to_sklearn(self, n_categories):
+        X, _ = self.rows[200]
+        models = (
+            self.fit(200),
+            self.fit(200, sklearn_ensemble.HistGradientBoostingRegressor),
+        )
+        return best_ratio(*(partial(model.predict, X) for model in models))
+
+    track_fit_ratio_to_200.unit = "fit time / that with 200 categories"
+    track_predict_ratio_to_sklearn.unit = "prediction time / scikit-learn's"
+
+
+def best_ratio(*calls):
+    """Return the ratio of the best times of two calls, in turn."""
+    seconds = [
+        [timeit.timeit(call, number=1) for call in calls] for _ in range(REPEATS)
+    ]
+    first, second = np.min(seconds, axis=0)
+    return first / second
 
 
 class ShapValues:

@@ -42,7 +42,7 @@ def group_categories(
         weights = np.ones(rows.size) if sample_weight is None else sample_weight[rows]
         scale = rows.size / weights.sum() if rows.size else 1.0
         # Scaled after they are summed up, so that equal sums stay equal.
-        n_rows = scale * np.bincount(codes, weights, sizes[i])
+        n_rows: Array = scale * np.bincount(codes, weights, sizes[i]).astype(np.float64)
         weights = scale * weights
         y = _first_axis(targets[rows], codes, weights)
         if eras is None or eras.labels.size == 1:

@@ -7,6 +7,9 @@ from .._arrays cimport in_bitset, node_struct
 
 cdef enum:
     MAX_LEAVES = 64  # of a small tree: bits of a word
+    # Of categories: a bit for each of 256, and the next for missing values.
+    CATEGORY_WORDS = 9
+    MISSING_CATEGORY = 256
 
 
 cdef struct split_struct:
@@ -38,6 +41,8 @@ cdef struct tree_limits:
     uint32_t n_bitsets        # left categories of the tree, 8 words each
     uint32_t n_known          # known categories, likewise
     const uint32_t * f_idx_map
+    const uint32_t * known    # 8 words for each categorical feature
+    char * is_category        # of features; set where a tree is packed
 
 
 cdef inline bint is_valid_split(
@@ -61,6 +66,7 @@ cdef inline bint is_valid_split(
 cdef struct tree_struct:
     Py_ssize_t output                 # column of the raw predictions
     const uint32_t * left_categories  # 8 words for each categorical split
+    uint32_t * goes_left              # `CATEGORY_WORDS` for each, if packed
     packed_node * nodes               # of a larger tree; else NULL
     split_struct * splits
     int n_splits
@@ -109,7 +115,9 @@ cdef class PackedTrees:
         double * values          # MAX_LEAVES for each small tree
         packed_node * nodes      # of larger trees
         double * node_values
+        uint32_t * categories    # that go left, of all trees
         int * columns            # of X, to be read
+        char * is_category       # of columns of X
         int n_columns
         paths_struct * paths
         edge_struct * edges      # of all paths
@@ -129,6 +137,17 @@ cdef class PackedTrees:
 cdef inline int place(uint64_t leaves) noexcept nogil:
     """Return the index of the lowest leaf in 64 values, by a de Bruijn sequence."""
     return <int> (((leaves & -leaves) * <uint64_t> 0x03F79D71B4CB0A89) >> 58)
+
+
+cdef inline double category_code(double value) noexcept nogil:
+    """Return the bit of a category in `goes_left`."""
+    if isnan(value) or value < 0:
+        return MISSING_CATEGORY
+    return <uint8_t> value
+
+
+cdef inline uint64_t is_in(const uint32_t * words, uint32_t code) noexcept nogil:
+    return (words[code >> 5] >> (code & 31)) & 1
 
 
 cdef inline bint category_goes_left(

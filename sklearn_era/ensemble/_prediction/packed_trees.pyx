@@ -72,7 +72,9 @@ cdef class PackedTrees:
         free(self.values)
         free(self.nodes)
         free(self.node_values)
+        free(self.categories)
         free(self.columns)
+        free(self.is_category)
         free(self.paths)
         free(self.edges)
 
@@ -98,6 +100,8 @@ cdef class PackedTrees:
         limits.n_features = <uint32_t> self.f_idx_map.shape[0]
         limits.n_known = <uint32_t> self.known_categories.shape[0]
         limits.f_idx_map = &self.f_idx_map[0] if limits.n_features else NULL
+        limits.known = &self.known_categories[0, 0] if limits.n_known else NULL
+        limits.is_category = self.is_category
         limits.n_bitsets = 0
         if limits.n_known:
             bitsets = self.left_categories[i]
@@ -116,6 +120,7 @@ cdef class PackedTrees:
             tree_struct * tree
             tree_limits limits
             Py_ssize_t i, n_packed
+            Py_ssize_t n_categorical = 0  # splits
             # Unused pages take no memory.
             Py_ssize_t n_trees = len(self.node_arrays) + 1
             Py_ssize_t n_nodes = self.size + 1
@@ -127,15 +132,23 @@ cdef class PackedTrees:
         self.nodes = <packed_node *> malloc(n_nodes * sizeof(packed_node))
         self.node_values = <double *> malloc(n_nodes * sizeof(double))
         self.columns = <int *> malloc((self.f_idx_map.shape[0] + 1) * sizeof(int))
+        self.is_category = <char *> calloc(self.f_idx_map.shape[0] + 1, sizeof(char))
+        self.categories = <uint32_t *> malloc(
+            (sum(map(len, self.left_categories)) + 1)
+            * CATEGORY_WORDS * sizeof(uint32_t)
+        )
         if not (
             self.trees and self.splits and self.values and self.nodes
-            and self.node_values and self.columns
+            and self.node_values and self.columns and self.is_category
+            and self.categories
         ):
             raise MemoryError
         for i in range(n_trees - 1):
             tree = &self.trees[i]
             nodes = self.open_tree(i, tree, &limits)
             self.n_trees += 1
+            tree.goes_left = self.categories + n_categorical * CATEGORY_WORDS
+            n_categorical += limits.n_bitsets
             tree.splits = self.splits + self.n_splits
             tree.values = self.values + self.n_small * MAX_LEAVES
             if limits.n_nodes < 2 * MAX_LEAVES and pack_splits(
@@ -254,6 +267,21 @@ def check_trees(
                 raise damaged_tree_error(UNSOUND)
 
 
+cdef inline void pack_categories(
+    const node_struct * node, const tree_limits * limits, tree_struct * tree
+) noexcept nogil:
+    """Set the categories that go left, unknown ones as missing values."""
+    cdef:
+        uint32_t * goes_left = tree.goes_left + node.bitset_idx * CATEGORY_WORDS
+        const uint32_t * left = tree.left_categories + node.bitset_idx * 8
+        const uint32_t * known = limits.known + 8 * limits.f_idx_map[node.feature_idx]
+        int i
+    limits.is_category[node.feature_idx] = True
+    for i in range(8):
+        goes_left[i] = left[i] | (~known[i] if node.missing_go_to_left else 0)
+    goes_left[8] = node.missing_go_to_left
+
+
 cdef uint64_t pack_splits(
     const node_struct * nodes, uint32_t node_idx, const tree_limits * limits,
     tree_struct * tree,
@@ -283,6 +311,8 @@ cdef uint64_t pack_splits(
     split.bitset_idx = node.bitset_idx
     split.missing_go_to_left = node.missing_go_to_left
     split.is_categorical = node.is_categorical
+    if node.is_categorical:
+        pack_categories(node, limits, tree)
     left = pack_splits(nodes, node.left, limits, tree)
     right = pack_splits(nodes, node.right, limits, tree) if left else 0
     split.leaves_if_right = ~left
@@ -322,6 +352,7 @@ cdef Py_ssize_t pack_nodes(
             if node.is_categorical:
                 packed[i].feature |= CATEGORICAL
                 packed[i].threshold = node.bitset_idx
+                pack_categories(node, limits, tree)
                 tree.has_categories = True
             n_packed += 2
         i += 1

@@ -30,9 +30,9 @@ import numpy as np
 from .._arrays cimport node_struct
 from .packed_trees import UNSOUND, damaged_tree_error
 from .packed_trees cimport (
-    CATEGORICAL, MISSING_LEFT, PackedTrees, category_goes_left, is_valid_split,
-    packed_node,
-    place, split_struct, tree_limits, tree_struct,
+    CATEGORICAL, CATEGORY_WORDS, MISSING_LEFT, PackedTrees, category_code,
+    category_goes_left, is_in, is_valid_split, packed_node, place, split_struct,
+    tree_limits, tree_struct,
 )
 
 cdef enum:
@@ -215,33 +215,34 @@ cdef void add_tiles(
                 row = (start + j) * TILE_ROWS
                 n_rows = min(TILE_ROWS, X.n_rows - row)
                 add_tree(
-                    trees, &trees.trees[i], values + j * n_values, n_rows,
+                    &trees.trees[i], values + j * n_values, n_rows,
                     &raw_predictions[row, trees.trees[i].output], stride, has_missing,
                 )
         start += n_abreast
 
 
 cdef inline void add_tree(
-    PackedTrees trees, const tree_struct * tree, const double * tile, int n_rows,
-    double * sums, Py_ssize_t stride, bint has_missing,
+    const tree_struct * tree, const double * tile, int n_rows, double * sums,
+    Py_ssize_t stride, bint has_missing,
 ) noexcept nogil:
     """Add the values of rows' leaves; `stride` leads from a row's sum to the next."""
     if not tree.nodes:
-        add_small_tree(trees, tree, tile, n_rows, sums, stride)
+        add_small_tree(tree, tile, n_rows, sums, stride)
     elif has_missing or tree.has_categories:
-        add_large_tree(trees, tree, tile, n_rows, sums, stride, False)
+        add_large_tree(tree, tile, n_rows, sums, stride, False)
     else:
-        add_large_tree(trees, tree, tile, n_rows, sums, stride, True)
+        add_large_tree(tree, tile, n_rows, sums, stride, True)
 
 
 cdef inline void add_small_tree(
-    PackedTrees trees, const tree_struct * tree, const double * tile, int n_rows,
-    double * sums, Py_ssize_t stride,
+    const tree_struct * tree, const double * tile, int n_rows, double * sums,
+    Py_ssize_t stride,
 ) noexcept nogil:
     """Evaluate all splits: remove the leaves that a row cannot reach."""
     cdef:
         const split_struct * split
         const double * values
+        const uint32_t * goes_left
         uint64_t[TILE_ROWS] leaves
         uint64_t all_leaves = ~<uint64_t> 0
         uint64_t if_right
@@ -257,12 +258,9 @@ cdef inline void add_small_tree(
         threshold = split.threshold
         if_right = split.leaves_if_right
         if split.is_categorical:
-            for row in range(n_rows):
-                if not category_goes_left(
-                    trees, tree, split.feature, split.bitset_idx,
-                    split.missing_go_to_left, values[row],
-                ):
-                    leaves[row] &= if_right
+            goes_left = tree.goes_left + split.bitset_idx * CATEGORY_WORDS
+            for row in range(TILE_ROWS):
+                leaves[row] &= if_right | -is_in(goes_left, <uint32_t> values[row])
         elif split.missing_go_to_left:
             for row in range(TILE_ROWS):
                 leaves[row] &= if_right if values[row] > threshold else all_leaves
@@ -274,8 +272,8 @@ cdef inline void add_small_tree(
 
 
 cdef inline void add_large_tree(
-    PackedTrees trees, const tree_struct * tree, const double * tile, int n_rows,
-    double * sums, Py_ssize_t stride, bint is_plain,
+    const tree_struct * tree, const double * tile, int n_rows, double * sums,
+    Py_ssize_t stride, bint is_plain,
 ) noexcept nogil:
     """Descend to the leaves with some rows side by side.
 
@@ -296,10 +294,10 @@ cdef inline void add_large_tree(
         while is_moving:
             # Two levels between checks whether a row still moves: leaves hold it.
             for j in range(ROWS_SIDE_BY_SIDE):
-                at[j] = child_of(trees, tree, at[j], values + j, is_plain)
+                at[j] = child_of(tree, at[j], values + j, is_plain)
             is_moving = False
             for j in range(ROWS_SIDE_BY_SIDE):
-                child = child_of(trees, tree, at[j], values + j, is_plain)
+                child = child_of(tree, at[j], values + j, is_plain)
                 is_moving |= child != at[j]
                 at[j] = child
         for j in range(min(<int> ROWS_SIDE_BY_SIDE, n_rows - i)):
@@ -307,8 +305,7 @@ cdef inline void add_large_tree(
 
 
 cdef inline uint32_t child_of(
-    PackedTrees trees, const tree_struct * tree, uint32_t at, const double * row,
-    bint is_plain,
+    const tree_struct * tree, uint32_t at, const double * row, bint is_plain,
 ) noexcept nogil:
     """Return the child that a row of a tile goes to."""
     cdef:
@@ -320,9 +317,9 @@ cdef inline uint32_t child_of(
     if not is_plain:
         missing_go_to_left = (node.feature & MISSING_LEFT) != 0
         if node.feature & CATEGORICAL:
-            goes_left = category_goes_left(
-                trees, tree, feature, <Py_ssize_t> node.threshold,
-                missing_go_to_left, value,
+            goes_left = is_in(
+                tree.goes_left + <Py_ssize_t> node.threshold * CATEGORY_WORDS,
+                <uint32_t> value,
             )
         else:
             goes_left |= missing_go_to_left & (value != value)
@@ -364,4 +361,7 @@ cdef inline bint fill_from(
             for row in range(first, stop):
                 out[row] = (<const number *> (column + row * X.row_stride))[0]
                 has_missing |= out[row] != out[row]
+            if trees.is_category[trees.columns[i]]:
+                for row in range(first, stop):
+                    out[row] = category_code(out[row])
     return has_missing
