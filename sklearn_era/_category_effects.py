@@ -1,75 +1,165 @@
-"""Effects of categories on a target, shrunken by the variance between and within them:
+"""Effects of categories by empirical Bayes, from the sums of their rows in each era."""
 
-    y = mean + b_category + u_category,era + noise
-
-Estimates of b are those of least squared error, given the three variances.
-"""
-
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-Codes = NDArray[np.integer]
+Ints = NDArray[np.intp]
+# Variances are estimated anew whenever eras have become more by this factor.
+_GROWTH = 1.5
+# Eras that the variance between all eras counts as in that of a category.
+_PRIOR_ERAS = 4.0
+_TINY = 1e-12
 
 
-class CategoryEffects(NamedTuple):
-    """Effects of categories, and for each row that of its category in other eras."""
+class Cells(NamedTuple):
+    """Sums over the rows of each category and era, sorted by both."""
 
-    effects: Array  # (n_categories,), 0 of those without rows
-    of_rows: Array  # (n_rows,), NaN where no other era has the category
+    categories: Any
+    eras: Any
+    n: Any
+    sums: Any  # of values, of shape (n_outputs, n_cells)
+    squares: Any  # of values of whole eras, of shape (n_outputs, n_eras)
 
 
-def estimate_effects(
-    codes: Codes, eras: Codes, y: Array, weights: Array, n_categories: int
-) -> CategoryEffects:
-    """Estimate effects, ``sum_j p_j (m_j - mean) / (1 + sum_j p_j)`` over a category's
-    eras j of means m_j, each with its precision p_j in units of the variance of b.
-    Weights are positive, and 1 on average.
+def cells_of(categories: Ints, eras: Ints, values: Array, weights: Array) -> Cells:
+    """Sum up values of shape (n_outputs, n_rows) by category and era."""
+    n_eras = eras.max() + 1
+    keys, at = np.unique(categories * n_eras + eras, return_inverse=True)
+    sums = [np.bincount(at, weights * x) for x in values]
+    squares = [np.bincount(eras, weights * x * x) for x in values]
+    n = np.bincount(at, weights)
+    return Cells(keys // n_eras, keys % n_eras, n, np.array(sums), np.array(squares))
+
+
+def effects(
+    cells: Cells, categories: Ints, eras: Ints, smooth: Any, n_folds: int = 0
+) -> list[Array]:
+    """Return effects and their variation, of shape (n_rows, n_outputs), and rows of
+    categories, (n_rows, 1): by the eras before a row's own, or by those of other folds.
     """
-    n_eras = int(eras.max(initial=0)) + 1
-    keys = codes.astype(np.intp) * n_eras + eras
-    cells, of_row = np.unique(keys, return_inverse=True)
-    category = cells // n_eras
-    n = np.bincount(of_row, weights).astype(np.float64)
-    means = np.bincount(of_row, weights * y) / n
-    means -= np.average(means, weights=n)
-    residuals = y - np.average(y, weights=weights) - means[of_row]
-    within = float(weights @ residuals**2)
-    noise, of_eras, between = _variances(category, n, means, within, n_categories)
-    # Without any other variance, the means are exact: p is large, but finite.
-    variances = np.maximum(of_eras + noise / n, 1e-12 * between / n)
-    p = np.divide(between, variances, out=np.zeros_like(n), where=variances > 0)
-    totals = np.bincount(category, p, n_categories)
-    sums = np.bincount(category, p * means, n_categories)
-    of_cells = (sums[category] - p * means) / (1 + totals[category] - p)
-    of_cells[np.bincount(category)[category] == 1] = np.nan
-    return CategoryEffects(sums / (1 + totals), of_cells[of_row])
+    n_eras = cells.squares.shape[1]
+    if not n_folds:
+        return _by_earlier_eras(cells, categories, eras, smooth)
+    rows, found, folds = np.arange(eras.size), list[Any](), np.arange(n_eras) % n_folds
+    parts = [np.flatnonzero(folds[eras] == fold) for fold in range(n_folds)]
+    for fold, part in enumerate(parts):
+        is_other = folds != fold
+        of_others = [x[..., is_other[cells.eras]] for x in cells[:4]]
+        others = Cells._make([*of_others, cells.squares * is_other])
+        at = np.full(part.size, n_eras)
+        found.append(_by_earlier_eras(others, categories[part], at, smooth))
+    rows[np.concatenate(parts)] = np.arange(eras.size)
+    return [np.concatenate(x)[rows] for x in zip(*found, strict=True)]
 
 
-def _variances(
-    category: Codes, n: Array, means: Array, within: float, n_categories: int
-) -> tuple[float, float, float]:
-    """Return the variances of noise, of u and of b, by Henderson's first method: sums
-    of squares within cells, between those of a category and between categories, set
-    equal to their expectations. The means of cells have the mean 0.
+def _by_earlier_eras(
+    cells: Cells, categories: Ints, eras: Ints, smooth: Any
+) -> list[Array]:
+    n_eras, n_outputs = cells.squares.shape[1], len(cells.sums)
+    keys = cells.categories * (n_eras + 1) + cells.eras
+    first = np.searchsorted(keys, categories * (n_eras + 1))
+    last = np.searchsorted(keys, categories * (n_eras + 1) + eras)
+
+    def total(x: Array, rows: Any = slice(None)) -> Array:
+        """Return sums over the cells of a row's category before its era."""
+        sums = np.append(0.0, np.cumsum(x))
+        return sums[last[rows]] - sums[first[rows]]
+
+    effect, variation = np.zeros((2, eras.size, n_outputs))
+    for i in range(n_outputs):
+        mean = cells.sums[i] / cells.n
+        for start, stop, noise, between, of_effects in _variances(cells, i):
+            rows = np.flatnonzero((start <= eras) & (eras < stop))
+            shrinkage = 1 / of_effects if of_effects > 0 else np.inf
+            if smooth != "auto":
+                between, noise, shrinkage = 0.0, 1.0, smooth
+            p = _precisions(cells.n, noise, between, of_effects)
+            precision, product = total(p, rows), total(p * mean, rows)
+            own = _ratio(product, precision)
+            effect[rows, i] = own * _ratio(precision, precision + shrinkage)
+            spread = np.maximum(total(p * mean**2, rows) - own * product, 0.0)
+            n_own = np.maximum(last[rows] - first[rows] - 1, 0)
+            share = (spread + _PRIOR_ERAS) / (n_own + _PRIOR_ERAS)
+            variation[rows, i] = np.sqrt(between * share)
+    return [effect, variation, total(cells.n)[:, np.newaxis]]
+
+
+def effects_elsewhere(
+    categories: Ints, eras: Ints, y: Array, weights: Array, n_categories: int
+) -> tuple[Array, Array]:
+    """Return the effects of categories, and for each row that in eras other than its
+    own, NaN if there are none. The values y have the mean 0.
     """
-    n_rows = np.bincount(category, n, n_categories)
-    is_known = n_rows > 0
-    n_known = int(is_known.sum())
-    squares = np.bincount(category, n * n, n_categories)[is_known]
-    sums = np.bincount(category, n * means, n_categories)[is_known]
-    n_rows, total = n_rows[is_known], n.sum()
-    between = float(sums @ (sums / n_rows))
-    of_eras = float(n @ means**2) - between
-    free = total - n.size
-    noise = within / free if free > 0 else 0.0
-    of_cells = (squares / n_rows).sum()
+    cells = cells_of(categories, eras, y[np.newaxis], weights)
+    *_, (_, _, noise, between, of_effects) = _variances(cells, 0)
+    p = _precisions(cells.n, noise, between, of_effects)
+    shrinkage = 1 / of_effects if of_effects > 0 else np.inf
+    products = p * cells.sums[0] / cells.n
+    own = cells.categories
+    precision, product = (np.bincount(own, x, n_categories) for x in (p, products))
+    of_cells = (product[own] - products) / (precision[own] - p + shrinkage)
+    of_cells[np.bincount(own)[own] == 1] = np.nan
+    n_eras = cells.squares.shape[1]
+    keys = cells.categories * n_eras + cells.eras
+    at = np.searchsorted(keys, categories * n_eras + eras)
+    return product / (precision + shrinkage), of_cells[at]
 
-    def solved(sum_of_squares: float, expected: float, size: float) -> float:
-        return max(sum_of_squares - expected, 0.0) / size if size > 0 else 0.0
 
-    u = solved(of_eras, noise * (n.size - n_known), total - of_cells)
-    expected = noise * (n_known - 1) + u * (of_cells - squares.sum() / total)
-    return noise, u, solved(between, expected, total - (n_rows @ n_rows) / total)
+def _precisions(n: Array, noise: float, between: float, of_effects: float) -> Array:
+    """Return those of the means of n rows of an era."""
+    return 1 / np.maximum(between + noise / n, _TINY * (of_effects or 1.0))
+
+
+def _ratio(a: Array, b: Array) -> Array:
+    return np.divide(a, b, out=np.zeros(a.size), where=b > 0)
+
+
+def _variances(cells: Cells, i: int) -> Iterator[tuple[int, int, float, float, float]]:
+    """Yield stretches of eras, and the variances of noise, of categories' effects
+    between eras and of these effects by the eras before each stretch, by moments.
+    """
+    n_eras, n, s = cells.squares.shape[1], cells.n, cells.sums[i]
+    is_first = np.append(True, np.diff(cells.categories) != 0)[: n.size]
+    start = np.maximum.accumulate(np.where(is_first, np.arange(n.size), 0))
+
+    def by_era(x: Array) -> Array:
+        return np.cumsum(np.bincount(cells.eras, x, n_eras))
+
+    def of_category(x: Array) -> tuple[Array, Array]:
+        """Return sums of the category's eras, with the cell's and before it."""
+        sums = np.cumsum(x)
+        own = sums - (sums - x)[start]
+        return own, np.where(is_first, 0.0, own - x)
+
+    def solve(rest: Array, size: Array) -> Array:
+        return _ratio(np.maximum(rest, 0.0), np.where(size > 1e-9 * rows, size, 0.0))
+
+    (n1, n0), (s1, s0), (q1, q0) = map(of_category, (n, s, n * n))
+    rows, sums, squares = by_era(n), by_era(s), np.cumsum(cells.squares[i])
+    n_cells, n_categories = by_era(np.ones(n.size)), by_era(1.0 * is_first)
+    # Sums of squares that are explained by cells, by categories and by the mean.
+    of_cells, of_mean = by_era(s * s / n), _ratio(sums**2, rows)
+    of_categories = by_era(s1**2 / n1 - _ratio(s0**2, n0))
+    # What they expect of the variances between eras and of effects.
+    in_categories = by_era(q1 / n1 - _ratio(q0, n0))
+    in_mean = _ratio(by_era(n * n), rows)
+    effects_in_mean = _ratio(by_era(n1**2 - n0**2), rows)
+    noise = solve(squares - of_cells, rows - n_cells)
+    is_single = rows - n_cells <= 1e-9 * rows  # no cell has two rows
+    pooled = solve(squares - of_categories, rows - n_categories)
+    noise = np.where(is_single, pooled, noise)
+    rest = of_cells - of_categories - noise * (n_cells - n_categories)
+    between = np.where(is_single, 0.0, solve(rest, rows - in_categories))
+    rest = of_categories - of_mean - noise * (n_categories - 1)
+    rest -= between * (in_categories - in_mean)
+    of_effects = solve(rest, rows - effects_in_mean)
+    stop = 1
+    while (era := stop) <= n_eras:
+        grown = max(era + 1, int(_GROWTH * era))
+        stop = min(grown, n_eras + (era == n_eras))
+        at = era - 1
+        yield era, stop, float(noise[at]), float(between[at]), float(of_effects[at])

@@ -46,7 +46,7 @@ def read_columns(
     is_categorical = np.zeros(n_features, dtype=bool)
     if isinstance(given, str) and given == "from_dtype":
         if is_frame:
-            is_categorical = np.array([_holds_text(dtype) for dtype in table.dtypes])
+            is_categorical = np.array([holds_text(dtype) for dtype in table.dtypes])
     elif given is not None:
         options = {"name": "categorical_features", "also": "'from_dtype', None, or "}
         is_categorical = choose_columns(given, names, is_frame, **options)
@@ -95,15 +95,20 @@ def as_matrix(
 
 def encode_categories(values: NDArray[Any]) -> tuple[NDArray[np.float64], int]:
     """Number the categories of a column from 0, in sorted order."""
-    # Values of different types, like 1 and "1", can only be ordered by type.
-    distinct = set(values) - {None}
-    try:
-        known = sorted(distinct, key=lambda v: (type(v).__name__, v))
-    except TypeError:  # such as dates with and without a time zone
-        known = sorted(distinct, key=lambda v: (type(v).__name__, repr(v)))
+    known = sorted_categories(values)
     index: dict[Any, float] = {category: code for code, category in enumerate(known)}
     index[None] = np.nan
     return np.array([index[value] for value in values], dtype=np.float64), len(known)
+
+
+def sorted_categories(values: NDArray[Any]) -> list[Any]:
+    """Return the categories of a column, sorted, without missing ones."""
+    # Values of different types, like 1 and "1", can only be ordered by type.
+    distinct = set(values) - {None}
+    try:
+        return sorted(distinct, key=lambda v: (type(v).__name__, v))
+    except TypeError:  # such as dates with and without a time zone
+        return sorted(distinct, key=lambda v: (type(v).__name__, repr(v)))
 
 
 def check_same_columns(
@@ -154,7 +159,7 @@ def _as_array(X: Any, name: str) -> NDArray[Any]:
     return array
 
 
-def _holds_text(dtype: Any) -> bool:
+def holds_text(dtype: Any) -> bool:
     """Return whether a frame's column with this dtype is categorical by default."""
     if hasattr(dtype, "is_numeric"):  # polars
         text = str(dtype).partition("(")[0]

@@ -4,8 +4,9 @@ from ._neutralizer import EraNeutralizer
 from ._ranks import EraRankTransformer
 from ._scaler import EraStandardScaler, EraTargetTransformer
 from ._target import EraTargetRegressor
+from ._target_encoder import EraTargetEncoder
 
 __all__ = [
-    "EraNeutralizer", "EraRankTransformer", "EraStandardScaler", "EraTargetRegressor",
-    "EraTargetTransformer",
+    "EraNeutralizer", "EraRankTransformer", "EraStandardScaler", "EraTargetEncoder",
+    "EraTargetRegressor", "EraTargetTransformer",
 ]  # fmt: skip

@@ -707,10 +707,15 @@ ESTIMATORS = [
     (preprocessing.EraStandardScaler(robust=True, unseen="train"), 0),
     (preprocessing.EraNeutralizer([1], unseen="train"), 0),
     (preprocessing.EraTargetTransformer(level="last"), 0),
+    (preprocessing.EraTargetEncoder(variation=True), 0),
+    (preprocessing.EraTargetEncoder(count=True), 3),
 ]  # fmt: skip
 
 
-TRANSFORMERS = (preprocessing.EraTargetRegressor, preprocessing._base.EraTransformer)
+TRANSFORMERS = (
+    preprocessing.EraTargetRegressor, preprocessing.EraTargetEncoder,
+    preprocessing._base.EraTransformer,
+)  # fmt: skip
 
 
 def test_all_estimators_are_tried():

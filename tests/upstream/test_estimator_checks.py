@@ -39,6 +39,7 @@ from sklearn_era.preprocessing import (
     EraNeutralizer,
     EraRankTransformer,
     EraStandardScaler,
+    EraTargetEncoder,
     EraTargetRegressor,
     EraTargetTransformer,
 )
@@ -107,9 +108,9 @@ Search, AutoClassifier, AutoRegressor, Intervals, Sets, Calibrated = with_eras(
     EraSearchCV, AutoEraClassifier, AutoEraRegressor, EraConformalRegressor,
     EraConformalClassifier, EraCalibratedClassifier, mixin=WithThreeEras,
 )  # fmt: skip
-Ranks, Scaler, Targets, Neutralizer = with_eras(
+Ranks, Scaler, Targets, Neutralizer, Encoder = with_eras(
     EraRankTransformer, EraStandardScaler, EraTargetTransformer, EraNeutralizer,
-    mixin=TransformsByEra,
+    EraTargetEncoder, mixin=TransformsByEra,
 )  # fmt: skip
 
 
@@ -119,6 +120,7 @@ SMALL = {"n_estimators": 5}
 FULL = SMALL | {"min_samples_leaf": 1}
 DRAWN = {"bootstrap": "within_eras", "split_criterion": "directional"}
 LEAVES = {"max_leaf_nodes": [4]}
+EVERY = {"variation": True, "count": True}
 LEARNING = {"max_iter": 10, "min_samples_leaf": 5, "learning_rate": 0.4}
 ESTIMATORS = [
     *each(BOOSTERS_WITH_ERAS, **SPLITTING, split_criterion="directional"),
@@ -129,7 +131,7 @@ ESTIMATORS = [
     Sets(LogisticRegression(C=1.0), era_order="unordered"),
     Calibrated(LogisticRegression(C=1.0), era_order="unordered"), Ranks(),
     Scaler(unseen="train", robust=True), Targets(), Neutralizer([0]),
-    EraTargetRegressor(Ridge()),
+    EraTargetRegressor(Ridge()), Encoder(),
 ]  # fmt: skip
 OTHER_ESTIMATORS = [
     *each(BOOSTERS),
@@ -159,6 +161,7 @@ OTHER_ESTIMATORS = [
     Scaler(),
     *(x([0], unseen="train") for x in (EraNeutralizer, Neutralizer)),
     TargetsWithEras(Ridge()),
+    Encoder(era_order="unordered", **EVERY),
     AutoRegressor(Regressor(**LEARNING), era_order="unordered", cv=2),
     AutoClassifier(Classifier(**SPLITTING), era_order="unordered", cv=2),
 ]

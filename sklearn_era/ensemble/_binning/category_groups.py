@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._category_effects import estimate_effects
+from ..._category_effects import Ints, effects_elsewhere
 from ..._eras import era_means
 from ..._warnings import warn_user
 from .errors import column_name
@@ -30,59 +30,68 @@ def group_categories(
     the targets, (n_rows, n_outputs), of their own era; that of missing values if other
     eras do not have the category. Otherwise trees would fit their noise.
     """
-    encoder, max_bins = encoder_of(estimator), estimator.max_bins
-    columns = np.flatnonzero(estimator.is_categorical_)
+    encoder, is_single = encoder_of(estimator), eras is None or eras.labels.size == 1
     sizes, unknown = numbers_of_categories(encoder), []
-    for i in np.flatnonzero(sizes > max_bins).tolist():
-        is_used = ~np.isnan(X[:, i])
-        if sample_weight is not None:
-            is_used &= sample_weight > 0
-        rows = np.flatnonzero(is_used)
-        codes = X[rows, i].astype(np.intp)
-        weights = np.ones(rows.size) if sample_weight is None else sample_weight[rows]
-        scale = rows.size / weights.sum() if rows.size else 1.0
-        # Scaled after they are summed up, so that equal sums stay equal.
-        n_rows: Array = scale * np.bincount(codes, weights, sizes[i]).astype(np.float64)
-        weights = scale * weights
+    for i in np.flatnonzero(sizes > estimator.max_bins).tolist():
+        weights = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+        rows = np.flatnonzero(~np.isnan(X[:, i]) & (weights > 0))
+        codes, weights = X[rows, i].astype(np.intp), weights[rows]
+        parts = _folds(codes) if is_single else eras.codes[rows]
         y = _first_axis(targets[rows], codes, weights)
-        if eras is None or eras.labels.size == 1:
-            parts = _folds(codes)
-        else:  # whose levels are no effect of categories
-            parts = eras.codes[rows]
-            n_eras = eras.labels.size
-            y = y - era_means(parts, weights, y[np.newaxis], n_eras)[0, parts]
-        found = estimate_effects(codes, parts, y, weights, int(sizes[i]))
-        if np.isnan(found.of_rows).all() and n_rows.max() < _ENOUGH_ROWS:
-            set_bins(encoder, i, np.zeros(sizes[i], dtype=np.intp))
-            X[~np.isnan(X[:, i]), i] = 0.0
-            unknown.append(column_name(estimator, columns[i]))
-            continue
-        own, thresholds = _limits(n_rows, found.effects, max_bins)
-        bins = np.searchsorted(thresholds, found.effects) + own.size
-        bins[own] = np.arange(own.size)
+        bins, of_rows = _group(codes, parts, y, weights, sizes[i], estimator.max_bins)
+        if of_rows is None:
+            column = np.flatnonzero(estimator.is_categorical_)[i]
+            unknown.append(column_name(estimator, column))
         set_bins(encoder, i, bins)
         X[:, i] = bins_of_codes(X[:, i], bins)
-        is_rare = n_rows[codes] < _ENOUGH_ROWS
-        effects = found.of_rows[is_rare]
-        of_rows = np.searchsorted(thresholds, effects) + own.size
-        X[rows[is_rare], i] = np.where(np.isnan(effects), np.nan, of_rows)
+        if of_rows is not None:
+            X[rows, i] = of_rows
     if unknown:
-        what = "row" if eras is None or eras.labels.size == 1 else "era"
+        what = "row" if is_single else "era"
         warn_user(
-            f"X: column {', '.join(unknown)} has more than {max_bins} categories, each "
-            f"in a single {what}, of which other {what}s tell nothing: no tree splits "
-            "on it. Drop it, or take columns that describe its categories."
+            f"X: column {', '.join(unknown)} has more than {estimator.max_bins} "
+            f"categories, each in a single {what}, so that no other {what} tells of "
+            "them, and no tree splits on it. Drop it, or take columns that describe "
+            "its categories."
         )
 
 
-def bins_of_codes(codes: Array, bins: NDArray[np.intp]) -> Array:
+def _group(
+    codes: Ints, parts: Ints, y: Array, weights: Array, n_categories: int, max_bins: int
+) -> tuple[Ints, Array | None]:
+    """Return the bins of categories, and of rows with the parts that are left out of
+    their effects; None of these if no category is frequent or in several parts.
+    """
+    if codes.size == 0:
+        return np.zeros(n_categories, dtype=np.intp), None
+    scale = codes.size / weights.sum()
+    # Scaled after they are summed up, so that equal sums stay equal.
+    n_rows: Array = np.bincount(codes, weights, n_categories).astype(np.float64)
+    n_rows *= scale
+    weights = scale * weights
+    # What all categories share in a part is no effect of theirs.
+    y = y - era_means(parts, weights, y[np.newaxis])[0, parts]
+    is_frequent, is_rare = n_rows >= _ENOUGH_ROWS, n_rows[codes] < _ENOUGH_ROWS
+    y /= np.sqrt(np.average(y**2, weights=weights)) or 1.0
+    found = effects_elsewhere(codes, parts, y, weights, n_categories)
+    # Equal effects stay equal, whatever the order of rows.
+    effects, elsewhere = (np.round(each, 10) for each in found)
+    if np.isnan(elsewhere).all() and not is_frequent.any():
+        return np.zeros(n_categories, dtype=np.intp), None
+    own, thresholds = _limits(n_rows, effects, max_bins)
+    bins = np.searchsorted(thresholds, effects) + own.size
+    bins[own] = np.arange(own.size)
+    of_rows = np.searchsorted(thresholds, elsewhere) + own.size
+    of_rows = np.where(np.isnan(elsewhere), np.nan, of_rows)
+    return bins, np.where(is_rare, of_rows, bins[codes])
+
+
+def bins_of_codes(codes: Array, bins: Ints) -> Array:
     """Return the bins of codes, some of them NaN."""
     return np.where(np.isnan(codes), np.nan, bins[np.nan_to_num(codes).astype(np.intp)])
 
 
-def _limits(
-    n_rows: Array, effects: Array, max_bins: int
-) -> tuple[NDArray[np.intp], Array]:
+def _limits(n_rows: Array, effects: Array, max_bins: int) -> tuple[Ints, Array]:
     """Return the categories with a bin of their own, the most frequent ones, and the
     thresholds of effects between bins of others, of about equally many rows.
     """
@@ -96,12 +105,12 @@ def _limits(
     n_bins = min(max_bins - own.size, n_shared, int(n.sum() // _ENOUGH_ROWS))
     if n_bins < 2:
         return own, np.array([])
-    at = np.floor((np.cumsum(n) - n / 2) * (n_bins / n.sum()))
+    at = np.floor((np.cumsum(n) - n / 2) * n_bins / n.sum())
     ends = np.flatnonzero(np.diff(at))
     return own, np.unique((ordered[ends] + ordered[ends + 1]) / 2)
 
 
-def _first_axis(targets: Array, codes: NDArray[np.intp], weights: Array) -> Array:
+def _first_axis(targets: Array, codes: Ints, weights: Array) -> Array:
     """Return targets along the line on which the means of categories differ most."""
     if targets.shape[1] == 1:
         return targets[:, 0]
@@ -113,7 +122,7 @@ def _first_axis(targets: Array, codes: NDArray[np.intp], weights: Array) -> Arra
     return targets @ (axis * np.sign(axis[np.abs(axis).argmax()]))
 
 
-def _folds(codes: NDArray[np.intp]) -> NDArray[np.intp]:
+def _folds(codes: Ints) -> Ints:
     """Return rows' numbers within their categories, modulo the number of folds."""
     order, n = np.argsort(codes, kind="stable"), np.bincount(codes, minlength=1)
     folds = np.empty(codes.size, dtype=np.intp)

@@ -66,7 +66,7 @@ def estimates_by_hand(values, parts, y, w):
         ]
         if not p:
             return np.nan
-        return sum(a * b for a, b in p) / (1 + sum(a for a, _ in p))
+        return round(sum(a * b for a, b in p) / (1 + sum(a for a, _ in p)), 10)
 
     return {a: effect(a) for a in names}, {k: effect(*k) for k in cells}
 
@@ -80,13 +80,12 @@ def bins_by_hand(values, y, w, eras, n_bins):
     known, values, y, w = known[used], values[used], y[used], w[used]
     sums = pd.Series(w).groupby(values).sum() * (w.size / w.sum())
     w = w * (w.size / w.sum())
-    if eras is None:
-        parts = pd.Series(values).groupby(values).cumcount().to_numpy() % 5
-    else:
-        parts = eras[known]
-        for era in np.unique(parts):
-            own = parts == era
-            y[own] -= np.average(y[own], weights=w[own])
+    places = pd.Series(values).groupby(values).cumcount().to_numpy()
+    parts = places % 5 if eras is None else eras[known]
+    for part in np.unique(parts):
+        own = parts == part
+        y[own] -= np.average(y[own], weights=w[own])
+    y /= np.sqrt(np.average(y**2, weights=w))
     effects, elsewhere = estimates_by_hand(values, parts, y, w)
     names = sorted(set(every.tolist()))
     n = {a: sums.get(a, 0.0) for a in names}

@@ -1,0 +1,324 @@
+"""Categories as what the targets of other eras say of them."""
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.preprocessing import LabelEncoder
+from sklearn.utils import _safe_indexing, check_array, column_or_1d
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    check_is_fitted,
+    validate_data,
+)
+
+from .._category_effects import Cells, cells_of, effects
+from .._era_arguments import eras_by_name, take_era_column, warn_of_row_order
+from .._era_labels import find
+from .._eras import EncodedEras, are_ordered, era_means, read_eras
+from .._fit_attributes import restores_on_failure
+from .._parameter_object import with_parameters
+from .._scikit_learn import check_sample_weight
+from .._tables import columns as tables
+from .._warnings import warn_user
+from ..ensemble._binning.errors import column_name
+from ..model_selection._out_of_era import check_target
+from ._base import Array
+
+# Eras without an order are encoded by those of other folds.
+_N_FOLDS = 5
+_TARGETS = {"auto", "continuous", "binary", "multiclass"}
+
+
+@with_parameters
+class EraTargetEncoder(TransformerMixin, BaseEstimator):
+    """Encode categories by what earlier eras tell of their targets.
+
+    A category c becomes the shrunken mean of its targets, less the mean of their era.
+    With ``y = level_e + b_c + u_ce + noise``, of variances t² of b, s² of u, which is
+    how a category's effect differs from era to era, and v of the noise, and with n_e
+    rows of c, whose mean less that of the era is d_e, this is the empirical Bayes
+    estimate of b_c ::
+
+        sum_e p_e d_e / (sum_e p_e + 1 / t²),    p_e = 1 / (s² + v / n_e)
+
+    where e are the eras before the row's own. So are those of which the variances are
+    estimated, by the method of moments [1]_. No row is told of its own era's targets or
+    of later ones; rows of the first era, and categories that have not been seen, are 0.
+    Rows of eras that ``fit`` has not seen are told of all of its eras.
+
+    Where eras have no order, such as hospitals, e are the eras of the other four of
+    five folds of whole eras. **Such columns are best left out of models**: among other
+    groups a category's mean is the lower, the higher it is in the row's own, and trees
+    find that.
+
+    Parameters
+    ----------
+    categorical_features : 'from_dtype' or list, default='from_dtype'
+        Columns to encode, by names, places or one bool a column; the others are
+        dropped. By 'from_dtype' they are a frame's columns of text and categories, and
+        all columns of an array. A missing value is a category.
+    target_type : {'auto', 'continuous', 'binary', 'multiclass'}, default='auto'
+        As of :class:`~sklearn.preprocessing.TargetEncoder`: targets are numbers; or
+        two classes, encoded by the share of the second one; or more, by the share of
+        each.
+    smooth : 'auto' or float, default='auto'
+        'auto' is as above; a number k stands for 1 / t² with ``p_e = n_e``.
+    variation : bool, default=False
+        Whether to add a column of s by category: ``s² (D + 4) / (m + 3)`` are its
+        squares, with ``D = sum_e p_e (d_e - d)²``, where d is the mean by p_e, in m
+        eras.
+    count : bool, default=False
+        Whether to add a column of the rows n of each category.
+    era_order : {'auto', 'ordered', 'unordered'}, default='auto'
+        As of :class:`~sklearn_era.model_selection.EraSearchCV`.
+
+    Attributes
+    ----------
+    categories_ : list of ndarray
+        The categories of each encoded column, None last if values are missing.
+    encodings_ : list of ndarray of shape (n_categories + 1, n_encoded)
+        The columns of each category in eras to come, and those of an unknown one.
+    era_labels_ : ndarray of shape (n_eras,)
+        The eras of the training.
+    era_order_ : {'ordered', 'unordered'}
+        How they were taken.
+    target_type_ : str
+        What targets are.
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the classes, if there are any.
+    n_features_in_, feature_names_in_ :
+        As in scikit-learn's transformers.
+
+    See Also
+    --------
+    sklearn.preprocessing.TargetEncoder : The same without eras, in folds of rows.
+
+    References
+    ----------
+    .. [1] S. R. Searle, G. Casella, C. E. McCulloch (1992), Variance Components. Wiley,
+       section 5.3 (Henderson's method III).
+
+    Examples
+    --------
+    >>> from sklearn_era.preprocessing import EraTargetEncoder
+    >>> X, y = [["a"], ["b"], ["a"], ["b"], ["c"]], [3.0, 1.0, 7.0, 5.0, 6.0]
+    >>> encoder = EraTargetEncoder(target_type="continuous", smooth=1.0)
+    >>> encoder.fit_transform(X, y, eras=[1, 1, 2, 2, 2]).ravel().tolist()
+    [0.0, 0.0, 0.5, -0.5, 0.0]
+    >>> encoder.transform([["a"], ["d"]]).round(3).tolist()
+    [[0.667], [0.0]]
+    """
+
+    __metadata_request__fit: ClassVar = {"eras": True}
+    __metadata_request__transform: ClassVar = {"eras": True}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "categorical_features": [StrOptions({"from_dtype"}), "array-like"],
+        "target_type": [StrOptions(_TARGETS)],
+        "smooth": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "variation": ["boolean"],
+        "count": ["boolean"],
+        "era_order": [StrOptions({"auto", "ordered", "unordered"})],
+    }
+    categorical_features: Any = "from_dtype"
+    target_type: str = "auto"
+    smooth: Any = "auto"
+    variation: bool = False
+    count: bool = False
+    era_order: str = "auto"
+
+    @eras_by_name
+    @restores_on_failure
+    def fit(
+        self, X: Any, y: Any, *, eras: Any = None, sample_weight: Any = None
+    ) -> Any:
+        """Learn what targets tell of categories, era by era.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        eras : array-like of shape (n_samples,) or str, default=None
+            Era of each row, or the name of their column in X, which ``fit`` and
+            ``transform`` drop. None is one era, with a warning.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of rows, in units of their effective number.
+
+        Returns
+        -------
+        self : object
+            The encoder, fitted.
+        """
+        self._validate_params()
+        if eras is None:
+            warn_user(
+                "EraTargetEncoder takes all rows for one era, so that none has an "
+                "earlier one: pass fit(X, y, eras=...) with one label a row."
+            )
+        X, encoded = self._read(X, eras, reset=True)
+        targets = self._targets(y, X)
+        weights = check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        weights = weights * (weights.sum() / (weights @ weights))
+        rows = np.flatnonzero(weights)
+        encoded, targets, weights = encoded.take(rows), targets[:, rows], weights[rows]
+        ordered = are_ordered(encoded, self.era_order, type(self).__name__)
+        self.era_labels_ = encoded.labels
+        self.era_order_ = "ordered" if ordered else "unordered"
+        targets -= era_means(encoded.codes, weights, targets)[:, encoded.codes]
+        self.categories_, self._cells, self.encodings_ = [], [], []
+        for j in self._columns:
+            column = self._categories(X, j)[rows]
+            missing = [None] if None in {*column} else []
+            categories = tables.sorted_categories(column) + missing
+            known = np.fromiter(categories, dtype=object, count=len(categories))
+            codes = _codes_of(column, known)
+            cells = cells_of(codes, encoded.codes.astype(np.intp), targets, weights)
+            self.categories_.append(known)
+            self._cells.append(tuple(cells))
+            every = np.arange(known.size + 1)
+            new = np.full(every.size, encoded.labels.size)
+            self.encodings_.append(
+                self._chosen(effects(cells, every, new, self.smooth))
+            )
+        return self
+
+    def transform(self, X: Any, *, eras: Any = None) -> Any:
+        """Encode rows by the eras before theirs, or by all eras of the training.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        eras : array-like of shape (n_samples,) or str, default=None
+            Era of each row, or the name of their column in X. None is an era that
+            ``fit`` has not seen, whose rows are told of all that it has.
+
+        Returns
+        -------
+        X_out : ndarray or data frame of shape (n_samples, n_features_out)
+            The encoded columns, as float64.
+        """
+        check_is_fitted(self)
+        eras = getattr(self, "_era_column", None) if eras is None else eras
+        X, encoded = self._read(X, eras, reset=False)
+        if eras is None:
+            return self._encode(X, np.full(encoded.codes.size, -1))
+        return self._encode(X, find(self.era_labels_, encoded.labels)[encoded.codes])
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        # The docstring is scikit-learn's, whose method hands no eras to `transform`.
+        self.fit(X, y, **fit_params)
+        if (eras := fit_params.get("eras")) is not None:
+            return self.transform(X, eras=eras)
+        X, encoded = self._read(X, None, reset=False)
+        return self._encode(X, encoded.codes)
+
+    def _encode(self, X: Any, at: Any) -> Array:
+        """Encode rows by the places of their eras in the training; -1 if unseen."""
+        is_known, parts = at >= 0, [np.empty((at.size, 0))]
+        n_folds = _N_FOLDS if self.era_order_ == "unordered" else 0
+        for i, j in enumerate(self._columns):
+            column, known = self._categories(X, j), self.categories_[i]
+            tables.check_kinds(column, known, column_name(self, j))
+            codes = _codes_of(column, known)
+            parts.append(self.encodings_[i][codes])
+            if is_known.any():
+                asked = codes[is_known], at[is_known]
+                found = effects(Cells(*self._cells[i]), *asked, self.smooth, n_folds)
+                parts[-1][is_known] = self._chosen(found)
+        return np.hstack(parts)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the encoded columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            The names of the columns of X, by default those of the fit.
+
+        Returns
+        -------
+        names : ndarray of str
+            Of each column the name and "_effect", then "_variation" and "_count", if
+            they were asked for; of more than two classes, with their labels.
+        """
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        classes = [f"_{x}" for x in getattr(self, "classes_", ())]
+        ends = classes if self.target_type_ == "multiclass" else [""]
+        kinds = [f"_effect{end}" for end in ends]
+        kinds += [f"_variation{end}" for end in ends if self.variation]
+        kinds += ["_count"] if self.count else []
+        found = [f"{names[j]}{kind}" for j in self._columns for kind in kinds]
+        return np.array(found, dtype=object)
+
+    def _read(self, X: Any, eras: Any, *, reset: bool) -> tuple[Any, EncodedEras]:
+        """Return X as a frame or an array, without eras, and these."""
+        tables.check_collected(X)
+        X, eras = take_era_column(X, eras)
+        warn_of_row_order(eras, X)
+        X = tables.as_frame(X)
+        if is_frame := tables.is_data_frame(X):
+            names = [*getattr(self, "feature_names_in_", ())]
+            if not reset and names and {*names} <= {*X.columns}:
+                X = X[names]
+            validate_data(self, X, reset=reset, skip_check_array=True)
+        else:
+            options: dict[str, Any] = {"dtype": None, "ensure_all_finite": "allow-nan"}
+            X = validate_data(self, X, reset=reset, **options)
+        if reset:
+            names = [*getattr(X, "columns", range(X.shape[1]))]
+            chosen, given = self.categorical_features, np.ones(len(names), bool)
+            if not (isinstance(chosen, str) and chosen == "from_dtype"):
+                options = {"name": "categorical_features", "also": "'from_dtype', or "}
+                given = tables.choose_columns(chosen, names, is_frame, **options)
+            elif is_frame:
+                given = np.array([tables.holds_text(dtype) for dtype in X.dtypes])
+            self._columns = np.flatnonzero(given).tolist()
+        if eras is None:  # the label is one that `read_eras` refuses
+            codes = np.zeros(X.shape[0], np.int32)
+            return X, EncodedEras(np.array([None], object), codes)
+        return X, read_eras(eras, X)
+
+    def _categories(self, X: Any, j: int) -> NDArray[Any]:
+        values = _safe_indexing(X, j, axis=1)
+        return tables.as_categories(values, column_name(self, j))
+
+    def _targets(self, y: Any, X: Any) -> Array:
+        """Return numbers to take means of, of shape (n_outputs, n_samples)."""
+        check_target(y, X)
+        y = column_or_1d(y, warn=True)
+        self.target_type_ = self.target_type
+        if self.target_type == "auto":
+            self.target_type_ = type_of_target(y, input_name="y", raise_unknown=True)
+        self.__dict__.pop("classes_", None)
+        if self.target_type_ == "continuous":
+            return check_array(y, dtype=np.float64, ensure_2d=False)[np.newaxis].copy()
+        encoder = LabelEncoder().fit(y)
+        self.classes_, codes = encoder.classes_, encoder.transform(y)
+        last = self.classes_.size - 1
+        shown = [last] if self.target_type_ == "binary" else range(last + 1)
+        return np.array([codes == code for code in shown], dtype=np.float64)
+
+    def _chosen(self, found: list[Array]) -> Array:
+        """Return the columns that were asked for."""
+        wanted = (True, self.variation, self.count)
+        return np.hstack([x for x, given in zip(found, wanted, strict=True) if given])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.allow_nan = True
+        tags.input_tags.string = tags.target_tags.required = True
+        return tags
+
+
+def _codes_of(values: NDArray[Any], known: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the places of categories among known ones; the last one if unknown."""
+    places = {category: place for place, category in enumerate(known)}
+    return np.array([places.get(x, known.size) for x in values], dtype=np.intp)

@@ -1,0 +1,269 @@
+"""Categories by the targets of other eras: by brute force, and that nothing leaks."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import TargetEncoder
+
+from helpers.grids import slow
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Booster
+from sklearn_era.model_files import load_model, save_model
+from sklearn_era.model_selection import EraSearchCV
+from sklearn_era.preprocessing import EraTargetEncoder
+
+RNG = np.random.default_rng(0)
+ERAS = RNG.permutation(np.repeat(range(9), [20, 5, 40, 30, 30, 30, 10, 30, 30]))
+CODES = RNG.integers(0, 8, ERAS.size)
+Y = RNG.normal(size=8)[CODES] + RNG.normal(size=(8, 9))[CODES, ERAS]
+Y = Y + 3 * ERAS + RNG.normal(size=ERAS.size)
+WEIGHTS = RNG.integers(1, 4, ERAS.size).astype(float)
+X = CODES[:, np.newaxis]
+EVERY = {"variation": True, "count": True}
+
+
+def variances(c, e, d, w):
+    """Searle, Casella and McCulloch's, by sums of squares of single rows."""
+
+    def explained(groups):
+        labels = np.unique(groups)
+        return sum(
+            (w @ (d * (groups == x))) ** 2 / w[groups == x].sum() for x in labels
+        )
+
+    def share(groups, inner):
+        """The sum over groups of their inner groups' squares, by their size."""
+        found = 0.0
+        for x in np.unique(groups):
+            rows = groups == x
+            n = [w[rows & (inner == i)].sum() for i in np.unique(inner[rows])]
+            found += np.sum(np.square(n)) / w[rows].sum()
+        return found
+
+    cell, one, n = 100 * c + e, np.zeros_like(c), w.sum()
+    n_cells, n_categories = (len(np.unique(x)) for x in (cell, c))
+    noise = (w @ d**2 - explained(cell)) / (n - n_cells)
+    between = explained(cell) - explained(c) - noise * (n_cells - n_categories)
+    between = max(0.0, between / (n - share(c, cell)))
+    rest = explained(c) - explained(one) - noise * (n_categories - 1)
+    rest -= between * (share(c, cell) - share(one, cell))
+    return noise, between, max(0.0, rest / (n - share(one, c)))
+
+
+def by_hand(c, e, y, w, asked, rows, known=None):
+    """What some rows tell of a category: its effect, variation and count."""
+    w = w * w.sum() / (w @ w)
+    means = {x: np.average(y[e == x], weights=w[e == x]) for x in np.unique(e)}
+    d = y - np.array([means[x] for x in e])
+    known = rows if known is None else known
+    noise, between, of_effects = variances(*(x[known] for x in (c, e, d, w)))
+    eras = np.unique(e[rows & (c == asked)])
+    cells = [rows & (c == asked) & (e == x) for x in eras]
+    p = np.array([1 / (between + noise / w[x].sum()) for x in cells])
+    if not cells:
+        return 0.0, np.sqrt(between * 4 / 4), 0.0
+    own = np.array([np.average(d[x], weights=w[x]) for x in cells])
+    mean = p @ own / p.sum()
+    share = (p @ (own - mean) ** 2 + 4) / (len(eras) + 3)
+    effect = mean * p.sum() / (p.sum() + 1 / of_effects) if of_effects else 0.0
+    return effect, np.sqrt(between * share), w[rows & (c == asked)].sum()
+
+
+@pytest.mark.parametrize("era_order", ["ordered", "unordered"])
+def test_effects_are_those_by_hand(era_order):
+    encoder = EraTargetEncoder(target_type="continuous", era_order=era_order, **EVERY)
+    given = {"eras": ERAS, "sample_weight": WEIGHTS}
+    found = encoder.fit_transform(X, Y, **given)
+    # Variances are estimated when eras have become more by half.
+    stretches = {0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 4, 6: 6, 7: 6, 8: 6, 9: 9}
+    for era in range(10):
+        rows = np.flatnonzero(era == ERAS)[:4]
+        others, known = era > ERAS, stretches[era] > ERAS
+        if era_order == "unordered":
+            others = known = era % 5 != ERAS % 5 if era < 9 else ERAS >= 0
+        for i in rows if era < 9 else range(4):
+            values = encoder.transform(X[[i]])[0] if era == 9 else found[i]
+            expected = (0.0, 0.0, 0.0)
+            if others.any():
+                data = CODES, ERAS, Y, WEIGHTS, CODES[i]
+                expected = by_hand(*data, others, known)
+            assert_allclose(values, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_no_later_target_changes_what_is_known():
+    encoder = EraTargetEncoder(target_type="continuous", **EVERY)
+    before = encoder.fit_transform(X, Y, eras=ERAS)
+    assert not before[ERAS == 0].any()
+    for era in range(9):
+        changed = np.where(era <= ERAS, RNG.normal(0, 9, Y.size), Y)
+        found = clone(encoder).fit_transform(X, changed, eras=ERAS)
+        assert_allclose(found[era >= ERAS], before[era >= ERAS], atol=1e-12)
+        assert np.allclose(found, before, atol=1e-12) == (era == 8)
+
+
+def make_effects(seed, spread, of_effects, n_eras=30, n_rows=600, n_categories=300):
+    rng = np.random.default_rng(seed)
+    eras = np.repeat(np.arange(n_eras), n_rows)
+    codes = rng.integers(0, n_categories, eras.size)
+    b = of_effects * rng.normal(size=n_categories)
+    y = b[codes] + spread * rng.normal(size=(n_categories, n_eras))[codes, eras]
+    return codes[:, None], y + rng.normal(size=eras.size), eras, b
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0])
+def test_effects_are_as_good_as_with_known_variances(spread):
+    rows, y, eras, b = make_effects(0, spread, 0.5)
+    encoder = EraTargetEncoder(target_type="continuous").fit(rows, y, eras=eras)
+    found = encoder.encodings_[0][:-1, 0]
+    codes = rows[:, 0]
+    n = np.array([np.bincount(codes[eras == x], minlength=300) for x in range(30)])
+    d = y - np.bincount(eras, y)[eras] / 600
+    sums = np.array(
+        [np.bincount(codes[eras == x], d[eras == x], 300) for x in range(30)]
+    )
+    p = np.divide(n, n * spread**2 + 1)
+    product = np.sum(p * sums / np.maximum(n, 1), axis=0)
+    best = product / (p.sum(axis=0) + 1 / 0.25)
+    assert np.mean((found - b) ** 2) < 1.03 * np.mean((best - b) ** 2)
+    raw = np.bincount(codes, d) / np.bincount(codes)
+    if spread:
+        assert np.mean((found - b) ** 2) < 0.85 * np.mean((raw - b) ** 2)
+
+
+def make_turning(seed, n_eras=32, n_categories=1500):
+    """Categories come and go; their effects in one era say next to nothing of another.
+    Returns what can be known of the last eras, too.
+    """
+    rng = np.random.default_rng(seed)
+    shown = [rng.choice(n_categories, 100, replace=False) for _ in range(n_eras)]
+    codes, eras = np.repeat(shown, 5), np.repeat(np.arange(n_eras), 500)
+    x, b = rng.normal(size=codes.size), 0.3 * rng.normal(size=n_categories)
+    turning = 2 * rng.normal(size=(n_categories, n_eras))[codes, eras]
+    best = b[codes] + x
+    frame = pd.DataFrame({"c": codes.astype(str), "x": x})
+    frame["c"] = frame["c"].astype("category")
+    return frame, best + turning + rng.normal(size=codes.size), eras, best
+
+
+def boosted(rows, y, eras, is_new, encoder):
+    """What a booster predicts of categories beside encoded ones."""
+    encoder = encoder.set_output(transform="pandas")
+    given = {"eras": eras[~is_new]} if isinstance(encoder, EraTargetEncoder) else {}
+    columns = rows[["c"]]
+    train = encoder.fit_transform(columns[~is_new], y[~is_new], **given)
+    test = encoder.transform(columns[is_new])
+    tables = [
+        rows[part].join(encoded.add_prefix("of_"))
+        for part, encoded in ((~is_new, train), (is_new, test))
+    ]
+    booster = Booster(learning_rate=0.05, max_iter=100, early_stopping=False)
+    booster.fit(tables[0], y[~is_new], eras=eras[~is_new])
+    return booster.predict(tables[1])
+
+
+def of_catboost(rows, y, is_new):
+    catboost = pytest.importorskip("catboost")
+    params = {
+        "has_time": True, "verbose": 0, "thread_count": 1, "iterations": 300,
+        "allow_writing_files": False,
+    }  # fmt: skip
+    model = catboost.CatBoostRegressor(cat_features=["c"], **params)
+    rows = rows.assign(c=rows["c"].astype(str))
+    return model.fit(rows[~is_new], y[~is_new]).predict(rows[is_new])
+
+
+@pytest.mark.filterwarnings("ignore:X has columns of more than")
+@pytest.mark.parametrize("peer", ["scikit-learn", slow("catboost")])
+def test_effects_that_turn_between_eras_are_not_believed(peer):
+    losses = []
+    for seed in range(2):
+        rows, y, eras, best = make_turning(seed)
+        is_new = eras >= 26
+        ours = boosted(rows, y, eras, is_new, EraTargetEncoder())
+        if peer == "catboost":
+            theirs = of_catboost(rows, y, is_new)
+        else:
+            encoder = TargetEncoder(target_type="continuous")
+            theirs = boosted(rows, y, eras, is_new, encoder)
+        noise = np.mean((y - best)[is_new] ** 2)
+        losses += [np.mean((y[is_new] - p) ** 2) - noise for p in (ours, theirs)]
+    ours, theirs = np.reshape(losses, (2, 2)).mean(axis=0)
+    assert ours < theirs / 2
+
+
+@pytest.mark.parametrize("era_order", ["ordered", "unordered"])
+@pytest.mark.parametrize("how", ["pipeline", "search"])
+def test_noise_tells_nothing(era_order, how):
+    rng = np.random.default_rng(0)
+    eras = np.repeat(np.arange(24), 1000)
+    rows = rng.integers(0, 5000, (eras.size, 1)).astype(str).astype(object)
+    y, train = rng.normal(size=eras.size), eras < 16
+    encoder = EraTargetEncoder(era_order=era_order, **EVERY)
+    few = Booster(max_iter=5, min_samples_leaf=500, early_stopping=False)
+    for last in (Ridge(), few):
+        model = make_pipeline(encoder, last)
+        if how == "search":
+            grid = {"eratargetencoder__smooth": ["auto", 10.0]}
+            model = EraSearchCV(model, grid, era_order=era_order, cv=2, scoring="r2")
+        with config_context(enable_metadata_routing=True):
+            model.fit(rows[train], y[train], eras=eras[train])
+        y_test, p = y[~train], model.predict(rows[~train])
+        gain = (y_test - y[train].mean()) ** 2 - (y_test - p) ** 2
+        of_eras = np.array([gain[eras[~train] == era].mean() for era in range(16, 24)])
+        error = of_eras.std(ddof=1) / np.sqrt(of_eras.size)
+        assert abs(of_eras.mean()) < 2 * error + 1e-6  # 0 where all is shrunk to 0
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_text_of_data_frames_is_encoded(library, tmp_path):
+    frames = pytest.importorskip(library)
+    text = np.array(["a", "b", "c", "d", "e", "f", "g", None], dtype=object)[CODES]
+    frame = frames.DataFrame({"era": ERAS, "text": text.tolist(), "number": Y})
+    labels = np.digitize(Y, [5, 15])
+    encoder = EraTargetEncoder(**EVERY).set_output(transform=library)
+    found = encoder.fit_transform(frame, labels, eras="era")
+    ends = [f"{kind}_{k}" for kind in ("effect", "variation") for k in range(3)]
+    names = [f"text_{end}" for end in [*ends, "count"]]
+    assert [*found.columns] == [*encoder.get_feature_names_out()] == names
+    assert encoder.categories_[0].tolist() == [*"abcdefg", None]
+    for k in range(3):
+        one = EraTargetEncoder(target_type="continuous")
+        expected = one.fit_transform(X, (labels == k) * 1.0, eras=ERAS)[:, 0]
+        assert_allclose(found[f"text_effect_{k}"].to_numpy(), expected, atol=1e-12)
+    two = EraTargetEncoder().fit_transform(X, labels == 2, eras=ERAS)[:, 0]
+    assert_allclose(two, expected, atol=1e-12)
+    plain = EraTargetEncoder(**EVERY).fit(frame, labels, eras="era")
+    save_model(plain, tmp_path / "model")
+    new = frames.DataFrame({"era": [99, 99], "text": ["a", "new"], "number": [0, 0]})
+    for copy in (
+        pickle.loads(pickle.dumps(encoder)),
+        load_model(tmp_path / "model")[0],
+    ):
+        assert_array_equal(np.asarray(copy.transform(frame)), found.to_numpy())
+        of_new = np.asarray(copy.transform(new))
+        assert_allclose(of_new[0], encoder.encodings_[0][0])
+        assert of_new[0, 0]
+        assert not of_new[1, [0, 1, 2, 6]].any()
+
+
+def test_columns_are_chosen_and_slips_named():
+    table = np.column_stack([Y, CODES])
+    expected = EraTargetEncoder(target_type="continuous").fit_transform(X, Y, eras=ERAS)
+    for given in ([1], [False, True]):
+        encoder = EraTargetEncoder(categorical_features=given, target_type="continuous")
+        assert_array_equal(encoder.fit_transform(table, Y, eras=ERAS), expected)
+    with pytest.warns(UserWarning, match="all rows for one era"):
+        assert not EraTargetEncoder().fit_transform(X, Y).any()
+    for model, targets, match in (
+        (EraTargetEncoder(), np.column_stack([Y, Y]), "y should be a 1d array"),
+        (EraTargetEncoder(categorical_features=[2]), Y, "there is no column 2"),
+        (EraTargetEncoder(), Y[1:], "y has 224 rows, but X has 225"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            model.fit(table, targets, eras=ERAS)
