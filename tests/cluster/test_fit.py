@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 
 from helpers.callbacks import Recorder
-from helpers.criteria import CRITERIA
+from helpers.criteria import CRITERIA, DEVIATIONS
 from helpers.grids import slow
 from helpers.trees import assert_same_splits, assert_same_trees
 from sklearn_era._eras import read_eras
@@ -169,10 +169,11 @@ def test_group_dro(client, weighted):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("criterion", CRITERIA | DEVIATIONS)
 def test_every_criterion(any_client, criterion):
     X, y, eras = make_rows()
-    params = {"min_samples_per_era": 2, "early_stopping": False, **CRITERIA[criterion]}
+    params = {"min_samples_per_era": 2, "early_stopping": False}
+    params |= (CRITERIA | DEVIATIONS)[criterion]
     assert_same(*pair(any_client, (X, y, eras), **params))
 
 

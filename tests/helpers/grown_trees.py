@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from helpers.criteria import ERA_CRITERIA, RATIO
+from helpers.criteria import DEVIATIONS, ERA_CRITERIA, RATIO
 from sklearn_era.ensemble import EraForestRegressor
 from sklearn_era.ensemble._criteria.objects import Criterion
 from sklearn_era.ensemble._criterion_plan import CriterionPlan, make_criterion
@@ -24,8 +24,9 @@ FULL = TreeLimits(
     l2_regularization=0.0, max_features=None,
 )  # fmt: skip
 
-# By parameters of estimators; the ratio wants rows that are binary.
-CRITERIA = ERA_CRITERIA | {"invariant, ratio": RATIO}
+# By parameters of estimators; the ratio wants rows that are binary, and deviations no
+# weights.
+CRITERIA = ERA_CRITERIA | {"invariant, ratio": RATIO} | DEVIATIONS
 
 
 @dataclass(frozen=True)

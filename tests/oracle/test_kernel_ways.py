@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from helpers.criteria import ERA_CRITERIA
+from helpers.criteria import DEVIATIONS, ERA_CRITERIA
 from helpers.grids import on_grid, slow
 from helpers.kernel_fits import RecordingSplitter, fit, make_eras
 from oracle.cases import Case, first_tree, fit_and_check, fit_case, of_each
@@ -53,7 +53,7 @@ def check(data, criterion, weights=None, **params):
 
 @on_grid(
     "criterion way missing penalties",
-    ERA_CRITERIA | {"with held_out": WITH_HELD_OUT}, WAYS, [0.0, 0.15], PENALTIES,
+    ERA_CRITERIA | {"with held_out": WITH_HELD_OUT} | DEVIATIONS, WAYS, [0.0, 0.15], PENALTIES,
     every=29,
 )  # fmt: skip
 def test_each_way(criterion, way, missing, penalties):
@@ -90,6 +90,20 @@ def test_eras_of_more_rows_than_combinations(is_weighted, missing):
     weights = np.linspace(0.5, 2.0, 1203) if is_weighted else None
     for criterion in ("directional", "invariant"):
         check(data, ERA_CRITERIA[criterion], weights)
+
+
+@pytest.mark.parametrize("unit", [2.0**-70, 1.0, 2.0**70])
+@pytest.mark.parametrize("spread", [0.5, 5.0])
+@pytest.mark.parametrize("criterion", DEVIATIONS.values(), ids=DEVIATIONS)
+def test_deviations_of_targets_of_any_size(criterion, spread, unit):
+    """Most squares of the larger spread are below a millionth of the largest."""
+    X, y, eras = make_eras(4, 40, 8, n_features=2)
+    y = unit * np.exp(spread * np.random.default_rng(1).normal(size=y.size)) * (1 + y)
+    least = criterion["split_criterion"].min_impurity_decrease * unit
+    params = {"split_criterion__min_impurity_decrease": least}
+    case = Case(X, y, eras, None, LIMITS | {"max_iter": 2, "max_leaf_nodes": 4})
+    report = fit_and_check(case, **criterion, **params)
+    assert report.n_splits > 2 >= report.n_undecided
 
 
 # Beside the gradients of one era, what parts the sides of the others is little.

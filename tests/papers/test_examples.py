@@ -427,6 +427,38 @@ def test_support_example_of_moneda_and_its_remedy():
     assert is_beyond.mean() == pytest.approx(1 / 3, abs=0.03)
 
 
+@pytest.mark.parametrize(("name", "aggregate"), [("max", np.max), ("mean", np.mean)])
+def test_standard_deviations_of_moneda_choose_the_split(name, aggregate):
+    """Of the tree of a booster and of a forest; variances choose another."""
+    rng = np.random.default_rng(0)
+    X, eras = rng.integers(0, 20, (300, 4)).astype(float), np.repeat(range(3), 100)
+    y = X[:, 0] / 10 + rng.normal(size=300) * np.where(X[:, 1] < 7, 3.0, 0.1)
+
+    def best_by(spread):
+        def impurity(split):
+            is_left = X[:, split[0]] <= split[1]
+            sides = [[(eras == j) & (is_left == side) for side in (True, False)]
+                     for j in range(3)]  # fmt: skip
+            return aggregate([
+                sum(rows.sum() / 100 * spread(y[rows]) for rows in pair if rows.any())
+                for pair in sides
+            ])  # fmt: skip
+
+        return min(itertools.product(range(4), np.arange(19) + 0.5), key=impurity)
+
+    assert best_by(np.std) != best_by(np.var)
+    forest = {"bootstrap": False, "max_features": 1.0, "max_leaf_nodes": 2}
+    for impurity, spread in (("standard_deviation", np.std), ("squared_error", np.var)):
+        criterion = TimeRobust(name, impurity=impurity, rule="every_era")
+        for tree in (
+            fit_tree(X, y, eras, split_criterion=criterion),
+            EraForestRegressor(1, split_criterion=criterion, **forest).fit(
+                X, y, eras=eras
+            ),
+        ):
+            assert split_of(nodes_of(tree)[0]) == best_by(spread)
+
+
 # Equations 5.3 and 5.4 on two levels. The first feature splits the root; then the
 # second one can split the left node only, and the third one the right node only.
 # Era 1 has 10 rows, era 2 has 6, and rows are (number, era, features, target).

@@ -41,7 +41,8 @@ FORESTS = [EraForestRegressor, EraForestClassifier]
 OBJECTS = [
     (Gain(), "Gain()", {"splitter": "era"}),
     (Era(-1.0), "Era(boltzmann_alpha=-1.0)", {"normalize": True}),
-    (TimeRobust("mean"), "TimeRobust(aggregation='mean')", {"aggregation": "max"}),
+    (TimeRobust("mean"), "TimeRobust(aggregation='mean')",
+     {"impurity": "standard_deviation"}),
     (Invariant(2.0), "Invariant(penalty=2.0)", {"statistic": "changing_rate"}),
     (VREx(normalize=True), "VREx(normalize=True)", {"penalty": 0.5}),
     (HeldOut(), "HeldOut()", {"normalize": True}),

@@ -25,7 +25,9 @@ from sklearn_era.criteria import (
 )
 from sklearn_era.criteria._blend import as_criterion
 from sklearn_era.criteria._criteria import CRITERIA
+from sklearn_era.effects import GroupDRO
 from sklearn_era.ensemble import EraForestRegressor, HistGradientBoostingRegressor
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble._criteria.objects import NUMBERS, InvarianceStatistic
 
 STATISTICS = ["effect", "changing_rate", "ratio"]
@@ -113,12 +115,29 @@ BAD_PARAMETERS = {
     Directional: bad(("min_agreement", -0.01, 1.01, math.nan, None),
                      ("boltzmann_alpha", math.nan)),
     TimeRobust: bad(("aggregation", "min", "Max", None, -1, math.nan),
-                    ("min_impurity_decrease", -1e-9, math.nan, math.inf, None)),
+                    ("min_impurity_decrease", -1e-9, math.nan, math.inf, None),
+                    ("impurity", "std", "gini", None)),
     Invariant: bad(("penalty", -1e-9, math.nan, math.inf, None, "1"),
                    ("statistic", "rate", "Effect", None)),
     VREx: bad(("penalty", -1e-9, math.inf), ("normalize", "yes", 1, 0.0, None)),
     HeldOut: bad(("normalize", 1)),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "target", "is_weighted", "params", "found"), [
+    (ours, "count", False, {"loss": "poisson"}, "those of loss='poisson' vary"),
+    (Classifier, "binary", False, {}, "those of loss='log_loss' vary"),
+    (ours, "real", True, {}, "sample_weight or .* weighs them"),
+    (ours, "real", False, {"era_weighting": GroupDRO()}, ".* era_weighting weighs them"),
+    (EraForestRegressor, "real", True, {}, "sample_weight or .* weighs them"),
+])  # fmt: skip
+def test_deviations_need_hessians_of_1(make, target, is_weighted, params, found):
+    X, y, weights, eras = make_data(target, n_samples=60)
+    criterion = TimeRobust(impurity="standard_deviation")
+    model = make(split_criterion=criterion, **params)
+    message = rf"^TimeRobust.* needs rows whose hessians are 1, and {found}: use impuri"
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y, weights if is_weighted else None, eras=eras)
 
 
 @pytest.mark.parametrize(

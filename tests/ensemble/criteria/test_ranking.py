@@ -100,6 +100,16 @@ GAIN = G_L**2 / (H_L + L2) + G_R**2 / (H_R + L2) - G**2 / (H + L2)
 L_BEFORE = by_era(left_in, ALL_ROWS) / H
 L_J = (by_era(left_in, SIDES[0]) + by_era(left_in, SIDES[1])) / H
 DECREASES = N_J / N_IN_TRAINING * (L_BEFORE - L_J)
+# The same of standard deviations, without weights; and the sums that stand for hessians.
+SD = {"impurity": "standard_deviation"}
+N_L, N_R = ([np.sum(s) for s in side] for side in SIDES)
+S_L, S_R, S = (by_era(lambda x, h: np.std(x), s) for s in (*SIDES, ALL_ROWS))
+SD_J = (N_L * S_L + N_R * S_R) / N_J
+SUMS = [[G_L, H_L, N_L], [G_R, H_R, N_R]]
+SQUARES = [
+    [by_era(lambda x, h: np.sum(x), s), by_era(lambda x, h: np.sum(x**2), s), n]
+    for s, n in zip(SIDES, (N_L, N_R), strict=True)
+]
 
 
 def held_out():
@@ -114,6 +124,7 @@ def held_out():
 
 
 B = exact_boltzmann_mean
+OF_DEVIATIONS = "L_j = (n_Lj s_Lj + n_Rj s_Rj) / n_j"
 OF_DECREASE = "agg_j n_j / N_j (L_before,j - L_j)"
 
 
@@ -126,6 +137,10 @@ OF_DECREASE = "agg_j n_j / N_j (L_before,j - L_j)"
     (TimeRobust(), OF_DECREASE, DECREASES.min()),
     (TimeRobust("mean"), OF_DECREASE, DECREASES.mean()),
     (TimeRobust(2.0), OF_DECREASE, B(DECREASES, -2.0)),
+    (TimeRobust(**SD), OF_DEVIATIONS, -SD_J.max()),
+    (TimeRobust("mean", **SD), OF_DEVIATIONS, -SD_J.mean()),
+    (TimeRobust(2.0, **SD), OF_DEVIATIONS, -B(SD_J, 2.0)),
+    (TimeRobust("mean", **SD), OF_DECREASE, (N_J / N_IN_TRAINING * (S - SD_J)).mean()),
     (Invariant(0.3), "v_Lj - v_Rj", 10 - 0.3 * H.sum() * np.var(V_L - V_R)),
     (Invariant(0.3, "changing_rate"), "v_Lj - v_j",
      10 - 0.3 * H.sum() * np.var(V_L - V)),
@@ -140,8 +155,8 @@ def test_formulas_of_docstrings(criterion, formula, key):
     kernel = Criterion(
         criterion.name, l2_regularization=L2, **criterion._kernel_parameters()
     )
-    sides = [np.c_[G_L, H_L, [s.sum() for s in SIDES[0]]],
-             np.c_[G_R, H_R, [s.sum() for s in SIDES[1]]]]  # fmt: skip
+    has_squares = getattr(criterion, "impurity", "") == "standard_deviation"
+    sides = [np.column_stack(x) for x in (SQUARES if has_squares else SUMS)]
     found = kernel.rank(*sides, gain=10.0, impurities=L_BEFORE, era_sizes=N_IN_TRAINING)
     assert (found.priority if formula == OF_DECREASE else found.primary) == approx(key)
 
@@ -178,6 +193,8 @@ CRITERIA = [
     *((INVARIANT, {"invariance_statistic": statistic}) for statistic in STATISTICS),
     *((TIME_ROBUST, {"takes_worst_era": worst}) for worst in (True, False)),
     (TIME_ROBUST, {"takes_worst_era": False, "boltzmann_alpha": 0.5}),
+    *((TIME_ROBUST, of | SD) for of in ({}, {"takes_worst_era": False},
+      {"takes_worst_era": False, "boltzmann_alpha": 0.5})),
     (VREX, {}), (VREX, {"normalize_era_gain": True}),
     (HELD_OUT, {"l2_regularization": 0.5}),
     ("blend", {"weights": {"era": 1.0, "vrex": 1.0, "invariant": 1.0}}),
@@ -195,8 +212,12 @@ def test_eras_may_be_added_in_groups_that_are_merged(criterion, eras, random):
     name, params = criterion
     # RATIO takes gradients for positive rows, which are a part of all.
     is_ratio = params.get("invariance_statistic", "effect") != "effect"
+    has_squares = "impurity" in params
     left, right = (
-        [(h / 2 if is_ratio else g, h, h) for g, h in side]
+        [
+            (h / 2 if is_ratio else g, g * g + h if has_squares else h, h)
+            for g, h in side
+        ]
         for side in list(zip(*eras, strict=True))[:2]
     )
     impurities = [9.0 + era[2] for era in eras]

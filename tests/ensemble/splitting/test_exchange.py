@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from helpers.criteria import CRITERIA, RATIO
+from helpers.criteria import CRITERIA, DEVIATIONS, RATIO
 from helpers.grids import on_grid
 from helpers.kernel_fits import make_eras
 from sklearn_era.criteria import Gain
@@ -159,7 +159,7 @@ def assert_together_as_alone(data, params, n_shards=3, **options):
 LOOSE = {"min_era_coverage": 0.3}
 
 
-@on_grid("criterion", CRITERIA | {"ratio": RATIO}, every=2)
+@on_grid("criterion", CRITERIA | {"ratio": RATIO} | DEVIATIONS, every=2)
 def test_processes_grow_the_tree_of_one(criterion):
     if criterion["split_criterion"] == "gain":
         criterion = {"split_criterion": Gain(splitter="era")}

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from helpers.criteria import DEVIATIONS
 from helpers.grids import on_grid
 from helpers.grown_trees import (
     CRITERIA,
@@ -39,7 +40,8 @@ PENALTIES = {"free": None, "penalties": [0.4, 0.0, 0.05, 0.2, 0.0]}
 def test_tree_is_the_one_without_small_nodes(criterion, shape, penalties):
     if criterion is None:  # without penalties, ties depend on rounding
         penalties = PENALTIES["penalties"]
-    rows = make_rows(is_binary=criterion == "invariant, ratio", **SHAPES[shape])
+    limits = {"has_weights": False} if criterion in DEVIATIONS else {}
+    rows = make_rows(is_binary=criterion == "invariant, ratio", **SHAPES[shape] | limits)
     # Deep in the tree, few of many eras have a row on each side of a split.
     share = 0.5 if penalties else 1.0
     params = {"min_era_coverage": 0.05 if shape == "many eras" else share}
@@ -77,6 +79,8 @@ LIMITS = st.builds(
 def test_tree_is_the_one_without_small_nodes_whatever_the_parameters(
     criterion, shape, has_categories, limits, coverage, min_samples, penalties, is_gain
 ):
+    if criterion in DEVIATIONS:
+        shape = shape | {"has_weights": False}
     rows = make_rows(200, is_binary=criterion == "invariant, ratio", **shape)
     if has_categories:
         rows = with_categories(rows)
