@@ -39,7 +39,7 @@ def group_categories(
         parts = _folds(codes) if is_single else eras.codes[rows]
         y = _first_axis(targets[rows], codes, weights)
         bins, of_rows = _group(codes, parts, y, weights, sizes[i], estimator.max_bins)
-        if of_rows is None:
+        if of_rows is None and rows.size:
             column = np.flatnonzero(estimator.is_categorical_)[i]
             unknown.append(column_name(estimator, column))
         set_bins(encoder, i, bins)
