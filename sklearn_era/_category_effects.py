@@ -39,7 +39,8 @@ def effects(
     cells: Cells, categories: Ints, eras: Ints, smooth: Any, n_folds: int = 0
 ) -> list[Array]:
     """Return effects and their variation, of shape (n_rows, n_outputs), and rows of
-    categories, (n_rows, 1): by the eras before a row's own, or by those of other folds.
+    categories, (n_rows, 1): by the eras before a row's own, or by those of other folds,
+    and rows by all, since fewer ones in these are more in the row's own.
     """
     n_eras = cells.squares.shape[1]
     if not n_folds:
@@ -53,7 +54,9 @@ def effects(
         at = np.full(part.size, n_eras)
         found.append(_by_earlier_eras(others, categories[part], at, smooth))
     rows[np.concatenate(parts)] = np.arange(eras.size)
-    return [np.concatenate(x)[rows] for x in zip(*found, strict=True)]
+    columns = [np.concatenate(x)[rows] for x in zip(*found, strict=True)]
+    every = np.bincount(cells.categories, cells.n, categories.max() + 1)
+    return [*columns[:2], every[categories, np.newaxis]]
 
 
 def _by_earlier_eras(

@@ -3,7 +3,8 @@
 import difflib
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, NoReturn, ParamSpec
 
@@ -19,6 +20,15 @@ def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> 
             break
         frame, stacklevel = frame.f_back, stacklevel + 1
     warnings.warn(message, category, stacklevel=stacklevel)
+
+
+@contextmanager
+def warned_once() -> Iterator[None]:
+    """Keep warnings back, and give those of different texts once at the end."""
+    with warnings.catch_warnings(record=True) as caught:
+        yield
+    for warning in {str(x.message): x for x in caught}.values():
+        warn_user(warning.message)
 
 
 def listed(values: Iterable[Any], n_most: int = 5) -> str:

@@ -39,6 +39,13 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
         or 0.
     verbose : int, default=0
         1 prints a line a member, 2 also those of :class:`joblib.Parallel`.
+    encode_categories : 'auto' or bool, default='auto'
+        Whether all members but the plain one and those that are passed are given what
+        earlier eras tell of categories, beside these: the columns of an
+        :class:`~sklearn_era.preprocessing.EraTargetEncoder` with counts. 'auto' does so
+        for six or more eras that follow each other, if a column has more than 20
+        categories. In folds, columns are made of the rows to train on. Text in a
+        data frame is categories in any case, unless `estimator` says otherwise.
     cv, n_jobs, era_order :
         As in :class:`~sklearn_era.model_selection.EraSearchCV`. Eras whose numbers are
         mere names (hospitals, shops) need ``era_order="unordered"``. Targets that span
@@ -52,6 +59,8 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
         up to 1.
     members_ : dict of str to object
         Those that have weight, fitted to all rows.
+    encoder_ : EraTargetEncoder or None
+        What makes the encoded columns, which follow those of X in members.
     cv_results_ : dict of str to array-like of shape (n_members + 1,)
         Of each member, and last of their average: its name as ``member``; the number
         of trees chosen as ``stage``, 0 where there was no choice; ``mean_era_score``

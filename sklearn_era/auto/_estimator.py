@@ -1,6 +1,7 @@
 """Averages of models, weighted by their losses in eras that they have not seen."""
 
 import time
+from collections.abc import Callable
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
@@ -23,13 +24,14 @@ from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from .._tables.columns import check_collected
 from .._tables.no_value import no_value_noted, warn_of_no_value
-from .._warnings import refuses_moved
+from .._warnings import refuses_moved, warned_once
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..ensemble._parameters import check_class_weight
 from ..model_selection import EraSearchCV, _out_of_era
 from ..model_selection._search_errors import mean_and_error
 from ..model_selection._search_scores import prediction
 from ._candidates import PLAIN, make_members, uses_eras
+from ._categories import Columns, beside, columns_of
 from ._docstring import DOC
 from ._losses import Loss, loss_of
 from ._member_search import PlainModelError, Rows, at_stage, fit_members, search_members
@@ -50,6 +52,7 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         "members": [StrOptions({"default"}), list, tuple],
         "time_budget": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
+        "encode_categories": [StrOptions({"auto"}), "boolean"],
     }
 
     @refuses_moved(
@@ -61,6 +64,7 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         self, estimator: Any = None, *, members: Any = "default",
         time_budget: float | None = None, random_state: Any = None, cv: Any = 3,
         n_jobs: int | None = None, verbose: int = 0, era_order: str = "auto",
+        encode_categories: Any = "auto",
     ) -> None:  # fmt: skip
         self.estimator = estimator
         self.members = members
@@ -70,6 +74,7 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.era_order = era_order
+        self.encode_categories = encode_categories
 
     @eras_by_name
     @restores_on_failure
@@ -134,10 +139,13 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         self, plain: Any, rows: Rows, are_ordered: bool, deadline: float | None
     ) -> None:
         """Fit members in folds, weigh them, and fit those with weight to all rows."""
-        X, y, eras, sample_weight, encoded = rows
+        X, y, eras, _, encoded = rows
         loss, n_eras = loss_of(plain), encoded.labels.size
+        plain, columns = columns_of(
+            plain, self.members, rows, are_ordered, self.encode_categories
+        )
         search = partial(
-            search_members, rows=rows, loss=loss, deadline=deadline,
+            search_members, rows=rows, columns=columns, loss=loss, deadline=deadline,
             n_jobs=self.n_jobs, verbose=self.verbose,
         )  # fmt: skip
         by_eras = not isinstance(self.cv, KFold)
@@ -165,13 +173,40 @@ class _AutoEra(PredictsByEra, BaseEstimator):
             seconds |= {name: seconds[name] + more[name] for name in more}
         stages = self._weigh(of_eras, of_rows, loss, are_ordered)
         models = {name: at_stage(members[name], n) for name, n in stages.items()}
-        with no_value_noted():  # of which the first search has warned
-            self.members_ = fit_members(models, X, y, eras, sample_weight, self.n_jobs)
-        _out_of_era.take_attributes(self, next(iter(self.members_.values())))
+        with warned_once(), no_value_noted():  # of which the first search has warned
+            self._fit_members(models, columns, rows)
         times = list(seconds.values())
         self.cv_results_["fit_time"] = np.array([*times, sum(times)])
         tested = np.concatenate([test for _, test in folds])
         self.era_labels_ = encoded.take(tested).labels
+
+    def _fit_members(
+        self, models: dict[str, Any], columns: Columns, rows: Rows
+    ) -> None:
+        """Fit members to all rows, and to the columns that they take."""
+        self._encoded = [*filter(columns.is_encoded, models)]
+        y, eras, weights = rows.y, rows.eras, rows.sample_weight
+        encoder: Any = clone(columns.encoder) if self._encoded else None
+        self.encoder_, more = encoder, None
+        if self._encoded:
+            given = {"eras": eras, "sample_weight": weights}
+            values = encoder.fit_transform(columns.native, y, **given)
+            more = beside(columns.native, encoder, values)
+
+        def X_of(name: str) -> Any:
+            return more if name in self._encoded else columns.of(name)
+
+        self.members_ = fit_members(models, X_of, y, eras, weights, self.n_jobs)
+        _out_of_era.take_attributes(self, next(iter(self.members_.values())))
+        if self._encoded:  # the user's columns are those of the encoder
+            names = "n_features_in_", "feature_names_in_"
+            _out_of_era.take_attributes(self, encoder, names)
+
+    def _columns_of(self, X: Any) -> Callable[[str], Any]:
+        """Return a function that returns the columns of a member, by its name."""
+        names = vars(self).get("_encoded") or []  # files of before have none
+        more: Any = beside(X, self.encoder_, self.encoder_.transform(X)) if names else X
+        return lambda name: more if name in names else X
 
     def _weigh(
         self, of_eras: LeftOut, of_rows: LeftOut, loss: Loss, are_ordered: bool
@@ -298,11 +333,12 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         if method == "predict" and hasattr(self, "classes_"):
             p = self._ask("predict_proba", X, eras)
             return self.classes_[p.argmax(axis=1)]
-        parts = []
+        parts, X_of = [], self._columns_of(X)
         for name, model in self.members_.items():
             uses = getattr(model, "era_effects", None) is not None
             known = eras if uses or prepares_by_era(model) else None
-            parts.append(self.weights_[name] * ask(model, method, X, known))
+            found = ask(model, method, X_of(name), known)
+            parts.append(self.weights_[name] * found)
         return np.sum(parts, axis=0)
 
     def __sklearn_tags__(self) -> Any:

@@ -1,7 +1,7 @@
 """Fits of members in folds, and their predictions of the rows that are left out."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +15,14 @@ from sklearn.utils.validation import _num_samples
 from .._era_routing import ask, prepares_by_era
 from .._eras import EncodedEras
 from .._warnings import warn_user
-from ..model_selection._out_of_era import fit_arguments, fit_rows, names_of
+from ..model_selection._out_of_era import (
+    fit_arguments,
+    fit_rows,
+    names_of,
+    rows_of_params,
+)
 from ._candidates import BOOSTERS, PLAIN
+from ._categories import Columns, encode
 from ._linear import LinearClassifier, LinearRegressor
 from ._losses import Loss
 from ._weights import LeftOut, equal_eras
@@ -40,19 +46,21 @@ class Rows(NamedTuple):
 
 
 def fit_members(
-    models: dict[str, Any], X: Any, y: Any, eras: Any, weights: Any, n_jobs: int | None
-) -> dict[str, Any]:
-    """Return copies of models, each fitted to all rows."""
+    models: dict[str, Any], X_of: Callable[[str], Any], y: Any, eras: Any, weights: Any,
+    n_jobs: int | None,
+) -> dict[str, Any]:  # fmt: skip
+    """Return copies of models, each fitted to all rows of its own columns."""
     fitted = Parallel(n_jobs=n_jobs)(
-        delayed(fit_rows)(model, X, y, fit_arguments(model, eras, weights))
-        for model in models.values()
+        delayed(fit_rows)(model, X_of(name), y, fit_arguments(model, eras, weights))
+        for name, model in models.items()
     )
     return dict(zip(models, fitted, strict=True))
 
 
 def search_members(
-    members: dict[str, Any], rows: Rows, folds: Sequence[Any], loss: Loss,
-    deadline: float | None, *, by_eras: bool, n_jobs: int | None, verbose: int,
+    members: dict[str, Any], rows: Rows, columns: Columns, folds: Sequence[Any],
+    loss: Loss, deadline: float | None, *, by_eras: bool, n_jobs: int | None,
+    verbose: int,
 ) -> tuple[LeftOut, dict[str, float]]:  # fmt: skip
     """Fit members in folds, as many at once as `n_jobs` allows, until `deadline`.
     Return predictions of those that fail in none, and the seconds that these took.
@@ -66,15 +74,22 @@ def search_members(
     # The loss of a class asks for its probability alone.
     y = np.zeros(tests.size) if is_classifier(members[PLAIN]) else rows.y[tests]
     left_out = LeftOut({}, {}, y, weights / weights.sum(), codes)
+    native = rows._replace(X=columns.native)
+    encoded = [encode(columns.encoder, native, *fold) for fold in folds]
     to_come, seconds = list(members), dict[str, float]()
     while to_come:
         n = -(-effective_n_jobs(n_jobs) // len(folds)) if seconds else 1
         batch, to_come = to_come[:n], to_come[n:]
         start = time.perf_counter()
         found = Parallel(n_jobs=n_jobs, verbose=max(0, verbose - 1))(
-            delayed(_fit_fold)(members[name], rows, *fold)
+            delayed(_fit_fold)(
+                members[name],
+                rows._replace(X=columns.of(name)),
+                *fold,
+                parts if columns.is_encoded(name) else None,
+            )
             for name in batch
-            for fold in folds
+            for fold, parts in zip(folds, encoded, strict=True)
         )
         now = time.perf_counter()
         for i, name in enumerate(batch):
@@ -105,13 +120,19 @@ def search_members(
 
 
 def _fit_fold(
-    model: Any, rows: Rows, train: NDArray[np.intp], test: NDArray[np.intp]
-) -> NDArray[np.float64] | str:
+    model: Any, rows: Rows, train: NDArray[np.intp], test: NDArray[np.intp],
+    parts: tuple[Any, Any] | None,
+) -> NDArray[np.float64] | str:  # fmt: skip
     """Return what a member predicts of a fold after each stage, or its error."""
     X, y, eras, weights, encoded = rows
     try:
-        fitted = fit_rows(model, X, y, fit_arguments(model, eras, weights), train)
-        X_test, known = _safe_indexing(X, test), encoded.labels[encoded.codes[test]]
+        given = fit_arguments(model, eras, weights)
+        if parts is None:
+            parts = _safe_indexing(X, train), _safe_indexing(X, test)
+        X_train, X_test = parts
+        given = rows_of_params(X, given, indices=train)
+        fitted = fit_rows(model, X_train, _safe_indexing(y, train), given)
+        known = encoded.labels[encoded.codes[test]]
         return respond(fitted, X_test, y[test], stages_of(fitted), known)
     except Exception as error:  # any, of a model that was passed
         return f"{type(error).__name__}: {error}"

@@ -14,8 +14,9 @@ from .._era_labels import as_objects, find, join, ranks
 from .._eras import read_eras
 from .._scikit_learn import check_sample_weight
 from .._warnings import warn_user
+from ._categories import columns_of
 from ._losses import Loss
-from ._member_search import fit_members, respond
+from ._member_search import Rows, respond
 from ._weights import LeftOut, equal_eras, update_weights
 
 # With less, the loss in new eras is larger than chance explains.
@@ -43,7 +44,7 @@ def update_average(
     losses = after.by_era(loss(after.y, shares @ after.at_end()))
     entry: dict[str, Any] = {"eras": as_objects(labels[is_new])}
     entry |= _compare(losses, np.unique(before.codes).size)
-    refit = False
+    refit, X_of = False, model._columns_of(X_new)
     if entry["p_value"] < _LEAST_P_VALUE:
         refit = {*range(known.size)} <= {*at.tolist()}
         if not refit:
@@ -58,16 +59,21 @@ def update_average(
     for name, member in members.items():
         if not refit and getattr(member, "era_effects", None) is not None:
             members[name] = copy(member)
-            members[name]._update_intercepts(X_new, y_new, labels[codes], weights)
+            new = X_of(name), y_new, labels[codes], weights
+            members[name]._update_intercepts(*new)
     new_weights = update_weights(after, shares, loss, model.era_order_ == "ordered")
     model.weights_ = model.weights_ | dict(
         zip(before.predicted, new_weights.tolist(), strict=True)
     )
     entry["weights"] = {name: w for name, w in model.weights_.items() if w > 0}
     if refit:
-        given = encoded.decode(), sample_weight
-        members = fit_members(model.members_, X, y, *given, model.n_jobs)
-    model.members_, model._left_out = members, after._asdict()
+        every = Rows(X, y, encoded.decode(), sample_weight, encoded)
+        is_ordered, is_encoded = model.era_order_ == "ordered", bool(model._encoded)
+        given = model._plain_model(), model.members, every, is_ordered, is_encoded
+        model._fit_members(members, columns_of(*given)[1], every)
+    else:
+        model.members_ = members
+    model._left_out = after._asdict()
     model._known_eras = join(known, labels[is_new])
     return entry
 
@@ -109,9 +115,9 @@ def _with_new_eras(
     n_eras = np.unique(before.codes).size
     # All eras count the same.
     weights = np.concatenate([before.weights * n_eras, equal_eras(codes, weights)])
-    predicted = dict(before.predicted)
+    predicted, X_of = dict(before.predicted), model._columns_of(X)
     for name, values in predicted.items():
-        of_new = respond(model.members_[name], X, y, [0], eras)
+        of_new = respond(model.members_[name], X_of(name), y, [0], eras)
         predicted[name] = np.concatenate([values, of_new], axis=1)
     y = np.concatenate([before.y, np.zeros(len(y)) if is_classifier(model) else y])
     codes = np.concatenate([before.codes, n_eras + codes])

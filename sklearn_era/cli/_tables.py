@@ -204,7 +204,7 @@ def match_categories(X: pd.DataFrame, estimator: Any) -> None:
         of_columns = [np.array(categories, dtype=object) for categories in parts]
     else:
         of_columns = estimator._preprocessor.named_transformers_["encoder"].categories_
-    names = X.columns[estimator.is_categorical_]
+    names = X.columns[estimator.is_categorical_[: X.shape[1]]]
     for name, categories in zip(names, of_columns, strict=True):
         is_missing = pd.isna(categories)
         known = {_spell(value): value for value in categories[~is_missing]}

@@ -206,7 +206,11 @@ def _explain(model: Any, X: Any, background: Any) -> Sums:
         )
     check_is_fitted(model)
     parts = []
+    rows_of = model._columns_of(X)
+    others_of = rows_of if background is None else model._columns_of(background)
     for name, member in model.members_.items():
+        X = rows_of(name)
+        background = None if background is None else others_of(name)
         if not isinstance(member, BaseHistGradientBoosting):
             parts.append(_of_additive(name, member, X, background))
         elif isinstance(member._loss.link, IdentityLink):
@@ -217,12 +221,24 @@ def _explain(model: Any, X: Any, background: Any) -> Sums:
                 "exponentials of sums over trees, and no sums; explain its members_ "
                 "one by one, whose logarithms are."
             )
+    parts = [_of_sources(model, *part) for part in parts]
     weights = [model.weights_[name] for name in model.members_]
     values, base = (
         np.asarray(sum(w * part[i] for w, part in zip(weights, parts, strict=True)))
         for i in (0, 1)
     )
     return values, base, parts[0][2]
+
+
+def _of_sources(model: Any, values: Array, base: Array, data: Array) -> Sums:
+    """Add the parts of encoded columns to those of the columns they are made of."""
+    if values.shape[1] > (n := model.n_features_in_):
+        values, encoded = values[:, :n].copy(), values[:, n:]
+        sources = model.encoder_._columns
+        sources = np.repeat(sources, encoded.shape[1] // len(sources))
+        for i, j in enumerate(sources):
+            values[:, j] += encoded[:, i]
+    return values, base, data[:, :n]
 
 
 def _of_trees(model: Any, X: Any, background: Any) -> Sums:

@@ -273,7 +273,8 @@ def _read_json(archive: zipfile.ZipFile, name: str) -> Any:
 
 def _describe(estimator: Any, *, target: str | None, era: str | None) -> ModelMetadata:
     model = first_booster(estimator)
-    names = getattr(model, "feature_names_in_", None)
+    # An average's own, without those of columns that its members are given beside them.
+    names = getattr(estimator, "feature_names_in_", None)
     is_categorical = getattr(model, "is_categorical_", None)
     columns = [] if is_categorical is None else np.flatnonzero(is_categorical).tolist()
     split_criterion = getattr(estimator, "split_criterion", None)

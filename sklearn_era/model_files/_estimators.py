@@ -72,7 +72,8 @@ _FITTED: dict[str, Any] = {
         (dict, "members_ weights_ _left_out _calibrators _class_weights"),
         (tuple, "_typical"), (list | None, "_preprocessor"),
         (list, "update_log_ _rules _codings estimators_ _of_eras _columns"),
-        (list, "categories_ encodings_ _cells"),
+        (list, "categories_ encodings_ _cells _encoded"),
+        (BaseEstimator | None, "encoder_"),
         (np.ndarray | list, "_training"),
         (BaseEstimator, "estimator_ identification_estimator_ best_estimator_"),
         (BaseEstimator, "regressor_ transformer_"), (str | list | None, "_era_column"),
@@ -114,9 +115,14 @@ def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -
     if is_classifier(estimator):
         _need(estimator.classes_.ndim == 1 and estimator.classes_.size > 0, "classes")
     if not hasattr(estimator, "_preprocess_X"):
+        n_encoded = 0
+        if attributes.get("_encoded"):
+            n_encoded = estimator.encoder_.get_feature_names_out().size
         for model in inner_models(estimator):
             classes: list[Any] = [getattr(x, "classes_", 0) for x in (model, estimator)]
-            _need(model.n_features_in_ == n_features, "features")
+            _need(
+                model.n_features_in_ in (n_features, n_features + n_encoded), "features"
+            )
             _need(np.array_equal(*classes), "classes")
         if isinstance(estimator, EraSearchCV):
             estimator.scorer_, _ = estimator._get_scorers(by_era=False)

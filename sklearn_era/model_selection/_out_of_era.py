@@ -31,7 +31,8 @@ from ._walk_forward import EraWalkForwardSplit
 # scikit-learn warns in vain, as a fit will complain of infinite targets.
 _IGNORED = (
     "eras holds the single era", "Trees end early|.*decides few splits",
-    "The groups parameter is ignored by", "invalid value encountered in cast",
+    "X has columns of more than", "The groups parameter is ignored by",
+    "invalid value encountered in cast",
 )  # fmt: skip
 
 
@@ -230,9 +231,12 @@ def respond(
     return found
 
 
-def take_attributes(estimator: Any, model: Any) -> None:
+def take_attributes(
+    estimator: Any, model: Any,
+    names: Sequence[str] = ("n_features_in_", "feature_names_in_", "classes_"),
+) -> None:  # fmt: skip
     """Give an estimator the classes and columns of a fitted model inside it."""
-    for name in ("classes_", "n_features_in_", "feature_names_in_"):
+    for name in names:
         vars(estimator).pop(name, None)
         if hasattr(model, name):
             setattr(estimator, name, getattr(model, name))

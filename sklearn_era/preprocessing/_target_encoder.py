@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import _safe_indexing, check_array, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -285,6 +285,12 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
             codes = np.zeros(X.shape[0], np.int32)
             return X, EncodedEras(np.array([None], object), codes)
         return X, read_eras(eras, X)
+
+    def _most_categories(self, X: Any) -> int:
+        """Return the largest number of categories of a column; 0 without columns."""
+        copy = clone(self)
+        X, _ = copy._read(X, None, reset=True)
+        return max((len({*copy._categories(X, j)}) for j in copy._columns), default=0)
 
     def _categories(self, X: Any, j: int) -> NDArray[Any]:
         values = _safe_indexing(X, j, axis=1)

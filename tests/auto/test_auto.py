@@ -1,6 +1,7 @@
 """Averages of members, their weights and what they refuse."""
 
 import pickle
+import warnings
 from functools import partial
 from types import SimpleNamespace
 
@@ -13,15 +14,19 @@ from scipy import stats
 from sklearn import metrics
 from sklearn._loss.loss import HalfSquaredError
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import mean_squared_error, r2_score
 from sklearn.model_selection import GroupKFold, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.class_weight import compute_sample_weight
 
 from helpers.data import make_levels
 from helpers.grids import on_grid, slow
+from sklearn_era._eras import encode_eras
 from sklearn_era.auto import (
     AutoEraClassifier,
     AutoEraRegressor,
@@ -29,13 +34,17 @@ from sklearn_era.auto import (
     _member_search,
 )
 from sklearn_era.auto._candidates import make_members, uses_eras
+from sklearn_era.auto._categories import columns_of
 from sklearn_era.auto._linear import LinearRegressor
 from sklearn_era.auto._losses import loss_of
+from sklearn_era.auto._member_search import Rows
 from sklearn_era.auto._weights import LeftOut, update_weights, weigh
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.inspection import shap_values
 from sklearn_era.model_files import load_model, save_model
 from sklearn_era.model_selection import EraSearchDisplay, EraWalkForwardSplit
+from sklearn_era.preprocessing import EraTargetEncoder
 
 SMALL = {"max_iter": 6, "max_leaf_nodes": 12, "min_samples_leaf": 5, "random_state": 0}
 PLAIN = Regressor(**SMALL)
@@ -594,3 +603,131 @@ def test_members_that_use_eras_have_no_folds_of_rows():
         assert uses_eras("mine", Regressor(**params))
     for model in (PLAIN, Ridge()):
         assert not uses_eras("mine", model)
+
+
+def make_shops(n_eras=12, n_rows=60, effect=1.0):
+    """A frame with text of 30 categories, of which the first letters are ten."""
+    rng = np.random.default_rng(0)
+    eras = np.repeat(np.arange(n_eras), n_rows)
+    codes = rng.integers(0, 30, eras.size)
+    shops = np.array([f"{'abcdefghij'[i % 10]}{i}" for i in range(30)], dtype=object)
+    x = rng.normal(size=eras.size)
+    y = effect * rng.normal(size=30)[codes] + x + rng.normal(size=eras.size) / 2
+    frame = pd.DataFrame({"x": x, "shop": shops[codes], "kind": codes % 3})
+    frame.loc[::50, "shop"] = None
+    return frame, y, eras
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_text_is_categories_and_beside_them_what_earlier_eras_tell(library, tmp_path):
+    pandas, y, eras = make_shops()
+    frame = pandas if library == "pandas" else pl.from_pandas(pandas)
+    members, folds = ["leaves_4", "linear"], EraWalkForwardSplit(3, test_size=2)
+    model = auto(members, encode_categories=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(frame, y, eras=eras)
+    assert not caught
+    assert model.feature_names_in_.tolist() == ["x", "shop", "kind"]
+    assert model.encoder_.get_feature_names_out().tolist() == [
+        "shop_effect",
+        "shop_count",
+    ]
+    category = pandas.assign(shop=pandas["shop"].astype("category"))
+    encoder = EraTargetEncoder(target_type="continuous", count=True)
+    encoder.set_output(transform="pandas")
+
+    def with_encoded(train, test):
+        given = {"eras": eras[train]}
+        of_train = encoder.fit_transform(category.iloc[train], y[train], **given)
+        of_test = encoder.transform(category.iloc[test])
+        parts = (train, of_train), (test, of_test)
+        return [category.iloc[rows].join(encoded) for rows, encoded in parts]
+
+    losses = np.zeros((2, 6))
+    for k, (train, test) in enumerate(folds.split(eras, groups=eras)):
+        own = [category.iloc[rows] for rows in (train, test)]
+        small = Regressor(**SMALL | {"max_iter": 24, "max_leaf_nodes": 4})
+        small.set_params(early_stopping=False)
+        stage = model.cv_results_["stage"][1]
+        small.set_params(max_iter=stage)
+        fits = (clone(PLAIN), own), (small, with_encoded(train, test))
+        for i, (one, (of_train, of_test)) in enumerate(fits):
+            p = one.fit(of_train, y[train]).predict(of_test)
+            for j, era in enumerate(np.unique(eras[test])):
+                rows = eras[test] == era
+                losses[i, 2 * k + j] = np.mean((p - y[test])[rows] ** 2)
+    np.testing.assert_allclose(model.era_scores_[:2], -losses)
+    every = np.arange(y.size)
+    encoded = with_encoded(every, every)[1]
+    expected = 0.0
+    for name, member in model.members_.items():
+        table = encoded if name in ("leaves_4", "linear") else pandas
+        expected = expected + model.weights_[name] * member.predict(table)
+    np.testing.assert_allclose(model.predict(frame), expected)
+    save_model(model, tmp_path / "model")
+    for copy in (pickle.loads(pickle.dumps(model)), load_model(tmp_path / "model")[0]):
+        np.testing.assert_array_equal(copy.predict(frame), model.predict(frame))
+    copy.members_["linear"]._range[:] = -np.inf, np.inf
+    explained = shap_values(copy, frame[:30], background=frame[30:60])
+    assert explained.values.shape == explained.data.shape == (30, 3)
+    sums = explained.values.sum(axis=1) + explained.base_values
+    np.testing.assert_allclose(sums, copy.predict(frame)[:30])
+    new = frame[-60:]
+    model.update(new, y[-60:], eras=eras[-60:] + 1)
+    assert not model.update_log_[0]["refit"]
+    twice = {"pandas": pd, "polars": pl}[library].concat([frame, frame])
+    copy.update(twice, np.r_[y, 9 - y], eras=np.r_[eras, 12 + eras])
+    assert copy.update_log_[0]["refit"]
+    assert copy.encoder_.era_labels_.size == 24
+    assert copy.predict(frame).shape == y.shape
+
+
+def test_columns_are_encoded_where_they_are_worth_it():
+    frame, y, eras = make_shops()
+    few = frame.assign(shop=frame["shop"].str[0])
+    codes = frame.assign(shop=frame["shop"].astype("category").cat.codes)
+    masked = clone(PLAIN).set_params(categorical_features=[False, True, False])
+    limited = Regressor(**SMALL, monotonic_cst={"x": 1})
+    labels = np.digitize(y, [-1, 1]).astype(str)
+    for plain, table, wanted, ordered, n_columns in (
+        (PLAIN, frame, "auto", True, 2), (PLAIN, few, "auto", True, 0),
+        (PLAIN, few, True, True, 2), (PLAIN, frame, False, True, 0),
+        (PLAIN, frame, "auto", False, 0), (PLAIN, frame, True, False, 2),
+        (PLAIN, codes, True, True, 0), (masked, codes, "auto", True, 2),
+        (masked, codes.to_numpy(), "auto", True, 2), (limited, frame, True, True, 0),
+        (Classifier(), frame, "auto", True, 4),
+    ):  # fmt: skip
+        targets = labels if isinstance(plain, Classifier) else y
+        rows = Rows(table, targets, eras, None, encode_eras(eras))
+        encoder = columns_of(plain, [], rows, ordered, wanted)[1].encoder
+        assert (encoder is None) == (n_columns == 0)
+        if n_columns:
+            found = encoder.fit_transform(table, targets, eras=eras)
+            assert found.shape == (y.size, n_columns)
+    # Models that are passed are given text.
+    onehot = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["shop"]))
+    own = [("own", make_pipeline(onehot, Ridge()))]
+    options = {"cv": 2, "encode_categories": True}
+    model = AutoEraRegressor(masked, members=own, **options).fit(codes, y, eras=eras)
+    assert model.weights_["own"] > 0
+    labels = AutoEraClassifier(
+        Classifier(**SMALL), members=["leaves_4"], **options
+    ).fit(frame, labels, eras=eras)
+    assert labels.predict_proba(frame).shape == (y.size, 3)
+
+
+@pytest.mark.filterwarnings("ignore:X has columns of more than")
+@pytest.mark.parametrize("era_order", ["ordered", "unordered"])
+def test_noise_in_many_categories_is_not_believed(era_order):
+    rng = np.random.default_rng(0)
+    eras, train = np.repeat(np.arange(24), 500), 16 * 500
+    frame = pd.DataFrame({"c": rng.integers(0, 5000, eras.size).astype(str)})
+    y = rng.normal(size=eras.size)
+    options = {"encode_categories": True, "era_order": era_order, "cv": 2}
+    model = auto(["linear", "leaves_4"], **options)
+    model.fit(frame[:train], y[:train], eras=eras[:train])
+    p, left = model.predict(frame[train:]), y[train:]
+    gains = np.reshape((left - y[:train].mean()) ** 2 - (left - p) ** 2, (8, -1))
+    gains = gains.mean(axis=1)
+    assert abs(gains.mean()) < 2 * gains.std(ddof=1) / np.sqrt(8) + 1e-4

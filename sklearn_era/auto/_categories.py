@@ -1,0 +1,126 @@
+"""Columns of text and categories: native, and beside them what earlier eras tell."""
+
+from typing import Any, NamedTuple
+
+import narwhals
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.utils import _safe_indexing
+
+from .._tables import columns as tables
+from ..preprocessing import EraTargetEncoder
+from ._candidates import PLAIN
+
+# Columns are encoded where the largest has more categories, and where there are enough
+# eras; more classes would make too many columns.
+_LEAST_CATEGORIES, _LEAST_ERAS, _MOST_CLASSES = 20, 6, 10
+_LIMITS = ("monotonic_cst", "interaction_cst", "feature_penalty")
+
+
+class Columns(NamedTuple):
+    """X as members take it: those that were passed as it is, the plain model with text
+    as categories, and all others with encoded columns beside them.
+    """
+
+    X: Any
+    native: Any
+    encoder: EraTargetEncoder | None
+    names_given: set[str]
+
+    def of(self, name: str) -> Any:
+        """Return the columns of a member, without encoded ones."""
+        return self.X if name in self.names_given else self.native
+
+    def is_encoded(self, name: str) -> bool:
+        """Return whether a member takes encoded columns."""
+        return self.encoder is not None and name not in self.names_given | {PLAIN}
+
+
+def encode(
+    encoder: EraTargetEncoder | None, rows: Any, train: Any, test: Any
+) -> tuple[Any, Any] | None:
+    """Return the rows of a fold to train on and to test, with encoded columns."""
+    if encoder is None:
+        return None
+    X, y, eras, weights = (
+        None if x is None else _safe_indexing(x, train) for x in rows[:4]
+    )
+    encoder = clone(encoder)
+    values = encoder.fit_transform(X, y, eras=eras, sample_weight=weights)
+    X_test, of_test = (_safe_indexing(x, test) for x in (rows.X, rows.eras))
+    of_new = encoder.transform(X_test, eras=of_test)
+    return beside(X, encoder, values), beside(X_test, encoder, of_new)
+
+
+def columns_of(
+    plain: Any, members: Any, rows: Any, are_ordered: bool, wanted: Any
+) -> tuple[Any, Columns]:
+    """Return the plain model, whose categories are not given by a mask of all columns,
+    and the columns of members; without an encoder if there is nothing to encode, trees
+    are constrained by columns, or it is not worth it.
+    """
+    X, given = tables.as_frame(rows.X), plain.categorical_features
+    is_frame, from_dtype = tables.is_data_frame(X), isinstance(given, str)
+    if not from_dtype and given is not None and np.asarray(given).dtype == bool:
+        given = np.flatnonzero(given).tolist()
+        plain = clone(plain).set_params(categorical_features=given)
+    native = text_as_categories(X) if from_dtype and is_frame else rows.X
+    own = {x[0] for x in members if isinstance(x, tuple | list)}
+    columns = Columns(rows.X, native, None, own)
+    is_free = all(getattr(plain, name) is None for name in _LIMITS)
+    if not (wanted and is_free and given is not None and (is_frame or not from_dtype)):
+        return plain, columns
+    kind, n_classes = "continuous", 1
+    if is_classifier(plain):
+        n_classes = np.unique(rows.y).size
+        kind = "binary" if n_classes < 3 else "multiclass"
+    encoder = EraTargetEncoder(
+        categorical_features=given, target_type=kind, count=True,
+        era_order="ordered" if are_ordered else "unordered",
+    )  # fmt: skip
+    most = encoder._most_categories(native)
+    is_worth_it = wanted is True or (
+        are_ordered
+        and rows.encoded.labels.size >= _LEAST_ERAS
+        and most > _LEAST_CATEGORIES
+        and n_classes <= _MOST_CLASSES
+    )
+    return plain, columns._replace(encoder=encoder if most and is_worth_it else None)
+
+
+def text_as_categories(X: Any) -> Any:
+    """Return a frame whose columns of text are categorical."""
+    names = []
+    for j, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
+        if tables.holds_text(dtype) and str(dtype)[:4].lower() not in ("cate", "enum"):
+            values = tables.as_categories(_safe_indexing(X, j, axis=1), name)
+            names += [name] if any(isinstance(x, str) for x in values) else []
+    if not names:
+        return X
+    frame = narwhals.from_native(X, eager_only=True)
+    return frame.with_columns(
+        narwhals.col(*names).cast(narwhals.Categorical)
+    ).to_native()
+
+
+def beside(X: Any, encoder: Any, values: Any) -> Any:
+    """Return columns as they are in the encoder's fit, and encoded ones after them."""
+    X = tables.as_frame(X)
+    values = np.asarray(values)  # whatever output is configured
+    if not tables.is_data_frame(X):
+        return np.column_stack([X, values])
+    names = [*getattr(encoder, "feature_names_in_", ())]
+    if not names:  # of numbers
+        X, names = X.set_axis(range(X.shape[1]), axis=1), [*range(X.shape[1])]
+        made = [*range(len(names), len(names) + values.shape[1])]
+    else:
+        X, made = X[names], list(encoder.get_feature_names_out())
+        while {*made} & {*names}:
+            made = [f"{name}_" for name in made]
+    new = dict(zip(made, values.T, strict=True))
+    if hasattr(X, "hstack"):  # polars
+        return X.hstack(type(X)(new))
+    X = X.copy(deep=False)
+    for name, column in new.items():
+        X[name] = column
+    return X
