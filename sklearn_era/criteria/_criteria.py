@@ -214,8 +214,8 @@ class TimeRobust(EraCriterion):
     impurity : {'squared_error', 'standard_deviation'}, default='squared_error'
         With 'standard_deviation', ``L_j = (n_Lj s_Lj + n_Rj s_Rj) / n_j``, of the
         numbers of rows and the standard deviations of gradients on both sides: section
-        5.3 of [1]_, for regression. It is in the target's unit. Rows must have no
-        weights, and the loss hessians of 1, as 'squared_error' has; so must forests'.
+        5.3 of [1]_, for regression, in the target's unit. For rows without weights, in
+        forests and in boosters by losses whose hessians are 1, as 'squared_error'.
     rule : {'every_era'} or None, default=None
         As in :class:`Era`.
 

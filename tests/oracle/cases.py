@@ -263,11 +263,11 @@ def suit(case: Case, criterion: dict) -> Case:
     that weigh the same.
     """
     if parameter(criterion, "impurity", "") == "standard_deviation":
-        y = np.unique(case.y, return_inverse=True)[1] if case.y.dtype != float else case.y
-        loss = case.params.get("loss", "")
-        loss = loss if loss == "absolute_error" else "squared_error"
-        params = case.params | {"loss": loss}
-        return replace(case, y=y * 1.0, sample_weight=None, params=params)
+        is_number, y = case.y.dtype.kind == "f", case.y
+        y = y if is_number else np.unique(y, return_inverse=True)[1].astype(float)
+        is_absolute = case.params.get("loss") == "absolute_error"
+        loss = {"loss": "absolute_error" if is_absolute else "squared_error"}
+        return replace(case, y=y, sample_weight=None, params=case.params | loss)
     if not asks_for_rates(criterion) or len(set(case.y.tolist())) == 2:
         return case
     return replace(case, y=(case.y > np.median(case.y)).astype(case.y.dtype))

@@ -154,8 +154,8 @@ class EraSplit:
         """Bound on the error of a variance, from squares of as many bits as a sum over
         all rows allows, or a word beside the number of an era's rows.
         """
-        n = len(self.rows)
-        share = max(n * EPSILON, 2.0**-41 if max(map(sum, self.problem.eras)) > 500 else 0)
+        is_large = max(map(sum, self.problem.eras)) > 500
+        share = max(len(self.rows) * EPSILON, is_large * 2.0**-41)
         return (8 * share + REL_TOL**2) * float(self.problem.sizes.max()) ** 2
 
     def deviations(self) -> tuple[Interval, Interval]:

@@ -116,6 +116,15 @@ def test_keys_of_directional_and_time_robust():
         assert is_about(keys.primary, -after[name][0])
         assert is_about(keys.order, after[name][1])
         assert keys.valid is (least == 0)
+    # s_a = 1, 0 and sqrt(8/3) of both sides; s_b = 0, 3 and sqrt(86/9)
+    decreases = [(8 / 3) ** 0.5 - 2 / 3, 3 / 4 * (86**0.5 / 3 - 2)]
+    for name, after, decrease in [
+        ("max", 2, min(decreases)), ("mean", 4 / 3, sum(decreases) / 2),
+    ]:  # fmt: skip
+        rules = {"aggregation": name, "impurity": "standard_deviation"}
+        keys = judged("time_robust", **rules)
+        assert [keys.primary.low, keys.primary.high] == pytest.approx([-after] * 2)
+        assert [keys.order.low, keys.order.high] == pytest.approx([decrease] * 2)
 
 
 def test_an_uncovered_era_counts_as_0_or_not_at_all():
@@ -235,6 +244,7 @@ OTHER_PARAMETERS = [
         "time_robust",
         [
             (OF, TimeRobust("mean")), (OF, TimeRobust(min_impurity_decrease=0.1)),
+            (OF, TimeRobust(impurity="standard_deviation")),
             ("min_samples_per_era", 5), ("min_era_coverage", 0.3),
             ("min_impurity_decrease", 0.3),
         ],

@@ -102,10 +102,10 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             has the wrong length or missing labels; if too many eras have too few
             training rows; if early stopping would hold out all eras; if a blend has
             unknown names or no positive weight; if ``Invariant(statistic="ratio")``
-            gets a target other than 0 and 1, or standard deviations of ``TimeRobust``
-            rows with weights or hessians other than 1; if `warm_start` gets other columns,
+            gets a target other than 0 and 1; if `warm_start` gets other columns,
             categories or classes than before; if `X` is a `BinnedDataset` with another
-            `max_bins`, or `y`, `sample_weight` or `eras` are passed with it.
+            `max_bins`, or `y`, `sample_weight` or `eras` are passed with it; if rows
+            have weights, or hessians that vary, for standard deviations.
 
         Warns
         -----

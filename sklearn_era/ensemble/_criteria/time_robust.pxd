@@ -5,7 +5,9 @@ from libc.math cimport INFINITY
 
 from .criterion cimport criterion_struct, split_rank
 from .era cimport N_GAIN_FIELDS, WEIGHTS, add_smoothed, merge_gains, smoothed_mean
-from .formulas cimport deviation, era_contrast, era_facts, era_gain, era_sums, eras_struct
+from .formulas cimport (
+    deviation, era_contrast, era_facts, era_gain, era_sums, eras_struct,
+)
 
 
 cdef inline double impurity(

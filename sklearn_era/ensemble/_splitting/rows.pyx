@@ -122,14 +122,15 @@ cdef class EraRows:
         return self.exchange.sum_of(*sums)
 
     def compare_squares(self):
-        """Compare eras by gradients and their squares, where hessians are 1; return what
-        is rounding in a variance.
+        """Compare eras by gradients and their squares, where hessians are 1; return the
+        largest variance that may be rounding.
         """
+        cdef summed_values * values = &self.of_others
         self.compares_others = True
-        self.of_others.gradients = self.of_others.hessians = self.of_gradients.gradients
-        self.of_others.has_squares = True
-        start_words(self, &self.of_others)
-        return 0.0 if self.of_others.has_low_words else 2.0 * self.of_others.hessian_unit
+        values.gradients = values.hessians = self.of_gradients.gradients
+        values.has_squares = True
+        start_words(self, values)
+        return 0.0 if values.has_low_words else 2.0 * values.hessian_unit
 
     cdef const summed_values * values_to_compare(self) noexcept nogil:
         """Return the values that eras are compared by."""

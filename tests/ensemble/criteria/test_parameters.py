@@ -128,7 +128,7 @@ BAD_PARAMETERS = {
     (ours, "count", False, {"loss": "poisson"}, "those of loss='poisson' vary"),
     (Classifier, "binary", False, {}, "those of loss='log_loss' vary"),
     (ours, "real", True, {}, "sample_weight or .* weighs them"),
-    (ours, "real", False, {"era_weighting": GroupDRO()}, ".* era_weighting weighs them"),
+    (ours, "real", False, {"era_weighting": GroupDRO()}, ".* weighs them"),
     (EraForestRegressor, "real", True, {}, "sample_weight or .* weighs them"),
 ])  # fmt: skip
 def test_deviations_need_hessians_of_1(make, target, is_weighted, params, found):

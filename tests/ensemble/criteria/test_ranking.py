@@ -100,7 +100,7 @@ GAIN = G_L**2 / (H_L + L2) + G_R**2 / (H_R + L2) - G**2 / (H + L2)
 L_BEFORE = by_era(left_in, ALL_ROWS) / H
 L_J = (by_era(left_in, SIDES[0]) + by_era(left_in, SIDES[1])) / H
 DECREASES = N_J / N_IN_TRAINING * (L_BEFORE - L_J)
-# The same of standard deviations, without weights; and the sums that stand for hessians.
+# The same of standard deviations, without weights; squares stand for hessians.
 SD = {"impurity": "standard_deviation"}
 N_L, N_R = ([np.sum(s) for s in side] for side in SIDES)
 S_L, S_R, S = (by_era(lambda x, h: np.std(x), s) for s in (*SIDES, ALL_ROWS))

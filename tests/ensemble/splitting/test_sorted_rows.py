@@ -41,7 +41,9 @@ def test_tree_is_the_one_without_small_nodes(criterion, shape, penalties):
     if criterion is None:  # without penalties, ties depend on rounding
         penalties = PENALTIES["penalties"]
     limits = {"has_weights": False} if criterion in DEVIATIONS else {}
-    rows = make_rows(is_binary=criterion == "invariant, ratio", **SHAPES[shape] | limits)
+    rows = make_rows(
+        is_binary=criterion == "invariant, ratio", **SHAPES[shape] | limits
+    )
     # Deep in the tree, few of many eras have a row on each side of a split.
     share = 0.5 if penalties else 1.0
     params = {"min_era_coverage": 0.05 if shape == "many eras" else share}

@@ -5,8 +5,8 @@ bins by feature. So they are grown here: rows are sorted by each feature once, s
 keep the order, and candidates lie between neighbours.
 
 Formulas and sums are those of the histogram splitters. So trees are the same, to the
-last bit, unless sums of weights or squares are rounded, features drawn, or the gain alone decides
-and is equal up to rounding.
+last bit, unless sums of weights or squares are rounded, features drawn, or the gain
+alone decides and is equal up to rounding.
 """
 
 import numpy as np
@@ -228,6 +228,7 @@ cdef class SubtreeGrower:
         """Gather the data of a small node's rows, and sort them."""
         cdef:
             const unsigned int * samples = &self.partition[root.start]
+            double value
             int i
         root.start = 0
         self.rows.samples = samples
@@ -240,10 +241,17 @@ cdef class SubtreeGrower:
             if self.weights != NULL:
                 self.eras.gradients[i] = self.positive_weights[samples[i]]
                 self.eras.hessians[i] = self.weights[samples[i]]
-            if self.squares != NULL:
-                set_squares(
-                    self.squares, samples[i], &self.eras.gradients[i],
-                    &self.eras.hessians[i],
+            if self.squares == NULL:
+                continue
+            value = self.squares.gradients[samples[i]]
+            self.eras.gradients[i] = value
+            self.eras.hessians[i] = value * value
+            if not self.squares.has_low_words:  # rounded like the words of a row
+                self.eras.gradients[i] = self.squares.unit * fixed_point(
+                    value, self.squares.scale
+                )
+                self.eras.hessians[i] = self.squares.hessian_unit * fixed_point(
+                    value * value, self.squares.hessian_scale
                 )
 
     cdef void partition_node(
@@ -384,16 +392,3 @@ def is_pure_node(
         &gradients[0], &hessians[0] if hessians.shape[0] > 1 else NULL,
         &sample_indices[0], sample_indices.shape[0],
     )
-
-
-cdef inline void set_squares(
-    const summed_values * values, unsigned int sample,
-    double * gradient,   # OUT
-    double * square,     # OUT
-) noexcept nogil:
-    """Round a gradient and its square like the words of a row, unless these are two."""
-    gradient[0] = values.gradients[sample]
-    square[0] = gradient[0] * gradient[0]
-    if not values.has_low_words:
-        square[0] = values.hessian_unit * fixed_point(square[0], values.hessian_scale)
-        gradient[0] = values.unit * fixed_point(gradient[0], values.scale)
