@@ -2,6 +2,11 @@
 
 # The name looked for in the folder of --data: one clause for the error that it is not
 # there. The README of this folder shows how to make each of the public file.
+_OF_R = (
+    "tourism", "retail_turnover", "prescriptions", "orange_juice", "mileage",
+    "english_football", "trade_of_nations", "rain_australia", "power_lifters",
+    "baseball_salaries", "homes_seattle", "pisa",
+)  # fmt: skip
 SOURCES: dict[str, str] = {
     "synthetic_memorization.npz": (
         "the arrays X_train, y_train, X_eras, X_test and y_test of "
@@ -53,4 +58,5 @@ SOURCES: dict[str, str] = {
     "numerai_sample.parquet": (
         "numerox/tests/test_data.hdf of https://github.com/numerai/numerox"
     ),
+    **dict.fromkeys([f"{x}.parquet" for x in _OF_R], "the data of an R package"),
 }

@@ -36,20 +36,20 @@ class Columns(NamedTuple):
         return self.encoder is not None and name not in self.names_given | {PLAIN}
 
 
-def encode(
-    encoder: EraTargetEncoder | None, rows: Any, train: Any, test: Any
-) -> tuple[Any, Any] | None:
-    """Return the rows of a fold to train on and to test, with encoded columns."""
-    if encoder is None:
+def encode(columns: Columns, rows: Any, train: Any, test: Any) -> Any:
+    """Return an encoder fitted to some rows, and the columns of these and of others;
+    None if there is none. Eras are their codes, of which it gives no warnings.
+    """
+    if columns.encoder is None:
         return None
-    X, y, eras, weights = (
-        None if x is None else _safe_indexing(x, train) for x in rows[:4]
-    )
-    encoder = clone(encoder)
-    values = encoder.fit_transform(X, y, eras=eras, sample_weight=weights)
-    X_test, of_test = (_safe_indexing(x, test) for x in (rows.X, rows.eras))
-    of_new = encoder.transform(X_test, eras=of_test)
-    return beside(X, encoder, values), beside(X_test, encoder, of_new)
+    X, y, weights, eras = columns.native, rows.y, rows.sample_weight, rows.encoded.codes
+    weights = None if weights is None else weights[train]
+    encoder = clone(columns.encoder)
+    known = {"eras": eras[train], "sample_weight": weights}
+    values = encoder.fit_transform(_safe_indexing(X, train), y[train], **known)
+    of_test = encoder.transform(_safe_indexing(X, test), eras=eras[test])
+    encoder.era_labels_ = rows.encoded.labels[encoder.era_labels_]
+    return encoder, np.asarray(values), np.asarray(of_test)
 
 
 def columns_of(
@@ -106,7 +106,6 @@ def text_as_categories(X: Any) -> Any:
 def beside(X: Any, encoder: Any, values: Any) -> Any:
     """Return columns as they are in the encoder's fit, and encoded ones after them."""
     X = tables.as_frame(X)
-    values = np.asarray(values)  # whatever output is configured
     if not tables.is_data_frame(X):
         return np.column_stack([X, values])
     names = [*getattr(encoder, "feature_names_in_", ())]

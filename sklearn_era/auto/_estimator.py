@@ -31,7 +31,7 @@ from ..model_selection import EraSearchCV, _out_of_era
 from ..model_selection._search_errors import mean_and_error
 from ..model_selection._search_scores import prediction
 from ._candidates import PLAIN, make_members, uses_eras
-from ._categories import Columns, beside, columns_of
+from ._categories import Columns, beside, columns_of, encode
 from ._docstring import DOC
 from ._losses import Loss, loss_of
 from ._member_search import PlainModelError, Rows, at_stage, fit_members, search_members
@@ -186,12 +186,12 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         """Fit members to all rows, and to the columns that they take."""
         self._encoded = [*filter(columns.is_encoded, models)]
         y, eras, weights = rows.y, rows.eras, rows.sample_weight
-        encoder: Any = clone(columns.encoder) if self._encoded else None
-        self.encoder_, more = encoder, None
+        self.encoder_: Any = None
+        more = columns.native
         if self._encoded:
-            given = {"eras": eras, "sample_weight": weights}
-            values = encoder.fit_transform(columns.native, y, **given)
-            more = beside(columns.native, encoder, values)
+            every = np.arange(y.size)
+            self.encoder_, values, _ = encode(columns, rows, every, every[:0])
+            more = beside(more, self.encoder_, values)
 
         def X_of(name: str) -> Any:
             return more if name in self._encoded else columns.of(name)
@@ -200,12 +200,14 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         _out_of_era.take_attributes(self, next(iter(self.members_.values())))
         if self._encoded:  # the user's columns are those of the encoder
             names = "n_features_in_", "feature_names_in_"
-            _out_of_era.take_attributes(self, encoder, names)
+            _out_of_era.take_attributes(self, self.encoder_, names)
 
     def _columns_of(self, X: Any) -> Callable[[str], Any]:
         """Return a function that returns the columns of a member, by its name."""
         names = vars(self).get("_encoded") or []  # files of before have none
-        more: Any = beside(X, self.encoder_, self.encoder_.transform(X)) if names else X
+        more = X
+        if names:
+            more = beside(X, self.encoder_, np.asarray(self.encoder_.transform(X)))
         return lambda name: more if name in names else X
 
     def _weigh(

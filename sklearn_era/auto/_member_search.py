@@ -22,7 +22,7 @@ from ..model_selection._out_of_era import (
     rows_of_params,
 )
 from ._candidates import BOOSTERS, PLAIN
-from ._categories import Columns, encode
+from ._categories import Columns, beside, encode
 from ._linear import LinearClassifier, LinearRegressor
 from ._losses import Loss
 from ._weights import LeftOut, equal_eras
@@ -74,8 +74,7 @@ def search_members(
     # The loss of a class asks for its probability alone.
     y = np.zeros(tests.size) if is_classifier(members[PLAIN]) else rows.y[tests]
     left_out = LeftOut({}, {}, y, weights / weights.sum(), codes)
-    native = rows._replace(X=columns.native)
-    encoded = [encode(columns.encoder, native, *fold) for fold in folds]
+    encoded = [encode(columns, rows, *fold) for fold in folds]
     to_come, seconds = list(members), dict[str, float]()
     while to_come:
         n = -(-effective_n_jobs(n_jobs) // len(folds)) if seconds else 1
@@ -121,15 +120,17 @@ def search_members(
 
 def _fit_fold(
     model: Any, rows: Rows, train: NDArray[np.intp], test: NDArray[np.intp],
-    parts: tuple[Any, Any] | None,
+    parts: Any,
 ) -> NDArray[np.float64] | str:  # fmt: skip
     """Return what a member predicts of a fold after each stage, or its error."""
     X, y, eras, weights, encoded = rows
     try:
         given = fit_arguments(model, eras, weights)
-        if parts is None:
-            parts = _safe_indexing(X, train), _safe_indexing(X, test)
-        X_train, X_test = parts
+        X_train, X_test = _safe_indexing(X, train), _safe_indexing(X, test)
+        if parts is not None:
+            encoder, *values = parts
+            pairs = zip((X_train, X_test), values, strict=True)
+            X_train, X_test = (beside(x, encoder, more) for x, more in pairs)
         given = rows_of_params(X, given, indices=train)
         fitted = fit_rows(model, X_train, _safe_indexing(y, train), given)
         known = encoded.labels[encoded.codes[test]]
