@@ -70,7 +70,7 @@ def columns_of(
     is_free = all(getattr(plain, name) is None for name in _LIMITS)
     if not (wanted and is_free and given is not None and (is_frame or not from_dtype)):
         return plain, columns
-    kind, n_classes = "continuous", 1
+    n_classes, kind = 0, "continuous"
     if is_classifier(plain):
         n_classes = np.unique(rows.y).size
         kind = "binary" if n_classes < 3 else "multiclass"
@@ -78,14 +78,16 @@ def columns_of(
         categorical_features=given, target_type=kind, count=True,
         era_order="ordered" if are_ordered else "unordered",
     )  # fmt: skip
-    most = encoder._most_categories(native)
-    is_worth_it = wanted is True or (
+    encoder.fit(native, rows.y, eras=rows.encoded.codes)
+    most = max(map(len, encoder.categories_), default=0)
+    is_worth_it = (
         are_ordered
         and rows.encoded.labels.size >= _LEAST_ERAS
         and most > _LEAST_CATEGORIES
         and n_classes <= _MOST_CLASSES
     )
-    return plain, columns._replace(encoder=encoder if most and is_worth_it else None)
+    is_used = most > 0 and (is_worth_it or wanted is True)
+    return plain, columns._replace(encoder=encoder if is_used else None)
 
 
 def text_as_categories(X: Any) -> Any:
