@@ -36,9 +36,9 @@ class Columns(NamedTuple):
         return self.encoder is not None and name not in self.names_given | {PLAIN}
 
 
-def encode(columns: Columns, rows: Any, train: Any, test: Any) -> Any:
-    """Return an encoder fitted to some rows, and the columns of these and of others;
-    None if there is none. Eras are their codes, of which it gives no warnings.
+def encode(columns: Columns, rows: Any, train: Any, test: Any = None) -> Any:
+    """Return an encoder fitted to some rows, and the columns of these and of others, if
+    any; None if there is none. Eras are their codes, of which it gives no warnings.
     """
     if columns.encoder is None:
         return None
@@ -47,9 +47,12 @@ def encode(columns: Columns, rows: Any, train: Any, test: Any) -> Any:
     encoder = clone(columns.encoder)
     known = {"eras": eras[train], "sample_weight": weights}
     values = encoder.fit_transform(_safe_indexing(X, train), y[train], **known)
-    of_test = encoder.transform(_safe_indexing(X, test), eras=eras[test])
+    found = [np.asarray(values)]
+    if test is not None:
+        new = encoder.transform(_safe_indexing(X, test), eras=eras[test])
+        found.append(np.asarray(new))
     encoder.era_labels_ = rows.encoded.labels[encoder.era_labels_]
-    return encoder, np.asarray(values), np.asarray(of_test)
+    return encoder, *found
 
 
 def columns_of(
