@@ -39,24 +39,21 @@ def effects(
     cells: Cells, categories: Ints, eras: Ints, smooth: Any, n_folds: int = 0
 ) -> list[Array]:
     """Return effects and their variation, of shape (n_rows, n_outputs), and rows of
-    categories, (n_rows, 1): by the eras before a row's own, or by those of other folds,
+    categories, (n_rows, 1), by the eras before a row's own; or by those of other folds,
     and rows by all, since fewer ones in these are more in the row's own.
     """
-    n_eras = cells.squares.shape[1]
     if not n_folds:
         return _by_earlier_eras(cells, categories, eras, smooth)
-    rows, found, folds = np.arange(eras.size), list[Any](), np.arange(n_eras) % n_folds
-    parts = [np.flatnonzero(folds[eras] == fold) for fold in range(n_folds)]
-    for fold, part in enumerate(parts):
-        is_other = folds != fold
+    new = np.full(eras.size, n_eras := cells.squares.shape[1])
+    found = _by_earlier_eras(cells, categories, new, smooth)
+    folds = np.arange(n_eras) % n_folds
+    for fold in range(n_folds):
+        rows, is_other = np.flatnonzero(folds[eras] == fold), folds != fold
         of_others = [x[..., is_other[cells.eras]] for x in cells[:4]]
         others = Cells._make([*of_others, cells.squares * is_other])
-        at = np.full(part.size, n_eras)
-        found.append(_by_earlier_eras(others, categories[part], at, smooth))
-    rows[np.concatenate(parts)] = np.arange(eras.size)
-    columns = [np.concatenate(x)[rows] for x in zip(*found, strict=True)]
-    every = np.bincount(cells.categories, cells.n, categories.max() + 1)
-    return [*columns[:2], every[categories, np.newaxis]]
+        parts = _by_earlier_eras(others, categories[rows], new[rows], smooth)
+        found[0][rows], found[1][rows] = parts[:2]
+    return found
 
 
 def _by_earlier_eras(

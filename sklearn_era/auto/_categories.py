@@ -36,9 +36,9 @@ class Columns(NamedTuple):
         return self.encoder is not None and name not in self.names_given | {PLAIN}
 
 
-def encode(columns: Columns, rows: Any, train: Any, test: Any) -> Any:
-    """Return an encoder fitted to some rows, and the columns of these and of others;
-    None if there is none. Eras are their codes, of which it gives no warnings.
+def encode(columns: Columns, rows: Any, train: Any, test: Any = None) -> Any:
+    """Return an encoder fitted to some rows, and the columns of these and of others, if
+    any; None if there is none. Eras are their codes, of which it gives no warnings.
     """
     if columns.encoder is None:
         return None
@@ -47,9 +47,12 @@ def encode(columns: Columns, rows: Any, train: Any, test: Any) -> Any:
     encoder = clone(columns.encoder)
     known = {"eras": eras[train], "sample_weight": weights}
     values = encoder.fit_transform(_safe_indexing(X, train), y[train], **known)
-    of_test = encoder.transform(_safe_indexing(X, test), eras=eras[test])
+    found = [np.asarray(values)]
+    if test is not None:
+        new = encoder.transform(_safe_indexing(X, test), eras=eras[test])
+        found.append(np.asarray(new))
     encoder.era_labels_ = rows.encoded.labels[encoder.era_labels_]
-    return encoder, np.asarray(values), np.asarray(of_test)
+    return encoder, *found
 
 
 def columns_of(
@@ -70,7 +73,7 @@ def columns_of(
     is_free = all(getattr(plain, name) is None for name in _LIMITS)
     if not (wanted and is_free and given is not None and (is_frame or not from_dtype)):
         return plain, columns
-    kind, n_classes = "continuous", 1
+    n_classes, kind = 0, "continuous"
     if is_classifier(plain):
         n_classes = np.unique(rows.y).size
         kind = "binary" if n_classes < 3 else "multiclass"
@@ -78,14 +81,16 @@ def columns_of(
         categorical_features=given, target_type=kind, count=True,
         era_order="ordered" if are_ordered else "unordered",
     )  # fmt: skip
-    most = encoder._most_categories(native)
-    is_worth_it = wanted is True or (
+    encoder.fit(native, rows.y, eras=rows.encoded.codes)
+    most = max(map(len, encoder.categories_), default=0)
+    is_worth_it = (
         are_ordered
         and rows.encoded.labels.size >= _LEAST_ERAS
         and most > _LEAST_CATEGORIES
         and n_classes <= _MOST_CLASSES
     )
-    return plain, columns._replace(encoder=encoder if most and is_worth_it else None)
+    is_used = most > 0 and (is_worth_it or wanted is True)
+    return plain, columns._replace(encoder=encoder if is_used else None)
 
 
 def text_as_categories(X: Any) -> Any:

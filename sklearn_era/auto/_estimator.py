@@ -189,8 +189,7 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         self.encoder_: Any = None
         more = columns.native
         if self._encoded:
-            every = np.arange(y.size)
-            self.encoder_, values, _ = encode(columns, rows, every, every[:0])
+            self.encoder_, values = encode(columns, rows, np.arange(y.size))
             more = beside(more, self.encoder_, values)
 
         def X_of(name: str) -> Any:

@@ -68,7 +68,10 @@ def update_average(
     entry["weights"] = {name: w for name, w in model.weights_.items() if w > 0}
     if refit:
         every = Rows(X, y, encoded.decode(), sample_weight, encoded)
-        is_ordered, is_encoded = model.era_order_ == "ordered", bool(model._encoded)
+        is_ordered, is_encoded = (
+            model.era_order_ == "ordered",
+            bool(vars(model).get("_encoded")),
+        )
         given = model._plain_model(), model.members, every, is_ordered, is_encoded
         model._fit_members(members, columns_of(*given)[1], every)
     else:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import _safe_indexing, check_array, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -38,23 +38,21 @@ _TARGETS = {"auto", "continuous", "binary", "multiclass"}
 class EraTargetEncoder(TransformerMixin, BaseEstimator):
     """Encode categories by what earlier eras tell of their targets.
 
-    A category c becomes the shrunken mean of its targets, less the mean of their era.
-    With ``y = level_e + b_c + u_ce + noise``, of variances t² of b, s² of u, which is
-    how a category's effect differs from era to era, and v of the noise, and with n_e
-    rows of c, whose mean less that of the era is d_e, this is the empirical Bayes
-    estimate of b_c ::
+    A category c becomes the shrunken mean of its targets, less the mean of their era:
+    with ``y = level_e + b_c + u_ce + noise``, of variances t² of b, s² of u, which is
+    how an effect differs from era to era, and v of the noise, and with n_e rows of c in
+    an era, whose mean less the era's is d_e, the empirical Bayes estimate of b_c ::
 
         sum_e p_e d_e / (sum_e p_e + 1 / t²),    p_e = 1 / (s² + v / n_e)
 
-    where e are the eras before the row's own. So are those of which the variances are
-    estimated, by the method of moments [1]_. No row is told of its own era's targets or
-    of later ones; rows of the first era, and categories that have not been seen, are 0.
-    Rows of eras that ``fit`` has not seen are told of all of its eras.
+    Both it and the variances, by moments [1]_, are those of eras e before the row's
+    own, so that no row is told of its own era's targets or of later ones. Rows of the
+    first era, and unknown categories, are 0; rows of eras that ``fit`` has not seen are
+    told of all its eras.
 
-    Where eras have no order, such as hospitals, e are the eras of the other four of
-    five folds of whole eras. **Such columns are best left out of models**: among other
-    groups a category's mean is the lower, the higher it is in the row's own, and trees
-    find that.
+    Where eras have no order, such as hospitals, e are those in the other four of five
+    folds of whole eras. **Leave such columns out of models**: the mean of the others is
+    the lower, the higher the row's own is, and trees find that.
 
     Parameters
     ----------
@@ -63,15 +61,13 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         dropped. By 'from_dtype' they are a frame's columns of text and categories, and
         all columns of an array. A missing value is a category.
     target_type : {'auto', 'continuous', 'binary', 'multiclass'}, default='auto'
-        As of :class:`~sklearn.preprocessing.TargetEncoder`: targets are numbers; or
-        two classes, encoded by the share of the second one; or more, by the share of
-        each.
+        As of :class:`~sklearn.preprocessing.TargetEncoder`: of two classes, the second
+        is encoded, and of more each.
     smooth : 'auto' or float, default='auto'
         'auto' is as above; a number k stands for 1 / t² with ``p_e = n_e``.
     variation : bool, default=False
-        Whether to add a column of s by category: ``s² (D + 4) / (m + 3)`` are its
-        squares, with ``D = sum_e p_e (d_e - d)²``, where d is the mean by p_e, in m
-        eras.
+        Whether to add a column of s by category, the roots of ``s² (D + 4) / (m + 3)``
+        with ``D = sum_e p_e (d_e - d)²``, where d is the mean by p_e, in m eras.
     count : bool, default=False
         Whether to add a column of the rows n of each category.
     era_order : {'auto', 'ordered', 'unordered'}, default='auto'
@@ -85,10 +81,8 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         The columns of each category in eras to come, and those of an unknown one.
     era_labels_ : ndarray of shape (n_eras,)
         The eras of the training.
-    era_order_ : {'ordered', 'unordered'}
-        How they were taken.
-    target_type_ : str
-        What targets are.
+    era_order_, target_type_ : str
+        How they, and targets, were taken.
     classes_ : ndarray of shape (n_classes,)
         Labels of the classes, if there are any.
     n_features_in_, feature_names_in_ :
@@ -120,10 +114,9 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         "categorical_features": [StrOptions({"from_dtype"}), "array-like"],
         "target_type": [StrOptions(_TARGETS)],
         "smooth": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        "variation": ["boolean"],
-        "count": ["boolean"],
+        "variation": ["boolean"], "count": ["boolean"],
         "era_order": [StrOptions({"auto", "ordered", "unordered"})],
-    }
+    }  # fmt: skip
     categorical_features: Any = "from_dtype"
     target_type: str = "auto"
     smooth: Any = "auto"
@@ -213,11 +206,9 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         # The docstring is scikit-learn's, whose method hands no eras to `transform`.
-        self.fit(X, y, **fit_params)
-        if (eras := fit_params.get("eras")) is not None:
-            return self.transform(X, eras=eras)
-        X, encoded = self._read(X, None, reset=False)
-        return self._encode(X, encoded.codes)
+        eras = fit_params.get("eras")
+        X, encoded = self.fit(X, y, **fit_params)._read(X, eras, reset=False)
+        return self._encode(X, find(self.era_labels_, encoded.labels)[encoded.codes])
 
     def _encode(self, X: Any, at: Any) -> Array:
         """Encode rows by the places of their eras in the training; -1 if unseen."""
@@ -245,8 +236,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         names : ndarray of str
-            Of each column the name and "_effect", then "_variation" and "_count", if
-            they were asked for; of more than two classes, with their labels.
+            A column's with "_effect", "_variation" and "_count", and labels of classes.
         """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
@@ -264,14 +254,13 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         X, eras = take_era_column(X, eras)
         warn_of_row_order(eras, X)
         X = tables.as_frame(X)
+        options: dict[str, Any] = {"dtype": None, "ensure_all_finite": "allow-nan"}
         if is_frame := tables.is_data_frame(X):
             names = [*getattr(self, "feature_names_in_", ())]
             if not reset and names and {*names} <= {*X.columns}:
                 X = X[names]
-            validate_data(self, X, reset=reset, skip_check_array=True)
-        else:
-            options: dict[str, Any] = {"dtype": None, "ensure_all_finite": "allow-nan"}
-            X = validate_data(self, X, reset=reset, **options)
+            options = {"skip_check_array": True}
+        X = validate_data(self, X, reset=reset, **options)
         if reset:
             names = [*getattr(X, "columns", range(X.shape[1]))]
             chosen, given = self.categorical_features, np.ones(len(names), bool)
@@ -285,12 +274,6 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
             codes = np.zeros(X.shape[0], np.int32)
             return X, EncodedEras(np.array([None], object), codes)
         return X, read_eras(eras, X)
-
-    def _most_categories(self, X: Any) -> int:
-        """Return the largest number of categories of a column; 0 without columns."""
-        copy = clone(self)
-        X, _ = copy._read(X, None, reset=True)
-        return max((len({*copy._categories(X, j)}) for j in copy._columns), default=0)
 
     def _categories(self, X: Any, j: int) -> NDArray[Any]:
         values = _safe_indexing(X, j, axis=1)

@@ -711,10 +711,14 @@ def test_columns_are_encoded_where_they_are_worth_it():
     options = {"cv": 2, "encode_categories": True}
     model = AutoEraRegressor(masked, members=own, **options).fit(codes, y, eras=eras)
     assert model.weights_["own"] > 0
-    labels = AutoEraClassifier(
-        Classifier(**SMALL), members=["leaves_4"], **options
-    ).fit(frame, labels, eras=eras)
-    assert labels.predict_proba(frame).shape == (y.size, 3)
+    table = codes.to_numpy()
+    model = AutoEraRegressor(masked, members=["leaves_4"], **options)
+    model.fit(table, y, eras=eras)
+    assert model.members_["leaves_4"].n_features_in_ == 5
+    assert r2_score(y, model.predict(table)) > 0.5
+    of_classes = AutoEraClassifier(Classifier(**SMALL), members=["leaves_4"], **options)
+    of_classes.fit(frame, labels, eras=eras)
+    assert of_classes.predict_proba(frame).shape == (y.size, 3)
 
 
 @pytest.mark.filterwarnings("ignore:X has columns of more than")

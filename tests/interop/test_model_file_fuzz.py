@@ -73,6 +73,11 @@ def models():
         ).fit(X, np.digitize(slope, [-0.5, 0.5]), eras=eras),
     ]  # fmt: skip
     assert all("linear" in model.members_ for model in fitted[-2:])
+    encoded = AutoEraRegressor(
+        ours(**small), members=["leaves_4"], cv=2, encode_categories=True
+    )
+    fitted.append(encoded.fit(X, slope + X[:, 3], eras=eras))
+    assert encoded.encoder_ is not None
     last = EraTargetTransformer(level="last")
     fitted += [
         EraTargetRegressor(ours(**small), last).fit(X, y, eras=eras),
