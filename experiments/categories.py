@@ -11,7 +11,8 @@ Once with at most 5,000 training rows, drawn at random by the split's number as 
 and once with all rows, of the first split (the last eras) alone. The score is R2, or
 the area under the ROC curve, over all test rows. Texts are categories, to all models.
 
-- booster: the plain one of this package, of 100 trees, categories native; the same
+- booster: the plain one of this package, of 100 trees, categories native, which are
+  grouped by eras where there are more than 255; the same
   beside ``EraTargetEncoder(count=True)``; beside scikit-learn's TargetEncoder, in five
   folds of whole eras where its version takes groups (1.9), else of rows; and beside the
   number of the era, as a control, since counts tell late eras, too.
@@ -84,7 +85,8 @@ def respond(model: Any, X: Any) -> np.ndarray:
 def boost(X: Any, y: Any, eras: Any, X_new: Any, task: str) -> Any:
     """Predictions of the plain booster."""
     kind: Any = Classifier if task == "binary" else Regressor
-    return respond(kind(early_stopping=False, random_state=0).fit(X, y), X_new)
+    booster = kind(early_stopping=False, random_state=0)
+    return respond(booster.fit(X, y, eras=eras), X_new)
 
 
 def encoded(X: Any, y: Any, eras: Any, X_new: Any, task: str) -> Any:

@@ -71,6 +71,10 @@ def columns_of(
     own = {x[0] for x in members if isinstance(x, tuple | list)}
     columns = Columns(rows.X, native, None, own)
     is_free = all(getattr(plain, name) is None for name in _LIMITS)
+    has_default = isinstance(members, str) or any(
+        isinstance(x, str) and x != PLAIN for x in members
+    )
+    is_free &= has_default
     if not (wanted and is_free and given is not None and (is_frame or not from_dtype)):
         return plain, columns
     n_classes, kind = 0, "continuous"
@@ -95,17 +99,20 @@ def columns_of(
 
 def text_as_categories(X: Any) -> Any:
     """Return a frame whose columns of text are categorical."""
-    names = []
+    made: dict[Any, Any] = {}
     for j, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
         if tables.holds_text(dtype) and str(dtype)[:4].lower() not in ("cate", "enum"):
             values = tables.as_categories(_safe_indexing(X, j, axis=1), name)
-            names += [name] if any(isinstance(x, str) for x in values) else []
-    if not names:
-        return X
-    frame = narwhals.from_native(X, eager_only=True)
-    return frame.with_columns(
-        narwhals.col(*names).cast(narwhals.Categorical)
-    ).to_native()
+            if any(isinstance(x, str) for x in values):
+                made[name] = values
+    if made and hasattr(X, "hstack"):
+        polars: Any = narwhals.get_native_namespace(X)
+        return X.with_columns(
+            polars.Series(name, values.tolist(), dtype=polars.Categorical)
+            for name, values in made.items()
+        )
+    # As objects before: text's own types have other missing values.
+    return X.assign(**made).astype(dict.fromkeys(made, "category")) if made else X
 
 
 def beside(X: Any, encoder: Any, values: Any) -> Any:

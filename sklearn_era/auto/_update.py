@@ -68,10 +68,9 @@ def update_average(
     entry["weights"] = {name: w for name, w in model.weights_.items() if w > 0}
     if refit:
         every = Rows(X, y, encoded.decode(), sample_weight, encoded)
-        is_ordered, is_encoded = (
-            model.era_order_ == "ordered",
-            bool(vars(model).get("_encoded")),
-        )
+        # Models of before have no encoder.
+        is_encoded = vars(model).get("encoder_") is not None
+        is_ordered = model.era_order_ == "ordered"
         given = model._plain_model(), model.members, every, is_ordered, is_encoded
         model._fit_members(members, columns_of(*given)[1], every)
     else:

@@ -198,6 +198,7 @@ def make_features(frame: Any, categorical: Any, remedy: str, decimal: str) -> An
 
 def match_categories(X: pd.DataFrame, estimator: Any) -> None:
     """Replace categories by the estimator's of the same text; warn of unknown ones."""
+    is_encoded = getattr(estimator, "encoder_", None) is not None
     estimator = first_booster(estimator)
     if hasattr(estimator, "_codings"):  # a linear model
         parts = [x for x in estimator._codings if isinstance(x, list)]
@@ -215,7 +216,11 @@ def match_categories(X: pd.DataFrame, estimator: Any) -> None:
             _ui.echo(f"Warning: DATA: {text}", err=True)
         # The estimator's own missing value: None and NaN are two categories to it.
         missing = [*categories[is_missing], np.nan][0]
-        X[name] = own.astype(object).where(own.notna(), missing)
+        others = missing
+        if is_encoded and all(isinstance(x, str) for x in known.values()):
+            # Missing values are a category to an encoder, and unknown ones are none.
+            others = X[name].astype(object).where(X[name].notna(), missing)
+        X[name] = own.astype(object).where(own.notna(), others)
 
 
 def _spell(value: Any) -> str:

@@ -66,7 +66,8 @@ class PreviousFit(NamedTuple):
             raise ValueError(
                 "X has other categorical features, or other categories in them or in a "
                 "shared bin, than the trees that warm_start=True keeps were grown on; "
-                "pass the same rows, or set warm_start=False."
+                "pass the same rows, with the y, weights and eras by which categories "
+                "share bins, or set warm_start=False."
             )
 
     def check_same_draws(self, forest: Any) -> None:

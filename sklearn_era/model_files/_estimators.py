@@ -278,6 +278,10 @@ def _restore_bins(encoder: OrdinalEncoder, bins: tuple[Any, ...]) -> None:
     """Set the bins of categories again."""
     sizes = shared_bins.numbers_of_categories(encoder).tolist()
     for i, (size, given) in enumerate(zip(sizes, bins, strict=True)):
+        if 0 < given.size < size and np.all(np.diff(given) > 0):
+            # Of files before: those which share the last bin.
+            is_rare = np.isin(np.arange(size), given)
+            given = np.where(is_rare, size - given.size, np.cumsum(~is_rare) - 1)
         if given.size:
             _need(given.dtype == np.int64 and given.shape == (size,), "categories")
             _need(given.min() >= 0 and given.max() < size, "categories")

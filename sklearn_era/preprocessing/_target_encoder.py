@@ -189,8 +189,9 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             The rows.
         eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row, or the name of their column in X. None is an era that
-            ``fit`` has not seen, whose rows are told of all that it has.
+            Era of each row, or the name of their column in X. None is the column
+            that ``fit`` was given, if X has it; else an era that ``fit`` has not seen,
+            whose rows are told of all that it has.
 
         Returns
         -------
@@ -198,7 +199,9 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
             The encoded columns, as float64.
         """
         check_is_fitted(self)
-        eras = getattr(self, "_era_column", None) if eras is None else eras
+        if eras is None and (known := getattr(self, "_era_column", None)) is not None:
+            names = [known] if isinstance(known, str) else known
+            eras = known if {*names} <= {*getattr(X, "columns", ())} else None
         X, encoded = self._read(X, eras, reset=False)
         if eras is None:
             return self._encode(X, np.full(encoded.codes.size, -1))

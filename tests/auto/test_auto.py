@@ -690,6 +690,7 @@ def test_columns_are_encoded_where_they_are_worth_it():
     masked = clone(PLAIN).set_params(categorical_features=[False, True, False])
     limited = Regressor(**SMALL, monotonic_cst={"x": 1})
     labels = np.digitize(y, [-1, 1]).astype(str)
+    own = [("own", Ridge()), "plain"]  # are not given encoded columns
     for plain, table, wanted, ordered, n_columns in (
         (PLAIN, frame, "auto", True, 2), (PLAIN, few, "auto", True, 0),
         (PLAIN, few, True, True, 2), (PLAIN, frame, False, True, 0),
@@ -700,7 +701,8 @@ def test_columns_are_encoded_where_they_are_worth_it():
     ):  # fmt: skip
         targets = labels if isinstance(plain, Classifier) else y
         rows = Rows(table, targets, eras, None, encode_eras(eras))
-        encoder = columns_of(plain, [], rows, ordered, wanted)[1].encoder
+        encoder = columns_of(plain, "default", rows, ordered, wanted)[1].encoder
+        assert columns_of(plain, own, rows, ordered, wanted)[1].encoder is None
         assert (encoder is None) == (n_columns == 0)
         if n_columns:
             found = encoder.fit_transform(table, targets, eras=eras)
@@ -719,6 +721,32 @@ def test_columns_are_encoded_where_they_are_worth_it():
     of_classes = AutoEraClassifier(Classifier(**SMALL), members=["leaves_4"], **options)
     of_classes.fit(frame, labels, eras=eras)
     assert of_classes.predict_proba(frame).shape == (y.size, 3)
+
+
+@pytest.mark.parametrize("kind", [
+    "object", "str", "string", "string[pyarrow]", "arrow", "polars",
+])  # fmt: skip
+def test_text_of_all_types_is_categories(kind):
+    """With missing values, one warning for a column of which nothing can be told."""
+    rng, n = np.random.default_rng(0), 720
+    eras, code = np.repeat(np.arange(9), 80), np.arange(n) % 30
+    text = np.array([None, *[f"c{i}" for i in range(1, 30)]], dtype=object)[code]
+    frame = pd.DataFrame({"x": rng.normal(size=n), "c": text})
+    frame["id"] = [f"row {i}" for i in range(n)]
+    y = rng.normal(size=30)[code] + frame["x"]
+    if kind == "polars":
+        table = pytest.importorskip("polars").from_pandas(frame)
+    else:
+        dtype = pd.ArrowDtype(pa.string()) if kind == "arrow" else kind
+        table = frame.astype({"c": dtype, "id": dtype})
+    model = AutoEraRegressor(
+        Regressor(max_iter=20, early_stopping=False), members=["leaves_4"], cv=2
+    )
+    with pytest.warns(UserWarning, match="'id' has more than 255 categories") as caught:
+        model.fit(table, y, eras=eras)
+    assert len(caught) == 1
+    assert model.encoder_ is not None or model.weights_["leaves_4"] == 0
+    assert r2_score(y, model.predict(table)) > 0.5
 
 
 @pytest.mark.filterwarnings("ignore:X has columns of more than")

@@ -271,3 +271,11 @@ def test_columns_are_chosen_and_slips_named():
     ):
         with pytest.raises(ValueError, match=match):
             model.fit(table, targets, eras=ERAS)
+
+
+def test_rows_without_the_column_of_eras_are_of_a_new_one():
+    frame = pd.DataFrame({"era": ERAS, "c": CODES.astype(str)})
+    encoder = EraTargetEncoder().fit(frame, Y, eras="era")
+    of_new = encoder.transform(frame.assign(era=99))
+    assert_array_equal(encoder.transform(frame[["c"]]), of_new)
+    assert (encoder.transform(frame) != of_new).any()

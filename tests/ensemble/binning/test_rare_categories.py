@@ -15,6 +15,11 @@ from helpers.grids import on_grid
 from helpers.model_files import Forgery
 from helpers.trees import assert_same_model, trees_of
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
+from sklearn_era.ensemble._binning.rare_categories import (
+    codes_of_categories,
+    encoder_of,
+    set_bins,
+)
 from sklearn_era.ensemble._prediction import blocks
 from sklearn_era.inspection import split_statistics
 from sklearn_era.interop import to_sklearn
@@ -320,6 +325,22 @@ def test_other_bins_in_a_model_file_are_refused(fitted, tmp_path, change):
     forgery.write(path)
     with pytest.raises(ModelFileError, match="is damaged"):
         load_model(path)
+
+
+def test_files_of_before_name_those_that_share_the_last_bin(fitted, tmp_path):
+    path = tmp_path / "model.era"
+    bins = np.arange(len(fitted[2])).clip(max=7)
+    encoder = encoder_of(fitted[0])
+    set_bins(encoder, 0, np.roll(bins, 3))
+    save_model(fitted[0], path)
+    forgery = Forgery(path)
+    number = forgery.attribute("_preprocessor")[0][1]["array"]
+    forgery.arrays[number] = np.flatnonzero(np.roll(bins, 3) == 7)
+    forgery.write(path)
+    loaded = codes_of_categories(encoder_of(load_model(path)[0]), 0)
+    frequent = np.roll(bins, 3) < 7
+    assert_array_equal(loaded[frequent], np.arange(frequent.sum()))
+    assert (loaded[~frequent] == 7).all()
 
 
 def test_statistics_name_all_categories_on_the_left():
