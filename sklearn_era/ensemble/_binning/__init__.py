@@ -3,7 +3,8 @@
 - ``integers``: bins of small integers, by table; ``integer_columns``: X as such
   columns; ``codes``: the loops over them;
 - ``floats``: bins of any other X, some columns at a time, by ``search``;
-- ``rare_categories``: those that share a bin if a column has more than bins;
+- ``rare_categories``: the bins of categories in scikit-learn's encoder;
+  ``category_groups``: which share one, if a column has more categories than bins;
 - ``thresholds``: those of a column of floats;
 - ``dataset``: rows binned once, for many fits; ``parquet``: the same from files;
 - ``hooks``: the calls for bins in the patched ``fit`` of scikit-learn;

@@ -66,7 +66,8 @@ cdef inline bint is_valid_split(
 cdef struct tree_struct:
     Py_ssize_t output                 # column of the raw predictions
     const uint32_t * left_categories  # 8 words for each categorical split
-    uint32_t * goes_left              # `CATEGORY_WORDS` for each, if packed
+    uint32_t * goes_left              # `CATEGORY_WORDS` for each, as packed
+    uint32_t n_categorical            # splits, as packed
     packed_node * nodes               # of a larger tree; else NULL
     split_struct * splits
     int n_splits

@@ -134,7 +134,7 @@ cdef class PackedTrees:
         self.columns = <int *> malloc((self.f_idx_map.shape[0] + 1) * sizeof(int))
         self.is_category = <char *> calloc(self.f_idx_map.shape[0] + 1, sizeof(char))
         self.categories = <uint32_t *> malloc(
-            (sum(map(len, self.left_categories)) + 1)
+            (self.size if self.left_categories else 1)
             * CATEGORY_WORDS * sizeof(uint32_t)
         )
         if not (
@@ -148,7 +148,6 @@ cdef class PackedTrees:
             nodes = self.open_tree(i, tree, &limits)
             self.n_trees += 1
             tree.goes_left = self.categories + n_categorical * CATEGORY_WORDS
-            n_categorical += limits.n_bitsets
             tree.splits = self.splits + self.n_splits
             tree.values = self.values + self.n_small * MAX_LEAVES
             if limits.n_nodes < 2 * MAX_LEAVES and pack_splits(
@@ -156,6 +155,7 @@ cdef class PackedTrees:
             ):
                 self.n_splits += tree.n_splits
                 self.n_small += 1
+                n_categorical += tree.n_categorical
                 continue
             tree.nodes = self.nodes + self.n_nodes
             tree.values = self.node_values + self.n_nodes
@@ -163,6 +163,7 @@ cdef class PackedTrees:
             if not n_packed:
                 raise damaged_tree_error(UNSOUND)
             self.n_nodes += n_packed
+            n_categorical += tree.n_categorical
         self.list_columns(bytearray(self.f_idx_map.shape[0] + 1))
         return 0
 
@@ -267,19 +268,23 @@ def check_trees(
                 raise damaged_tree_error(UNSOUND)
 
 
-cdef inline void pack_categories(
+cdef inline uint32_t pack_categories(
     const node_struct * node, const tree_limits * limits, tree_struct * tree
 ) noexcept nogil:
-    """Set the categories that go left, unknown ones as missing values."""
+    """Add the categories that go left, unknown ones as missing values; return their
+    place. Splits by the only category of a column have the bitset of another one.
+    """
     cdef:
-        uint32_t * goes_left = tree.goes_left + node.bitset_idx * CATEGORY_WORDS
+        uint32_t * goes_left = tree.goes_left + tree.n_categorical * CATEGORY_WORDS
         const uint32_t * left = tree.left_categories + node.bitset_idx * 8
         const uint32_t * known = limits.known + 8 * limits.f_idx_map[node.feature_idx]
         int i
     limits.is_category[node.feature_idx] = True
     for i in range(8):
         goes_left[i] = left[i] | (~known[i] if node.missing_go_to_left else 0)
-    goes_left[8] = node.missing_go_to_left
+    goes_left[8] = node.missing_go_to_left != 0
+    tree.n_categorical += 1
+    return tree.n_categorical - 1
 
 
 cdef uint64_t pack_splits(
@@ -308,11 +313,10 @@ cdef uint64_t pack_splits(
     tree.n_splits += 1
     split.threshold = node.num_threshold
     split.feature = <uint32_t> node.feature_idx
-    split.bitset_idx = node.bitset_idx
     split.missing_go_to_left = node.missing_go_to_left
     split.is_categorical = node.is_categorical
     if node.is_categorical:
-        pack_categories(node, limits, tree)
+        split.bitset_idx = pack_categories(node, limits, tree)
     left = pack_splits(nodes, node.left, limits, tree)
     right = pack_splits(nodes, node.right, limits, tree) if left else 0
     split.leaves_if_right = ~left
@@ -328,6 +332,7 @@ cdef Py_ssize_t pack_nodes(
         packed_node * packed = tree.nodes
         Py_ssize_t n_packed = 1
         Py_ssize_t i = 0
+    tree.n_categorical = 0       # of an attempt as a small tree
     packed[0].left = 0           # index in `nodes`, until the node is packed
     while i < n_packed:
         node = &nodes[packed[i].left]
@@ -351,8 +356,7 @@ cdef Py_ssize_t pack_nodes(
                 packed[i].feature |= MISSING_LEFT
             if node.is_categorical:
                 packed[i].feature |= CATEGORICAL
-                packed[i].threshold = node.bitset_idx
-                pack_categories(node, limits, tree)
+                packed[i].threshold = pack_categories(node, limits, tree)
                 tree.has_categories = True
             n_packed += 2
         i += 1
