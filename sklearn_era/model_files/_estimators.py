@@ -72,7 +72,7 @@ _FITTED: dict[str, Any] = {
         (dict, "members_ weights_ _left_out _calibrators _class_weights"),
         (tuple, "_typical"), (list | None, "_preprocessor"),
         (list, "update_log_ _rules _codings estimators_ _of_eras _columns"),
-        (list, "categories_ encodings_ _cells _encoded"),
+        (list, "categories_ encodings_ _cells _encoded _relative"),
         (BaseEstimator | None, "encoder_"),
         (np.ndarray | list, "_training"),
         (BaseEstimator, "estimator_ identification_estimator_ best_estimator_"),

@@ -70,6 +70,10 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         with ``D = sum_e p_e (d_e - d)²``, where d is the mean by p_e, in m eras.
     count : bool, default=False
         Whether to add a column of the rows n of each category.
+    relative : list, default=()
+        Numeric columns, by names, places or one bool a column, to add relative to each
+        encoded column: less the effect of its categories on them, which is estimated
+        as that on targets.
     era_order : {'auto', 'ordered', 'unordered'}, default='auto'
         As of :class:`~sklearn_era.model_selection.EraSearchCV`.
 
@@ -78,7 +82,8 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
     categories_ : list of ndarray
         The categories of each encoded column, None last if values are missing.
     encodings_ : list of ndarray of shape (n_categories + 1, n_encoded)
-        The columns of each category in eras to come, and those of an unknown one.
+        The columns of each category in eras to come, and those of an unknown one; of
+        `relative` columns, what is subtracted.
     era_labels_ : ndarray of shape (n_eras,)
         The eras of the training.
     era_order_, target_type_ : str
@@ -114,7 +119,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         "categorical_features": [StrOptions({"from_dtype"}), "array-like"],
         "target_type": [StrOptions(_TARGETS)],
         "smooth": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        "variation": ["boolean"], "count": ["boolean"],
+        "variation": ["boolean"], "count": ["boolean"], "relative": ["array-like"],
         "era_order": [StrOptions({"auto", "ordered", "unordered"})],
     }  # fmt: skip
     categorical_features: Any = "from_dtype"
@@ -122,6 +127,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
     smooth: Any = "auto"
     variation: bool = False
     count: bool = False
+    relative: Any = ()
     era_order: str = "auto"
 
     @eras_by_name
@@ -163,7 +169,14 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         ordered = are_ordered(encoded, self.era_order, type(self).__name__)
         self.era_labels_ = encoded.labels
         self.era_order_ = "ordered" if ordered else "unordered"
-        targets -= era_means(encoded.codes, weights, targets)[:, encoded.codes]
+        targets = np.vstack([targets, self._numbers(X)[:, rows]])
+        # A missing number is that of its era.
+        known = ~np.isnan(targets)
+        levels = [
+            era_means(encoded.codes, weights * here, np.where(here, each, 0.0))
+            for here, each in zip(known, targets, strict=True)
+        ]
+        targets = np.nan_to_num(targets - np.array(levels)[:, encoded.codes])
         self.categories_, self._cells, self.encodings_ = [], [], []
         for j in self._columns:
             column = self._categories(X, j)[rows]
@@ -221,11 +234,14 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
             column, known = self._categories(X, j), self.categories_[i]
             tables.check_kinds(column, known, column_name(self, j))
             codes = _codes_of(column, known)
-            parts.append(self.encodings_[i][codes])
+            parts.append(self.encodings_[i][codes].astype(np.float64))
             if is_known.any():
                 asked = codes[is_known], at[is_known]
                 found = effects(Cells(*self._cells[i]), *asked, self.smooth, n_folds)
                 parts[-1][is_known] = self._chosen(found)
+            if self._relative:
+                effect = parts[-1][:, -len(self._relative) :]
+                effect[:] = self._numbers(X).T - effect
         return np.hstack(parts)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
@@ -239,7 +255,8 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         names : ndarray of str
-            A column's with "_effect", "_variation" and "_count", and labels of classes.
+            A column's with "_effect", "_variation" and "_count", and labels of classes;
+            of `relative` columns their own with "_less_" and the encoded column's.
         """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
@@ -248,7 +265,10 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         kinds = [f"_effect{end}" for end in ends]
         kinds += [f"_variation{end}" for end in ends if self.variation]
         kinds += ["_count"] if self.count else []
-        found = [f"{names[j]}{kind}" for j in self._columns for kind in kinds]
+        found = list[str]()
+        for j in self._columns:
+            found += [f"{names[j]}{kind}" for kind in kinds]
+            found += [f"{names[r]}_less_{names[j]}" for r in self._relative]
         return np.array(found, dtype=object)
 
     def _read(self, X: Any, eras: Any, *, reset: bool) -> tuple[Any, EncodedEras]:
@@ -273,10 +293,27 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
             elif is_frame:
                 given = np.array([tables.holds_text(dtype) for dtype in X.dtypes])
             self._columns = np.flatnonzero(given).tolist()
+            chosen = tables.choose_columns(
+                self.relative, names, is_frame, name="relative"
+            )
+            self._relative = np.flatnonzero(chosen).tolist()
         if eras is None:  # the label is one that `read_eras` refuses
             codes = np.zeros(X.shape[0], np.int32)
             return X, EncodedEras(np.array([None], object), codes)
         return X, read_eras(eras, X)
+
+    def _numbers(self, X: Any) -> Array:
+        """Return the `relative` columns, of shape (n_columns, n_samples)."""
+        numbers = np.empty((len(self._relative), len(X)))
+        for i, j in enumerate(self._relative):
+            try:
+                numbers[i] = _safe_indexing(X, j, axis=1)
+            except (TypeError, ValueError) as error:
+                raise ValueError(
+                    f"X: column {column_name(self, j)}, of `relative`, is not numeric: "
+                    f"{error}."
+                ) from error
+        return numbers
 
     def _categories(self, X: Any, j: int) -> NDArray[Any]:
         values = _safe_indexing(X, j, axis=1)
@@ -300,8 +337,12 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
 
     def _chosen(self, found: list[Array]) -> Array:
         """Return the columns that were asked for."""
-        wanted = (True, self.variation, self.count)
-        return np.hstack([x for x, given in zip(found, wanted, strict=True) if given])
+        n = found[0].shape[1] - len(self._relative)
+        effect, variation, count = found
+        parts = [effect[:, :n]]
+        parts += [variation[:, :n]] if self.variation else []
+        parts += [count] if self.count else []
+        return np.hstack([*parts, effect[:, n:]])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -279,3 +279,31 @@ def test_rows_without_the_column_of_eras_are_of_a_new_one():
     of_new = encoder.transform(frame.assign(era=99))
     assert_array_equal(encoder.transform(frame[["c"]]), of_new)
     assert (encoder.transform(frame) != of_new).any()
+
+
+def test_numbers_relative_to_categories_are_less_their_effect_on_them(tmp_path):
+    rng = np.random.default_rng(3)
+    x, z = rng.normal(size=(2, ERAS.size)) + CODES
+    z[::7] = np.nan
+    frame = pd.DataFrame({"x": x, "c": CODES.astype(str), "d": CODES % 3, "z": z})
+    params = {"categorical_features": ["c", "d"], "target_type": "continuous"}
+    encoder = EraTargetEncoder(**params, count=True, relative=["x", "z"])
+    found = encoder.fit_transform(frame, Y, eras=ERAS, sample_weight=WEIGHTS)
+    names = [f"{a}_{b}" for a in "cd" for b in ("effect", "count")]
+    names[2:2], names[6:] = ["x_less_c", "z_less_c"], ["x_less_d", "z_less_d"]
+    assert encoder.get_feature_names_out().tolist() == names
+    alone = EraTargetEncoder(**params, count=True)
+    of_y = alone.fit_transform(frame, Y, eras=ERAS, sample_weight=WEIGHTS)
+    assert_allclose(found[:, [0, 1, 4, 5]], of_y)
+    of_x = alone.set_params(count=False)
+    of_x = of_x.fit_transform(frame, x, eras=ERAS, sample_weight=WEIGHTS)
+    assert_allclose(found[:, [2, 6]], x[:, np.newaxis] - of_x, atol=1e-12)
+    assert_array_equal(np.isnan(found[:, 3]), np.isnan(z))
+    assert np.nanstd(encoder.transform(frame)[:, 3]) < np.nanstd(z)
+    save_model(encoder, tmp_path / "encoder.era")
+    copied = load_model(tmp_path / "encoder.era")[0]
+    assert_array_equal(copied.transform(frame), encoder.transform(frame))
+    with pytest.raises(ValueError, match="'c', of `relative`, is not numeric"):
+        EraTargetEncoder(**params, relative=["c"]).fit(
+            frame.assign(c="a"), Y, eras=ERAS
+        )
