@@ -214,6 +214,16 @@ def test_trees_are_scikit_learns_where_categories_have_bins_of_their_own(form):
     assert_same_model(model, stock(**params).fit(X, Y), X)
 
 
+@pytest.mark.parametrize("make", [ours, lambda: EraForestRegressor(**FOREST)])
+def test_columns_are_found_by_name_with_unknown_categories(make):
+    """In any order, and beside others, as scikit-learn finds them."""
+    frame = as_pandas(SHOPS, ZONES)
+    model = make().fit(frame, Y)
+    unknown = frame.assign(q=frame["q"].cat.rename_categories({"4": "new"}), more=1.5)
+    expected = model.predict(unknown[frame.columns])
+    assert_array_equal(model.predict(unknown[["more", "q", "p", "value"]]), expected)
+
+
 @pytest.mark.parametrize("n_categories", [300, 2000])
 @pytest.mark.parametrize("make", [
     lambda: ours(max_iter=150, max_bins=255), lambda: EraForestRegressor(**FOREST),
