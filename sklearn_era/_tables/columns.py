@@ -111,6 +111,13 @@ def sorted_categories(values: NDArray[Any]) -> list[Any]:
         return sorted(distinct, key=lambda v: (type(v).__name__, repr(v)))
 
 
+def columns_of_fit(estimator: Any, X: Any) -> Any:
+    """Return the columns of the fit, by name, of a frame that has them all; or X."""
+    names = [*getattr(estimator, "feature_names_in_", ())]
+    has_all = names and is_data_frame(X) and {*names} <= {*X.columns}
+    return X[names] if has_all else X
+
+
 def check_same_columns(
     columns: Sequence[Column], others: Sequence[Column], *, name: str, other_name: str
 ) -> None:

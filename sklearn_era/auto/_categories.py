@@ -71,29 +71,30 @@ def columns_of(
     own = {x[0] for x in members if isinstance(x, tuple | list)}
     columns = Columns(rows.X, native, None, own)
     is_free = all(getattr(plain, name) is None for name in _LIMITS)
-    has_default = isinstance(members, str) or any(
+    takes_encoded = isinstance(members, str) or any(
         isinstance(x, str) and x != PLAIN for x in members
     )
-    is_free &= has_default
-    if not (wanted and is_free and given is not None and (is_frame or not from_dtype)):
+    has_categories = given is not None and (is_frame or not from_dtype)
+    if not (wanted and is_free and takes_encoded and has_categories):
         return plain, columns
     n_classes, kind = 0, "continuous"
     if is_classifier(plain):
         n_classes = np.unique(rows.y).size
         kind = "binary" if n_classes < 3 else "multiclass"
+    is_worth_it = (
+        are_ordered
+        and rows.encoded.labels.size >= _LEAST_ERAS
+        and n_classes <= _MOST_CLASSES
+    )
+    if not (is_worth_it or wanted is True):  # before the fit, which is in vain
+        return plain, columns
     encoder = EraTargetEncoder(
         categorical_features=given, target_type=kind, count=True,
         era_order="ordered" if are_ordered else "unordered",
     )  # fmt: skip
     encoder.fit(native, rows.y, eras=rows.encoded.codes)
     most = max(map(len, encoder.categories_), default=0)
-    is_worth_it = (
-        are_ordered
-        and rows.encoded.labels.size >= _LEAST_ERAS
-        and most > _LEAST_CATEGORIES
-        and n_classes <= _MOST_CLASSES
-    )
-    is_used = most > 0 and (is_worth_it or wanted is True)
+    is_used = most > (0 if wanted is True else _LEAST_CATEGORIES)
     return plain, columns._replace(encoder=encoder if is_used else None)
 
 

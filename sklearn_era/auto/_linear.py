@@ -21,7 +21,7 @@ from .._tables.columns import (
     as_frame,
     as_matrix,
     check_kinds,
-    is_data_frame,
+    columns_of_fit,
     read_columns,
 )
 from ..ensemble._binning.errors import column_name
@@ -117,10 +117,9 @@ class _Linear(BaseEstimator):
 
     def _read(self, X: Any) -> list[Column]:
         """Return numbers or categories as in the fit, of whatever dtype they are."""
-        X, names = as_frame(X), [*getattr(self, "feature_names_in_", ())]
-        if self.is_categorical_.any() and is_data_frame(X):
-            # By name, as boosters do if there are categories.
-            X = X[names] if names and {*names} <= {*X.columns} else X
+        X = as_frame(X)
+        if self.is_categorical_.any():  # as boosters do if there are categories
+            X = columns_of_fit(self, X)
         validate_data(self, X, reset=False, skip_check_array=True)
         columns = read_columns(X, categorical_features=self.is_categorical_)
         for j in np.flatnonzero(self.is_categorical_).tolist():

@@ -279,9 +279,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         X = tables.as_frame(X)
         options: dict[str, Any] = {"dtype": None, "ensure_all_finite": "allow-nan"}
         if is_frame := tables.is_data_frame(X):
-            names = [*getattr(self, "feature_names_in_", ())]
-            if not reset and names and {*names} <= {*X.columns}:
-                X = X[names]
+            X = X if reset else tables.columns_of_fit(self, X)
             options = {"skip_check_array": True}
         X = validate_data(self, X, reset=reset, **options)
         if reset:

@@ -115,8 +115,7 @@ def _first_axis(targets: Array, codes: Ints, weights: Array) -> Array:
     if targets.shape[1] == 1:
         return targets[:, 0]
     n = np.bincount(codes, weights)
-    sums = np.array([np.bincount(codes, weights * each) for each in targets.T])
-    means = np.divide(sums, n, out=np.zeros_like(sums), where=n > 0)
+    means = np.nan_to_num(era_means(codes, weights, targets.T))
     means -= np.average(means, axis=1, weights=n)[:, np.newaxis]
     axis = np.linalg.eigh((means * n) @ means.T)[1][:, -1]
     return targets @ (axis * np.sign(axis[np.abs(axis).argmax()]))

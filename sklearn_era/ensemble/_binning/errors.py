@@ -12,6 +12,7 @@ from ..._tables.columns import (
     as_frame,
     check_collected,
     check_kinds,
+    columns_of_fit,
     holds_dates,
     is_data_frame,
 )
@@ -52,9 +53,7 @@ def encode(estimator: Any, X: Any, *, reset: bool) -> Any:
 def _check_categories(estimator: Any, X: Any, codes: Any) -> None:
     """Raise ValueError for categories unlike the fit's, in rows without a code."""
     table = as_frame(X if hasattr(X, "shape") else np.array(X, dtype=object))
-    names = [*getattr(estimator, "feature_names_in_", ())]
-    if names and is_data_frame(table) and {*names} <= {*table.columns}:
-        table = table[names]  # by name, as scikit-learn takes them
+    table = columns_of_fit(estimator, table)  # as scikit-learn takes them
     for i, j in enumerate(np.flatnonzero(estimator.is_categorical_).tolist()):
         rows = np.flatnonzero(np.isnan(codes[:, i])) if np.ndim(codes) else None
         if rows is None or rows.size:
