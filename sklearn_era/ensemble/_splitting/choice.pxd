@@ -2,7 +2,7 @@
 # the node's eras to the sums of a column, and drops splits that cannot become the best.
 
 from cython.parallel cimport parallel, prange
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, ldexp
 
 from .._arrays cimport omp_get_thread_num
 
@@ -212,6 +212,7 @@ cdef inline void visit_columns(
         and node.by_era == NULL
     )
     visit.packed = rows.packed(visit.values, by_contrast)
+    visit.unit_of_words = ldexp(visit.values.unit, -visit.packed.count_bits)
     packs = node.by_era == NULL and (first == 0 or rows.n_chunks > 1)
     with nogil, parallel(num_threads=n_threads):
         for chunk in range(rows.n_chunks):

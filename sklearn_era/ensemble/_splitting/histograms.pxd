@@ -1,5 +1,6 @@
 # Pooled histograms of a node, from its rows or, exactly, as its parent's less its
-# sibling's: sums are integers.
+# sibling's: sums are integers. Where words have the capacity for all rows of the node,
+# the sums are of words, counts included: so a bin takes half of the memory and work.
 
 from cython.parallel cimport parallel, prange
 from libc.string cimport memset
@@ -17,13 +18,14 @@ cdef enum:
     FILL_SIZE = 32768  # rows in a chunk
     SLICE_SIZE = 4096  # rows that a thread packs at a time
     AT_ONCE = 4        # columns that a pass over rows adds to
-    FEW_ROWS = 128     # for which cells of all bins cost more than they save
+    FEW_ROWS = 128     # for which combinations cost more than they save
 
 
 cdef struct bin_sums:
     # The sums that rows are added to.
     const tree_data * tree
     packed_rows packed      # of the chunk
+    bint are_words
     long long * sums        # (n_planes, n_bins)
     Py_ssize_t n_bins       # of all features
 
@@ -32,22 +34,29 @@ cdef inline void fill(
     NodeHistograms histograms,  # OUT
     NodeHistograms parent,      # IN; OUT: the other child's; or None
     EraRows rows,               # of the node
-    const tree_data * tree, FeatureBundles bundles, int n_threads,
+    const tree_data * tree, FeatureBundles bundles, bint is_alone, int n_threads,
 ) noexcept:
     """Sum up the rows of a node by bin, for all features of a tree."""
     cdef:
         const summed_values * values = &rows.of_gradients
         int size = min(FILL_SIZE, <int> rows.n_packed)
         int n_chunks = (rows.n_rows + size - 1) // size
-        long long * of_parent = NULL
+        child_sums child
         bin_sums to
         int chunk, start, stop, first, n_bundles, i
+    if is_alone and rows.n_rows <= rows.pool_size:
+        histograms.count_bits = rows.count_bits
     to.tree = tree
     to.packed = rows.packed(values, False)
+    to.are_words = histograms.count_bits > 0
     to.sums, to.n_bins = histograms.sums, histograms.n_bins
-    if parent is not None:
-        of_parent = parent.sums
-    memset(to.sums, 0, histograms.n_planes * to.n_bins * sizeof(long long))
+    child = describe_child(histograms, parent)
+    if parent is not None and is_alone and parent.n_rows - rows.n_rows <= rows.pool_size:
+        parent.count_bits = rows.count_bits
+        child.joins = child.of_parent_are_wide
+    memset(
+        to.sums, 0, (histograms.n_planes - to.are_words) * to.n_bins * sizeof(long long)
+    )
     with nogil, parallel(num_threads=n_threads):
         for chunk in range(n_chunks):
             start = chunk * size
@@ -65,11 +74,8 @@ cdef inline void fill(
                 add_bundles(
                     &to, &bundles.bundles[first], n_bundles, rows.pool_size, start, stop
                 )
-                if of_parent != NULL and chunk == n_chunks - 1:
-                    subtract(
-                        &bundles.bundles[first], n_bundles, to.sums,
-                        histograms.n_planes, to.n_bins, of_parent,
-                    )
+                if child.of_parent != NULL and chunk == n_chunks - 1:
+                    subtract(&child, &bundles.bundles[first], n_bundles)
 
 
 cdef inline void fill_by_era(
@@ -84,6 +90,7 @@ cdef inline void fill_by_era(
         const summed_values * values = &rows.of_gradients
         packed_rows packed = rows.packed(values, False)
         Py_ssize_t stride = histograms.n_planes * <Py_ssize_t> rows.n_eras
+        child_sums child = describe_child(histograms, parent)
         long long * by_era
         const bundle_struct * bundle
         int chunk, first, i
@@ -112,10 +119,7 @@ cdef inline void fill_by_era(
                 if parent is not None:
                     for j in range(bundle.n_lanes * stride):
                         parent.by_era[bundle.first_lane * stride + j] -= by_era[j]
-                    subtract(
-                        bundle, 1, histograms.sums, histograms.n_planes,
-                        histograms.n_bins, parent.sums,
-                    )
+                    subtract(&child, bundle, 1)
 
 
 cdef inline void pool_eras(
@@ -144,21 +148,66 @@ cdef inline void pool_eras(
             bins += bundle.n_codes[member]
 
 
+cdef struct child_sums:
+    # A child's sums, to be subtracted from its parent's.
+    const long long * sums     # (n_planes, n_bins)
+    long long * of_parent      # likewise; or NULL
+    Py_ssize_t n_bins
+    int n_planes               # of the child
+    int count_bits             # of its words, if the parent has a plane for counts
+    bint of_parent_are_wide    # they have this plane
+    bint joins                 # counts into words: the other child has few rows, too
+
+
+cdef inline child_sums describe_child(NodeHistograms child, NodeHistograms parent):
+    cdef child_sums sums
+    sums.sums, sums.n_bins = child.sums, child.n_bins
+    sums.n_planes = child.n_planes - (child.count_bits > 0)
+    sums.of_parent = NULL
+    sums.of_parent_are_wide = sums.joins = False
+    sums.count_bits = 0
+    if parent is not None:
+        sums.of_parent = parent.sums
+        sums.of_parent_are_wide = parent.count_bits == 0
+        sums.count_bits = child.count_bits if parent.count_bits == 0 else 0
+    return sums
+
+
 cdef inline void subtract(
-    const bundle_struct * bundles, int n_bundles, const long long * sums, int n_planes,
-    Py_ssize_t n_bins, long long * of_parent,  # IN and OUT
+    const child_sums * child, const bundle_struct * bundles, int n_bundles
 ) noexcept nogil:
     """Subtract a child's sums from its parent's, for some bundles."""
     cdef:
+        Py_ssize_t n = child.n_bins
+        long long one = 1
+        long long mask = (one << child.count_bits) - 1
+        const long long * sums
+        long long * of_parent
         Py_ssize_t first, stop, i
         int plane
     if n_bundles == 0:
         return
+    first = bundles[0].first_bin
     stop = bundles[n_bundles - 1].first_bin + bundles[n_bundles - 1].n_bins
-    for plane in range(n_planes):
-        first = plane * n_bins
-        for i in range(first + bundles[0].first_bin, first + stop):
-            of_parent[i] -= sums[i]
+    for plane in range(child.n_planes):
+        sums = child.sums + plane * n
+        of_parent = child.of_parent + plane * n
+        if child.count_bits == 0:
+            for i in range(first, stop):
+                of_parent[i] -= sums[i]
+        elif child.joins and plane == 0:
+            for i in range(first, stop):
+                of_parent[i] += (of_parent[n + i] << child.count_bits) - sums[i]
+        elif child.joins:
+            for i in range(first, stop):
+                of_parent[i] = of_parent[n + i] - sums[i]
+        elif plane == 0:
+            for i in range(first, stop):
+                of_parent[i] -= sums[i] & mask
+                of_parent[n + i] -= sums[i] >> child.count_bits
+        else:
+            for i in range(first, stop):
+                of_parent[n + i] -= sums[i]
 
 
 cdef struct code_column:
@@ -166,6 +215,7 @@ cdef struct code_column:
     const X_BINNED_DTYPE_C * codes
     const bundle_struct * bundle
     int member              # of the bundle; -1: joint
+    int last_code           # of missing values, whose codes are larger; or MAX_BINS - 1
     Py_ssize_t first_bin
 
 
@@ -212,8 +262,13 @@ cdef inline code_column column_of(
     column.member = member
     column.codes = bundle.codes
     column.first_bin = bundle.first_bin
+    column.last_code = MAX_BINS - 1
     if member >= 0:
         column.codes = to.tree.X_binned + bundle.members[member] * to.tree.n_samples
+        if bundle.n_codes[member] > <int> (
+            to.tree.n_bins_non_missing[bundle.members[member]]
+        ):
+            column.last_code = bundle.n_codes[member] - 1
         for j in range(member):
             column.first_bin += bundle.n_codes[j]
     return column
@@ -229,95 +284,100 @@ cdef inline void add_columns(
     """Add some rows to the bins of some columns, by cells that are sums of words."""
     cdef:
         const packed_rows * packed = &to.packed
-        long long[AT_ONCE * MAX_BINS] cells
-        int word, first, i
-    for i in range(n_columns if stop - start < FEW_ROWS else 0):
-        add_few(to, &columns[i], first_word, start, stop)
-    for word in range(packed.n_words if stop - start >= FEW_ROWS else 0):
-        memset(cells, 0, n_columns * MAX_BINS * sizeof(long long))
-        first = 0
-        if n_columns == AT_ONCE:
-            first = AT_ONCE
-            add_to_cells(AT_ONCE, columns, packed, word, first_word, start, stop, cells)
-        elif n_columns > 1:
-            first = 2
-            add_to_cells(2, columns, packed, word, first_word, start, stop, cells)
-        for i in range(first, n_columns):
+        long long[AT_ONCE * MAX_BINS] scratch
+        long long * cells[AT_ONCE]
+        bint are_bins[AT_ONCE]
+        bint have_missing = False
+        int word, i
+    for i in range(n_columns):
+        are_bins[i] = to.are_words and columns[i].member >= 0
+        have_missing |= columns[i].last_code < MAX_BINS - 1
+    for word in range(packed.n_words):
+        for i in range(n_columns):
+            cells[i] = to.sums + word * to.n_bins + columns[i].first_bin
+            if not are_bins[i]:
+                cells[i] = scratch + i * MAX_BINS
+                memset(cells[i], 0, MAX_BINS * sizeof(long long))
+        if n_columns < AT_ONCE:
+            for i in range(n_columns):
+                add_to_cells(
+                    1, True, columns + i, packed, word, first_word, start, stop,
+                    &cells[i],
+                )
+        elif have_missing:
             add_to_cells(
-                1, columns + i, packed, word, first_word, start, stop,
-                cells + i * MAX_BINS,
+                AT_ONCE, True, columns, packed, word, first_word, start, stop, cells
+            )
+        else:
+            add_to_cells(
+                AT_ONCE, False, columns, packed, word, first_word, start, stop, cells
             )
         for i in range(n_columns):
-            take_cells(to, &columns[i], word, cells + i * MAX_BINS)
-
-
-cdef inline void add_few(
-    const bin_sums * to, const code_column * column, int first_word, int start, int stop
-) noexcept nogil:
-    """Add rows to the bins of a feature one by one."""
-    cdef:
-        const unsigned int * rows = to.packed.indices
-        const long long * words = to.packed.words + first_word - start
-        long long * bins = to.sums + column.first_bin
-        Py_ssize_t n_bins = to.n_bins
-        # The last code stands for missing values, whose bin is larger.
-        int last_code = column.bundle.n_codes[column.member] - 1
-        int code, word
-        Py_ssize_t i
-    for i in range(start, stop):
-        code = min(<int> column.codes[i if rows == NULL else rows[i]], last_code)
-        bins[code] += 1
-        bins[n_bins + code] += words[i] >> to.packed.count_bits
-        for word in range(1, to.packed.n_words):
-            bins[(word + 1) * n_bins + code] += words[word * to.packed.n_packed + i]
+            if not are_bins[i]:
+                take_cells(to, &columns[i], word, cells[i])
 
 
 cdef inline void add_to_cells(
     int n_columns,          # a constant: AT_ONCE or fewer
+    bint have_missing,      # a constant: codes of missing values are larger than bins
     const code_column * columns, const packed_rows * packed, int word, int first_word,
-    int start, int stop, long long * cells,  # IN and OUT, (n_columns, MAX_BINS)
+    int start, int stop, long long ** cells,  # IN and OUT, by column
 ) noexcept nogil:
     """Add a word of each row to the cell of its code: most of the time of a fit."""
     cdef:
         const long long * words = packed.words + word * packed.n_packed
         const unsigned int * rows = packed.indices
         const X_BINNED_DTYPE_C * codes[AT_ONCE]
+        long long * sums[AT_ONCE]
+        int last_code[AT_ONCE]
         Py_ssize_t i, row
-        int j
+        int code, j
     words += first_word - start
     for j in range(n_columns):
         codes[j] = columns[j].codes
+        sums[j] = cells[j]
+        last_code[j] = columns[j].last_code
     for i in range(start, stop):
         row = i if rows == NULL else rows[i]
         for j in range(n_columns):
-            cells[j * MAX_BINS + codes[j][row]] += words[i]
+            code = codes[j][row]
+            if have_missing:
+                code = min(code, last_code[j])
+            sums[j][code] += words[i]
 
 
 cdef inline void take_cells(
     const bin_sums * to,    # IN and OUT
     const code_column * column,
     int word,               # the cells are sums of it
-    long long * cells,      # IN
+    const long long * cells,
 ) noexcept nogil:
     """Add the cells of a column to the bins of its features."""
     cdef:
         const bundle_struct * bundle = column.bundle
         long long * bins = to.sums + column.first_bin
         long long[MAX_BINS] totals
-        int count_bits = to.packed.count_bits
-        int n_before = 1, n_known, j
+        int n_before = 1, j
     if column.member >= 0:
-        j = column.member
-        n_known = to.tree.n_bins_non_missing[bundle.members[j]]
-        if bundle.n_codes[j] > n_known:
-            cells[n_known] = cells[to.tree.missing_values_bin_idx]
-        unpack(cells, bundle.n_codes[j], word, count_bits, bins, to.n_bins)
+        add_to_bins(to, cells, bundle.n_codes[column.member], word, bins)
         return
     for j in range(bundle.n_members):
         sum_member(cells, bundle.n_cells, n_before, bundle.n_codes[j], totals)
-        unpack(totals, bundle.n_codes[j], word, count_bits, bins, to.n_bins)
+        add_to_bins(to, totals, bundle.n_codes[j], word, bins)
         n_before *= bundle.n_codes[j]
         bins += bundle.n_codes[j]
+
+
+cdef inline void add_to_bins(
+    const bin_sums * to, const long long * cells, int n_cells, int word,
+    long long * bins,       # IN and OUT
+) noexcept nogil:
+    cdef int i
+    if not to.are_words:
+        unpack(cells, n_cells, word, to.packed.count_bits, bins, to.n_bins)
+        return
+    for i in range(n_cells):
+        bins[word * to.n_bins + i] += cells[i]
 
 
 cdef inline void sum_member(

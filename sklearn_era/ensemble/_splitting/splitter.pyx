@@ -177,6 +177,7 @@ cdef class EraSplitter:
             merged = histograms.over_processes(self.exchange, self.splits.active_bins())
             c_node.bins = &merged[0]
         c_node.n_bins = histograms.n_bins
+        c_node.count_bits = histograms.count_bits
         c_node.by_era = histograms.by_era
         c_node.n_by_era = histograms.n_planes * <Py_ssize_t> self.rows.n_eras
         chosen = choose_split(self.splits, &self.criterion, &c_node)
@@ -217,7 +218,10 @@ cdef NodeHistograms sum_up(
             n_threads,
         )
     else:
-        fill(histograms, parent, self.rows, &self.tree, self.bundles, n_threads)
+        fill(
+            histograms, parent, self.rows, &self.tree, self.bundles, self.is_alone,
+            n_threads,
+        )
     return histograms
 
 

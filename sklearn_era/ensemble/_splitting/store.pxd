@@ -16,6 +16,7 @@ cdef class NodeHistograms:
         long long * by_era     # see `sum_bundle`; or NULL
         Py_ssize_t n_bins      # of all features of the tree
         int n_planes
+        int count_bits         # below the first sums, if these have one plane; else 0
         double sum_gradients   # over all rows; root only
         double sum_hessians
         const unsigned int [::1] sample_indices

@@ -59,6 +59,7 @@ cdef use_memory(
     self.by_era = by_era
     self.n_bins = n_bins
     self.n_planes = n_planes
+    self.count_bits = 0
     self.is_stored = True
     self.store.lent.append(weakref.ref(self))
 
@@ -101,6 +102,7 @@ cdef class NodeHistograms:
         heir.buffer, self.buffer = self.buffer, None
         self.is_stored = False
         use_memory(heir, self.sums, self.by_era, self.n_bins, self.n_planes)
+        heir.count_bits = self.count_bits
 
     def release(self):
         """Return the memory to the store."""
@@ -152,6 +154,9 @@ cdef class NodeHistograms:
         total = len(gradients), np.rint(gradients).astype(np.int64).sum()
         bins, by_era = np.split(self.buffer, [self.n_planes * self.n_bins])
         bins = bins.reshape(self.n_planes, -1)
+        if self.count_bits > 0:
+            counts = bins[:1] & (1 << self.count_bits) - 1
+            bins = np.vstack([counts, bins[:1] >> self.count_bits, bins[1:-1]])
         for i in range(bundles.n_bundles):
             bundle = &bundles.bundles[i]
             if self.by_era != NULL:

@@ -126,12 +126,12 @@ cdef inline feature_split find_best_split(
     sides.wants_right = False
     for k in range(feature.n_orders):
         gains_of_order(splits, node, feature, k, &sides)
-        for i in range(feature.orders[k].order.n_splits):
+        for i in range(sides.n_splits):
             if sides.gains[i] != feature.largest_gain:
                 continue
             split = make_split(
-                splits, feature, k, i, sides.gains[i], sides.left.counts[i],
-                sides.left.gradients[i], sides.left.hessians[i],
+                splits, feature, k, sides.places[i], sides.gains[i],
+                sides.left.counts[i], sides.left.gradients[i], sides.left.hessians[i],
             )
             if is_better(&split, &best):
                 best = split

@@ -137,9 +137,10 @@ cdef inline void list_feature(
         if has_masks:
             order.n_lanes = order.order.n_splits
             for i in range(order.n_lanes):
-                set_lane(splits, &sides, i, order.first_lane + i)
-                if not suffices(criterion, sides.gains[i]):
-                    splits.gains[order.first_lane + i] = -INFINITY
+                splits.gains[order.first_lane + i] = -INFINITY
+            for i in range(sides.n_splits):
+                if suffices(criterion, sides.gains[i]):
+                    set_lane(splits, &sides, i, order.first_lane + sides.places[i])
         else:
             list_order(
                 splits, criterion, &sides, n_covering if looks_at_rows else NULL,
@@ -159,12 +160,15 @@ cdef inline void list_order(
     cdef:
         lane_column * column = &splits.columns[order.column]
         int n_splits = 0, i
-    for i in range(order.order.n_splits):
+    for i in range(sides.n_splits):
         if not (sides.gains[i] > -INFINITY and suffices(criterion, sides.gains[i])):
             continue
         if i > 0 and sides.left.counts[i] == sides.left.counts[i - 1]:
             continue  # an empty bin repeats the split before
-        if n_covering == NULL or n_covering[i] >= criterion.min_covered_eras:
+        if (
+            n_covering == NULL
+            or n_covering[sides.places[i]] >= criterion.min_covered_eras
+        ):
             set_lane(splits, sides, i, order.first_lane + n_splits)
             n_splits += 1
     order.n_lanes = n_splits
@@ -229,21 +233,21 @@ cdef inline void group_codes(
 
 
 cdef inline void set_lane(
-    CandidateSplits splits, const order_sides * sides, int place, Py_ssize_t lane
+    CandidateSplits splits, const order_sides * sides, int i, Py_ssize_t lane
 ) noexcept nogil:
-    """Set the sides, the gain and the place of a split."""
+    """Set the sides, the gain and the place of a split, the i-th admissible one."""
     cdef:
         double * of_lane = splits.sides + lane
         Py_ssize_t n = splits.n_lanes
-    of_lane[0] = sides.left.gradients[place]
-    of_lane[n] = sides.left.hessians[place]
-    of_lane[2 * n] = sides.left.counts[place]
-    splits.gains[lane] = sides.gains[place]
-    splits.places[lane] = place
+    of_lane[0] = sides.left.gradients[i]
+    of_lane[n] = sides.left.hessians[i]
+    of_lane[2 * n] = sides.left.counts[i]
+    splits.gains[lane] = sides.gains[i]
+    splits.places[lane] = sides.places[i]
     if sides.wants_right:
-        of_lane[3 * n] = sides.right.gradients[place]
-        of_lane[4 * n] = sides.right.hessians[place]
-        of_lane[5 * n] = sides.right.counts[place]
+        of_lane[3 * n] = sides.right.gradients[i]
+        of_lane[4 * n] = sides.right.hessians[i]
+        of_lane[5 * n] = sides.right.counts[i]
 
 
 cdef inline void keep_best(

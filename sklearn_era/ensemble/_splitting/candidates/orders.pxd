@@ -9,8 +9,8 @@ from ..._arrays cimport (
 )
 
 from .splits cimport CandidateSplits, feature_bins, split_order
-from ..fixed_points cimport gradient_of_sums, hessian_of_sums
-from ..lanes.functions cimport bin_order, node_struct
+from ..fixed_points cimport MAX_PLANES, gradient_of_sums, hessian_of_sums
+from ..lanes.functions cimport bin_order, node_struct, take_planes
 from ..rows cimport MAX_BINS
 
 # Minimum sum of hessians of a category, in units of the node's mean, to go left; and
@@ -131,13 +131,15 @@ cdef inline void set_categorical_orders(
     """Set both orders of categories: from each end towards the middle."""
     cdef:
         hist_struct[MAX_BINS] pooled
-        const long long * of_bin
+        long long[MAX_PLANES * MAX_BINS] sums
         split_order * orders = feature.orders
         int n_used, i
+    take_planes(
+        node, node.bins + feature.first_bin, node.n_bins, feature.n_codes, sums
+    )
     for i in range(feature.n_codes):
-        of_bin = node.bins + feature.first_bin + i
-        pooled[i].sum_gradients = gradient_of_sums(node.values, of_bin, node.n_bins)
-        pooled[i].sum_hessians = hessian_of_sums(node.values, of_bin, node.n_bins)
+        pooled[i].sum_gradients = gradient_of_sums(node.values, sums + i, MAX_BINS)
+        pooled[i].sum_hessians = hessian_of_sums(node.values, sums + i, MAX_BINS)
     n_used = order_categories(
         pooled, feature.n_codes - feature.has_missing, feature.has_missing,
         node.pooled.n_samples / node.pooled.sum_hessians, orders[0].categories,

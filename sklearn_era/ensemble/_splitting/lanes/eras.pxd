@@ -1,6 +1,5 @@
 # Sums of eras on the left side of each split of a column, and directions of eras.
 
-from libc.math cimport ldexp
 from libc.string cimport memset
 
 from .functions cimport BATCH_CELLS, era_batch, era_visit, lane_column, run_up
@@ -73,7 +72,7 @@ cdef inline void sum_words(
         double * gradients = &batch.gradients[place]
         long long one = 1
         long long mask = (one << packed.count_bits) - 1
-        double unit = ldexp(visit.values.unit, -packed.count_bits)
+        double unit = visit.unit_of_words
         int n_lanes = column.n_lanes
         int i
     memset(cells, 0, n_lanes * sizeof(long long))

@@ -4,7 +4,7 @@
 from ..._arrays cimport X_BINNED_DTYPE_C
 
 from ..bundles cimport MAX_BUNDLE_CELLS, bundle_struct
-from ..fixed_points cimport MAX_PLANES, summed_values
+from ..fixed_points cimport MAX_PLANES, n_words_of, summed_values
 from ..nodes cimport pooled_node, tree_data
 from ..rows cimport CACHE_LINE, MAX_BINS, packed_rows, row_block
 from ..._criteria.criterion cimport criterion_struct
@@ -23,6 +23,7 @@ cdef struct node_struct:
     const summed_values * values
     const long long * bins    # (n_planes, n_bins)
     Py_ssize_t n_bins         # of all features
+    int count_bits            # below the first sums, if these have one plane; else 0
     const long long * by_era  # sums of splits with masks, if the node keeps them
     Py_ssize_t n_by_era       # planes of all eras, for a lane
 
@@ -33,6 +34,7 @@ cdef struct era_visit:
     const eras_struct * eras
     const summed_values * values
     packed_rows packed         # of a chunk
+    double unit_of_words       # of gradients above row counts
     int contrast_bits          # of row counts, below contrasts
 
 
@@ -91,11 +93,14 @@ cdef struct order_side:
 
 
 cdef struct order_sides:
-    # The splits of an order, pooled.
+    # The admissible splits of an order, pooled; without those that repeat the one
+    # before, but for nodes with rows in most bins.
     bint wants_right          # side, which gains do not need
+    int n_splits
+    X_BINNED_DTYPE_C[MAX_BINS] places   # of the splits, in the order
     order_side left
     order_side right
-    double[MAX_BINS] gains    # -INFINITY if not admissible
+    double[MAX_BINS] gains    # -INFINITY if a side's weight or value does not do
 
 
 cdef inline void run_up(
@@ -116,6 +121,26 @@ cdef inline void run_up(
         running[2 * i + 1] = total
     if n % 2:
         running[n - 1] = total + sums[n - 1]
+
+
+cdef inline void take_planes(
+    const node_struct * node, const long long * sums,  # of the node or like them
+    Py_ssize_t stride,        # from one plane of them to the next
+    int n, long long * planes,  # OUT, (n_planes, MAX_BINS)
+) noexcept nogil:
+    """Take the row counts and the sums of each word apart."""
+    cdef:
+        long long one = 1
+        long long mask = (one << node.count_bits) - 1
+        int n_words = n_words_of(node.values)
+        int bits = node.count_bits
+        int plane, i
+    for plane in range(1 if bits > 0 else 0, n_words + 1):
+        for i in range(n):
+            planes[plane * MAX_BINS + i] = sums[(plane - (bits > 0)) * stride + i]
+    for i in range(n if bits > 0 else 0):
+        planes[i] = sums[i] & mask
+        planes[MAX_BINS + i] >>= bits
 
 
 cdef struct lane_functions:

@@ -5,13 +5,14 @@ Compiled for each of the `instruction_sets`, under other names, with the same re
 
 from cpython.pycapsule cimport PyCapsule_New
 from libc.math cimport INFINITY
+from libc.string cimport memmove
 
-from ..._arrays cimport NO_CST
+from ..._arrays cimport NO_CST, X_BINNED_DTYPE_C
 
 from .eras cimport add_directions, add_masked_directions, sum_eras
 from .functions cimport (
     bin_order, era_batch, era_visit, lane_column, lane_functions, node_struct,
-    order_sides, run_up,
+    order_side, order_sides, run_up, take_planes,
 )
 from .masked_rows cimport add_masked_block
 from ..bundles cimport MAX_BUNDLE_CELLS, bundle_struct
@@ -28,48 +29,124 @@ cdef double find_gains(
     const tree_data * tree, const node_struct * node, order_sides * sides,  # OUT
 ) noexcept nogil:
     """Compute the left side and the gain of each split; return the largest gain."""
-    set_sides(node, node.bins + first_bin, n_codes, order, sides)
+    set_sides(tree, node, node.bins + first_bin, n_codes, order, sides)
     if monotonic_cst == NO_CST:
-        return gains_of_sides(False, 0, order.n_splits, tree, node, sides)
-    return gains_of_sides(True, monotonic_cst, order.n_splits, tree, node, sides)
+        return gains_of_sides(False, 0, sides.n_splits, tree, node, sides)
+    return gains_of_sides(True, monotonic_cst, sides.n_splits, tree, node, sides)
 
 
 cdef void set_sides(
-    const node_struct * node,
+    const tree_data * tree, const node_struct * node,
     const long long * bins,         # of the feature, plane after plane
     int n_codes, const bin_order * order, order_sides * sides,  # OUT
 ) noexcept nogil:
     """Sum up the left side after each move, and the right side if wanted."""
     cdef:
         long long[MAX_PLANES * MAX_BINS] sums
+        long long[MAX_BINS] moves
         const long long * of_plane
         long long moved, total
-        int n_splits = order.n_splits
+        int n_planes = n_words_of(node.values) + (node.count_bits == 0)
         int plane, i
-    for plane in range(n_words_of(node.values) + 1):
+    for plane in range(n_planes):
         of_plane = bins + plane * node.n_bins
         moved = of_plane[n_codes - 1] if order.missing_go_to_left else 0
-        if order.is_in_turn:
-            run_up(of_plane, moved, n_splits, &sums[plane * MAX_BINS])
+        if plane == 0 and node.pooled.n_samples < 2 * n_codes:
+            sum_distinct(of_plane, moved, order, sides, sums)
+        elif order.is_in_turn:
+            run_up(of_plane, moved, order.n_splits, moves)
+        else:
+            for i in range(order.n_splits):
+                moved += of_plane[order.codes[i]]
+                moves[i] = moved
+        if plane == 0 and node.pooled.n_samples >= 2 * n_codes:
+            sides.n_splits = order.n_splits
+            for i in range(order.n_splits):
+                sides.places[i] = i
+                sums[i] = moves[i]
+        if plane == 0:
+            keep_large_sides(tree, node, sides, sums)
             continue
-        for i in range(n_splits):
-            moved += of_plane[order.codes[i]]
-            sums[plane * MAX_BINS + i] = moved
-    sums_as_doubles(
-        node.values, sums, MAX_BINS, n_splits,
-        sides.left.gradients, sides.left.hessians, sides.left.counts,
-    )
+        for i in range(sides.n_splits):
+            sums[plane * MAX_BINS + i] = moves[sides.places[i]]
+    take_side(node, sums, sides.n_splits, &sides.left)
     if not sides.wants_right:
         return
-    for plane in range(n_words_of(node.values) + 1):
+    for plane in range(n_planes):
         total = 0
         for i in range(n_codes):
             total += bins[plane * node.n_bins + i]
-        for i in range(n_splits):
+        for i in range(sides.n_splits):
             sums[plane * MAX_BINS + i] = total - sums[plane * MAX_BINS + i]
+    take_side(node, sums, sides.n_splits, &sides.right)
+
+
+cdef inline void sum_distinct(
+    const long long * bins, long long moved, const bin_order * order,
+    order_sides * sides,            # OUT: places
+    long long * sums,               # OUT, of these
+) noexcept nogil:
+    """Sum up the left side after each move of rows: most bins may be empty."""
+    cdef:
+        const X_BINNED_DTYPE_C * codes = order.codes
+        X_BINNED_DTYPE_C * places = sides.places
+        Py_ssize_t n_splits = order.n_splits
+        Py_ssize_t n = n_splits > 0
+        Py_ssize_t i
+        long long added
+        bint is_in_turn = order.is_in_turn
+    places[0] = 0
+    sums[0] = moved + bins[codes[0]]
+    moved = sums[0]
+    for i in range(1, n_splits):
+        added = bins[i if is_in_turn else codes[i]]
+        moved += added
+        sums[n] = moved
+        places[n] = i
+        n += added != 0
+    sides.n_splits = n
+
+
+cdef inline void keep_large_sides(
+    const tree_data * tree, const node_struct * node,
+    order_sides * sides, long long * sums,  # IN and OUT
+) noexcept nogil:
+    """Keep the splits with enough rows on both sides."""
+    cdef:
+        long long least = tree.min_samples_leaf
+        long long most = node.pooled.n_samples - least
+        int first = n_below(sums, sides.n_splits, least, node.count_bits)
+        int stop = n_below(sums, sides.n_splits, most + 1, node.count_bits)
+    sides.n_splits = max(stop - first, 0)
+    if 0 < first < stop:
+        memmove(sides.places, sides.places + first, stop - first)
+        memmove(sums, sums + first, (stop - first) * sizeof(long long))
+
+
+cdef inline int n_below(
+    const long long * sums, int n, long long least, int count_bits
+) noexcept nogil:
+    """Return how many of ascending counts, low bits of sums, are below `least`."""
+    cdef:
+        long long one = 1
+        long long mask = (one << count_bits) - 1 if count_bits > 0 else -1
+        int low = 0, middle
+    while low < n:
+        middle = (low + n) // 2
+        if sums[middle] & mask < least:
+            low = middle + 1
+        else:
+            n = middle
+    return low
+
+
+cdef inline void take_side(
+    const node_struct * node, const long long * sums, int n, order_side * side  # OUT
+) noexcept nogil:
+    cdef long long[MAX_PLANES * MAX_BINS] planes
+    take_planes(node, sums, MAX_BINS, n, planes)
     sums_as_doubles(
-        node.values, sums, MAX_BINS, n_splits,
-        sides.right.gradients, sides.right.hessians, sides.right.counts,
+        node.values, planes, MAX_BINS, n, side.gradients, side.hessians, side.counts
     )
 
 
@@ -81,21 +158,16 @@ cdef inline double gains_of_sides(
     """Compute the gains by scikit-learn's rules; return the largest."""
     cdef:
         double[LANES] largest
-        double min_rows = tree.min_samples_leaf
         double min_weight = tree.min_hessian_to_split
-        double n_samples = node.pooled.n_samples
-        double gain, best, lighter, fewer, weight, hessians
+        double gain, best, lighter, weight, hessians
         side_values leaf
         int i, lane
     for i in range(n_splits):
         hessians = sides.left.hessians[i]
         weight = node.pooled.sum_hessians - hessians
         lighter = weight if weight < hessians else hessians
-        fewer = n_samples - sides.left.counts[i]
-        fewer = fewer if fewer < sides.left.counts[i] else sides.left.counts[i]
         leaf = values_of_sides(tree, &node.pooled, sides.left.gradients[i], hessians)
         gain = gain_of_sides(&node.pooled, sides.left.gradients[i], leaf)
-        gain = gain if fewer >= min_rows else -INFINITY
         gain = gain if lighter >= min_weight else -INFINITY
         if is_monotonic:
             gain = -INFINITY if monotonic_cst * (leaf.right - leaf.left) < 0.0 else gain
