@@ -98,6 +98,23 @@ cdef inline void unpack(
         planes[stride + i] += cells[i] >> count_bits
 
 
+cdef inline void words_as_doubles(
+    const long long * words,       # sums of gradients above row counts
+    int n, int count_bits,
+    double unit,                   # of gradients, above the counts
+    double * gradients,            # OUT
+    double * counts,               # OUT
+) noexcept nogil:
+    """Take sums of gradients and counts from words: these have 53 digits at most."""
+    cdef:
+        long long one = 1
+        long long mask = (one << count_bits) - 1
+        int i
+    for i in range(n):
+        counts[i] = count_as_double(words[i] & mask)
+        gradients[i] = unit * word_as_double(words[i] & ~mask)
+
+
 cdef inline double gradient_of_sums(
     const summed_values * values,
     const long long * planes,      # of the cell

@@ -6,8 +6,7 @@ from .functions cimport BATCH_CELLS, era_batch, era_visit, lane_column, run_up
 from .masked_rows cimport add_masked_block, add_signs
 from ..bundles cimport MAX_SPLIT_LANES
 from ..fixed_points cimport (
-    count_as_double, summed_values, take_right_gradients, sums_as_doubles, unpack,
-    word_as_double,
+    summed_values, take_right_gradients, sums_as_doubles, unpack, words_as_doubles,
 )
 from ..rows cimport MAX_BINS, packed_rows, row_block
 from ..._criteria.formulas cimport LANES, lane_eras
@@ -68,20 +67,14 @@ cdef inline void sum_words(
     cdef:
         const packed_rows * packed = &visit.packed
         long long * cells = batch.cells
-        double * counts = &batch.counts[place]
-        double * gradients = &batch.gradients[place]
-        long long one = 1
-        long long mask = (one << packed.count_bits) - 1
-        double unit = visit.unit_of_words
-        int n_lanes = column.n_lanes
-        int i
-    memset(cells, 0, n_lanes * sizeof(long long))
+    memset(cells, 0, column.n_lanes * sizeof(long long))
     add_to_groups(column, packed, 0, block, cells)
     run_up(cells, 0, column.n_splits + 1, cells)
     assert cells[column.n_splits] == sum_of_words(packed, 0, block), "sum of an era"
-    for i in range(n_lanes):
-        counts[i] = count_as_double(cells[i] & mask)
-        gradients[i] = unit * word_as_double(cells[i] & ~mask)
+    words_as_doubles(
+        cells, column.n_lanes, packed.count_bits, visit.unit_of_words,
+        &batch.gradients[place], &batch.counts[place],
+    )
 
 
 cdef inline void sum_planes(

@@ -4,8 +4,8 @@ Compiled for each of the `instruction_sets`, under other names, with the same re
 """
 
 from cpython.pycapsule cimport PyCapsule_New
-from libc.math cimport INFINITY
-from libc.string cimport memmove
+from libc.math cimport INFINITY, ldexp
+from libc.string cimport memcpy, memmove
 
 from ..._arrays cimport NO_CST, X_BINNED_DTYPE_C
 
@@ -16,7 +16,9 @@ from .functions cimport (
 )
 from .masked_rows cimport add_masked_block
 from ..bundles cimport MAX_BUNDLE_CELLS, bundle_struct
-from ..fixed_points cimport MAX_PLANES, n_words_of, sums_as_doubles
+from ..fixed_points cimport (
+    MAX_PLANES, n_words_of, sums_as_doubles, words_as_doubles,
+)
 from ..nodes cimport gain_of_sides, side_values, tree_data, values_of_sides
 from ..rows cimport MAX_BINS, packed_rows, row_block
 from ..._criteria.formulas cimport LANES
@@ -144,6 +146,13 @@ cdef inline void take_side(
     const node_struct * node, const long long * sums, int n, order_side * side  # OUT
 ) noexcept nogil:
     cdef long long[MAX_PLANES * MAX_BINS] planes
+    if node.count_bits > 0 and n_words_of(node.values) == 1:
+        words_as_doubles(
+            sums, n, node.count_bits, ldexp(node.values.unit, -node.count_bits),
+            side.gradients, side.counts,
+        )
+        memcpy(side.hessians, side.counts, n * sizeof(double))
+        return
     take_planes(node, sums, MAX_BINS, n, planes)
     sums_as_doubles(
         node.values, planes, MAX_BINS, n, side.gradients, side.hessians, side.counts
