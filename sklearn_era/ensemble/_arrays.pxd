@@ -59,6 +59,15 @@ cdef extern from *:
         #include <omp.h>
     #else
         #define omp_get_thread_num() 0
+        #define omp_get_num_threads() 1
     #endif
+    static inline void omp_barrier(void)
+    {
+    #ifdef _OPENMP
+        #pragma omp barrier
+    #endif
+    }
     """
     int omp_get_thread_num() noexcept nogil
+    int omp_get_num_threads() noexcept nogil
+    void omp_barrier() noexcept nogil  # of the innermost parallel block

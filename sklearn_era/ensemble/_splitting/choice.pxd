@@ -1,15 +1,16 @@
 # The split of a node, by its gain or by the criterion's key. For the key, a thread adds
 # the node's eras to the sums of a column, and drops splits that cannot become the best.
 
-from cython.parallel cimport parallel, prange
+from cython.parallel cimport parallel
 from libc.math cimport INFINITY, ldexp
 
-from .._arrays cimport omp_get_thread_num
+from .._arrays cimport omp_get_num_threads, omp_get_thread_num
 
 from .candidates.best cimport best_by_gain, find_gains, rank_splits
 from .candidates.listing cimport keep_best, list_splits, prune_column
 from .candidates.splits cimport (
-    CandidateSplits, sides_of_column, sums_of_column, threads_for,
+    CandidateSplits, first_of, sides_of_column, stop_of, sums_of_column, thread_team,
+    threads_for, wait_for_team,
 )
 from .lanes.functions cimport (
     batch_size, era_batch, era_visit, lane_column, node_struct,
@@ -23,10 +24,6 @@ from .._criteria.ranking cimport (
     penalty_unit, with_share_of,
 )
 
-cdef enum:
-    FEW_COLUMNS = 4  # for which it does not pay to compare some first
-
-
 cdef struct chosen_split:
     feature_split best   # if there is one
     bint is_splittable   # by its gain
@@ -37,7 +34,54 @@ cdef struct chosen_split:
 cdef inline chosen_split choose_split(
     CandidateSplits splits, const criterion_struct * criterion, const node_struct * node
 ) except *:
-    """Choose the split of a node; gains and keys are net of feature penalties.
+    """Choose the split of a node; gains and keys are net of feature penalties."""
+    cdef:
+        EraRows rows = splits.rows
+        int n_threads = threads_for(
+            splits.n_threads, node.n_bins + <double> rows.n_rows * splits.n_features
+        )
+        bint looks_at_rows = wants_to_look_at_rows(splits, criterion)
+        chosen_split chosen
+        chosen_split * result = &chosen
+        thread_team alone = thread_team(0, 1)
+    if looks_at_rows:
+        splits.code_rows()
+    if n_threads == 1:
+        with nogil:
+            search_node(splits, criterion, node, looks_at_rows, alone, result)
+    else:
+        with nogil, parallel(num_threads=n_threads):
+            search_node(
+                splits, criterion, node, looks_at_rows,
+                thread_team(omp_get_thread_num(), omp_get_num_threads()), result,
+            )
+    if splits.error is not None:
+        error, splits.error = splits.error, None
+        raise error
+    return chosen
+
+
+cdef inline bint wants_to_look_at_rows(
+    CandidateSplits splits, const criterion_struct * criterion
+) noexcept:
+    """Return whether a pass over the rows, to prune splits that too few eras can cover,
+    pays: not if eras have so many rows that they span most splits.
+    """
+    return (
+        splits.is_alone
+        and criterion.name != GAIN
+        and 2 * criterion.min_covered_eras > splits.rows.n_eras
+        and splits.rows.n_rows < 256 * splits.rows.n_listed
+        and not splits.bundles.all_have_masks
+    )
+
+
+cdef inline void search_node(
+    CandidateSplits splits, const criterion_struct * criterion,
+    const node_struct * node, bint looks_at_rows, thread_team team,
+    chosen_split * result,     # OUT
+) noexcept nogil:
+    """Choose the split of a node, with the other threads of a team.
 
     With a `min_gain_share`, the priority of nodes is the gain, and the split that of
     the largest gain if none with that share of it is admissible.
@@ -51,47 +95,47 @@ cdef inline chosen_split choose_split(
     chosen.is_splittable = chosen.is_uncovered = chosen.is_the_gains = False
     if criterion.name == GAIN:
         min_gain = gain_beyond_rounding(criterion, node.pooled.loss)
-        chosen.best = largest_gain(splits, node, min_gain, &unit)
-        return chosen
-    if criterion.min_gain_share == 0.0:
-        chosen.best = best_by_eras(splits, criterion, node)
+        chosen.best = largest_gain(splits, node, min_gain, team, &unit)
+    elif criterion.min_gain_share == 0.0:
+        chosen.best = best_by_eras(splits, criterion, node, looks_at_rows, team)
         chosen.is_splittable = chosen.best.found
         if not chosen.best.found:
-            find_gains(splits, node)
+            find_gains(splits, node, team)
             largest = best_by_gain(splits, node, min_gain, 0.0)
             chosen.is_splittable = largest.found
             chosen.is_uncovered = largest.found and covers_too_few(
-                splits, criterion, node
+                splits, criterion, node, team
             )
-        return chosen
-    chosen.best = largest = largest_gain(splits, node, min_gain, &unit)
-    chosen.is_splittable = largest.found
-    if not largest.found:
-        return chosen
-    if node.n_coverable < criterion.min_covered_eras:
-        chosen.is_uncovered = True
     else:
-        sharing = with_share_of(criterion, largest.rank.primary)
-        chosen.best = best_by_eras(splits, &sharing, node)
-        if not chosen.best.found:
-            chosen.best = largest
-            chosen.is_uncovered = covers_too_few(splits, &sharing, node)
-    chosen.is_the_gains = chosen.best.rank.gain == largest.rank.gain
-    chosen.best.rank.priority = chosen.best.rank.gain - penalty_of_feature(
-        splits.tree, chosen.best.feature_idx, unit
-    )
-    chosen.best.rank.secondary = 0.0
-    return chosen
+        chosen.best = largest = largest_gain(splits, node, min_gain, team, &unit)
+        chosen.is_splittable = largest.found
+        if largest.found and node.n_coverable < criterion.min_covered_eras:
+            chosen.is_uncovered = True
+        elif largest.found:
+            sharing = with_share_of(criterion, largest.rank.primary)
+            chosen.best = best_by_eras(splits, &sharing, node, looks_at_rows, team)
+            if not chosen.best.found:
+                chosen.best = largest
+                chosen.is_uncovered = covers_too_few(splits, &sharing, node, team)
+        if largest.found:
+            chosen.is_the_gains = chosen.best.rank.gain == largest.rank.gain
+            chosen.best.rank.priority = chosen.best.rank.gain - penalty_of_feature(
+                splits.tree, chosen.best.feature_idx, unit
+            )
+            chosen.best.rank.secondary = 0.0
+    if team.rank == 0:
+        result[0] = chosen
 
 
 cdef inline feature_split largest_gain(
     CandidateSplits splits, const node_struct * node,
     double min_gain,           # exclusive
+    thread_team team,
     double * unit,          # OUT: largest gain before penalties, their unit
-) noexcept:
+) noexcept nogil:
     """Return the split of the largest gain after feature penalties."""
     cdef feature_split largest
-    find_gains(splits, node)
+    find_gains(splits, node, team)
     largest = best_by_gain(splits, node, min_gain, 0.0)
     if largest.found:
         unit[0] = largest.rank.gain
@@ -101,103 +145,105 @@ cdef inline feature_split largest_gain(
 
 
 cdef inline feature_split best_by_eras(
-    CandidateSplits splits, const criterion_struct * criterion, const node_struct * node
-) except *:
+    CandidateSplits splits, const criterion_struct * criterion,
+    const node_struct * node, bint looks_at_rows, thread_team team
+) noexcept nogil:
     """Return the best split by the key after penalties, among those of enough gain."""
     cdef:
         criterion_struct unit
         feature_split largest
-    compare_splits(splits, criterion, node)
+    compare_splits(splits, criterion, node, looks_at_rows, team)
     if splits.tree.penalties == NULL:
-        return rank_splits(splits, criterion, node)
+        return rank_splits(splits, criterion, node, team)
     unit = penalty_unit(criterion)
-    largest = rank_splits(splits, &unit, node)
+    largest = rank_splits(splits, &unit, node, team)
     if largest.found:
-        largest = rank_splits(splits, criterion, node, largest.rank.primary)
+        largest = rank_splits(splits, criterion, node, team, largest.rank.primary)
     return largest
 
 
 cdef inline bint covers_too_few(
-    CandidateSplits splits, const criterion_struct * criterion, const node_struct * node
-) noexcept:
+    CandidateSplits splits, const criterion_struct * criterion,
+    const node_struct * node, thread_team team
+) noexcept nogil:
     """Return whether no listed split covers enough eras."""
     cdef criterion_struct covering = gain_alone(criterion, criterion.min_covered_eras)
-    return not rank_splits(splits, &covering, node).found
+    return not rank_splits(splits, &covering, node, team).found
 
 
-cdef inline int compare_splits(
-    CandidateSplits splits, const criterion_struct * criterion, const node_struct * node
-) except -1:
+cdef inline void compare_splits(
+    CandidateSplits splits, const criterion_struct * criterion,
+    const node_struct * node, bint looks_at_rows, thread_team team
+) noexcept nogil:
     """List the splits of enough gain, and sum up their eras."""
     cdef:
-        EraRows rows = splits.rows
-        # A pass over the rows prunes splits that too few eras can cover, before the
-        # sums; it does not pay if eras have so many rows that they span most splits.
-        bint looks_at_rows = (
-            splits.is_alone
-            and 2 * criterion.min_covered_eras > rows.n_eras
-            and rows.n_rows < 256 * rows.n_listed
-        )
         bint prunes = splits.is_alone and splits.tree.penalties == NULL
         criterion_struct by_direction
-    list_splits(splits, criterion, node, looks_at_rows)
-    splits.n_absent = rows.n_eras - rows.n_listed
+    list_splits(splits, criterion, node, looks_at_rows, prunes, team)
     # The eras' gains only break ties of directions: without l2, a split with a
     # direction in any era has a gain.
     if (
-        prunes
-        and splits.n_listed > FEW_COLUMNS
+        splits.n_first > 0
         and criterion.name == DIRECTIONAL
         and criterion.boltzmann_alpha == 0.0
         and criterion.l2_regularization == 0.0
     ):
         by_direction = directions_alone(criterion)
-        compare_columns(splits, &by_direction, node, prunes)
-        keep_best(splits, &by_direction, node)
-    compare_columns(splits, criterion, node, prunes)
+        compare_columns(splits, &by_direction, node, team)
+        keep_best(splits, &by_direction, node, team)
+    compare_columns(splits, criterion, node, team)
     if not splits.is_alone:
-        splits.merge_splits(criterion)
-    return 0
+        wait_for_team(team)
+        if team.rank == 0:
+            merge_splits(splits, criterion)
+        wait_for_team(team)
+
+
+cdef inline void merge_splits(
+    CandidateSplits splits, const criterion_struct * criterion
+) noexcept nogil:
+    """Add the sums of other processes; keep an error until threads have ended."""
+    with gil:
+        try:
+            splits.merge_splits(criterion)
+        except BaseException as error:
+            splits.error = error
 
 
 cdef inline void compare_columns(
     CandidateSplits splits, const criterion_struct * criterion,
-    const node_struct * node,
-    bint prunes,      # splits by the key
-) noexcept:
+    const node_struct * node, thread_team team
+) noexcept nogil:
     """Sum up the eras of listed columns; the best of the first ones prunes others."""
     cdef:
         feature_split best
         double min_key = -INFINITY
-        int first = 0
-    if splits.n_listed > FEW_COLUMNS and prunes:
-        first = min(splits.n_threads, splits.n_listed // FEW_COLUMNS)
-        splits.put_first(first)
-        visit_columns(splits, criterion, node, 0, first, min_key)
-        best = rank_splits(splits, criterion, node, 0.0, True)
+        int n_first = splits.n_first
+    if n_first > 0:
+        visit_columns(splits, splits.rows, criterion, node, 0, n_first, min_key, team)
+        best = rank_splits(splits, criterion, node, team, 0.0, True)
         if best.found:
             min_key = best.rank.primary
-    visit_columns(splits, criterion, node, first, splits.n_listed, min_key)
+    visit_columns(
+        splits, splits.rows, criterion, node, n_first, splits.n_listed, min_key, team
+    )
 
 
 cdef inline void visit_columns(
-    CandidateSplits splits, const criterion_struct * criterion,
+    CandidateSplits splits, EraRows rows, const criterion_struct * criterion,
     const node_struct * node,
     int first,        # among the listed columns
-    int stop, double min_key,
-) noexcept:
+    int stop, double min_key, thread_team team,
+) noexcept nogil:
     """Add the eras of the node to some columns, chunk by chunk."""
     cdef:
-        EraRows rows = splits.rows
-        int n_threads = threads_for(
-            splits.n_threads,
-            <double> rows.n_rows * (stop - first)
-            + 2.0 * rows.n_listed * splits.n_listed_lanes,
-        )
         era_visit visit
+        era_batch * batch = <era_batch *> (splits.batches + team.rank * batch_size())
+        row_block * block
+        lane_column * column
         bint by_contrast
         bint packs  # else words are those of the columns before
-        int n_bits, chunk, i
+        int n_bits, chunk, n_blocks, i
     visit.criterion = criterion
     visit.eras = &node.eras
     visit.values = rows.values_to_compare()
@@ -214,24 +260,21 @@ cdef inline void visit_columns(
     visit.packed = rows.packed(visit.values, by_contrast)
     visit.unit_of_words = ldexp(visit.values.unit, -visit.packed.count_bits)
     packs = node.by_era == NULL and (first == 0 or rows.n_chunks > 1)
-    with nogil, parallel(num_threads=n_threads):
-        for chunk in range(rows.n_chunks):
-            for i in prange(
-                rows.chunks[chunk], rows.chunks[chunk + packs], schedule="static"
-            ):
-                rows.pack(
-                    visit.values, rows.blocks[i].start, rows.blocks[i].stop,
-                    rows.blocks[i].first_word,
-                )
-                if by_contrast:
-                    rows.pack_contrasts(visit.values, &rows.blocks[i], n_bits)
-            for i in prange(first, stop, schedule="static", chunksize=1):
-                compare_column(
-                    splits, &visit, chunk, min_key, &splits.columns[splits.listed[i]],
-                    <era_batch *> (
-                        splits.batches + omp_get_thread_num() * batch_size()
-                    ),
-                )
+    for chunk in range(rows.n_chunks):
+        n_blocks = rows.chunks[chunk + packs] - rows.chunks[chunk]
+        for i in range(first_of(team, n_blocks), stop_of(team, n_blocks)):
+            block = &rows.blocks[rows.chunks[chunk] + i]
+            rows.pack(visit.values, block.start, block.stop, block.first_word)
+            if by_contrast:
+                rows.pack_contrasts(visit.values, block, n_bits)
+        if packs:
+            wait_for_team(team)
+        for i in range(first, stop):
+            if i % team.size == team.rank:
+                column = &splits.columns[splits.listed[i]]
+                compare_column(splits, &visit, chunk, min_key, column, batch)
+        if rows.n_chunks > 1:
+            wait_for_team(team)
 
 
 cdef inline void compare_column(

@@ -126,7 +126,7 @@ cdef class EraRows:
     cdef void pack_contrasts(
         self, const summed_values * values, row_block * block, int count_bits
     ) noexcept nogil
-    cdef int count_bits_of_contrasts(self) noexcept
+    cdef int count_bits_of_contrasts(self) noexcept nogil
     cdef void pack(
         self, const summed_values * values, int start, int stop, int first_word
     ) noexcept nogil

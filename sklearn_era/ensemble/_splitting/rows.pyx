@@ -237,7 +237,7 @@ cdef class EraRows:
             contrasts[i] = (total - n_rows * contrasts[i]) * shift + (shift > 1)
         block.doubt = <long long> (0.5 * REL_TOL * fabs(<double> total) * n_rows)
 
-    cdef int count_bits_of_contrasts(self) noexcept:
+    cdef int count_bits_of_contrasts(self) noexcept nogil:
         """Return the bits for n rows, below a contrast of up to n^2 / 2 times the
         largest integer; 0 if a word cannot hold both.
         """

@@ -1,12 +1,12 @@
 # The best split of a feature and of a node, by gain and by the criterion's key.
 
-from cython.parallel cimport prange
 from libc.math cimport INFINITY
 from ..._arrays cimport init_bitset
 
 from .orders cimport set_left_categories, set_orders
 from .splits cimport (
-    CandidateSplits, feature_bins, split_order, sums_of_column, threads_for,
+    CandidateSplits, feature_bins, first_of, split_order, stop_of, sums_of_column,
+    thread_team, wait_for_team,
 )
 from ..lanes.functions cimport lane_column, node_struct, order_sides
 from ..nodes cimport penalty_of_feature, feature_split, is_better
@@ -16,23 +16,24 @@ from ..._criteria.ranking cimport compare_ranks, penalise, rank_split
 from ..._criteria.split_sums cimport add_absent_eras, take_lane
 
 
-cdef inline void find_gains(CandidateSplits splits, const node_struct * node) noexcept:
+cdef inline void find_gains(
+    CandidateSplits splits, const node_struct * node, thread_team team
+) noexcept nogil:
     """Compute the largest gain of each active feature."""
-    cdef:
-        int n_threads = threads_for(splits.n_threads, node.n_bins)
-        int i
-    for i in prange(
-        splits.n_features, schedule="static", nogil=True, num_threads=n_threads
+    cdef int i
+    for i in range(
+        first_of(team, splits.n_features), stop_of(team, splits.n_features)
     ):
         if splits.features[i].is_active:
             find_largest_gain(splits, node, &splits.features[i])
+    wait_for_team(team)
 
 
 cdef inline feature_split best_by_gain(
     CandidateSplits splits, const node_struct * node,
     double min_gain,                 # exclusive
     double unit_of_penalties,        # see `penalty_of_feature`
-) noexcept:
+) noexcept nogil:
     """Return the split with the largest gain after feature penalties."""
     cdef:
         feature_bins * best = NULL
@@ -63,21 +64,22 @@ cdef inline feature_split best_by_gain(
 
 cdef inline feature_split rank_splits(
     CandidateSplits splits, const criterion_struct * criterion,
-    const node_struct * node, double unit_of_penalties=0.0,
+    const node_struct * node, thread_team team, double unit_of_penalties=0.0,
     bint of_first=False,             # only the columns compared first
-) noexcept:
+) noexcept nogil:
     """Return the best of the listed splits."""
     cdef:
-        int n_threads = threads_for(splits.n_threads, splits.n_listed_lanes)
         feature_bins * feature
         feature_split best
         int i
-    for i in prange(
-        splits.n_features, schedule="static", nogil=True, num_threads=n_threads
+    wait_for_team(team)  # until all are compared
+    for i in range(
+        first_of(team, splits.n_features), stop_of(team, splits.n_features)
     ):
         rank_feature(
             splits, criterion, node, unit_of_penalties, of_first, &splits.features[i]
         )
+    wait_for_team(team)
     best.found = False
     for i in range(splits.n_features):
         feature = &splits.features[i]

@@ -1,7 +1,6 @@
 # The listed splits, which are compared by era: each has a lane until it can no longer
 # become the best.
 
-from cython.parallel cimport prange
 from libc.math cimport INFINITY
 from libc.string cimport memset
 
@@ -10,8 +9,8 @@ from ..._arrays cimport X_BINNED_DTYPE_C
 from .best cimport gains_of_order, rank_splits
 from .orders cimport set_orders
 from .splits cimport (
-    COLUMNS, CandidateSplits, feature_bins, lanes_for, split_order, sums_of_column,
-    threads_for,
+    COLUMNS, CandidateSplits, feature_bins, first_of, lanes_for, split_order, stop_of,
+    sums_of_column, thread_team, wait_for_team,
 )
 from ..lanes.functions cimport lane_column, node_struct, order_sides
 from ..nodes cimport feature_split
@@ -46,49 +45,72 @@ cdef extern from *:
     ) noexcept nogil
 
 
-cdef inline list_splits(
+cdef enum:
+    FEW_COLUMNS = 4  # for which it does not pay to compare some first
+
+
+cdef inline void list_splits(
     CandidateSplits splits, const criterion_struct * criterion,
     const node_struct * node,
     bint looks_at_rows,   # to prune splits that too few eras can cover
-):
+    bint prunes,          # by the key
+    thread_team team,
+) noexcept nogil:
     """List the splits of enough gain, with sums of 0."""
-    cdef:
-        int n_threads = threads_for(splits.n_threads, splits.bundles.n_bins)
-        feature_bins * feature
-        lane_column * column
-        int i, k
-    splits.n_to_cover = criterion.min_covered_eras
+    cdef int n = 0, i
+    if team.rank == 0:
+        splits.n_to_cover = criterion.min_covered_eras
+        if looks_at_rows:
+            splits.n_to_cover *= criterion.min_samples_per_era > 1
+        splits.n_absent = splits.rows.n_eras - splits.rows.n_listed
+        for i in range(splits.n_columns):
+            splits.columns[i].n_splits = 0
+            splits.columns[i].largest_gain = -INFINITY
     if looks_at_rows:
-        splits.n_to_cover *= criterion.min_samples_per_era > 1
-        splits.code_rows()
-        for i in prange(
-            splits.n_features // COLUMNS + 1, schedule="static", nogil=True,
-            num_threads=n_threads,
-        ):
-            count_covering_eras(
-                splits.rows, splits.row_codes + i * splits.tree.n_samples * COLUMNS,
-                splits.changes + i * COLUMNS * MAX_BINS,
-            )
-    for i in range(splits.n_columns):
-        splits.columns[i].n_splits = 0
-        splits.columns[i].largest_gain = -INFINITY
-    for i in prange(
-        splits.n_features, schedule="static", nogil=True, num_threads=n_threads
-    ):
+        n = splits.n_features // COLUMNS + 1
+    for i in range(first_of(team, n), stop_of(team, n)):
+        count_covering_eras(
+            splits.rows, splits.row_codes + i * splits.tree.n_samples * COLUMNS,
+            splits.changes + i * COLUMNS * MAX_BINS,
+        )
+    wait_for_team(team)
+    n = splits.n_features
+    for i in range(first_of(team, n), stop_of(team, n)):
         list_feature(splits, criterion, node, looks_at_rows, i)
-    for i in range(splits.n_features):
-        feature = &splits.features[i]
-        for k in range(feature.n_orders if feature.is_listed else 0):
-            column = &splits.columns[feature.orders[k].column]
-            column.largest_gain = max(column.largest_gain, feature.largest_gain)
-            if column.bundle != NULL:
-                column.n_splits = column.bundle.n_splits
-                column.by_era = NULL
-                if node.by_era != NULL:
-                    column.by_era = (
-                        node.by_era + column.bundle.first_lane * node.n_by_era
-                    )
+    wait_for_team(team)
+    if team.rank == 0:
+        for i in range(splits.n_features):
+            list_columns(splits, node, &splits.features[i])
+        order_columns(splits, prunes, team)
+    wait_for_team(team)
+
+
+cdef inline void list_columns(
+    CandidateSplits splits, const node_struct * node, const feature_bins * feature
+) noexcept nogil:
+    """Set what the columns of a feature have of its listed splits."""
+    cdef:
+        lane_column * column
+        int k
+    for k in range(feature.n_orders if feature.is_listed else 0):
+        column = &splits.columns[feature.orders[k].column]
+        column.largest_gain = max(column.largest_gain, feature.largest_gain)
+        if column.bundle != NULL:
+            column.n_splits = column.bundle.n_splits
+            column.by_era = NULL
+            if node.by_era != NULL:
+                column.by_era = node.by_era + column.bundle.first_lane * node.n_by_era
+
+
+cdef inline void order_columns(
+    CandidateSplits splits, bint prunes, thread_team team
+) noexcept nogil:
+    """List the columns that have splits, those to be compared first in front."""
+    cdef int n_first = 0
     splits.count_listed()
+    if prunes and splits.n_listed > FEW_COLUMNS:
+        n_first = min(team.size, splits.n_listed // FEW_COLUMNS)
+    splits.put_first(n_first)
 
 
 cdef inline void list_feature(
@@ -251,18 +273,23 @@ cdef inline void set_lane(
 
 
 cdef inline void keep_best(
-    CandidateSplits splits, const criterion_struct * criterion, const node_struct * node
-) noexcept:
+    CandidateSplits splits, const criterion_struct * criterion,
+    const node_struct * node, thread_team team
+) noexcept nogil:
     """Prune all splits but those with the largest key."""
     cdef:
-        feature_split best = rank_splits(splits, criterion, node)
+        feature_split best = rank_splits(splits, criterion, node, team)
+        int n = splits.n_listed if best.found else 0
         int i
-    for i in range(splits.n_listed if best.found else 0):
+    for i in range(first_of(team, n), stop_of(team, n)):
         prune_column(
             splits, criterion, node.eras.n_eras, 0, best.rank.primary,
             &splits.columns[splits.listed[i]],
         )
-    splits.count_listed()
+    wait_for_team(team)
+    if team.rank == 0:
+        order_columns(splits, True, team)
+    wait_for_team(team)
 
 
 cdef inline void prune_column(

@@ -1,5 +1,5 @@
 from libc.stdint cimport uint8_t
-from ..._arrays cimport X_BINNED_DTYPE_C
+from ..._arrays cimport X_BINNED_DTYPE_C, omp_barrier
 
 from ..bundles cimport FeatureBundles
 from ..lanes.functions cimport bin_order, lane_column, lane_functions
@@ -17,6 +17,29 @@ cdef enum:
 cdef inline int threads_for(int n_threads, double n_additions) noexcept nogil:
     """Return the threads: all if the work outweighs waking them up, else 1."""
     return n_threads if n_additions > FEW_ADDITIONS else 1
+
+
+cdef struct thread_team:
+    # Threads that call the same functions for a node. Loops are shared out among them;
+    # all else is done by each one, to the same result, or by the first one alone.
+    int rank    # of this thread, from 0
+    int size
+
+
+cdef inline void wait_for_team(thread_team team) noexcept nogil:
+    """Wait until all threads of a team are here, and see what they have written."""
+    if team.size > 1:
+        omp_barrier()
+
+
+cdef inline int first_of(thread_team team, int n) noexcept nogil:
+    """Return the first of the thread's share of `n` steps."""
+    return <int> (<long long> n * team.rank // team.size)
+
+
+cdef inline int stop_of(thread_team team, int n) noexcept nogil:
+    """Return the first step after the thread's share."""
+    return <int> (<long long> n * (team.rank + 1) // team.size)
 
 
 cdef struct split_order:
@@ -68,6 +91,7 @@ cdef class CandidateSplits:
         int n_listed
         Py_ssize_t n_listed_lanes
         int * listed                  # (n_columns,), columns with listed splits
+        int n_first                   # of them, to be compared before the others
         # Codes by row; differences from split to split of the eras that may cover it.
         X_BINNED_DTYPE_C * row_codes  # (n_features // COLUMNS + 1, n_samples, COLUMNS)
         int * changes                 # (n_features, MAX_BINS)
@@ -82,10 +106,11 @@ cdef class CandidateSplits:
         double * sums
         int n_to_cover                # eras a listed split must cover, if not yet known
         int n_absent                  # eras not listed, to be added at the end
+        object error                  # in `merge_splits`, or None
 
     cdef bint start_node(self, const uint8_t [::1] is_active) noexcept
-    cdef void count_listed(self) noexcept
-    cdef void put_first(self, int n) noexcept
+    cdef void count_listed(self) noexcept nogil
+    cdef void put_first(self, int n) noexcept nogil
     cdef code_rows(self)
     cdef merge_splits(self, const criterion_struct * criterion)
 

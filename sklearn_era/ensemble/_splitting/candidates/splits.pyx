@@ -70,7 +70,7 @@ cdef class CandidateSplits:
             wants_any |= self.features[i].is_active
         return wants_any
 
-    cdef void count_listed(self) noexcept:
+    cdef void count_listed(self) noexcept nogil:
         """List the columns that have splits, and set their sums to 0."""
         cdef:
             lane_column * column
@@ -88,9 +88,10 @@ cdef class CandidateSplits:
                     column.n_lanes * self.n_fields * sizeof(double),
                 )
 
-    cdef void put_first(self, int n) noexcept:
+    cdef void put_first(self, int n) noexcept nogil:
         """Move the `n` columns of the largest gains to the front of the list."""
         cdef int i, j, best
+        self.n_first = n
         for i in range(n):
             best = i
             for j in range(i + 1, self.n_listed):
