@@ -83,7 +83,7 @@ cdef class CandidateSplits:
         int n_to_cover                # eras a listed split must cover, if not yet known
         int n_absent                  # eras not listed, to be added at the end
 
-    cdef bint start_node(self, const uint8_t [::1] is_active) noexcept
+    cdef bint start_node(self, const uint8_t * is_active) noexcept
     cdef void count_listed(self) noexcept
     cdef void put_first(self, int n) noexcept
     cdef code_rows(self)

@@ -9,29 +9,24 @@ last bit, unless sums of weights or squares are rounded, features drawn, or the 
 alone decides and is equal up to rounding.
 """
 
-import numpy as np
-
-from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
-
 from libc.math cimport INFINITY
 from libc.string cimport memset
 from libc.stdint cimport uint64_t
-from ..._arrays cimport (
-    BITSET_DTYPE_C, G_H_DTYPE_C, in_bitset, node_struct as node_record,
-)
+from ..._arrays cimport G_H_DTYPE_C, in_bitset
 
-from .eras cimport find_eras, small_eras
+from .eras cimport find_eras
 from .node cimport (
-    MAX_ROWS, add_leaf, code_of, gather_rows, is_pure, make_children, partition_rows,
-    row_of, set_sums, small_node, small_rows, split_leaf, tree_records,
+    MAX_ROWS, code_of, gather_rows, is_pure, partition_rows, row_of,
 )
 from .scan cimport (
-    draw_features, feature_draw, find_varying, scan_categories, scan_context,
-    scan_numbers, sorted_feature,
+    draw_features, find_varying, scan_categories, scan_numbers, sorted_feature,
 )
 from ..candidates.orders cimport MIN_CATEGORY_SUPPORT
-from ..fixed_points cimport fixed_point, summed_values
-from ..nodes cimport penalty_of_feature, describe_tree, feature_split, tree_data
+from ..fixed_points cimport fixed_point
+from ..nodes cimport (
+    describe_tree, feature_split, make_children, penalty_of_feature, set_sums, tree_node,
+)
+from ..records cimport TreeRecords, add_leaf, split_leaf, tree_records
 from ..rows cimport BITSET_SIZE, EraRows, alloc_zeros
 from ..splitter cimport EraSplitter
 from ..._criteria.criterion cimport criterion_struct
@@ -47,39 +42,19 @@ MIN_SUPPORT = MIN_CATEGORY_SUPPORT
 cdef class SubtreeGrower:
     """Grows the subtrees of a tree's small nodes.
 
-    `splitter` is scikit-learn's, with the tree's data and limits; `max_features` are
-    drawn for each node, by `seed`. A small node has at most `max_rows`. `era_splitter`
-    is the tree's, already started, or None for the gain. Its penalties are below 1:
-    forests drop the columns of others.
+    `splitter` is scikit-learn's, or an `EraTreeGrower`, with the tree's data and limits;
+    `max_features` are drawn for each node, by `seed`. A small node has at most
+    `max_rows`. `era_splitter` is the tree's, already started, or None for the gain. Its
+    penalties are below 1: forests drop the columns of others.
     """
-
-    cdef:
-        list owners              # of memory that pointers refer to
-        tree_data tree
-        const unsigned int [::1] partition   # rows of the tree, by node
-        int max_depth            # of the tree; -1: without limit
-        int max_rows             # of a small node
-        const criterion_struct * criterion   # if it compares eras; else NULL
-        criterion_struct by_gain             # its counterpart for the largest gain
-        const int * era_codes                # (n_samples,)
-        const G_H_DTYPE_C * positive_weights  # NULL if gradients are compared
-        const G_H_DTYPE_C * weights
-        const summed_values * squares         # NULL unless they are compared
-        tree_records records
-        feature_draw draw
-        # The small node.
-        small_rows rows
-        small_eras eras
-        scan_context context
-        sorted_feature * columns  # (n_features,)
-        small_node[MAX_ROWS + 1] waiting   # a stack
-        int n_waiting
 
     def __init__(
         self, splitter, const G_H_DTYPE_C [::1] gradients,
-        const G_H_DTYPE_C [::1] hessians, *, max_depth, int max_features,
-        uint64_t seed, int max_rows, EraSplitter era_splitter,
+        const G_H_DTYPE_C [::1] hessians, *, TreeRecords records, max_depth,
+        int max_features, uint64_t seed, int max_rows, EraSplitter era_splitter,
     ):
+        self.arrays = records
+        self.records = &records.records
         self.owners = [splitter, gradients, hessians, era_splitter]
         self.partition = splitter.partition
         self.max_rows = max_rows
@@ -134,7 +109,7 @@ cdef class SubtreeGrower:
         elif rows.compares_others:
             self.positive_weights = &rows.positive_weights[0]
             self.weights = &rows.weights[0]
-        if splitter.hessians_are_constant and not rows.of_gradients.has_low_words:
+        if self.tree.hessians == NULL and not rows.of_gradients.has_low_words:
             self.rows.gradient_unit = rows.of_gradients.unit
             self.rows.gradient_scale = rows.of_gradients.scale
         self.eras.impurities = <double *> alloc_zeros(
@@ -147,22 +122,11 @@ cdef class SubtreeGrower:
         self.eras.pooled.impurities = self.eras.impurities
 
     def grow(self, root):
-        """Return the nodes below scikit-learn's `root`, with small nodes as leaves.
-
-        Nodes have the dtype PREDICTOR_RECORD_DTYPE, without thresholds, in
-        scikit-learn's order; left categories have shape (n_splits, 8).
-        """
+        """Add the nodes below `root`, of scikit-learn's grower, in its order."""
         cdef:
-            Py_ssize_t n = max(1, root.n_samples // self.tree.min_samples_leaf)
-            node_record [::1] nodes = np.empty(2 * n, dtype=PREDICTOR_RECORD_DTYPE)
-            unsigned int [:, ::1] bitsets = np.empty((n, BITSET_SIZE), dtype=np.uint32)
             list waiting = [(root, -1, False)]
-            small_node node
+            tree_node node
             int number
-        self.records.nodes = &nodes[0]
-        self.records.n_nodes = 0
-        self.records.bitsets = <BITSET_DTYPE_C *> &bitsets[0, 0]
-        self.records.n_bitsets = 0
         while waiting:
             top, node.parent, node.is_right = waiting.pop()
             node.start = top.partition_start
@@ -176,21 +140,17 @@ cdef class SubtreeGrower:
                 with nogil:
                     self.grow_subtree(&node)
                 continue
-            number = add_leaf(&self.records, &node)
+            number = add_leaf(self.records, &node)
             if top.split_info is not None:  # a leaf may have it too
-                nodes[number].gain = top.split_info.gain
+                self.records.nodes[number].gain = top.split_info.gain
             if not top.is_leaf:
-                split_large(&self.records, number, top.split_info)
+                split_large(self.records, number, top.split_info)
                 waiting.append((top.right_child, number, True))
                 waiting.append((top.left_child, number, False))
-        return (
-            np.asarray(nodes)[: self.records.n_nodes].copy(),
-            np.asarray(bitsets)[: self.records.n_bitsets].copy(),
-        )
 
-    cdef void grow_subtree(self, const small_node * root) noexcept nogil:
+    cdef void grow_subtree(self, const tree_node * root) noexcept nogil:
         cdef:
-            small_node node
+            tree_node node
             feature_split split
             int number
         self.waiting[0] = root[0]
@@ -200,7 +160,7 @@ cdef class SubtreeGrower:
         while self.n_waiting > 0:
             self.n_waiting -= 1
             node = self.waiting[self.n_waiting]
-            number = add_leaf(&self.records, &node)
+            number = add_leaf(self.records, &node)
             if not (self.may_split(&node) and self.find_split(&node, &split)):
                 continue
             self.partition_node(&node, &split)
@@ -209,7 +169,7 @@ cdef class SubtreeGrower:
                 split.missing_go_to_left = (
                     2 * split.n_samples_left > node.pooled.n_samples
                 )
-            split_leaf(&self.records, number, &split)
+            split_leaf(self.records, number, &split)
             # The left child comes first.
             make_children(
                 &self.tree, &node, &split, number,
@@ -217,14 +177,14 @@ cdef class SubtreeGrower:
             )
             self.n_waiting += 2
 
-    cdef bint may_split(self, const small_node * node) noexcept nogil:
+    cdef bint may_split(self, const tree_node * node) noexcept nogil:
         """Return whether the limits of depth and rows allow children."""
         return (
             node.depth != self.max_depth
             and <int> node.pooled.n_samples >= 2 * self.tree.min_samples_leaf
         )
 
-    cdef void start_small_node(self, small_node * root) noexcept nogil:
+    cdef void start_small_node(self, tree_node * root) noexcept nogil:
         """Gather the data of a small node's rows, and sort them."""
         cdef:
             const unsigned int * samples = &self.partition[root.start]
@@ -255,7 +215,7 @@ cdef class SubtreeGrower:
                 )
 
     cdef void partition_node(
-        self, const small_node * node, feature_split * split
+        self, const tree_node * node, feature_split * split
     ) noexcept nogil:
         """Partition the rows of a node, and the keys of each feature."""
         cdef:
@@ -279,7 +239,7 @@ cdef class SubtreeGrower:
                 partition_rows(&self.rows, self.columns[i].keys, n_rows)
 
     cdef bint find_split(
-        self, const small_node * node, feature_split * split
+        self, const tree_node * node, feature_split * split
     ) noexcept nogil:
         """Find the best split of a node; return False without one."""
         cdef:
