@@ -40,6 +40,8 @@ cdef class EraSplitter:
         readonly Py_ssize_t n_splittable
         readonly Py_ssize_t n_uncovered
         readonly Py_ssize_t n_the_gains  # nodes with the split of the largest gain
+        readonly Py_ssize_t n_searched   # nodes whose split was looked for
+        readonly Py_ssize_t n_kept       # those among them whose sums were in the store
 
     cdef int sum_up_root(self, grown_node * root) except -1
     cdef int sum_up_children(

@@ -162,7 +162,8 @@ cdef class EraSplitter:
             node_struct c_node
             chosen_split chosen
             const long long [::1] merged  # bins of all processes
-        node.split.found = False
+        self.n_searched += 1
+        self.n_kept += node.slot >= 0
         if not start_node(self, node, is_active, &c_node):
             return False
         histograms = histograms_of(self, node)

@@ -51,7 +51,8 @@ cdef class EraTreeGrower:
         readonly double shrinkage
         readonly double total_find_split_time, total_compute_hist_time
         readonly double total_apply_split_time
-        object interaction_cst, rng, draw_features
+        readonly object interaction_cst
+        object rng, draw_features
         object arrays           # gradients and hessians
         int max_leaf_nodes      # -1: without limit
         int max_depth
@@ -126,7 +127,7 @@ cdef class EraTreeGrower:
         return np.asarray(self.splitter.partition)
 
     @property
-    def nodes_by_number(self):
+    def grown_nodes(self):
         return [GrownNode(self, i) for i in range(self.n_nodes)]
 
     @property
@@ -194,20 +195,22 @@ cdef class EraTreeGrower:
             void * nodes
             void * waiting
             void * leaves
+            int capacity
         if self.n_nodes + 2 <= self.capacity:
             return 0
-        self.capacity = max(64, 2 * self.capacity)
-        nodes = realloc(self.nodes, self.capacity * sizeof(grown_node))
+        capacity = max(64, 2 * self.capacity)
+        nodes = realloc(self.nodes, capacity * sizeof(grown_node))
         if nodes != NULL:
             self.nodes = <grown_node *> nodes
-        waiting = realloc(self.waiting, self.capacity * sizeof(int))
+        waiting = realloc(self.waiting, capacity * sizeof(int))
         if waiting != NULL:
             self.waiting = <int *> waiting
-        leaves = realloc(self.leaves, self.capacity * sizeof(int))
+        leaves = realloc(self.leaves, capacity * sizeof(int))
         if leaves != NULL:
             self.leaves = <int *> leaves
         if nodes == NULL or waiting == NULL or leaves == NULL:
             raise MemoryError
+        self.capacity = capacity
         return 0
 
     cdef int split_node(self, int number) except -1:
@@ -457,6 +460,18 @@ cdef class GrownNode:
     @value.setter
     def value(self, double value):
         self.node.node.value = value
+
+    @property
+    def priority(self):
+        """In the queue; None without a split."""
+        rank = self.node.split.rank
+        if not self.node.split.found:
+            return None
+        return rank.priority, rank.secondary, rank.gain
+
+    @property
+    def allowed_features(self):
+        return self.grower.allowed[self.node.allowed][0]
 
     @property
     def sample_indices(self):
