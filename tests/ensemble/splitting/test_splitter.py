@@ -215,6 +215,9 @@ GAIN_FITS = {
     "interactions": {"interaction_cst": [[0, 1], [2, 3, 4, 5]], "n_bins": 30},
     "drawn features": {"max_features": 0.4, "l2_regularization": 2.0},
     "least decrease": {"min_impurity_decrease": 0.01},
+    "by depth": {"max_depth": 5, "max_leaf_nodes": None},
+    "features of a tree": {"colsample_bytree": 0.5, "max_features": 0.7},
+    "quantile": {"loss": "quantile", "quantile": 0.8, "n_bins": 50},
 }  # fmt: skip
 
 
@@ -247,6 +250,9 @@ def test_the_fast_gain_grows_the_trees_of_the_plain_one(case):
         for name in ("count", "gain"):
             values, expected = np.sort(ours.nodes[name]), np.sort(theirs.nodes[name])
             np.testing.assert_allclose(values, expected, rtol=1e-7)
+        for name in ("feature_idx", "bin_threshold", "left", "right", "depth"):
+            if missing is None and "categorical_features" not in params:
+                assert np.array_equal(ours.nodes[name], theirs.nodes[name])
     raw = fast._raw_predict(X), plain._raw_predict(X)
     np.testing.assert_allclose(*raw, rtol=1e-9, atol=1e-9)
 
