@@ -23,11 +23,10 @@ class RecordingSplitter(EraSplitter):
         super().__init__(era_codes, *args, **kwargs)
         self.era_codes = era_codes
         self.n_eras = []
-        self.priorities = []  # of the best splits, the key among them
 
 
 class RecordingGrower(EraTreeGrower):
-    """Notes the eras of each node and the priority of its split."""
+    """Notes the number of eras of each node."""
 
     def __init__(self, era_splitter, *args, **kwargs):
         super().__init__(era_splitter, *args, **kwargs)
@@ -38,7 +37,6 @@ class RecordingGrower(EraTreeGrower):
         for node in self.grown_nodes:
             eras = self.recorder.era_codes[node.sample_indices]
             self.recorder.n_eras.append(np.unique(eras).size)
-            self.recorder.priorities.append(node.priority)
 
 
 def make_eras(n_eras, n_per_era, n_bins, n_features=4, seed=0, missing=0.0):

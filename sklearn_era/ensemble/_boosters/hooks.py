@@ -27,6 +27,7 @@ from ...effects import intercepts_of
 from .._binning.integers import find_missing_values
 from .._callbacks import Tasks, TrainingRows
 from .._criterion_plan import (
+    MIN_HESSIAN_TO_SPLIT,
     CriterionPlan,
     choose_splitter,
     least_gain,
@@ -308,8 +309,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         self, *, X_binned: NDArray[np.uint8], gradients: NDArray[np.float32],
         hessians: NDArray[np.float32], interaction_cst: Any, **parameters: Any,
     ) -> TreeGrower | EraTreeGrower:  # fmt: skip
-        """Return the grower of a tree: ours with an era splitter, else scikit-learn's.
-        """
+        """Return the grower of a tree: ours with an era splitter, or scikit-learn's."""
         state, is_drawn = self._fit_state, self.colsample_bytree < 1
         parameters["interaction_cst"] = draw_tree_features(
             self._feature_subsample_rng, self._n_features, self.colsample_bytree,
@@ -323,7 +323,8 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         if state.era_splitter is not None:
             return EraTreeGrower(
                 state.era_splitter, X_binned, gradients, hessians,
-                sort_features=is_drawn, **parameters,
+                min_hessian_to_split=MIN_HESSIAN_TO_SPLIT, sort_features=is_drawn,
+                **parameters,
             )  # fmt: skip
         grower = SortedFeaturesGrower if is_drawn else TreeGrower
         return grower(X_binned, gradients, hessians, **parameters)

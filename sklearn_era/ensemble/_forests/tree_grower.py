@@ -87,7 +87,7 @@ def grow_tree(
         max(1, n_rows // limits.min_samples_leaf), BinThresholds(bins.bin_thresholds)
     )
     subtrees = SubtreeGrower(
-        grower if era_splitter else grower.splitter, gradients, hessians,
+        grower.data if era_splitter else grower.splitter, gradients, hessians,
         records=records, max_depth=limits.max_depth, max_features=n_drawn, seed=seed,
         max_rows=max_rows, era_splitter=era_splitter,
     )  # fmt: skip

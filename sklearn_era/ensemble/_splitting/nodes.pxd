@@ -207,3 +207,5 @@ cdef struct grown_node:
     int left, right      # numbers of the children
     int slot             # of its histograms in the store; -1: none
     int allowed          # number of the features allowed by interaction constraints
+    # Two lists of numbers of nodes, by place: the heap of those with a split, leaves.
+    int waiting, leaf

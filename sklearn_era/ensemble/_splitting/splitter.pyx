@@ -26,7 +26,7 @@ from .choice cimport choose_split, chosen_split
 from .fixed_points cimport n_words_of
 from .histograms cimport fill, fill_by_era
 from .lanes.functions cimport node_struct
-from .nodes cimport describe_tree, grown_node, tree_data
+from .nodes cimport describe_tree, grown_node
 from .records cimport BinThresholds
 from .rows cimport EraRows
 from .store cimport HistogramStore, NodeHistograms

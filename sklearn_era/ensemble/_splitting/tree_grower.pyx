@@ -9,8 +9,9 @@ from cython.parallel import prange
 from cpython.time cimport perf_counter
 from libc.math cimport INFINITY, ceil
 from libc.stdint cimport uint8_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy, memmove, memset
+
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -30,8 +31,6 @@ cdef enum:
     MAX_BLOCKS = 64    # of rows, each moved by a thread
     ROWS_OF_ADDITION = 4  # moved rows that take as long as an addition of rows
 
-MIN_HESSIAN_TO_SPLIT = 1e-3
-
 
 cdef class EraTreeGrower:
     """Grows a tree; the parameters beside `era_splitter` are scikit-learn's.
@@ -44,87 +43,62 @@ cdef class EraTreeGrower:
     cdef:
         EraSplitter splitter
         const tree_data * tree
-        readonly object X_binned, n_bins_non_missing, has_missing_values
-        readonly object is_categorical, monotonic_cst
-        readonly int missing_values_bin_idx, min_samples_leaf
-        readonly double min_gain_to_split, min_hessian_to_split, l2_regularization
-        readonly double shrinkage
-        readonly double total_find_split_time, total_compute_hist_time
+        readonly object data    # and limits of the tree, by scikit-learn's names
+        readonly object interaction_cst, monotonic_cst
+        readonly double shrinkage, total_find_split_time, total_compute_hist_time
         readonly double total_apply_split_time
-        readonly object interaction_cst
         object rng, draw_features
-        object arrays           # gradients and hessians
         int max_leaf_nodes      # -1: without limit
         int max_depth
         unsigned int least_rows  # of a node to be split
-        bint is_of_forest, has_monotonic_cst, sort_features
+        bint is_of_forest, sort_features
         double feature_fraction_per_split
         int n_threads
         # Features by number, with the interaction sets that allow them; those active.
-        list allowed
+        readonly list allowed
         dict numbers
         uint8_t [::1] is_active
         int active
-        # Nodes; the queue of those with a split, a heap, and leaves, by number.
+        object memory           # of the nodes
         grown_node * nodes
-        int n_nodes, capacity, n_waiting, n_leaves
-        int * waiting
-        int * leaves
+        int n_nodes, n_waiting, n_leaves
 
     def __init__(
         self, EraSplitter era_splitter, X_binned, gradients, hessians, *, n_bins,
-        n_bins_non_missing, has_missing_values, is_categorical=None, monotonic_cst=None,
-        interaction_cst=None, max_leaf_nodes=None, max_depth=None, min_samples_leaf=20,
-        min_gain_to_split=0.0, min_hessian_to_split=MIN_HESSIAN_TO_SPLIT,
-        l2_regularization=0.0, feature_fraction_per_split=1.0, rng=None, shrinkage=1.0,
-        n_threads=1, sort_features=False, small_node_rows=None, draw_features=None,
+        is_categorical=None, monotonic_cst=None, interaction_cst=None,
+        max_leaf_nodes=None, max_depth=None, min_samples_leaf=20,
+        feature_fraction_per_split=1.0, rng=None, shrinkage=1.0, n_threads=1,
+        sort_features=False, small_node_rows=None, draw_features=None, **limits,
     ):
-        n_features = X_binned.shape[1]
-        none = np.zeros(n_features, dtype=np.uint8)
-        self.X_binned = X_binned
-        self.n_bins_non_missing = n_bins_non_missing
-        self.has_missing_values = has_missing_values
-        self.is_categorical = none
-        if is_categorical is not None:
-            self.is_categorical = np.asarray(is_categorical, dtype=np.uint8)
-        self.monotonic_cst = none.view(np.int8)
-        if monotonic_cst is not None:
-            self.monotonic_cst = np.asarray(monotonic_cst, dtype=np.int8)
-        self.has_monotonic_cst = self.monotonic_cst.any()
-        if self.has_monotonic_cst and self.monotonic_cst[self.is_categorical > 0].any():
+        none = np.zeros(X_binned.shape[1], dtype=np.uint8)
+        is_categorical = none if is_categorical is None else is_categorical
+        self.monotonic_cst = none if monotonic_cst is None else monotonic_cst
+        if np.any(np.asarray(self.monotonic_cst)[np.asarray(is_categorical) > 0]):
             raise ValueError("Categorical features cannot have monotonic constraints.")
-        self.missing_values_bin_idx = n_bins - 1
-        self.min_samples_leaf = min(min_samples_leaf, 2**30 - 1)
-        self.min_gain_to_split = min_gain_to_split
-        self.min_hessian_to_split = min_hessian_to_split
-        self.l2_regularization = l2_regularization
-        self.shrinkage = shrinkage
+        self.data = SimpleNamespace(
+            X_binned=X_binned, missing_values_bin_idx=n_bins - 1,
+            is_categorical=np.asarray(is_categorical, dtype=np.uint8),
+            monotonic_cst=np.asarray(self.monotonic_cst, dtype=np.int8),
+            min_samples_leaf=min(min_samples_leaf, 2**30 - 1),
+            partition=np.asarray(era_splitter.partition), **limits,
+        )
+        self.splitter = era_splitter
+        self.tree = &era_splitter.tree
         self.interaction_cst = interaction_cst
         self.rng = rng
         self.draw_features = draw_features
-        self.arrays = gradients, hessians
+        self.shrinkage = shrinkage
         self.max_leaf_nodes = -1 if max_leaf_nodes is None else max_leaf_nodes
         self.max_depth = -1 if max_depth is None else max_depth
         self.is_of_forest = small_node_rows is not None
-        self.least_rows = max(2 * self.min_samples_leaf, (small_node_rows or 0) + 1)
+        self.least_rows = max(2 * self.data.min_samples_leaf, (small_node_rows or 0) + 1)
         self.sort_features = sort_features
         self.feature_fraction_per_split = feature_fraction_per_split
         self.n_threads = n_threads
         self.is_active = none.copy()
         self.active = -1
-        self.splitter = era_splitter
-        self.tree = &era_splitter.tree
-        era_splitter.start_tree(self, gradients, hessians, n_threads)
-
-    def __dealloc__(self):
-        free(self.nodes)
-        free(self.waiting)
-        free(self.leaves)
-
-    @property
-    def partition(self):
-        """The rows of the tree, by node."""
-        return np.asarray(self.splitter.partition)
+        self.memory = np.empty(0, dtype=np.uint8)
+        era_splitter.start_tree(self.data, gradients, hessians, n_threads)
 
     @property
     def grown_nodes(self):
@@ -132,7 +106,7 @@ cdef class EraTreeGrower:
 
     @property
     def finalized_leaves(self):
-        return [GrownNode(self, self.leaves[i]) for i in range(self.n_leaves)]
+        return [GrownNode(self, self.nodes[i].leaf) for i in range(self.n_leaves)]
 
     def grow(self):
         """Grow the tree, and shrink its leaves."""
@@ -141,7 +115,7 @@ cdef class EraTreeGrower:
         while self.n_waiting > 0:
             self.split_node(self.pop())
         for i in range(self.n_leaves):
-            self.nodes[self.leaves[i]].node.value *= self.shrinkage
+            self.nodes[self.nodes[i].leaf].node.value *= self.shrinkage
 
     cdef int add_root(self) except -1:
         """Add the root and find its split."""
@@ -168,7 +142,8 @@ cdef class EraTreeGrower:
         root.node.pooled.upper_bound = INFINITY
         if self.is_of_forest:
             value = node_value(
-                splitter.sum_gradients, splitter.sum_hessians, self.l2_regularization
+                splitter.sum_gradients, splitter.sum_hessians,
+                self.tree.l2_regularization,
             )
         set_sums(
             &root.node, <int> splitter.rows.n_samples_of_all, splitter.sum_gradients,
@@ -176,12 +151,12 @@ cdef class EraTreeGrower:
         )
         if (
             root.node.pooled.n_samples < self.least_rows
-            or splitter.sum_hessians < self.min_hessian_to_split
+            or splitter.sum_hessians < self.tree.min_hessian_to_split
             or not splitter.rows.of_gradients.are_finite
         ):
             self.finalize(0)
             return 0
-        splitter.bundle_features(self, self.allowed[0][0])
+        splitter.bundle_features(self.data, self.allowed[0][0])
         splitter.sum_up_root(root)
         self.total_compute_hist_time += perf_counter() - tic
         tic = perf_counter()
@@ -191,26 +166,13 @@ cdef class EraTreeGrower:
 
     cdef int reserve(self) except -1:
         """Make room for two more nodes, which may move all."""
-        cdef:
-            void * nodes
-            void * waiting
-            void * leaves
-            int capacity
-        if self.n_nodes + 2 <= self.capacity:
+        cdef uint8_t [::1] memory
+        if (self.n_nodes + 2) * <Py_ssize_t> sizeof(grown_node) <= self.memory.size:
             return 0
-        capacity = max(64, 2 * self.capacity)
-        nodes = realloc(self.nodes, capacity * sizeof(grown_node))
-        if nodes != NULL:
-            self.nodes = <grown_node *> nodes
-        waiting = realloc(self.waiting, capacity * sizeof(int))
-        if waiting != NULL:
-            self.waiting = <int *> waiting
-        leaves = realloc(self.leaves, capacity * sizeof(int))
-        if leaves != NULL:
-            self.leaves = <int *> leaves
-        if nodes == NULL or waiting == NULL or leaves == NULL:
-            raise MemoryError
-        self.capacity = capacity
+        size = max(64 * sizeof(grown_node), 2 * self.memory.size)
+        memory = np.concatenate([self.memory, np.empty(size, dtype=np.uint8)])
+        self.memory = memory.base
+        self.nodes = <grown_node *> &memory[0]
         return 0
 
     cdef int split_node(self, int number) except -1:
@@ -227,7 +189,7 @@ cdef class EraTreeGrower:
         split = &node.split
         node.left, node.right = self.n_nodes, self.n_nodes + 1
         self.n_nodes += 2
-        memset(left, 0, 2 * sizeof(grown_node))
+        left.is_leaf = right.is_leaf = left.split.found = right.split.found = False
         make_children(
             self.tree, &node.node, split, number, &left.node, &right.node
         )
@@ -247,20 +209,15 @@ cdef class EraTreeGrower:
             self.finalize(node.right)
             while self.n_waiting > 0:
                 self.n_waiting -= 1
-                self.finalize(self.waiting[self.n_waiting])
+                self.finalize(self.nodes[self.n_waiting].waiting)
             return 0
-        if (
-            left.node.pooled.n_samples < self.least_rows
-            or left.node.depth == self.max_depth
-        ):
-            self.finalize(node.left)
-        if (
-            right.node.pooled.n_samples < self.least_rows
-            or right.node.depth == self.max_depth
-        ):
-            self.finalize(node.right)
-        if self.has_monotonic_cst:
-            set_bounds(self.tree, node, left, right)
+        for number in range(node.left, node.right + 1):
+            if (
+                self.nodes[number].node.pooled.n_samples < self.least_rows
+                or self.nodes[number].node.depth == self.max_depth
+            ):
+                self.finalize(number)
+        set_bounds(self.tree, node, left, right)
         if not (left.is_leaf and right.is_leaf):
             tic = perf_counter()
             if left.n_rows < right.n_rows:
@@ -287,14 +244,18 @@ cdef class EraTreeGrower:
         ):
             self.finalize(number)
         elif self.splitter.find_split(node, self.active_features(node)):
-            self.push(number)
+            self.move_up(number, self.n_waiting)
+            self.n_waiting += 1
         else:
             self.finalize(number)
         return 0
 
+    cdef rows_of(self, const grown_node * node):
+        return self.data.partition[node.node.start : node.node.start + node.n_rows]
+
     cdef void finalize(self, int number) noexcept:
         self.nodes[number].is_leaf = True
-        self.leaves[self.n_leaves] = number
+        self.nodes[self.n_leaves].leaf = number
         self.n_leaves += 1
 
     cdef const uint8_t * active_features(self, const grown_node * node) except NULL:
@@ -303,8 +264,9 @@ cdef class EraTreeGrower:
         features = self.allowed[node.allowed][0]
         active = node.allowed
         if self.draw_features is not None:
-            rows = self.partition[node.node.start : node.node.start + node.n_rows]
-            features = self.draw_features(rows, node.node.pooled.sum_hessians)
+            features = self.draw_features(
+                self.rows_of(node), node.node.pooled.sum_hessians
+            )
             active = -1
         elif self.feature_fraction_per_split < 1.0:
             n_drawn = max(1, int(ceil(self.feature_fraction_per_split * features.size)))
@@ -341,42 +303,36 @@ cdef class EraTreeGrower:
             self.allowed.append((self.splitter.usable_features(features), sets))
         return self.numbers[sets]
 
-    cdef void push(self, int number) noexcept:
-        """Put a node in the queue, by the steps of `heapq`, which decide ties."""
-        self.waiting[self.n_waiting] = number
-        self.n_waiting += 1
-        self.move_up(self.n_waiting - 1)
-
     cdef int pop(self) noexcept:
-        """Take the first node out of the queue, by the steps of `heapq`."""
+        """Take the first node out of the queue, by the steps of `heapq`: so ties are
+        decided as by scikit-learn's grower.
+        """
         cdef:
-            int first = self.waiting[0]
-            int place = 0, child, last
+            grown_node * nodes = self.nodes  # `waiting` is the heap
+            int first = nodes[0].waiting
+            int place = 0, child = 1
         self.n_waiting -= 1
-        last = self.waiting[self.n_waiting]
-        if self.n_waiting == 0:
-            return first
-        while 2 * place + 1 < self.n_waiting:
-            child = 2 * place + 1
+        while child < self.n_waiting:
             if child + 1 < self.n_waiting and not self.is_before(
-                self.waiting[child], self.waiting[child + 1]
+                nodes[child].waiting, nodes[child + 1].waiting
             ):
                 child += 1
-            self.waiting[place] = self.waiting[child]
-            place = child
-        self.waiting[place] = last
-        self.move_up(place)
+            nodes[place].waiting = nodes[child].waiting
+            place, child = child, 2 * child + 1
+        if self.n_waiting > 0:
+            self.move_up(nodes[self.n_waiting].waiting, place)
         return first
 
-    cdef void move_up(self, int place) noexcept:
-        cdef int number = self.waiting[place], parent
+    cdef void move_up(self, int number, int place) noexcept:
+        """Put a node at a free place of the heap, or before it."""
+        cdef int parent
         while place > 0:
             parent = (place - 1) // 2
-            if not self.is_before(number, self.waiting[parent]):
+            if not self.is_before(number, self.nodes[parent].waiting):
                 break
-            self.waiting[place] = self.waiting[parent]
+            self.nodes[place].waiting = self.nodes[parent].waiting
             place = parent
-        self.waiting[place] = number
+        self.nodes[place].waiting = number
 
     cdef bint is_before(self, int one, int other) noexcept:
         """Return whether a node is split before another, by the priority."""
@@ -400,13 +356,12 @@ cdef class EraTreeGrower:
         """Add the nodes in scikit-learn's order; small ones are grown by `subtrees`."""
         cdef:
             tree_records * records = &tree.records
-            int * stack = self.waiting  # empty by now
             int n_waiting = 1, number
             grown_node * node
-        stack[0] = 0
+        self.nodes[0].waiting = 0
         while n_waiting > 0:
             n_waiting -= 1
-            node = &self.nodes[stack[n_waiting]]
+            node = &self.nodes[self.nodes[n_waiting].waiting]
             if node.is_leaf and subtrees is not None and (
                 <int> node.node.pooled.n_samples <= subtrees.max_rows
             ):
@@ -420,8 +375,8 @@ cdef class EraTreeGrower:
                 split_leaf(records, number, &node.split)
                 self.nodes[node.left].node.parent = number
                 self.nodes[node.right].node.parent = number
-                stack[n_waiting] = node.right
-                stack[n_waiting + 1] = node.left
+                self.nodes[n_waiting].waiting = node.right
+                self.nodes[n_waiting + 1].waiting = node.left
                 n_waiting += 2
 
     def add_to(self, double [::1] raw_predictions):
@@ -437,7 +392,7 @@ cdef class EraTreeGrower:
         for i in prange(
             self.n_leaves, schedule="static", nogil=True, num_threads=n_threads
         ):
-            leaf = &self.nodes[self.leaves[i]]
+            leaf = &self.nodes[self.nodes[i].leaf]
             for j in range(leaf.node.start, leaf.node.start + leaf.n_rows):
                 raw[rows[j]] += leaf.node.value
 
@@ -462,21 +417,8 @@ cdef class GrownNode:
         self.node.node.value = value
 
     @property
-    def priority(self):
-        """In the queue; None without a split."""
-        rank = self.node.split.rank
-        if not self.node.split.found:
-            return None
-        return rank.priority, rank.secondary, rank.gain
-
-    @property
-    def allowed_features(self):
-        return self.grower.allowed[self.node.allowed][0]
-
-    @property
     def sample_indices(self):
-        start = self.node.node.start
-        return self.grower.partition[start : start + self.node.n_rows]
+        return self.grower.rows_of(self.node)
 
 
 cdef void set_bounds(
@@ -504,14 +446,14 @@ cdef int partition_rows(EraTreeGrower self, const grown_node * node) noexcept:
             self.tree.X_binned + split.feature_idx * self.tree.n_samples
         )
         unsigned int * rows = &self.splitter.partition[0] + node.node.start
-        unsigned int * scratch = &self.splitter.scratch[0] + node.node.start
-        Py_ssize_t n = node.n_rows
+        unsigned int * scratch = &self.splitter.scratch[0]
         uint8_t[MAX_BINS] goes_left
-        int[MAX_BLOCKS + 1] n_left  # in the blocks before
+        int[MAX_BLOCKS + 1] starts  # of blocks that threads part
+        int[MAX_BLOCKS] n_left
         int n_blocks = min(
-            MAX_BLOCKS, threads_for(self.n_threads, n // ROWS_OF_ADDITION)
+            MAX_BLOCKS, threads_for(self.n_threads, node.n_rows // ROWS_OF_ADDITION)
         )
-        int i
+        int total = 0, n_right = 0, i
     for i in range(MAX_BINS):
         if split.is_categorical:
             goes_left[i] = in_bitset(split.left_cat_bitset, i)
@@ -519,49 +461,37 @@ cdef int partition_rows(EraTreeGrower self, const grown_node * node) noexcept:
             goes_left[i] = i <= <int> split.bin_idx
     if not split.is_categorical and split.missing_go_to_left:
         goes_left[self.tree.missing_values_bin_idx] = True
-    n_left[0] = 0
+    for i in range(n_blocks + 1):
+        starts[i] = <int> (<Py_ssize_t> node.n_rows * i // n_blocks)
     for i in prange(n_blocks, schedule="static", nogil=True, num_threads=n_blocks):
-        n_left[i + 1] = part_block(
-            rows, n * i // n_blocks, n * (i + 1) // n_blocks, codes, goes_left, scratch
+        n_left[i] = part_block(
+            rows + starts[i], starts[i + 1] - starts[i], codes, goes_left,
+            scratch + starts[i],
         )
     for i in range(n_blocks):
-        n_left[i + 1] += n_left[i]
-    for i in prange(n_blocks, schedule="static", nogil=True, num_threads=n_blocks):
-        take_block(
-            scratch, n * i // n_blocks, n * (i + 1) // n_blocks,
-            n_left[i + 1] - n_left[i], rows + n_left[i],
-            rows + n_left[n_blocks] + n * i // n_blocks - n_left[i],
+        memmove(rows + total, rows + starts[i], n_left[i] * sizeof(int))
+        total += n_left[i]
+    for i in range(n_blocks):
+        memcpy(
+            rows + total + n_right, scratch + starts[i],
+            (starts[i + 1] - starts[i] - n_left[i]) * sizeof(int),
         )
-    return n_left[n_blocks]
+        n_right += starts[i + 1] - starts[i] - n_left[i]
+    return total
 
 
 cdef inline int part_block(
-    const unsigned int * rows, Py_ssize_t start, Py_ssize_t stop,
+    unsigned int * rows, int n_rows,  # IN and OUT: those of the left child come first
     const X_BINNED_DTYPE_C * codes, const uint8_t * goes_left,
-    unsigned int * scratch,  # OUT: rows of the left child, then others in reverse
+    unsigned int * others,            # OUT
 ) noexcept nogil:
-    """Part the rows of a block without a branch; return the number on the left."""
+    """Part rows without a branch; return the number on the left."""
     cdef:
-        Py_ssize_t left = start, right = stop - 1, i
+        int n_left = 0, i
         unsigned int row
-        uint8_t is_left
-    for i in range(start, stop):
+    for i in range(n_rows):
         row = rows[i]
-        is_left = goes_left[codes[row]]
-        scratch[left] = row
-        scratch[right] = row
-        left += is_left
-        right -= 1 - is_left
-    return <int> (left - start)
-
-
-cdef inline void take_block(
-    const unsigned int * scratch, Py_ssize_t start, Py_ssize_t stop, int n_left,
-    unsigned int * left,   # OUT
-    unsigned int * right,  # OUT
-) noexcept nogil:
-    """Copy the rows of a block to both children."""
-    cdef Py_ssize_t i
-    memcpy(left, scratch + start, n_left * sizeof(unsigned int))
-    for i in range(stop - start - n_left):
-        right[i] = scratch[stop - 1 - i]
+        rows[n_left] = row
+        others[i - n_left] = row
+        n_left += goes_left[codes[row]]
+    return n_left

@@ -102,6 +102,7 @@ def grow(data, rows, exchange, params, is_categorical=None, n_bins=5, penalties=
         n_bins=N_BINS, n_bins_non_missing=np.full(n_features, n_bins, dtype=np.uint32),
         has_missing_values=(X_binned == N_BINS - 1).any(axis=0).astype(np.uint8),
         is_categorical=is_categorical, max_leaf_nodes=12, min_samples_leaf=5,
+        min_gain_to_split=0.0, min_hessian_to_split=1e-3, l2_regularization=0.0,
         n_threads=1, rng=np.random.default_rng(0),
         feature_fraction_per_split=params.get("max_features", 1.0),
     )  # fmt: skip

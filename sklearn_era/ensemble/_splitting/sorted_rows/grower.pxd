@@ -5,7 +5,7 @@ from .eras cimport small_eras
 from .node cimport MAX_ROWS, small_rows
 from .scan cimport feature_draw, scan_context, sorted_feature
 from ..fixed_points cimport summed_values
-from ..nodes cimport feature_split, tree_data, tree_node
+from ..nodes cimport tree_data, tree_node
 from ..records cimport TreeRecords, tree_records
 from ..splitter cimport EraSplitter
 from ..._criteria.criterion cimport criterion_struct
@@ -38,20 +38,3 @@ cdef class SubtreeGrower:
     cdef _make_columns(self)
     cdef _compare_eras(self, EraSplitter splitter)
     cdef void grow_subtree(self, const tree_node * root) noexcept nogil
-    cdef bint may_split(self, const tree_node * node) noexcept nogil
-    cdef void start_small_node(self, tree_node * root) noexcept nogil
-    cdef void partition_node(
-        self, const tree_node * node, feature_split * split
-    ) noexcept nogil
-    cdef bint find_split(
-        self, const tree_node * node, feature_split * split
-    ) noexcept nogil
-    cdef bint find_share(self, feature_split * split, bint is_coverable) noexcept nogil
-    cdef bint find_best(
-        self, const criterion_struct * criterion, feature_split * split
-    ) noexcept nogil
-    cdef bint scan_features(
-        self,
-        const criterion_struct * criterion,   # NULL: scikit-learn's gain
-        double unit_of_penalties, feature_split * split,  # OUT
-    ) noexcept nogil
