@@ -19,7 +19,7 @@ NEEDED = (
     "sklearn_era/py.typed",
     "_hist_gradient_boosting/UPSTREAM",
     "_hist_gradient_boosting/series",
-    "_hist_gradient_boosting/grower-accept-era-splitter.patch",
+    "_hist_gradient_boosting/gradient-boosting-make-growers.patch",
 )
 
 

@@ -10,9 +10,9 @@ from sklearn_era.ensemble import EraForestRegressor
 from sklearn_era.ensemble._criteria.objects import Criterion
 from sklearn_era.ensemble._criterion_plan import CriterionPlan, make_criterion
 from sklearn_era.ensemble._forests.tree_grower import (
-    ForestTreeGrower,
     TreeBins,
     TreeLimits,
+    grow_tree,
 )
 from sklearn_era.ensemble._splitting.splitter import EraSplitter
 
@@ -133,13 +133,11 @@ def grow(
             rows.eras, rows.n_eras, None, make_criterion(plan, rows.n_eras),
             *weights, penalties=penalties,
         )  # fmt: skip
-    grower = ForestTreeGrower(
+    return grow_tree(
         rows.X_binned, rows.gradients, rows.hessians, bins=rows.bins, limits=limits,
         rng=np.random.default_rng(seed), n_threads=1, era_splitter=splitter,
         small_node_rows=small_node_rows,
     )  # fmt: skip
-    grower.grow()
-    return grower.make_predictor(rows.bins.bin_thresholds)
 
 
 def assert_same_tree(one: Any, other: Any) -> None:

@@ -1,36 +1,42 @@
 """Fits that show by which of its ways the era kernel made their histograms."""
 
 from functools import partial
+from unittest.mock import patch
 
 import numpy as np
 
 from helpers.criteria import ERA_CRITERIA
 from helpers.trees import n_splits, trees_of
 from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.ensemble._boosters import hooks
 from sklearn_era.ensemble._criterion_plan import choose_splitter
 from sklearn_era.ensemble._splitting.splitter import EraSplitter
+from sklearn_era.ensemble._splitting.tree_grower import EraTreeGrower
 
 CRITERIA = ERA_CRITERIA
 
 
 class RecordingSplitter(EraSplitter):
-    """Notes of each node whether its histograms are kept, and what its eras are."""
+    """Has what the grown nodes are, for `RecordingGrower` to note."""
 
     def __init__(self, era_codes, *args, **kwargs):
         super().__init__(era_codes, *args, **kwargs)
         self.era_codes = era_codes
-        self.nodes_stored = []  # (rows, whether they are kept), in the order of search
-        self.allocated = []  # bytes
         self.n_eras = []
-        self.priorities = []  # of the best splits, the key among them
 
-    def find_node_split(self, node):
-        self.nodes_stored.append((node.n_samples, bool(node.histograms.is_stored)))
-        self.allocated.append(self.store.allocated)
-        self.n_eras.append(np.unique(self.era_codes[node.sample_indices]).size)
-        split = super().find_node_split(node)
-        self.priorities.append(split and split.priority)
-        return split
+
+class RecordingGrower(EraTreeGrower):
+    """Notes the number of eras of each node."""
+
+    def __init__(self, era_splitter, *args, **kwargs):
+        super().__init__(era_splitter, *args, **kwargs)
+        self.recorder = era_splitter
+
+    def grow(self):
+        super().grow()
+        for node in self.grown_nodes:
+            eras = self.recorder.era_codes[node.sample_indices]
+            self.recorder.n_eras.append(np.unique(eras).size)
 
 
 def make_eras(n_eras, n_per_era, n_bins, n_features=4, seed=0, missing=0.0):
@@ -74,16 +80,19 @@ def fit(
 
     class Model(HistGradientBoostingRegressor):
         def _make_era_splitter(self, eras, eras_val, y, sample_weight):
-            assert super()._make_era_splitter(eras, eras_val, y, sample_weight)
+            super()._make_era_splitter(eras, eras_val, y, sample_weight)
+            assert self._fit_state.era_splitter is not None
             make = partial(splitter, store_budget=store_budget)
             plan = self._fit_state.plan
             penalised = {"penalties": self._fit_state.penalties}
             given = eras, y, sample_weight, make
             made.append(choose_splitter(self, plan, *given, **penalised))
-            return made[-1]
+            self._fit_state.era_splitter = made[-1]
 
     model = Model(**params)
-    model.fit(X, y, weights, eras=eras)
+    grower = RecordingGrower if splitter is RecordingSplitter else EraTreeGrower
+    with patch.object(hooks, "EraTreeGrower", grower):
+        model.fit(X, y, weights, eras=eras)
     assert n_splits(model) > 2, "trees too small to tell ways apart"
     return model, made[0]
 

@@ -24,7 +24,7 @@ import pytest
 
 STOCK_PACKAGE = "sklearn.ensemble._hist_gradient_boosting"
 OUR_PACKAGE = "sklearn_era.ensemble._hist_gradient_boosting"
-PATCHED = ("grower", "gradient_boosting")
+PATCHED = ("gradient_boosting",)
 STOCK_MODULES = tuple(f"{STOCK_PACKAGE}.{name}" for name in PATCHED)
 ESTIMATORS = ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
 
@@ -47,9 +47,14 @@ def pytest_load_initial_conftests() -> None:
 def sabotage() -> None:
     """Break one part of ours in a way that raises no error by itself."""
     if SABOTAGE == "grower":
-        # Nodes are expanded worst first.
-        node = import_module(f"{OUR_PACKAGE}.grower").TreeNode
-        node.__lt__ = lambda self, other: self.priority < other.priority
+        # Nodes have no histograms of missing values.
+        hooks = import_module("sklearn_era.ensemble._boosters.hooks").EraFitMixin
+        make = hooks._make_grower
+
+        def make_blind(self, *, has_missing_values, **rest):
+            return make(self, has_missing_values=0 * has_missing_values, **rest)
+
+        hooks._make_grower = make_blind
     elif SABOTAGE == "fit":
         # Sample weights get lost.
         module = import_module(f"{OUR_PACKAGE}.gradient_boosting")

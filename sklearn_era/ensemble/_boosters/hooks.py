@@ -5,6 +5,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting._gradient_boosting import (
+    _update_raw_predictions,
+)
+from sklearn.ensemble._hist_gradient_boosting.grower import TreeGrower
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import _num_samples
 
@@ -23,6 +27,7 @@ from ...effects import intercepts_of
 from .._binning.integers import find_missing_values
 from .._callbacks import Tasks, TrainingRows
 from .._criterion_plan import (
+    MIN_HESSIAN_TO_SPLIT,
     CriterionPlan,
     choose_splitter,
     least_gain,
@@ -34,7 +39,7 @@ from .._feature_penalty import feature_penalties
 from .._fit_state import ScoringEras, begin_fit
 from .._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
 from .._parameters import check_weights, uses_of_eras
-from .._splitting.splitter import EraSplitter
+from .._splitting.tree_grower import EraTreeGrower
 from .era_effects import begin_intercepts, constant_columns
 from .era_weights import begin_era_weights, weigh_rows, weights_by_label
 from .held_out_eras import (
@@ -47,7 +52,11 @@ from .held_out_eras import (
 from .intercept_updates import InterceptUpdatesMixin
 from .leaf_shrinkage import shrink_leaves
 from .scoring import EraScoringMixin
-from .tree_features import draw_tree_features, warn_if_interaction_sets_moved
+from .tree_features import (
+    SortedFeaturesGrower,
+    draw_tree_features,
+    warn_if_interaction_sets_moved,
+)
 
 
 class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
@@ -222,18 +231,18 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     def _make_era_splitter(
         self, eras: EncodedEras | None, eras_val: NDArray[Any] | None, y: NDArray[Any],
         sample_weight: NDArray[Any] | None,
-    ) -> EraSplitter | None:  # fmt: skip
-        """Return the splitter of this fit; None for scikit-learn's own."""
+    ) -> None:  # fmt: skip
+        """Make the splitter of this fit; None for scikit-learn's own."""
         state, plan = self._fit_state, self._fit_state.plan
         state.training_eras, state.target = eras, (y, sample_weight, eras)
         state.scoring_eras = ScoringEras(eras, eras_val)
-        state.era_splitter = splitter = choose_splitter(
+        state.era_splitter = choose_splitter(
             self, plan, eras, y, sample_weight,
             exchange=self._exchange, penalties=state.penalties,
         )  # fmt: skip
         state.compares_eras = eras is not None and plan.compares(eras.labels.size)
         if eras is None or plan.is_plain_gain:
-            return splitter
+            return
         if state.compares_eras:
             check_splittable(eras.labels, self._exchange.sum(eras.counts), plan)
         if eras.labels.size == 1:
@@ -245,7 +254,6 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
                 f"split_criterion={self.split_criterion!r} {does}. Pass the labels of "
                 "two eras or more to train on."
             )
-        return splitter
 
     def _find_missing_values(self, X_binned: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return whether each column has missing values, without a copy of all rows."""
@@ -297,20 +305,37 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         gradients = self._loss.gradient(y_true=y, raw_prediction=raw)
         return -gradients.reshape(y.shape[0], -1)
 
-    def _draw_tree_features(
-        self, interaction_cst: list[set[int]] | None
-    ) -> list[set[int]] | list[frozenset[int]] | None:
-        """Return one tree's interaction constraints, with the features drawn for it."""
-        return draw_tree_features(
+    def _make_grower(
+        self, *, X_binned: NDArray[np.uint8], gradients: NDArray[np.float32],
+        hessians: NDArray[np.float32], interaction_cst: Any, **parameters: Any,
+    ) -> TreeGrower | EraTreeGrower:  # fmt: skip
+        """Return the grower of a tree: ours with an era splitter, or scikit-learn's."""
+        state, is_drawn = self._fit_state, self.colsample_bytree < 1
+        parameters["interaction_cst"] = draw_tree_features(
             self._feature_subsample_rng, self._n_features, self.colsample_bytree,
-            interaction_cst, self._fit_state.penalties,
+            interaction_cst, state.penalties,
         )  # fmt: skip
-
-    def _min_gain_to_split(self, hessians: NDArray[Any], n_samples: int) -> float:
-        """Return the gain that a split of a tree must exceed, given its hessians."""
         total = float(hessians.sum(dtype=np.float64))
         if hessians.size == 1:  # constant, and kept once
-            total *= n_samples
-        return least_gain(self, *self._exchange.sum_of(total))
+            total *= X_binned.shape[0]
+        (total,) = self._exchange.sum_of(total)
+        parameters["min_gain_to_split"] = least_gain(self, total)
+        if state.era_splitter is not None:
+            return EraTreeGrower(
+                state.era_splitter, X_binned, gradients, hessians,
+                min_hessian_to_split=MIN_HESSIAN_TO_SPLIT, sort_features=is_drawn,
+                **parameters,
+            )  # fmt: skip
+        grower = SortedFeaturesGrower if is_drawn else TreeGrower
+        return grower(X_binned, gradients, hessians, **parameters)
+
+    def _add_tree(
+        self, raw_predictions: Array, grower: TreeGrower | EraTreeGrower, n_threads: int
+    ) -> None:
+        """Add the values of a grown tree's leaves to the raw predictions."""
+        if isinstance(grower, EraTreeGrower):
+            grower.add_to(raw_predictions)
+        else:
+            _update_raw_predictions(raw_predictions, grower, n_threads)
 
     _shrink_leaves = shrink_leaves

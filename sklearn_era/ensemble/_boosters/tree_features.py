@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting.grower import TreeGrower
 
 from ..._eras import number_of_share
 from ..._warnings import warn_user
@@ -35,6 +36,17 @@ def draw_tree_features(
     groups = dict.fromkeys(drawn & group for group in interaction_cst)
     groups.pop(frozenset(), None)
     return list(groups)
+
+
+class SortedFeaturesGrower(TreeGrower):
+    """scikit-learn's grower, with a node's allowed features in ascending order: that of
+    its sets, of a hash table, would decide ties and what `max_features` draws.
+    """
+
+    def _compute_best_split_and_push(self, node: Any) -> None:
+        if node.allowed_features is not None:
+            node.allowed_features = np.sort(node.allowed_features)
+        super()._compute_best_split_and_push(node)
 
 
 def warn_if_interaction_sets_moved(

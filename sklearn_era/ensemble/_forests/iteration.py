@@ -16,7 +16,7 @@ from .._splitting.splitter import EraSplitter
 from .._splitting.store import STORE_BUDGET
 from .checks import number_of_features
 from .sampling import TreeRows, draw_tree_rows, merge_into_segments
-from .tree_grower import ForestTreeGrower, TreeBins, TreeLimits
+from .tree_grower import TreeBins, TreeLimits, grow_tree
 
 
 class TrainingSet(NamedTuple):
@@ -99,12 +99,10 @@ class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
             if sample_weight is not None:
                 gradients *= sample_weight
                 hessians = sample_weight.astype(np.float32)
-            grower = ForestTreeGrower(
+            predictor = grow_tree(
                 X_binned, gradients.astype(np.float32), hessians, bins=bins,
                 limits=limits, rng=rng, n_threads=n_threads, era_splitter=splitter,
             )  # fmt: skip
-            grower.grow()
-            predictor = grower.make_predictor(bins.bin_thresholds)
             # The grower computes the values from gradients in single precision.
             predictor.nodes["value"] = _node_means(
                 predictor, X_binned, bins.n_bins - 1, target, sample_weight, mean,

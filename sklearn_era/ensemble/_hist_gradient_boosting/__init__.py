@@ -1,7 +1,7 @@
-"""scikit-learn's own ``gradient_boosting`` and ``grower``, patched at import.
+"""scikit-learn's own ``gradient_boosting``, patched at import.
 
 The patches are in ``patches/`` of the repository, and installed here. Binning,
-histograms, the plain splitter and the predictors are the installed scikit-learn's.
+histograms, the plain grower and the predictors are the installed scikit-learn's.
 """
 
 import sys

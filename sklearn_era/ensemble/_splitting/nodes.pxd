@@ -1,5 +1,4 @@
-# A tree being grown, as set by scikit-learn's grower and splitter; its nodes and their
-# splits, pooled.
+# A tree being grown, its nodes and their splits, pooled.
 
 from libc.stdint cimport uint8_t
 from .._arrays cimport BITSET_DTYPE_C, G_H_DTYPE_C, X_BINNED_DTYPE_C
@@ -33,7 +32,8 @@ cdef inline int describe_tree(
     const double [::1] penalties,    # None: none
     tree_data * tree,                # OUT
 ) except -1:
-    """Set the data and limits of a tree from scikit-learn's splitter."""
+    """Set the data and limits of a tree from scikit-learn's splitter, or our grower.
+    """
     cdef:
         const X_BINNED_DTYPE_C [::1, :] X_binned = splitter.X_binned
         const unsigned int [::1] n_bins_non_missing = splitter.n_bins_non_missing
@@ -147,3 +147,65 @@ cdef inline double gain_of_sides(
         - node_loss(gradients_left, values.left)
         - node_loss(node.sum_gradients - gradients_left, values.right)
     )
+
+
+cdef struct tree_node:
+    # Sums are those of scikit-learn's grower: a right child's are differences from its
+    # parent's.
+    pooled_node pooled
+    int start           # in the rows of the tree, or of the small node
+    int depth
+    double value
+    int parent          # its record; -1 for a root
+    bint is_right       # of the parent's children
+
+
+cdef inline void make_children(
+    const tree_data * tree, const tree_node * node, const feature_split * split,
+    int number,                   # of the node's record
+    tree_node * left,             # OUT
+    tree_node * right,            # OUT
+) noexcept nogil:
+    cdef side_values values = values_of_sides(
+        tree, &node.pooled, split.sum_gradients_left, split.sum_hessians_left
+    )
+    left[0] = node[0]
+    left.depth += 1
+    left.parent = number
+    right[0] = left[0]
+    left.is_right = False
+    set_sums(
+        left, split.n_samples_left, split.sum_gradients_left, split.sum_hessians_left,
+        values.left,
+    )
+    right.is_right = True
+    right.start += split.n_samples_left
+    set_sums(
+        right, node.pooled.n_samples - split.n_samples_left,
+        node.pooled.sum_gradients - split.sum_gradients_left,
+        node.pooled.sum_hessians - split.sum_hessians_left, values.right,
+    )
+
+
+cdef inline void set_sums(
+    tree_node * node,   # OUT
+    int n_samples, double sum_gradients, double sum_hessians, double value,
+) noexcept nogil:
+    node.pooled.n_samples = n_samples
+    node.pooled.sum_gradients = sum_gradients
+    node.pooled.sum_hessians = sum_hessians
+    node.pooled.loss = node_loss(sum_gradients, value)
+    node.value = value
+
+
+cdef struct grown_node:
+    # A node whose splits histograms find.
+    tree_node node       # `start` and `n_rows` are those of this process
+    int n_rows
+    bint is_leaf
+    feature_split split  # a leaf may have one too
+    int left, right      # numbers of the children
+    int slot             # of its histograms in the store; -1: none
+    int allowed          # number of the features allowed by interaction constraints
+    # Two lists of numbers of nodes, by place: the heap of those with a split, leaves.
+    int waiting, leaf

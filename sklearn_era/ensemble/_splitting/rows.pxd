@@ -121,7 +121,9 @@ cdef class EraRows:
         Py_ssize_t n_packed
 
     cdef const summed_values * values_to_compare(self) noexcept nogil
-    cdef void start_node(self, const unsigned int [::1] sample_indices) noexcept
+    cdef void start_node(
+        self, const unsigned int * sample_indices, int n_rows
+    ) noexcept
     cdef void list_eras(self, bint lists_all, const double * min_samples) noexcept
     cdef void pack_contrasts(
         self, const summed_values * values, row_block * block, int count_bits

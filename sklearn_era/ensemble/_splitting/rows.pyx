@@ -136,11 +136,13 @@ cdef class EraRows:
         """Return the values that eras are compared by."""
         return &self.of_others if self.compares_others else &self.of_gradients
 
-    cdef void start_node(self, const unsigned int [::1] sample_indices) noexcept:
-        self.n_rows = sample_indices.shape[0]
-        self.sample_indices = NULL  # at the root, or without rows
-        if 0 < self.n_rows and (self.n_rows < self.n_samples or self.order is not None):
-            self.sample_indices = &sample_indices[0]
+    cdef void start_node(
+        self, const unsigned int * sample_indices, int n_rows
+    ) noexcept:
+        self.n_rows = n_rows
+        self.sample_indices = NULL  # at the root
+        if n_rows < self.n_samples or self.order is not None:
+            self.sample_indices = sample_indices
 
     cdef void list_eras(
         self, bint lists_all,

@@ -1,7 +1,9 @@
+from libc.stdint cimport uint8_t
 from .._criteria.criterion cimport criterion_struct
 from .bundles cimport FeatureBundles
 from .candidates.splits cimport CandidateSplits
-from .nodes cimport tree_data
+from .nodes cimport grown_node, tree_data
+from .records cimport BinThresholds
 from .rows cimport EraRows
 from .store cimport HistogramStore
 
@@ -25,12 +27,11 @@ cdef class EraSplitter:
         # The tree being grown.
         tree_data tree
         int n_threads
-        object splitter          # owns the arrays of `tree`
-        object gradients
-        object all_features_active
-        object totals            # sums of all gradients and hessians
-        readonly bint hessians_are_constant
-        readonly object hessians
+        double sum_gradients     # over all rows and processes
+        double sum_hessians
+        unsigned int [::1] partition  # (n_samples,), rows by node
+        unsigned int [::1] scratch
+        BinThresholds thresholds
         FeatureBundles all_features  # kept from tree to tree
         FeatureBundles bundles       # of the features that the tree uses
 
@@ -39,3 +40,12 @@ cdef class EraSplitter:
         readonly Py_ssize_t n_splittable
         readonly Py_ssize_t n_uncovered
         readonly Py_ssize_t n_the_gains  # nodes with the split of the largest gain
+        readonly Py_ssize_t n_searched   # nodes whose split was looked for
+        readonly Py_ssize_t n_kept       # those among them whose sums were in the store
+
+    cdef int sum_up_root(self, grown_node * root) except -1
+    cdef int sum_up_children(
+        self, grown_node * parent, grown_node * smaller, grown_node * larger
+    ) except -1
+    cdef int release(self, grown_node * node) except -1
+    cdef bint find_split(self, grown_node * node, const uint8_t * is_active) except -1

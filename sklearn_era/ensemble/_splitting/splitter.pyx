@@ -1,7 +1,6 @@
 """The best split of a node by a criterion that compares eras, or by the gain.
 
-The patched upstream code passes a node and gets a `SplitInfo`; it reads from histograms
-only the sums over all rows of a root. `EraSplitter.find_node_split` is the pipeline:
+`EraTreeGrower` passes one node after another; `EraSplitter.find_split` is the pipeline:
 
     rows of the node
       -> pooled histograms           the smaller child's from its rows, the other's by
@@ -14,12 +13,10 @@ only the sums over all rows of a root. `EraSplitter.find_node_split` is the pipe
       -> ranks                       by the criterion's key
 """
 
-from libc.math cimport ceil
-
 import numpy as np
 
+from libc.stdint cimport uint8_t
 from .._arrays cimport G_H_DTYPE_C
-from sklearn.ensemble._hist_gradient_boosting.splitting import SplitInfo
 
 from ..._eras import min_rows_of_side
 from .._exchange import ALONE
@@ -29,13 +26,12 @@ from .choice cimport choose_split, chosen_split
 from .fixed_points cimport n_words_of
 from .histograms cimport fill, fill_by_era
 from .lanes.functions cimport node_struct
-from .nodes cimport (
-    describe_tree, feature_split, pooled_node, side_values, tree_data, values_of_sides,
-)
-from .rows cimport BITSET_SIZE, EraRows
+from .nodes cimport describe_tree, grown_node
+from .records cimport BinThresholds
+from .rows cimport EraRows
 from .store cimport HistogramStore, NodeHistograms
 from .._criteria.dispatch cimport DIRECTIONAL, GAIN
-from .._criteria.formulas cimport eras_struct, node_loss
+from .._criteria.formulas cimport eras_struct
 
 
 cdef enum:
@@ -46,9 +42,7 @@ cdef enum:
 cdef class EraSplitter:
     """Finds the best splits of a fit's nodes by a criterion that compares eras.
 
-    For each tree, scikit-learn's grower first calls `start_tree` for a histogram
-    builder (hence `hessians` and `hessians_are_constant`), then `use_splitter` with the
-    plain splitter, whose partition becomes the rows in the order of eras.
+    `start_tree` puts the rows in the order of eras. Each tree has the same memory.
 
     Parameters are those of `EraRows`, the criterion, and the bytes for the histograms
     of nodes (`store_budget`). `penalties` are in the order of the tree's columns, None
@@ -74,6 +68,8 @@ cdef class EraSplitter:
         self.splits.tree = &self.tree
         self.spare = HistogramStore(2**62)  # for nodes beyond the budget
         self.store = HistogramStore(store_budget)
+        self.partition = np.empty(self.rows.n_samples, dtype=np.uint32)
+        self.scratch = np.empty(self.rows.n_samples, dtype=np.uint32)
         self.impurities = np.zeros(self.rows.n_eras)
         self.era_sizes = np.asarray(self.rows.era_counts, dtype=np.float64)
         self.min_samples = min_rows_of_side(
@@ -81,95 +77,95 @@ cdef class EraSplitter:
         )
         self.criterion.min_samples_per_era = np.max(self.min_samples)
 
-    @property
-    def n_samples(self):
-        return int(self.rows.n_samples_of_all)
-
-    def start_tree(
-        self, X_binned, n_bins, gradients, hessians, hessians_are_constant, n_threads
-    ):
-        """Start a tree, by the parameters of `HistogramBuilder`; return self."""
-        self.splitter = None  # frees 12 bytes a row before the next one exists
-        self.gradients = gradients
-        self.hessians = hessians
-        self.hessians_are_constant = hessians_are_constant
+    def start_tree(self, tree, gradients, hessians, int n_threads):
+        """Take over the data and limits of a tree, attributes of `tree`, its owner."""
         self.n_threads = n_threads
         self.store.take_all_back()
         self.spare.take_all_back()
-        self.totals = self.rows.start_tree(gradients, hessians, n_threads)
+        self.sum_gradients, self.sum_hessians = self.rows.start_tree(
+            gradients, hessians, n_threads
+        )
         if self.criterion.takes_deviation:
             self.criterion.least_variance = self.rows.compare_squares()
         self.gradient_variance = 1.0
         if self.criterion.normalize_era_gain:
             self.gradient_variance = self.rows.root_variance()
-        return self
+        self.criterion.l2_regularization = tree.l2_regularization
+        self.criterion.min_gain = tree.min_gain_to_split
+        describe_tree(tree, gradients, hessians, self.penalties, &self.tree)
+        order = self.rows.order
+        if order is None:
+            order = np.arange(self.rows.n_samples, dtype=np.uint32)
+        np.asarray(self.partition)[:] = order
 
-    def use_splitter(self, splitter):
-        """Take over the limits of a tree from scikit-learn's splitter."""
-        if self.rows.order is not None:
-            np.asarray(splitter.partition)[:] = self.rows.order
-        self.splitter = splitter
-        self.bundles = None
-        self.all_features_active = np.ones(splitter.n_features, dtype=np.uint8)
-        self.criterion.l2_regularization = splitter.l2_regularization
-        self.criterion.min_gain = splitter.min_gain_to_split
-        describe_tree(
-            splitter, self.gradients, self.hessians, self.penalties, &self.tree
-        )
+    def usable_features(self, features):
+        """Return those of some features that have a penalty below 1."""
+        if self.penalties is None:
+            return features
+        return features[np.asarray(self.penalties)[features] < 1.0]
 
-    def compute_histograms_brute(
-        self, const unsigned int [::1] sample_indices, allowed_features=None
-    ):
-        """Return the histograms of a node: made now for a root, for a child at its
-        split or by `compute_histograms_subtraction`.
-        """
-        cdef NodeHistograms histograms = NodeHistograms(
-            self.store, sample_indices, sample_indices.shape[0]
-        )
-        if self.bundles is None:  # a root
-            histograms.sum_gradients, histograms.sum_hessians = self.totals
-            self._bundle_features(allowed_features)
-            if self.rows.of_gradients.are_finite:
-                sum_up(self, histograms, None, keeps_eras(self))
-        return histograms
-
-    def compute_histograms_subtraction(
-        self, NodeHistograms parent_histograms, NodeHistograms sibling_histograms,
-        allowed_features=None,
-    ):
-        """Return the histograms of the larger child: its parent's less its sibling's.
-        """
-        cdef NodeHistograms histograms = NodeHistograms(
-            self.store, sibling_histograms.sample_indices[:0],
-            parent_histograms.n_rows - sibling_histograms.n_rows,
-        )
-        if parent_histograms.is_stored:
-            keeps = parent_histograms.by_era != NULL
-            if sum_up(self, sibling_histograms, parent_histograms, keeps) is not None:
-                parent_histograms.hand_over(histograms)
-        return histograms
-
-    def _bundle_features(self, allowed_features):
-        """Bundle the features of the tree; if these are all, once a fit."""
-        features = np.sort(usable_features(self, allowed_features))
-        are_all = features.size == usable_features(self, None).size
+    def bundle_features(self, tree, features):
+        """Bundle the features that a tree uses; if these are all, once a fit."""
+        all_of_fit = self.usable_features(np.arange(self.tree.n_features))
+        are_all = features.size == all_of_fit.size
         self.bundles = self.all_features if are_all else None
         if self.bundles is None:
-            self.bundles = FeatureBundles(self.splitter, features, self.n_threads)
+            self.bundles = FeatureBundles(tree, np.sort(features), self.n_threads)
         if are_all:
             self.all_features = self.bundles
         self.splits.use_bundles(self.bundles, self.criterion.n_fields)
         self.splits.use_threads(self.n_threads)
 
-    def find_node_split(self, node):
-        """Return the best admissible split of a node; None without one."""
+    def flat_thresholds(self, bin_thresholds):
+        """Return thresholds as one array, made once a fit."""
+        if self.thresholds is None or self.thresholds.tables is not bin_thresholds:
+            self.thresholds = BinThresholds(bin_thresholds)
+        return self.thresholds
+
+    cdef int sum_up_root(self, grown_node * root) except -1:
+        """Sum up the rows of a root, if there is memory."""
+        take_slot(root, sum_up(self, self.store, root, None, keeps_eras(self)))
+        return 0
+
+    cdef int sum_up_children(
+        self, grown_node * parent, grown_node * smaller, grown_node * larger
+    ) except -1:
+        """Sum up the smaller child; subtract it from the parent, whose sums become the
+        larger one's. Without memory, both are summed up later.
+        """
+        cdef NodeHistograms of_parent
+        if parent.slot < 0:
+            return 0
+        of_parent = self.store.slots[parent.slot]
+        take_slot(
+            smaller,
+            sum_up(self, self.store, smaller, of_parent, of_parent.by_era != NULL),
+        )
+        if smaller.slot < 0:
+            self.release(parent)
+            return 0
+        of_parent.n_rows = larger.n_rows
+        larger.slot, parent.slot = parent.slot, -1
+        return 0
+
+    cdef int release(self, grown_node * node) except -1:
+        """Return the memory of a node's sums to the store."""
+        if node.slot >= 0:
+            self.store.free.append(self.store.slots[node.slot])
+            node.slot = -1
+        return 0
+
+    cdef bint find_split(self, grown_node * node, const uint8_t * is_active) except -1:
+        """Find the best admissible split of a node; return whether there is one."""
         cdef:
             NodeHistograms histograms
             node_struct c_node
             chosen_split chosen
             const long long [::1] merged  # bins of all processes
-        if not start_node(self, node, &c_node):
-            return None
+        self.n_searched += 1
+        self.n_kept += node.slot >= 0
+        if not start_node(self, node, is_active, &c_node):
+            return False
         histograms = histograms_of(self, node)
         c_node.values = &self.rows.of_gradients
         c_node.bins = histograms.sums
@@ -184,17 +180,24 @@ cdef class EraSplitter:
         self.n_splittable += chosen.is_splittable
         self.n_uncovered += chosen.is_uncovered
         self.n_the_gains += chosen.is_the_gains
-        if not chosen.best.found:
-            return None
-        return make_split_info(&self.tree, &chosen.best, &c_node)
+        node.split = chosen.best
+        if node.slot < 0:  # beyond the budget
+            self.spare.take_back(histograms)
+        return chosen.best.found
+
+
+cdef void take_slot(grown_node * node, NodeHistograms histograms) noexcept:
+    node.slot = -1 if histograms is None else histograms.number
 
 
 cdef NodeHistograms sum_up(
-    EraSplitter self, NodeHistograms histograms, NodeHistograms parent, bint keeps
+    EraSplitter self, HistogramStore store, const grown_node * node,
+    NodeHistograms parent, bint keeps
 ):
     """Sum up a node's rows and subtract them from its parent's; None without memory."""
     cdef:
-        Py_ssize_t n_rows = histograms.n_rows  # later the larger child's
+        NodeHistograms histograms
+        Py_ssize_t n_rows = node.n_rows  # later the larger child's
         Py_ssize_t min_rows, n_by_era = 0
         int n_threads
     min_rows = ROWS_OF_DIRECTION if self.criterion.name == DIRECTIONAL else ROWS_OF_ERA
@@ -202,13 +205,15 @@ cdef NodeHistograms sum_up(
         n_rows = parent.n_rows - n_rows
     if keeps and n_rows >= min_rows * self.rows.n_eras:
         n_by_era = self.bundles.n_lanes * self.rows.n_eras
-    if not histograms.allocate(
+    histograms = store.allocate(
         self.bundles.n_bins, n_by_era, n_words_of(&self.rows.of_gradients) + 1
-    ):
+    )
+    if histograms is None:
         return None
+    histograms.n_rows = node.n_rows
     if parent is not None and histograms.by_era == NULL:
         parent.by_era = NULL
-    self.rows.start_node(histograms.sample_indices)
+    self.rows.start_node(&self.partition[0] + node.node.start, node.n_rows)
     n_threads = threads_for(
         self.n_threads, <double> self.rows.n_rows * self.bundles.n_bundles
     )
@@ -237,16 +242,17 @@ cdef bint keeps_eras(EraSplitter self) noexcept:
     )
 
 
-cdef bint start_node(EraSplitter self, node, node_struct * c_node) except -1:
+cdef bint start_node(
+    EraSplitter self, const grown_node * node, const uint8_t * is_active,
+    node_struct * c_node,
+) except -1:
     """Describe a node and list its eras; return whether it may be split."""
     cdef:
         EraRows rows = self.rows
         const criterion_struct * criterion = &self.criterion
-    if not rows.of_gradients.are_finite:
+    if not self.splits.start_node(is_active):
         return False
-    if not self.splits.start_node(draw_features(self, node.allowed_features)):
-        return False
-    rows.start_node(node.sample_indices)
+    rows.start_node(&self.partition[0] + node.node.start, node.n_rows)
     if criterion.name != GAIN:
         rows.list_eras(criterion.traits.sees_all_eras, &self.min_samples[0])
         c_node.n_coverable = rows.n_coverable
@@ -260,99 +266,29 @@ cdef bint start_node(EraSplitter self, node, node_struct * c_node) except -1:
             return False
     if criterion.traits.reads_impurities:
         rows.measure_impurities(self.impurities)
-    c_node.pooled = pooled_node(
-        n_samples=node.n_samples, sum_gradients=node.sum_gradients,
-        sum_hessians=node.sum_hessians, loss=node_loss(node.sum_gradients, node.value),
-        lower_bound=node.children_lower_bound, upper_bound=node.children_upper_bound,
-    )
+    c_node.pooled = node.node.pooled
     c_node.eras = eras_struct(
         n_eras=self.n_eras_of_all, impurities=&self.impurities[0],
         era_sizes=&self.era_sizes[0], min_samples=&self.min_samples[0],
-        sum_hessians=node.sum_hessians, gradient_variance=self.gradient_variance,
+        sum_hessians=node.node.pooled.sum_hessians,
+        gradient_variance=self.gradient_variance,
     )
     return True
 
 
-cdef NodeHistograms histograms_of(EraSplitter self, node):
+cdef NodeHistograms histograms_of(EraSplitter self, grown_node * node):
     """Return the node's pooled histograms; sum up its rows if they are not stored."""
-    cdef NodeHistograms histograms = node.histograms
-    if not histograms.is_stored:
-        histograms.sample_indices = node.sample_indices
+    cdef NodeHistograms histograms
+    if node.slot < 0:
         # Without sums by era, which would list its eras anew.
-        if sum_up(self, histograms, None, False) is None:  # beyond the budget
-            histograms = NodeHistograms(self.spare, node.sample_indices, node.n_samples)
-            sum_up(self, histograms, None, False)
+        histograms = sum_up(self, self.store, node, None, False)
+        take_slot(node, histograms)
+        if histograms is None:  # beyond the budget
+            histograms = sum_up(self, self.spare, node, None, False)
+    else:
+        histograms = self.store.slots[node.slot]
     assert histograms.are_sums_of(
-        self.bundles, self.rows, node.sample_indices
+        self.bundles, self.rows,
+        self.partition[node.node.start : node.node.start + node.n_rows],
     ), "sums of a node and of its eras"
     return histograms
-
-
-cdef draw_features(EraSplitter self, allowed_features):
-    """Return the active features as a mask: allowed, and drawn as by scikit-learn."""
-    fraction = self.splitter.feature_fraction_per_split
-    if allowed_features is None and fraction >= 1.0 and self.penalties is None:
-        return self.all_features_active
-    features = usable_features(self, allowed_features)
-    if fraction < 1.0:
-        n_drawn = max(1, int(ceil(fraction * features.size)))
-        mask = np.full(features.size, False)
-        mask[:n_drawn] = True
-        self.splitter.rng.shuffle(mask)
-        features = features[mask]
-    is_active = np.zeros(self.tree.n_features, dtype=np.uint8)
-    is_active[features] = 1
-    return is_active
-
-
-cdef usable_features(EraSplitter self, allowed_features):
-    """Return the allowed features (None for all) with a penalty below 1."""
-    if allowed_features is None:
-        features = np.arange(self.tree.n_features)
-    else:
-        features = np.asarray(allowed_features, dtype=np.intp)
-    if self.penalties is None:
-        return features
-    return features[np.asarray(self.penalties)[features] < 1.0]
-
-
-class EraSplitInfo(SplitInfo):
-    """A `SplitInfo` with the `priority` of its node: a tuple of a `split_rank`."""
-
-    def __init__(self, priority, **split_info):
-        super().__init__(**split_info)
-        self.priority = priority
-
-
-cdef make_split_info(
-    const tree_data * tree, const feature_split * split, const node_struct * node
-):
-    """Return a node's best split in the form of scikit-learn's grower."""
-    cdef:
-        side_values values = values_of_sides(
-            tree, &node.pooled, split.sum_gradients_left, split.sum_hessians_left
-        )
-        unsigned int bin_idx = split.bin_idx
-        int i
-    bitset = None
-    if split.is_categorical:
-        bitset = np.empty(BITSET_SIZE, dtype=np.uint32)
-        for i in range(BITSET_SIZE):
-            bitset[i] = split.left_cat_bitset[i]
-        # scikit-learn takes a split at the last bin for one between numbers and missing
-        # values, and drops its categories. So `bin_idx`, otherwise unused here, must
-        # not be the only bin.
-        bin_idx = tree.n_bins_non_missing[split.feature_idx] == 1
-    return EraSplitInfo(
-        priority=(split.rank.priority, split.rank.secondary, split.rank.gain),
-        gain=split.rank.gain, feature_idx=split.feature_idx, bin_idx=bin_idx,
-        missing_go_to_left=split.missing_go_to_left,
-        sum_gradient_left=split.sum_gradients_left,
-        sum_hessian_left=split.sum_hessians_left,
-        sum_gradient_right=node.pooled.sum_gradients - split.sum_gradients_left,
-        sum_hessian_right=node.pooled.sum_hessians - split.sum_hessians_left,
-        n_samples_left=split.n_samples_left,
-        n_samples_right=node.pooled.n_samples - split.n_samples_left,
-        value_left=values.left, value_right=values.right,
-        is_categorical=split.is_categorical, left_cat_bitset=bitset,
-    )

@@ -3,11 +3,7 @@
 And for the left sides of splits by era, if all have masks and eras many rows.
 """
 
-import weakref
-
 import numpy as np
-
-from sklearn.ensemble._hist_gradient_boosting.common import HISTOGRAM_DTYPE
 
 from .bundles cimport FeatureBundles, bundle_struct
 from .rows cimport EraRows
@@ -17,109 +13,86 @@ STORE_BUDGET = 2**28
 
 
 cdef class HistogramStore:
-    """Lends buffers of integers, within a budget of bytes."""
+    """Lends memory for the sums of nodes, within a budget of bytes."""
 
     def __init__(self, budget=None):
         self.budget = STORE_BUDGET if budget is None else budget
-        self.free_buffers = []
-        self.lent = []
+        self.slots = []
+        self.free = []
 
-    def lend(self, Py_ssize_t n_integers):
-        """Return a buffer of at least so many integers; None beyond the budget."""
-        free = self.free_buffers
-        fitting = [i for i, buffer in enumerate(free) if buffer.size >= n_integers]
-        if fitting:
-            return free.pop(min(fitting, key=lambda i: free[i].size))
+    cpdef NodeHistograms lend(self, Py_ssize_t n_integers):
+        """Return a free slot of at least so many integers; None beyond the budget."""
+        cdef:
+            NodeHistograms slot, best = None
+            Py_ssize_t n_left = self.allocated
+            Py_ssize_t i, place = 0
+        for i in range(len(self.free) - 1, -1, -1):
+            slot = self.free[i]
+            if slot.capacity >= n_integers and (
+                best is None or slot.capacity < best.capacity
+            ):
+                best, place = slot, i
+                if slot.capacity == n_integers:
+                    break
+        if best is not None:
+            del self.free[place]
+            return best
         # All free buffers are too small: drop them to make room.
-        n_left = self.allocated - sum(buffer.nbytes for buffer in free)
+        for slot in self.free:
+            n_left -= 8 * slot.capacity
         if n_left + 8 * n_integers > self.budget:
             return None
-        free.clear()
+        for slot in self.free:
+            slot.use_buffer(np.empty(0, dtype=np.int64))
         self.allocated = n_left
         buffer = np.empty(n_integers, dtype=np.int64)
         self.allocated += buffer.nbytes  # only once it is allocated
-        return buffer
+        if not self.free:
+            slot = NodeHistograms(len(self.slots))
+            self.slots.append(slot)
+        else:
+            slot = self.free.pop()
+        slot.use_buffer(buffer)
+        return slot
 
-    def take_back(self, buffer):
-        self.free_buffers.append(buffer)
+    cdef NodeHistograms allocate(
+        self, Py_ssize_t n_bins, Py_ssize_t n_by_era, int n_planes
+    ):
+        """Lend memory with `n_by_era` sums by era, if there is enough; None without any.
+        """
+        cdef NodeHistograms slot = None
+        if n_by_era > 0:
+            slot = self.lend((n_bins + n_by_era) * n_planes)
+        if slot is None:
+            n_by_era = 0
+            slot = self.lend(n_bins * n_planes)
+        if slot is None:
+            return None
+        slot.sums = slot.memory
+        slot.by_era = slot.memory + n_bins * n_planes if n_by_era > 0 else NULL
+        slot.n_bins = n_bins
+        slot.n_planes = n_planes
+        slot.count_bits = 0
+        return slot
+
+    def take_back(self, NodeHistograms slot):
+        self.free.append(slot)
 
     def take_all_back(self):
-        """Release the buffers of nodes that were not split, at the end of a tree."""
-        for reference in self.lent:
-            if (histograms := reference()) is not None:
-                histograms.release()
-        self.lent.clear()
-
-
-cdef use_memory(
-    NodeHistograms self, long long * sums, long long * by_era, Py_ssize_t n_bins,
-    int n_planes,
-):
-    self.sums = sums
-    self.by_era = by_era
-    self.n_bins = n_bins
-    self.n_planes = n_planes
-    self.count_bits = 0
-    self.is_stored = True
-    self.store.lent.append(weakref.ref(self))
+        """Take back the slots of nodes that were not split, at the end of a tree."""
+        self.free = self.slots.copy()
 
 
 cdef class NodeHistograms:
-    """The sums of a node by bin, if the `store` had memory for them.
+    """The sums of a node by bin: a slot of the store, one node's after the other's."""
 
-    `sample_indices` are the node's rows; empty for a larger child, of `n_rows` rows.
-    """
+    def __init__(self, int number):
+        self.number = number
 
-    def __init__(
-        self, HistogramStore store, const unsigned int [::1] sample_indices,
-        Py_ssize_t n_rows,
-    ):
-        self.store = store
-        self.sample_indices = sample_indices
-        self.n_rows = n_rows
-
-    def allocate(self, Py_ssize_t n_bins, Py_ssize_t n_by_era, int n_planes):
-        """Borrow memory from the store, with `n_by_era` sums by era if it has enough;
-        return whether it had any.
-        """
-        cdef long long [::1] memory
-        cdef long long * by_era = NULL
-        if n_by_era > 0:
-            self.buffer = self.store.lend((n_bins + n_by_era) * n_planes)
-        if self.buffer is None:
-            n_by_era = 0
-            self.buffer = self.store.lend(n_bins * n_planes)
-        if self.buffer is None:
-            return False
-        memory = self.buffer
-        if n_by_era > 0:
-            by_era = &memory[n_bins * n_planes]
-        use_memory(self, &memory[0], by_era, n_bins, n_planes)
-        return True
-
-    def hand_over(self, NodeHistograms heir):
-        """Pass the memory to another node."""
-        heir.buffer, self.buffer = self.buffer, None
-        self.is_stored = False
-        use_memory(heir, self.sums, self.by_era, self.n_bins, self.n_planes)
-        heir.count_bits = self.count_bits
-
-    def release(self):
-        """Return the memory to the store."""
-        if self.buffer is not None:
-            self.store.take_back(self.buffer)
-            self.buffer = None
-            self.is_stored = False
-            self.by_era = NULL
-
-    def __del__(self):
-        self.release()
-
-    def __getitem__(self, feature_idx):
-        """Return a root's sums as its only bin; scikit-learn's grower adds up bins."""
-        return np.array(
-            [(self.sum_gradients, self.sum_hessians, 0)], dtype=HISTOGRAM_DTYPE
-        )
+    def use_buffer(self, long long [::1] buffer):
+        self.buffer = buffer.base
+        self.capacity = buffer.shape[0]
+        self.memory = &buffer[0] if self.capacity > 0 else NULL
 
     def over_processes(self, exchange, is_active):
         """Return the sums over all processes, for the bins that are active."""

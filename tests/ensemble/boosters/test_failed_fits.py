@@ -21,7 +21,7 @@ from helpers.trees import assert_same_model, assert_same_trees
 from sklearn_era.auto import AutoEraClassifier
 from sklearn_era.effects import GroupDRO, Intercepts
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor, JustTrainTwice
-from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting
+from sklearn_era.ensemble._boosters import hooks
 from sklearn_era.ensemble._splitting import fixed_points
 from sklearn_era.rules import RuleEnsembleClassifier
 
@@ -120,7 +120,7 @@ def test_a_fit_whose_last_warning_is_an_error_leaves_no_model(make):
     assert set(vars(model)) == before
 
 
-class Failing(gradient_boosting.TreeGrower):
+class Failing:
     """A grower that raises an error in place of the n-th tree."""
 
     n_left = 0
@@ -136,8 +136,10 @@ class Failing(gradient_boosting.TreeGrower):
 @pytest.fixture
 def fail_at(monkeypatch):
     def arm(n_trees, error):
-        kind = type("Grower", (Failing,), {"n_left": n_trees, "error": error})
-        monkeypatch.setattr(gradient_boosting, "TreeGrower", kind)
+        for name in ("TreeGrower", "EraTreeGrower"):
+            bases = (Failing, getattr(hooks, name))
+            kind = type("Grower", bases, {"n_left": n_trees, "error": error})
+            monkeypatch.setattr(hooks, name, kind)
 
     return arm
 

@@ -9,7 +9,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from sklearn.ensemble._hist_gradient_boosting.splitting import Splitter
 from sklearn.inspection import partial_dependence
 
 from helpers.criteria import COVER_ALL, NAMES
@@ -21,7 +20,7 @@ from sklearn_era.criteria import Era
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
-from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting, grower
+from sklearn_era.ensemble._boosters import hooks
 from sklearn_era.rules import RuleEnsembleClassifier
 
 BOTH = pytest.mark.parametrize("split_criterion", ["gain", "era"])
@@ -346,23 +345,15 @@ def test_constant_model_is_warned_of(data, split_criterion, estimator):
 def test_a_grower_is_gone_before_the_next_one(data, split_criterion, monkeypatch):
     X, y, eras = data
     growers = []
+    name = "TreeGrower" if split_criterion == "gain" else "EraTreeGrower"
 
-    class Grower(gradient_boosting.TreeGrower):
+    class Grower(getattr(hooks, name)):
         def __init__(self, *args, **kwargs):
             assert [ref() for ref in growers] == [None] * len(growers)
             growers.append(weakref.ref(self))
             super().__init__(*args, **kwargs)
 
-    def n_splitters():
-        return sum(isinstance(each, Splitter) for each in gc.get_objects())
-
-    def make_splitter(**kwargs):
-        assert n_splitters() == n_before
-        return Splitter(**kwargs)
-
     gc.collect()
-    n_before = n_splitters()
-    monkeypatch.setattr(gradient_boosting, "TreeGrower", Grower)
-    monkeypatch.setattr(grower, "Splitter", make_splitter)
+    monkeypatch.setattr(hooks, name, Grower)
     ours(split_criterion=split_criterion, max_iter=2).fit(X, y, eras=eras)
     assert len(growers) == 2

@@ -22,7 +22,7 @@ from helpers.estimators import ours
 from helpers.grids import on_grid, slow
 from sklearn_era import _threads as threads
 from sklearn_era._threads import openmp_threads
-from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting
+from sklearn_era.ensemble._boosters import hooks
 from sklearn_era.ensemble._prediction.blocks import BlockPredictionMixin
 from sklearn_era.inspection import split_statistics
 
@@ -77,12 +77,14 @@ def test_fit_uses_them(n_jobs, split_criterion, predicting, monkeypatch):
     n_jobs, expected = n_jobs
     growing = []
 
-    class Grower(gradient_boosting.TreeGrower):
+    name = "TreeGrower" if split_criterion == "gain" else "EraTreeGrower"
+
+    class Grower(getattr(hooks, name)):
         def __init__(self, *args, n_threads, **kwargs):
             growing.append(n_threads)
             super().__init__(*args, n_threads=n_threads, **kwargs)
 
-    monkeypatch.setattr(gradient_boosting, "TreeGrower", Grower)
+    monkeypatch.setattr(hooks, name, Grower)
     X, y, _, eras = make_data()
     scoring = Scoring()
     model = ours(

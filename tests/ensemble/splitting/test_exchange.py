@@ -20,8 +20,8 @@ from sklearn_era.ensemble._criterion_plan import (
     make_target_weights,
 )
 from sklearn_era.ensemble._exchange import ALONE, Exchange
-from sklearn_era.ensemble._hist_gradient_boosting import grower
 from sklearn_era.ensemble._splitting.splitter import EraSplitter
+from sklearn_era.ensemble._splitting.tree_grower import EraTreeGrower
 
 N_BINS = 256
 
@@ -96,13 +96,14 @@ def grow(data, rows, exchange, params, is_categorical=None, n_bins=5, penalties=
         has_weights=hessians.size > 1, penalties=penalties,
     )  # fmt: skip
     n_features = X_binned.shape[1]
-    tree = grower.TreeGrower(
-        np.asfortranarray(X_binned[rows]), gradients[rows].copy(),
+    tree = EraTreeGrower(
+        splitter, np.asfortranarray(X_binned[rows]), gradients[rows].copy(),
         hessians if hessians.size == 1 else hessians[rows].copy(),
         n_bins=N_BINS, n_bins_non_missing=np.full(n_features, n_bins, dtype=np.uint32),
         has_missing_values=(X_binned == N_BINS - 1).any(axis=0).astype(np.uint8),
         is_categorical=is_categorical, max_leaf_nodes=12, min_samples_leaf=5,
-        n_threads=1, rng=np.random.default_rng(0), era_splitter=splitter,
+        min_gain_to_split=0.0, min_hessian_to_split=1e-3, l2_regularization=0.0,
+        n_threads=1, rng=np.random.default_rng(0),
         feature_fraction_per_split=params.get("max_features", 1.0),
     )  # fmt: skip
     tree.grow()

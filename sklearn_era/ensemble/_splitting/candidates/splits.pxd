@@ -108,7 +108,7 @@ cdef class CandidateSplits:
         int n_absent                  # eras not listed, to be added at the end
         object error                  # in `merge_splits`, or None
 
-    cdef bint start_node(self, const uint8_t [::1] is_active) noexcept
+    cdef bint start_node(self, const uint8_t * is_active) noexcept
     cdef void count_listed(self) noexcept nogil
     cdef void put_first(self, int n) noexcept nogil
     cdef code_rows(self)

@@ -59,7 +59,7 @@ cdef class CandidateSplits:
         self.row_codes = NULL
         self.bundles = bundles
 
-    cdef bint start_node(self, const uint8_t [::1] is_active) noexcept:
+    cdef bint start_node(self, const uint8_t * is_active) noexcept:
         """Set the active features of a node; return whether there are any."""
         cdef:
             bint wants_any = False

@@ -2,8 +2,8 @@
 
 from libc.string cimport memset
 
-from .node cimport MAX_ROWS, row_of, small_node, small_rows
-from ..nodes cimport tree_data
+from .node cimport MAX_ROWS, row_of, small_rows
+from ..nodes cimport tree_data, tree_node
 from ..rows cimport add_squares, impurity_sums
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.dispatch cimport can_reach
@@ -51,7 +51,7 @@ cdef inline void add_row(
 
 cdef inline int find_eras(
     small_eras * eras, const criterion_struct * criterion, const small_rows * rows,
-    const tree_data * tree, const small_node * node,
+    const tree_data * tree, const tree_node * node,
 ) noexcept nogil:
     """List the eras of a node; return how many of them a split could cover."""
     cdef:

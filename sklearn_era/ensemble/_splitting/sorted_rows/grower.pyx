@@ -9,29 +9,24 @@ last bit, unless sums of weights or squares are rounded, features drawn, or the 
 alone decides and is equal up to rounding.
 """
 
-import numpy as np
-
-from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
-
 from libc.math cimport INFINITY
 from libc.string cimport memset
 from libc.stdint cimport uint64_t
-from ..._arrays cimport (
-    BITSET_DTYPE_C, G_H_DTYPE_C, in_bitset, node_struct as node_record,
-)
+from ..._arrays cimport G_H_DTYPE_C, in_bitset
 
-from .eras cimport find_eras, small_eras
+from .eras cimport find_eras
 from .node cimport (
-    MAX_ROWS, add_leaf, code_of, gather_rows, is_pure, make_children, partition_rows,
-    row_of, set_sums, small_node, small_rows, split_leaf, tree_records,
+    MAX_ROWS, code_of, gather_rows, is_pure, partition_rows, row_of,
 )
 from .scan cimport (
-    draw_features, feature_draw, find_varying, scan_categories, scan_context,
-    scan_numbers, sorted_feature,
+    draw_features, find_varying, scan_categories, scan_numbers, sorted_feature,
 )
 from ..candidates.orders cimport MIN_CATEGORY_SUPPORT
-from ..fixed_points cimport fixed_point, summed_values
-from ..nodes cimport penalty_of_feature, describe_tree, feature_split, tree_data
+from ..fixed_points cimport fixed_point
+from ..nodes cimport (
+    describe_tree, feature_split, make_children, penalty_of_feature, set_sums, tree_node,
+)
+from ..records cimport TreeRecords, add_leaf, split_leaf, tree_records
 from ..rows cimport BITSET_SIZE, EraRows, alloc_zeros
 from ..splitter cimport EraSplitter
 from ..._criteria.criterion cimport criterion_struct
@@ -47,39 +42,19 @@ MIN_SUPPORT = MIN_CATEGORY_SUPPORT
 cdef class SubtreeGrower:
     """Grows the subtrees of a tree's small nodes.
 
-    `splitter` is scikit-learn's, with the tree's data and limits; `max_features` are
-    drawn for each node, by `seed`. A small node has at most `max_rows`. `era_splitter`
-    is the tree's, already started, or None for the gain. Its penalties are below 1:
-    forests drop the columns of others.
+    `splitter` is scikit-learn's, or an `EraTreeGrower`, with the tree's data and limits;
+    `max_features` are drawn for each node, by `seed`. A small node has at most
+    `max_rows`. `era_splitter` is the tree's, already started, or None for the gain. Its
+    penalties are below 1: forests drop the columns of others.
     """
-
-    cdef:
-        list owners              # of memory that pointers refer to
-        tree_data tree
-        const unsigned int [::1] partition   # rows of the tree, by node
-        int max_depth            # of the tree; -1: without limit
-        int max_rows             # of a small node
-        const criterion_struct * criterion   # if it compares eras; else NULL
-        criterion_struct by_gain             # its counterpart for the largest gain
-        const int * era_codes                # (n_samples,)
-        const G_H_DTYPE_C * positive_weights  # NULL if gradients are compared
-        const G_H_DTYPE_C * weights
-        const summed_values * squares         # NULL unless they are compared
-        tree_records records
-        feature_draw draw
-        # The small node.
-        small_rows rows
-        small_eras eras
-        scan_context context
-        sorted_feature * columns  # (n_features,)
-        small_node[MAX_ROWS + 1] waiting   # a stack
-        int n_waiting
 
     def __init__(
         self, splitter, const G_H_DTYPE_C [::1] gradients,
-        const G_H_DTYPE_C [::1] hessians, *, max_depth, int max_features,
-        uint64_t seed, int max_rows, EraSplitter era_splitter,
+        const G_H_DTYPE_C [::1] hessians, *, TreeRecords records, max_depth,
+        int max_features, uint64_t seed, int max_rows, EraSplitter era_splitter,
     ):
+        self.arrays = records
+        self.records = &records.records
         self.owners = [splitter, gradients, hessians, era_splitter]
         self.partition = splitter.partition
         self.max_rows = max_rows
@@ -134,7 +109,7 @@ cdef class SubtreeGrower:
         elif rows.compares_others:
             self.positive_weights = &rows.positive_weights[0]
             self.weights = &rows.weights[0]
-        if splitter.hessians_are_constant and not rows.of_gradients.has_low_words:
+        if self.tree.hessians == NULL and not rows.of_gradients.has_low_words:
             self.rows.gradient_unit = rows.of_gradients.unit
             self.rows.gradient_scale = rows.of_gradients.scale
         self.eras.impurities = <double *> alloc_zeros(
@@ -147,22 +122,11 @@ cdef class SubtreeGrower:
         self.eras.pooled.impurities = self.eras.impurities
 
     def grow(self, root):
-        """Return the nodes below scikit-learn's `root`, with small nodes as leaves.
-
-        Nodes have the dtype PREDICTOR_RECORD_DTYPE, without thresholds, in
-        scikit-learn's order; left categories have shape (n_splits, 8).
-        """
+        """Add the nodes below `root`, of scikit-learn's grower, in its order."""
         cdef:
-            Py_ssize_t n = max(1, root.n_samples // self.tree.min_samples_leaf)
-            node_record [::1] nodes = np.empty(2 * n, dtype=PREDICTOR_RECORD_DTYPE)
-            unsigned int [:, ::1] bitsets = np.empty((n, BITSET_SIZE), dtype=np.uint32)
             list waiting = [(root, -1, False)]
-            small_node node
+            tree_node node
             int number
-        self.records.nodes = &nodes[0]
-        self.records.n_nodes = 0
-        self.records.bitsets = <BITSET_DTYPE_C *> &bitsets[0, 0]
-        self.records.n_bitsets = 0
         while waiting:
             top, node.parent, node.is_right = waiting.pop()
             node.start = top.partition_start
@@ -176,40 +140,36 @@ cdef class SubtreeGrower:
                 with nogil:
                     self.grow_subtree(&node)
                 continue
-            number = add_leaf(&self.records, &node)
+            number = add_leaf(self.records, &node)
             if top.split_info is not None:  # a leaf may have it too
-                nodes[number].gain = top.split_info.gain
+                self.records.nodes[number].gain = top.split_info.gain
             if not top.is_leaf:
-                split_large(&self.records, number, top.split_info)
+                split_large(self.records, number, top.split_info)
                 waiting.append((top.right_child, number, True))
                 waiting.append((top.left_child, number, False))
-        return (
-            np.asarray(nodes)[: self.records.n_nodes].copy(),
-            np.asarray(bitsets)[: self.records.n_bitsets].copy(),
-        )
 
-    cdef void grow_subtree(self, const small_node * root) noexcept nogil:
+    cdef void grow_subtree(self, const tree_node * root) noexcept nogil:
         cdef:
-            small_node node
+            tree_node node
             feature_split split
             int number
         self.waiting[0] = root[0]
         self.n_waiting = 1
-        if self.may_split(root):
-            self.start_small_node(&self.waiting[0])
+        if may_split(self, root):
+            start_small_node(self, &self.waiting[0])
         while self.n_waiting > 0:
             self.n_waiting -= 1
             node = self.waiting[self.n_waiting]
-            number = add_leaf(&self.records, &node)
-            if not (self.may_split(&node) and self.find_split(&node, &split)):
+            number = add_leaf(self.records, &node)
+            if not (may_split(self, &node) and find_split(self, &node, &split)):
                 continue
-            self.partition_node(&node, &split)
+            partition_node(self, &node, &split)
             if self.columns[split.feature_idx].missing_code < 0:
                 # Missing only in rows to predict: they go to the larger child.
                 split.missing_go_to_left = (
                     2 * split.n_samples_left > node.pooled.n_samples
                 )
-            split_leaf(&self.records, number, &split)
+            split_leaf(self.records, number, &split)
             # The left child comes first.
             make_children(
                 &self.tree, &node, &split, number,
@@ -217,154 +177,161 @@ cdef class SubtreeGrower:
             )
             self.n_waiting += 2
 
-    cdef bint may_split(self, const small_node * node) noexcept nogil:
-        """Return whether the limits of depth and rows allow children."""
-        return (
-            node.depth != self.max_depth
-            and <int> node.pooled.n_samples >= 2 * self.tree.min_samples_leaf
-        )
 
-    cdef void start_small_node(self, small_node * root) noexcept nogil:
-        """Gather the data of a small node's rows, and sort them."""
-        cdef:
-            const unsigned int * samples = &self.partition[root.start]
-            double value
-            int i
-        root.start = 0
-        self.rows.samples = samples
-        self.rows.n_rows = root.pooled.n_samples
-        gather_rows(&self.rows, &self.tree)
-        for i in range(0 if self.criterion == NULL else self.rows.n_rows):
-            self.eras.codes[i] = self.era_codes[samples[i]]
-            self.eras.gradients[i] = self.rows.gradients[i]
-            self.eras.hessians[i] = self.rows.hessians[i]
-            if self.weights != NULL:
-                self.eras.gradients[i] = self.positive_weights[samples[i]]
-                self.eras.hessians[i] = self.weights[samples[i]]
-            if self.squares == NULL:
-                continue
-            value = self.squares.gradients[samples[i]]
-            self.eras.gradients[i] = value
-            self.eras.hessians[i] = value * value
-            if not self.squares.has_low_words:  # rounded like the words of a row
-                self.eras.gradients[i] = self.squares.unit * fixed_point(
-                    value, self.squares.scale
-                )
-                self.eras.hessians[i] = self.squares.hessian_unit * fixed_point(
-                    value * value, self.squares.hessian_scale
-                )
+cdef bint may_split(SubtreeGrower self, const tree_node * node) noexcept nogil:
+    """Return whether the limits of depth and rows allow children."""
+    return (
+        node.depth != self.max_depth
+        and <int> node.pooled.n_samples >= 2 * self.tree.min_samples_leaf
+    )
 
-    cdef void partition_node(
-        self, const small_node * node, feature_split * split
-    ) noexcept nogil:
-        """Partition the rows of a node, and the keys of each feature."""
-        cdef:
-            const unsigned int * keys = self.columns[split.feature_idx].keys
-            int n_rows = node.pooled.n_samples
-            bint is_left
-            int code, i
-        for i in range(n_rows):
-            code = code_of(keys[i])
-            if split.is_categorical:
-                is_left = in_bitset(split.left_cat_bitset, code)
-            elif code == self.tree.missing_values_bin_idx:
-                is_left = split.missing_go_to_left
-            else:
-                is_left = code <= <int> split.bin_idx
-            self.rows.goes_left[row_of(keys[i])] = is_left
-        partition_rows(&self.rows, &self.rows.rows[node.start], n_rows)
-        for i in range(self.tree.n_features):
-            # Features constant in a node stay so below it, and are not read again.
-            if self.columns[i].varies:
-                partition_rows(&self.rows, self.columns[i].keys, n_rows)
 
-    cdef bint find_split(
-        self, const small_node * node, feature_split * split
-    ) noexcept nogil:
-        """Find the best split of a node; return False without one."""
-        cdef:
-            const criterion_struct * criterion = self.criterion
-            bint is_coverable
-        split.found = False
-        self.context.node = node
-        self.context.compares_eras = False
-        if is_pure(
-            self.rows.gradients, self.rows.hessians, &self.rows.rows[node.start],
-            node.pooled.n_samples,
-        ) or not find_varying(self.columns, self.tree.n_features, &self.rows, node):
-            return False
-        if criterion == NULL:
-            draw_features(&self.draw, self.columns, &self.context)
-            return self.scan_features(NULL, 0.0, split)
-        is_coverable = criterion.min_covered_eras <= find_eras(
-            &self.eras, criterion, &self.rows, &self.tree, node
-        )
-        if not is_coverable and criterion.min_gain_share == 0.0:
-            return False
-        self.eras.pooled.sum_hessians = node.pooled.sum_hessians
+cdef void start_small_node(SubtreeGrower self, tree_node * root) noexcept nogil:
+    """Gather the data of a small node's rows, and sort them."""
+    cdef:
+        const unsigned int * samples = &self.partition[root.start]
+        double value
+        int i
+    root.start = 0
+    self.rows.samples = samples
+    self.rows.n_rows = root.pooled.n_samples
+    gather_rows(&self.rows, &self.tree)
+    for i in range(0 if self.criterion == NULL else self.rows.n_rows):
+        self.eras.codes[i] = self.era_codes[samples[i]]
+        self.eras.gradients[i] = self.rows.gradients[i]
+        self.eras.hessians[i] = self.rows.hessians[i]
+        if self.weights != NULL:
+            self.eras.gradients[i] = self.positive_weights[samples[i]]
+            self.eras.hessians[i] = self.weights[samples[i]]
+        if self.squares == NULL:
+            continue
+        value = self.squares.gradients[samples[i]]
+        self.eras.gradients[i] = value
+        self.eras.hessians[i] = value * value
+        if not self.squares.has_low_words:  # rounded like the words of a row
+            self.eras.gradients[i] = self.squares.unit * fixed_point(
+                value, self.squares.scale
+            )
+            self.eras.hessians[i] = self.squares.hessian_unit * fixed_point(
+                value * value, self.squares.hessian_scale
+            )
+
+
+cdef void partition_node(
+    SubtreeGrower self, const tree_node * node, feature_split * split
+) noexcept nogil:
+    """Partition the rows of a node, and the keys of each feature."""
+    cdef:
+        const unsigned int * keys = self.columns[split.feature_idx].keys
+        int n_rows = node.pooled.n_samples
+        bint is_left
+        int code, i
+    for i in range(n_rows):
+        code = code_of(keys[i])
+        if split.is_categorical:
+            is_left = in_bitset(split.left_cat_bitset, code)
+        elif code == self.tree.missing_values_bin_idx:
+            is_left = split.missing_go_to_left
+        else:
+            is_left = code <= <int> split.bin_idx
+        self.rows.goes_left[row_of(keys[i])] = is_left
+    partition_rows(&self.rows, &self.rows.rows[node.start], n_rows)
+    for i in range(self.tree.n_features):
+        # Features constant in a node stay so below it, and are not read again.
+        if self.columns[i].varies:
+            partition_rows(&self.rows, self.columns[i].keys, n_rows)
+
+
+cdef bint find_split(
+    SubtreeGrower self, const tree_node * node, feature_split * split
+) noexcept nogil:
+    """Find the best split of a node; return False without one."""
+    cdef:
+        const criterion_struct * criterion = self.criterion
+        bint is_coverable
+    split.found = False
+    self.context.node = node
+    self.context.compares_eras = False
+    if is_pure(
+        self.rows.gradients, self.rows.hessians, &self.rows.rows[node.start],
+        node.pooled.n_samples,
+    ) or not find_varying(self.columns, self.tree.n_features, &self.rows, node):
+        return False
+    if criterion == NULL:
         draw_features(&self.draw, self.columns, &self.context)
-        if criterion.name == GAIN:
-            self.by_gain.min_gain = gain_beyond_rounding(criterion, node.pooled.loss)
-            return self.find_best(&self.by_gain, split)
-        if criterion.min_gain_share > 0.0:
-            return self.find_share(split, is_coverable)
+        return scan_features(self, NULL, 0.0, split)
+    is_coverable = criterion.min_covered_eras <= find_eras(
+        &self.eras, criterion, &self.rows, &self.tree, node
+    )
+    if not is_coverable and criterion.min_gain_share == 0.0:
+        return False
+    self.eras.pooled.sum_hessians = node.pooled.sum_hessians
+    draw_features(&self.draw, self.columns, &self.context)
+    if criterion.name == GAIN:
+        self.by_gain.min_gain = gain_beyond_rounding(criterion, node.pooled.loss)
+        return find_best(self, &self.by_gain, split)
+    if criterion.min_gain_share > 0.0:
+        return find_share(self, split, is_coverable)
+    self.context.compares_eras = True
+    return find_best(self, criterion, split)
+
+
+cdef bint find_share(SubtreeGrower self, feature_split * split, bint is_coverable) noexcept nogil:
+    """Find the best split with a share of the largest gain, or of that gain."""
+    cdef:
+        criterion_struct sharing
+        feature_split best
+    if not find_best(self, &self.by_gain, split):
+        return False
+    if is_coverable:
+        sharing = with_share_of(self.criterion, split.rank.primary)
         self.context.compares_eras = True
-        return self.find_best(criterion, split)
+        if find_best(self, &sharing, &best):
+            split[0] = best
+    return True
 
-    cdef bint find_share(self, feature_split * split, bint is_coverable) noexcept nogil:
-        """Find the best split with a share of the largest gain, or of that gain."""
-        cdef:
-            criterion_struct sharing
-            feature_split best
-        if not self.find_best(&self.by_gain, split):
+
+cdef bint find_best(
+    SubtreeGrower self, const criterion_struct * criterion, feature_split * split
+) noexcept nogil:
+    """Find the best split by a criterion after feature penalties."""
+    cdef:
+        criterion_struct unit
+        double unit_of_penalties = 0.0
+    if self.tree.penalties != NULL:
+        unit = penalty_unit(criterion)
+        if not scan_features(self, &unit, 0.0, split):
             return False
-        if is_coverable:
-            sharing = with_share_of(self.criterion, split.rank.primary)
-            self.context.compares_eras = True
-            if self.find_best(&sharing, &best):
-                split[0] = best
-        return True
+        unit_of_penalties = split.rank.primary
+    return scan_features(self, criterion, unit_of_penalties, split)
 
-    cdef bint find_best(
-        self, const criterion_struct * criterion, feature_split * split
-    ) noexcept nogil:
-        """Find the best split by a criterion after feature penalties."""
-        cdef:
-            criterion_struct unit
-            double unit_of_penalties = 0.0
-        if self.tree.penalties != NULL:
-            unit = penalty_unit(criterion)
-            if not self.scan_features(&unit, 0.0, split):
-                return False
-            unit_of_penalties = split.rank.primary
-        return self.scan_features(criterion, unit_of_penalties, split)
 
-    cdef bint scan_features(
-        self,
-        const criterion_struct * criterion,   # NULL: scikit-learn's gain
-        double unit_of_penalties, feature_split * split,  # OUT
-    ) noexcept nogil:
-        """Find the best split by the features that vary and are drawn."""
-        cdef:
-            sorted_feature * feature
-            int i
-        self.context.criterion = criterion
-        memset(split, 0, sizeof(feature_split))
-        split.rank.gain = self.tree.min_gain_to_split
-        for i in range(self.tree.n_features):
-            feature = &self.columns[i]
-            if not (feature.varies and feature.is_drawn):
-                continue
-            feature.penalty = penalty_of_feature(&self.tree, i, unit_of_penalties)
-            if not self.context.compares_eras:
-                feature.largest_gain = -INFINITY
-            elif not suffices(criterion, feature.largest_gain):
-                continue
-            if feature.is_categorical:
-                scan_categories(&self.context, feature, split)
-            else:
-                scan_numbers(&self.context, feature, split)
-        return split.found
+cdef bint scan_features(
+    SubtreeGrower self,
+    const criterion_struct * criterion,   # NULL: scikit-learn's gain
+    double unit_of_penalties, feature_split * split,  # OUT
+) noexcept nogil:
+    """Find the best split by the features that vary and are drawn."""
+    cdef:
+        sorted_feature * feature
+        int i
+    self.context.criterion = criterion
+    memset(split, 0, sizeof(feature_split))
+    split.rank.gain = self.tree.min_gain_to_split
+    for i in range(self.tree.n_features):
+        feature = &self.columns[i]
+        if not (feature.varies and feature.is_drawn):
+            continue
+        feature.penalty = penalty_of_feature(&self.tree, i, unit_of_penalties)
+        if not self.context.compares_eras:
+            feature.largest_gain = -INFINITY
+        elif not suffices(criterion, feature.largest_gain):
+            continue
+        if feature.is_categorical:
+            scan_categories(&self.context, feature, split)
+        else:
+            scan_numbers(&self.context, feature, split)
+    return split.found
 
 
 cdef split_large(tree_records * records, int number, info):

@@ -1,5 +1,4 @@
-# The rows of a small node, sorted by each feature, throughout its subtree; the nodes of
-# the subtree, and their records.
+# The rows of a small node, sorted by each feature, throughout its subtree.
 #
 # A row is a number within the small node, in the order of eras. Each feature has the
 # rows as sorted keys, code << ROW_BITS | row. A split partitions them stably, so a node
@@ -7,16 +6,12 @@
 
 from libc.string cimport memcpy, memset
 
-from ..._arrays cimport (
-    BITSET_DTYPE_C, G_H_DTYPE_C, X_BINNED_DTYPE_C, node_struct as node_record,
-)
+from ..._arrays cimport G_H_DTYPE_C, X_BINNED_DTYPE_C
 
 from ..fixed_points cimport fixed_point
-from ..nodes cimport (
-    feature_split, pooled_node, side_values, tree_data, values_of_sides,
-)
+from ..nodes cimport tree_data
 from ..rows cimport MAX_BINS
-from ..._criteria.formulas cimport era_contrast, era_sums, node_loss
+from ..._criteria.formulas cimport era_contrast, era_sums
 
 
 cdef enum:
@@ -144,101 +139,3 @@ cdef inline bint is_pure(
         elif era_contrast(first, other, 0.0) != 0.0:
             return False
     return True
-
-
-cdef struct small_node:
-    # Sums are those of scikit-learn's grower: a right child's are differences from its
-    # parent's.
-    pooled_node pooled
-    int start           # in the rows of the small node
-    int depth
-    double value
-    int parent          # its record; -1 for a root
-    bint is_right       # of the parent's children
-
-
-cdef inline void make_children(
-    const tree_data * tree, const small_node * node, const feature_split * split,
-    int number,                   # of the node's record
-    small_node * left,            # OUT
-    small_node * right,           # OUT
-) noexcept nogil:
-    cdef side_values values = values_of_sides(
-        tree, &node.pooled, split.sum_gradients_left, split.sum_hessians_left
-    )
-    left[0] = node[0]
-    left.depth += 1
-    left.parent = number
-    right[0] = left[0]
-    left.is_right = False
-    set_sums(
-        left, split.n_samples_left, split.sum_gradients_left, split.sum_hessians_left,
-        values.left,
-    )
-    right.is_right = True
-    right.start += split.n_samples_left
-    set_sums(
-        right, node.pooled.n_samples - split.n_samples_left,
-        node.pooled.sum_gradients - split.sum_gradients_left,
-        node.pooled.sum_hessians - split.sum_hessians_left, values.right,
-    )
-
-
-cdef inline void set_sums(
-    small_node * node,   # OUT
-    int n_samples, double sum_gradients, double sum_hessians, double value,
-) noexcept nogil:
-    node.pooled.n_samples = n_samples
-    node.pooled.sum_gradients = sum_gradients
-    node.pooled.sum_hessians = sum_hessians
-    node.pooled.loss = node_loss(sum_gradients, value)
-    node.value = value
-
-
-cdef struct tree_records:
-    # The nodes of a tree in the format of scikit-learn's predictor, with space for all.
-    node_record * nodes
-    Py_ssize_t n_nodes
-    BITSET_DTYPE_C * bitsets   # left categories, by `bitset_idx`
-    Py_ssize_t n_bitsets
-
-
-cdef inline int add_leaf(
-    tree_records * records, const small_node * node
-) noexcept nogil:
-    """Add a node, as a leaf for now; return its number."""
-    cdef:
-        int number = records.n_nodes
-        node_record * record = &records.nodes[number]
-    memset(record, 0, sizeof(node_record))
-    record.value = node.value
-    record.count = node.pooled.n_samples
-    record.gain = -1.0
-    record.depth = node.depth
-    record.is_leaf = True
-    records.n_nodes += 1
-    if node.parent >= 0 and node.is_right:
-        records.nodes[node.parent].right = number
-    elif node.parent >= 0:
-        records.nodes[node.parent].left = number
-    return number
-
-
-cdef inline void split_leaf(
-    tree_records * records, int number, const feature_split * split
-) noexcept nogil:
-    """Turn a leaf into an inner node."""
-    cdef node_record * record = &records.nodes[number]
-    record.is_leaf = False
-    record.gain = split.rank.gain
-    record.feature_idx = split.feature_idx
-    record.bin_threshold = split.bin_idx
-    record.missing_go_to_left = split.missing_go_to_left
-    if split.is_categorical:
-        record.is_categorical = True
-        record.bitset_idx = records.n_bitsets
-        memcpy(
-            records.bitsets[records.n_bitsets], split.left_cat_bitset,
-            sizeof(BITSET_DTYPE_C),
-        )
-        records.n_bitsets += 1

@@ -8,13 +8,14 @@ from libc.stdint cimport uint64_t
 from ..._arrays cimport X_BINNED_DTYPE_C, hist_struct
 
 from .eras cimport sum_eras, move_rows, small_eras, start_order
-from .node cimport MAX_ROWS, code_of, keys_of, row_of, small_node, small_rows
+from .node cimport MAX_ROWS, code_of, keys_of, row_of, small_rows
 from ..candidates.orders cimport (
     MIN_CATEGORY_SUPPORT, n_moved_from_end, order_categories, reverse_order,
     set_left_categories,
 )
 from ..nodes cimport (
-    feature_split, gain_of_sides, is_better, pooled_node, tree_data, values_of_sides,
+    feature_split, gain_of_sides, is_better, pooled_node, tree_data, tree_node,
+    values_of_sides,
 )
 from ..rows cimport MAX_BINS
 from ..._criteria.criterion cimport criterion_struct
@@ -25,7 +26,7 @@ from ..._criteria.ranking cimport may_outrank, penalise, rank_split, suffices
 cdef struct scan_context:
     # The inputs that the scans of a node's features share.
     const tree_data * tree
-    const small_node * node
+    const tree_node * node
     const small_rows * rows
     small_eras * eras
     const criterion_struct * criterion   # NULL: scikit-learn's gain
@@ -277,7 +278,7 @@ cdef struct feature_draw:
 
 cdef inline bint find_varying(
     sorted_feature * features,   # (n_features,), IN and OUT
-    int n_features, const small_rows * rows, const small_node * node,
+    int n_features, const small_rows * rows, const tree_node * node,
 ) noexcept nogil:
     """Find the features that vary in a node; return False if all are constant."""
     cdef:

@@ -1,0 +1,497 @@
+"""The growth of a tree whose splits an `EraSplitter` finds, best first.
+
+It takes the parameters of scikit-learn's `TreeGrower`, and grows nodes in its order,
+ties in the queue included. Nodes are structs; the rows of one are a range of the
+partition, in which splits keep their order.
+"""
+
+from cython.parallel import prange
+from cpython.time cimport perf_counter
+from libc.math cimport INFINITY, ceil
+from libc.stdint cimport uint8_t
+from libc.string cimport memcpy, memmove, memset
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from .._arrays cimport NO_CST, X_BINNED_DTYPE_C, in_bitset
+
+from .candidates.splits cimport threads_for
+from .nodes cimport feature_split, grown_node, make_children, set_sums, tree_data
+from .records cimport TreeRecords, add_leaf, split_leaf, tree_records
+from .rows cimport MAX_BINS
+from .sorted_rows.grower cimport SubtreeGrower
+from .sorted_rows.node cimport is_pure
+from .splitter cimport EraSplitter
+from .._criteria.criterion cimport split_rank
+from .._criteria.formulas cimport node_value
+
+cdef enum:
+    MAX_BLOCKS = 64    # of rows, each moved by a thread
+    ROWS_OF_ADDITION = 4  # moved rows that take as long as an addition of rows
+
+
+cdef class EraTreeGrower:
+    """Grows a tree; the parameters beside `era_splitter` are scikit-learn's.
+
+    `sort_features` sorts those that `interaction_cst` allows. In a forest, where
+    `small_node_rows` is no None, pure nodes and those of so many rows are leaves, and
+    `draw_features(rows, sum_hessians)` returns the features of a node.
+    """
+
+    cdef:
+        EraSplitter splitter
+        const tree_data * tree
+        readonly object data    # and limits of the tree, by scikit-learn's names
+        readonly object interaction_cst, monotonic_cst
+        readonly double shrinkage, total_find_split_time, total_compute_hist_time
+        readonly double total_apply_split_time
+        object rng, draw_features
+        int max_leaf_nodes      # -1: without limit
+        int max_depth
+        unsigned int least_rows  # of a node to be split
+        bint is_of_forest, sort_features
+        double feature_fraction_per_split
+        int n_threads
+        # Features by number, with the interaction sets that allow them; those active.
+        readonly list allowed
+        dict numbers
+        uint8_t [::1] is_active
+        int active
+        object memory           # of the nodes
+        grown_node * nodes
+        int n_nodes, n_waiting, n_leaves
+
+    def __init__(
+        self, EraSplitter era_splitter, X_binned, gradients, hessians, *, n_bins,
+        is_categorical=None, monotonic_cst=None, interaction_cst=None,
+        max_leaf_nodes=None, max_depth=None, min_samples_leaf=20,
+        feature_fraction_per_split=1.0, rng=None, shrinkage=1.0, n_threads=1,
+        sort_features=False, small_node_rows=None, draw_features=None, **limits,
+    ):
+        none = np.zeros(X_binned.shape[1], dtype=np.uint8)
+        is_categorical = none if is_categorical is None else is_categorical
+        self.monotonic_cst = none if monotonic_cst is None else monotonic_cst
+        if np.any(np.asarray(self.monotonic_cst)[np.asarray(is_categorical) > 0]):
+            raise ValueError("Categorical features cannot have monotonic constraints.")
+        self.data = SimpleNamespace(
+            X_binned=X_binned, missing_values_bin_idx=n_bins - 1,
+            is_categorical=np.asarray(is_categorical, dtype=np.uint8),
+            monotonic_cst=np.asarray(self.monotonic_cst, dtype=np.int8),
+            min_samples_leaf=min(min_samples_leaf, 2**30 - 1),
+            partition=np.asarray(era_splitter.partition), **limits,
+        )
+        self.splitter = era_splitter
+        self.tree = &era_splitter.tree
+        self.interaction_cst = interaction_cst
+        self.rng = rng
+        self.draw_features = draw_features
+        self.shrinkage = shrinkage
+        self.max_leaf_nodes = -1 if max_leaf_nodes is None else max_leaf_nodes
+        self.max_depth = -1 if max_depth is None else max_depth
+        self.is_of_forest = small_node_rows is not None
+        self.least_rows = max(2 * self.data.min_samples_leaf, (small_node_rows or 0) + 1)
+        self.sort_features = sort_features
+        self.feature_fraction_per_split = feature_fraction_per_split
+        self.n_threads = n_threads
+        self.is_active = none.copy()
+        self.active = -1
+        self.memory = np.empty(0, dtype=np.uint8)
+        era_splitter.start_tree(self.data, gradients, hessians, n_threads)
+
+    @property
+    def grown_nodes(self):
+        return [GrownNode(self, i) for i in range(self.n_nodes)]
+
+    @property
+    def finalized_leaves(self):
+        return [GrownNode(self, self.nodes[i].leaf) for i in range(self.n_leaves)]
+
+    def grow(self):
+        """Grow the tree, and shrink its leaves."""
+        cdef int i
+        self.add_root()
+        while self.n_waiting > 0:
+            self.split_node(self.pop())
+        for i in range(self.n_leaves):
+            self.nodes[self.nodes[i].leaf].node.value *= self.shrinkage
+
+    cdef int add_root(self) except -1:
+        """Add the root and find its split."""
+        cdef:
+            EraSplitter splitter = self.splitter
+            double tic = perf_counter()
+            double value = 0.0
+            grown_node * root
+        self.numbers = {}
+        self.allowed = []
+        if self.interaction_cst is None:
+            features = splitter.usable_features(np.arange(self.tree.n_features))
+            self.allowed.append((features, ()))
+        else:
+            self.allow(tuple(range(len(self.interaction_cst))))
+        self.reserve()
+        root = &self.nodes[0]
+        self.n_nodes = 1
+        memset(root, 0, sizeof(grown_node))
+        root.slot = -1
+        root.n_rows = self.tree.n_samples
+        root.node.parent = -1
+        root.node.pooled.lower_bound = -INFINITY
+        root.node.pooled.upper_bound = INFINITY
+        if self.is_of_forest:
+            value = node_value(
+                splitter.sum_gradients, splitter.sum_hessians,
+                self.tree.l2_regularization,
+            )
+        set_sums(
+            &root.node, <int> splitter.rows.n_samples_of_all, splitter.sum_gradients,
+            splitter.sum_hessians, value,
+        )
+        if (
+            root.node.pooled.n_samples < self.least_rows
+            or splitter.sum_hessians < self.tree.min_hessian_to_split
+            or not splitter.rows.of_gradients.are_finite
+        ):
+            self.finalize(0)
+            return 0
+        splitter.bundle_features(self.data, self.allowed[0][0])
+        splitter.sum_up_root(root)
+        self.total_compute_hist_time += perf_counter() - tic
+        tic = perf_counter()
+        self.find_split(0)
+        self.total_find_split_time += perf_counter() - tic
+        return 0
+
+    cdef int reserve(self) except -1:
+        """Make room for two more nodes, which may move all."""
+        cdef uint8_t [::1] memory
+        if (self.n_nodes + 2) * <Py_ssize_t> sizeof(grown_node) <= self.memory.size:
+            return 0
+        size = max(64 * sizeof(grown_node), 2 * self.memory.size)
+        memory = np.concatenate([self.memory, np.empty(size, dtype=np.uint8)])
+        self.memory = memory.base
+        self.nodes = <grown_node *> &memory[0]
+        return 0
+
+    cdef int split_node(self, int number) except -1:
+        """Split a node, and find the splits of its children."""
+        cdef:
+            double tic = perf_counter()
+            grown_node * node
+            grown_node * left
+            grown_node * right
+            feature_split * split
+        self.reserve()
+        node = &self.nodes[number]
+        left, right = &self.nodes[self.n_nodes], &self.nodes[self.n_nodes + 1]
+        split = &node.split
+        node.left, node.right = self.n_nodes, self.n_nodes + 1
+        self.n_nodes += 2
+        left.is_leaf = right.is_leaf = left.split.found = right.split.found = False
+        make_children(
+            self.tree, &node.node, split, number, &left.node, &right.node
+        )
+        left.slot = right.slot = -1
+        left.n_rows = partition_rows(self, node)
+        right.n_rows = node.n_rows - left.n_rows
+        right.node.start = node.node.start + left.n_rows
+        left.allowed = right.allowed = self.allowed_below(node)
+        if not self.tree.has_missing_values[split.feature_idx]:
+            # Missing only in rows to predict: they go to the larger child.
+            split.missing_go_to_left = (
+                left.node.pooled.n_samples > right.node.pooled.n_samples
+            )
+        self.total_apply_split_time += perf_counter() - tic
+        if self.n_leaves + self.n_waiting + 2 == self.max_leaf_nodes:
+            self.finalize(node.left)
+            self.finalize(node.right)
+            while self.n_waiting > 0:
+                self.n_waiting -= 1
+                self.finalize(self.nodes[self.n_waiting].waiting)
+            return 0
+        for number in range(node.left, node.right + 1):
+            if (
+                self.nodes[number].node.pooled.n_samples < self.least_rows
+                or self.nodes[number].node.depth == self.max_depth
+            ):
+                self.finalize(number)
+        set_bounds(self.tree, node, left, right)
+        if not (left.is_leaf and right.is_leaf):
+            tic = perf_counter()
+            if left.n_rows < right.n_rows:
+                self.splitter.sum_up_children(node, left, right)
+            else:
+                self.splitter.sum_up_children(node, right, left)
+            self.total_compute_hist_time += perf_counter() - tic
+            tic = perf_counter()
+            for number in range(node.left, node.right + 1):
+                if not self.nodes[number].is_leaf:
+                    self.find_split(number)
+                if self.nodes[number].is_leaf:
+                    self.splitter.release(&self.nodes[number])
+            self.total_find_split_time += perf_counter() - tic
+        self.splitter.release(node)
+        return 0
+
+    cdef int find_split(self, int number) except -1:
+        """Find the split of a node, and put it in the queue; else it is a leaf."""
+        cdef grown_node * node = &self.nodes[number]
+        if self.is_of_forest and is_pure(
+            self.tree.gradients, self.tree.hessians,
+            &self.splitter.partition[0] + node.node.start, node.n_rows,
+        ):
+            self.finalize(number)
+        elif self.splitter.find_split(node, self.active_features(node)):
+            self.move_up(number, self.n_waiting)
+            self.n_waiting += 1
+        else:
+            self.finalize(number)
+        return 0
+
+    cdef rows_of(self, const grown_node * node):
+        return self.data.partition[node.node.start : node.node.start + node.n_rows]
+
+    cdef void finalize(self, int number) noexcept:
+        self.nodes[number].is_leaf = True
+        self.nodes[self.n_leaves].leaf = number
+        self.n_leaves += 1
+
+    cdef const uint8_t * active_features(self, const grown_node * node) except NULL:
+        """Return a mask of the features that a node may use, drawn as by scikit-learn.
+        """
+        features = self.allowed[node.allowed][0]
+        active = node.allowed
+        if self.draw_features is not None:
+            features = self.draw_features(
+                self.rows_of(node), node.node.pooled.sum_hessians
+            )
+            active = -1
+        elif self.feature_fraction_per_split < 1.0:
+            n_drawn = max(1, int(ceil(self.feature_fraction_per_split * features.size)))
+            mask = np.full(features.size, False)
+            mask[:n_drawn] = True
+            self.rng.shuffle(mask)
+            features = features[mask]
+            active = -1
+        if active < 0 or active != self.active:
+            self.is_active[:] = 0
+            np.asarray(self.is_active)[features] = 1
+            self.active = active
+        return &self.is_active[0]
+
+    cdef int allowed_below(self, const grown_node * node) except -1:
+        """Return the number of the features allowed to the children of a node."""
+        if self.interaction_cst is None:
+            return 0
+        return self.allow(
+            tuple([
+                i for i in self.allowed[node.allowed][1]
+                if node.split.feature_idx in self.interaction_cst[i]
+            ])
+        )
+
+    def allow(self, sets):
+        """Return the number of the features of some interaction sets."""
+        if sets not in self.numbers:
+            features = set().union(*(self.interaction_cst[i] for i in sets))
+            if self.sort_features:
+                features = sorted(features)
+            features = np.fromiter(features, dtype=np.intp, count=len(features))
+            self.numbers[sets] = len(self.allowed)
+            self.allowed.append((self.splitter.usable_features(features), sets))
+        return self.numbers[sets]
+
+    cdef int pop(self) noexcept:
+        """Take the first node out of the queue, by the steps of `heapq`: so ties are
+        decided as by scikit-learn's grower.
+        """
+        cdef:
+            grown_node * nodes = self.nodes  # `waiting` is the heap
+            int first = nodes[0].waiting
+            int place = 0, child = 1
+        self.n_waiting -= 1
+        while child < self.n_waiting:
+            if child + 1 < self.n_waiting and not self.is_before(
+                nodes[child].waiting, nodes[child + 1].waiting
+            ):
+                child += 1
+            nodes[place].waiting = nodes[child].waiting
+            place, child = child, 2 * child + 1
+        if self.n_waiting > 0:
+            self.move_up(nodes[self.n_waiting].waiting, place)
+        return first
+
+    cdef void move_up(self, int number, int place) noexcept:
+        """Put a node at a free place of the heap, or before it."""
+        cdef int parent
+        while place > 0:
+            parent = (place - 1) // 2
+            if not self.is_before(number, self.nodes[parent].waiting):
+                break
+            self.nodes[place].waiting = self.nodes[parent].waiting
+            place = parent
+        self.nodes[place].waiting = number
+
+    cdef bint is_before(self, int one, int other) noexcept:
+        """Return whether a node is split before another, by the priority."""
+        cdef:
+            const split_rank * a = &self.nodes[one].split.rank
+            const split_rank * b = &self.nodes[other].split.rank
+        if a.priority != b.priority:
+            return a.priority > b.priority
+        if a.secondary != b.secondary:
+            return a.secondary > b.secondary
+        return a.gain > b.gain
+
+    def make_predictor(self, binning_thresholds):
+        """Return scikit-learn's predictor of the tree."""
+        thresholds = self.splitter.flat_thresholds(binning_thresholds)
+        records = TreeRecords(self.n_leaves, thresholds)
+        self.add_records(records)
+        return records.predictor()
+
+    def add_records(self, TreeRecords tree, SubtreeGrower subtrees=None):
+        """Add the nodes in scikit-learn's order; small ones are grown by `subtrees`."""
+        cdef:
+            tree_records * records = &tree.records
+            int n_waiting = 1, number
+            grown_node * node
+        self.nodes[0].waiting = 0
+        while n_waiting > 0:
+            n_waiting -= 1
+            node = &self.nodes[self.nodes[n_waiting].waiting]
+            if node.is_leaf and subtrees is not None and (
+                <int> node.node.pooled.n_samples <= subtrees.max_rows
+            ):
+                with nogil:
+                    subtrees.grow_subtree(&node.node)
+                continue
+            number = add_leaf(records, &node.node)
+            if node.split.found:  # a leaf may have a split too
+                records.nodes[number].gain = node.split.rank.gain
+            if not node.is_leaf:
+                split_leaf(records, number, &node.split)
+                self.nodes[node.left].node.parent = number
+                self.nodes[node.right].node.parent = number
+                self.nodes[n_waiting].waiting = node.right
+                self.nodes[n_waiting + 1].waiting = node.left
+                n_waiting += 2
+
+    def add_to(self, double [::1] raw_predictions):
+        """Add the values of leaves to the raw predictions of their rows."""
+        cdef:
+            const unsigned int * rows = &self.splitter.partition[0]
+            double * raw = &raw_predictions[0]
+            int n_threads = threads_for(
+                self.n_threads, self.tree.n_samples // ROWS_OF_ADDITION
+            )
+            const grown_node * leaf
+            int i, j
+        for i in prange(
+            self.n_leaves, schedule="static", nogil=True, num_threads=n_threads
+        ):
+            leaf = &self.nodes[self.nodes[i].leaf]
+            for j in range(leaf.node.start, leaf.node.start + leaf.n_rows):
+                raw[rows[j]] += leaf.node.value
+
+
+cdef class GrownNode:
+    """A node of a grown tree, whose value may be changed."""
+
+    cdef:
+        EraTreeGrower grower
+        grown_node * node
+
+    def __cinit__(self, EraTreeGrower grower, int number):
+        self.grower = grower
+        self.node = &grower.nodes[number]
+
+    @property
+    def value(self):
+        return self.node.node.value
+
+    @value.setter
+    def value(self, double value):
+        self.node.node.value = value
+
+    @property
+    def sample_indices(self):
+        return self.grower.rows_of(self.node)
+
+
+cdef void set_bounds(
+    const tree_data * tree, const grown_node * node,
+    grown_node * left, grown_node * right,  # OUT
+) noexcept:
+    """Bound the values below a node by the mean of its children's, if their order is
+    constrained.
+    """
+    cdef:
+        signed char order = tree.monotonic_cst[node.split.feature_idx]
+        double middle = (left.node.value + right.node.value) / 2
+    if order > NO_CST:
+        left.node.pooled.upper_bound = right.node.pooled.lower_bound = middle
+    elif order < NO_CST:
+        left.node.pooled.lower_bound = right.node.pooled.upper_bound = middle
+
+
+cdef int partition_rows(EraTreeGrower self, const grown_node * node) noexcept:
+    """Move the rows of the left child before the others, stably; return their number.
+    """
+    cdef:
+        const feature_split * split = &node.split
+        const X_BINNED_DTYPE_C * codes = (
+            self.tree.X_binned + split.feature_idx * self.tree.n_samples
+        )
+        unsigned int * rows = &self.splitter.partition[0] + node.node.start
+        unsigned int * scratch = &self.splitter.scratch[0]
+        uint8_t[MAX_BINS] goes_left
+        int[MAX_BLOCKS + 1] starts  # of blocks that threads part
+        int[MAX_BLOCKS] n_left
+        int n_blocks = min(
+            MAX_BLOCKS, threads_for(self.n_threads, node.n_rows // ROWS_OF_ADDITION)
+        )
+        int total = 0, n_right = 0, i
+    for i in range(MAX_BINS):
+        if split.is_categorical:
+            goes_left[i] = in_bitset(split.left_cat_bitset, i)
+        else:
+            goes_left[i] = i <= <int> split.bin_idx
+    if not split.is_categorical and split.missing_go_to_left:
+        goes_left[self.tree.missing_values_bin_idx] = True
+    for i in range(n_blocks + 1):
+        starts[i] = <int> (<Py_ssize_t> node.n_rows * i // n_blocks)
+    for i in prange(n_blocks, schedule="static", nogil=True, num_threads=n_blocks):
+        n_left[i] = part_block(
+            rows + starts[i], starts[i + 1] - starts[i], codes, goes_left,
+            scratch + starts[i],
+        )
+    for i in range(n_blocks):
+        memmove(rows + total, rows + starts[i], n_left[i] * sizeof(int))
+        total += n_left[i]
+    for i in range(n_blocks):
+        memcpy(
+            rows + total + n_right, scratch + starts[i],
+            (starts[i + 1] - starts[i] - n_left[i]) * sizeof(int),
+        )
+        n_right += starts[i + 1] - starts[i] - n_left[i]
+    return total
+
+
+cdef inline int part_block(
+    unsigned int * rows, int n_rows,  # IN and OUT: those of the left child come first
+    const X_BINNED_DTYPE_C * codes, const uint8_t * goes_left,
+    unsigned int * others,            # OUT
+) noexcept nogil:
+    """Part rows without a branch; return the number on the left."""
+    cdef:
+        int n_left = 0, i
+        unsigned int row
+    for i in range(n_rows):
+        row = rows[i]
+        rows[n_left] = row
+        others[i - n_left] = row
+        n_left += goes_left[codes[row]]
+    return n_left
