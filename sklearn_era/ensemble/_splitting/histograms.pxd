@@ -16,7 +16,6 @@ from .store cimport NodeHistograms
 
 cdef enum:
     FILL_SIZE = 32768  # rows in a chunk
-    SLICE_SIZE = 4096  # rows that a thread packs at a time
     AT_ONCE = 4        # columns that a pass over rows adds to
     FEW_ROWS = 128     # for which combinations cost more than they save
 
@@ -61,12 +60,11 @@ cdef inline void fill(
         for chunk in range(n_chunks):
             start = chunk * size
             stop = min(start + size, rows.n_rows)
-            for i in prange(
-                (stop - start + SLICE_SIZE - 1) // SLICE_SIZE, schedule="static"
-            ):
+            for i in prange(n_threads, schedule="static"):
+                first = (stop - start) * i // n_threads
                 rows.pack(
-                    values, start + i * SLICE_SIZE,
-                    min(start + (i + 1) * SLICE_SIZE, stop), i * SLICE_SIZE,
+                    values, start + first,
+                    start + (stop - start) * (i + 1) // n_threads, first,
                 )
             for i in prange(n_threads, schedule="static"):
                 first = bundles.n_bundles * i // n_threads
