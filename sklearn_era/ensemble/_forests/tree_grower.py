@@ -55,8 +55,8 @@ def grow_tree(
     # to rounding, or features are drawn.
     small_node_rows: int = MAX_SMALL_ROWS,
 ) -> TreePredictor:
-    """Grow a tree, small nodes by `SubtreeGrower`. Pure nodes are leaves: rounding errors
-    of their sums can look like a gain.
+    """Grow a tree, small nodes by `SubtreeGrower`. Pure nodes are leaves: rounding
+    errors of their sums can look like a gain.
     """
     n_rows, n_features = X_binned.shape
     n_drawn = limits.max_features or n_features
