@@ -8,7 +8,7 @@ from sklearn.ensemble._hist_gradient_boosting.grower import TreeGrower
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 from ..._eras import Array
-from .._splitting.records import BinThresholds, TreeRecords
+from .._splitting.records import TreeRecords
 from .._splitting.sorted_rows.grower import (
     MAX_SMALL_ROWS,
     MIN_SUPPORT,
@@ -55,7 +55,7 @@ def grow_tree(
     # to rounding, or features are drawn.
     small_node_rows: int = MAX_SMALL_ROWS,
 ) -> TreePredictor:
-    """Grow a tree, small nodes by `SubtreeGrower`. Pure nodes are leaves, since rounding
+    """Grow a tree, small nodes by `SubtreeGrower`. Pure nodes are leaves: rounding
     errors of their sums can look like a gain.
     """
     n_rows, n_features = X_binned.shape
@@ -83,9 +83,7 @@ def grow_tree(
             era_splitter, X_binned, gradients, hessians, **parameters
         )
     grower.grow()
-    records = TreeRecords(
-        max(1, n_rows // limits.min_samples_leaf), BinThresholds(bins.bin_thresholds)
-    )
+    records = TreeRecords(max(1, n_rows // limits.min_samples_leaf))
     subtrees = SubtreeGrower(
         grower.data if era_splitter else grower.splitter, gradients, hessians,
         records=records, max_depth=limits.max_depth, max_features=n_drawn, seed=seed,
@@ -95,7 +93,7 @@ def grow_tree(
         subtrees.grow(grower.root)
     else:
         grower.add_records(records, subtrees)
-    return records.predictor()
+    return records.predictor(bins.bin_thresholds)
 
 
 class NodeFeatures(NamedTuple):

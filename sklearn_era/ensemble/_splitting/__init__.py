@@ -1,6 +1,8 @@
 """The best split of a node over all features.
 
-- ``splitter``: the interface to scikit-learn's grower; the steps of finding a split;
+- ``tree_grower``: a tree, node by node, in scikit-learn's order; ``records``: its nodes
+  as scikit-learn's predictor has them;
+- ``splitter``: the steps of finding a split;
 - ``rows``: a node's rows era by era, packed into words;
 - ``fixed_points``: integers in place of gradients and hessians;
 - ``bundles``: features of few bins that are summed up jointly;

@@ -13,20 +13,10 @@ cdef struct tree_records:
     Py_ssize_t n_nodes
     BITSET_DTYPE_C * bitsets   # left categories, by `bitset_idx`
     Py_ssize_t n_bitsets
-    const double * thresholds  # of the bins of all features
-    const Py_ssize_t * first_threshold  # (n_features,)
-
-
-cdef class BinThresholds:
-    cdef:
-        object tables                 # of each feature, or its categories
-        const double [::1] values
-        const Py_ssize_t [::1] first  # of a feature
 
 
 cdef class TreeRecords:
     cdef:
-        BinThresholds thresholds
         object nodes, bitsets
         tree_records records
 
@@ -62,11 +52,7 @@ cdef inline void split_leaf(
     record.feature_idx = split.feature_idx
     record.bin_threshold = split.bin_idx
     record.missing_go_to_left = split.missing_go_to_left
-    if not split.is_categorical:
-        record.num_threshold = records.thresholds[
-            records.first_threshold[split.feature_idx] + split.bin_idx
-        ]
-    else:
+    if split.is_categorical:
         record.is_categorical = True
         record.bitset_idx = records.n_bitsets
         memcpy(

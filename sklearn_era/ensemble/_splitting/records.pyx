@@ -5,46 +5,44 @@ import numpy as np
 from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
+from libc.math cimport INFINITY
 from .._arrays cimport BITSET_DTYPE_C, node_struct as node_record
 from ..._scikit_learn import set_raw_bitset_from_binned_bitset
 
 from .rows cimport BITSET_SIZE
 
 
-cdef class BinThresholds:
-    """The thresholds of features, by bin; infinity separates missing values."""
-
-    def __init__(self, bin_thresholds):
-        tables = [np.append(thresholds, np.inf) for thresholds in bin_thresholds]
-        self.tables = bin_thresholds
-        self.values = np.concatenate(tables)
-        self.first = np.cumsum([0, *map(len, tables)], dtype=np.intp)
-
-
 cdef class TreeRecords:
     """Memory for the nodes of a tree of at most `n_leaves`."""
 
-    def __init__(self, Py_ssize_t n_leaves, BinThresholds thresholds):
+    def __init__(self, Py_ssize_t n_leaves):
         cdef node_record [::1] nodes
         cdef unsigned int [:, ::1] bitsets
         self.nodes = np.empty(2 * n_leaves, dtype=PREDICTOR_RECORD_DTYPE)
         self.bitsets = np.empty((n_leaves, BITSET_SIZE), dtype=np.uint32)
-        self.thresholds = thresholds
         nodes, bitsets = self.nodes, self.bitsets
         self.records.nodes = &nodes[0]
         self.records.bitsets = <BITSET_DTYPE_C *> &bitsets[0, 0]
-        self.records.thresholds = &thresholds.values[0]
-        self.records.first_threshold = &thresholds.first[0]
 
-    def predictor(self):
-        """Return the predictor of the nodes, in the order in which they were added."""
-        nodes = self.nodes[: self.records.n_nodes].copy()
+    def predictor(self, list bin_thresholds):
+        """Return the predictor of the nodes, given thresholds or categories by bin."""
+        cdef node_record * node
+        cdef int i, bin_idx
         bitsets = self.bitsets[: self.records.n_bitsets].copy()
         raw_bitsets = np.zeros_like(bitsets)
-        if self.records.n_bitsets > 0:
-            features = nodes["feature_idx"][nodes["is_categorical"] != 0]
-            for feature, raw, binned in zip(features, raw_bitsets, bitsets, strict=True):
+        for i in range(self.records.n_nodes):
+            node = &self.records.nodes[i]
+            if node.is_leaf:
+                continue
+            values = bin_thresholds[node.feature_idx]
+            bin_idx = node.bin_threshold
+            if node.is_categorical:
                 set_raw_bitset_from_binned_bitset(
-                    raw, binned, self.thresholds.tables[feature]
+                    raw_bitsets[node.bitset_idx], bitsets[node.bitset_idx], values
                 )
+            else:  # the last bin ends where missing values begin
+                node.num_threshold = (
+                    values[bin_idx] if bin_idx < len(values) else INFINITY
+                )
+        nodes = self.nodes[: self.records.n_nodes].copy()
         return TreePredictor(nodes, bitsets, raw_bitsets)

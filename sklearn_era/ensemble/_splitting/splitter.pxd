@@ -3,7 +3,6 @@ from .._criteria.criterion cimport criterion_struct
 from .bundles cimport FeatureBundles
 from .candidates.splits cimport CandidateSplits
 from .nodes cimport grown_node, tree_data
-from .records cimport BinThresholds
 from .rows cimport EraRows
 from .store cimport HistogramStore
 
@@ -31,7 +30,6 @@ cdef class EraSplitter:
         double sum_hessians
         unsigned int [::1] partition  # (n_samples,), rows by node
         unsigned int [::1] scratch
-        BinThresholds thresholds
         FeatureBundles all_features  # kept from tree to tree
         FeatureBundles bundles       # of the features that the tree uses
 

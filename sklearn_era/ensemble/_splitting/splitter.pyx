@@ -27,7 +27,6 @@ from .fixed_points cimport n_words_of
 from .histograms cimport fill, fill_by_era
 from .lanes.functions cimport node_struct
 from .nodes cimport describe_tree, grown_node
-from .records cimport BinThresholds
 from .rows cimport EraRows
 from .store cimport HistogramStore, NodeHistograms
 from .._criteria.dispatch cimport DIRECTIONAL, GAIN
@@ -115,12 +114,6 @@ cdef class EraSplitter:
             self.all_features = self.bundles
         self.splits.use_bundles(self.bundles, self.criterion.n_fields)
         self.splits.use_threads(self.n_threads)
-
-    def flat_thresholds(self, bin_thresholds):
-        """Return thresholds as one array, made once a fit."""
-        if self.thresholds is None or self.thresholds.tables is not bin_thresholds:
-            self.thresholds = BinThresholds(bin_thresholds)
-        return self.thresholds
 
     cdef int sum_up_root(self, grown_node * root) except -1:
         """Sum up the rows of a root, if there is memory."""

@@ -58,8 +58,7 @@ cdef class HistogramStore:
     cdef NodeHistograms allocate(
         self, Py_ssize_t n_bins, Py_ssize_t n_by_era, int n_planes
     ):
-        """Lend memory with `n_by_era` sums by era, if there is enough; None without any.
-        """
+        """Lend memory, with `n_by_era` sums by era if it suffices; None without any."""
         cdef NodeHistograms slot = None
         if n_by_era > 0:
             slot = self.lend((n_bins + n_by_era) * n_planes)

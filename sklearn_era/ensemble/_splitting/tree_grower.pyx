@@ -21,7 +21,6 @@ from .candidates.splits cimport threads_for
 from .nodes cimport feature_split, grown_node, make_children, set_sums, tree_data
 from .records cimport TreeRecords, add_leaf, split_leaf, tree_records
 from .rows cimport MAX_BINS
-from .sorted_rows.grower cimport SubtreeGrower
 from .sorted_rows.node cimport is_pure
 from .splitter cimport EraSplitter
 from .._criteria.criterion cimport split_rank
@@ -91,7 +90,8 @@ cdef class EraTreeGrower:
         self.max_leaf_nodes = -1 if max_leaf_nodes is None else max_leaf_nodes
         self.max_depth = -1 if max_depth is None else max_depth
         self.is_of_forest = small_node_rows is not None
-        self.least_rows = max(2 * self.data.min_samples_leaf, (small_node_rows or 0) + 1)
+        self.least_rows = 1 + (small_node_rows or 0)
+        self.least_rows = max(self.least_rows, 2 * <int> self.data.min_samples_leaf)
         self.sort_features = sort_features
         self.feature_fraction_per_split = feature_fraction_per_split
         self.n_threads = n_threads
@@ -111,18 +111,22 @@ cdef class EraTreeGrower:
     def grow(self):
         """Grow the tree, and shrink its leaves."""
         cdef int i
+        cdef double tic = perf_counter()
         self.add_root()
         while self.n_waiting > 0:
             self.split_node(self.pop())
         for i in range(self.n_leaves):
             self.nodes[self.nodes[i].leaf].node.value *= self.shrinkage
+        self.total_find_split_time = perf_counter() - tic - (
+            self.total_compute_hist_time + self.total_apply_split_time
+        )
 
     cdef int add_root(self) except -1:
         """Add the root and find its split."""
         cdef:
             EraSplitter splitter = self.splitter
-            double tic = perf_counter()
             double value = 0.0
+            double tic = perf_counter()
             grown_node * root
         self.numbers = {}
         self.allowed = []
@@ -159,9 +163,7 @@ cdef class EraTreeGrower:
         splitter.bundle_features(self.data, self.allowed[0][0])
         splitter.sum_up_root(root)
         self.total_compute_hist_time += perf_counter() - tic
-        tic = perf_counter()
         self.find_split(0)
-        self.total_find_split_time += perf_counter() - tic
         return 0
 
     cdef int reserve(self) except -1:
@@ -225,13 +227,11 @@ cdef class EraTreeGrower:
             else:
                 self.splitter.sum_up_children(node, right, left)
             self.total_compute_hist_time += perf_counter() - tic
-            tic = perf_counter()
             for number in range(node.left, node.right + 1):
                 if not self.nodes[number].is_leaf:
                     self.find_split(number)
                 if self.nodes[number].is_leaf:
                     self.splitter.release(&self.nodes[number])
-            self.total_find_split_time += perf_counter() - tic
         self.splitter.release(node)
         return 0
 
@@ -347,12 +347,11 @@ cdef class EraTreeGrower:
 
     def make_predictor(self, binning_thresholds):
         """Return scikit-learn's predictor of the tree."""
-        thresholds = self.splitter.flat_thresholds(binning_thresholds)
-        records = TreeRecords(self.n_leaves, thresholds)
+        records = TreeRecords(self.n_leaves)
         self.add_records(records)
-        return records.predictor()
+        return records.predictor(binning_thresholds)
 
-    def add_records(self, TreeRecords tree, SubtreeGrower subtrees=None):
+    def add_records(self, TreeRecords tree, subtrees=None):
         """Add the nodes in scikit-learn's order; small ones are grown by `subtrees`."""
         cdef:
             tree_records * records = &tree.records
@@ -365,8 +364,7 @@ cdef class EraTreeGrower:
             if node.is_leaf and subtrees is not None and (
                 <int> node.node.pooled.n_samples <= subtrees.max_rows
             ):
-                with nogil:
-                    subtrees.grow_subtree(&node.node)
+                subtrees.grow_small(node.node)
                 continue
             number = add_leaf(records, &node.node)
             if node.split.found:  # a leaf may have a split too

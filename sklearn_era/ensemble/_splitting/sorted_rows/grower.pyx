@@ -14,17 +14,19 @@ from libc.string cimport memset
 from libc.stdint cimport uint64_t
 from ..._arrays cimport G_H_DTYPE_C, in_bitset
 
-from .eras cimport find_eras
+from .eras cimport find_eras, small_eras
 from .node cimport (
-    MAX_ROWS, code_of, gather_rows, is_pure, partition_rows, row_of,
+    MAX_ROWS, code_of, gather_rows, is_pure, partition_rows, row_of, small_rows,
 )
 from .scan cimport (
-    draw_features, find_varying, scan_categories, scan_numbers, sorted_feature,
+    draw_features, feature_draw, find_varying, scan_categories, scan_context,
+    scan_numbers, sorted_feature,
 )
 from ..candidates.orders cimport MIN_CATEGORY_SUPPORT
-from ..fixed_points cimport fixed_point
+from ..fixed_points cimport fixed_point, summed_values
 from ..nodes cimport (
-    describe_tree, feature_split, make_children, penalty_of_feature, set_sums, tree_node,
+    describe_tree, feature_split, make_children, penalty_of_feature, set_sums,
+    tree_data, tree_node,
 )
 from ..records cimport TreeRecords, add_leaf, split_leaf, tree_records
 from ..rows cimport BITSET_SIZE, EraRows, alloc_zeros
@@ -42,11 +44,34 @@ MIN_SUPPORT = MIN_CATEGORY_SUPPORT
 cdef class SubtreeGrower:
     """Grows the subtrees of a tree's small nodes.
 
-    `splitter` is scikit-learn's, or an `EraTreeGrower`, with the tree's data and limits;
-    `max_features` are drawn for each node, by `seed`. A small node has at most
-    `max_rows`. `era_splitter` is the tree's, already started, or None for the gain. Its
-    penalties are below 1: forests drop the columns of others.
+    `splitter` has the tree's data and limits, by scikit-learn's names; `max_features`
+    are drawn for each node, by `seed`. A small node has at most `max_rows`.
+    `era_splitter` is the tree's, already started, or None for the gain. Its penalties
+    are below 1: forests drop the columns of others.
     """
+
+    cdef:
+        list owners              # of memory that pointers refer to
+        tree_data tree
+        const unsigned int [::1] partition   # rows of the tree, by node
+        int max_depth            # of the tree; -1: without limit
+        readonly int max_rows    # of a small node
+        const criterion_struct * criterion   # if it compares eras; else NULL
+        criterion_struct by_gain             # its counterpart for the largest gain
+        const int * era_codes                # (n_samples,)
+        const G_H_DTYPE_C * positive_weights  # NULL if gradients are compared
+        const G_H_DTYPE_C * weights
+        const summed_values * squares         # NULL unless they are compared
+        TreeRecords arrays
+        tree_records * records
+        feature_draw draw
+        # The small node.
+        small_rows rows
+        small_eras eras
+        scan_context context
+        sorted_feature * columns  # (n_features,)
+        tree_node[MAX_ROWS + 1] waiting   # a stack
+        int n_waiting
 
     def __init__(
         self, splitter, const G_H_DTYPE_C [::1] gradients,
@@ -137,8 +162,7 @@ cdef class SubtreeGrower:
                 &node, top.n_samples, top.sum_gradients, top.sum_hessians, top.value
             )
             if top.is_leaf and top.n_samples <= self.max_rows:
-                with nogil:
-                    self.grow_subtree(&node)
+                self.grow_small(node)
                 continue
             number = add_leaf(self.records, &node)
             if top.split_info is not None:  # a leaf may have it too
@@ -147,6 +171,11 @@ cdef class SubtreeGrower:
                 split_large(self.records, number, top.split_info)
                 waiting.append((top.right_child, number, True))
                 waiting.append((top.left_child, number, False))
+
+    def grow_small(self, tree_node root):
+        """Add a small node and what is below it, without the GIL."""
+        with nogil:
+            self.grow_subtree(&root)
 
     cdef void grow_subtree(self, const tree_node * root) noexcept nogil:
         cdef:
@@ -276,7 +305,9 @@ cdef bint find_split(
     return find_best(self, criterion, split)
 
 
-cdef bint find_share(SubtreeGrower self, feature_split * split, bint is_coverable) noexcept nogil:
+cdef bint find_share(
+    SubtreeGrower self, feature_split * split, bint is_coverable
+) noexcept nogil:
     """Find the best split with a share of the largest gain, or of that gain."""
     cdef:
         criterion_struct sharing
