@@ -82,15 +82,20 @@ class RatiosByDefault(Row):
     """Times of fits with several criteria over that of scikit-learn's plain fit."""
 
     task: Task
+    reference: ClassVar[Learner] = SKLEARN
+    learners: ClassVar[dict[str, Learner]] = BY_DEFAULT
     columns: ClassVar[str] = " | ".join(
-        ["over scikit-learn's plain fit", *BY_DEFAULT, "fewest leaves / theirs"]
+        ["over scikit-learn's plain fit", *learners, "fewest leaves / theirs"]
     )
 
     def case(self, settings: Settings) -> str:
         return str(settings.resize(self.task))
 
     def measure(self, settings: Settings) -> Result:
-        learners, task = [*BY_DEFAULT.values(), SKLEARN], settings.resize(self.task)
+        if not self.reference.is_installed:
+            raise NotPossibleHere(f"{self.reference.name} is not installed")
+        learners = [*self.learners.values(), self.reference]
+        task = settings.resize(self.task)
         timings = interleave(learners, task, settings.repeats, settings.n_threads)
         *ours, plain = timings
         return Result(
@@ -98,6 +103,20 @@ class RatiosByDefault(Row):
             f"{min(timing.leaves for timing in ours):.1f} / {plain.leaves:.1f}",
             " / ".join(f"{timing.seconds:.3f} s" for timing in (*ours, plain)),
         )
+
+
+@dataclass(frozen=True)
+class RatiosOfSmallFits(RatiosByDefault):
+    """The same, and of scikit-learn's plain fit, over that of LightGBM's."""
+
+    reference: ClassVar[Learner] = LIGHTGBM
+    learners: ClassVar[dict[str, Learner]] = {"scikit-learn": SKLEARN, **BY_DEFAULT}
+    columns: ClassVar[str] = " | ".join(
+        ["small fits", *learners, "fewest leaves / theirs"]
+    )
+
+    def case(self, settings: Settings) -> str:
+        return f"over LightGBM: {super().case(settings)}"
 
 
 @dataclass(frozen=True)
@@ -211,6 +230,15 @@ HEADLINES: tuple[Row, ...] = (
     PredictRatio(FLOATS, "C order", LIGHTGBM),
 )
 SPEED_ROWS: tuple[Row, ...] = (
+    *(
+        RatiosOfSmallFits(Task(n_rows, n_eras, None, n_features, n_trees=100))
+        for n_rows, n_features, n_eras in (
+            (2_000, 10, 20),
+            (10_000, 20, 50),
+            (50_000, 30, 100),
+            (100_000, 50, 100),
+        )
+    ),
     by_default(100_000, 100, n_eras=20),
     by_default(100_000, 100, n_eras=1000),
     over_sklearn(1_000_000, n_eras=5),

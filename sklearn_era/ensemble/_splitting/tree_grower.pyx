@@ -9,16 +9,17 @@ from cython.parallel import prange
 from cpython.time cimport perf_counter
 from libc.math cimport INFINITY, ceil
 from libc.stdint cimport uint8_t
-from libc.string cimport memcpy, memmove, memset
+from libc.string cimport memset
 
 from types import SimpleNamespace
 
 import numpy as np
 
-from .._arrays cimport NO_CST, X_BINNED_DTYPE_C, in_bitset
+from .._arrays cimport NO_CST, in_bitset
 
 from .candidates.splits cimport threads_for
 from .nodes cimport feature_split, grown_node, make_children, set_sums, tree_data
+from .partition cimport part_rows
 from .records cimport TreeRecords, add_leaf, split_leaf, tree_records
 from .rows cimport MAX_BINS
 from .sorted_rows.node cimport is_pure
@@ -27,7 +28,6 @@ from .._criteria.criterion cimport split_rank
 from .._criteria.formulas cimport node_value
 
 cdef enum:
-    MAX_BLOCKS = 64    # of rows, each moved by a thread
     ROWS_OF_ADDITION = 4  # moved rows that take as long as an addition of rows
 
 
@@ -440,18 +440,8 @@ cdef int partition_rows(EraTreeGrower self, const grown_node * node) noexcept:
     """
     cdef:
         const feature_split * split = &node.split
-        const X_BINNED_DTYPE_C * codes = (
-            self.tree.X_binned + split.feature_idx * self.tree.n_samples
-        )
-        unsigned int * rows = &self.splitter.partition[0] + node.node.start
-        unsigned int * scratch = &self.splitter.scratch[0]
         uint8_t[MAX_BINS] goes_left
-        int[MAX_BLOCKS + 1] starts  # of blocks that threads part
-        int[MAX_BLOCKS] n_left
-        int n_blocks = min(
-            MAX_BLOCKS, threads_for(self.n_threads, node.n_rows // ROWS_OF_ADDITION)
-        )
-        int total = 0, n_right = 0, i
+        int i
     for i in range(MAX_BINS):
         if split.is_categorical:
             goes_left[i] = in_bitset(split.left_cat_bitset, i)
@@ -459,37 +449,9 @@ cdef int partition_rows(EraTreeGrower self, const grown_node * node) noexcept:
             goes_left[i] = i <= <int> split.bin_idx
     if not split.is_categorical and split.missing_go_to_left:
         goes_left[self.tree.missing_values_bin_idx] = True
-    for i in range(n_blocks + 1):
-        starts[i] = <int> (<Py_ssize_t> node.n_rows * i // n_blocks)
-    for i in prange(n_blocks, schedule="static", nogil=True, num_threads=n_blocks):
-        n_left[i] = part_block(
-            rows + starts[i], starts[i + 1] - starts[i], codes, goes_left,
-            scratch + starts[i],
-        )
-    for i in range(n_blocks):
-        memmove(rows + total, rows + starts[i], n_left[i] * sizeof(int))
-        total += n_left[i]
-    for i in range(n_blocks):
-        memcpy(
-            rows + total + n_right, scratch + starts[i],
-            (starts[i + 1] - starts[i] - n_left[i]) * sizeof(int),
-        )
-        n_right += starts[i + 1] - starts[i] - n_left[i]
-    return total
-
-
-cdef inline int part_block(
-    unsigned int * rows, int n_rows,  # IN and OUT: those of the left child come first
-    const X_BINNED_DTYPE_C * codes, const uint8_t * goes_left,
-    unsigned int * others,            # OUT
-) noexcept nogil:
-    """Part rows without a branch; return the number on the left."""
-    cdef:
-        int n_left = 0, i
-        unsigned int row
-    for i in range(n_rows):
-        row = rows[i]
-        rows[n_left] = row
-        others[i - n_left] = row
-        n_left += goes_left[codes[row]]
-    return n_left
+    return part_rows(
+        &self.splitter.partition[0] + node.node.start, node.n_rows,
+        self.tree.X_binned + split.feature_idx * self.tree.n_samples, goes_left,
+        &self.splitter.scratch[0],
+        threads_for(self.n_threads, node.n_rows // ROWS_OF_ADDITION),
+    )

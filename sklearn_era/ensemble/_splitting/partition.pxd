@@ -1,0 +1,58 @@
+# The stable partition of a node's rows, in blocks that threads part.
+
+from cython.parallel cimport prange
+from libc.stdint cimport uint8_t
+from libc.string cimport memcpy, memmove
+
+from .._arrays cimport X_BINNED_DTYPE_C
+
+cdef enum:
+    MAX_BLOCKS = 64
+
+
+cdef inline int part_rows(
+    unsigned int * rows, int n_rows,  # IN and OUT: those of the left child come first
+    const X_BINNED_DTYPE_C * codes, const uint8_t * goes_left,  # by code
+    unsigned int * scratch,           # (n_rows,)
+    int n_threads,
+) noexcept:
+    """Part the rows of a node; return the number on the left."""
+    cdef:
+        int n_blocks = min(MAX_BLOCKS, n_threads)
+        int[MAX_BLOCKS + 1] starts
+        int[MAX_BLOCKS] n_left
+        int total = 0, n_right = 0, i
+    for i in range(n_blocks + 1):
+        starts[i] = <int> (<Py_ssize_t> n_rows * i // n_blocks)
+    for i in prange(n_blocks, schedule="static", nogil=True, num_threads=n_blocks):
+        n_left[i] = part_block(
+            rows + starts[i], starts[i + 1] - starts[i], codes, goes_left,
+            scratch + starts[i],
+        )
+    for i in range(n_blocks):
+        memmove(rows + total, rows + starts[i], n_left[i] * sizeof(int))
+        total += n_left[i]
+    for i in range(n_blocks):
+        memcpy(
+            rows + total + n_right, scratch + starts[i],
+            (starts[i + 1] - starts[i] - n_left[i]) * sizeof(int),
+        )
+        n_right += starts[i + 1] - starts[i] - n_left[i]
+    return total
+
+
+cdef inline int part_block(
+    unsigned int * rows, int n_rows,  # IN and OUT: those of the left child come first
+    const X_BINNED_DTYPE_C * codes, const uint8_t * goes_left,
+    unsigned int * others,            # OUT
+) noexcept nogil:
+    """Part rows without a branch; return the number on the left."""
+    cdef:
+        int n_left = 0, i
+        unsigned int row
+    for i in range(n_rows):
+        row = rows[i]
+        rows[n_left] = row
+        others[i - n_left] = row
+        n_left += goes_left[codes[row]]
+    return n_left
