@@ -1,7 +1,7 @@
 """The best split of a node over all features.
 
-- ``tree_grower``: a tree, node by node, in scikit-learn's order; ``partition``: the rows
-  of its nodes; ``records``: these as scikit-learn's predictor has them;
+- ``tree_grower``: a tree, node by node, in scikit-learn's order; ``partition``: rows of
+  its nodes; ``records``: these as scikit-learn's predictor has them;
 - ``splitter``: the steps of finding a split;
 - ``rows``: a node's rows era by era, packed into words;
 - ``fixed_points``: integers in place of gradients and hessians;

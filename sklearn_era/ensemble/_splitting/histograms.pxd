@@ -50,7 +50,9 @@ cdef inline void fill(
     to.are_words = histograms.count_bits > 0
     to.sums, to.n_bins = histograms.sums, histograms.n_bins
     child = describe_child(histograms, parent)
-    if parent is not None and is_alone and parent.n_rows - rows.n_rows <= rows.pool_size:
+    if parent is not None and histograms.count_bits > 0 and (
+        parent.n_rows - rows.n_rows <= rows.pool_size
+    ):
         parent.count_bits = rows.count_bits
         child.joins = child.of_parent_are_wide
     memset(
