@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,11 +11,13 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 from .._era_routing import ask, prepares_by_era
 from .._eras import EncodedEras
+from .._progress import Progress
 from .._warnings import warn_user
 from ..model_selection._out_of_era import (
     fit_arguments,
@@ -25,10 +29,15 @@ from ._candidates import BOOSTERS, PLAIN
 from ._categories import Columns, beside, encode
 from ._linear import LinearClassifier, LinearRegressor
 from ._losses import Loss
-from ._weights import LeftOut, equal_eras
+from ._weights import Array, LeftOut, equal_eras, promising
 
 # Shares of all iterations, of which the best one is chosen.
 _SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
+# In folds, boosters stop after this share of all without gain.
+_PATIENCE = 0.2
+# Members beside the plain and the linear one that are fitted in a second fold of eras,
+# and in all others.
+_KEPT = (4, 3)
 
 
 class PlainModelError(ValueError):
@@ -57,45 +66,85 @@ def fit_members(
     return dict(zip(models, fitted, strict=True))
 
 
-def search_members(
-    members: dict[str, Any], rows: Rows, columns: Columns, folds: Sequence[Any],
-    loss: Loss, deadline: float | None, *, by_eras: bool, n_jobs: int | None,
-    verbose: int,
-) -> tuple[LeftOut, dict[str, float]]:  # fmt: skip
-    """Fit members in folds, as many at once as `n_jobs` allows, until `deadline`.
-    Return predictions of those that fail in none, and the seconds that these took.
+@dataclass
+class Search:
+    """Fits of members in folds, as many at once as `n_jobs` allows, until a deadline.
+
+    Of eras, all are fitted in the last fold, which has most to train on, the best of
+    them in the one before, and the best of these in all others.
     """
-    tests = np.concatenate([test for _, test in folds])
-    codes = np.unique(rows.encoded.codes[tests], return_inverse=True)[1]
-    of_rows = rows.sample_weight
-    weights = np.ones(tests.size) if of_rows is None else of_rows[tests]
-    if by_eras:  # all of which count the same
-        weights = equal_eras(codes, weights)
-    # The loss of a class asks for its probability alone.
-    y = np.zeros(tests.size) if is_classifier(members[PLAIN]) else rows.y[tests]
-    left_out = LeftOut({}, {}, y, weights / weights.sum(), codes)
-    encoded = [encode(columns, rows, *fold) for fold in folds]
-    to_come, seconds = list(members), dict[str, float]()
-    while to_come:
-        n = -(-effective_n_jobs(n_jobs) // len(folds)) if seconds else 1
-        batch, to_come = to_come[:n], to_come[n:]
-        start = time.perf_counter()
-        found = Parallel(n_jobs=n_jobs, verbose=max(0, verbose - 1))(
-            delayed(_fit_fold)(
-                members[name],
-                rows._replace(X=columns.of(name)),
-                *fold,
-                parts if columns.is_encoded(name) else None,
-            )
-            for name in batch
-            for fold, parts in zip(folds, encoded, strict=True)
-        )
-        now = time.perf_counter()
-        for i, name in enumerate(batch):
-            of_folds = found[i * len(folds) : (i + 1) * len(folds)]
-            if failed := [k for k, x in enumerate(of_folds) if isinstance(x, str)]:
-                where = names_of(folds, rows.encoded)[failed[0]]
-                error = f"{of_folds[failed[0]]} (in {where})"
+
+    members: dict[str, Any]
+    rows: Rows
+    columns: Columns
+    folds: Sequence[Any]
+    loss: Loss
+    by_eras: bool
+    deadline: float | None
+    n_jobs: int | None
+    progress: Progress
+
+    def run(self) -> None:
+        """Fit: `seconds` has those that each member took."""
+        self.found: dict[str, dict[int, Array]] = {}
+        self.seconds: dict[str, float] = {}
+        numbers, self.names = [*range(len(self.folds))], list(self.members)
+        self.in_folds = {
+            name: self.columns.in_folds(name, x) for name, x in self.members.items()
+        }
+        self.done: list[int] = []
+        parts = [numbers]
+        if self.by_eras:
+            parts = [x for x in (numbers[-1:], numbers[-2:-1], numbers[:-2]) if x]
+        for part, n_kept in zip(parts, (0, *_KEPT), strict=False):
+            if n_kept:
+                self.names = promising(self.left_out(), self.loss, n_kept)
+            self.done = sorted([*self.done, *part])
+            n_left = len(self.folds) - len(self.done)
+            n_others = min(len(self.names), _KEPT[0] + 1)
+            self.progress.expect(len(self.names) * len(part) + n_others * (n_left + 3))
+            self._fit(part)
+
+    def _fit(self, numbers: list[int]) -> None:
+        """Fit members in some folds, and leave out those that fail."""
+        rows, columns, to_come = self.rows, self.columns, self.names
+        folds = [
+            (*self.folds[k], encode(columns, rows, *self.folds[k])) for k in numbers
+        ]
+        self.names = []
+        while to_come:
+            n_at_once = len(to_come)
+            if self.deadline is not None:
+                n_at_once = -(-effective_n_jobs(self.n_jobs) // len(folds))
+                n_at_once = n_at_once if self.seconds else 1
+            batch, to_come = to_come[:n_at_once], to_come[n_at_once:]
+            start = time.perf_counter()
+            lines = max(0, self.progress.verbose - 1)
+            fitted = Parallel(self.n_jobs, verbose=lines, return_as="generator")(
+                delayed(_fit_fold)(
+                    self.in_folds[name],
+                    rows._replace(X=columns.of(name)), train, test,
+                    encoded if columns.is_encoded(name) else None, self.loss,
+                    # What others are compared with ends after all of its trees.
+                    np.inf if self.by_eras and name == PLAIN else _PATIENCE,
+                )
+                for name in batch
+                for train, test, encoded in folds
+            )  # fmt: skip
+            for name in batch:
+                of_folds = dict(zip(numbers, fitted, strict=False))
+                now = time.perf_counter()
+                self.seconds[name] = self.seconds.get(name, 0.0) + now - start
+                start = now
+                self._take(name, of_folds)
+            if self.deadline is not None:
+                to_come = self._affordable(to_come, len(folds), self.deadline - now)
+
+    def _take(self, name: str, of_folds: dict[int, Array | str]) -> None:
+        """Keep a member's predictions of folds, unless it has failed in one."""
+        for k, error in of_folds.items():
+            if isinstance(error, str):
+                error += f" (in {names_of(self.folds, self.rows.encoded)[k]})"
                 if name == PLAIN:
                     raise PlainModelError(
                         "The plain model, with which members are compared, cannot be "
@@ -103,25 +152,127 @@ def search_members(
                         f"train on. It fails by {error}"
                     )
                 warn_user(f"members: {name} cannot be fitted, and is left out: {error}")
-                continue
-            seconds[name] = (now - start) / len(batch)
-            left_out.predicted[name] = np.concatenate(of_folds, axis=1)
-            left_out.stages[name] = stages_of(members[name])
-            if verbose:
-                print(
-                    f"AutoEra {len(seconds)}/{len(members)}: {name}, loss "
-                    f"{left_out.losses(name, loss)[-1]:.5g} in "
-                    f"{'eras' if by_eras else 'rows'} left out, {seconds[name]:.1f} s"
-                )
-        if deadline is not None:
-            to_come = _affordable(to_come, seconds, deadline - now, by_eras)
-    return left_out, seconds
+                self.found.pop(name, None)
+                self.seconds.pop(name)
+                return
+        self.names.append(name)
+        self.found[name] = self.found.get(name, {}) | of_folds
+        losses = self.left_out([name]).losses(name, self.loss)
+        of = "eras" if self.by_eras else "rows"
+        self.progress.step(
+            len(of_folds), f"{name}, loss {losses[-1]:.5g} in {of} left out"
+        )
+
+    def left_out(self, names: Sequence[str] | None = None) -> LeftOut:
+        """Return predictions of members that are in all folds so far."""
+        names, rows = self.names if names is None else names, self.rows
+        tests = np.concatenate([self.folds[k][1] for k in self.done])
+        codes = np.unique(rows.encoded.codes[tests], return_inverse=True)[1]
+        of_rows = rows.sample_weight
+        weights = np.ones(tests.size) if of_rows is None else of_rows[tests]
+        if self.by_eras:  # all of which count the same
+            weights = equal_eras(codes, weights)
+        # The loss of a class asks for its probability alone.
+        is_class = is_classifier(self.members[PLAIN])
+        y = np.zeros(tests.size) if is_class else rows.y[tests]
+        predicted = {
+            name: np.concatenate([self.found[name][k] for k in self.done], axis=1)
+            for name in names
+        }
+        stages = {name: self._stages(name) for name in names}
+        return LeftOut(predicted, stages, y, weights / weights.sum(), codes)
+
+    def _stages(self, name: str) -> list[int]:
+        """Return the trees of a fit to all rows for each stage in folds: as many more
+        as there are more rows.
+        """
+        found = stages_of(self.in_folds[name])
+        if found == [0] or not isinstance(self.in_folds[name], BOOSTERS):
+            return found
+        n_trees = self.members[name].max_iter
+        scale = n_trees / self.in_folds[name].max_iter * self.rows.y.size
+        scale /= np.mean([train.size for train, _ in self.folds])
+        return [min(round(scale * n), n_trees) for n in found]
+
+    def dropped(self) -> dict[str, Array]:
+        """Return what all others predict after their last stage, NaN in other folds."""
+        return {
+            name: np.concatenate(
+                [
+                    of_folds[k][-1] if k in of_folds else np.full(test.size, np.nan)
+                    for k, (_, test) in enumerate(self.folds)
+                ]
+            )
+            for name, of_folds in self.found.items()
+            if name not in self.names
+        }
+
+    def _affordable(self, to_come: list[str], n_folds: int, left: float) -> list[str]:
+        """Return the members to come that there is time for, and for later fits of the
+        best: in other folds, and about as many in folds of rows and to all rows.
+        """
+        n_fits = sum(_cost_of(name) * len(x) for name, x in self.found.items())
+        left *= n_fits / sum(self.seconds.values())
+        n_later = len(self.folds) - len(self.done) + (4 if self.by_eras else 1)
+        kept = []
+        for i, name in enumerate([*self.names, *to_come]):
+            is_new, goes_on = i >= len(self.names), i <= _KEPT[0]
+            left -= _cost_of(name) * (n_folds * is_new + n_later * goes_on)
+            if is_new and left >= 0:
+                kept.append(name)
+        return kept
+
+
+class _Stages:
+    """Follows a booster in a fold: what it predicts of rows left out after each stage.
+    It stops after a share of all trees without a smaller loss.
+    """
+
+    def __init__(
+        self, stages: list[int], X: Any, y: Any, loss: Callable[[Array], float],
+        patience: float,
+    ):  # fmt: skip
+        self.stages, self.X, self.y = stages, X, y
+        self.loss, self.patience = loss, patience
+        self.predicted, self.losses = list[Array](), list[float]()
+        self.raw: Any = None
+
+    def begin_iteration(self, estimator: Any) -> None:
+        pass
+
+    def end_iteration(self, estimator: Any, fitted: Callable[[], Any]) -> bool:
+        """Return whether the fit may stop."""
+        n_trees = len(estimator._predictors)
+        if n_trees not in self.stages:
+            return False
+        stopped = object.__new__(type(estimator))
+        vars(stopped).update(fitted())
+        n_before = self.stages[len(self.losses) - 1] if self.losses else 0
+        if self.raw is None:  # of trees alone, to which each stage adds its own
+            self.X_numbers = stopped._preprocess_X(self.X, reset=False)
+            shape = len(self.X_numbers), stopped.n_trees_per_iteration_
+            self.raw = np.zeros(shape, order="F")
+        stopped._predict_iterations(
+            self.X_numbers, stopped._predictors[n_before:], self.raw, False,
+            _openmp_effective_n_threads(),
+        )  # fmt: skip
+        raw = self.raw + stopped._baseline_prediction
+        stopped._raw_predict = lambda _: raw
+        self.predicted.append(respond(stopped, self.X, self.y, [0])[0])
+        self.losses.append(self.loss(self.predicted[-1]))
+        best = self.stages[int(np.argmin(self.losses))]
+        return n_trees - best >= self.patience * self.stages[-1]
+
+    def all(self) -> Array:
+        """Return predictions of all stages: the last ones where the fit has stopped."""
+        n_left = len(self.stages) - len(self.predicted)
+        return np.array(self.predicted + n_left * self.predicted[-1:])
 
 
 def _fit_fold(
     model: Any, rows: Rows, train: NDArray[np.intp], test: NDArray[np.intp],
-    parts: Any,
-) -> NDArray[np.float64] | str:  # fmt: skip
+    parts: Any, loss: Loss, patience: float,
+) -> Array | str:  # fmt: skip
     """Return what a member predicts of a fold after each stage, or its error."""
     X, y, eras, weights, encoded = rows
     try:
@@ -132,28 +283,21 @@ def _fit_fold(
             pairs = zip((X_train, X_test), values, strict=True)
             X_train, X_test = (beside(x, encoder, more) for x, more in pairs)
         given = rows_of_params(X, given, indices=train)
-        fitted = fit_rows(model, X_train, _safe_indexing(y, train), given)
+        y_train, y_test, stages = _safe_indexing(y, train), y[test], stages_of(model)
+        if isinstance(model, BOOSTERS) and stages != [0]:
+            at = np.zeros(test.size) if is_classifier(model) else y_test
+            w = None if weights is None or not weights[test].any() else weights[test]
+            of_all = partial(np.average, weights=w)
+            follower = _Stages(
+                stages, X_test, y_test, lambda p: of_all(loss(at, p)), patience
+            )
+            fit_rows(model, X_train, y_train, given, follower=follower)
+            return follower.all()
+        fitted = fit_rows(model, X_train, y_train, given)
         known = encoded.labels[encoded.codes[test]]
-        return respond(fitted, X_test, y[test], stages_of(fitted), known)
+        return respond(fitted, X_test, y_test, stages, known)
     except Exception as error:  # any, of a model that was passed
         return f"{type(error).__name__}: {error}"
-
-
-def _affordable(
-    to_come: list[str], seconds: dict[str, float], seconds_left: float, by_eras: bool
-) -> list[str]:
-    """Return the members to come that there is time for: folds of rows and fits to all
-    rows together take about as long as folds of eras.
-    """
-    per_cost = sum(seconds.values()) / sum(map(_cost_of, seconds))
-    kept = []
-    if by_eras:
-        seconds_left -= sum(seconds.values())
-    for name in to_come:
-        seconds_left -= (1 + by_eras) * per_cost * _cost_of(name)
-        if seconds_left >= 0:
-            kept.append(name)
-    return kept
 
 
 def _cost_of(name: str) -> float:
@@ -161,9 +305,7 @@ def _cost_of(name: str) -> float:
     return 0.1 if name == "linear" else 1.0
 
 
-def respond(
-    model: Any, X: Any, y: Any, stages: list[int], eras: Any = None
-) -> NDArray[np.float64]:
+def respond(model: Any, X: Any, y: Any, stages: list[int], eras: Any = None) -> Array:
     """Return predictions of shape (n_stages, n_rows): of a regressor; or of a
     classifier the probability of the row's own class. Eras are for transformers.
     """

@@ -15,6 +15,7 @@ from scipy.optimize import minimize
 from .._eras import era_means
 from ..ensemble._boosters.level_forecast import newey_west_error
 from ..model_selection._search_errors import mean_and_error
+from ._candidates import PLAIN
 from ._losses import Loss
 
 # The share of the weights of least loss, beside the average of the best few.
@@ -22,6 +23,8 @@ _SHARE_OF_CONVEX = 0.5
 _N_BEST = 3
 # A member of less weight would only make predictions slower.
 _LEAST_WEIGHT = 0.02
+# Members in all folds: what others are compared with, and what costs next to nothing.
+_ALWAYS = (PLAIN, "linear")
 # Standard errors: up to the first the weights are those of rows, and from the second on
 # those of eras.
 _ERRORS = (1.0, 3.0)
@@ -90,6 +93,22 @@ def weigh(
     stages = {name: eras.stages[name][best[name]] for name in names}
     by_name = dict(zip(names, weights.tolist(), strict=True))
     return Weighted(stages, by_name, _at(eras, best))
+
+
+def promising(left_out: LeftOut, loss: Loss, n_kept: int | None = None) -> list[str]:
+    """Return the plain and the linear member and the best `n_kept` others, those with
+    weight first; by default all with weight, and the plain one.
+    """
+    names = list(left_out.predicted)
+    losses = {name: left_out.losses(name, loss) for name in names}
+    best = {name: int(x.argmin()) for name, x in losses.items()}
+    weights = _average(left_out, best, loss)
+    weights[weights < _LEAST_WEIGHT] = 0.0
+    if n_kept is None:
+        return [x for x, w in zip(names, weights, strict=True) if x == PLAIN or w > 0]
+    order = np.lexsort(([x.min() for x in losses.values()], -weights)).tolist()
+    others = [names[i] for i in order if names[i] not in _ALWAYS][:n_kept]
+    return [name for name in names if name in (*_ALWAYS, *others)]
 
 
 def update_weights(
