@@ -160,11 +160,11 @@ class _AutoEra(PredictsByEra, BaseEstimator):
             members = make_members(
                 plain, self.members, loss, y.size, n_eras, are_ordered
             )
-            search = start(members, folds=folds, by_eras=by_eras)
-            search.run()
+            search = start(members, folds=folds, by_eras=by_eras).run()
         warn_of_no_value(empty, "rows that some fold trains on")
         of_eras = of_rows = search.left_out()
-        seconds, dropped = search.seconds, search.dropped()
+        seconds = search.seconds
+        dropped = search.left_out([x for x in search.found if x not in search.names])
         # With a gap, targets of neighbouring eras overlap, and rows leak.
         if by_eras and not getattr(self.cv, "gap", 0):
             alike = {
@@ -173,9 +173,8 @@ class _AutoEra(PredictsByEra, BaseEstimator):
                 if name == PLAIN or not uses_eras(name, members[name])
             }
             of_each = list(KFold(3, shuffle=True, random_state=0).split(X))[:1]
-            search = start(alike, folds=of_each, by_eras=False)
             with _out_of_era.quiet_folds(n_jobs):
-                search.run()
+                search = start(alike, folds=of_each, by_eras=False).run()
             of_rows, more = search.left_out(), search.seconds
             seconds |= {name: seconds[name] + more[name] for name in more}
         stages = self._weigh(of_eras, of_rows, dropped, loss, are_ordered)
@@ -217,14 +216,14 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         return lambda name: more if name in names else X
 
     def _weigh(
-        self, of_eras: LeftOut, of_rows: LeftOut, dropped: dict[str, Any], loss: Loss,
+        self, of_eras: LeftOut, of_rows: LeftOut, dropped: LeftOut, loss: Loss,
         are_ordered: bool,
     ) -> dict[str, int]:  # fmt: skip
         """Set weights and scores; return the stages of members that have weight."""
         found = weigh(of_eras, of_rows, loss, are_ordered)
         names, stages, weights = list(found.weights), found.stages, found.weights
         average = np.array(list(weights.values())) @ found.predicted
-        predicted = np.vstack([found.predicted, *dropped.values(), average])
+        predicted = np.vstack([found.predicted, *dropped.at_end(), average])
         predicted[0] = of_eras.predicted[PLAIN][-1]
         self.era_scores_ = -of_eras.by_era(loss(of_eras.y, predicted))
         differences = self.era_scores_ - self.era_scores_[0]
@@ -235,7 +234,7 @@ class _AutoEra(PredictsByEra, BaseEstimator):
             found.predicted[0] = of_eras.predicted[PLAIN][-1]
             stages[PLAIN] = of_eras.stages[PLAIN][-1]
             weights = dict.fromkeys(names, 0.0) | {PLAIN: 1.0}
-        weights |= dict.fromkeys(dropped, 0.0)
+        weights |= dict.fromkeys(dropped.predicted, 0.0)
         self.weights_ = weights
         kept = [name for name in names if weights[name] > 0]
         at_end = dict(zip(names, found.predicted[:, np.newaxis], strict=True))

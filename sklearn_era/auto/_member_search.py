@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,9 +34,10 @@ from ._weights import Array, LeftOut, equal_eras, promising
 _SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
 # In folds, boosters stop after this share of all without gain.
 _PATIENCE = 0.2
-# Members beside the plain and the linear one that are fitted in a second fold of eras,
-# and in all others.
-_KEPT = (4, 3)
+# Members in a first fold of eras, a second one and all others, beside the plain and the
+# linear one.
+_KEPT = (None, 4, 3)
+_MOST = 5  # of all kept, that take time
 
 
 class PlainModelError(ValueError):
@@ -84,45 +84,48 @@ class Search:
     n_jobs: int | None
     progress: Progress
 
-    def run(self) -> None:
-        """Fit: `seconds` has those that each member took."""
+    def run(self) -> "Search":
+        """Fit, and keep what is found; `seconds` has those that each member took."""
         self.found: dict[str, dict[int, Array]] = {}
         self.seconds: dict[str, float] = {}
-        numbers, self.names = [*range(len(self.folds))], list(self.members)
-        self.in_folds = {
-            name: self.columns.in_folds(name, x) for name, x in self.members.items()
-        }
         self.done: list[int] = []
-        parts = [numbers]
-        if self.by_eras:
-            parts = [x for x in (numbers[-1:], numbers[-2:-1], numbers[:-2]) if x]
-        for part, n_kept in zip(parts, (0, *_KEPT), strict=False):
-            if n_kept:
-                self.names = promising(self.left_out(), self.loss, n_kept)
-            self.done = sorted([*self.done, *part])
-            n_left = len(self.folds) - len(self.done)
-            n_others = min(len(self.names), _KEPT[0] + 1)
-            self.progress.expect(len(self.names) * len(part) + n_others * (n_left + 3))
-            self._fit(part)
+        self.names, numbers = list(self.members), [*range(len(self.folds))]
+        rounds = [numbers[-1:], numbers[-2:-1], numbers[:-2]]
+        for part, n_kept in zip(
+            rounds if self.by_eras else [numbers], _KEPT, strict=False
+        ):
+            if part:
+                self.names = (
+                    promising(self.left_out(), self.loss, n_kept)
+                    if self.done
+                    else self.names
+                )
+                self._fit(part)
+        return self
 
     def _fit(self, numbers: list[int]) -> None:
         """Fit members in some folds, and leave out those that fail."""
-        rows, columns, to_come = self.rows, self.columns, self.names
+        self.done, to_come, self.names = sorted([*self.done, *numbers]), self.names, []
+        n_later = len(self.folds) - len(self.done) + 1 + self.by_eras
+        n_fits = len(to_come) * len(numbers) + min(len(to_come), _MOST) * n_later
+        self.progress.expect(n_fits)
+        rows, columns = self.rows, self.columns
         folds = [
             (*self.folds[k], encode(columns, rows, *self.folds[k])) for k in numbers
         ]
-        self.names = []
         while to_come:
-            n_at_once = len(to_come)
+            n = len(to_come)
             if self.deadline is not None:
-                n_at_once = -(-effective_n_jobs(self.n_jobs) // len(folds))
-                n_at_once = n_at_once if self.seconds else 1
-            batch, to_come = to_come[:n_at_once], to_come[n_at_once:]
-            start = time.perf_counter()
+                n = (
+                    -(-effective_n_jobs(self.n_jobs) // len(folds))
+                    if self.seconds
+                    else 1
+                )
+            batch, to_come, start = to_come[:n], to_come[n:], time.perf_counter()
             lines = max(0, self.progress.verbose - 1)
             fitted = Parallel(self.n_jobs, verbose=lines, return_as="generator")(
                 delayed(_fit_fold)(
-                    self.in_folds[name],
+                    columns.in_folds(name, self.members[name]),
                     rows._replace(X=columns.of(name)), train, test,
                     encoded if columns.is_encoded(name) else None, self.loss,
                     # What others are compared with ends after all of its trees.
@@ -140,33 +143,30 @@ class Search:
             if self.deadline is not None:
                 to_come = self._affordable(to_come, len(folds), self.deadline - now)
 
-    def _take(self, name: str, of_folds: dict[int, Array | str]) -> None:
+    def _take(self, name: str, of_folds: dict[int, Any]) -> None:
         """Keep a member's predictions of folds, unless it has failed in one."""
-        for k, error in of_folds.items():
-            if isinstance(error, str):
-                error += f" (in {names_of(self.folds, self.rows.encoded)[k]})"
-                if name == PLAIN:
-                    raise PlainModelError(
-                        "The plain model, with which members are compared, cannot be "
-                        "fitted or scored in some fold; fewer folds have more eras to "
-                        f"train on. It fails by {error}"
-                    )
-                warn_user(f"members: {name} cannot be fitted, and is left out: {error}")
-                self.found.pop(name, None)
-                self.seconds.pop(name)
-                return
+        if failed := [k for k, x in of_folds.items() if isinstance(x, str)]:
+            where = names_of(self.folds, self.rows.encoded)[failed[0]]
+            error = f"{of_folds[failed[0]]} (in {where})"
+            if name == PLAIN:
+                raise PlainModelError(
+                    "The plain model, with which members are compared, cannot be "
+                    "fitted or scored in some fold; fewer folds have more eras to "
+                    f"train on. It fails by {error}"
+                )
+            warn_user(f"members: {name} cannot be fitted, and is left out: {error}")
+            self.found.pop(name, None)
+            return
         self.names.append(name)
         self.found[name] = self.found.get(name, {}) | of_folds
-        losses = self.left_out([name]).losses(name, self.loss)
-        of = "eras" if self.by_eras else "rows"
-        self.progress.step(
-            len(of_folds), f"{name}, loss {losses[-1]:.5g} in {of} left out"
-        )
+        loss = self.left_out([name]).losses(name, self.loss)[-1]
+        kind = "eras" if self.by_eras else "rows"
+        self.progress.step(len(of_folds), f"{name}, loss {loss:.5g} in {kind} left out")
 
     def left_out(self, names: Sequence[str] | None = None) -> LeftOut:
-        """Return predictions of members that are in all folds so far."""
-        names, rows = self.names if names is None else names, self.rows
-        tests = np.concatenate([self.folds[k][1] for k in self.done])
+        """Return predictions of members in the folds so far, NaN where they lack."""
+        names, rows, done = self.names if names is None else names, self.rows, self.done
+        tests = np.concatenate([self.folds[k][1] for k in done])
         codes = np.unique(rows.encoded.codes[tests], return_inverse=True)[1]
         of_rows = rows.sample_weight
         weights = np.ones(tests.size) if of_rows is None else of_rows[tests]
@@ -175,37 +175,28 @@ class Search:
         # The loss of a class asks for its probability alone.
         is_class = is_classifier(self.members[PLAIN])
         y = np.zeros(tests.size) if is_class else rows.y[tests]
-        predicted = {
-            name: np.concatenate([self.found[name][k] for k in self.done], axis=1)
-            for name in names
-        }
-        stages = {name: self._stages(name) for name in names}
+        predicted, stages = {}, {}
+        for name in names:
+            stages[name] = self._stages(name)
+            predicted[name] = np.full((len(stages[name]), tests.size), np.nan)
+            ends = np.cumsum([self.folds[k][1].size for k in done])
+            for k, part in zip(
+                done, np.split(predicted[name], ends, axis=1)[:-1], strict=True
+            ):
+                part[:] = self.found[name].get(k, np.nan)
         return LeftOut(predicted, stages, y, weights / weights.sum(), codes)
 
     def _stages(self, name: str) -> list[int]:
-        """Return the trees of a fit to all rows for each stage in folds: as many more
+        """Return the trees of a fit to all rows for each stage in folds, as many more
         as there are more rows.
         """
-        found = stages_of(self.in_folds[name])
-        if found == [0] or not isinstance(self.in_folds[name], BOOSTERS):
-            return found
-        n_trees = self.members[name].max_iter
-        scale = n_trees / self.in_folds[name].max_iter * self.rows.y.size
-        scale /= np.mean([train.size for train, _ in self.folds])
-        return [min(round(scale * n), n_trees) for n in found]
-
-    def dropped(self) -> dict[str, Array]:
-        """Return what all others predict after their last stage, NaN in other folds."""
-        return {
-            name: np.concatenate(
-                [
-                    of_folds[k][-1] if k in of_folds else np.full(test.size, np.nan)
-                    for k, (_, test) in enumerate(self.folds)
-                ]
-            )
-            for name, of_folds in self.found.items()
-            if name not in self.names
-        }
+        model = self.columns.in_folds(name, self.members[name])
+        stages, n_trees = stages_of(model), getattr(self.members[name], "max_iter", 0)
+        if stages == [0] or not isinstance(model, BOOSTERS):
+            return stages
+        n_rows = np.mean([train.size for train, _ in self.folds])
+        scale = n_trees / model.max_iter * self.rows.y.size / n_rows
+        return [min(round(scale * n), n_trees) for n in stages]
 
     def _affordable(self, to_come: list[str], n_folds: int, left: float) -> list[str]:
         """Return the members to come that there is time for, and for later fits of the
@@ -214,12 +205,11 @@ class Search:
         n_fits = sum(_cost_of(name) * len(x) for name, x in self.found.items())
         left *= n_fits / sum(self.seconds.values())
         n_later = len(self.folds) - len(self.done) + (4 if self.by_eras else 1)
-        kept = []
-        for i, name in enumerate([*self.names, *to_come]):
-            is_new, goes_on = i >= len(self.names), i <= _KEPT[0]
-            left -= _cost_of(name) * (n_folds * is_new + n_later * goes_on)
-            if is_new and left >= 0:
-                kept.append(name)
+        left -= sum(map(_cost_of, self.names[:_MOST])) * n_later
+        kept: list[str] = []
+        for i, name in enumerate(to_come, len(self.names)):
+            left -= _cost_of(name) * (n_folds + n_later * (i < _MOST))
+            kept += [name] * (left >= 0)
         return kept
 
 
@@ -228,45 +218,32 @@ class _Stages:
     It stops after a share of all trees without a smaller loss.
     """
 
-    def __init__(
-        self, stages: list[int], X: Any, y: Any, loss: Callable[[Array], float],
-        patience: float,
-    ):  # fmt: skip
-        self.stages, self.X, self.y = stages, X, y
-        self.loss, self.patience = loss, patience
-        self.predicted, self.losses = list[Array](), list[float]()
-        self.raw: Any = None
+    def __init__(self, stages: list[int], X: Any, y: Any, loss: Any, patience: float):
+        self.stages, self.X, self.y, self.loss = stages, X, y, loss
+        self.patience, self.predicted = patience * stages[-1], list[Array]()
 
     def begin_iteration(self, estimator: Any) -> None:
-        pass
+        """Do nothing."""
 
     def end_iteration(self, estimator: Any, fitted: Callable[[], Any]) -> bool:
         """Return whether the fit may stop."""
-        n_trees = len(estimator._predictors)
+        n_trees, n_before = len(estimator._predictors), len(self.predicted)
         if n_trees not in self.stages:
             return False
-        stopped = object.__new__(type(estimator))
-        vars(stopped).update(fitted())
-        n_before = self.stages[len(self.losses) - 1] if self.losses else 0
-        if self.raw is None:  # of trees alone, to which each stage adds its own
-            self.X_numbers = stopped._preprocess_X(self.X, reset=False)
-            shape = len(self.X_numbers), stopped.n_trees_per_iteration_
+        model = object.__new__(type(estimator))
+        vars(model).update(fitted())
+        if not n_before:  # once, as each stage adds its trees
+            self.numbers = model._preprocess_X(self.X, reset=False)
+            shape = len(self.numbers), model.n_trees_per_iteration_
             self.raw = np.zeros(shape, order="F")
-        stopped._predict_iterations(
-            self.X_numbers, stopped._predictors[n_before:], self.raw, False,
-            _openmp_effective_n_threads(),
-        )  # fmt: skip
-        raw = self.raw + stopped._baseline_prediction
-        stopped._raw_predict = lambda _: raw
-        self.predicted.append(respond(stopped, self.X, self.y, [0])[0])
-        self.losses.append(self.loss(self.predicted[-1]))
-        best = self.stages[int(np.argmin(self.losses))]
-        return n_trees - best >= self.patience * self.stages[-1]
-
-    def all(self) -> Array:
-        """Return predictions of all stages: the last ones where the fit has stopped."""
-        n_left = len(self.stages) - len(self.predicted)
-        return np.array(self.predicted + n_left * self.predicted[-1:])
+        trees = model._predictors[[0, *self.stages][n_before] :]
+        n_threads = _openmp_effective_n_threads()
+        model._predict_iterations(self.numbers, trees, self.raw, False, n_threads)
+        raw = self.raw + model._baseline_prediction
+        model._raw_predict = lambda _: raw
+        self.predicted.append(respond(model, self.X, self.y, [0])[0])
+        best = int(np.argmin([self.loss(p) for p in self.predicted]))
+        return n_trees - self.stages[best] >= self.patience
 
 
 def _fit_fold(
@@ -287,12 +264,13 @@ def _fit_fold(
         if isinstance(model, BOOSTERS) and stages != [0]:
             at = np.zeros(test.size) if is_classifier(model) else y_test
             w = None if weights is None or not weights[test].any() else weights[test]
-            of_all = partial(np.average, weights=w)
-            follower = _Stages(
-                stages, X_test, y_test, lambda p: of_all(loss(at, p)), patience
-            )
-            fit_rows(model, X_train, y_train, given, follower=follower)
-            return follower.all()
+            one = _Stages(
+                stages, X_test, y_test, lambda p: np.average(loss(at, p), weights=w),
+                patience,
+            )  # fmt: skip
+            fit_rows(model, X_train, y_train, given, follower=one)
+            last = [one.predicted[-1]] * (len(stages) - len(one.predicted))
+            return np.array(one.predicted + last)
         fitted = fit_rows(model, X_train, y_train, given)
         known = encoded.labels[encoded.codes[test]]
         return respond(fitted, X_test, y_test, stages, known)

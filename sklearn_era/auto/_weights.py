@@ -23,8 +23,6 @@ _SHARE_OF_CONVEX = 0.5
 _N_BEST = 3
 # A member of less weight would only make predictions slower.
 _LEAST_WEIGHT = 0.02
-# Members in all folds: what others are compared with, and what costs next to nothing.
-_ALWAYS = (PLAIN, "linear")
 # Standard errors: up to the first the weights are those of rows, and from the second on
 # those of eras.
 _ERRORS = (1.0, 3.0)
@@ -97,18 +95,19 @@ def weigh(
 
 def promising(left_out: LeftOut, loss: Loss, n_kept: int | None = None) -> list[str]:
     """Return the plain and the linear member and the best `n_kept` others, those with
-    weight first; by default all with weight, and the plain one.
+    weight first; by default the plain one and all with weight.
     """
     names = list(left_out.predicted)
-    losses = {name: left_out.losses(name, loss) for name in names}
-    best = {name: int(x.argmin()) for name, x in losses.items()}
+    losses = [left_out.losses(name, loss) for name in names]
+    best = dict(zip(names, [int(x.argmin()) for x in losses], strict=True))
     weights = _average(left_out, best, loss)
     weights[weights < _LEAST_WEIGHT] = 0.0
-    if n_kept is None:
-        return [x for x, w in zip(names, weights, strict=True) if x == PLAIN or w > 0]
-    order = np.lexsort(([x.min() for x in losses.values()], -weights)).tolist()
-    others = [names[i] for i in order if names[i] not in _ALWAYS][:n_kept]
-    return [name for name in names if name in (*_ALWAYS, *others)]
+    order = np.lexsort(([x.min() for x in losses], -weights))
+    always = (PLAIN,) if n_kept is None else (PLAIN, "linear")  # which costs little
+    others = [names[i] for i in order if names[i] not in always]
+    n_others = np.count_nonzero(weights[1:]) if n_kept is None else n_kept
+    kept = {*always, *others[:n_others]}
+    return [name for name in names if name in kept]
 
 
 def update_weights(

@@ -306,7 +306,8 @@ def test_fits_print_a_line_a_member_and_are_pickled(capsys):
     n_lines = 3 * 4 + sum("in rows left out" in line for line in lines) + 1
     assert len(lines) == n_lines > 13
     assert re.fullmatch(
-        r"AutoEra 1/\d+ fits: plain, loss [\d.]+ in eras left out; \d+ s left", lines[0]
+        r"AutoEra 1/\d+ fits: plain, loss [\d.]+ in eras left out; about \d+ s left",
+        lines[0],
     )
     assert (pickle.loads(pickle.dumps(one)).predict(X) == one.predict(X)).all()
 

@@ -121,19 +121,14 @@ def fit_level(series: Series) -> Level:
         phi, *shares = (float(grid[i]) for grid, i in zip(_GRID, place, strict=True))
         return Level(phi, *(scale * share for share in shares))
 
-    designs = [_design(series, has_trend) for has_trend in (False, True)]
-
-    def likelihood_of(level: Level) -> float:
-        design = designs[int(level.trend > 0)]
-        return estimate_level(series, level, design).log_likelihood
-
     @cache
     def likelihood(place: Place) -> float:
-        return likelihood_of(level_at(place))
+        return estimate_level(series, level_at(place)).log_likelihood
 
     best = max((_climb(likelihood, start) for start in _STARTS), key=likelihood)
     without = max(
-        likelihood_of(Level(0.0, 1e-8 * scale, scale * share)) for share in _GRID[2]
+        estimate_level(series, Level(0.0, 1e-8 * scale, scale * share)).log_likelihood
+        for share in _GRID[2]
     )
     return level_at(best) if likelihood(best) > without + _LEAST_LOG_RATIO else Level()
 
@@ -153,35 +148,29 @@ def _climb(height: Callable[[Place], float], place: Place) -> Place:
         place = best
 
 
-def _design(series: Series, has_trend: bool) -> Array:
-    """Return values and regressors as columns: constants of groups, and a trend."""
-    values, known, groups = series.values, series.is_known, series.groups
-    constants = groups == np.unique(groups[known])[:, None]
-    trends = [_places(values.size)] * has_trend
-    return np.column_stack([np.where(known, values, 0.0), *constants, *trends])
-
-
-def estimate_level(
-    series: Series, level: Level, design: Array | None = None
-) -> Estimate:
+def estimate_level(series: Series, level: Level) -> Estimate:
     """Return the mean of a level given a series, and its restricted likelihood. The
     precision A of steps a is tridiagonal: with weights W the inverse of the covariance,
     ``W - W (A + W)^-1 W``, takes O(n_eras) per column.
     """
-    variances = series.variances
+    values, variances, groups = series
     phi, q, tau2, trend = level
-    n_eras, known = variances.size, series.is_known
+    n_eras, known = values.size, series.is_known
     weights = np.zeros(n_eras)
     weights[known] = 1 / (tau2 + variances[known])
     diagonal = np.full(n_eras, (1 + phi**2) / q)
     diagonal[[0, -1]] = 1 / q
     d, e, _ = dpttrf(diagonal + weights, np.full(n_eras - 1, -phi / q))
-    design = _design(series, bool(trend > 0)) if design is None else design
-    places, regressors = _places(n_eras), design[:, 1:].copy()
-    weighted = weights[:, None] * design
+    constants = np.unique(groups[known])
+    places = _places(n_eras)
+    columns = [np.where(known, values, 0.0)[:, None], groups[:, None] == constants]
+    if trend:
+        columns.append(places[:, None])
+    weighted = weights[:, None] * np.hstack(columns)
     solved, _ = dpttrs(d, e, weighted)
     # The inverse of the covariance times the columns.
     inverse = weighted - weights[:, None] * solved
+    regressors = np.hstack(columns[1:]).astype(np.float64)
     normal = regressors.T @ inverse[:, 1:]
     if trend:
         normal[-1, -1] += 1 / trend
@@ -197,8 +186,8 @@ def estimate_level(
         + np.linalg.slogdet(normal)[1]
         + (np.log(trend) if trend else 0.0)
     )
-    squares = design[:, 0].copy() @ inverse[:, 0] - right @ effects
-    n_free = np.count_nonzero(known) - regressors.shape[1] + (trend > 0)
+    squares = columns[0][:, 0] @ inverse[:, 0] - right @ effects
+    n_free = np.count_nonzero(known) - constants.size
     return Estimate(
         steps + slope * places, float(steps[-1]), float(slope * places[-1]), slope,
         float((regressors @ effects - slope * places)[known].mean()),
