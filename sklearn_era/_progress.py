@@ -19,7 +19,7 @@ class Progress:
             count, left = rich.MofNCompleteColumn(), rich.TimeRemainingColumn()
             text = "{task.description}"
             self._bar = rich.Progress(text, rich.BarColumn(), count, unit, left)
-            self._bar.add_task(name)
+            self._bar.add_task(name, total=None)
 
     def __enter__(self) -> "Progress":
         if self._bar is not None:
@@ -47,6 +47,7 @@ class Progress:
 
     def print(self, text: str) -> None:
         """Print a line, above the bar if there is one."""
-        if self.verbose:
-            show = print if self._bar is None else self._bar.console.print
-            show(f"{self.name} {text}")
+        if self._bar is not None:
+            self._bar.console.out(f"{self.name} {text}", highlight=False)
+        elif self.verbose:
+            print(f"{self.name} {text}")

@@ -34,6 +34,7 @@ class SearchByEra(GridSearchCV):
     gap: int
     era_order: str
     choose_by: str
+    verbose: int
     rule: str
     _codes: NDArray[np.int32]  # of the eras of rows, in a fit
     _labels: Any = None  # of eras, by code
