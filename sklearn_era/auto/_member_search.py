@@ -90,17 +90,14 @@ class Search:
         self.seconds: dict[str, float] = {}
         self.done: list[int] = []
         self.names, numbers = list(self.members), [*range(len(self.folds))]
-        rounds = [numbers[-1:], numbers[-2:-1], numbers[:-2]]
-        for part, n_kept in zip(
-            rounds if self.by_eras else [numbers], _KEPT, strict=False
-        ):
-            if part:
-                self.names = (
-                    promising(self.left_out(), self.loss, n_kept)
-                    if self.done
-                    else self.names
-                )
-                self._fit(part)
+        self.start = time.perf_counter()
+        rounds = [numbers]
+        if self.by_eras:
+            rounds = [x for x in (numbers[-1:], numbers[-2:-1], numbers[:-2]) if x]
+        for part, n_kept in zip(rounds, _KEPT, strict=False):
+            if self.done:
+                self.names = promising(self.left_out(), self.loss, n_kept)
+            self._fit(part)
         return self
 
     def _fit(self, numbers: list[int]) -> None:
@@ -110,17 +107,12 @@ class Search:
         n_fits = len(to_come) * len(numbers) + min(len(to_come), _MOST) * n_later
         self.progress.expect(n_fits)
         rows, columns = self.rows, self.columns
-        folds = [
-            (*self.folds[k], encode(columns, rows, *self.folds[k])) for k in numbers
-        ]
+        folds = [self.folds[k] for k in numbers]
+        folds = [(*fold, encode(columns, rows, *fold)) for fold in folds]
         while to_come:
             n = len(to_come)
             if self.deadline is not None:
-                n = (
-                    -(-effective_n_jobs(self.n_jobs) // len(folds))
-                    if self.seconds
-                    else 1
-                )
+                n = effective_n_jobs(self.n_jobs) if self.seconds else 1
             batch, to_come, start = to_come[:n], to_come[n:], time.perf_counter()
             lines = max(0, self.progress.verbose - 1)
             fitted = Parallel(self.n_jobs, verbose=lines, return_as="generator")(
@@ -140,8 +132,10 @@ class Search:
                 self.seconds[name] = self.seconds.get(name, 0.0) + now - start
                 start = now
                 self._take(name, of_folds)
-            if self.deadline is not None:
-                to_come = self._affordable(to_come, len(folds), self.deadline - now)
+            if self.deadline is not None and self.done == numbers:
+                spent = sum(self.seconds.values()) * (1 + 1 / len(self.found))
+                if spent * (1 + n_later) > self.deadline - self.start:
+                    to_come = []
 
     def _take(self, name: str, of_folds: dict[int, Any]) -> None:
         """Keep a member's predictions of folds, unless it has failed in one."""
@@ -197,20 +191,6 @@ class Search:
         n_rows = np.mean([train.size for train, _ in self.folds])
         scale = n_trees / model.max_iter * self.rows.y.size / n_rows
         return [min(round(scale * n), n_trees) for n in stages]
-
-    def _affordable(self, to_come: list[str], n_folds: int, left: float) -> list[str]:
-        """Return the members to come that there is time for, and for later fits of the
-        best: in other folds, and about as many in folds of rows and to all rows.
-        """
-        n_fits = sum(_cost_of(name) * len(x) for name, x in self.found.items())
-        left *= n_fits / sum(self.seconds.values())
-        n_later = len(self.folds) - len(self.done) + (4 if self.by_eras else 1)
-        left -= sum(map(_cost_of, self.names[:_MOST])) * n_later
-        kept: list[str] = []
-        for i, name in enumerate(to_come, len(self.names)):
-            left -= _cost_of(name) * (n_folds + n_later * (i < _MOST))
-            kept += [name] * (left >= 0)
-        return kept
 
 
 class _Stages:
@@ -276,11 +256,6 @@ def _fit_fold(
         return respond(fitted, X_test, y_test, stages, known)
     except Exception as error:  # any, of a model that was passed
         return f"{type(error).__name__}: {error}"
-
-
-def _cost_of(name: str) -> float:
-    """Return the time that fits take, over the plain model's, on public data."""
-    return 0.1 if name == "linear" else 1.0
 
 
 def respond(model: Any, X: Any, y: Any, stages: list[int], eras: Any = None) -> Array:
