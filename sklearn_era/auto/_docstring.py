@@ -23,7 +23,7 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
     many times higher, the forest has 20 trees, and boosters stop after a fifth of their
     trees without gain. All members are fitted in the last fold of eras; the linear one
     and four others, those with weight first, in the fold before, and three in all
-    others; and those with weight in one of rows. It takes as long as some 15 fits of
+    others; and those with weight in one of rows. It takes as long as some 14 fits of
     the plain model.
 
     Parameters

@@ -461,6 +461,8 @@ def test_columns_that_begin_later_are_one_warning(search):
     if is_classifier(search):
         y = y > 0
     names = "'kind', 'late', 'never'"
+    if not isinstance(search, EraSearchCV):  # the last fold comes first
+        names = "'never', 'kind', 'late'"
     if search.era_order == "unordered":  # each fold has some of the late eras
         names = "'never'"
     message = rf"X: column\(s\) {names} have no value in rows that some fold trains on"
