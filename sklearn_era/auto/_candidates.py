@@ -27,6 +27,8 @@ _DEFAULT = (
 _OF_ERAS, _LEAST_ERAS = ("level", "last_levels", "directional"), 6
 # With few rows, weights of many members are noise.
 _ROWS_PER_MEMBER = 50
+# In folds, forests have fewer trees, and so have boosters, at rates up to this one.
+_TREES_IN_FOLDS, _MOST_RATE = 20, 0.5
 # Losses whose best prediction is the mean.
 _OF_MEANS = ("squared_error", "poisson", "gamma", "log_loss")
 
@@ -63,6 +65,19 @@ def default_members(
             categorical_features=columns, random_state=seed, n_jobs=plain.n_jobs,
         )  # fmt: skip
     return {name: members[name] for name in _DEFAULT if name in members}
+
+
+def quick(model: Any) -> Any:
+    """Return a copy of a default member with fewer trees, at a higher rate if any."""
+    if isinstance(model, EraForestClassifier | EraForestRegressor):
+        return clone(model).set_params(n_estimators=_TREES_IN_FOLDS)
+    if not isinstance(model, BOOSTERS):
+        return model
+    # Levels need steps, and larger trees overfit by large ones.
+    is_small = model.max_leaf_nodes in (4, 8) and model.era_effects is None
+    factor = max(1.0, min(4.0 if is_small else 2.0, _MOST_RATE / model.learning_rate))
+    n_trees, rate = round(model.max_iter / factor), factor * model.learning_rate
+    return clone(model).set_params(max_iter=max(1, n_trees), learning_rate=rate)
 
 
 def make_members(

@@ -9,7 +9,7 @@ from sklearn.utils import _safe_indexing
 
 from .._tables import columns as tables
 from ..preprocessing import EraTargetEncoder
-from ._candidates import PLAIN
+from ._candidates import PLAIN, quick
 
 # Columns are encoded where the largest has more categories, and where there are enough
 # eras; more classes would make too many columns.
@@ -30,6 +30,10 @@ class Columns(NamedTuple):
     def of(self, name: str) -> Any:
         """Return the columns of a member, without encoded ones."""
         return self.X if name in self.names_given else self.native
+
+    def in_folds(self, name: str, model: Any) -> Any:
+        """Return a member as it is in folds."""
+        return model if name in {*self.names_given, PLAIN} else quick(model)
 
     def is_encoded(self, name: str) -> bool:
         """Return whether a member takes encoded columns."""

@@ -4,8 +4,8 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
 
     A plain model, boosters of other sizes, additive ones and such as use eras, a forest
     and a linear model are fitted in three folds of whole eras, and those that use none
-    in three of rows, too. With p_k the predictions of member k for rows left out,
-    each has weights (a super learner, [1]_)
+    to two thirds of the rows, too. With p_k the predictions of member k for rows left
+    out, each has weights (a super learner, [1]_)
 
         w = 1/2 argmin_v loss(sum_k v_k p_k) + 1/2 u,
 
@@ -14,10 +14,17 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
     eras, each counts the same. Weights by rows are less noisy, but not of new eras:
     the weights are ``s w_eras + (1 - s) w_rows``, where s rises from 0 to 1 while
     w_eras lose less in eras left out than w_rows by one to three standard errors.
-    Numbers of trees are chosen likewise. The plain model keeps all the weight unless
-    the average is better than it in eras left out, by more than its standard error.
-    All members with weight are then fitted to all rows. It takes as long as some 47
-    fits of the plain model.
+    Numbers of trees are chosen likewise, and grow with the number of rows in the fit to
+    all. The plain model keeps all the weight unless the average is better than it in
+    eras left out, by more than its standard error. All members with weight are then
+    fitted to all rows.
+
+    Folds are cheap: there, boosters have a quarter or half of their trees at rates as
+    many times higher, the forest has 20 trees, and boosters stop after a fifth of their
+    trees without gain. All members are fitted in the last fold of eras; the linear one
+    and four others, those with weight first, in the fold before, and three in all
+    others; and those with weight in one of rows. It takes as long as some 14 fits of
+    the plain model.
 
     Parameters
     ----------
@@ -38,7 +45,8 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
         Of the plain model, where `estimator` is None. A forest has the plain model's,
         or 0.
     verbose : int, default=0
-        1 prints a line a member, 2 also those of :class:`joblib.Parallel`.
+        1 prints a line a member with the time left, under a bar where rich is installed
+        and the output is a terminal; 2 also those of :class:`joblib.Parallel`.
     encode_categories : 'auto' or bool, default='auto'
         Whether all members but the plain one and those that are passed are given what
         earlier eras tell of categories, beside these: the columns of an
@@ -55,19 +63,21 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
     Attributes
     ----------
     weights_ : dict of str to float
-        Weights of all members that were fitted in folds, the plain one first; they add
-        up to 1.
+        Weights of all members that were fitted in folds, the plain one first and those
+        that some folds lack last; they add up to 1.
     members_ : dict of str to object
         Those that have weight, fitted to all rows.
     encoder_ : EraTargetEncoder or None
         What makes the encoded columns, which follow those of X in members.
     cv_results_ : dict of str to array-like of shape (n_members + 1,)
         Of each member, and last of their average: its name as ``member``; the number
-        of trees chosen as ``stage``, 0 where there was no choice; ``mean_era_score``
-        and ``worst_era_score``; ``mean_difference`` and ``se_difference`` to the plain
+        of trees of a fit to all rows as ``stage``, 0 where there was no choice;
+        ``mean_era_score`` and ``worst_era_score`` over the eras of its folds;
+        ``mean_difference`` and ``se_difference`` to the plain
         model; ``weight``, and the ``fit_time`` of all folds in seconds.
     era_scores_ : ndarray of shape (n_members + 1, n_test_eras)
-        Negative losses by era left out, of members and last of their average.
+        Negative losses by era left out, of members and last of their average; NaN in
+        folds that lack a member.
     era_labels_ : ndarray of shape (n_test_eras,)
         Labels of these eras.
     era_order_ : {{'ordered', 'unordered'}}

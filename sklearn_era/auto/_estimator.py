@@ -21,6 +21,7 @@ from .._era_labels import find
 from .._era_routing import PredictsByEra, ask, prepares_by_era, score
 from .._eras import read_eras
 from .._fit_attributes import restores_on_failure
+from .._progress import Progress
 from .._scikit_learn import check_sample_weight
 from .._tables.columns import check_collected
 from .._tables.no_value import no_value_noted, warn_of_no_value
@@ -34,9 +35,9 @@ from ._candidates import PLAIN, make_members, uses_eras
 from ._categories import Columns, beside, columns_of, encode
 from ._docstring import DOC
 from ._losses import Loss, loss_of
-from ._member_search import PlainModelError, Rows, at_stage, fit_members, search_members
+from ._member_search import PlainModelError, Rows, Search, at_stage, fit_members
 from ._update import update_average
-from ._weights import LeftOut, error_of_mean, weigh
+from ._weights import LeftOut, error_of_mean, promising, weigh
 
 _OF_SEARCH = ("era_order", "cv", "n_jobs", "verbose")
 
@@ -126,10 +127,12 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         rows = Rows(X, y, eras, sample_weight, encoded)
         with config_context(enable_metadata_routing=False):
             try:
-                self._fit_and_weigh(plain, rows, are_ordered, deadline)
+                with Progress("AutoEra", self.verbose) as self._progress:
+                    self._fit_and_weigh(plain, rows, are_ordered, deadline)
             except PlainModelError:  # the error of a fit to all rows may be clearer
                 clone(plain).fit(X, y, eras=eras, sample_weight=sample_weight)
                 raise
+        del self._progress
         self.era_order_ = "ordered" if are_ordered else "unordered"
         self.__dict__.pop("update_log_", None)
         self._known_eras = encoded.labels
@@ -144,12 +147,12 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         plain, columns = columns_of(
             plain, self.members, rows, are_ordered, self.encode_categories
         )
-        search = partial(
-            search_members, rows=rows, columns=columns, loss=loss, deadline=deadline,
-            n_jobs=self.n_jobs, verbose=self.verbose,
+        by_eras, n_jobs = not isinstance(self.cv, KFold), self.n_jobs
+        start = partial(
+            Search, rows=rows, columns=columns, loss=loss, deadline=deadline,
+            n_jobs=n_jobs, progress=self._progress,
         )  # fmt: skip
-        by_eras = not isinstance(self.cv, KFold)
-        with _out_of_era.quiet_folds(self.n_jobs) as empty:
+        with _out_of_era.quiet_folds(n_jobs) as empty:
             folds = _out_of_era.split_eras(
                 self.cv, X, y, encoded, are_ordered, "AutoEra", tests_half=True,
                 groups=encoded.codes if are_ordered else eras,
@@ -157,25 +160,28 @@ class _AutoEra(PredictsByEra, BaseEstimator):
             members = make_members(
                 plain, self.members, loss, y.size, n_eras, are_ordered
             )
-            of_eras, seconds = search(members, folds=folds, by_eras=by_eras)
+            search = start(members, folds=folds, by_eras=by_eras).run()
         warn_of_no_value(empty, "rows that some fold trains on")
-        of_rows = of_eras
+        of_eras = of_rows = search.left_out()
+        seconds = search.seconds
+        dropped = search.left_out([x for x in search.found if x not in search.names])
         # With a gap, targets of neighbouring eras overlap, and rows leak.
         if by_eras and not getattr(self.cv, "gap", 0):
             alike = {
                 name: members[name]
-                for name in of_eras.predicted
+                for name in promising(of_eras, loss)
                 if name == PLAIN or not uses_eras(name, members[name])
             }
-            of_each = list(KFold(3, shuffle=True, random_state=0).split(X))
-            with _out_of_era.quiet_folds(self.n_jobs):
-                of_rows, more = search(alike, folds=of_each, by_eras=False)
+            of_each = list(KFold(3, shuffle=True, random_state=0).split(X))[:1]
+            with _out_of_era.quiet_folds(n_jobs):
+                search = start(alike, folds=of_each, by_eras=False).run()
+            of_rows, more = search.left_out(), search.seconds
             seconds |= {name: seconds[name] + more[name] for name in more}
-        stages = self._weigh(of_eras, of_rows, loss, are_ordered)
+        stages = self._weigh(of_eras, of_rows, dropped, loss, are_ordered)
         models = {name: at_stage(members[name], n) for name, n in stages.items()}
         with warned_once(), no_value_noted():  # of which the first search has warned
             self._fit_members(models, columns, rows)
-        times = list(seconds.values())
+        times = [seconds[name] for name in self.weights_]
         self.cv_results_["fit_time"] = np.array([*times, sum(times)])
         tested = np.concatenate([test for _, test in folds])
         self.era_labels_ = encoded.take(tested).labels
@@ -210,13 +216,14 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         return lambda name: more if name in names else X
 
     def _weigh(
-        self, of_eras: LeftOut, of_rows: LeftOut, loss: Loss, are_ordered: bool
-    ) -> dict[str, int]:
+        self, of_eras: LeftOut, of_rows: LeftOut, dropped: LeftOut, loss: Loss,
+        are_ordered: bool,
+    ) -> dict[str, int]:  # fmt: skip
         """Set weights and scores; return the stages of members that have weight."""
         found = weigh(of_eras, of_rows, loss, are_ordered)
         names, stages, weights = list(found.weights), found.stages, found.weights
         average = np.array(list(weights.values())) @ found.predicted
-        predicted = np.vstack([found.predicted, average])
+        predicted = np.vstack([found.predicted, *dropped.at_end(), average])
         predicted[0] = of_eras.predicted[PLAIN][-1]
         self.era_scores_ = -of_eras.by_era(loss(of_eras.y, predicted))
         differences = self.era_scores_ - self.era_scores_[0]
@@ -227,6 +234,7 @@ class _AutoEra(PredictsByEra, BaseEstimator):
             found.predicted[0] = of_eras.predicted[PLAIN][-1]
             stages[PLAIN] = of_eras.stages[PLAIN][-1]
             weights = dict.fromkeys(names, 0.0) | {PLAIN: 1.0}
+        weights |= dict.fromkeys(dropped.predicted, 0.0)
         self.weights_ = weights
         kept = [name for name in names if weights[name] > 0]
         at_end = dict(zip(names, found.predicted[:, np.newaxis], strict=True))
@@ -235,8 +243,8 @@ class _AutoEra(PredictsByEra, BaseEstimator):
             stages={name: [0] for name in kept},
         )._asdict()
         self.cv_results_ = {
-            "member": np.array([*names, "average"], dtype=object),
-            "stage": np.array([*(stages[name] for name in names), 0]),
+            "member": np.array([*weights, "average"], dtype=object),
+            "stage": np.array([*(stages.get(name, 0) for name in weights), 0]),
             "mean_era_score": np.nanmean(self.era_scores_, axis=1),
             "worst_era_score": np.nanmin(self.era_scores_, axis=1),
             "mean_difference": mean,
@@ -245,9 +253,9 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         }
         if self.verbose:
             note = ": the plain model is kept" if keeps_plain else ""
-            print(
-                f"AutoEra: the average's loss is {mean[-1]:.3g} ± {error[-1]:.2g} less "
-                f"than the plain model's{note}"
+            self._progress.print(
+                f"has a loss {mean[-1]:.3g} ± {error[-1]:.2g} less than the plain "
+                f"model's{note}"
             )
         return {name: stages[name] for name in kept}
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,11 +10,13 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 from .._era_routing import ask, prepares_by_era
 from .._eras import EncodedEras
+from .._progress import Progress
 from .._warnings import warn_user
 from ..model_selection._out_of_era import (
     fit_arguments,
@@ -25,10 +28,16 @@ from ._candidates import BOOSTERS, PLAIN
 from ._categories import Columns, beside, encode
 from ._linear import LinearClassifier, LinearRegressor
 from ._losses import Loss
-from ._weights import LeftOut, equal_eras
+from ._weights import Array, LeftOut, equal_eras, promising
 
 # Shares of all iterations, of which the best one is chosen.
 _SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
+# In folds, boosters stop after this share of all without gain.
+_PATIENCE = 0.2
+# Members in a first fold of eras, a second one and all others, beside the plain and the
+# linear one.
+_KEPT = (None, 4, 3)
+_MOST = 5  # of all kept, that take time
 
 
 class PlainModelError(ValueError):
@@ -57,71 +66,170 @@ def fit_members(
     return dict(zip(models, fitted, strict=True))
 
 
-def search_members(
-    members: dict[str, Any], rows: Rows, columns: Columns, folds: Sequence[Any],
-    loss: Loss, deadline: float | None, *, by_eras: bool, n_jobs: int | None,
-    verbose: int,
-) -> tuple[LeftOut, dict[str, float]]:  # fmt: skip
-    """Fit members in folds, as many at once as `n_jobs` allows, until `deadline`.
-    Return predictions of those that fail in none, and the seconds that these took.
+@dataclass
+class Search:
+    """Fits of members in folds, as many at once as `n_jobs` allows, until a deadline.
+
+    Of eras, all are fitted in the last fold, which has most to train on, the best of
+    them in the one before, and the best of these in all others.
     """
-    tests = np.concatenate([test for _, test in folds])
-    codes = np.unique(rows.encoded.codes[tests], return_inverse=True)[1]
-    of_rows = rows.sample_weight
-    weights = np.ones(tests.size) if of_rows is None else of_rows[tests]
-    if by_eras:  # all of which count the same
-        weights = equal_eras(codes, weights)
-    # The loss of a class asks for its probability alone.
-    y = np.zeros(tests.size) if is_classifier(members[PLAIN]) else rows.y[tests]
-    left_out = LeftOut({}, {}, y, weights / weights.sum(), codes)
-    encoded = [encode(columns, rows, *fold) for fold in folds]
-    to_come, seconds = list(members), dict[str, float]()
-    while to_come:
-        n = -(-effective_n_jobs(n_jobs) // len(folds)) if seconds else 1
-        batch, to_come = to_come[:n], to_come[n:]
-        start = time.perf_counter()
-        found = Parallel(n_jobs=n_jobs, verbose=max(0, verbose - 1))(
-            delayed(_fit_fold)(
-                members[name],
-                rows._replace(X=columns.of(name)),
-                *fold,
-                parts if columns.is_encoded(name) else None,
-            )
-            for name in batch
-            for fold, parts in zip(folds, encoded, strict=True)
-        )
-        now = time.perf_counter()
-        for i, name in enumerate(batch):
-            of_folds = found[i * len(folds) : (i + 1) * len(folds)]
-            if failed := [k for k, x in enumerate(of_folds) if isinstance(x, str)]:
-                where = names_of(folds, rows.encoded)[failed[0]]
-                error = f"{of_folds[failed[0]]} (in {where})"
-                if name == PLAIN:
-                    raise PlainModelError(
-                        "The plain model, with which members are compared, cannot be "
-                        "fitted or scored in some fold; fewer folds have more eras to "
-                        f"train on. It fails by {error}"
-                    )
-                warn_user(f"members: {name} cannot be fitted, and is left out: {error}")
-                continue
-            seconds[name] = (now - start) / len(batch)
-            left_out.predicted[name] = np.concatenate(of_folds, axis=1)
-            left_out.stages[name] = stages_of(members[name])
-            if verbose:
-                print(
-                    f"AutoEra {len(seconds)}/{len(members)}: {name}, loss "
-                    f"{left_out.losses(name, loss)[-1]:.5g} in "
-                    f"{'eras' if by_eras else 'rows'} left out, {seconds[name]:.1f} s"
+
+    members: dict[str, Any]
+    rows: Rows
+    columns: Columns
+    folds: Sequence[Any]
+    loss: Loss
+    by_eras: bool
+    deadline: float | None
+    n_jobs: int | None
+    progress: Progress
+
+    def run(self) -> "Search":
+        """Fit, and keep what is found; `seconds` has those that each member took."""
+        self.found: dict[str, dict[int, Array]] = {}
+        self.seconds: dict[str, float] = {}
+        self.done: list[int] = []
+        self.names, numbers = list(self.members), [*range(len(self.folds))]
+        self.start = time.perf_counter()
+        rounds = [numbers]
+        if self.by_eras:
+            rounds = [x for x in (numbers[-1:], numbers[-2:-1], numbers[:-2]) if x]
+        for part, n_kept in zip(rounds, _KEPT, strict=False):
+            if self.done:
+                self.names = promising(self.left_out(), self.loss, n_kept)
+            self._fit(part)
+        return self
+
+    def _fit(self, numbers: list[int]) -> None:
+        """Fit members in some folds, and leave out those that fail."""
+        self.done, to_come, self.names = sorted([*self.done, *numbers]), self.names, []
+        n_later = len(self.folds) - len(self.done) + 1 + self.by_eras
+        n_fits = len(to_come) * len(numbers) + min(len(to_come), _MOST) * n_later
+        self.progress.expect(n_fits)
+        rows, columns = self.rows, self.columns
+        folds = [self.folds[k] for k in numbers]
+        folds = [(*fold, encode(columns, rows, *fold)) for fold in folds]
+        while to_come:
+            n = len(to_come)
+            if self.deadline is not None:
+                n = effective_n_jobs(self.n_jobs) if self.seconds else 1
+            batch, to_come, start = to_come[:n], to_come[n:], time.perf_counter()
+            lines = max(0, self.progress.verbose - 1)
+            fitted = Parallel(self.n_jobs, verbose=lines, return_as="generator")(
+                delayed(_fit_fold)(
+                    columns.in_folds(name, self.members[name]),
+                    rows._replace(X=columns.of(name)), train, test,
+                    encoded if columns.is_encoded(name) else None, self.loss,
+                    # What others are compared with ends after all of its trees.
+                    np.inf if self.by_eras and name == PLAIN else _PATIENCE,
                 )
-        if deadline is not None:
-            to_come = _affordable(to_come, seconds, deadline - now, by_eras)
-    return left_out, seconds
+                for name in batch
+                for train, test, encoded in folds
+            )  # fmt: skip
+            for name in batch:
+                of_folds = dict(zip(numbers, fitted, strict=False))
+                now = time.perf_counter()
+                self.seconds[name] = self.seconds.get(name, 0.0) + now - start
+                start = now
+                self._take(name, of_folds)
+            if self.deadline is not None and self.done == numbers:
+                spent = sum(self.seconds.values()) * (1 + 1 / len(self.found))
+                if spent * (1 + n_later) > self.deadline - self.start:
+                    to_come = []
+
+    def _take(self, name: str, of_folds: dict[int, Any]) -> None:
+        """Keep a member's predictions of folds, unless it has failed in one."""
+        if failed := [k for k, x in of_folds.items() if isinstance(x, str)]:
+            where = names_of(self.folds, self.rows.encoded)[failed[0]]
+            error = f"{of_folds[failed[0]]} (in {where})"
+            if name == PLAIN:
+                raise PlainModelError(
+                    "The plain model, with which members are compared, cannot be "
+                    "fitted or scored in some fold; fewer folds have more eras to "
+                    f"train on. It fails by {error}"
+                )
+            warn_user(f"members: {name} cannot be fitted, and is left out: {error}")
+            self.found.pop(name, None)
+            return
+        self.names.append(name)
+        self.found[name] = self.found.get(name, {}) | of_folds
+        loss = self.left_out([name]).losses(name, self.loss)[-1]
+        kind = "eras" if self.by_eras else "rows"
+        self.progress.step(len(of_folds), f"{name}, loss {loss:.5g} in {kind} left out")
+
+    def left_out(self, names: Sequence[str] | None = None) -> LeftOut:
+        """Return predictions of members in the folds so far, NaN where they lack."""
+        names, rows, done = self.names if names is None else names, self.rows, self.done
+        tests = np.concatenate([self.folds[k][1] for k in done])
+        codes = np.unique(rows.encoded.codes[tests], return_inverse=True)[1]
+        of_rows = rows.sample_weight
+        weights = np.ones(tests.size) if of_rows is None else of_rows[tests]
+        if self.by_eras:  # all of which count the same
+            weights = equal_eras(codes, weights)
+        # The loss of a class asks for its probability alone.
+        is_class = is_classifier(self.members[PLAIN])
+        y = np.zeros(tests.size) if is_class else rows.y[tests]
+        predicted, stages = {}, {}
+        for name in names:
+            stages[name] = self._stages(name)
+            predicted[name] = np.full((len(stages[name]), tests.size), np.nan)
+            ends = np.cumsum([self.folds[k][1].size for k in done])
+            for k, part in zip(
+                done, np.split(predicted[name], ends, axis=1)[:-1], strict=True
+            ):
+                part[:] = self.found[name].get(k, np.nan)
+        return LeftOut(predicted, stages, y, weights / weights.sum(), codes)
+
+    def _stages(self, name: str) -> list[int]:
+        """Return the trees of a fit to all rows for each stage in folds, as many more
+        as there are more rows.
+        """
+        model = self.columns.in_folds(name, self.members[name])
+        stages, n_trees = stages_of(model), getattr(self.members[name], "max_iter", 0)
+        if stages == [0] or not isinstance(model, BOOSTERS):
+            return stages
+        n_rows = np.mean([train.size for train, _ in self.folds])
+        scale = n_trees / model.max_iter * self.rows.y.size / n_rows
+        return [min(round(scale * n), n_trees) for n in stages]
+
+
+class _Stages:
+    """Follows a booster in a fold: what it predicts of rows left out after each stage.
+    It stops after a share of all trees without a smaller loss.
+    """
+
+    def __init__(self, stages: list[int], X: Any, y: Any, loss: Any, patience: float):
+        self.stages, self.X, self.y, self.loss = stages, X, y, loss
+        self.patience, self.predicted = patience * stages[-1], list[Array]()
+
+    def begin_iteration(self, estimator: Any) -> None:
+        """Do nothing."""
+
+    def end_iteration(self, estimator: Any, fitted: Callable[[], Any]) -> bool:
+        """Return whether the fit may stop."""
+        n_trees, n_before = len(estimator._predictors), len(self.predicted)
+        if n_trees not in self.stages:
+            return False
+        model = object.__new__(type(estimator))
+        vars(model).update(fitted())
+        if not n_before:  # once, as each stage adds its trees
+            self.numbers = model._preprocess_X(self.X, reset=False)
+            shape = len(self.numbers), model.n_trees_per_iteration_
+            self.raw = np.zeros(shape, order="F")
+        trees = model._predictors[[0, *self.stages][n_before] :]
+        n_threads = _openmp_effective_n_threads()
+        model._predict_iterations(self.numbers, trees, self.raw, False, n_threads)
+        raw = self.raw + model._baseline_prediction
+        model._raw_predict = lambda _: raw
+        self.predicted.append(respond(model, self.X, self.y, [0])[0])
+        best = int(np.argmin([self.loss(p) for p in self.predicted]))
+        return n_trees - self.stages[best] >= self.patience
 
 
 def _fit_fold(
     model: Any, rows: Rows, train: NDArray[np.intp], test: NDArray[np.intp],
-    parts: Any,
-) -> NDArray[np.float64] | str:  # fmt: skip
+    parts: Any, loss: Loss, patience: float,
+) -> Array | str:  # fmt: skip
     """Return what a member predicts of a fold after each stage, or its error."""
     X, y, eras, weights, encoded = rows
     try:
@@ -132,38 +240,25 @@ def _fit_fold(
             pairs = zip((X_train, X_test), values, strict=True)
             X_train, X_test = (beside(x, encoder, more) for x, more in pairs)
         given = rows_of_params(X, given, indices=train)
-        fitted = fit_rows(model, X_train, _safe_indexing(y, train), given)
+        y_train, y_test, stages = _safe_indexing(y, train), y[test], stages_of(model)
+        if isinstance(model, BOOSTERS) and stages != [0]:
+            at = np.zeros(test.size) if is_classifier(model) else y_test
+            w = None if weights is None or not weights[test].any() else weights[test]
+            one = _Stages(
+                stages, X_test, y_test, lambda p: np.average(loss(at, p), weights=w),
+                patience,
+            )  # fmt: skip
+            fit_rows(model, X_train, y_train, given, follower=one)
+            last = [one.predicted[-1]] * (len(stages) - len(one.predicted))
+            return np.array(one.predicted + last)
+        fitted = fit_rows(model, X_train, y_train, given)
         known = encoded.labels[encoded.codes[test]]
-        return respond(fitted, X_test, y[test], stages_of(fitted), known)
+        return respond(fitted, X_test, y_test, stages, known)
     except Exception as error:  # any, of a model that was passed
         return f"{type(error).__name__}: {error}"
 
 
-def _affordable(
-    to_come: list[str], seconds: dict[str, float], seconds_left: float, by_eras: bool
-) -> list[str]:
-    """Return the members to come that there is time for: folds of rows and fits to all
-    rows together take about as long as folds of eras.
-    """
-    per_cost = sum(seconds.values()) / sum(map(_cost_of, seconds))
-    kept = []
-    if by_eras:
-        seconds_left -= sum(seconds.values())
-    for name in to_come:
-        seconds_left -= (1 + by_eras) * per_cost * _cost_of(name)
-        if seconds_left >= 0:
-            kept.append(name)
-    return kept
-
-
-def _cost_of(name: str) -> float:
-    """Return the time that fits take, over the plain model's, on public data."""
-    return 0.1 if name == "linear" else 1.0
-
-
-def respond(
-    model: Any, X: Any, y: Any, stages: list[int], eras: Any = None
-) -> NDArray[np.float64]:
+def respond(model: Any, X: Any, y: Any, stages: list[int], eras: Any = None) -> Array:
     """Return predictions of shape (n_stages, n_rows): of a regressor; or of a
     classifier the probability of the row's own class. Eras are for transformers.
     """

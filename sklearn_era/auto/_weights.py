@@ -15,6 +15,7 @@ from scipy.optimize import minimize
 from .._eras import era_means
 from ..ensemble._boosters.level_forecast import newey_west_error
 from ..model_selection._search_errors import mean_and_error
+from ._candidates import PLAIN
 from ._losses import Loss
 
 # The share of the weights of least loss, beside the average of the best few.
@@ -90,6 +91,23 @@ def weigh(
     stages = {name: eras.stages[name][best[name]] for name in names}
     by_name = dict(zip(names, weights.tolist(), strict=True))
     return Weighted(stages, by_name, _at(eras, best))
+
+
+def promising(left_out: LeftOut, loss: Loss, n_kept: int | None = None) -> list[str]:
+    """Return the plain and the linear member and the best `n_kept` others, those with
+    weight first; by default the plain one and all with weight.
+    """
+    names = list(left_out.predicted)
+    losses = [left_out.losses(name, loss) for name in names]
+    best = dict(zip(names, [int(x.argmin()) for x in losses], strict=True))
+    weights = _average(left_out, best, loss)
+    weights[weights < _LEAST_WEIGHT] = 0.0
+    order = np.lexsort(([x.min() for x in losses], -weights))
+    always = (PLAIN,) if n_kept is None else (PLAIN, "linear")  # which costs little
+    others = [names[i] for i in order if names[i] not in always]
+    n_others = np.count_nonzero(weights[1:]) if n_kept is None else n_kept
+    kept = {*always, *others[:n_others]}
+    return [name for name in names if name in kept]
 
 
 def update_weights(

@@ -50,13 +50,14 @@ class Tasks:
             )
 
     def end_iteration(self) -> bool:
-        """Return whether a callback requests a stop."""
+        """Return whether a callback or the follower requests a stop."""
         state = self._estimator._fit_state
         if state.keeps_iterations:
             state.last_whole = Snapshot(self._estimator)
+        stops = False
         if self._follower is not None:
-            self._follower.end_iteration(self._estimator, self._fitted)
-        return self._iteration is not None and self._end(self._iteration)
+            stops = bool(self._follower.end_iteration(self._estimator, self._fitted))
+        return stops | (self._iteration is not None and self._end(self._iteration))
 
     def end(self) -> None:
         self._estimator._fit_state.finish()

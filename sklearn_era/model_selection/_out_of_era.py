@@ -173,11 +173,16 @@ def split_eras(
 
 
 def fit_rows(
-    model: Any, X: Any, y: Any, params: dict[str, Any], rows: Any = None
-) -> Any:
-    """Return a copy of a model, fitted to some rows, or all, by `fit_arguments`."""
+    model: Any, X: Any, y: Any, params: dict[str, Any], rows: Any = None,
+    follower: Any = None,
+) -> Any:  # fmt: skip
+    """Return a copy of a model, fitted to some rows, or all, by `fit_arguments`; a
+    booster's iterations may have a follower.
+    """
     params = rows_of_params(X, params, indices=rows)
     fitted = clone(model)
+    if follower is not None:
+        fitted._follower = follower
     with routed(fitted):
         fitted.fit(*(_safe_indexing(x, rows) for x in (X, y)), **params)
     return fitted

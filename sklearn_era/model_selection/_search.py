@@ -72,8 +72,9 @@ class EraSearchCV(PredictsByEra, SearchByEra):
         others groups (:class:`~sklearn.model_selection.GroupKFold`). A splitter gets
         the eras as its `groups`, unless `fit` is passed some.
     verbose, pre_dispatch, error_score, return_train_score :
-        As in :class:`~sklearn.model_selection.GridSearchCV`. A candidate whose score is
-        NaN in a fold does not qualify.
+        As in :class:`~sklearn.model_selection.GridSearchCV`, but that a `verbose` of 1
+        prints lines with the time left, under a bar of rich on a terminal. A candidate
+        whose score is NaN in a fold does not qualify.
     gap : int, default=0
         Eras left out between training and test, where eras are ordered and `cv` is a
         number: h - 1 of targets that span h eras, as they overlap.

@@ -7,16 +7,18 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import get_scorer
 from sklearn.metrics._scorer import _MultimetricScorer
-from sklearn.model_selection import GridSearchCV
-from sklearn.utils import get_tags
+from sklearn.model_selection import GridSearchCV, ParameterGrid
+from sklearn.utils import gen_batches, get_tags
 from sklearn.utils.metadata_routing import _routing_enabled
 
 from .._era_routing import takes
 from .._eras import EncodedEras, are_ordered, read_eras
+from .._progress import Progress
 from .._warnings import listed
 from ._out_of_era import check_enough, fit_arguments, folds_of_eras
 from ._search_errors import mean_and_safe_error, mean_over_folds
@@ -32,9 +34,27 @@ class SearchByEra(GridSearchCV):
     gap: int
     era_order: str
     choose_by: str
+    verbose: int
     rule: str
     _codes: NDArray[np.int32]  # of the eras of rows, in a fit
     _labels: Any = None  # of eras, by code
+
+    def _run_search(self, evaluate_candidates: Any) -> None:
+        """Evaluate candidates; with a `verbose` of 1 in parts, to show progress."""
+        candidates, verbose = [*ParameterGrid(self.param_grid)], self.verbose
+        if verbose != 1:
+            evaluate_candidates(candidates)
+            return
+        self.verbose = 0  # scikit-learn's line would come with each part
+        try:
+            with Progress("EraSearchCV", verbose, "candidates") as progress:
+                progress.expect(len(candidates))
+                for part in gen_batches(len(candidates), effective_n_jobs(self.n_jobs)):
+                    evaluate_candidates(candidates[part])
+                    n_tried, last = part.stop - part.start, candidates[part][-1]
+                    progress.step(n_tried, f"last {last or 'the plain model'}")
+        finally:
+            self.verbose = verbose
 
     def _check_eras(self, eras: Any, X: Any) -> EncodedEras:
         """Check the labels of rows, what is to become of them, and set `era_order_`."""

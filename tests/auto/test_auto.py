@@ -1,6 +1,7 @@
 """Averages of members, their weights and what they refuse."""
 
 import pickle
+import re
 import warnings
 from functools import partial
 from types import SimpleNamespace
@@ -38,7 +39,7 @@ from sklearn_era.auto._categories import columns_of
 from sklearn_era.auto._linear import LinearRegressor
 from sklearn_era.auto._losses import loss_of
 from sklearn_era.auto._member_search import Rows
-from sklearn_era.auto._weights import LeftOut, update_weights, weigh
+from sklearn_era.auto._weights import LeftOut, promising, update_weights, weigh
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.inspection import shap_values
@@ -263,6 +264,63 @@ def test_the_number_of_trees_is_that_of_the_least_loss():
         assert fitted.n_iter_ == model.cv_results_["stage"][int(name == "few")]
 
 
+@pytest.mark.parametrize("params", [
+    {}, {"era_effects": "intercept"}, slow({"categorical_features": [1]}),
+], ids=str)  # fmt: skip
+def test_folds_have_the_predictions_of_all_stages_until_one_stops(params):
+    noise = np.random.default_rng(0).normal(size=Y.size)
+    rows = Rows(np.round(X), noise + X[:, 0] / 3, ERAS, None, encode_eras(ERAS))
+    train, test = np.flatnonzero(ERAS < 12), np.flatnonzero(ERAS >= 12)
+    model = Regressor(max_iter=40, early_stopping=False, **params)
+    given = rows, train, test, None, SQUARED
+    found = _member_search._fit_fold(model, *given, np.inf)
+    for n, p in zip(_member_search.stages_of(model), found, strict=True):
+        one = clone(model).set_params(max_iter=n)
+        expected = one.fit(rows.X[train], rows.y[train], eras=ERAS[train])
+        np.testing.assert_allclose(p, expected.predict(rows.X[test]))
+    losses = ((found - rows.y[test]) ** 2).mean(axis=1)
+    stages = np.array(_member_search.stages_of(model))
+    waits = [n - stages[losses[: i + 1].argmin()] for i, n in enumerate(stages)]
+    end = np.argmax(np.array(waits) >= 0.2 * 40)  # the first that is too long
+    stopped = _member_search._fit_fold(model, *given, 0.2)
+    assert 0 < end < stages.size - 1
+    np.testing.assert_array_equal(stopped[: end + 1], found[: end + 1])
+    assert (stopped[end:] == found[end]).all()
+
+
+def test_members_that_lose_in_a_fold_are_not_in_all():
+    rng = np.random.default_rng(0)
+    names = ["plain", "linear", "a", "b", "c"]
+    y = rng.normal(size=300)
+    noise = np.array([2.0, 3.0, 0.5, 0.6, 4.0])[:, np.newaxis, np.newaxis]
+    p = dict(zip(names, y + noise * rng.normal(size=(5, 1, 300)), strict=True))
+    found = left_out(p, y, np.repeat(range(6), 50), np.ones(300))
+    assert promising(found, SQUARED, 1) == ["plain", "linear", "a"]
+    assert promising(found, SQUARED, 3) == names
+    weights = dict(zip(names, 1 / noise.ravel() ** 2, strict=True))
+    assert weights["c"] < 0.02 * sum(weights.values()) < weights["b"]
+    assert promising(found, SQUARED) == ["plain", "a", "b"]
+    model = auto(random_state=0).fit(X, Y, eras=ERAS)
+    tried = np.isfinite(model.era_scores_).sum(axis=1)
+    assert sorted(model.weights_) == sorted(ALL)
+    # Of six eras, two are in each fold.
+    assert sorted(tried) == [2, 2, 2, 4, 6, 6, 6, 6, 6, 6]
+    kept = np.array([*model.weights_.values()]) > 0
+    assert (tried[:-1][kept] == 6).all()
+
+
+def test_fits_to_more_rows_have_more_trees():
+    member = Regressor(max_iter=30, early_stopping=False, random_state=0)
+    y = np.sin(2 * X[:, 0]) + 0.3 * np.random.default_rng(0).normal(size=Y.size)
+    model = auto([("mine", member)], cv=EraWalkForwardSplit(1, test_size=6, gap=2))
+    model.fit(X, y, eras=ERAS)
+    train, test = ERAS < 8, ERAS >= 10
+    staged = clone(member).fit(X[train], y[train]).staged_predict(X[test])
+    losses = [mean_squared_error(y[test], p) for p in staged]
+    best = min(_member_search.stages_of(member), key=lambda n: losses[n - 1])
+    assert model.members_["mine"].n_iter_ == min(30, 2 * best) > best
+
+
 @pytest.mark.parametrize("noise", [0.0, 3.0])
 def test_the_plain_model_is_kept_unless_the_average_is_better(noise):
     worse = Regressor(max_iter=1, early_stopping=False)
@@ -301,8 +359,13 @@ def test_fits_are_the_same_in_parallel():
 def test_fits_print_a_line_a_member_and_are_pickled(capsys):
     one = auto(["linear", "leaves_4", "level"], verbose=1).fit(X, Y, eras=ERAS)
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 8  # four of eras, three of rows, and one of the average
-    assert lines[0].startswith("AutoEra 1/4: plain, loss ")
+    # Four members in three folds of eras, at least the plain one in two of rows.
+    n_lines = 3 * 4 + sum("in rows left out" in line for line in lines) + 1
+    assert len(lines) == n_lines > 13
+    assert re.fullmatch(
+        r"AutoEra 1/\d+ fits: plain, loss [\d.]+ in eras left out; about \d+ s left",
+        lines[0],
+    )
     assert (pickle.loads(pickle.dumps(one)).predict(X) == one.predict(X)).all()
 
 
@@ -321,19 +384,19 @@ def test_a_time_budget_leaves_members_out(monkeypatch):
     """By a clock on which a fit takes a second, and that of a linear model 0.1."""
     clock, fit_member = [0.0], _member_search.fit_rows
 
-    def fit_in_a_second(model, *args):
+    def fit_in_a_second(model, *args, **params):
         clock[0] += 0.1 if isinstance(model, LinearRegressor) else 1
-        return fit_member(model, *args)
+        return fit_member(model, *args, **params)
 
     monkeypatch.setattr(_member_search, "fit_rows", fit_in_a_second)
     for module in (_estimator, _member_search):
         now = SimpleNamespace(perf_counter=lambda: clock[0])
         monkeypatch.setattr(module, "time", now)
-    for budget, most in ((25, 5), (1e-9, 1)):
+    for budget, most in ((25, 6), (1e-9, 1)):
         before = clock[0]
         model = auto(time_budget=budget).fit(X, Y, eras=ERAS)
         assert most > 1 or model.weights_ == {"plain": 1.0}
-        assert list(model.weights_) == ALL[: len(model.weights_)]
+        assert {*model.weights_} == {*ALL[: len(model.weights_)]}
         assert 0.5 * most < len(model.weights_) <= most
         assert most == 1 or clock[0] - before <= budget
 
@@ -647,10 +710,10 @@ def test_text_is_categories_and_beside_them_what_earlier_eras_tell(library, tmp_
     losses = np.zeros((2, 6))
     for k, (train, test) in enumerate(folds.split(eras, groups=eras)):
         own = [category.iloc[rows] for rows in (train, test)]
-        small = Regressor(**SMALL | {"max_iter": 24, "max_leaf_nodes": 4})
-        small.set_params(early_stopping=False)
-        stage = model.cv_results_["stage"][1]
-        small.set_params(max_iter=stage)
+        # Of four times the trees there is a quarter at four times the rate in folds.
+        small = Regressor(**SMALL | {"max_leaf_nodes": 4})
+        small.set_params(early_stopping=False, learning_rate=0.4)
+        assert model.cv_results_["stage"][1] == 24
         fits = (clone(PLAIN), own), (small, with_encoded(train, test))
         for i, (one, (of_train, of_test)) in enumerate(fits):
             p = one.fit(of_train, y[train]).predict(of_test)

@@ -1,5 +1,8 @@
 """The search by eras, and the estimators that search by themselves."""
 
+import io
+import re
+import sys
 import warnings
 
 import numpy as np
@@ -25,6 +28,7 @@ from sklearn.preprocessing import StandardScaler
 
 from helpers.data import make_levels
 from helpers.grids import slow
+from sklearn_era._progress import Progress
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
@@ -118,6 +122,29 @@ def test_scores_differences_and_choice_are_those_by_hand(params, folds):
     assert (search.predict(X) == Ridge(1.0).fit(X, y).predict(X)).all()
     assert search.score(X, y) == -mean_squared_error(y, search.predict(X))
     assert is_regressor(search)
+
+
+def test_progress_has_the_time_left_and_changes_nothing(capsys):
+    quiet = EraSearchCV(Ridge(), {"alpha": [0.1, 10.0]}).fit(X, y, eras=eras)
+    assert not capsys.readouterr().out
+    search = clone(quiet).set_params(verbose=1).fit(X, y, eras=eras)
+    first, _, last = capsys.readouterr().out.splitlines()
+    assert re.search(r"EraSearchCV 1/3 candidates: .*; about \d+ s left", first)
+    assert last == "EraSearchCV 3/3 candidates: last {'alpha': 10.0}"
+    np.testing.assert_array_equal(search.era_scores_, quiet.era_scores_)
+    assert search.verbose == 1
+
+
+def test_a_terminal_has_a_bar(monkeypatch):
+    pytest.importorskip("rich")
+    out = io.StringIO()
+    out.isatty = lambda: True
+    monkeypatch.setattr(sys, "stdout", out)
+    with Progress("AutoEra", 1) as progress:
+        progress.expect(4)
+        progress.step(3, "three")
+    assert "AutoEra 3/4 fits: three\n" in out.getvalue()
+    assert (progress._bar.tasks[0].completed, progress._bar.tasks[0].total) == (3, 4)
 
 
 def test_the_plain_model_stays_within_a_standard_error():
@@ -434,6 +461,8 @@ def test_columns_that_begin_later_are_one_warning(search):
     if is_classifier(search):
         y = y > 0
     names = "'kind', 'late', 'never'"
+    if not isinstance(search, EraSearchCV):  # the last fold comes first
+        names = "'never', 'kind', 'late'"
     if search.era_order == "unordered":  # each fold has some of the late eras
         names = "'never'"
     message = rf"X: column\(s\) {names} have no value in rows that some fold trains on"

@@ -312,7 +312,7 @@ def test_missing_targets_and_values_in_a_fit_short_of_time(tmp_path, capsys):
     assert record.features_with_missing == [FEATURES[2]]
     model, record = load_fit(tmp_path, "model")
     assert model.weights_ == record.weights == {"plain": 1.0}
-    assert capsys.readouterr().out.startswith("AutoEra 1/9: plain, loss ")
+    assert capsys.readouterr().out.startswith("AutoEra 1/29 fits: plain, loss ")
     (plain,) = model.members_.values()
     expected = fit_in_memory(late[late["era"] <= "0027"], **SMALL)
     X = late[FEATURES]
@@ -330,7 +330,7 @@ def test_all_steps_of_a_round(empty, quick_scores):
     assert (record["estimator"], record["purge_of_folds"]) == ("auto", 3)
     shown = ", ".join(f"{x} {w:.2f}" for x, w in record["weights"].items() if w)
     assert f"It averages models by the weights {shown}." in output
-    assert output.count("AutoEra 1/9: plain") == 3
+    assert output.count("AutoEra 3/5 fits: plain") == 3
     empty.assert_submitted_once()
     assert "has submission" in empty.run("submit")
     for fit in ("folds/1/model.era", "folds/2/model.era"):
