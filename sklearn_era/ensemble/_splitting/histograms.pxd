@@ -54,7 +54,7 @@ cdef inline void fill(
         parent.n_rows - rows.n_rows <= rows.pool_size
     ):
         parent.count_bits = rows.count_bits
-        child.joins = child.of_parent_are_wide
+        child.joins = child.count_bits > 0
     memset(
         to.sums, 0, (histograms.n_planes - to.are_words) * to.n_bins * sizeof(long long)
     )
@@ -155,7 +155,6 @@ cdef struct child_sums:
     Py_ssize_t n_bins
     int n_planes               # of the child
     int count_bits             # of its words, if the parent has a plane for counts
-    bint of_parent_are_wide    # they have this plane
     bint joins                 # counts into words: the other child has few rows, too
 
 
@@ -164,11 +163,10 @@ cdef inline child_sums describe_child(NodeHistograms child, NodeHistograms paren
     sums.sums, sums.n_bins = child.sums, child.n_bins
     sums.n_planes = child.n_planes - (child.count_bits > 0)
     sums.of_parent = NULL
-    sums.of_parent_are_wide = sums.joins = False
+    sums.joins = False
     sums.count_bits = 0
     if parent is not None:
         sums.of_parent = parent.sums
-        sums.of_parent_are_wide = parent.count_bits == 0
         sums.count_bits = child.count_bits if parent.count_bits == 0 else 0
     return sums
 
@@ -197,7 +195,7 @@ cdef inline void subtract(
                 of_parent[i] -= sums[i]
         elif child.joins and plane == 0:
             for i in range(first, stop):
-                of_parent[i] += (of_parent[n + i] << child.count_bits) - sums[i]
+                of_parent[i] += of_parent[n + i] * (mask + 1) - sums[i]
         elif child.joins:
             for i in range(first, stop):
                 of_parent[i] = of_parent[n + i] - sums[i]

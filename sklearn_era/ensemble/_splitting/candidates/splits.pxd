@@ -89,7 +89,6 @@ cdef class CandidateSplits:
         int n_columns
         lane_column * columns         # (n_columns,)
         int n_listed
-        Py_ssize_t n_listed_lanes
         int * listed                  # (n_columns,), columns with listed splits
         int n_first                   # of them, to be compared before the others
         # Codes by row; differences from split to split of the eras that may cover it.

@@ -75,14 +75,13 @@ cdef class CandidateSplits:
         cdef:
             lane_column * column
             int i
-        self.n_listed = self.n_listed_lanes = 0
+        self.n_listed = 0
         for i in range(self.n_columns):
             column = &self.columns[i]
             column.is_first = False
             if column.n_splits > 0:
                 self.listed[self.n_listed] = i
                 self.n_listed += 1
-                self.n_listed_lanes += column.n_lanes
                 memset(
                     sums_of_column(self, column), 0,
                     column.n_lanes * self.n_fields * sizeof(double),
