@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Progress:
-    """What a search prints if it is verbose; a context that ends the bar."""
+    """Lines and the bar of a verbose search; a context that ends the bar."""
 
     def __init__(self, name: str, verbose: int, unit: str = "fits"):
         self.name, self.verbose, self.unit = name, verbose, unit

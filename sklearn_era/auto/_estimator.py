@@ -127,20 +127,20 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         rows = Rows(X, y, eras, sample_weight, encoded)
         with config_context(enable_metadata_routing=False):
             try:
-                with Progress("AutoEra", self.verbose) as self._progress:
-                    self._fit_and_weigh(plain, rows, are_ordered, deadline)
+                with Progress("AutoEra", self.verbose) as progress:
+                    self._fit_and_weigh(plain, rows, are_ordered, deadline, progress)
             except PlainModelError:  # the error of a fit to all rows may be clearer
                 clone(plain).fit(X, y, eras=eras, sample_weight=sample_weight)
                 raise
-        del self._progress
         self.era_order_ = "ordered" if are_ordered else "unordered"
         self.__dict__.pop("update_log_", None)
         self._known_eras = encoded.labels
         return self
 
     def _fit_and_weigh(
-        self, plain: Any, rows: Rows, are_ordered: bool, deadline: float | None
-    ) -> None:
+        self, plain: Any, rows: Rows, are_ordered: bool, deadline: float | None,
+        progress: Progress,
+    ) -> None:  # fmt: skip
         """Fit members in folds, weigh them, and fit those with weight to all rows."""
         X, y, eras, _, encoded = rows
         loss, n_eras = loss_of(plain), encoded.labels.size
@@ -150,7 +150,7 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         by_eras, n_jobs = not isinstance(self.cv, KFold), self.n_jobs
         start = partial(
             Search, rows=rows, columns=columns, loss=loss, deadline=deadline,
-            n_jobs=n_jobs, progress=self._progress,
+            n_jobs=n_jobs, progress=progress,
         )  # fmt: skip
         with _out_of_era.quiet_folds(n_jobs) as empty:
             folds = _out_of_era.split_eras(
@@ -177,7 +177,7 @@ class _AutoEra(PredictsByEra, BaseEstimator):
                 search = start(alike, folds=of_each, by_eras=False).run()
             of_rows, more = search.left_out(), search.seconds
             seconds |= {name: seconds[name] + more[name] for name in more}
-        stages = self._weigh(of_eras, of_rows, dropped, loss, are_ordered)
+        stages = self._weigh(of_eras, of_rows, dropped, loss, are_ordered, progress)
         models = {name: at_stage(members[name], n) for name, n in stages.items()}
         with warned_once(), no_value_noted():  # of which the first search has warned
             self._fit_members(models, columns, rows)
@@ -217,7 +217,7 @@ class _AutoEra(PredictsByEra, BaseEstimator):
 
     def _weigh(
         self, of_eras: LeftOut, of_rows: LeftOut, dropped: LeftOut, loss: Loss,
-        are_ordered: bool,
+        are_ordered: bool, progress: Progress,
     ) -> dict[str, int]:  # fmt: skip
         """Set weights and scores; return the stages of members that have weight."""
         found = weigh(of_eras, of_rows, loss, are_ordered)
@@ -251,12 +251,11 @@ class _AutoEra(PredictsByEra, BaseEstimator):
             "se_difference": error,
             "weight": np.array([*weights.values(), 1.0]),
         }
-        if self.verbose:
-            note = ": the plain model is kept" if keeps_plain else ""
-            self._progress.print(
-                f"has a loss {mean[-1]:.3g} ± {error[-1]:.2g} less than the plain "
-                f"model's{note}"
-            )
+        note = ": the plain model is kept" if keeps_plain else ""
+        progress.print(
+            f"has a loss {mean[-1]:.3g} ± {error[-1]:.2g} less than the plain "
+            f"model's{note}"
+        )
         return {name: stages[name] for name in kept}
 
     @restores_on_failure

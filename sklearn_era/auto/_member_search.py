@@ -120,7 +120,7 @@ class Search:
                     columns.in_folds(name, self.members[name]),
                     rows._replace(X=columns.of(name)), train, test,
                     encoded if columns.is_encoded(name) else None, self.loss,
-                    # What others are compared with ends after all of its trees.
+                    # The plain model, of all comparisons, keeps all of its trees.
                     np.inf if self.by_eras and name == PLAIN else _PATIENCE,
                 )
                 for name in batch
