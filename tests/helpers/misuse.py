@@ -17,6 +17,7 @@ from sklearn.base import is_classifier
 
 import sklearn_era
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
+from sklearn_era.criteria import Gain
 from sklearn_era.effects import GroupDRO
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor, JustTrainTwice
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
@@ -178,6 +179,19 @@ def bad_parameters(estimator: Any) -> dict[str, Any]:
             "max_iter": 0, "interaction_cst": [{99}], "monotonic_cst": [1] * 20,
         }  # fmt: skip
     return refused | {"random_segments": 99, "n_estimators": 0}
+
+
+def good_parameters(estimator: Any) -> dict[str, list[Any]]:
+    """Values of parameters with which trees grow in other ways."""
+    values = {
+        "split_criterion": ["gain", Gain(splitter="era"), "era", "directional"],
+        "max_leaf_nodes": [2, 4, 12, None], "max_depth": [1, 3, None],
+        "min_samples_leaf": [1, 3, 9], "max_features": [0.4, 1.0],
+        "min_gain_share": [0.0, 0.5], "min_era_coverage": [0.3, 0.5, 1.0],
+        "feature_penalty": [None, 0.1], "colsample_bytree": [0.5, 1.0],
+        "interaction_cst": [None, "no_interactions"], "random_state": [0, 1],
+    }  # fmt: skip
+    return {name: values[name] for name in values if name in estimator.get_params()}
 
 
 def trees_parameter(estimator: Any) -> str | None:

@@ -15,7 +15,7 @@ from helpers.grids import on_grid, slow
 from helpers.kernel_fits import RecordingSplitter, fit, make_eras
 from oracle.cases import Case, first_tree, fit_and_check, fit_case, of_each
 from oracle.reference import check_fit
-from sklearn_era.criteria import Blend, Era
+from sklearn_era.criteria import Blend, Era, Gain
 
 LIMITS = {
     "max_iter": 1, "min_samples_leaf": 5, "max_leaf_nodes": 6, "min_era_coverage": 0.5,
@@ -30,7 +30,7 @@ WITH_HELD_OUT = {
 WAYS = {
     "kept sums": (3, 500, 5, 0.5),
     "masks": (33, 50, 5, 0.3),
-    "masks after a first look": (12, 40, 5, 0.5),
+    "masks of few eras": (12, 40, 5, 0.5),
     "bins by rows": (24, 10, 60, 0.3),
     "few rows": (16, 12, 120, 0.3),
     "lanes": (33, 15, 64, 0.3),
@@ -63,6 +63,52 @@ def test_each_way(criterion, way, missing, penalties):
     data = make_eras(*shape, n_features=n_features, missing=missing)
     params = {"max_leaf_nodes": 4, "min_era_coverage": coverage}
     check(data, criterion, feature_penalty=penalties, **params)
+
+
+MASKS, GROUPS = "columns of masks", "columns of groups"
+PACKED, BY_ERA = "packed sums", "sums by era"
+AGREEMENT = {"split_criterion": "directional"}
+FIRST = {"first columns", "directions first", "contrasts"}
+# Data, parameters, and all ways that a fit takes.
+TAKEN = {
+    "eras of many rows": ((3, 500, 5), {}, {BY_ERA, MASKS}),
+    "eras of few rows": ((33, 20, 5), {}, {PACKED, MASKS}),
+    "more than half of an even number": (
+        (20, 20, 5), {"min_era_coverage": 0.5}, {PACKED, MASKS}
+    ),
+    "more than half of an odd number": (
+        (21, 20, 5), {"min_era_coverage": 0.5}, {PACKED, MASKS}
+    ),
+    "many bins": ((24, 10, 60), {}, {PACKED, GROUPS}),
+    "many bins, half of an even number": (
+        (24, 10, 60), {"min_era_coverage": 0.5}, {PACKED, GROUPS}
+    ),
+    "many bins, most eras": (
+        (24, 10, 60), {"min_era_coverage": 0.7}, {PACKED, GROUPS, "rows looked at"}
+    ),
+    "many bins, most eras of many rows": (
+        (3, 5000, 60), {"min_era_coverage": 0.7}, {PACKED, GROUPS}
+    ),
+    "a share of the gain": (
+        (24, 10, 60), {"min_gain_share": 0.5}, {PACKED, GROUPS, "shares of the gain"}
+    ),
+    "many columns": ((33, 15, 64, 9), {}, {PACKED, GROUPS, "first columns"}),
+    "many columns of directions": (
+        (33, 15, 64, 9), AGREEMENT, {PACKED, GROUPS} | FIRST
+    ),
+    "many masks of directions": ((12, 40, 16, 10), AGREEMENT, {PACKED, MASKS} | FIRST),
+    "few columns of directions": ((33, 15, 64), AGREEMENT, {PACKED, GROUPS}),
+    "the gain alone": (
+        (24, 10, 60), {"split_criterion": Gain(splitter="era")}, {PACKED}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("shape", "params", "expected"), TAKEN.values(), ids=TAKEN)
+def test_each_way_is_taken_where_it_pays(shape, params, expected):
+    criterion = {"split_criterion": "era", "max_iter": 1} | params
+    _, splitter = fit(make_eras(*shape), criterion)
+    assert {way for way, n in splitter.ways.items() if n > 0} == expected
 
 
 @pytest.mark.parametrize("name", ["era", "directional"])

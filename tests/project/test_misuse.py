@@ -9,6 +9,7 @@ import copy
 import pickle
 import tempfile
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,7 @@ from helpers.misuse import (
     ROWS,
     Interrupt,
     bad_parameters,
+    good_parameters,
     make_estimators,
     trees_parameter,
 )
@@ -130,6 +132,22 @@ class Misuse(RuleBasedStateMachine):
     @rule(name=some_rows)
     def fit(self, name):
         self._fit_beside(clone(self.estimator), ROWS[name])
+
+    @precondition(_trees)
+    @rule(names=st.lists(some_rows, min_size=2, max_size=3))
+    def fit_at_once(self, names):
+        """In a thread of its own, beside other fits."""
+        fits = [(clone(self.estimator), ROWS[name]) for name in names]
+        references = [
+            clone(estimator).fit(**rows.arguments(estimator))
+            for estimator, rows in fits
+        ]
+        fits[0] = self.estimator, ROWS[names[0]]
+        with ThreadPoolExecutor(len(fits)) as pool:
+            list(pool.map(lambda fit: fit[0].fit(**fit[1].arguments(fit[0])), fits))
+        for (estimator, rows), reference in zip(fits, references, strict=True):
+            assert_same(answers(estimator, rows), answers(reference, rows))
+        self._take(fits[0][1], references[0])
 
     @rule(name=some_rows, fault=st.sampled_from(sorted(FAULTS)))
     def fit_with_a_fault(self, name, fault):
@@ -266,6 +284,10 @@ class Misuse(RuleBasedStateMachine):
         if self._trees():
             n_trees = data.draw(st.integers(1, 4))
             self.estimator.set_params(**{self._trees(): n_trees})
+            good = good_parameters(self.estimator)
+            for name in data.draw(st.lists(st.sampled_from(sorted(good)), max_size=3)):
+                value = data.draw(st.sampled_from(good[name]))
+                self.estimator.set_params(**{name: value})
 
     @precondition(_is_fitted)
     @rule(name=some_rows, method=st.sampled_from(METHODS))

@@ -9,8 +9,9 @@ from .._arrays cimport omp_get_num_threads, omp_get_thread_num
 from .candidates.best cimport best_by_gain, find_gains, rank_splits
 from .candidates.listing cimport keep_best, list_splits, prune_column
 from .candidates.splits cimport (
-    CandidateSplits, first_of, sides_of_column, stop_of, sums_of_column, thread_team,
-    threads_for, wait_for_team,
+    CONTRASTS, DIRECTIONS_FIRST, FIRST_COLUMNS, ROWS_LOOKED_AT, SHARES_OF_GAIN,
+    CandidateSplits, first_of, note_way, sides_of_column, stop_of, sums_of_column,
+    thread_team, threads_for, wait_for_team,
 )
 from .lanes.functions cimport (
     batch_size, era_batch, era_visit, lane_column, node_struct,
@@ -44,6 +45,7 @@ cdef inline chosen_split choose_split(
         chosen_split chosen
         chosen_split * result = &chosen
         thread_team alone = thread_team(0, 1)
+    splits.n_taken[ROWS_LOOKED_AT] += looks_at_rows
     if looks_at_rows:
         splits.code_rows()
     if n_threads == 1:
@@ -112,6 +114,7 @@ cdef inline void search_node(
         if largest.found and node.n_coverable < criterion.min_covered_eras:
             chosen.is_uncovered = True
         elif largest.found:
+            note_way(splits, SHARES_OF_GAIN, team)
             sharing = with_share_of(criterion, largest.rank.primary)
             chosen.best = best_by_eras(splits, &sharing, node, looks_at_rows, team)
             if not chosen.best.found:
@@ -188,6 +191,7 @@ cdef inline void compare_splits(
         and criterion.boltzmann_alpha == 0.0
         and criterion.l2_regularization == 0.0
     ):
+        note_way(splits, DIRECTIONS_FIRST, team)
         by_direction = directions_alone(criterion)
         compare_columns(splits, &by_direction, node, team)
         keep_best(splits, &by_direction, node, team)
@@ -220,6 +224,7 @@ cdef inline void compare_columns(
         double min_key = -INFINITY
         int n_first = splits.n_first
     if n_first > 0:
+        note_way(splits, FIRST_COLUMNS, team)
         visit_columns(splits, splits.rows, criterion, node, 0, n_first, min_key, team)
         best = rank_splits(splits, criterion, node, team, 0.0, True)
         if best.found:
@@ -257,6 +262,8 @@ cdef inline void visit_columns(
         and (n_bits > 0 or not splits.bundles.all_have_masks)
         and node.by_era == NULL
     )
+    if by_contrast:
+        note_way(splits, CONTRASTS, team)
     visit.packed = rows.packed(visit.values, by_contrast)
     visit.unit_of_words = ldexp(visit.values.unit, -visit.packed.count_bits)
     packs = node.by_era == NULL and (first == 0 or rows.n_chunks > 1)

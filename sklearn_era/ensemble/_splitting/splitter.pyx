@@ -21,7 +21,9 @@ from .._arrays cimport G_H_DTYPE_C
 from ..._eras import min_rows_of_side
 from .._exchange import ALONE
 from .bundles cimport FeatureBundles
-from .candidates.splits cimport CandidateSplits, threads_for
+from .candidates.splits cimport (
+    PACKED_SUMS, SUMS_BY_ERA, CandidateSplits, threads_for,
+)
 from .choice cimport choose_split, chosen_split
 from .fixed_points cimport n_words_of
 from .histograms cimport fill, fill_by_era
@@ -36,6 +38,12 @@ from .._criteria.formulas cimport eras_struct
 cdef enum:
     ROWS_OF_ERA = 24  # from here on, sums by era are cheaper than a pass over rows
     ROWS_OF_DIRECTION = 64  # the same for directions
+
+WAYS = (
+    "packed sums", "sums by era", "rows looked at", "shares of the gain",
+    "first columns", "directions first", "contrasts", "columns of masks",
+    "columns of groups",
+)
 
 
 cdef class EraSplitter:
@@ -75,6 +83,11 @@ cdef class EraSplitter:
             self.criterion.min_samples_per_era, np.asarray(self.era_sizes)
         )
         self.criterion.min_samples_per_era = np.max(self.min_samples)
+
+    @property
+    def ways(self):
+        """Return how often the fit took each way of the kernel."""
+        return dict(zip(WAYS, self.splits.n_taken, strict=True))
 
     def start_tree(self, tree, gradients, hessians, int n_threads):
         """Take over the data and limits of a tree, attributes of `tree`, its owner."""
@@ -211,6 +224,7 @@ cdef NodeHistograms sum_up(
         self.n_threads, <double> self.rows.n_rows * self.bundles.n_bundles
     )
     if histograms.by_era != NULL:
+        self.splits.n_taken[SUMS_BY_ERA] += 1
         fill_by_era(
             histograms, parent, self.rows, self.bundles, self.splits.functions,
             n_threads,
@@ -220,6 +234,7 @@ cdef NodeHistograms sum_up(
             histograms, parent, self.rows, &self.tree, self.bundles, self.is_alone,
             n_threads,
         )
+    self.splits.n_taken[PACKED_SUMS] += histograms.count_bits > 0
     return histograms
 
 

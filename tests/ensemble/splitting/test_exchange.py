@@ -107,6 +107,11 @@ def grow(data, rows, exchange, params, is_categorical=None, n_bins=5, penalties=
         feature_fraction_per_split=params.get("max_features", 1.0),
     )  # fmt: skip
     tree.grow()
+    raw = np.zeros(rows.size)
+    tree.add_to(raw)
+    for leaf in tree.finalized_leaves:
+        assert (raw[leaf.sample_indices] == leaf.value).all()
+    assert sum(leaf.sample_indices.size for leaf in tree.finalized_leaves) == raw.size
     return tree.make_predictor([np.arange(N_BINS - 1.0)] * n_features).nodes
 
 

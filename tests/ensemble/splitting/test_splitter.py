@@ -256,6 +256,21 @@ def test_the_fast_gain_grows_the_trees_of_the_plain_one(case):
     np.testing.assert_allclose(*raw, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("n_leaves", range(5, 32, 2))
+def test_nodes_of_equal_gain_are_split_in_the_order_of_the_plain_queue(n_leaves):
+    """Gains are exact, and most nodes share theirs with others; and as many rows go
+    left as right.
+    """
+    row, rng = np.arange(512), np.random.default_rng(n_leaves)
+    X = np.column_stack([row // 32, row // 16 % 2, row // 8 % 2])
+    y = 64.0 * X[:, 0] + rng.integers(1, 4, size=16)[X[:, 0]] * (2 * X[:, 1] - 1)
+    params = {"max_iter": 1, "learning_rate": 0.5, "max_leaf_nodes": n_leaves}
+    params |= {"min_samples_leaf": 1}
+    (plain,) = trees_of(Regressor(**params).fit(X, y))
+    (fast,) = trees_of(Regressor(**params, **FAST_GAIN).fit(X, y))
+    assert np.array_equal(fast.nodes, plain.nodes)
+
+
 def test_the_fast_gain_does_not_part_rows_that_are_alike():
     X = np.random.default_rng(0).integers(0, 4, size=(600, 5))
     y = np.where(X[:, 0] > 1, 0.1, 0.7) + np.where(X[:, 1] > 1, 0.3, 0.0)

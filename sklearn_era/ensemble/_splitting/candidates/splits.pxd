@@ -14,6 +14,11 @@ cdef enum:
     COLUMNS = 32  # codes of a row that are adjacent
 
 
+cdef enum:  # ways to the sums and splits of nodes
+    PACKED_SUMS, SUMS_BY_ERA, ROWS_LOOKED_AT, SHARES_OF_GAIN, FIRST_COLUMNS,
+    DIRECTIONS_FIRST, CONTRASTS, COLUMNS_OF_MASKS, COLUMNS_OF_GROUPS, N_WAYS
+
+
 cdef inline int threads_for(int n_threads, double n_additions) noexcept nogil:
     """Return the threads: all if the work outweighs waking them up, else 1."""
     return n_threads if n_additions > FEW_ADDITIONS else 1
@@ -106,12 +111,20 @@ cdef class CandidateSplits:
         int n_to_cover                # eras a listed split must cover, if not yet known
         int n_absent                  # eras not listed, to be added at the end
         object error                  # in `merge_splits`, or None
+        Py_ssize_t[N_WAYS] n_taken    # how often the fit took each way
 
     cdef bint start_node(self, const uint8_t * is_active) noexcept
     cdef void count_listed(self) noexcept nogil
     cdef void put_first(self, int n) noexcept nogil
     cdef code_rows(self)
     cdef merge_splits(self, const criterion_struct * criterion)
+
+
+cdef inline void note_way(
+    CandidateSplits splits, int way, thread_team team
+) noexcept nogil:
+    if team.rank == 0:
+        splits.n_taken[way] += 1
 
 
 cdef inline double * sums_of_column(

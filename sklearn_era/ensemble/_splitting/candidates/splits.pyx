@@ -82,6 +82,8 @@ cdef class CandidateSplits:
             if column.n_splits > 0:
                 self.listed[self.n_listed] = i
                 self.n_listed += 1
+                self.n_taken[COLUMNS_OF_MASKS] += column.bundle != NULL
+                self.n_taken[COLUMNS_OF_GROUPS] += column.bundle == NULL
                 memset(
                     sums_of_column(self, column), 0,
                     column.n_lanes * self.n_fields * sizeof(double),
