@@ -188,7 +188,7 @@ def good_parameters(estimator: Any) -> dict[str, list[Any]]:
         "max_leaf_nodes": [2, 4, 12, None], "max_depth": [1, 3, None],
         "min_samples_leaf": [1, 3, 9], "max_features": [0.4, 1.0],
         "min_gain_share": [0.0, 0.5], "min_era_coverage": [0.3, 0.5, 1.0],
-        "feature_penalty": [None, 0.1], "colsample_bytree": [0.5, 1.0],
+        "colsample_bytree": [0.5, 1.0], "l2_regularization": [0.0, 2.0],
         "interaction_cst": [None, "no_interactions"], "random_state": [0, 1],
     }  # fmt: skip
     return {name: values[name] for name in values if name in estimator.get_params()}

@@ -157,6 +157,16 @@ def test_trees_take_over_the_memory_of_those_before(params):
     assert 0 < splitter.store.allocated <= 8 * sums_of_node * BYTES_PER_BIN
 
 
+def test_leaves_give_their_memory_back():
+    """Each split leaves one value, which is a leaf, and all that are smaller."""
+    x, eras = np.tile(np.arange(20), 120), np.repeat([0, 1], 1200)
+    data = x[:, np.newaxis].astype(float), 4.0**x, eras
+    params = {"max_iter": 1, "max_leaf_nodes": 20, "splitter": RecordingSplitter}
+    _, splitter = fit(data, CRITERIA["era"], **params)
+    assert splitter.n_kept > 20
+    assert splitter.store.allocated == 2 * 20 * BYTES_PER_BIN
+
+
 SUMMED = [CRITERIA["era"], CRITERIA["directional"]]
 SUMMING = pytest.mark.parametrize("criterion", SUMMED)
 ERA = {"split_criterion": "era", "min_gain_share": 0.0, "early_stopping": False}
