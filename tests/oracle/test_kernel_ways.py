@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from threadpoolctl import threadpool_limits
 
 from helpers.criteria import DEVIATIONS, ERA_CRITERIA
 from helpers.grids import on_grid, slow
@@ -109,6 +110,15 @@ def test_each_way_is_taken_where_it_pays(shape, params, expected):
     criterion = {"split_criterion": "era", "max_iter": 1} | params
     _, splitter = fit(make_eras(*shape), criterion)
     assert {way for way, n in splitter.ways.items() if n > 0} == expected
+
+
+def test_several_threads_search_large_nodes_alone():
+    params = {"max_iter": 1, "max_leaf_nodes": 4, "splitter": RecordingSplitter}
+    with threadpool_limits(2, user_api="openmp"):
+        _, small = fit(make_eras(4, 200, 5), ERA_CRITERIA["era"], **params)
+        _, large = fit(make_eras(4, 1200, 5), ERA_CRITERIA["era"], **params)
+    assert small.ways["threads"] == 0 < small.n_searched
+    assert 0 < large.ways["threads"] < large.n_searched
 
 
 @pytest.mark.parametrize("name", ["era", "directional"])

@@ -9,7 +9,7 @@ from .._arrays cimport omp_get_num_threads, omp_get_thread_num
 from .candidates.best cimport best_by_gain, find_gains, rank_splits
 from .candidates.listing cimport keep_best, list_splits, prune_column
 from .candidates.splits cimport (
-    CONTRASTS, DIRECTIONS_FIRST, FIRST_COLUMNS, ROWS_LOOKED_AT, SHARES_OF_GAIN,
+    CONTRASTS, DIRECTIONS_FIRST, FIRST_COLUMNS, ROWS_LOOKED_AT, SHARES_OF_GAIN, THREADS,
     CandidateSplits, first_of, note_way, sides_of_column, stop_of, sums_of_column,
     thread_team, threads_for, wait_for_team,
 )
@@ -48,6 +48,7 @@ cdef inline chosen_split choose_split(
     splits.n_taken[ROWS_LOOKED_AT] += looks_at_rows
     if looks_at_rows:
         splits.code_rows()
+    splits.n_taken[THREADS] += n_threads > 1
     if n_threads == 1:
         with nogil:
             search_node(splits, criterion, node, looks_at_rows, alone, result)

@@ -42,7 +42,7 @@ cdef enum:
 WAYS = (
     "packed sums", "sums by era", "rows looked at", "shares of the gain",
     "first columns", "directions first", "contrasts", "columns of masks",
-    "columns of groups",
+    "columns of groups", "threads",
 )
 
 

@@ -16,7 +16,8 @@ cdef enum:
 
 cdef enum:  # ways to the sums and splits of nodes
     PACKED_SUMS, SUMS_BY_ERA, ROWS_LOOKED_AT, SHARES_OF_GAIN, FIRST_COLUMNS,
-    DIRECTIONS_FIRST, CONTRASTS, COLUMNS_OF_MASKS, COLUMNS_OF_GROUPS, N_WAYS
+    DIRECTIONS_FIRST, CONTRASTS, COLUMNS_OF_MASKS, COLUMNS_OF_GROUPS, THREADS,
+    N_WAYS
 
 
 cdef inline int threads_for(int n_threads, double n_additions) noexcept nogil:
