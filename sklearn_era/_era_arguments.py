@@ -126,11 +126,12 @@ def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
                     "as sample_weight=...."
                 )
         model, eras = args[0], kwargs.get("eras")
+        X = args[1] if len(args) > 1 else kwargs.get("X")
+        new_name = eras if names_columns(eras, X) else None
         name = vars(model).pop("_era_column", None)
         try:
             fitted = fit(*args, **kwargs)
-            X = args[1] if len(args) > 1 else kwargs.get("X")
-            name = eras if names_columns(eras, X) else None
+            name = new_name  # no call that an interrupt could part from the fit
             return fitted
         finally:
             if name is not None:

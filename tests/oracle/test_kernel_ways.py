@@ -113,7 +113,7 @@ def test_each_way_is_taken_where_it_pays(shape, params, expected):
 
 
 def test_several_threads_search_large_nodes_alone():
-    params = {"max_iter": 1, "max_leaf_nodes": 4, "splitter": RecordingSplitter}
+    params = {"max_iter": 1, "splitter": RecordingSplitter}
     with threadpool_limits(2, user_api="openmp"):
         _, small = fit(make_eras(4, 200, 5), ERA_CRITERIA["era"], **params)
         _, large = fit(make_eras(4, 1200, 5), ERA_CRITERIA["era"], **params)

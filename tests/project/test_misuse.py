@@ -320,3 +320,22 @@ def test_misuse(kind):
         suppress_health_check=list(HealthCheck),
     )
     run_state_machine_as_test(type("Misuse", (Misuse,), {"kind": kind}), settings=few)
+
+
+def test_an_interrupt_at_the_end_of_a_fit_leaves_no_part_of_it():
+    rows = ROWS["named"]
+    frame = rows.X.assign(week=rows.eras)
+    fit = {"X": frame, "y": rows.y, "eras": "week"}
+    forest = make_estimators()["forest_regressor"]
+    whole = clone(forest)
+    with Interrupt().watch() as count:
+        whole.fit(**fit)
+    for at in range(count.n_calls - 20, count.n_calls + 1):
+        interrupted = clone(forest)
+        with Interrupt(at).watch():
+            _, error = attempt(interrupted.fit, **fit, catch=KeyboardInterrupt)
+        if error is None:
+            assert_same(answers(interrupted, rows), answers(whole, rows))
+        else:
+            error = refused(interrupted.predict, frame)
+            assert isinstance(error, NotFittedError)
