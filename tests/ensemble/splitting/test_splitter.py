@@ -217,6 +217,9 @@ GAIN_FITS = {
     "by depth": {"max_depth": 5, "max_leaf_nodes": None},
     "features of a tree": {"colsample_bytree": 0.5, "max_features": 0.7},
     "quantile": {"loss": "quantile", "quantile": 0.8, "n_bins": 50},
+    "trees of a single leaf": {
+        "loss": "absolute_error", "min_impurity_decrease": 0.03, "learning_rate": 0.5,
+    },
 }  # fmt: skip
 
 
