@@ -10,6 +10,7 @@ from helpers.trees import n_splits, trees_of
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.ensemble._boosters import hooks
 from sklearn_era.ensemble._criterion_plan import choose_splitter
+from sklearn_era.ensemble._exchange import ALONE, Exchange
 from sklearn_era.ensemble._splitting.splitter import EraSplitter
 from sklearn_era.ensemble._splitting.tree_grower import EraTreeGrower
 
@@ -39,6 +40,20 @@ class RecordingGrower(EraTreeGrower):
             self.recorder.n_eras.append(np.unique(eras).size)
 
 
+class OneOfSeveral(Exchange):
+    """One process on the path of several; counts what it sends."""
+
+    is_alone = False
+
+    def __init__(self):
+        self.n_sums = self.n_bytes = 0
+
+    def sum(self, values):
+        self.n_sums += 1
+        self.n_bytes += values.nbytes
+        return values.copy()
+
+
 def make_eras(n_eras, n_per_era, n_bins, n_features=4, seed=0, missing=0.0):
     """Integers to bin as they are, a target of integers, and eras in no order.
 
@@ -66,8 +81,9 @@ def hessians_that_vary(kind, y):
 
 
 def fit(
-    data, criterion, *, weights=None, store_budget=None, splitter=EraSplitter, **params
-):
+    data, criterion, *, weights=None, store_budget=None, splitter=EraSplitter,
+    exchange=ALONE, **params
+):  # fmt: skip
     """Fit with `store_budget` bytes for histograms; the model and its splitter."""
     X, y, eras = data
     params = {
@@ -84,9 +100,9 @@ def fit(
             assert self._fit_state.era_splitter is not None
             make = partial(splitter, store_budget=store_budget)
             plan = self._fit_state.plan
-            penalised = {"penalties": self._fit_state.penalties}
+            more = {"penalties": self._fit_state.penalties, "exchange": exchange}
             given = eras, y, sample_weight, make
-            made.append(choose_splitter(self, plan, *given, **penalised))
+            made.append(choose_splitter(self, plan, *given, **more))
             self._fit_state.era_splitter = made[-1]
 
     model = Model(**params)

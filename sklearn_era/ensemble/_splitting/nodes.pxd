@@ -206,6 +206,10 @@ cdef struct grown_node:
     feature_split split  # a leaf may have one too
     int left, right      # numbers of the children
     int slot             # of its histograms in the store; -1: none
+    # With several processes, the same of the sums over all, and the eras that all of
+    # them can cover, which come with these sums.
+    int slot_of_all
+    double n_coverable
     int allowed          # number of the features allowed by interaction constraints
     # Two lists of numbers of nodes, by place: the heap of those with a split, leaves.
     int waiting, leaf

@@ -4,7 +4,7 @@ from .bundles cimport FeatureBundles
 from .candidates.splits cimport CandidateSplits
 from .nodes cimport grown_node, tree_data
 from .rows cimport EraRows
-from .store cimport HistogramStore
+from .store cimport HistogramStore, NodeHistograms
 
 
 cdef class EraSplitter:
@@ -15,6 +15,7 @@ cdef class EraSplitter:
         CandidateSplits splits
         readonly HistogramStore store
         HistogramStore spare
+        HistogramStore of_all    # sums over all processes, which keep the same ones
         criterion_struct criterion
         double [::1] impurities  # (n_eras,), of the node, if `reads_impurities`
         double [::1] era_sizes   # (n_eras,), rows in the training set
@@ -45,5 +46,12 @@ cdef class EraSplitter:
     cdef int sum_up_children(
         self, grown_node * parent, grown_node * smaller, grown_node * larger
     ) except -1
+    cdef int merge_children(
+        self, grown_node * parent, grown_node * left, grown_node * right,
+        const uint8_t * is_active,
+    ) except -1
+    cdef NodeHistograms merge(
+        self, HistogramStore store, grown_node * node, grown_node * sibling
+    )
     cdef int release(self, grown_node * node) except -1
     cdef bint find_split(self, grown_node * node, const uint8_t * is_active) except -1

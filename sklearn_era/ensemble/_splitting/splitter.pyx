@@ -75,6 +75,7 @@ cdef class EraSplitter:
         self.splits.tree = &self.tree
         self.spare = HistogramStore(2**62)  # for nodes beyond the budget
         self.store = HistogramStore(store_budget)
+        self.of_all = HistogramStore(store_budget)
         self.partition = np.empty(self.rows.n_samples, dtype=np.uint32)
         self.scratch = np.empty(self.rows.n_samples, dtype=np.uint32)
         self.impurities = np.zeros(self.rows.n_eras)
@@ -94,6 +95,7 @@ cdef class EraSplitter:
         self.n_threads = n_threads
         self.store.take_all_back()
         self.spare.take_all_back()
+        self.of_all.take_all_back()
         self.sum_gradients, self.sum_hessians = self.rows.start_tree(
             gradients, hessians, n_threads
         )
@@ -148,17 +150,53 @@ cdef class EraSplitter:
             sum_up(self, self.store, smaller, of_parent, of_parent.by_era != NULL),
         )
         if smaller.slot < 0:
-            self.release(parent)
+            give_back(self.store, &parent.slot)
             return 0
         of_parent.n_rows = larger.n_rows
         larger.slot, parent.slot = parent.slot, -1
         return 0
 
+    cdef int merge_children(
+        self, grown_node * parent, grown_node * left, grown_node * right,
+        const uint8_t * is_active,
+    ) except -1:
+        """Exchange the left child's sums with other processes; subtract them from the
+        parent's, which become the right one's. Without memory, each child's later.
+        """
+        cdef NodeHistograms of_left, of_parent
+        if parent.slot_of_all < 0 or not self.splits.start_node(is_active):
+            return 0
+        of_left = self.merge(self.of_all, left, right)
+        if of_left is None:
+            return 0
+        of_parent = self.of_all.slots[parent.slot_of_all]
+        of_parent.subtract(of_left)
+        left.slot_of_all = of_left.number
+        right.slot_of_all, parent.slot_of_all = parent.slot_of_all, -1
+        return 0
+
+    cdef NodeHistograms merge(
+        self, HistogramStore store, grown_node * node, grown_node * sibling
+    ):
+        """Return a node's sums over all processes; None without memory. Count its
+        coverable eras, and a sibling's in the same exchange.
+        """
+        cdef NodeHistograms own, of_all
+        own = histograms_of(self, node)
+        of_all = store.allocate(own.n_bins, 0, own.n_planes)
+        if of_all is not None:
+            node.n_coverable, sibling.n_coverable = own.sum_over_processes(
+                self.exchange, self.splits.active_bins(), of_all,
+                count_coverable(self, node), count_coverable(self, sibling),
+            )
+        if node.slot < 0:
+            self.spare.take_back(own)
+        return of_all
+
     cdef int release(self, grown_node * node) except -1:
-        """Return the memory of a node's sums to the store."""
-        if node.slot >= 0:
-            self.store.free.append(self.store.slots[node.slot])
-            node.slot = -1
+        """Return the memory of a node's sums to the stores."""
+        give_back(self.store, &node.slot)
+        give_back(self.of_all, &node.slot_of_all)
         return 0
 
     cdef bint find_split(self, grown_node * node, const uint8_t * is_active) except -1:
@@ -167,17 +205,26 @@ cdef class EraSplitter:
             NodeHistograms histograms
             node_struct c_node
             chosen_split chosen
-            const long long [::1] merged  # bins of all processes
+            NodeHistograms of_all
         self.n_searched += 1
         self.n_kept += node.slot >= 0
-        if not start_node(self, node, is_active, &c_node):
+        if not self.splits.start_node(is_active):
+            return False
+        if not self.is_alone and node.slot_of_all < 0:
+            of_all = self.merge(self.of_all, node, node)
+            if of_all is None:  # beyond the budget
+                of_all = self.merge(self.spare, node, node)
+            else:
+                node.slot_of_all = of_all.number
+        if not start_node(self, node, &c_node):
             return False
         histograms = histograms_of(self, node)
         c_node.values = &self.rows.of_gradients
         c_node.bins = histograms.sums
         if not self.is_alone:
-            merged = histograms.over_processes(self.exchange, self.splits.active_bins())
-            c_node.bins = &merged[0]
+            if node.slot_of_all >= 0:
+                of_all = self.of_all.slots[node.slot_of_all]
+            c_node.bins = of_all.sums
         c_node.n_bins = histograms.n_bins
         c_node.count_bits = histograms.count_bits
         c_node.by_era = histograms.by_era
@@ -189,7 +236,17 @@ cdef class EraSplitter:
         node.split = chosen.best
         if node.slot < 0:  # beyond the budget
             self.spare.take_back(histograms)
+        if not self.is_alone and node.slot_of_all < 0:
+            self.spare.take_back(of_all)
         return chosen.best.found
+
+
+cdef int give_back(HistogramStore store, int * slot) except -1:
+    """Return a slot to its store, if there is one."""
+    if slot[0] >= 0:
+        store.free.append(store.slots[slot[0]])
+        slot[0] = -1
+    return 0
 
 
 cdef void take_slot(grown_node * node, NodeHistograms histograms) noexcept:
@@ -250,22 +307,28 @@ cdef bint keeps_eras(EraSplitter self) noexcept:
     )
 
 
+cdef int count_coverable(EraSplitter self, const grown_node * node) except -1:
+    """Count the eras of this process that splits of a node can cover."""
+    if self.criterion.name == GAIN:
+        return 0
+    self.rows.start_node(&self.partition[0] + node.node.start, node.n_rows)
+    self.rows.list_eras(self.criterion.traits.sees_all_eras, &self.min_samples[0])
+    return self.rows.n_coverable
+
+
 cdef bint start_node(
-    EraSplitter self, const grown_node * node, const uint8_t * is_active,
-    node_struct * c_node,
+    EraSplitter self, const grown_node * node, node_struct * c_node
 ) except -1:
     """Describe a node and list its eras; return whether it may be split."""
     cdef:
         EraRows rows = self.rows
         const criterion_struct * criterion = &self.criterion
-    if not self.splits.start_node(is_active):
-        return False
     rows.start_node(&self.partition[0] + node.node.start, node.n_rows)
     if criterion.name != GAIN:
         rows.list_eras(criterion.traits.sees_all_eras, &self.min_samples[0])
         c_node.n_coverable = rows.n_coverable
         if not self.is_alone:
-            (c_node.n_coverable,) = self.exchange.sum_of(c_node.n_coverable)
+            c_node.n_coverable = node.n_coverable
         if criterion.min_gain_share == 0.0 and (
             c_node.n_coverable < criterion.min_covered_eras
         ):

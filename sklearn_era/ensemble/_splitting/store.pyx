@@ -93,11 +93,22 @@ cdef class NodeHistograms:
         self.capacity = buffer.shape[0]
         self.memory = &buffer[0] if self.capacity > 0 else NULL
 
-    def over_processes(self, exchange, is_active):
-        """Return the sums over all processes, for the bins that are active."""
-        sums = self.buffer[: self.n_planes * self.n_bins].copy()
-        planes = sums.reshape(self.n_planes, -1)
-        of_all = exchange.sum(planes[:, is_active].astype(np.float64).ravel())
+    def planes(self):
+        """Return the sums by bin, a row for each plane."""
+        return self.buffer[: self.n_planes * self.n_bins].reshape(self.n_planes, -1)
+
+    def subtract(self, NodeHistograms other):
+        """Subtract another node's sums by bin."""
+        planes = self.planes()
+        planes -= other.planes()
+
+    def sum_over_processes(self, exchange, is_active, NodeHistograms merged, *counts):
+        """Set the sums over all processes in `merged`, for the bins that are active;
+        return those of some counts.
+        """
+        own = self.planes()[:, is_active].ravel()
+        of_all = exchange.sum(np.append(own, counts).astype(np.float64))
+        of_all, counts = np.split(of_all, [own.size])
         of_all = of_all.reshape(self.n_planes, -1)
         can_be = np.abs(of_all) < 2.0**63
         can_be[0] &= (of_all[0] >= 0) & (of_all[0] < 2.0**32)
@@ -109,8 +120,8 @@ cdef class NodeHistograms:
                 f"The workers of the fit {what.format(of_all[~can_be][0])}: another "
                 "process has joined them, or the data of one are damaged."
             )
-        planes[:, is_active] = of_all
-        return sums
+        merged.planes()[:, is_active] = of_all
+        return counts
 
     def are_sums_of(self, FeatureBundles bundles, EraRows rows, sample_indices):
         """Return whether each feature's bins sum up to the node's rows, and the sums by

@@ -139,7 +139,7 @@ cdef class EraTreeGrower:
         root = &self.nodes[0]
         self.n_nodes = 1
         memset(root, 0, sizeof(grown_node))
-        root.slot = -1
+        root.slot = root.slot_of_all = -1
         root.n_rows = self.tree.n_samples
         root.node.parent = -1
         root.node.pooled.lower_bound = -INFINITY
@@ -196,6 +196,7 @@ cdef class EraTreeGrower:
             self.tree, &node.node, split, number, &left.node, &right.node
         )
         left.slot = right.slot = -1
+        left.slot_of_all = right.slot_of_all = -1
         left.n_rows = partition_rows(self, node)
         right.n_rows = node.n_rows - left.n_rows
         right.node.start = node.node.start + left.n_rows
@@ -226,6 +227,10 @@ cdef class EraTreeGrower:
                 self.splitter.sum_up_children(node, left, right)
             else:
                 self.splitter.sum_up_children(node, right, left)
+            if not (self.splitter.is_alone or self.draws_features()):
+                self.splitter.merge_children(
+                    node, left, right, self.active_features(left)
+                )
             self.total_compute_hist_time += perf_counter() - tic
             for number in range(node.left, node.right + 1):
                 if not self.nodes[number].is_leaf:
@@ -280,6 +285,9 @@ cdef class EraTreeGrower:
             np.asarray(self.is_active)[features] = 1
             self.active = active
         return &self.is_active[0]
+
+    cdef bint draws_features(self) noexcept:
+        return self.draw_features is not None or self.feature_fraction_per_split < 1.0
 
     cdef int allowed_below(self, const grown_node * node) except -1:
         """Return the number of the features allowed to the children of a node."""

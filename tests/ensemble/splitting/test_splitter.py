@@ -7,6 +7,7 @@ from threadpoolctl import threadpool_limits
 from helpers.grids import from_1_9, on_grid
 from helpers.kernel_fits import (
     CRITERIA,
+    OneOfSeveral,
     RecordingSplitter,
     assert_same_nodes,
     fit,
@@ -54,6 +55,35 @@ def test_kept_histograms_and_streamed_ones_give_the_same_trees(criterion, store)
     streamed, other = fit(data, criterion, store_budget=0, **params)
     assert other.n_kept == 0
     assert_same_trees(kept, streamed)
+
+
+DRAWS = {
+    "all": {}, "tree": {"colsample_bytree": 0.5}, "node": {"max_features": 0.5},
+    "sets": {"interaction_cst": [{0, 1}, {1, 2}, {0, 2, 3}]},
+    "weights": {"loss": "poisson"},
+}  # fmt: skip
+
+
+@on_grid("criterion draws missing", CRITERIA, DRAWS, [0.0, 0.15], every=4)
+def test_several_processes_keep_their_sums_or_exchange_them_again(
+    criterion, draws, missing
+):
+    X, y, eras = make_eras(12, 60, 5, missing=missing)
+    data = X, y - y.min(), eras
+    params = {"max_leaf_nodes": 16, **draws}
+    alone, _ = fit(data, criterion, **params)
+    sent = []
+    for budget in (None, 4 * 4 * 6 * 16, 0):  # all nodes, a few, none
+        exchange = OneOfSeveral()
+        one, _ = fit(data, criterion, store_budget=budget, exchange=exchange, **params)
+        assert_same_splits(one, alone, rtol=1e-9, atol=1e-12)
+        sent.append((exchange.n_sums, exchange.n_bytes))
+    kept, _, streamed = sent
+    if "max_features" in draws:
+        assert kept == streamed
+    else:
+        assert kept < streamed
+        assert kept[1] < streamed[1]
 
 
 def rare_values(n_samples, n_values, seed=1):
