@@ -95,7 +95,8 @@ def fit_float_mapper(
         ]
 
     starts = range(0, n_features, _BATCH_OF_THREAD)
-    batches = map_in_threads(find, [starts], mapper.n_threads)
+    n_rows = X.shape[0] if drawn is None else drawn.size
+    batches = map_in_threads(find, [starts], mapper.n_threads, n_rows * n_features)
     set_thresholds(mapper, [found for batch in batches for found in batch], columns)
 
 
@@ -122,7 +123,8 @@ def fit_and_bin_columns(
         batch = columns.batch(features)
         if order is not None:
             batch = [values[order] for values in batch]
-        thresholds += map_in_threads(find, [batch], mapper.n_threads)
+        n_values = sum(values.size for values in batch)
+        thresholds += map_in_threads(find, [batch], mapper.n_threads, n_values)
         for feature, values in zip(features, batch, strict=True):
             bin_column(mapper, values, thresholds[feature], binned[:, feature])
         del batch, values  # before the next are made

@@ -44,7 +44,9 @@ def fit_bin_mapper(
         n_codes = 2 ** (8 * batch.arrays[0].itemsize)
         counts = np.zeros((batch.features.size, n_codes), dtype=np.uint32)
         count_codes(*batch.memory, rows, n_rows, counts, mapper.n_threads)
-        found = map_in_threads(find, [batch.features, counts], mapper.n_threads)
+        found = map_in_threads(
+            find, [batch.features, counts], mapper.n_threads, counts.size
+        )
         for feature, values in zip(batch.features, found, strict=True):
             thresholds[feature] = values
     set_thresholds(mapper, thresholds)

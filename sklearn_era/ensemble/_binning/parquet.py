@@ -181,7 +181,8 @@ def _find_thresholds(
         return find_thresholds(values, mapper.n_bins - 1, sample_weight)
 
     floats = [values for values in sample if values.dtype == np.float64]
-    of_floats = iter(map_in_threads(find, [floats], mapper.n_threads))
+    n_values = sum(values.size for values in floats)
+    of_floats = iter(map_in_threads(find, [floats], mapper.n_threads, n_values))
     small = [(values, values.dtype) for values in sample if values.dtype != np.float64]
     # Without subsampling, which has been done.
     whole = _BinMapper(mapper.n_bins, subsample=None, n_threads=mapper.n_threads)

@@ -19,6 +19,9 @@ from ..._scikit_learn import BINS_ARE_WEIGHTED
 from ..._tables.no_value import warn_of_no_value
 from .integer_columns import Floats, Rows
 
+# Fewer are sorted before a pool of threads has started.
+_VALUES_FOR_THREADS = 500_000
+
 
 def draw_rows(
     mapper: _BinMapper, n_samples: int, sample_weight: Floats | None
@@ -108,10 +111,13 @@ def _places_of_quantiles(n_values: int, max_bins: int) -> tuple[Rows, Rows]:
 
 
 def map_in_threads(
-    function: Callable[..., Any], arguments: Sequence[Iterable[Any]], n_threads: int
-) -> list[Any]:
-    """Map a function that releases the GIL by threads: joblib looks for results every
-    10 ms, in which as many columns are binned.
+    function: Callable[..., Any], arguments: Sequence[Iterable[Any]], n_threads: int,
+    n_values: int,
+) -> list[Any]:  # fmt: skip
+    """Map a function that releases the GIL, by threads if it reads many values: joblib
+    looks for results every 10 ms, in which as many columns are binned.
     """
+    if n_values < _VALUES_FOR_THREADS:
+        return list(map(function, *arguments))
     with ThreadPoolExecutor(_openmp_effective_n_threads(n_threads)) as pool:
         return list(pool.map(function, *arguments))
