@@ -39,8 +39,11 @@ def cell_values(
         -gradients, hessians, out=np.zeros(gradients.size), where=has_weight
     )
     deviations -= values[cells]
+    # No product by BLAS: its threads would spin beside OpenMP's until the next tree,
+    # and their number would change the last digit.
+    squares = np.sum(hessians * deviations**2)
     n_rows, n_filled, squares = exchange.sum_of(
-        has_weight.sum(), (H > 0).sum(), hessians @ deviations**2
+        has_weight.sum(), (H > 0).sum(), squares
     )
     return values, H, squares / max(n_rows - n_filled, 1)
 

@@ -142,7 +142,8 @@ def _mean(target: Array, sample_weight: Array | None) -> float | None:
     if sample_weight is None:
         return float(target.mean())
     total = sample_weight.sum()
-    return float(sample_weight @ target / total) if total > 0 else None
+    # No product by BLAS, whose threads would spin beside OpenMP's.
+    return float(np.sum(sample_weight * target) / total) if total > 0 else None
 
 
 def _node_means(

@@ -8,7 +8,9 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.base import clone
+from threadpoolctl import threadpool_limits
 
 from helpers.data import make_data, make_drift
 from helpers.estimators import ours
@@ -314,6 +316,16 @@ def test_one_era_and_none_of_them_change_no_bit(target):
         alone = clone(model).set_params(**params).fit(X, y, given, eras=one)
         assert_same_model(alone, plain, X)
         assert not np.any(alone.era_intercepts_[0])
+
+
+def test_threads_of_blas_do_not_matter():
+    # From 10,000 numbers on, OpenBLAS shares a scalar product out among its threads.
+    X, y, weights, eras = make_data(n_samples=20_000)
+    model, predicted = Regressor(max_iter=20, **ALL), []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads, user_api="blas"):
+            predicted.append(model.fit(X, y, weights, eras=eras).predict(X))
+    assert_array_equal(*predicted)
 
 
 def test_order_of_rows_and_data_set_do_not_matter():
