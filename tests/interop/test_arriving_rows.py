@@ -51,8 +51,8 @@ LINEAR = {"members": ["linear"], "random_state": 0}
 MODELS = [
     BOOSTER, CLASSIFIER, EraForestRegressor(3, random_state=0),
     EraForestClassifier(3, random_state=0), InvariantForestRegressor(3, random_state=0),
-    TimeRobustForestClassifier(3, min_samples_per_era=1, random_state=0), AutoEraRegressor(BOOSTER, **LINEAR),
-    AutoEraClassifier(CLASSIFIER, **LINEAR),
+    TimeRobustForestClassifier(3, min_samples_per_era=1, random_state=0),
+    AutoEraRegressor(BOOSTER, **LINEAR), AutoEraClassifier(CLASSIFIER, **LINEAR),
     AutoEraRegressor(BOOSTER, encode_categories=True, **LINEAR),
     RuleEnsembleClassifier(3, random_state=0), JustTrainTwice(CLASSIFIER),
     EraConformalRegressor(BOOSTER, cv=2), EraConformalClassifier(CLASSIFIER, cv=2),
@@ -111,7 +111,8 @@ KINDS = {
     "floats": (ROWS.assign(g=ROWS.g.astype(float)), ROWS),
     "text": (ROWS.assign(t=ROWS.t.astype(object)), ROWS),
     "other categories": (ROWS.assign(
-        g=pd.Categorical(ROWS.g, [9, 3, 2, 1, 0]), t=pd.Categorical(ROWS.t, list("zdcba"))
+        g=pd.Categorical(ROWS.g, [9, 3, 2, 1, 0]),
+        t=pd.Categorical(ROWS.t, list("zdcba")),
     ), ROWS),
     "one row": (ROWS[:1], ROWS[:1]),
     "a JSON row": (pd.DataFrame([JSON]), JSON_ROW),
@@ -195,6 +196,16 @@ def test_what_cannot_be_read_is_refused_by_name(fitted, kind):
     for model in fitted:
         with pytest.raises(ValueError, match=message):
             answer(model, rows)
+
+
+def test_categories_that_are_dates():
+    days = pd.Categorical(pd.Timestamp("2024-01-01") + pd.to_timedelta(FIT.n, "D"))
+    model = clone(BOOSTER).fit(FIT.assign(n=days), Y)
+    rows = ROWS.assign(n=days[ROWS.index])
+    expected = model.predict(rows)
+    assert_array_equal(model.predict(objects("xnb", rows)), expected)
+    with pytest.raises(ValueError, match=r"'n' holds 1, .* such as datetime"):
+        model.predict(rows.assign(n=1))
 
 
 @pytest.mark.parametrize("model", [BOOSTER, AutoEraRegressor(BOOSTER, **LINEAR)])

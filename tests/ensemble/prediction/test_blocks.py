@@ -80,7 +80,7 @@ def test_categories():
     model.fit(numbers[::2], y[::2])
     expected = stock_prediction(model, numbers, "predict")
     assert_array_equal(model.predict(numbers), expected)
-    with pytest.raises(ValueError, match="X has 2 features, but Hist.* expecting 4"):
+    with pytest.raises(ValueError, match=r"X has 2 features, but Hist.* expecting 4"):
         model.predict(numbers[:, :2])
 
 
@@ -94,7 +94,7 @@ def test_names_are_compared_once_and_columns_checked():
     with pytest.raises(ValueError, match="Feature names unseen at fit time"):
         model.predict(frame.rename(columns={"a": "z"}))
     frame["b"] = ["1"] * 200 + ["x"] * 100
-    with pytest.raises(ValueError, match="column 'b', .* it holds 'x'"):
+    with pytest.raises(ValueError, match=r"column 'b', .* it holds 'x'"):
         model.predict(frame)
     with pytest.raises(ValueError, match="X has 3 features, but"):
         model.fit(X, y).predict(X[:, :3].astype(np.int8))
