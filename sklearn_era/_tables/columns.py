@@ -1,17 +1,29 @@
 """The columns of a table in memory, as numbers or as categories."""
 
 from collections.abc import Sequence
+from numbers import Number
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils._missing import is_pandas_na
+from sklearn.utils.validation import _check_feature_names_in, validate_data
 
 # Dtypes with so few values that a lookup table of all of them is small.
 SMALL_DTYPES = tuple(map(np.dtype, ("int8", "uint8", "int16", "bool")))
+# The types of objects that NumPy converts as `_as_number` does, but faster.
+_PLAIN = {int, float, bool, type(None)}
 # The most columns that a message names.
 _MOST_NAMED = 5
+# What to do about a column that is not numeric, in a fit and in a prediction.
+_IN_FIT = (
+    "Make numbers of it, leave it out, or, if it holds categories and the function "
+    "takes them, name it in categorical_features."
+)
+_AS_IN_FIT = (
+    "The fit had numbers in it: pass numbers, and None or NaN for missing ones."
+)
 
 
 class Column(NamedTuple):
@@ -23,25 +35,27 @@ class Column(NamedTuple):
 
 
 def read_columns(
-    X: Any, *, categorical_features: Any = "from_dtype", name: str = "X"
-) -> list[Column]:
-    """Read a table column by column."""
+    X: Any, *, categorical_features: Any = "from_dtype", name: str = "X",
+    remedy: str = _IN_FIT, names: Sequence[Any] | None = None,
+) -> list[Column]:  # fmt: skip
+    """Read a table column by column; `names` are its own by default."""
     if hasattr(type(X), "toarray"):  # not of X, as a column may have such a name
         raise ValueError(
             f"{name} is a sparse matrix, and a dense table is needed; pass "
             f"{name}.toarray()."
         )
     check_collected(X, name)
-    X = as_frame(X)
-    is_frame = is_data_frame(X)
-    table: Any = X if is_frame else _as_array(X, name)
+    is_frame = is_data_frame(X) or hasattr(X, "column_names")
+    table: Any = as_frame(X) if is_frame else _as_array(X, name)
     n_samples, n_features = table.shape
     if n_samples == 0 or n_features == 0:
         raise ValueError(
             f"{name} is empty, of shape {(n_samples, n_features)}; pass at least one "
             "row and one column."
         )
-    names = list(table.columns) if is_frame else [f"x{j}" for j in range(n_features)]
+    if names is None:
+        numbered = [f"x{j}" for j in range(n_features)]
+        names = list(table.columns) if is_frame else numbered
     given = categorical_features
     is_categorical = np.zeros(n_features, dtype=bool)
     if isinstance(given, str) and given == "from_dtype":
@@ -52,8 +66,11 @@ def read_columns(
         is_categorical = choose_columns(given, names, is_frame, **options)
     columns = []
     for j, column_name in enumerate(names):
-        read = as_categories if is_categorical[j] else _as_numbers
-        values = read(_safe_indexing(table, j, axis=1), column_name, name)
+        values = _safe_indexing(table, j, axis=1)
+        if is_categorical[j]:
+            values = as_categories(values, column_name, name)
+        else:
+            values = _as_numbers(values, column_name, name, remedy)
         columns.append(Column(column_name, values, bool(is_categorical[j])))
     return columns
 
@@ -72,7 +89,11 @@ def check_collected(X: Any, name: str = "X") -> None:
 
 
 def as_frame(X: Any) -> Any:
-    """Return a table, that of pyarrow as one of pandas."""
+    """Return a table, that of pyarrow as one of pandas, and lists as an array."""
+    if isinstance(X, list | tuple):
+        # Of text and numbers, None and NaN among them, NumPy would make text.
+        array = np.asarray(X)
+        return np.asarray(X, dtype=object) if array.dtype.kind in "US" else array
     is_arrow = hasattr(X, "column_names")
     options = {"date_as_object": False, "ignore_metadata": True}
     return X.to_pandas(**options) if is_arrow else X
@@ -109,6 +130,26 @@ def sorted_categories(values: NDArray[Any]) -> list[Any]:
         return sorted(distinct, key=lambda v: (type(v).__name__, v))
     except TypeError:  # such as dates with and without a time zone
         return sorted(distinct, key=lambda v: (type(v).__name__, repr(v)))
+
+
+def rows_as_in_fit(
+    estimator: Any, X: Any, known: Sequence[Sequence[Any]]
+) -> list[Column]:
+    """Read rows to predict, of whatever dtypes, by the kinds of columns in the fit:
+    numbers, or categories of the type of those that are `known`. Refuse all others.
+    """
+    is_categorical, X = estimator.is_categorical_, as_frame(X)
+    if is_categorical is not None and is_categorical.any():  # as scikit-learn does then
+        X = columns_of_fit(estimator, X)
+    validate_data(estimator, X, reset=False, skip_check_array=True)
+    names = _check_feature_names_in(estimator).tolist()
+    columns = read_columns(
+        X, categorical_features=is_categorical, remedy=_AS_IN_FIT, names=names
+    )
+    found = (column for column in columns if column.is_categorical)
+    for column, categories in zip(found, known, strict=True):
+        check_kinds(column.values, categories, repr(str(column.name)))
+    return columns
 
 
 def columns_of_fit(estimator: Any, X: Any) -> Any:
@@ -152,10 +193,7 @@ def _as_array(X: Any, name: str) -> NDArray[Any]:
     if np.ma.isMaskedArray(X):  # `asarray` would ignore the mask
         X = np.ma.filled(X.astype(object), np.nan)
     try:
-        array = np.asarray(X)
-        if array.dtype.kind in "US" and not hasattr(X, "dtype"):
-            # NumPy converted a list to strings, including None and NaN.
-            array = np.asarray(X, dtype=object)
+        array = np.asarray(as_frame(X))
     except ValueError as error:
         raise ValueError(f"{name} must be a table: {error}") from error
     if array.ndim != 2:
@@ -230,20 +268,22 @@ def choose_columns(
     return mask
 
 
-def _as_numbers(values: Any, column: Any, name: str) -> NDArray[np.float64]:
+def _as_numbers(
+    values: Any, column: Any, name: str, remedy: str
+) -> NDArray[np.float64]:
     dtype = values.dtype
-    kind = getattr(dtype, "kind", "")
     try:
-        # NumPy would convert dates in an object array to numbers.
-        if holds_dates(dtype) or (
-            kind == "O"
-            and any(isinstance(x, (np.datetime64, np.timedelta64)) for x in values)
-        ):
+        if holds_dates(dtype):
             raise ValueError("it holds dates or times")
-        if kind == "c":
+        if getattr(dtype, "kind", "") == "c":
             raise ValueError("it holds complex numbers")
         if hasattr(values, "iloc"):
-            return values.to_numpy(dtype=np.float64, na_value=np.nan)
+            values = values.to_numpy() if str(dtype) == "category" else values
+            if getattr(dtype, "kind", "O") != "O":
+                return values.to_numpy(dtype=np.float64, na_value=np.nan)
+        values = np.asarray(values)
+        if values.dtype.kind in "OUST" and not {*map(type, values)} <= _PLAIN:
+            values = np.array([_as_number(value) for value in values.tolist()])
         numbers = np.asarray(values, dtype=np.float64)
         if numbers.ndim != 1:
             raise ValueError("it holds several values a row")
@@ -251,10 +291,25 @@ def _as_numbers(values: Any, column: Any, name: str) -> NDArray[np.float64]:
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{name}: column {column!r}, of dtype {dtype}, is not numeric: "
-            f"{' '.join(str(error).split())}. Make numbers of it, leave it out, or, if "
-            "it holds categories and the function takes them, name it in "
-            "categorical_features."
+            f"{' '.join(str(error).split()).rstrip('.')}. {remedy}"
         ) from error
+
+
+def may_mislead(dtype: Any) -> bool:
+    """Return whether NumPy may convert values of a dtype that are no numbers."""
+    return getattr(dtype, "kind", "") in ("O", "c") or holds_dates(dtype)
+
+
+def _as_number(value: Any) -> float:
+    """Return a value as a number, NaN if it is missing; not dates, as NumPy would."""
+    if value is None or is_pandas_na(value):
+        return np.nan
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        raise ValueError(f"it holds dates or times, such as {value}")
+    try:
+        return float(value)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ValueError(f"it holds {value!r}") from error
 
 
 def as_categories(values: Any, column: Any, name: str = "X") -> NDArray[Any]:
@@ -274,13 +329,21 @@ def as_categories(values: Any, column: Any, name: str = "X") -> NDArray[Any]:
 
 
 def check_kinds(values: Any, known: Any, column: str) -> None:
-    """Raise ValueError for text if no category of the fit is text, and the reverse."""
-    examples = {isinstance(each, str): each for each in known if each is not None}
+    """Raise ValueError for a category that is text, a number or neither if no category
+    of the fit is so.
+    """
+    examples = {_kind_of(each): each for each in known if each is not None}
     for value in {*values} - {None} if examples else ():
-        if isinstance(value, str) not in examples:
-            (example,) = examples.values()
+        if _kind_of(value) not in examples:
+            example = next(iter(examples.values()))
             raise ValueError(
                 f"X: column {column} holds {value!r}, but its categories in the fit "
                 f"are of another type, such as {example!r}: pass the categories as in "
                 "the fit."
             )
+
+
+def _kind_of(value: Any) -> type:
+    if isinstance(value, str):
+        return str
+    return float if isinstance(value, Number | np.bool_) else object

@@ -20,11 +20,9 @@ from .._tables.columns import (
     Column,
     as_frame,
     as_matrix,
-    check_kinds,
-    columns_of_fit,
     read_columns,
+    rows_as_in_fit,
 )
-from ..ensemble._binning.errors import column_name
 
 # Penalties of a row's mean loss, from strong to weak. Predictions have the last one by
 # default, and a model may end with any of the first.
@@ -116,15 +114,8 @@ class _Linear(BaseEstimator):
         )
 
     def _read(self, X: Any) -> list[Column]:
-        """Return numbers or categories as in the fit, of whatever dtype they are."""
-        X = as_frame(X)
-        if self.is_categorical_.any():  # as boosters do if there are categories
-            X = columns_of_fit(self, X)
-        validate_data(self, X, reset=False, skip_check_array=True)
-        columns = read_columns(X, categorical_features=self.is_categorical_)
-        for j in np.flatnonzero(self.is_categorical_).tolist():
-            check_kinds(columns[j].values, self._codings[j], column_name(self, j))
-        return columns
+        known = [x for x in self._codings if isinstance(x, list)]
+        return rows_as_in_fit(self, X, known)
 
     def _design(self, columns: list[Column]) -> list[NDArray[np.float64]]:
         return [_encode(*pair) for pair in zip(columns, self._codings, strict=True)]

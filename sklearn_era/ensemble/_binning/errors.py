@@ -1,9 +1,9 @@
 """The columns of X as numbers, with errors that name the column."""
 
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils import _safe_indexing
 
@@ -11,56 +11,91 @@ from ..._tables.columns import (
     as_categories,
     as_frame,
     check_collected,
-    check_kinds,
-    columns_of_fit,
     holds_dates,
     is_data_frame,
+    may_mislead,
+    rows_as_in_fit,
 )
 from ..._trees.traversal import column_of_feature
-from .rare_categories import encoder_of
+from .rare_categories import codes_of_categories, encoder_of
+
+# Dates and times that NumPy takes for objects of Python, and no integers.
+_EXACT = {"M": "M8[us]", "m": "m8[us]"}
 
 
 def encode(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """Preprocess X as scikit-learn does; name the column in errors. Refuse dates, which
-    it may take for numbers, and categories of another type than the fit's.
+    """Preprocess X as scikit-learn does, but rows to predict by column where that
+    fails, or may take them for others than the fit's.
     """
     check_collected(X)
     preprocess: Any = gradient_boosting.BaseHistGradientBoosting._preprocess_X
-    error: Exception | None = None
-    found: Any = np.nan  # of all rows
+    if not reset and must_be_read(estimator, X):
+        return read_by_column(estimator, X)
     try:
         # Encoders whose only category is NaN cast it to an integer on the way.
         with np.errstate(invalid="ignore"):
             found = preprocess(estimator, X, reset=reset)
-    except (TypeError, ValueError) as failure:
-        error = failure
-    is_readable = not isinstance(error, ValueError) and not hasattr(type(X), "toarray")
-    has_categories = not reset and estimator._preprocessor is not None
-    if has_categories and is_readable and np.isnan(found).any():
-        _check_categories(estimator, X, found)
-        # Numbers, all of them missing, where the fit had text.
-        with suppress(AttributeError, TypeError, ValueError):
-            if error is not None:
-                X = as_frame(X)
-                X = X.cast(str) if hasattr(X, "cast") else X.astype(object)
-                return preprocess(estimator, X, reset=False)
-    check_numbers(estimator, X, error)
-    if error is not None:
-        raise error
+    except Exception as error:  # those of polars, too
+        if not reset:
+            return read_by_column(estimator, X, error=error)
+        if isinstance(error, TypeError | ValueError):
+            check_numbers(estimator, X, error)
+        raise
+    if reset:
+        check_numbers(estimator, X)
+    elif estimator._preprocessor is not None:
+        n_categorical = len(encoder_of(estimator).categories_)
+        is_unknown = np.isnan(found[:, :n_categorical]).any(axis=1)
+        if is_unknown.any():  # perhaps of another type than the categories
+            read_by_column(estimator, X, np.flatnonzero(is_unknown))
     return found
 
 
-def _check_categories(estimator: Any, X: Any, codes: Any) -> None:
-    """Raise ValueError for categories unlike the fit's, in rows without a code."""
-    table = as_frame(X if hasattr(X, "shape") else np.array(X, dtype=object))
-    table = columns_of_fit(estimator, table)  # as scikit-learn takes them
-    for i, j in enumerate(np.flatnonzero(estimator.is_categorical_).tolist()):
-        rows = np.flatnonzero(np.isnan(codes[:, i])) if np.ndim(codes) else None
-        if rows is None or rows.size:
-            values, name = _safe_indexing(table, j, axis=1), column_name(estimator, j)
-            values = as_categories(_safe_indexing(values, rows), name)
-            known = as_categories(encoder_of(estimator).categories_[i], name)
-            check_kinds(values, known, name)
+def must_be_read(estimator: Any, X: Any) -> bool:
+    """Return whether NumPy may take for numbers what is none: dates, alone or among
+    objects, and complex numbers.
+    """
+    types = getattr(getattr(X, "schema", None), "types", [getattr(X, "dtype", "")])
+    dtypes, mask = [*getattr(X, "dtypes", types)], estimator.is_categorical_
+    names = [*getattr(X, "column_names", getattr(X, "columns", ()))]
+    if mask is not None and names:
+        known = [*getattr(estimator, "feature_names_in_", names)]
+        ignored = {
+            x for x, is_category in zip(known, mask, strict=False) if is_category
+        }
+        pairs = zip(names, dtypes, strict=True)
+        dtypes = [dtype for name, dtype in pairs if name not in ignored]
+    return any(map(may_mislead, {*dtypes}))
+
+
+def read_by_column(
+    estimator: Any, X: Any, rows: Any = None, error: Exception | None = None
+) -> NDArray[np.float64]:
+    """Return rows as numbers, categories first and as codes, read as in the fit; raise
+    `error` if X is no table.
+    """
+    try:
+        table = as_frame(X)
+    except ValueError:  # lists of different lengths
+        table = X
+    shape = () if hasattr(type(X), "toarray") else getattr(table, "shape", ())
+    if error is not None and (len(shape) != 2 or 0 in shape):
+        raise error
+    known: list[Any] = []
+    if estimator._preprocessor is not None:
+        encoder = encoder_of(estimator)
+        exact = [
+            x.astype(_EXACT.get(x.dtype.kind, x.dtype)) for x in encoder.categories_
+        ]
+        known = [as_categories(x, None) for x in exact]
+    table = table if rows is None else _safe_indexing(table, rows)
+    columns = rows_as_in_fit(estimator, table, known)
+    found = [x.values for x in columns if x.is_categorical]
+    for i, (values, categories) in enumerate(zip(found, known, strict=True)):
+        codes = codes_of_categories(encoder, i).tolist()
+        code_of = dict(zip(categories, codes, strict=False)) | {None: np.nan}
+        found[i] = np.array([code_of.get(x, np.nan) for x in values], dtype=np.float64)
+    return np.column_stack([*found, *(x.values for x in columns if not x[2])])
 
 
 def check_numbers(estimator: Any, X: Any, error: Exception | None = None) -> None:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
 
 from ..._era_arguments import without_era_column
 from ..._scikit_learn import is_pandas_df, is_polars_df
-from .._binning.errors import check_numbers, encode
+from .._binning.errors import encode, must_be_read, read_by_column
 from .._binning.integer_columns import is_pyarrow_table
 from .._splitting.lanes.instruction_sets import lane_module
 from .packed_trees import check_trees
@@ -68,7 +68,8 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
         if self._preprocessor is None:
             # Once, not with each block: it may warn.
             validate_data(self, X, reset=False, skip_check_array=True)
-            check_numbers(self, X)
+            if must_be_read(self, X):
+                return None
         slices = (slice(i, i + n_rows) for i in range(0, n_samples, n_rows))
         return ((rows, self._convert_block(take(rows))) for rows in slices)
 
@@ -109,9 +110,8 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
         options = {"estimator": self, "input_name": "X", "ensure_all_finite": False}
         try:
             return check_array(block, dtype=np.float64, **options)
-        except (TypeError, ValueError) as error:
-            check_numbers(self, block, error)
-            raise
+        except Exception as error:  # those of polars, too
+            return read_by_column(self, block, error=error)
 
 
 def _is_readable(X: Any) -> bool:

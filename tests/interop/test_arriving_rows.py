@@ -1,0 +1,227 @@
+"""Rows to predict, of any dtypes that they may arrive with: kinds times estimators."""
+
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone, is_classifier
+
+from helpers.cli import fail, run, write
+from helpers.estimators import ours
+from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
+from sklearn_era.calibration import (
+    EraCalibratedClassifier,
+    EraConformalClassifier,
+    EraConformalRegressor,
+)
+from sklearn_era.ensemble import (
+    EraForestClassifier,
+    EraForestRegressor,
+    InvariantForestRegressor,
+    JustTrainTwice,
+    TimeRobustForestClassifier,
+)
+from sklearn_era.model_files import load_model, save_model
+from sklearn_era.model_selection import EraSearchCV
+from sklearn_era.preprocessing import EraTargetRegressor
+from sklearn_era.rules import RuleEnsembleClassifier
+
+RNG, N = np.random.default_rng(0), 480
+ERAS = np.repeat(np.arange(8), N // 8)
+LETTERS = list("abcd")
+FIT = pd.DataFrame({
+    "x": np.where(RNG.random(N) < 0.1, np.nan, RNG.normal(size=N)),
+    "n": RNG.integers(0, 9, N), "b": RNG.random(N) < 0.5,
+    "g": pd.Categorical(RNG.integers(0, 4, N)),
+    "t": pd.Categorical(np.array(LETTERS)[RNG.integers(0, 4, N)]),
+})  # fmt: skip
+Y = FIT.x.fillna(0) + FIT.n / 9 + FIT.b + FIT.g.cat.codes - 2 * FIT.t.cat.codes
+LABELS = np.where(np.median(Y) < Y, "high", "low")
+ROWS = FIT[FIT.x.isna().cumsum() > 0][:6].reset_index(drop=True)
+DTYPES = {"g": pd.CategoricalDtype(range(4)), "t": pd.CategoricalDtype(LETTERS)}
+assert ROWS.x.isna().any()
+
+BOOSTER, CLASSIFIER = ours(max_iter=3), ours("binary", max_iter=3)
+LINEAR = {"members": ["linear"], "random_state": 0}
+MODELS = [
+    BOOSTER, CLASSIFIER, EraForestRegressor(3, random_state=0),
+    EraForestClassifier(3, random_state=0), InvariantForestRegressor(3, random_state=0),
+    TimeRobustForestClassifier(3, min_samples_per_era=1, random_state=0),
+    AutoEraRegressor(BOOSTER, **LINEAR), AutoEraClassifier(CLASSIFIER, **LINEAR),
+    AutoEraRegressor(BOOSTER, encode_categories=True, **LINEAR),
+    RuleEnsembleClassifier(3, random_state=0), JustTrainTwice(CLASSIFIER),
+    EraConformalRegressor(BOOSTER, cv=2), EraConformalClassifier(CLASSIFIER, cv=2),
+    EraCalibratedClassifier(AutoEraClassifier(CLASSIFIER, **LINEAR), cv=2),
+    EraSearchCV(BOOSTER, {"max_depth": [2]}, cv=2), EraTargetRegressor(BOOSTER),
+]  # fmt: skip
+NAMES = [type(model).__name__ for model in MODELS]
+
+
+def objects(names, frame=ROWS):
+    """A frame with objects in some columns, None where a value is missing."""
+    made = {}
+    for name in names:
+        values = [None if pd.isna(x) else x for x in frame[name]]
+        made[name] = pd.Series(values, dtype=object)
+    return frame.assign(**made)
+
+
+def plain(frame=ROWS):
+    """Lists of Python's own values."""
+    return {name: objects("xnbgt", frame)[name].tolist() for name in frame}
+
+
+def arrow(**changes):
+    return pa.table(plain() | changes)
+
+
+def nothing(*names):
+    return ROWS.assign(**dict.fromkeys(names, np.nan)).astype(
+        {name: DTYPES[name] for name in names if name in DTYPES}
+    )
+
+
+ARROW = {"x": "double", "n": "int64", "b": "bool", "g": "int64", "t": "string"}
+JSON = {"x": None, "n": 3, "b": None, "g": None, "t": "a"}
+JSON_ROW = pd.DataFrame([JSON]).astype({"x": float, "b": float, **DTYPES})
+DECIMALS = [None if np.isnan(x) else Decimal(x) for x in ROWS.x]
+# Rows, and the clean frame that they are to be predicted like.
+KINDS = {
+    "objects": (objects("xnb"), ROWS),
+    "all objects": (objects("xnbgt"), ROWS),
+    "nullable": (ROWS.assign(
+        x=pd.array(objects("x").x, "Float64"), n=ROWS.n.astype("Int64"),
+        b=ROWS.b.astype("boolean"), g=ROWS.g.astype("Int64"),
+        t=ROWS.t.astype("string"),
+    ), ROWS),
+    "Arrow dtypes": (pd.DataFrame({
+        name: pd.Series(values, dtype=f"{ARROW[name]}[pyarrow]")
+        for name, values in plain().items()
+    }), ROWS),
+    "other numbers": (ROWS.assign(b=ROWS.b * 1, n=ROWS.n.astype(np.float32)), ROWS),
+    "decimals": (ROWS.assign(x=DECIMALS, n=[Decimal(x) for x in ROWS.n]), ROWS),
+    "numbers as text": (ROWS.assign(n=ROWS.n.astype(str)), ROWS),
+    "category of numbers": (ROWS.assign(n=ROWS.n.astype("category")), ROWS),
+    "integers": (ROWS.assign(g=ROWS.g.astype(int)), ROWS),
+    "floats": (ROWS.assign(g=ROWS.g.astype(float)), ROWS),
+    "text": (ROWS.assign(t=ROWS.t.astype(object)), ROWS),
+    "other categories": (ROWS.assign(
+        g=pd.Categorical(ROWS.g, [9, 3, 2, 1, 0]),
+        t=pd.Categorical(ROWS.t, list("zdcba")),
+    ), ROWS),
+    "one row": (ROWS[:1], ROWS[:1]),
+    "a JSON row": (pd.DataFrame([JSON]), JSON_ROW),
+    "other order": (ROWS[list("tgbnx")], ROWS),
+    "polars": (pl.DataFrame(plain()), ROWS),
+    "polars categories": (
+        pl.DataFrame(plain()).with_columns(pl.col("t").cast(pl.Categorical)), ROWS
+    ),
+    "polars decimals": (
+        pl.DataFrame(plain()).with_columns(pl.col("n").cast(pl.Decimal(10, 2))), ROWS
+    ),
+    "Arrow": (arrow(), ROWS),
+    "Arrow dictionary": (arrow(t=pa.array(plain()["t"]).dictionary_encode()), ROWS),
+    "Arrow decimals": (arrow(n=pa.array([Decimal(x) for x in plain()["n"]])), ROWS),
+    "lists": (list(zip(*plain().values(), strict=True)), ROWS),
+    "array of objects": (objects("xnbgt").to_numpy(object), ROWS),
+    "no number": (objects("x", nothing("x")), nothing("x")),
+    "pd.NA": (ROWS.assign(x=pd.NA), nothing("x")),
+    "no text": (ROWS.assign(t=None), nothing("t")),
+    "no text, but NaN": (ROWS.assign(t=np.nan), nothing("t")),
+    "no category": (ROWS.assign(g=None, t=None), nothing("g", "t")),
+    "polars nulls": (
+        pl.DataFrame(plain() | dict.fromkeys("xgt", [None] * 6)), nothing(*"xgt")
+    ),
+    "Arrow nulls": (arrow(**dict.fromkeys("xgt", pa.nulls(6))), nothing(*"xgt")),
+}  # fmt: skip
+DATE = pd.Timestamp("2024-01-01")
+# Rows that are refused, and the column and value that are named.
+REFUSED = {
+    "text": (ROWS.assign(x="high"), "'x', .* holds 'high'"),
+    "a text": (ROWS.assign(x=[*ROWS.x[1:], "high"]), "'x', .* holds 'high'"),
+    "category": (ROWS.assign(x=pd.Categorical(["high"] * 6)), "'x', .* holds 'high'"),
+    "polars text": (pl.DataFrame(plain() | {"x": ["high"] * 6}), "'x', .* 'high'"),
+    "Arrow text": (arrow(x=["high"] * 6), "'x', .* holds 'high'"),
+    "lists": ([["high", 1, True, 2, "a"]], "'x', .* holds 'high'"),
+    "empty text": (ROWS.assign(x=""), "'x', .* holds ''"),
+    "dates": (ROWS.assign(x=DATE), "'x', .* holds dates"),
+    "objects, dates": (ROWS.assign(x=[DATE] * 6).astype({"x": object}), "'x', .*2024"),
+    "NumPy's dates": (
+        np.array([[np.datetime64("2024"), 1, True, 2, "a"]], object), "'x', .* 2024"
+    ),
+    "polars dates": (pl.DataFrame(plain() | {"x": [DATE] * 6}), "'x', .* holds dates"),
+    "complex": (ROWS.assign(x=1j), "'x', .* holds complex"),
+    "values in lists": (ROWS.assign(x=[[1.0]] * 6), r"'x', .* holds \[1.0\]"),
+    "numbers as text": (ROWS.assign(g=ROWS.g.astype(str)), "'g' holds '[0-3]'"),
+    "numbers for text": (ROWS.assign(t=1), "'t' holds 1"),
+    "no column": (ROWS.drop(columns="x"), "now missing:\n- x"),
+}  # fmt: skip
+
+
+def answer(model, X):
+    with warnings.catch_warnings():  # lists and arrays have no names
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        return getattr(model, "predict_proba", model.predict)(X)
+
+
+@pytest.fixture(scope="module", params=MODELS, ids=NAMES)
+def fitted(request, tmp_path_factory):
+    """A model, and the same from a model file."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = clone(request.param)
+        model.fit(FIT, LABELS if is_classifier(model) else Y, eras=ERAS)
+    assert getattr(model, "weights_", {"linear": 1})["linear"] > 0
+    path = tmp_path_factory.mktemp("models") / "m.era"
+    save_model(model, path)
+    return model, load_model(path)[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_are_predicted_like_those_of_a_clean_frame(fitted, kind):
+    rows, clean = KINDS[kind]
+    expected = answer(fitted[0], clean)
+    for model in fitted:
+        assert_array_equal(answer(model, rows), expected)
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_cannot_be_read_is_refused_by_name(fitted, kind):
+    rows, message = REFUSED[kind]
+    for model in fitted:
+        with pytest.raises(ValueError, match=message):
+            answer(model, rows)
+
+
+def test_categories_that_are_dates():
+    days = pd.Categorical(pd.Timestamp("2024-01-01") + pd.to_timedelta(FIT.n, "D"))
+    model = clone(BOOSTER).fit(FIT.assign(n=days), Y)
+    rows = ROWS.assign(n=days[ROWS.index])
+    expected = model.predict(rows)
+    assert_array_equal(model.predict(objects("xnb", rows)), expected)
+    with pytest.raises(ValueError, match=r"'n' holds 1, .* such as datetime"):
+        model.predict(rows.assign(n=1))
+
+
+@pytest.mark.parametrize("model", [BOOSTER, AutoEraRegressor(BOOSTER, **LINEAR)])
+def test_the_program_predicts_tables_of_rows_alike(model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        save_model(clone(model).fit(FIT, Y, eras=ERAS), "m.era")
+    model, _ = load_model("m.era")
+    for kind in ("nullable", "decimals", "integers", "text", "no category", "Arrow"):
+        rows, clean = KINDS[kind]
+        frame = rows.to_pandas() if kind == "Arrow" else rows
+        for name in ("rows.parquet", "rows.csv"):
+            run("predict", "m.era", write(frame, name), "--out", "out.parquet")
+            found = pd.read_parquet("out.parquet")["prediction"]
+            assert_array_equal(found, model.predict(clean), err_msg=f"{kind} {name}")
+    write(ROWS.assign(x="high"), "rows.csv")
+    told = fail("predict", "m.era", "rows.csv", "--out", "out.csv")
+    assert told.startswith("DATA: column 'x' is not numeric ('high' in row 1)")
