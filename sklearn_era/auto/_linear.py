@@ -90,13 +90,13 @@ class _Linear(BaseEstimator):
             yield Z @ coefficient.T + intercept
 
     def _terms(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return each column's part of an output's raw prediction, and the columns."""
+        """Return each column's part of each raw prediction, and the columns."""
         columns = self._read(X)
         parts = self._design(columns)
         ends = np.cumsum([part.shape[1] for part in parts])[:-1]
-        coefficients = np.split(self._coefficients[-1][0], ends)
-        terms = [part @ b for part, b in zip(parts, coefficients, strict=True)]
-        return np.column_stack(terms), as_matrix(columns)[0]
+        coefficients = np.split(self._coefficients[-1], ends, axis=1)
+        terms = [part @ b.T for part, b in zip(parts, coefficients, strict=True)]
+        return np.stack(terms, axis=1), as_matrix(columns)[0]
 
     def check(self) -> bool:
         """Return if the parts of a fitted model fit together."""

@@ -1,31 +1,16 @@
 """Shapley values of predictions, exact, and their sums by era."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn._loss.link import IdentityLink
-from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
-    BaseHistGradientBoosting,
-)
-from sklearn.linear_model._base import LinearModel
 from sklearn.utils import Bunch
-from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_era._era_arguments import without_era_column
 from sklearn_era._eras import era_means, read_eras
-from sklearn_era._threads import openmp_threads
-from sklearn_era._trees.traversal import column_of_feature
-from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
-from sklearn_era.auto._linear import LinearRegressor
-from sklearn_era.ensemble._splitting.lanes.instruction_sets import lane_module
 from sklearn_era.inspection._features import feature_names
-
-Array = NDArray[np.float64]
-Sums = tuple[Array, Array, Array]  # values, by output too; base of outputs; rows
+from sklearn_era.inspection._raw_values import Array, explain
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +109,11 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> ShapValues:
     Parameters
     ----------
     model : HistGradientBoostingRegressor, HistGradientBoostingClassifier, \
-            EraForestRegressor, EraForestClassifier or AutoEraRegressor
-        A fitted model; a booster may be scikit-learn's, and a member of
-        `AutoEraRegressor` linear, if `background` is given.
+            EraForestRegressor, EraForestClassifier, AutoEraRegressor or \
+            AutoEraClassifier
+        A fitted model; a booster may be scikit-learn's, and members of an average
+        linear, if `background` is given: a column's value is its coefficient times its
+        difference from the mean of these rows.
     X : array-like of shape (n_samples, n_features)
         The rows to explain.
     background : array-like of shape (n_background, n_features), default=None
@@ -141,15 +128,20 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> ShapValues:
         "gamma", log-odds of a classifier; mean proportions of `EraForestClassifier`, of
         the second class or of each of more than two, before they are scaled to add up
         to 1. With `era_effects`, ``base_values`` holds the forecast of a new era.
+        `AutoEraClassifier` and `AutoEraRegressor` with a log link average after the
+        link, so that no exact values of the average are known. Theirs are made of the
+        members' exact ones, in log-odds, or logarithms of means or of more than two
+        probabilities: each member's, times the mean slope of the average in its raw
+        prediction from the base to the row [4]_. They add up to the average's, and are
+        exact if one member has all weight.
 
     Raises
     ------
     ValueError, NotFittedError
-        If the prediction is no sum over trees: `AutoEraClassifier`, or an
-        `AutoEraRegressor` with a log link, averages after its link; linear members need
-        `background`, and may be cut off at the range of targets. If columns are not
-        those of the fit, a path has more than 64 features, with `background`, or
-        `model` is not fitted.
+        If a member of an average is neither linear nor made of trees, or linear without
+        `background`, or cut off at the range of targets. If columns are not those of
+        the fit, a path has more than 64 features, with `background`, or `model` is not
+        fitted.
 
     References
     ----------
@@ -159,6 +151,7 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> ShapValues:
        with explainable AI for trees. Nature Machine Intelligence 2.
     .. [3] D. Janzing, L. Minorics, P. Bloebaum (2020), Feature relevance quantification
        in explainable AI: a causal problem. AISTATS.
+    .. [4] R. J. Aumann, L. S. Shapley (1974), Values of non-atomic games. Princeton.
 
     Examples
     --------
@@ -173,7 +166,7 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> ShapValues:
     True
     """
     X, background = (without_era_column(model, rows) for rows in (X, background))
-    values, base, data = _explain(model, X, background)
+    values, base, data = explain(model, X, background)
     base_values, names = np.tile(base, (len(values), 1)), None
     if base.size == 1:
         values, base_values = values[..., 0], base_values[:, 0]
@@ -185,120 +178,3 @@ def shap_values(model: Any, X: Any, *, background: Any = None) -> ShapValues:
     shown = to_numpy() if has_categories else None
     columns = [str(name) for name in feature_names(model)]
     return ShapValues(values, base_values, data, shown, columns, names)
-
-
-def _explain(model: Any, X: Any, background: Any) -> Sums:
-    if isinstance(model, BaseHistGradientBoosting):
-        check_is_fitted(model)
-        return _of_trees(model, X, background)
-    if isinstance(model, AutoEraClassifier):
-        raise ValueError(
-            "AutoEraClassifier averages probabilities, which are no sums over trees; "
-            "explain its members_ one by one, whose log-odds are."
-        )
-    if not isinstance(model, AutoEraRegressor):
-        raise ValueError(
-            "model must be a HistGradientBoostingRegressor or "
-            "HistGradientBoostingClassifier, of sklearn_era or of scikit-learn, an "
-            "EraForestRegressor, EraForestClassifier or AutoEraRegressor; got "
-            f"{model!r}. Of a pipeline, pass the last step, and X as it reaches that; "
-            "of EraSearchCV its best_estimator_."
-        )
-    check_is_fitted(model)
-    parts = []
-    rows_of = model._columns_of(X)
-    others_of = rows_of if background is None else model._columns_of(background)
-    for name, member in model.members_.items():
-        X = rows_of(name)
-        background = None if background is None else others_of(name)
-        if not isinstance(member, BaseHistGradientBoosting):
-            parts.append(_of_additive(name, member, X, background))
-        elif isinstance(member._loss.link, IdentityLink):
-            parts.append(_of_trees(member, X, background))
-        else:
-            raise ValueError(
-                f"AutoEraRegressor averages predictions by loss={member.loss!r}, the "
-                "exponentials of sums over trees, and no sums; explain its members_ "
-                "one by one, whose logarithms are."
-            )
-    parts = [_of_sources(model, *part) for part in parts]
-    weights = [model.weights_[name] for name in model.members_]
-    values, base = (
-        np.asarray(sum(w * part[i] for w, part in zip(weights, parts, strict=True)))
-        for i in (0, 1)
-    )
-    return values, base, parts[0][2]
-
-
-def _of_sources(model: Any, values: Array, base: Array, data: Array) -> Sums:
-    """Add the parts of encoded columns to those of the columns they are made of."""
-    if values.shape[1] > (n := model.n_features_in_):
-        values, encoded = values[:, :n].copy(), values[:, n:]
-        sources = model.encoder_._columns
-        sources = np.repeat(sources, encoded.shape[1] // len(sources))
-        for i, j in enumerate(sources):
-            values[:, j] += encoded[:, i]
-    return values, base, data[:, :n]
-
-
-def _of_trees(model: Any, X: Any, background: Any) -> Sums:
-    """Those of a booster or forest, in raw predictions."""
-    data, columns = model._preprocess_X(X, reset=False), column_of_feature(model)
-    others = data[:0]
-    if background is not None:
-        others = model._preprocess_X(background, reset=False)
-    values = np.zeros((model.n_trees_per_iteration_, data.shape[1], data.shape[0]))
-    rows = (np.ascontiguousarray(some.T, np.float64) for some in (data, others))
-    known = model._bin_mapper.make_known_categories_bitsets()
-    kernel = lane_module("sklearn_era.ensemble._prediction.shapley")
-    with openmp_threads(getattr(model, "n_jobs", None), type(model).__name__):
-        n_threads = _openmp_effective_n_threads()
-        base = kernel.add_shapley_values(
-            *rows, model._predictors, *known, columns, values, n_threads
-        )
-    if background is None:
-        base = base + model._baseline_prediction.ravel()
-    else:
-        base = model._raw_predict(background).mean(axis=0)
-    return values.transpose(2, 1, 0), base, data[:, np.argsort(columns)]
-
-
-def _of_additive(name: str, model: Any, X: Any, background: Any) -> Sums:
-    """Values of a sum of functions of single columns: each less its background mean."""
-    read: Callable[[Any], tuple[Array, Array]]
-    if isinstance(model, LinearRegressor) and model.loss == "squared_error":
-        lowest, highest = model._range
-        read, intercept = model._terms, model._intercepts[-1][0]
-    elif isinstance(model, LinearModel) and np.ndim(model.coef_) == 1:
-        lowest, highest, intercept = -np.inf, np.inf, model.intercept_
-
-        def read(rows: Any) -> Any:
-            data = validate_data(model, rows, reset=False, dtype=np.float64)
-            return data * model.coef_, data
-    else:
-        raise ValueError(
-            f"Member {name!r} of AutoEraRegressor, a {type(model).__name__}, has no "
-            "exact values: it is neither one of trees nor linear. Explain the other "
-            "members_ one by one, or fit without it."
-        )
-    if background is None:
-        raise ValueError(
-            f"Member {name!r} of AutoEraRegressor is linear, and has no paths; pass "
-            "background, such as some hundred rows of the training set."
-        )
-    terms, data = read(X)
-    others, _ = read(background)
-    is_cut = np.zeros(len(terms), dtype=bool)
-    for other in others if np.isfinite(highest) else ():
-        # The mixes of both that are lowest and highest.
-        is_cut |= np.minimum(terms, other).sum(axis=1) + intercept < lowest
-        is_cut |= np.maximum(terms, other).sum(axis=1) + intercept > highest
-    if is_cut.any():
-        raise ValueError(
-            f"Member {name!r} of AutoEraRegressor cuts off predictions at the range of "
-            f"training targets, which some mixes of background and {is_cut.sum()} of "
-            f"{is_cut.size} rows of X leave, the first of them row {is_cut.argmax()}; "
-            "there it is no sum. Leave these rows out, or explain members_ one by one."
-        )
-    mean = others.mean(axis=0)
-    return (terms - mean)[..., np.newaxis], np.array([intercept + mean.sum()]), data

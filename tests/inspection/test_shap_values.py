@@ -8,13 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor as StockRegressor
-from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 
 from helpers.data import make_data
 from helpers.inspection import make_mixed_frame
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
+from sklearn_era.auto._linear import LinearClassifier, LinearRegressor
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
@@ -212,6 +214,58 @@ def test_averages_of_trees_and_linear_models():
         shap_values(model, X, background=X)
 
 
+@pytest.mark.parametrize("background", [None, 30])
+@pytest.mark.parametrize("kind", ["two", "three", "poisson"])
+def test_averages_after_a_link_add_up(kind, background):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4))
+    z, eras = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=400), np.arange(400) % 8
+    others = None if background is None else X[50:80]
+    members = [("forest", EraForestClassifier(9)), ("small", Classifier(max_iter=2))]
+    if kind == "poisson":
+        y, plain = rng.poisson(np.exp(z / 2)) + 0.0, Regressor("poisson", max_iter=5)
+        y[:2] = [0, 999]
+        members = [("small", Regressor("poisson", max_iter=2))]
+        model = AutoEraRegressor(plain, era_order="unordered")
+    else:
+        y = np.digitize(z, [0.0] if kind == "two" else [-0.5, 0.5])
+        model = AutoEraClassifier(Classifier(max_iter=5), era_order="unordered")
+        if background is not None:
+            members += [("logistic", LogisticRegression())]
+    members += ["linear"] if background is not None else []
+    model.set_params(members=members).fit(X, y, eras=eras)
+    plain = clone(model._plain_model()).fit(X, y, eras=eras)
+    model.members_ = {"plain": plain}
+    for member in members:
+        if member == "linear":
+            linear = LinearClassifier if kind != "poisson" else LinearRegressor
+            loss = "poisson" if kind == "poisson" else "log_loss"
+            model.members_["linear"] = linear(loss).fit(X, y)
+        else:
+            model.members_[member[0]] = member[1].fit(X, y)
+    n = len(model.members_)
+    model.weights_ = dict.fromkeys(model.members_, 1 / n)
+    result = shap_values(model, X[:20], background=others)
+    sums = result.values.sum(axis=1) + result.base_values
+    if kind == "poisson":
+        expected = np.log(model.predict(X[:20]))
+    else:
+        expected = np.log(model.predict_proba(X[:20]))
+        expected = expected if kind == "three" else expected[:, 1] - expected[:, 0]
+    assert_allclose(sums, expected, atol=1e-9)
+    # Values of alike members are theirs.
+    model.members_ = dict.fromkeys("ab", plain)
+    model.weights_ = {"a": 0.3, "b": 0.7}
+    alike, own = (shap_values(x, X[:20], background=others) for x in (model, plain))
+    if kind == "three":  # logarithms of probabilities, and not raw predictions
+        assert_allclose(np.diff(alike.values), np.diff(own.values), atol=1e-9)
+    else:
+        assert_allclose(alike.values, own.values, atol=1e-9)
+    model.members_, model.weights_ = {"a": plain}, {"a": 1.0}
+    found = shap_values(model, X[:20], background=others)
+    assert_array_equal(found.values, own.values)
+
+
 def test_columns_are_those_of_the_fit():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(200, 3)), columns=list("abc"))
@@ -221,7 +275,7 @@ def test_columns_are_those_of_the_fit():
     model.fit(frame, y, eras="era")
     assert model.members_.keys() == {"linear"}
     columns = frame[list("abc")]
-    terms = model.members_["linear"]._terms(columns)[0]
+    terms = model.members_["linear"]._terms(columns)[0][..., 0]
     for X in (frame, columns):  # predictions take either
         found = shap_values(model, X[:3], background=X)
         assert_allclose(found.values, terms[:3] - terms.mean(axis=0))
@@ -247,18 +301,18 @@ def make_chain(n):
 
 def test_refusals():
     X, y, _, eras = make_data("count")
-    poisson = Regressor("poisson", max_iter=2)
-    means = AutoEraRegressor(poisson, era_order="unordered", members=[("b", poisson)])
-    classes = AutoEraClassifier(Classifier(max_iter=2), members=[], cv=2)
+    one = EraForestClassifier(1, bootstrap=False, min_samples_leaf=1)
+    forests = AutoEraClassifier(Classifier(max_iter=2), members=[("a", one)], cv=2)
     narrow = make_model("regressor", seed=0)[0]
     chain, wide = make_chain(65), np.tri(66, 65)
     assert_sums(chain, wide)
     damaged = make_chain(65)
     damaged._predictors[0][0].nodes["right"][8] = 2
-    means.fit(X, y, eras=eras)
+    forests.fit(X, y > 1, eras=eras)
+    forests.members_ = dict.fromkeys("ab", one.fit(X, y > 1))
+    forests.weights_ = dict.fromkeys("ab", 0.5)
     for model, rows, background, message in (
-        (means, X, None, "'poisson', .* explain its members_"),
-        (classes.fit(X, y > 1, eras=eras), X, None, "averages probabilities"),
+        (forests, X, None, r"predicts 0 or 1 for row \d+ of X .* infinite"),
         (LinearRegression(), X, None, "model must be .*; got LinearReg"),
         (narrow, X[:, 1:], None, "X has 4 features"),
         (narrow, X, X[:0], "0 sample"),
