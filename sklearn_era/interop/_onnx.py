@@ -1,5 +1,6 @@
 """Converters to ONNX."""
 
+import copy
 from collections.abc import Callable
 from functools import partial
 from itertools import chain
@@ -11,6 +12,7 @@ from sklearn.base import is_regressor
 
 from sklearn_era._optional import import_optional
 from sklearn_era._trees.traversal import column_of_feature
+from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.ensemble import (
     EraForestClassifier,
     EraForestRegressor,
@@ -19,7 +21,7 @@ from sklearn_era.ensemble import (
 )
 from sklearn_era.ensemble._binning.errors import column_name
 from sklearn_era.interop._categories import categories_of_features, listed_categories
-from sklearn_era.interop._sklearn import refuse_forest_classifier
+from sklearn_era.interop._sklearn import as_vote, refuse_forest_classifier
 
 
 def register_onnx_converters() -> None:
@@ -31,7 +33,8 @@ def register_onnx_converters() -> None:
     missing and unknown categories go where they go here. These are refused: categories
     other than numbers that are exact in single precision (encode text in the pipeline),
     regressors with a log link (``"gamma"`` and ``"poisson"``), and
-    `EraForestClassifier`.
+    `EraForestClassifier`. An average is a graph of its members, as
+    :func:`to_sklearn` has them.
 
     Raises
     ------
@@ -67,6 +70,30 @@ def register_onnx_converters() -> None:
             estimator, f"SklearnEra{estimator.__name__}", output_shapes,
             _refuse_wrong_graphs(convert), options=options or None,
         )  # fmt: skip
+    for average, (output_shapes, _, options), vote in (
+        (AutoEraRegressor, of_regressors, "regressor"),
+        (AutoEraClassifier, of_classifiers, "classifier"),
+    ):
+        module = f"skl2onnx.operator_converters.voting_{vote}"
+        convert = getattr(
+            import_optional(module, extra="interop"), f"convert_voting_{vote}"
+        )
+        skl2onnx.update_registered_converter(
+            average, f"SklearnEra{average.__name__}", output_shapes,
+            partial(_convert_average, convert), options=options or None,
+        )  # fmt: skip
+
+
+def _convert_average(
+    convert: Callable[..., None], scope: Any, operator: Any, container: Any
+) -> None:
+    """Convert a vote of the members, which have converters of their own."""
+    average = operator.raw_operator
+    operator.raw_operator = as_vote(average, copy.copy)
+    try:
+        convert(scope, operator, container)
+    finally:
+        operator.raw_operator = average
 
 
 def _refuse_wrong_graphs(convert: Callable[..., None]) -> Callable[..., None]:

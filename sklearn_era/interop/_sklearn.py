@@ -3,17 +3,22 @@
 import copy
 import pickle
 import pickletools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn import ensemble
+from sklearn.base import is_classifier
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
 from sklearn.metrics import check_scoring
+from sklearn.preprocessing import LabelEncoder
+from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_era._warnings import warn_user
+from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.ensemble import (
     EraForestClassifier,
     EraForestRegressor,
@@ -45,34 +50,40 @@ _FOREST_PARAMETERS = (
 def to_sklearn(
     model: HistGradientBoostingRegressor
     | HistGradientBoostingClassifier
-    | EraForestRegressor,
-) -> ensemble.HistGradientBoostingRegressor | ensemble.HistGradientBoostingClassifier:
+    | EraForestRegressor
+    | AutoEraRegressor
+    | AutoEraClassifier,
+) -> Any:
     """Convert a fitted model to scikit-learn's own estimator with the same trees.
 
-    Its predictions are bit-identical. Unpickling it needs the same version of
-    scikit-learn, but not sklearn_era.
+    Its predictions are bit-identical, those of an average but for rounding. Unpickling
+    it needs the same version of scikit-learn, but not sklearn_era.
 
     Parameters
     ----------
-    model : HistGradientBoostingRegressor, HistGradientBoostingClassifier or \
-            EraForestRegressor
-        A fitted estimator of `sklearn_era.ensemble`. It is not changed, and shares the
-        arrays of its trees with the result.
+    model : HistGradientBoostingRegressor, HistGradientBoostingClassifier, \
+            EraForestRegressor, AutoEraRegressor or AutoEraClassifier
+        A fitted estimator. It is not changed, and shares the arrays of its trees with
+        the result.
 
     Returns
     -------
-    estimator : HistGradientBoostingRegressor or HistGradientBoostingClassifier
+    estimator : HistGradientBoostingRegressor, HistGradientBoostingClassifier, \
+            VotingRegressor or VotingClassifier
         A fitted estimator of `sklearn.ensemble`, with the parameters that it shares
         with `model`. Callbacks, metadata requests and all other parameters are left
         out. A forest becomes a regressor with an iteration per tree; fitted again, it
-        would be boosted.
+        would be boosted. An average becomes a vote with its weights, and with the
+        classes of its members numbered; it takes no eras, and levels are those of new
+        ones.
 
     Raises
     ------
     TypeError
         If `model` is not an estimator of `sklearn_era.ensemble`.
     ValueError, sklearn.exceptions.NotFittedError
-        If it is an `EraForestClassifier`; if it is not fitted.
+        If it is an `EraForestClassifier`, or an average with such a member, a linear
+        one of AutoEra's own, or encoded columns; if it is not fitted.
 
     Warns
     -----
@@ -94,6 +105,8 @@ def to_sklearn(
     >>> bool((stock.predict(X) == model.predict(X)).all())
     True
     """
+    if isinstance(model, AutoEraRegressor | AutoEraClassifier):
+        return as_vote(model, to_sklearn)
     check_model(model, _OWN)
     is_forest = isinstance(model, EraForestRegressor)
     stock_class: Any = ensemble.HistGradientBoostingRegressor
@@ -124,6 +137,41 @@ def to_sklearn(
     if fitted.get("_scorer") is not None and stock.scoring != "loss":
         stock._scorer = check_scoring(stock, stock.scoring)
     return stock
+
+
+def as_vote(model: Any, convert: Callable[[Any], Any]) -> Any:
+    """Return an average as a fitted vote of its members, each of them converted."""
+    check_is_fitted(model)
+    if vars(model).get("_encoded"):
+        raise ValueError(
+            f"{type(model).__name__} gives its members encoded columns, which only it "
+            "can make: fit with encode_categories=False."
+        )
+    members = {}
+    for name, member in model.members_.items():
+        if isinstance(member, EraForestClassifier) or hasattr(member, "_codings"):
+            raise ValueError(
+                f"Member {name!r} of {type(model).__name__}, a "
+                f"{type(member).__name__}, cannot be converted: fit with members of "
+                "boosters alone, or keep the average in a model file."
+            )
+        is_own = isinstance(member, _OWN)
+        members[name] = convert(member) if is_own else copy.copy(member)
+    vote_class: Any = ensemble.VotingRegressor
+    options = {"weights": np.array([model.weights_[name] for name in members])}
+    if is_classifier(model):
+        vote_class, options["voting"] = ensemble.VotingClassifier, "soft"
+        options["flatten_transform"] = False
+    vote = vote_class(list(members.items()), **options)
+    vote.estimators_, vote.named_estimators_ = [*members.values()], Bunch(**members)
+    if hasattr(model, "feature_names_in_"):
+        vote.feature_names_in_ = model.feature_names_in_
+    if is_classifier(model):
+        vote.le_, vote.classes_ = LabelEncoder().fit(model.classes_), model.classes_
+        for i, member in enumerate(vote.estimators_):  # as the vote's own fit does
+            vote.estimators_[i] = copy.copy(member)
+            vote.estimators_[i].classes_ = np.arange(model.classes_.size)
+    return vote
 
 
 def _is_of_this_package(scoring: Any) -> bool:

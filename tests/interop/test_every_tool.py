@@ -54,11 +54,13 @@ def of_splits(function):
 
 
 INSIDE = "of EraSearchCV its best_estimator_, and of AutoEra"
+NO_LINEAR = "^Member 'linear' of AutoEraRegressor, a LinearRegressor, cannot be conv"
 NO_DATASET = "pass X, y and eras|BinnedDataset"
 DATASET = ensemble.BinnedDataset.from_arrays(X, Y, eras=ERAS)
 REFUSED = {
     ("search", "AutoEra"): {
-        to_sklearn: INSIDE, to_lightgbm_text: INSIDE, to_onnx: "Search|AutoEra",
+        to_sklearn: f"{INSIDE}|{NO_LINEAR}", to_lightgbm_text: INSIDE,
+        to_onnx: f"Search|{NO_LINEAR}",
         of_splits(split_statistics): INSIDE, of_splits(era_feature_importances): INSIDE,
         of_splits(SplitAgreementDisplay.from_estimator): INSIDE,
         lambda model: model.fit(DATASET): NO_DATASET,

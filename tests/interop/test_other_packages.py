@@ -21,6 +21,7 @@ from sklearn.inspection import partial_dependence
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
+from helpers.averages import fit_average
 from helpers.trees import trees_of
 from sklearn_era._optional import MissingPackageError
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
@@ -296,6 +297,14 @@ class TestOnnx:
         # Graphs have no missing text, but unknown text goes where it would.
         X["colour"] = pd.Series([each or "" for each in text], dtype=object)
         assert_allclose(predict(model, X)[0], expected, atol=1e-5)
+
+    @pytest.mark.parametrize("kind", ["reals", "two", "three", "text"])
+    def test_averages(self, predict, kind):
+        model, X = fit_average(kind)
+        predicted = predict(model, X)
+        assert_allclose(predicted[-1], outputs(model, X), atol=1e-5)
+        if kind != "reals":
+            assert (predicted[0] == model.predict(X)).all()
 
     @STOCK_ONNX
     def test_registering_leaves_stock_estimators_alone(self, predict):

@@ -14,12 +14,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import make_scorer, r2_score
 from sklearn.utils.validation import check_is_fitted
 
+from helpers.averages import fit_average
 from helpers.data import make_data
 from helpers.estimators import make_estimator
 from helpers.grids import slow
 from helpers.trees import assert_same_model
 from sklearn_era import ensemble as era_ensemble
-from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.ensemble import EraForestClassifier, HistGradientBoostingRegressor
 from sklearn_era.interop import to_sklearn
 from sklearn_era.metrics import make_era_scorer
 
@@ -90,6 +91,34 @@ def test_attributes_are_those_that_scikit_learns_own_fit_leaves(kind, early_stop
     stock = to_sklearn(model)
     own = clone(stock).fit(X, model.predict(X), np.ones(len(X)))
     assert vars(stock).keys() == vars(own).keys()
+
+
+@pytest.mark.parametrize("kind", ["reals", "two", "three", "text"])
+def test_an_average_is_a_vote_of_its_members(kind):
+    model, X = fit_average(kind)
+    pickled = pickle.dumps(to_sklearn(model))
+    assert not [text for text in strings_of(pickled) if "sklearn_era" in text]
+    vote = pickle.loads(pickled)
+    assert vote.get_params()["weights"].tolist() == list(model.weights_.values())
+    for method in ("predict", "predict_proba"):
+        if hasattr(model, method):
+            found, own = (getattr(each, method)(X) for each in (vote, model))
+            if found.dtype.kind == "f":
+                np.testing.assert_allclose(found, own, rtol=1e-12)
+            else:
+                assert np.array_equal(found, own)
+    assert np.array_equal(getattr(model.members_["plain"], "classes_", 0),
+                          getattr(model, "classes_", 0))  # fmt: skip
+
+
+def test_averages_that_are_no_votes_are_refused():
+    model, X = fit_average("two")
+    model.members_["small"] = EraForestClassifier(2).fit(X, model.predict(X))
+    with pytest.raises(ValueError, match=r"'small' of .*, a EraForestC.*: fit with mem"):
+        to_sklearn(model)
+    model._encoded = ["plain"]
+    with pytest.raises(ValueError, match=r"encoded columns, .*encode_categories=False"):
+        to_sklearn(model)
 
 
 def test_what_belongs_to_fits_is_left_behind():
