@@ -22,6 +22,7 @@ _Text = str | None
 _Names = list[str] | None
 _Mark = Annotated[Literal[",", "."] | None, option("CHAR", "Decimal mark, . or ,")]
 _DATA = argument("DATA", "CSV, TSV, Parquet or Feather file.")
+_MODEL_FILE = argument("MODEL", "Model file that fit wrote.")
 _FEATURES = option("COL,…", "Features, by name or pattern ('price_*'); by default all.")
 _TASK = option("TASK", "regression, classification or auto.")
 _BLEND = option("NAME", "A criterion or a blend; all but gain need --era.")
@@ -219,7 +220,7 @@ def fit(
 
 @app.command()
 def predict(
-    model: Annotated[Path, argument("MODEL", "Model file that fit wrote.")],
+    model: Annotated[Path, _MODEL_FILE],
     data: Annotated[Path, _DATA],
     out: Annotated[Path, option("FILE", "Table, in the same formats.", "--out", "-o")],
     id_columns: Annotated[_Names, _ID] = None,
@@ -239,14 +240,10 @@ def predict(
     from sklearn_era._tables.columns import list_columns
     from sklearn_era.cli import _tables
     from sklearn_era.ensemble._parameters import did_you_mean
-    from sklearn_era.model_files import ModelFileError, load_model
 
     _ui.check_output(out, _tables.SUFFIXES, model, data)
     table = _tables.TableFile(data, sep, encoding, decimal)
-    try:
-        estimator, metadata = load_model(model)
-    except (OSError, ModelFileError) as error:
-        raise InputError(f"MODEL: {error}") from error
+    estimator, metadata = _load(model)
     names = metadata.feature_names
     if names is None:
         raise InputError(f"MODEL: {model} was fitted without column names.")
@@ -273,6 +270,30 @@ def predict(
     predictions = pd.DataFrame(dict(zip(headings, results, strict=True)))
     _tables.write_table(pd.concat([copied, predictions], axis=1), out)
     _ui.echo(f"Wrote {count(len(X), 'prediction')} to {out}.")
+
+
+@app.command()
+def info(model: Annotated[Path, _MODEL_FILE]) -> None:
+    """Print what a model file tells of its model, for a model card.
+
+    Columns, rows, classes and eras of the fit, as far as models keep them, parameters,
+    members of an average with their weights, scores by era with what they promise for
+    the next era, and the versions that wrote the file.
+    """
+    _ui.check_packages("cli", "pandas", "pyarrow")
+    from sklearn_era.cli._info import describe_model
+
+    for line in describe_model(*_load(model)):
+        _ui.echo(line)
+
+
+def _load(path: Path) -> Any:
+    from sklearn_era.model_files import ModelFileError, load_model
+
+    try:
+        return load_model(path)
+    except (OSError, ModelFileError) as error:
+        raise InputError(f"MODEL: {error}") from error
 
 
 @app.command()

@@ -23,13 +23,68 @@ from sklearn_era import cli
 from sklearn_era.cli._app import app
 from sklearn_era.cli._ui import parse_value
 from sklearn_era.effects import Intercepts
+from sklearn_era.ensemble import EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.metrics import EraScoreForecast, era_scores
-from sklearn_era.model_files import load_model, read_metadata
+from sklearn_era.model_files import load_model, read_metadata, save_model
+from sklearn_era.model_selection import EraSearchCV
 
 CHOICE = ["--exclude", "row,y,up,class", "--categorical", "sector,grade", "--no-score"]
 FAST = [*params(max_iter=3), "--no-score", "--out", "m.era"]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_info_tells_what_a_model_card_needs(frame, features):
+    """Each kind of model tells what it keeps, in the numbers that it has itself."""
+    write(frame, "d.csv")
+    base = ["--target", "up", "--era", "week", "--features", "a,b,sector"]
+    base += ["--categorical", "sector", "--no-score", "--random-state", "0"]
+    run("fit", "d.csv", *base, "--estimator", "auto", "--out", "a.era")
+    model, metadata = load_model("a.era")
+    told = run("info", "a.era")
+    lines = told.splitlines()
+    assert lines[0] == "AutoEraClassifier of 'up'"
+    assert lines[1].startswith(f"  written by: sklearn_era {sklearn_era.__version__}, ")
+    assert metadata.versions["numpy"] in lines[1]
+    assert lines[2] == "  columns: 3: a, b, sector (categories)"
+    weights = {name: x for name, x in model.weights_.items() if x}
+    for line in (
+        "  classes: " + ", ".join(map(str, model.classes_)),
+        f"  eras: {model._known_eras.size} of column 'week', ",
+        f"  parameters: {' '.join(repr(model).split())}",
+        *(f"{name} {weight:.2f}" for name, weight in weights.items()),
+        f"  loss in eras left out, of {model._left_out['y'].size} rows: plain, average",
+    ):
+        assert line in told
+    for label, plain, average in zip(
+        model.era_labels_, -model.era_scores_[0], -model.era_scores_[-1], strict=True
+    ):
+        assert f"    {label}: {plain:.4g}, {average:.4g}" in lines
+    if model.era_labels_.size > 2:
+        assert f"{-EraScoreForecast().fit(model).mean_:.4g}, with 80 % from" in told
+    eras = np.asarray(frame["week"])
+    forest = EraForestRegressor(
+        5, oob_score=True, bootstrap="within_eras", random_state=0
+    )
+    search = EraSearchCV(Regressor(max_iter=2), {"max_depth": [1, 2]}, cv=2)
+    for model, kind in ((forest, "score out of bag"), (search, "score of the chosen")):
+        save_model(model.fit(features, frame["y"], eras=eras), "m.era", era="week")
+        told = run("info", "m.era")
+        assert told.startswith(f"{type(model).__name__}\n")
+        assert f"  {kind}" in told
+        scores = getattr(model, "oob_era_scores_", None)
+        if model is search:
+            scores = model.era_scores_[model.best_index_]
+        for label, score in zip(model.era_labels_, scores, strict=True):
+            assert f"    {label}: {score:.4g}\n" in told
+    save_model(Regressor(max_iter=3).fit(features, frame["y"]), "m.era", era="week")
+    told = run("info", "m.era")
+    assert "  rows in the first tree: 600\n" in told
+    assert "  eras: of column 'week'; the model keeps no labels\n" in told
+    assert "  HistGradientBoostingRegressor: 3 iterations\n" in told
+    (Path() / "no.era").write_text("no")
+    assert "MODEL: no.era is not a model file" in invoke("info", "no.era").stderr
 
 
 @pytest.mark.parametrize(("table", "out"), [

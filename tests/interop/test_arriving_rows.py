@@ -223,5 +223,8 @@ def test_the_program_predicts_tables_of_rows_alike(model, tmp_path, monkeypatch)
             found = pd.read_parquet("out.parquet")["prediction"]
             assert_array_equal(found, model.predict(clean), err_msg=f"{kind} {name}")
     write(ROWS.assign(x="high"), "rows.csv")
+    write(ROWS.assign(n=ROWS.n.astype(str)), "rows.parquet")
+    told = fail("predict", "m.era", "rows.parquet", "--out", "out.csv")
+    assert told.startswith("DATA: column 'n' is not numeric")
     told = fail("predict", "m.era", "rows.csv", "--out", "out.csv")
     assert told.startswith("DATA: column 'x' is not numeric ('high' in row 1)")

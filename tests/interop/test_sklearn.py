@@ -114,7 +114,7 @@ def test_an_average_is_a_vote_of_its_members(kind):
 def test_averages_that_are_no_votes_are_refused():
     model, X = fit_average("two")
     model.members_["small"] = EraForestClassifier(2).fit(X, model.predict(X))
-    with pytest.raises(ValueError, match=r"'small' of .*, a EraForestC.*: fit with me"):
+    with pytest.raises(ValueError, match=r"'small' of .*, a EraForestC.*: fit with"):
         to_sklearn(model)
     model._encoded = ["plain"]
     with pytest.raises(ValueError, match=r"encoded columns, .*encode_categories=False"):
