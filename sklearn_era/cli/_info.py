@@ -64,7 +64,7 @@ def _describe_scores(model: Any) -> Iterator[str]:
     a search has chosen, or out of bag.
     """
     scores: dict[str, Any] = {}
-    of_all = getattr(model, "era_scores_", None)
+    of_all: Any = getattr(model, "era_scores_", None)
     if hasattr(model, "members_"):
         scores = {"plain": -of_all[0], "average": -of_all[-1]}
         kind = f"loss in eras left out, of {model._left_out['y'].size:,} rows"
