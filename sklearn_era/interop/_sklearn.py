@@ -158,7 +158,8 @@ def as_vote(model: Any, convert: Callable[[Any], Any]) -> Any:
         is_own = isinstance(member, _OWN)
         members[name] = convert(member) if is_own else copy.copy(member)
     vote_class: Any = ensemble.VotingRegressor
-    options = {"weights": np.array([model.weights_[name] for name in members])}
+    options: dict[str, Any] = {}
+    options["weights"] = np.array([model.weights_[name] for name in members])
     if is_classifier(model):
         vote_class, options["voting"] = ensemble.VotingClassifier, "soft"
         options["flatten_transform"] = False
