@@ -271,7 +271,7 @@ def test_averages_after_a_link_add_up(kind, background):
 def test_shares_of_members_are_integrals_of_slopes():
     """Two members of a column each: their shares are the values of the columns."""
     X = np.random.default_rng(0).normal(size=(400, 2))
-    y = X @ [1, -2] > np.random.default_rng(1).logistic(size=400)
+    y = np.random.default_rng(1).logistic(size=400) < X @ [1, -2]
     only = [X * mask for mask in np.eye(2)]
     first, second = (Classifier(max_iter=9).fit(Z, y) for Z in only)
     model = AutoEraClassifier(Classifier(max_iter=1), members=[], cv=2)
