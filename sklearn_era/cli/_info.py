@@ -7,13 +7,12 @@ import numpy as np
 
 from sklearn_era._eras import label_texts
 from sklearn_era.cli import _ui
-from sklearn_era.cli._tables import describe_average
+from sklearn_era.cli._tables import LEAST_ERAS, describe_average
 from sklearn_era.metrics import EraScoreForecast
 from sklearn_era.model_files._estimators import first_booster, inner_models
 
 # By the attribute that holds them: eras of the fit, of intercepts, of weights.
 _ERAS = ("_known_eras", "_era_labels", "_weighted_eras", "era_labels_")
-_LEAST_ERAS = 3  # for a forecast of the next one
 _MOST_NAMES = 100
 
 
@@ -79,7 +78,7 @@ def _describe_scores(model: Any) -> Iterator[str]:
     rows = zip(label_texts(model.era_labels_), *scores.values(), strict=True)
     for label, *values in rows:
         yield f"    {label}: {', '.join(f'{value:.4g}' for value in values)}"
-    if not hasattr(model, "members_") and model.era_labels_.size >= _LEAST_ERAS:
+    if not hasattr(model, "members_") and model.era_labels_.size >= LEAST_ERAS:
         known = model if of_all is not None else scores["score"]
         forecast = EraScoreForecast().fit(known)
         low, high = forecast.interval()

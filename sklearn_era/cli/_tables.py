@@ -37,7 +37,7 @@ from sklearn_era.model_selection._out_of_era import respond
 SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 SUFFIXES |= {".parquet": "", ".feather": ""}
 
-_LEAST_ERAS = 3  # for a forecast of the next one
+LEAST_ERAS = 3  # for a forecast of the next one
 _WHOLE_FLOAT = re.compile(r"\A(-?(?:0|[1-9][0-9]*))\.0\Z")
 # Numbers in any notation, such as 1,234.5 or $1.5 or 12 %, and dates; names of nothing.
 _UNIT = r"\s*(?:[A-Z]{0,3}[$¢-¥₠-⃀]|EUR|USD|GBP|CHF|JPY|CNY|INR|kr|[%‰])?\s*"
@@ -333,7 +333,7 @@ def describe_average(model: Any) -> Iterator[str]:
     if not gain > error:
         text += ", no more than its error: the plain model is kept"
     yield f"  loss of the average: {text}"
-    if model.era_labels_.size >= _LEAST_ERAS:
+    if model.era_labels_.size >= LEAST_ERAS:
         forecast = EraScoreForecast().fit(model)
         low, high = forecast.interval()
         text = f"{-forecast.mean_:.4g}, with 80 % from {-high:.4g} to {-low:.4g}"
@@ -384,7 +384,7 @@ def score_held_out(
             line += f"; by era {np.nanmean(scores):.4f} ± {np.nanstd(scores):.4f}"
             line += f", worst {scores[worst]:.4f} in era {found.eras[worst]}"
         yield line
-        if np.isfinite(scores).sum() >= _LEAST_ERAS:
+        if np.isfinite(scores).sum() >= LEAST_ERAS:
             order = np.arange(scores.size) if follow else None
             forecast = EraScoreForecast().fit(scores, eras=order)
             low, high = forecast.interval()

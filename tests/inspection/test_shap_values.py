@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import quad_vec
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor as StockRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -264,6 +266,31 @@ def test_averages_after_a_link_add_up(kind, background):
     model.members_, model.weights_ = {"a": plain}, {"a": 1.0}
     found = shap_values(model, X[:20], background=others)
     assert_array_equal(found.values, own.values)
+
+
+def test_shares_of_members_are_integrals_of_slopes():
+    """Two members of a column each: their shares are the values of the columns."""
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    y = np.random.default_rng(1).logistic(size=400) < X @ [1, -2]
+    only = [X * mask for mask in np.eye(2)]
+    first, second = (Classifier(max_iter=9).fit(Z, y) for Z in only)
+    model = AutoEraClassifier(Classifier(max_iter=1), members=[], cv=2)
+    model.fit(X, y, eras=np.arange(400) % 8)
+    model.members_ = {"a": first, "b": second}
+    model.weights_ = {"a": 0.4, "b": 0.6}
+    result = shap_values(model, X[:5], background=X[50:80])
+    for row, values in zip(X[:5], result.values, strict=True):
+        start, end = (
+            np.array([m.decision_function(rows).mean() for m in (first, second)])
+            for rows in (X[50:80], row[np.newaxis])
+        )
+
+        def slopes(t, start=start, end=end):
+            p = expit(start + t * (end - start))
+            mean = [0.4, 0.6] @ p
+            return (end - start) * [0.4, 0.6] * p * (1 - p) / (mean * (1 - mean))
+
+        assert_allclose(values, quad_vec(slopes, 0, 1)[0], atol=1e-9)
 
 
 def test_columns_are_those_of_the_fit():
