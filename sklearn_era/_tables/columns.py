@@ -16,7 +16,7 @@ SMALL_DTYPES = tuple(map(np.dtype, ("int8", "uint8", "int16", "bool")))
 _PLAIN = {int, float, bool, type(None)}
 # The most columns that a message names.
 _MOST_NAMED = 5
-# What to do about a column that is not numeric, in a fit and in a prediction.
+# The remedy for a column that is not numeric, in a fit and in a prediction.
 _IN_FIT = (
     "Make numbers of it, leave it out, or, if it holds categories and the function "
     "takes them, name it in categorical_features."

@@ -2,7 +2,7 @@
 
 - ``_app``: the program and its commands; ``_numerai``, ``_numerai_demo``: the command
   group ``numerai``;
-- ``_info``: what a model file tells of its model;
+- ``_info``: the description of a model file;
 - ``_tables``: tables and estimators of ``fit`` and ``predict``, and held-out scores;
 - ``_ui``: options, errors, progress and tables on the terminal.
 """

@@ -274,7 +274,7 @@ def predict(
 
 @app.command()
 def info(model: Annotated[Path, _MODEL_FILE]) -> None:
-    """Print what a model file tells of its model, for a model card.
+    """Describe the model in a file, for a model card.
 
     Columns, rows, classes and eras of the fit, as far as models keep them, parameters,
     members of an average with their weights, scores by era with what they promise for

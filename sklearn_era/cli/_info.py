@@ -1,4 +1,4 @@
-"""What a model file tells of its model, for people and model cards."""
+"""The description of a model file, for people and model cards."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,10 +24,10 @@ def describe_model(model: Any, metadata: Any) -> Iterator[str]:
     yield f"  written by: {', '.join(versions)}"
     names = metadata.feature_names or [*range(model.n_features_in_)]
     categorical = {*metadata.categorical_features}
-    told = [f"{x} (categories)" if x in categorical else str(x) for x in names]
-    if (n_more := len(told) - _MOST_NAMES) > 0:
-        told[_MOST_NAMES:] = [f"and {n_more:,} more"]
-    yield f"  columns: {len(names):,}: {', '.join(told)}"
+    shown = [f"{x} (categories)" if x in categorical else str(x) for x in names]
+    if (n_more := len(shown) - _MOST_NAMES) > 0:
+        shown[_MOST_NAMES:] = [f"and {n_more:,} more"]
+    yield f"  columns: {len(names):,}: {', '.join(shown)}"
     if (classes := getattr(model, "classes_", None)) is not None:
         yield f"  classes: {', '.join(map(str, classes))}"
     if hasattr(booster := first_booster(model), "_predictors"):

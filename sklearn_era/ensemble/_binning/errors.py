@@ -55,8 +55,7 @@ def must_be_read(estimator: Any, X: Any) -> bool:
     """Return whether NumPy may take for numbers what is none: dates, alone or among
     objects, and complex numbers.
     """
-    types = getattr(getattr(X, "schema", None), "types", [getattr(X, "dtype", "")])
-    dtypes, mask = [*getattr(X, "dtypes", types)], estimator.is_categorical_
+    dtypes, mask = _dtypes_of(X), estimator.is_categorical_
     names = [*getattr(X, "column_names", getattr(X, "columns", ()))]
     if mask is not None and names:
         known = [*getattr(estimator, "feature_names_in_", names)]
@@ -95,13 +94,13 @@ def read_by_column(
         codes = codes_of_categories(encoder, i).tolist()
         code_of = dict(zip(categories, codes, strict=False)) | {None: np.nan}
         found[i] = np.array([code_of.get(x, np.nan) for x in values], dtype=np.float64)
-    return np.column_stack([*found, *(x.values for x in columns if not x[2])])
+    numbers = [x.values for x in columns if not x.is_categorical]
+    return np.column_stack([*found, *numbers])
 
 
 def check_numbers(estimator: Any, X: Any, error: Exception | None = None) -> None:
     """Raise ValueError for a column of dates, or that `error` is about."""
-    types = getattr(getattr(X, "schema", None), "types", [getattr(X, "dtype", None)])
-    if error is None and not any(map(holds_dates, {*getattr(X, "dtypes", types)})):
+    if error is None and not any(map(holds_dates, {*_dtypes_of(X)})):
         return
     table, is_category = as_frame(X), getattr(estimator, "is_categorical_", None)
     if is_data_frame(table) and X.shape[1] == 0:
@@ -123,6 +122,12 @@ def check_numbers(estimator: Any, X: Any, error: Exception | None = None) -> Non
                 f"X: column {name!r} is not numeric: {detail}. Encode it as numbers, "
                 "give it the dtype 'category', or drop it."
             ) from error
+
+
+def _dtypes_of(X: Any) -> list[Any]:
+    """Return the dtypes of a frame's or Arrow table's columns, or that of an array."""
+    types = getattr(getattr(X, "schema", None), "types", [getattr(X, "dtype", "")])
+    return [*getattr(X, "dtypes", types)]
 
 
 def column_name(estimator: Any, column: int) -> str:
