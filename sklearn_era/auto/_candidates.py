@@ -14,6 +14,7 @@ from ..ensemble._boosters.estimators import (
 from ..model_selection._out_of_era import name_in_fit, with_order
 from ._linear import LinearClassifier, LinearRegressor
 from ._losses import Loss
+from ._peers import PEERS, as_peer, make_peer, package_of
 
 BOOSTERS = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 PLAIN = "plain"
@@ -91,9 +92,13 @@ def make_members(
     for pair in [given] if isinstance(given, str) else given:
         if isinstance(pair, tuple | list) and len(pair) == 2:
             found = {pair[0]: _checked(pair[0], pair[1], plain)}
+            if package_of(pair[1]) in PEERS:
+                found[pair[0]] = as_peer(pair[1], plain)
         elif isinstance(pair, str) and pair == "default":
             names = list(default)[: n_rows // _ROWS_PER_MEMBER]
             found = {name: default[name] for name in names}
+        elif isinstance(pair, str) and pair in PEERS:
+            found = {pair: make_peer(pair, plain, loss.name)}
         elif isinstance(pair, str) and pair in default:
             found = {pair: default[pair]}
         elif isinstance(pair, str) and pair in _DEFAULT:
@@ -106,8 +111,8 @@ def make_members(
         else:
             raise ValueError(
                 "members must be 'default', or a list of names of default members "
-                f"({', '.join(_DEFAULT)}, or 'default' for all) and of pairs of a name "
-                f"and a model; got {pair!r}."
+                f"({', '.join(_DEFAULT)}, or 'default' for all), 'catboost', "
+                f"'lightgbm', and pairs of a name and a model; got {pair!r}."
             )
         if twice := found.keys() & members.keys():
             raise ValueError(

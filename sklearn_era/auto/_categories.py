@@ -10,6 +10,7 @@ from sklearn.utils import _safe_indexing
 from .._tables import columns as tables
 from ..preprocessing import EraTargetEncoder
 from ._candidates import PLAIN, quick
+from ._peers import PEERS, package_of
 
 # Columns are encoded where the largest has more categories, and where there are enough
 # eras; more classes would make too many columns.
@@ -18,14 +19,16 @@ _LIMITS = ("monotonic_cst", "interaction_cst", "feature_penalty")
 
 
 class Columns(NamedTuple):
-    """X as members take it: those that were passed as it is, the plain model with text
-    as categories, and all others with encoded columns beside them.
+    """X as members take it: those that were passed as it is, the plain model and other
+    packages' boosters with text as categories, and all others with encoded columns
+    beside them.
     """
 
     X: Any
     native: Any
     encoder: EraTargetEncoder | None
     names_given: set[str]
+    names_native: set[str]
 
     def of(self, name: str) -> Any:
         """Return the columns of a member, without encoded ones."""
@@ -33,11 +36,12 @@ class Columns(NamedTuple):
 
     def in_folds(self, name: str, model: Any) -> Any:
         """Return a member as it is in folds."""
-        return model if name in {*self.names_given, PLAIN} else quick(model)
+        return model if name in self.names_given | self.names_native else quick(model)
 
     def is_encoded(self, name: str) -> bool:
         """Return whether a member takes encoded columns."""
-        return self.encoder is not None and name not in self.names_given | {PLAIN}
+        others = self.names_given | self.names_native
+        return self.encoder is not None and name not in others
 
 
 def encode(columns: Columns, rows: Any, train: Any, test: Any = None) -> Any:
@@ -72,11 +76,14 @@ def columns_of(
         given = np.flatnonzero(given).tolist()
         plain = clone(plain).set_params(categorical_features=given)
     native = text_as_categories(X) if from_dtype and is_frame else rows.X
-    own = {x[0] for x in members if isinstance(x, tuple | list)}
-    columns = Columns(rows.X, native, None, own)
+    pairs = {x[0]: x[1] for x in members if isinstance(x, tuple | list) and len(x) == 2}
+    peers = {name for name, model in pairs.items() if package_of(model) in PEERS}
+    columns = Columns(
+        rows.X, native, None, {*pairs} - peers, {PLAIN, *PEERS} | peers
+    )
     is_free = all(getattr(plain, name) is None for name in _LIMITS)
     takes_encoded = isinstance(members, str) or any(
-        isinstance(x, str) and x != PLAIN for x in members
+        isinstance(x, str) and x not in {PLAIN, *PEERS} for x in members
     )
     has_categories = given is not None and (is_frame or not from_dtype)
     if not (wanted and is_free and takes_encoded and has_categories):

@@ -28,6 +28,7 @@ from ._candidates import BOOSTERS, PLAIN
 from ._categories import Columns, beside, encode
 from ._linear import LinearClassifier, LinearRegressor
 from ._losses import Loss
+from ._peers import Peer
 from ._weights import Array, LeftOut, equal_eras, promising
 
 # Shares of all iterations, of which the best one is chosen.
@@ -186,7 +187,7 @@ class Search:
         """
         model = self.columns.in_folds(name, self.members[name])
         stages, n_trees = stages_of(model), getattr(self.members[name], "max_iter", 0)
-        if stages == [0] or not isinstance(model, BOOSTERS):
+        if stages == [0] or not isinstance(model, (*BOOSTERS, Peer)):
             return stages
         n_rows = np.mean([train.size for train, _ in self.folds])
         scale = n_trees / model.max_iter * self.rows.y.size / n_rows
@@ -265,6 +266,8 @@ def respond(model: Any, X: Any, y: Any, stages: list[int], eras: Any = None) -> 
     method = "predict_proba" if is_classifier(model) else "predict"
     if stages == [0]:
         found = [ask(model, method, X, eras if prepares_by_era(model) else None)]
+    elif isinstance(model, Peer):
+        found = model.predict_after(method, X, stages)
     else:
         staged = enumerate(getattr(model, f"staged_{method}")(X), 1)
         found = [values for n, values in staged if n in stages]
@@ -280,7 +283,7 @@ def stages_of(model: Any) -> list[int]:
     """Return the stages after which a model may end; 0 for all, without a choice."""
     if isinstance(model, LinearRegressor | LinearClassifier):
         return list(range(1, len(model.penalties) + 1))
-    if isinstance(model, BOOSTERS) and model.early_stopping is False:
+    if isinstance(model, (*BOOSTERS, Peer)) and model.early_stopping is False:
         return sorted({max(1, round(share * model.max_iter)) for share in _SHARES})
     return [0]
 
@@ -288,7 +291,7 @@ def stages_of(model: Any) -> list[int]:
 def at_stage(model: Any, stage: int) -> Any:
     """Return an unfitted copy that ends after a stage of those of `stages_of`."""
     copied = clone(model)
-    if stage and isinstance(model, BOOSTERS):
+    if stage and isinstance(model, (*BOOSTERS, Peer)):
         copied.set_params(max_iter=stage)
     elif stage:
         copied.set_params(penalties=model.penalties[:stage])

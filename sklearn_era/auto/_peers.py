@@ -1,0 +1,158 @@
+"""CatBoost and LightGBM as members, with the categories and weights of the fit."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.utils import get_tags
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._optional import import_optional
+from .._tables.columns import (
+    Column,
+    as_frame,
+    read_columns,
+    rows_as_in_fit,
+    sorted_categories,
+)
+
+PEERS = ("catboost", "lightgbm")
+# Their number of trees, of which the best number is chosen, and their parameters:
+# CatBoost finds its learning rate by the numbers of rows and trees.
+_TREES = {"catboost": 1_000, "lightgbm": 500}
+_PARAMETERS: dict[str, dict[str, Any]] = {
+    "catboost": {"verbose": False, "allow_writing_files": False},
+    "lightgbm": {"learning_rate": 0.05, "verbosity": -1},
+}
+
+
+class Peer(BaseEstimator):
+    """A booster of another package that is fitted to columns as ours are, and predicts
+    by its first `max_iter` trees; it has all of them, as its rate may depend on them.
+    """
+
+    early_stopping = False
+
+    def __init__(
+        self, model: Any, max_iter: int, categorical_features: Any = "from_dtype"
+    ) -> None:
+        self.model = model
+        self.max_iter = max_iter
+        self.categorical_features = categorical_features
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "Peer":
+        X = as_frame(X)
+        validate_data(self, X, skip_check_array=True)
+        columns = read_columns(X, categorical_features=self.categorical_features)
+        self.is_categorical_ = np.array([x.is_categorical for x in columns])
+        self.categories_ = [
+            [None, *sorted_categories(x.values)] for x in columns if x.is_categorical
+        ]
+        is_catboost = package_of(self.model) == "catboost"
+        model, threads = clone(self.model), _openmp_effective_n_threads()
+        name = "thread_count" if is_catboost else "n_jobs"
+        if model.get_params().get(name) is None:
+            model.set_params(**{name: threads})
+        categories = np.flatnonzero(self.is_categorical_).tolist()
+        name = "cat_features" if is_catboost else "categorical_feature"
+        known = {name: categories} if categories else {}
+        self.model_ = model.fit(
+            self._table(columns), y, sample_weight=sample_weight, **known
+        )
+        if is_classifier(self.model):
+            self.classes_ = self.model_.classes_
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return numbers, or labels of classes."""
+        if is_classifier(self.model):
+            return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return self.predict_after("predict", X, [self.max_iter])[0]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities of classes."""
+        return self.predict_after("predict_proba", X, [self.max_iter])[0]
+
+    def predict_after(
+        self, method: str, X: Any, numbers: list[int]
+    ) -> list[NDArray[Any]]:
+        """Return what the model predicts after each of some numbers of trees."""
+        check_is_fitted(self)
+        known = [x[1:] for x in self.categories_]
+        table = self._table(rows_as_in_fit(self, X, known))
+        is_catboost = package_of(self.model) == "catboost"
+        name = "ntree_end" if is_catboost else "num_iteration"
+        predict = getattr(self.model_, method)
+        return [np.asarray(predict(table, **{name: n})) for n in numbers]
+
+    def _table(self, columns: list[Column]) -> Any:
+        """Return numbers, and the places of categories: 0 for missing ones, and one
+        above all others for those that are not in the fit.
+        """
+        known, made = iter(self.categories_), []
+        for column in columns:
+            values = column.values
+            if column.is_categorical:
+                categories = next(known)
+                places = {value: place for place, value in enumerate(categories)}
+                new = len(categories)
+                values = np.array([places.get(value, new) for value in values])
+            made.append(values)
+        if package_of(self.model) == "lightgbm":
+            return np.column_stack(made)
+        pandas = import_optional("pandas", extra="catboost")
+        return pandas.DataFrame(dict(enumerate(made)))
+
+    def __sklearn_tags__(self) -> Any:
+        return get_tags(self.model)
+
+
+def package_of(model: Any) -> str:
+    """Return the name of the package that a model's class is from."""
+    return type(model).__module__.partition(".")[0]
+
+
+def make_peer(name: str, plain: Any, loss: str) -> Peer:
+    """Return a package's booster of the plain model's task, loss, seed and columns."""
+    package = import_optional(name, extra=name)
+    of = "Classifier" if is_classifier(plain) else "Regressor"
+    kind = getattr(package, ("CatBoost" if name == "catboost" else "LGBM") + of)
+    seed = plain.random_state if isinstance(plain.random_state, int) else 0
+    parameters = {"n_estimators": _TREES[name], "random_state": seed}
+    if loss != ("log_loss" if is_classifier(plain) else "squared_error"):
+        parameters |= _loss_of(name, plain, loss)
+    return as_peer(kind(**parameters, **_PARAMETERS[name]), plain)
+
+
+def as_peer(model: Any, plain: Any) -> Peer:
+    """Return a booster of another package with the plain model's categories."""
+    parameters, categories = model.get_params(), plain.categorical_features
+    if parameters.get("cat_features") is not None:  # which cannot be cloned
+        categories = parameters.pop("cat_features")
+        model = type(model)(**parameters)
+    names = "iterations", "n_estimators", "num_boost_round", "num_trees"
+    given = [parameters[x] for x in names if parameters.get(x) is not None]
+    n_trees = given[0] if given else _TREES[package_of(model)]
+    return Peer(model, n_trees, categories)
+
+
+def _loss_of(name: str, plain: Any, loss: str) -> dict[str, Any]:
+    """Return the parameters of a loss other than the default one; ValueError for one
+    that the package lacks.
+    """
+    if name == "lightgbm":
+        names = {"absolute_error": "l1", "poisson": "poisson", "gamma": "gamma"}
+        if loss == "quantile":
+            return {"objective": "quantile", "alpha": plain.quantile}
+        return {"objective": names[loss]}
+    names = {"absolute_error": "MAE", "poisson": "Poisson"}
+    if loss == "quantile":
+        return {"loss_function": f"Quantile:alpha={plain.quantile}"}
+    if loss not in names:
+        raise ValueError(
+            f"members has 'catboost', which has no loss like {loss!r} of the plain "
+            "model; leave it out, or pass a model of yours by ('mine', model)."
+        )
+    return {"loss_function": names[loss]}
