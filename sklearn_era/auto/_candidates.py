@@ -10,6 +10,8 @@ from ..ensemble import EraForestClassifier, EraForestRegressor
 from ..ensemble._boosters.estimators import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
+    SymmetricClassifier,
+    SymmetricRegressor,
 )
 from ..model_selection._out_of_era import name_in_fit, with_order
 from ._linear import LinearClassifier, LinearRegressor
@@ -21,8 +23,8 @@ PLAIN = "plain"
 
 # The best for their cost on public data first (docs/natural-eras.md).
 _DEFAULT = (
-    "linear", "additive", "leaves_8", "level", "leaves_4", "forest", "last_levels",
-    "directional",
+    "linear", "additive", "symmetric", "leaves_8", "level", "large", "leaves_4",
+    "last_levels", "directional",
 )  # fmt: skip
 # Members that folds of rows cannot assess, and that need so many eras.
 _OF_ERAS, _LEAST_ERAS = ("level", "last_levels", "directional"), 6
@@ -52,19 +54,21 @@ def default_members(
             members["last_levels"] = booster(3, 8, era_effects=Intercepts())
         agreed = {"split_criterion": "directional", "min_era_coverage": 0.5}
         members["directional"] = booster(1.5, 15, **agreed)
-    # A forest predicts means, and neither keeps to the constraints of trees.
+    half = {"learning_rate": plain.learning_rate / 2, "colsample_bytree": 0.5}
+    members["large"] = booster(3, plain.max_leaf_nodes, **half)
+    # These do not keep to the constraints of trees, and a linear model predicts means.
     limits = ("monotonic_cst", "interaction_cst", "feature_penalty")
     is_free = all(getattr(plain, name) is None for name in limits)
-    if is_free and loss.name in _OF_MEANS:
-        is_classification, columns = is_classifier(plain), plain.categorical_features
-        linear = LinearClassifier if is_classification else LinearRegressor
-        forest = EraForestClassifier if is_classification else EraForestRegressor
-        members["linear"] = linear(loss.name, columns)
-        seed = 0 if plain.random_state is None else plain.random_state
-        members["forest"] = forest(
-            50, split_criterion="gain", min_samples_leaf=10, max_features=0.5,
-            categorical_features=columns, random_state=seed, n_jobs=plain.n_jobs,
+    if is_free:
+        symmetric = SymmetricClassifier if is_classifier(plain) else SymmetricRegressor
+        members["symmetric"] = symmetric(**plain.get_params(deep=False)).set_params(
+            max_leaf_nodes=None, max_depth=4, max_iter=4 * plain.max_iter,
+            l2_regularization=max(3.0, plain.l2_regularization), colsample_bytree=1.0,
+            max_features=1.0, early_stopping=False, split_criterion="gain",
         )  # fmt: skip
+    if is_free and loss.name in _OF_MEANS:
+        linear = LinearClassifier if is_classifier(plain) else LinearRegressor
+        members["linear"] = linear(loss.name, plain.categorical_features)
     return {name: members[name] for name in _DEFAULT if name in members}
 
 

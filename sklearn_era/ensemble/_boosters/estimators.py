@@ -76,3 +76,17 @@ class HistGradientBoostingClassifier(
 
     _encode_y_val = encode_classes
     _finalize_sample_weight = weigh_classes
+
+
+class SymmetricRegressor(HistGradientBoostingRegressor):
+    """A booster of symmetric trees with ``max_depth`` levels, without constraints or
+    drawn features; of a row's mean weight is the unit of ``l2_regularization``.
+    """
+
+    _is_symmetric = True
+
+
+class SymmetricClassifier(HistGradientBoostingClassifier):
+    """As the regressor."""
+
+    _is_symmetric = True

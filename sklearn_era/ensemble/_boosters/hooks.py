@@ -1,7 +1,7 @@
 """The methods that the patched ``fit`` calls on a booster, with eras."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ from .._feature_penalty import feature_penalties
 from .._fit_state import ScoringEras, begin_fit
 from .._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
 from .._parameters import check_weights, uses_of_eras
+from .._splitting.symmetric import SymmetricGrower
 from .._splitting.tree_grower import EraTreeGrower
 from .era_effects import begin_intercepts, constant_columns
 from .era_weights import begin_era_weights, weigh_rows, weights_by_label
@@ -59,8 +60,14 @@ from .tree_features import (
 )
 
 
+Grower = TreeGrower | EraTreeGrower | SymmetricGrower
+
+
 class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     """The patched ``fit`` and its hooks, in the order of the calls."""
+
+    # Whether nodes of a level share a split; then eras have no part in it.
+    _is_symmetric: ClassVar[bool] = False
 
     @eras_by_name
     def fit(
@@ -308,7 +315,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     def _make_grower(
         self, *, X_binned: NDArray[np.uint8], gradients: NDArray[np.float32],
         hessians: NDArray[np.float32], interaction_cst: Any, **parameters: Any,
-    ) -> TreeGrower | EraTreeGrower:  # fmt: skip
+    ) -> Grower:  # fmt: skip
         """Return the grower of a tree: ours with an era splitter, or scikit-learn's."""
         state, is_drawn = self._fit_state, self.colsample_bytree < 1
         parameters["interaction_cst"] = draw_tree_features(
@@ -320,6 +327,9 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             total *= X_binned.shape[0]
         (total,) = self._exchange.sum_of(total)
         parameters["min_gain_to_split"] = least_gain(self, total)
+        if self._is_symmetric:
+            parameters["l2_regularization"] *= state.mean_weight
+            return SymmetricGrower(X_binned, gradients, hessians, **parameters)
         if state.era_splitter is not None:
             return EraTreeGrower(
                 state.era_splitter, X_binned, gradients, hessians,
@@ -330,10 +340,10 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         return grower(X_binned, gradients, hessians, **parameters)
 
     def _add_tree(
-        self, raw_predictions: Array, grower: TreeGrower | EraTreeGrower, n_threads: int
+        self, raw_predictions: Array, grower: Grower, n_threads: int
     ) -> None:
         """Add the values of a grown tree's leaves to the raw predictions."""
-        if isinstance(grower, EraTreeGrower):
+        if isinstance(grower, EraTreeGrower | SymmetricGrower):
             grower.add_to(raw_predictions)
         else:
             _update_raw_predictions(raw_predictions, grower, n_threads)

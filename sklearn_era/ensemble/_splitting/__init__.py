@@ -2,6 +2,7 @@
 
 - ``tree_grower``: a tree, node by node, in scikit-learn's order; ``partition``: rows of
   its nodes; ``records``: these as scikit-learn's predictor has them;
+- ``symmetric``: a tree whose nodes of a level share a split, without eras;
 - ``splitter``: the steps of finding a split;
 - ``rows``: a node's rows era by era, packed into words;
 - ``fixed_points``: integers in place of gradients and hessians;

@@ -1,0 +1,357 @@
+"""Trees whose nodes of a level share one split: symmetric, or oblivious, trees.
+
+With G and H the sums of gradients and hessians of a node's rows on either side, the
+split of a level maximises the gain of all its nodes,
+
+    sum over nodes of G_L^2 / (H_L + l2) + G_R^2 / (H_R + l2) - G^2 / (H + l2).
+
+It has most rows of all splits to be chosen by, and a tree of ``max_depth`` levels has
+so few parameters that it differs from what grows best first [1]_.
+
+.. [1] L. Prokhorenkova et al. (2018), CatBoost: unbiased boosting with categorical
+   features. Advances in Neural Information Processing Systems 31.
+"""
+
+from cython.parallel import prange
+from cpython.time cimport perf_counter
+from libc.math cimport INFINITY
+from libc.stdint cimport uint8_t
+from libc.string cimport memset
+
+import numpy as np
+
+from .._arrays cimport init_bitset, in_bitset, omp_get_thread_num, set_bitset
+
+from .candidates.splits cimport threads_for
+from .nodes cimport feature_split, tree_node
+from .records cimport TreeRecords, add_leaf, split_leaf
+from .rows cimport MAX_BINS
+
+cdef enum:
+    MAX_LEVELS = 8
+    MIN_SUPPORT = 10  # rows of a category that is ordered, as in scikit-learn
+
+cdef double LEAST = 1e-15  # so that nothing is divided by 0, as in scikit-learn
+
+cdef struct bin_sums:
+    double g
+    double h
+
+# What a thread needs for a feature.
+cdef struct scratch:
+    bin_sums[(1 << (MAX_LEVELS - 1)) * MAX_BINS] sums  # by node and bin
+    double[2 * MAX_BINS] gains                         # missing values right, then left
+    uint8_t[MAX_BINS] order                            # of categories
+
+
+cdef class SymmetricGrower:
+    """Grows a tree; the parameters are scikit-learn's, of which some are fixed."""
+
+    cdef:
+        const uint8_t [::1, :] X_binned
+        const float [::1] gradients, hessians
+        const unsigned int [::1] n_bins_non_missing
+        const uint8_t [::1] has_missing_values, is_categorical
+        int missing_bin, n_levels, depth, n_threads
+        double l2, least_gain
+        readonly double shrinkage
+        uint8_t [::1] node_of         # (n_rows,): bit d is set if it went right
+        feature_split[MAX_LEVELS] splits
+        readonly double total_find_split_time, total_compute_hist_time
+        readonly double total_apply_split_time
+        readonly object monotonic_cst
+        double [::1] values           # of leaves, by their numbers in node_of
+        object leaves
+
+    def __init__(
+        self, X_binned, gradients, hessians, *, n_bins, n_bins_non_missing,
+        has_missing_values, is_categorical, max_depth, l2_regularization,
+        min_gain_to_split, shrinkage, n_threads, monotonic_cst, **_,
+    ):
+        self.X_binned = X_binned
+        self.gradients = gradients
+        self.hessians = hessians
+        self.n_bins_non_missing = n_bins_non_missing
+        self.has_missing_values = has_missing_values
+        self.is_categorical = is_categorical
+        self.missing_bin = n_bins - 1
+        self.n_levels = min(max_depth, MAX_LEVELS)
+        self.l2 = l2_regularization + LEAST
+        self.least_gain = min_gain_to_split
+        self.shrinkage = shrinkage
+        self.n_threads = n_threads
+        self.monotonic_cst = monotonic_cst
+        self.node_of = np.zeros(X_binned.shape[0], dtype=np.uint8)
+
+    def grow(self):
+        """Find the split of one level after another, and the values of leaves."""
+        tic = perf_counter()
+        while self.depth < self.n_levels and self.split_level():
+            self.depth += 1
+        self.total_find_split_time = perf_counter() - tic
+        sums = self.sums_of_nodes()[0]
+        self.values = self.shrinkage * -sums[0] / (sums[1] + self.l2)
+
+    cdef bint split_level(self) except -1:
+        """Find and apply the best split of a level; return whether there is one."""
+        cdef:
+            int n_features = self.X_binned.shape[1]
+            int n_nodes = 1 << self.depth
+            int n_threads = threads_for(
+                self.n_threads, self.X_binned.shape[0] * <Py_ssize_t> n_features
+            )
+            scratch * own
+            double [:, ::1] totals
+            int j, best = -1
+            double gain = self.least_gain
+            uint8_t [::1] memory = np.empty(n_threads * sizeof(scratch), dtype=np.uint8)
+            uint8_t [::1] found_memory
+            feature_split * found
+        totals = np.ascontiguousarray(self.sums_of_nodes()[0])
+        found_memory = np.zeros(n_features * sizeof(feature_split), dtype=np.uint8)
+        found = <feature_split *> &found_memory[0]
+        for j in prange(
+            n_features, schedule="static", nogil=True, num_threads=n_threads
+        ):
+            own = <scratch *> &memory[0] + omp_get_thread_num()
+            sum_up(self, j, n_nodes, own)
+            scan(self, j, n_nodes, &totals[0, 0], own, &found[j])
+        for j in range(n_features):
+            if found[j].found and found[j].rank.gain > gain:
+                gain, best = found[j].rank.gain, j
+        if best < 0:
+            return False
+        self.splits[self.depth] = found[best]
+        move_rows(self, &found[best])
+        return True
+
+    cdef sums_of_nodes(self):
+        """Return sums of gradients, hessians and rows of the nodes of the last level,
+        of shape (3, n_nodes), and of those before it, backwards.
+        """
+        nodes, n_nodes = np.asarray(self.node_of), 1 << self.depth
+        counts = np.bincount(nodes, minlength=n_nodes)
+        hessians = counts * float(self.hessians[0])
+        if self.hessians.shape[0] > 1:
+            hessians = np.bincount(nodes, self.hessians, n_nodes)
+        gradients = np.bincount(nodes, self.gradients, n_nodes)
+        sums = np.array([gradients, hessians, counts], dtype=np.float64)
+        levels = [sums]
+        for _ in range(self.depth):
+            sums = np.add(*np.split(sums, 2, axis=1))
+            levels.append(sums)
+        return levels
+
+    @property
+    def finalized_leaves(self):
+        """The leaves that have rows, whose values may be changed."""
+        if self.leaves is None:
+            nodes = np.asarray(self.node_of)
+            order = np.argsort(nodes, kind="stable").astype(np.uint32)
+            numbers, starts = np.unique(nodes[order], return_index=True)
+            parts = np.split(order, starts[1:])
+            self.leaves = [
+                SymmetricLeaf(np.asarray(self.values), *pair)
+                for pair in zip(numbers, parts, strict=True)
+            ]
+        return self.leaves
+
+    def add_to(self, double [::1] raw_predictions):
+        """Add the values of leaves to the raw predictions of their rows."""
+        cdef Py_ssize_t i
+        for i in range(raw_predictions.shape[0]):
+            raw_predictions[i] += self.values[self.node_of[i]]
+
+    def make_predictor(self, binning_thresholds):
+        """Return scikit-learn's predictor of the tree, without nodes that have no rows:
+        a split that leaves one side empty is none.
+        """
+        cdef TreeRecords records = TreeRecords(1 << self.depth)
+        levels = self.sums_of_nodes()[::-1]
+        self.add_node(records, levels, 0, 0, -1, False, 0)
+        return records.predictor(binning_thresholds)
+
+    cdef int add_node(
+        self, TreeRecords records, list levels, int level, int number, int parent,
+        bint is_right, int depth,
+    ) except -1:
+        """Add a node of a level and all below it."""
+        cdef:
+            tree_node node
+            feature_split split
+            int right, place
+        while level < self.depth:
+            right = number + (1 << level)
+            left_sums, right_sums = levels[level + 1][:, number], levels[level + 1][:, right]
+            if left_sums[2] and right_sums[2]:
+                break
+            number = number if left_sums[2] else right
+            level += 1
+        sums = levels[level][:, number]
+        memset(&node, 0, sizeof(tree_node))
+        node.value = self.shrinkage * -sums[0] / (sums[1] + self.l2)
+        if level == self.depth:
+            node.value = self.values[number]
+        node.pooled.n_samples = int(sums[2])
+        node.depth = depth
+        node.parent = parent
+        node.is_right = is_right
+        place = add_leaf(&records.records, &node)
+        if level == self.depth:
+            return 0
+        split = self.splits[level]
+        gains = [x[0] ** 2 / (x[1] + self.l2) for x in (left_sums, right_sums, sums)]
+        split.rank.gain = max(0.0, gains[0] + gains[1] - gains[2])
+        if not self.has_missing_values[split.feature_idx]:
+            # Missing only in rows to predict: they go to the larger child.
+            split.missing_go_to_left = left_sums[2] > right_sums[2]
+        split_leaf(&records.records, place, &split)
+        self.add_node(records, levels, level + 1, number, place, False, depth + 1)
+        self.add_node(records, levels, level + 1, right, place, True, depth + 1)
+        return 0
+
+
+class SymmetricLeaf:
+    """A leaf with rows, as scikit-learn's losses change it."""
+
+    def __init__(self, values, number, sample_indices):
+        self._values, self._number = values, number
+        self.sample_indices = sample_indices
+
+    @property
+    def value(self):
+        return self._values[self._number]
+
+    @value.setter
+    def value(self, value):
+        self._values[self._number] = value
+
+
+cdef void sum_up(
+    SymmetricGrower self, int feature, int n_nodes, scratch * own  # OUT
+) noexcept nogil:
+    """Add up gradients and hessians by node and bin of a feature."""
+    cdef:
+        Py_ssize_t i, n_rows = self.X_binned.shape[0]
+        const uint8_t * bins = &self.X_binned[0, feature]
+        int n_bins = self.n_bins_non_missing[feature], node
+        bint is_constant = self.hessians.shape[0] == 1
+        bin_sums * sums
+    for node in range(n_nodes):
+        memset(&own.sums[node * MAX_BINS], 0, n_bins * sizeof(bin_sums))
+        memset(&own.sums[node * MAX_BINS + self.missing_bin], 0, sizeof(bin_sums))
+    for i in range(n_rows):
+        sums = &own.sums[self.node_of[i] * MAX_BINS + bins[i]]
+        sums.g += self.gradients[i]
+        sums.h += self.hessians[0 if is_constant else i]
+
+
+cdef inline double gain_of(
+    double g, double h, double total_g, double total_h, double l2
+) noexcept nogil:
+    """Return G_L^2 / (H_L + l2) + G_R^2 / (H_R + l2), by one division."""
+    cdef double g_right = total_g - g, h_right = total_h - h + l2
+    h = h + l2
+    return (g * g * h_right + g_right * g_right * h) / (h * h_right)
+
+
+cdef void scan(
+    SymmetricGrower self, int feature, int n_nodes, const double * totals,
+    scratch * own, feature_split * best,  # OUT
+) noexcept nogil:
+    """Find the best split of a feature over all nodes of a level."""
+    cdef:
+        int n_bins = self.n_bins_non_missing[feature], n_ordered = n_bins, node, i, side
+        bint is_categorical = self.is_categorical[feature]
+        bint has_missing = self.has_missing_values[feature] and not is_categorical
+        double g, h, total_g, total_h, before = 0.0, largest = -INFINITY
+        bin_sums * sums
+        bin_sums missing
+    for i in range(n_bins):
+        own.order[i] = i
+    if is_categorical:
+        n_ordered = order_categories(self, feature, n_nodes, totals, own)
+    for i in range(2 * MAX_BINS):
+        own.gains[i] = 0.0
+    for node in range(n_nodes):
+        total_g, total_h = totals[node], totals[n_nodes + node]
+        before += total_g * total_g / (total_h + self.l2)
+        sums = &own.sums[node * MAX_BINS]
+        missing = sums[self.missing_bin]
+        g = h = 0.0
+        for i in range(n_ordered):
+            g, h = g + sums[own.order[i]].g, h + sums[own.order[i]].h
+            own.gains[i] += gain_of(g, h, total_g, total_h, self.l2)
+            if has_missing:
+                own.gains[MAX_BINS + i] += gain_of(
+                    g + missing.g, h + missing.h, total_g, total_h, self.l2
+                )
+    best.found = False
+    for side in range(1 + has_missing):
+        # The last bin is one side of missing values, or of rare categories.
+        for i in range(n_ordered - (side == 1 or not (has_missing or is_categorical))):
+            if own.gains[side * MAX_BINS + i] > largest:
+                largest = own.gains[side * MAX_BINS + i]
+                best.found = True
+                best.bin_idx = i
+                best.missing_go_to_left = side
+    best.rank.gain = largest - before
+    best.feature_idx = feature
+    best.is_categorical = is_categorical
+    init_bitset(best.left_cat_bitset)
+    if is_categorical and best.found:
+        for i in range(<int> best.bin_idx + 1):
+            set_bitset(best.left_cat_bitset, own.order[i])
+        best.bin_idx = 0
+        best.missing_go_to_left = in_bitset(best.left_cat_bitset, self.missing_bin)
+
+
+cdef int order_categories(
+    SymmetricGrower self, int feature, int n_nodes, const double * totals,
+    scratch * own,  # OUT
+) noexcept nogil:
+    """Order categories with enough rows by their mean gradient over all nodes, as
+    scikit-learn does in one; return their number. All others go to the right.
+    """
+    cdef:
+        int n_ordered = 0, i, node, place, bin
+        double total = 0.0, value
+        double[MAX_BINS] g, h
+        double[MAX_BINS] means
+    for node in range(n_nodes):
+        total += totals[n_nodes + node]
+    for i in range(<int> self.n_bins_non_missing[feature] + 1):
+        bin = i if i < <int> self.n_bins_non_missing[feature] else self.missing_bin
+        g[i] = h[i] = 0.0
+        for node in range(n_nodes):
+            g[i] += own.sums[node * MAX_BINS + bin].g
+            h[i] += own.sums[node * MAX_BINS + bin].h
+        if h[i] * self.X_binned.shape[0] < MIN_SUPPORT * total:
+            continue
+        value = g[i] / (h[i] + MIN_SUPPORT)
+        place = n_ordered
+        while place > 0 and means[place - 1] > value:
+            means[place] = means[place - 1]
+            own.order[place] = own.order[place - 1]
+            place -= 1
+        means[place] = value
+        own.order[place] = bin
+        n_ordered += 1
+    return n_ordered
+
+
+cdef void move_rows(SymmetricGrower self, const feature_split * split) noexcept:
+    """Mark the rows that a split sends to the right."""
+    cdef:
+        const uint8_t * bins = &self.X_binned[0, split.feature_idx]
+        uint8_t[MAX_BINS] goes_right
+        Py_ssize_t i
+    for i in range(MAX_BINS):
+        if split.is_categorical:
+            goes_right[i] = not in_bitset(split.left_cat_bitset, i)
+        else:
+            goes_right[i] = i > <int> split.bin_idx
+    if not split.is_categorical:
+        goes_right[self.missing_bin] = not split.missing_go_to_left
+    for i in range(self.node_of.shape[0]):
+        self.node_of[i] |= goes_right[bins[i]] << self.depth
