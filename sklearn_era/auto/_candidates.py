@@ -24,14 +24,14 @@ PLAIN = "plain"
 # The best for their cost on public data first (docs/natural-eras.md).
 _DEFAULT = (
     "linear", "additive", "symmetric", "leaves_8", "level", "large", "leaves_4",
-    "last_levels", "directional",
+    "last_levels",
 )  # fmt: skip
 # Members that folds of rows cannot assess, and that need so many eras.
-_OF_ERAS, _LEAST_ERAS = ("level", "last_levels", "directional"), 6
+_OF_ERAS, _LEAST_ERAS = ("level", "last_levels"), 6
 # With few rows, weights of many members are noise.
 _ROWS_PER_MEMBER = 50
-# In folds, forests have fewer trees, and so have boosters, at rates up to this one.
-_TREES_IN_FOLDS, _MOST_RATE = 20, 0.5
+# In folds, boosters have fewer trees, at rates up to this one.
+_MOST_RATE = 0.5
 # Losses whose best prediction is the mean.
 _OF_MEANS = ("squared_error", "poisson", "gamma", "log_loss")
 
@@ -52,8 +52,6 @@ def default_members(
         members["level"] = booster(3, 8, era_effects=level)
         if are_ordered:  # whose last ones may do to forecast
             members["last_levels"] = booster(3, 8, era_effects=Intercepts())
-        agreed = {"split_criterion": "directional", "min_era_coverage": 0.5}
-        members["directional"] = booster(1.5, 15, **agreed)
     half = {"learning_rate": plain.learning_rate / 2, "colsample_bytree": 0.5}
     members["large"] = booster(3, plain.max_leaf_nodes, **half)
     # These do not keep to the constraints of trees, and a linear model predicts means.
@@ -62,7 +60,7 @@ def default_members(
     if is_free:
         symmetric = SymmetricClassifier if is_classifier(plain) else SymmetricRegressor
         members["symmetric"] = symmetric(**plain.get_params(deep=False)).set_params(
-            max_leaf_nodes=None, max_depth=4, max_iter=4 * plain.max_iter,
+            max_leaf_nodes=None, max_depth=6, max_iter=round(2.5 * plain.max_iter),
             l2_regularization=max(3.0, plain.l2_regularization), colsample_bytree=1.0,
             max_features=1.0, early_stopping=False, split_criterion="gain",
         )  # fmt: skip
@@ -73,9 +71,7 @@ def default_members(
 
 
 def quick(model: Any) -> Any:
-    """Return a copy of a default member with fewer trees, at a higher rate if any."""
-    if isinstance(model, EraForestClassifier | EraForestRegressor):
-        return clone(model).set_params(n_estimators=_TREES_IN_FOLDS)
+    """Return a copy of a default member with fewer trees, at a higher rate."""
     if not isinstance(model, BOOSTERS):
         return model
     # Levels need steps, and larger trees overfit by large ones.
@@ -108,9 +104,9 @@ def make_members(
         elif isinstance(pair, str) and pair in _DEFAULT:
             raise ValueError(
                 f"members has {pair!r}, which these data or the plain model do not "
-                "have: level, last_levels and directional need six eras, last_levels "
-                "ordered ones; linear and forest need a loss whose best prediction is "
-                "a mean, and no constraints on columns."
+                "have: level and last_levels need six eras, last_levels ordered ones; "
+                "symmetric and linear need no constraints on columns, and linear a "
+                "loss whose best prediction is a mean."
             )
         else:
             raise ValueError(

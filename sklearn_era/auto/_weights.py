@@ -19,7 +19,7 @@ from ._candidates import PLAIN
 from ._losses import Loss
 
 # The share of the weights of least loss, beside the average of the best few.
-_SHARE_OF_CONVEX = 0.5
+_SHARE_OF_CONVEX = 0.75
 _N_BEST = 3
 # A member of less weight would only make predictions slower.
 _LEAST_WEIGHT = 0.02
@@ -154,9 +154,10 @@ def _at(left_out: LeftOut, stages: dict[str, int]) -> Array:
 
 
 def _average(left_out: LeftOut, stages: dict[str, int], loss: Loss) -> Array:
-    """Return weights of members at some stages, which add up to 1: half of them those
-    of least loss, found with an error, and half equal ones, which are hardly ever bad,
-    of the best three but for those behind the first by more than a standard error.
+    """Return weights of members at some stages, which add up to 1: three quarters of
+    them those of least loss, found with an error, and the rest equal ones, which are
+    hardly ever bad, of the best three but for those behind the first by more than a
+    standard error.
     """
     predicted = _at(left_out, stages)
     of_eras = left_out.by_era(loss(left_out.y, predicted))

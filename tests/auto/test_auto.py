@@ -51,8 +51,8 @@ SMALL = {"max_iter": 6, "max_leaf_nodes": 12, "min_samples_leaf": 5, "random_sta
 PLAIN = Regressor(**SMALL)
 SQUARED = loss_of(PLAIN)
 ALL = [
-    "plain", "linear", "additive", "leaves_8", "level", "leaves_4", "forest",
-    "last_levels", "directional",
+    "plain", "linear", "additive", "symmetric", "leaves_8", "level", "large",
+    "leaves_4", "last_levels",
 ]  # fmt: skip
 TWO = [("ridge", Ridge()), ("tree", DecisionTreeRegressor(max_depth=3))]
 X, Y, ERAS = make_levels()
@@ -123,7 +123,7 @@ def left_out(predicted, y, codes, weights):
 
 
 def by_brute_force(predicted, y, weights, codes):
-    """Half the best weights on a grid of the simplex, and half those of the best."""
+    """The best weights on a grid of the simplex, three times, and those of the best."""
     grid = np.indices((51, 51, 51)).reshape(3, -1).T / 50
     grid = np.column_stack([grid, 1 - grid.sum(axis=1)])[grid.sum(axis=1) <= 1]
     squares = (predicted * weights) @ predicted.T
@@ -136,7 +136,7 @@ def by_brute_force(predicted, y, weights, codes):
         d = single[i] - single[order[0]]
         d = [np.average(d[codes == j], weights=weights[codes == j]) for j in range(6)]
         best[i] = np.mean(d) <= np.std(d, ddof=1) / np.sqrt(6)
-    return 0.5 * grid[np.argmin(losses)] + 0.5 * best / best.sum()
+    return 0.75 * grid[np.argmin(losses)] + 0.25 * best / best.sum()
 
 
 @pytest.mark.parametrize("noise_of_eras", [0.1, 1.0])
@@ -203,7 +203,7 @@ def test_losses_are_the_plain_model_s(params, metric):
     rows = ERAS[test] == ERAS[test][0]
     expected = -metric(y[test][rows], predicted[rows])
     assert model.era_scores_[0, ERAS[test][0]] == pytest.approx(expected)
-    of_means = [] if has_means else ["linear", "forest"]
+    of_means = [] if has_means else ["linear"]
     missing = [*of_means, "last_levels"]  # as eras are not ordered
     loss, p = loss_of(plain), np.linspace(0.5, 2, 7)
     members = make_members(plain, "default", loss, y.size, 16, False)
@@ -232,7 +232,7 @@ def test_averages_of_classes_are_of_probabilities():
     y = np.digitize(y, [-0.5, 0.5]).astype(str)
     y[(y == "2") & (eras < 12)] = "1"  # no class 2 before the last folds
     plain = Classifier(**SMALL)
-    members = ["forest", "linear", "level"]
+    members = ["symmetric", "linear", "level"]
     model = AutoEraClassifier(plain, members=members).fit(X, y, eras=eras)
     p = {name: one.predict_proba(X) for name, one in model.members_.items()}
     expected = sum(model.weights_[name] * p[name] for name in p)
@@ -370,9 +370,9 @@ def test_fits_print_a_line_a_member_and_are_pickled(capsys):
 
 
 @pytest.mark.parametrize(("n_rows", "n_eras", "params", "names"), [
-    (1000, 16, {}, ALL), (240, 4, {}, [*ALL[:4], "leaves_4"]),
-    (300, 4, {}, [*ALL[:4], "leaves_4", "forest"]),
-    (240, 4, {"monotonic_cst": [1, 0]}, ["plain", *ALL[2:4], "leaves_4"]),
+    (1000, 16, {}, ALL), (240, 4, {}, ALL[:5]),
+    (300, 4, {}, [*ALL[:5], "large", "leaves_4"]),
+    (240, 4, {"monotonic_cst": [1, 0]}, ["plain", "additive", "leaves_8", "large", "leaves_4"]),
 ])  # fmt: skip
 def test_few_eras_rows_or_constraints_have_fewer_members(n_rows, n_eras, params, names):
     plain = clone(PLAIN).set_params(**params)
@@ -408,7 +408,7 @@ def test_tables_with_categories_and_missing_values():
     frame.loc[::9, "kind"] = None
     y = Y + (frame["kind"] == "u")
     frame["kind"] = frame["kind"].astype("category")
-    members = ["linear", "level", "forest"]
+    members = ["linear", "level", "large"]
     model = auto(members).fit(frame.assign(week=ERAS), y, eras="week")
     assert model.feature_names_in_.tolist() == ["a", "b", "kind"]
     unknown = pd.Categorical(["unknown"] * Y.size)

@@ -73,6 +73,8 @@ cdef class SymmetricGrower:
         self.hessians = hessians
         self.n_bins_non_missing = n_bins_non_missing
         self.has_missing_values = has_missing_values
+        if is_categorical is None:
+            is_categorical = np.zeros(X_binned.shape[1], dtype=np.uint8)
         self.is_categorical = is_categorical
         self.missing_bin = n_bins - 1
         self.n_levels = min(max_depth, MAX_LEVELS)
@@ -182,7 +184,8 @@ cdef class SymmetricGrower:
             int right, place
         while level < self.depth:
             right = number + (1 << level)
-            left_sums, right_sums = levels[level + 1][:, number], levels[level + 1][:, right]
+            below = levels[level + 1]
+            left_sums, right_sums = below[:, number], below[:, right]
             if left_sums[2] and right_sums[2]:
                 break
             number = number if left_sums[2] else right

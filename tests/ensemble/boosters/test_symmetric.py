@@ -135,9 +135,11 @@ def test_classes_threads_and_weights_without_rows():
                     rtol=1e-4, atol=1e-4)  # fmt: skip
 
 
-def test_boosters_tools_take_them():
+@pytest.mark.parametrize("categories", [[3], None])
+def test_boosters_tools_take_them(categories):
     X, y, _ = make(3)
-    model = SymmetricRegressor(**PARAMS).fit(X, y)
+    model = SymmetricRegressor(**PARAMS | {"categorical_features": categories})
+    model.fit(X, y)
     new = make(4)[0]
     explained = shap_values(model, new[:20])
     assert_allclose(explained.values.sum(axis=1) + explained.base_values,
