@@ -23,8 +23,7 @@ PLAIN = "plain"
 
 # The best for their cost on public data first (docs/natural-eras.md).
 _DEFAULT = (
-    "linear", "additive", "symmetric", "leaves_8", "level", "large", "leaves_4",
-    "last_levels",
+    "linear", "additive", "symmetric", "level", "large", "leaves_4", "last_levels",
 )  # fmt: skip
 # Members that folds of rows cannot assess, and that need so many eras.
 _OF_ERAS, _LEAST_ERAS = ("level", "last_levels"), 6
@@ -45,7 +44,7 @@ def default_members(
         params |= {"max_leaf_nodes": leaves, "max_iter": round(factor * plain.max_iter)}
         return clone(plain).set_params(early_stopping=False, **params)
 
-    members = {"leaves_4": booster(4, 4), "leaves_8": booster(3, 8)}
+    members = {"leaves_4": booster(4, 4)}
     members["additive"] = booster(4, 4, interaction_cst="no_interactions")
     if n_eras >= _LEAST_ERAS:
         level = Intercepts(forecast="auto" if are_ordered else "mean")
@@ -74,9 +73,9 @@ def quick(model: Any) -> Any:
     """Return a copy of a default member with fewer trees, at a higher rate."""
     if not isinstance(model, BOOSTERS):
         return model
-    # Levels need steps, and larger trees overfit by large ones.
-    is_small = model.max_leaf_nodes in (4, 8) and model.era_effects is None
-    factor = max(1.0, min(4.0 if is_small else 2.0, _MOST_RATE / model.learning_rate))
+    needs_steps = model.era_effects is not None or model._is_symmetric
+    factor = 2.0 if needs_steps else 4.0
+    factor = max(1.0, min(factor, _MOST_RATE / model.learning_rate))
     n_trees, rate = round(model.max_iter / factor), factor * model.learning_rate
     return clone(model).set_params(max_iter=max(1, n_trees), learning_rate=rate)
 

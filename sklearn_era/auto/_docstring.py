@@ -2,12 +2,12 @@
 
 DOC = """The average of models for {task}, weighted by eras that they have not seen.
 
-    A plain model, boosters of other sizes, additive ones and such as use eras, a forest
-    and a linear model are fitted in three folds of whole eras, and those that use none
-    to two thirds of the rows, too. With p_k the predictions of member k for rows left
-    out, each has weights (a super learner, [1]_)
+    A plain model, boosters of other sizes and shapes, additive ones and such as use
+    eras, and a linear model are fitted in three folds of whole eras, and those that use
+    none to two thirds of the rows, too. With p_k the predictions of member k for rows
+    left out, each has weights (a super learner, [1]_)
 
-        w = 1/2 argmin_v loss(sum_k v_k p_k) + 1/2 u,
+        w = 3/4 argmin_v loss(sum_k v_k p_k) + 1/4 u,
 
     where v is on the simplex, u is equal for the best three members that are no worse
     than the best by more than a standard error, and the loss is the plain model's; of
@@ -20,11 +20,10 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
     fitted to all rows.
 
     Folds are cheap: there, boosters have a quarter or half of their trees at rates as
-    many times higher, the forest has 20 trees, and boosters stop after a fifth of their
-    trees without gain. All members are fitted in the last fold of eras; the linear one
-    and four others, those with weight first, in the fold before, and three in all
-    others; and those with weight in one of rows. It takes as long as some 14 fits of
-    the plain model.
+    many times higher, and stop after a fifth of their trees without gain. All members
+    are fitted in the last fold of eras; the linear one and three others, those with
+    weight first, in all others; and those with weight in one of rows. It takes as long
+    as some 15 fits of the plain model.
 
     Parameters
     ----------
@@ -33,17 +32,19 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
         members. None is ``{kind}(random_state=random_state)``.{class_weight}
     members : 'default' or list, default='default'
         Models beside the plain one: names of default members, 'default' for all of
-        these, and pairs of a name and an estimator: ``["default", ("mine", model)]``.
-        Default members are 'linear', 'additive', 'leaves_8', 'level', 'leaves_4',
-        'forest', 'last_levels' and 'directional'. There is one for each 50 rows at
-        most; fewer than six eras have none of those that use eras, and losses whose
-        best prediction is no mean have neither forest nor linear model.
+        these, 'catboost' and 'lightgbm', whose packages must be installed, and pairs of
+        a name and an estimator: ``["default", "catboost", ("mine", model)]``. Default
+        members are 'linear', 'additive', 'symmetric', 'level', 'large', 'leaves_4' and
+        'last_levels'. There is one for each 50 rows at most; fewer than six eras have
+        none of those that use eras, and losses whose best prediction is no mean have no
+        linear model. Boosters of CatBoost and LightGBM get categories and weights as
+        ours do, and the number of trees that is best in folds; a model file cannot hold
+        them, but pickle can.
     time_budget : float, default=None
         Seconds that the fit may take. Members for which there is no time are left out,
         the last first; the plain model is fitted in all cases.
     random_state : int, RandomState instance or None, default=None
-        Of the plain model, where `estimator` is None. A forest has the plain model's,
-        or 0.
+        Of the plain model, where `estimator` is None.
     verbose : int, default=0
         1 prints a line a member with the time left, under a bar where rich is installed
         and the output is a terminal; 2 also those of :class:`joblib.Parallel`.

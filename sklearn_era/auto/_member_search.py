@@ -37,8 +37,8 @@ _SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
 _PATIENCE = 0.2
 # Members in a first fold of eras, a second one and all others, beside the plain and the
 # linear one.
-_KEPT = (None, 4, 3)
-_MOST = 5  # of all kept, that take time
+_KEPT = (None, 3, 3)
+_MOST = 4  # of all kept, that take time
 
 
 class PlainModelError(ValueError):

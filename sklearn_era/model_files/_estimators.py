@@ -25,6 +25,7 @@ from ..criteria._criteria import CRITERIA
 from ..effects import GroupDRO, Intercepts, Recency
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..ensemble._binning import rare_categories as shared_bins
+from ..ensemble._boosters.estimators import SymmetricClassifier, SymmetricRegressor
 from ..model_selection import EraSearchCV, EraWalkForwardSplit
 from ..rules._beam import Rule
 from ..rules._prediction import WeightedRule
@@ -42,6 +43,7 @@ _OBJECTS = {
     for cls in (
         *(*CRITERIA.values(), Blend, Recency, GroupDRO, Intercepts),
         *(EraWalkForwardSplit, LinearRegressor, LinearClassifier),
+        *(SymmetricRegressor, SymmetricClassifier),
     )
 }
 
@@ -340,7 +342,7 @@ def _restore_trees(estimator: Any, is_categorical: NDArray[np.bool_]) -> None:
     _need(estimator.n_trees_per_iteration_ == n_outputs, "classes")
     loss = estimator._loss
     _need(not loss.is_multiclass or loss.n_classes == n_outputs > 1, "classes")
-    if type(estimator) is HistGradientBoostingClassifier:
+    if isinstance(estimator, HistGradientBoostingClassifier):
         _need(hasattr(loss, "predict_proba"), "loss and classes")
     n_eras = len(getattr(estimator, "_era_labels", ()))
     for name, shape in (
