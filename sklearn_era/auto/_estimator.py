@@ -37,7 +37,7 @@ from ._docstring import DOC
 from ._losses import Loss, loss_of
 from ._member_search import PlainModelError, Rows, Search, at_stage, fit_members
 from ._update import update_average
-from ._weights import LeftOut, error_of_mean, promising, weigh
+from ._weights import LeftOut, error_of_mean, keep, promising
 
 _OF_SEARCH = ("era_order", "cv", "n_jobs", "verbose")
 
@@ -220,20 +220,14 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         are_ordered: bool, progress: Progress,
     ) -> dict[str, int]:  # fmt: skip
         """Set weights and scores; return the stages of members that have weight."""
-        found = weigh(of_eras, of_rows, loss, are_ordered)
+        found, average = keep(of_eras, of_rows, loss, are_ordered)
         names, stages, weights = list(found.weights), found.stages, found.weights
-        average = np.array(list(weights.values())) @ found.predicted
         predicted = np.vstack([found.predicted, *dropped.at_end(), average])
         predicted[0] = of_eras.predicted[PLAIN][-1]
         self.era_scores_ = -of_eras.by_era(loss(of_eras.y, predicted))
         differences = self.era_scores_ - self.era_scores_[0]
         mean = mean_and_error(differences)[0]
         error = np.array([error_of_mean(x, are_ordered) for x in differences])
-        keeps_plain = not mean[-1] > error[-1]
-        if keeps_plain:
-            found.predicted[0] = of_eras.predicted[PLAIN][-1]
-            stages[PLAIN] = of_eras.stages[PLAIN][-1]
-            weights = dict.fromkeys(names, 0.0) | {PLAIN: 1.0}
         weights |= dict.fromkeys(dropped.predicted, 0.0)
         self.weights_ = weights
         kept = [name for name in names if weights[name] > 0]
@@ -251,7 +245,7 @@ class _AutoEra(PredictsByEra, BaseEstimator):
             "se_difference": error,
             "weight": np.array([*weights.values(), 1.0]),
         }
-        note = ": the plain model is kept" if keeps_plain else ""
+        note = ": the plain model is kept" if kept == [PLAIN] else ""
         progress.print(
             f"has a loss {mean[-1]:.3g} ± {error[-1]:.2g} less than the plain "
             f"model's{note}"

@@ -26,6 +26,8 @@ _LEAST_WEIGHT = 0.02
 # Standard errors: up to the first the weights are those of rows, and from the second on
 # those of eras.
 _ERRORS = (1.0, 3.0)
+# Of paired differences of rows left out, to leave the plain model.
+_ERRORS_OF_ROWS = 2.0
 
 Array = NDArray[np.float64]
 
@@ -67,9 +69,12 @@ def equal_eras(codes: NDArray[np.intp], weights: Array) -> Array:
 
 
 def weigh(
-    eras: LeftOut, rows: LeftOut, loss: Loss, are_ordered: bool = False
-) -> Weighted:
-    """Return the weights of members, by folds of eras and by folds of rows."""
+    eras: LeftOut, rows: LeftOut, loss: Loss, are_ordered: bool = False,
+    share: float | None = None,
+) -> Weighted:  # fmt: skip
+    """Return the weights of members, by folds of eras and by folds of rows, with the
+    `share` of the former, by default as far as they are better in eras left out.
+    """
     names = list(eras.predicted)
     of_eras = {name: eras.losses(name, loss) for name in names}
     of_rows = {name: rows.losses(name, loss) for name in rows.predicted}
@@ -77,8 +82,9 @@ def weigh(
     best_of_rows = {name: int(losses.argmin()) for name, losses in of_rows.items()}
     mean = _average(eras, best, loss) @ _at(eras, best)
     mean_of_rows = _average(rows, best_of_rows, loss) @ _at(eras, best_of_rows)
-    differences = eras.by_era(loss(eras.y, mean_of_rows) - loss(eras.y, mean))
-    share = _share(differences, are_ordered)
+    if share is None:
+        differences = eras.by_era(loss(eras.y, mean_of_rows) - loss(eras.y, mean))
+        share = _share(differences, are_ordered)
     for name in best_of_rows:
         by_eras, by_rows = (_relative(x[name]) for x in (of_eras, of_rows))
         best[name] = int(np.argmin(share * by_eras + (1 - share) * by_rows))
@@ -91,6 +97,46 @@ def weigh(
     stages = {name: eras.stages[name][best[name]] for name in names}
     by_name = dict(zip(names, weights.tolist(), strict=True))
     return Weighted(stages, by_name, _at(eras, best))
+
+
+def keep(
+    eras: LeftOut, rows: LeftOut, loss: Loss, are_ordered: bool = False
+) -> tuple[Weighted, Array]:
+    """Return the average, if it is better than the plain model in eras left out by more
+    than a standard error; else that by rows alone, if it is better in rows left out by
+    two errors of paired rows, and in eras in the mean; else the plain model. With it
+    comes what an average predicts in eras, which the plain model is kept in place of.
+
+    Few eras have a large error, where thousands of rows may leave no doubt. Rows of
+    folds of eras resemble each other, and do not count as such.
+    """
+
+    def average_of(weighted: Weighted) -> tuple[Array, Array]:
+        average = np.array(list(weighted.weights.values())) @ weighted.predicted
+        gain = loss(eras.y, eras.predicted[PLAIN][-1]) - loss(eras.y, average)
+        return average, eras.by_era(gain)
+
+    found = weigh(eras, rows, loss, are_ordered)
+    average, gains = average_of(found)
+    if mean_and_error(gains)[0] > error_of_mean(gains, are_ordered):
+        return found, average
+    if rows is not eras:
+        of_rows = weigh(eras, rows, loss, are_ordered, share=0.0)
+        other, gains = average_of(of_rows)
+        names = [name for name, weight in of_rows.weights.items() if weight > 0]
+        best = {name: int(rows.losses(name, loss).argmin()) for name in names}
+        shares = np.array([of_rows.weights[name] for name in names])
+        plain = loss(rows.y, rows.predicted[PLAIN][-1])
+        gain = plain - loss(rows.y, shares @ _at(rows, best))
+        mean = rows.weights @ gain
+        error = np.sqrt(rows.weights**2 @ (gain - mean) ** 2)
+        if mean > _ERRORS_OF_ROWS * error and mean_and_error(gains)[0] > 0:
+            return of_rows, other
+    predicted = found.predicted.copy()
+    predicted[0] = eras.predicted[PLAIN][-1]
+    weights = dict.fromkeys(found.weights, 0.0) | {PLAIN: 1.0}
+    stages = found.stages | {PLAIN: eras.stages[PLAIN][-1]}
+    return Weighted(stages, weights, predicted), average
 
 
 def promising(left_out: LeftOut, loss: Loss, n_kept: int | None = None) -> list[str]:

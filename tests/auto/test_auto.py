@@ -39,7 +39,13 @@ from sklearn_era.auto._categories import columns_of
 from sklearn_era.auto._linear import LinearRegressor
 from sklearn_era.auto._losses import loss_of
 from sklearn_era.auto._member_search import Rows
-from sklearn_era.auto._weights import LeftOut, promising, update_weights, weigh
+from sklearn_era.auto._weights import (
+    LeftOut,
+    keep,
+    promising,
+    update_weights,
+    weigh,
+)
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.inspection import shap_values
@@ -51,8 +57,8 @@ SMALL = {"max_iter": 6, "max_leaf_nodes": 12, "min_samples_leaf": 5, "random_sta
 PLAIN = Regressor(**SMALL)
 SQUARED = loss_of(PLAIN)
 ALL = [
-    "plain", "linear", "additive", "symmetric", "leaves_8", "level", "large",
-    "leaves_4", "last_levels",
+    "plain", "linear", "additive", "symmetric", "level", "large", "leaves_4",
+    "last_levels",
 ]  # fmt: skip
 TWO = [("ridge", Ridge()), ("tree", DecisionTreeRegressor(max_depth=3))]
 X, Y, ERAS = make_levels()
@@ -168,6 +174,37 @@ def test_weights_are_those_by_brute_force(noise_of_eras):
     assert list(found.stages.values()) == [1, 1, 1, 1]
 
 
+@pytest.mark.parametrize(("gains", "of_rows", "kept"), [
+    ([0.3, 0.3, 0.3], 0.0, "average"), ([0.8, 0.1, -0.5], 0.3, "rows"),
+    ([0.8, 0.1, -0.5], 0.0, "plain"), ([0.4, 0.1, -0.9], 0.3, "plain"),
+    ([0.8, 0.1, -0.5], None, "plain"),
+])  # fmt: skip
+def test_rows_leave_the_plain_model_where_few_eras_cannot(gains, of_rows, kept):
+    """`gains` are those of a member in eras, `None` stands for no folds of rows."""
+    rng = np.random.default_rng(0)
+    codes, ones = np.repeat(range(3), 400), np.ones(1200)
+    y = rng.normal(size=1200)
+    p = {"plain": [y + np.sqrt(2)], "a": [y + np.sqrt(2 - np.take(gains, codes))]}
+    eras = left_out({k: np.array(x) for k, x in p.items()}, y, codes, ones)
+    rows = eras
+    if of_rows is not None:
+        noise = rng.normal(size=1200)
+        p = {"plain": [y + np.sqrt(2) * noise], "a": [y + np.sqrt(2 - of_rows) * noise]}
+        rows = left_out({k: np.array(x) for k, x in p.items()}, y, codes, ones)
+    found, average = keep(eras, rows, SQUARED)
+    weights = np.array([*found.weights.values()])
+    if kept == "plain":
+        assert weights.tolist() == [1, 0]
+        assert (found.predicted[0] == eras.predicted["plain"][-1]).all()
+        assert (average != found.predicted[0]).any()
+    else:
+        share = 0.0 if kept == "rows" else None
+        same = weigh(eras, rows, SQUARED, share=share)
+        assert found.weights == same.weights
+        np.testing.assert_array_equal(average, weights @ found.predicted)
+        assert weights[1] > 0.1
+
+
 def test_members_of_eras_alone_have_no_weight_by_rows():
     """Nor have few trees, if eras are no better than chance."""
     rng = np.random.default_rng(0)
@@ -219,11 +256,11 @@ def test_counts_get_the_number_of_trees_of_least_deviance():
     eras, X = np.repeat(range(8), 40), rng.normal(size=(320, 3))
     y = rng.poisson(20 * np.exp(X[:, 0] / 2)).astype(float)
     plain = Regressor(loss="poisson", max_iter=10, random_state=0)
-    model = AutoEraRegressor(plain, members=["leaves_8"]).fit(X, y, eras=eras)
+    model = AutoEraRegressor(plain, members=["leaves_4"]).fit(X, y, eras=eras)
     assert model.cv_results_["stage"][1] > 10
     with pytest.warns(UserWarning, match="larger than expected"):
         model.update(X[eras > 5], 4 * y[eras > 5], eras=eras[eras > 5] + 2)
-    constant = AutoEraRegressor(members=["leaves_8"]).fit(X, np.ones(320), eras=eras)
+    constant = AutoEraRegressor(members=["leaves_4"]).fit(X, np.ones(320), eras=eras)
     assert (constant.predict(X) == 1).all()
 
 
@@ -304,7 +341,7 @@ def test_members_that_lose_in_a_fold_are_not_in_all():
     tried = np.isfinite(model.era_scores_).sum(axis=1)
     assert sorted(model.weights_) == sorted(ALL)
     # Of six eras, two are in each fold.
-    assert sorted(tried) == [2, 2, 2, 4, 6, 6, 6, 6, 6, 6]
+    assert sorted(tried) == [2, 2, 2, 6, 6, 6, 6, 6, 6]
     kept = np.array([*model.weights_.values()]) > 0
     assert (tried[:-1][kept] == 6).all()
 
@@ -338,7 +375,7 @@ def test_the_level_of_later_eras_is_found(early_stopping):
     plain = Regressor(
         max_iter=15, min_samples_leaf=10, early_stopping=early_stopping, random_state=0
     )
-    names = ["level", "last_levels", "leaves_8"]
+    names = ["level", "last_levels", "leaves_4"]
     model = AutoEraRegressor(plain, members=names).fit(X, Y, eras=ERAS)
     assert model.weights_["level"] + model.weights_["last_levels"] > 0.4
     for name in {"level", "last_levels"} & {*model.members_}:
@@ -370,9 +407,9 @@ def test_fits_print_a_line_a_member_and_are_pickled(capsys):
 
 
 @pytest.mark.parametrize(("n_rows", "n_eras", "params", "names"), [
-    (1000, 16, {}, ALL), (240, 4, {}, ALL[:5]),
-    (300, 4, {}, [*ALL[:5], "large", "leaves_4"]),
-    (240, 4, {"monotonic_cst": [1, 0]}, ["plain", "additive", "leaves_8", "large", "leaves_4"]),
+    (1000, 16, {}, ALL), (240, 4, {}, [*ALL[:4], "large"]),
+    (300, 4, {}, [*ALL[:4], "large", "leaves_4"]),
+    (240, 4, {"monotonic_cst": [1, 0]}, ["plain", "additive", "large", "leaves_4"]),
 ])  # fmt: skip
 def test_few_eras_rows_or_constraints_have_fewer_members(n_rows, n_eras, params, names):
     plain = clone(PLAIN).set_params(**params)
