@@ -17,6 +17,7 @@ from sklearn_era.model_selection import EraWalkForwardSplit
 # The numbers of trees among which staged predictions choose are multiples of it.
 TREES_OF_STAGE = 25
 _LEAST_PROBABILITY = 1e-6
+_OWN_TREES = 1_000
 
 
 def losses(
@@ -120,7 +121,7 @@ class OtherBooster(_ByClass):
         self,
         task: Task,
         max_leaf_nodes: int = 31,
-        learning_rate: float = 0.1,
+        learning_rate: float | None = 0.1,
         max_iter: int = 200,
         categories: tuple[int, ...] = (),
     ) -> None:
@@ -155,13 +156,17 @@ class LightGBM(OtherBooster):
 
 
 class CatBoost(OtherBooster):
-    """CatBoost with categories of its own; trees are symmetric, so leaves double."""
+    """CatBoost with categories of its own; trees are symmetric, so leaves double.
+
+    Without a learning rate it has its own, which depends on the number of trees: these
+    are 1,000, of which the first `max_iter` predict.
+    """
 
     def fit(self, X: NDArray, y: NDArray) -> "CatBoost":
         catboost = import_module("catboost")
         kind = self._of_task(catboost.CatBoostRegressor, catboost.CatBoostClassifier)
         self.model_ = kind(
-            iterations=self.max_iter,
+            iterations=self.max_iter if self.learning_rate else _OWN_TREES,
             depth=self.max_leaf_nodes.bit_length() - 1,
             learning_rate=self.learning_rate,
             random_seed=0,
@@ -173,7 +178,7 @@ class CatBoost(OtherBooster):
         return self
 
     def predict(self, X: NDArray, n_trees: int = 0) -> NDArray[np.float64]:
-        rows = self._frame(X)
+        rows, n_trees = self._frame(X), n_trees or self.max_iter
         if self.task == "regression":
             return self.model_.predict(rows, ntree_end=n_trees)
         return self.model_.predict_proba(rows, ntree_end=n_trees)[:, 1]

@@ -221,8 +221,13 @@ def _adapt(
     """Set what depends on the table: categories, the order of eras, and half-lives."""
     parameters = estimator.get_params(deep=False)
     weighting, effects = map(parameters.get, ("era_weighting", "era_effects"))
-    if hasattr(parameters.get("estimator"), "categories"):
+    inner = parameters.get("estimator")
+    if hasattr(inner, "categories"):
         estimator.set_params(estimator__categories=categories)
+    elif hasattr(inner, "categorical_features"):
+        estimator.set_params(estimator__categorical_features=[*categories])
+    elif "categorical_features" in parameters:
+        estimator.set_params(categorical_features=[*categories])
     if is_of_groups and "era_order" in parameters:
         # Groups without an order have that of their names where one is needed.
         needs_order = isinstance(weighting, Recency) or effects is not None

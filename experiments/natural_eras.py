@@ -89,7 +89,7 @@ PARTS = {
 # Searches that others are compared with, beside `REFERENCE`.
 TUNED = ("AutoEra without eras", "tuned", "tuned by eras", "LightGBM tuned",
          "LightGBM by eras", "CatBoost by eras", "AnchorBoosting by eras",
-         "GPBoost by eras")  # fmt: skip
+         "CatBoost's own rate by eras", "GPBoost by eras")  # fmt: skip
 
 _QUICK = ("bike rentals, months", "bank clients, countries and sexes")
 # Differences beyond it are drawn at the edge.
@@ -212,6 +212,11 @@ _OTHERS: dict[type[OtherBooster], dict[str, list]] = {
 for _kind, _grid in _OTHERS.items():
     if find_spec(_kind.__name__.lower()) is not None:
         MODELS[f"{_kind.__name__} by eras"] = _other_by_eras(_kind, _grid)
+if find_spec("catboost") is not None:
+    _own: dict[str, list] = {"max_leaf_nodes": [64], "max_iter": [1_000]}
+    MODELS["CatBoost's own rate by eras"] = _other_by_eras(
+        CatBoost, _own | {"learning_rate": [None]}
+    )
 
 
 def _more_than_ten(X: NDArray[np.float64]) -> list[int]:

@@ -78,9 +78,7 @@ def columns_of(
     native = text_as_categories(X) if from_dtype and is_frame else rows.X
     pairs = {x[0]: x[1] for x in members if isinstance(x, tuple | list) and len(x) == 2}
     peers = {name for name, model in pairs.items() if package_of(model) in PEERS}
-    columns = Columns(
-        rows.X, native, None, {*pairs} - peers, {PLAIN, *PEERS} | peers
-    )
+    columns = Columns(rows.X, native, None, {*pairs} - peers, {PLAIN, *PEERS} | peers)
     is_free = all(getattr(plain, name) is None for name in _LIMITS)
     takes_encoded = isinstance(members, str) or any(
         isinstance(x, str) and x not in {PLAIN, *PEERS} for x in members

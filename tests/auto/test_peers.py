@@ -126,7 +126,7 @@ def test_models_that_are_passed_keep_their_parameters(tmp_path):
     assert model.weights_["mine"] > 0.1
     assert isinstance(model.members_["mine"].model_, lightgbm.LGBMRegressor)
     assert model.members_["mine"].model_.num_leaves == 5
-    with pytest.raises(ModelFileError, match="lightgbm.*pickle the estimator"):
+    with pytest.raises(ModelFileError, match=r"lightgbm.*pickle the estimator"):
         save_model(model, tmp_path / "model.era")
 
 

@@ -396,7 +396,7 @@ def test_other_estimators(frame, features, estimator):
 
 
 @pytest.mark.parametrize(("given", "told"), [
-    (["--verbose"], "AutoEra 1/26 fits: plain, loss "),
+    (["--verbose"], "AutoEra 1/22 fits: plain, loss "),
     (["--time-budget", "1e-9"], "  weights: plain 1.00\n  there was no time for"),
     (params(learning_rate=1e-300, loss="absolute_error"), "no more than its error"),
 ], ids=["verbose", "no time", "kept"])  # fmt: skip

@@ -1,7 +1,7 @@
 """The methods that the patched ``fit`` calls on a booster, with eras."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,8 +59,7 @@ from .tree_features import (
     warn_if_interaction_sets_moved,
 )
 
-
-Grower = TreeGrower | EraTreeGrower | SymmetricGrower
+Grower: TypeAlias = TreeGrower | EraTreeGrower | SymmetricGrower
 
 
 class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
@@ -339,9 +338,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         grower = SortedFeaturesGrower if is_drawn else TreeGrower
         return grower(X_binned, gradients, hessians, **parameters)
 
-    def _add_tree(
-        self, raw_predictions: Array, grower: Grower, n_threads: int
-    ) -> None:
+    def _add_tree(self, raw_predictions: Array, grower: Grower, n_threads: int) -> None:
         """Add the values of a grown tree's leaves to the raw predictions."""
         if isinstance(grower, EraTreeGrower | SymmetricGrower):
             grower.add_to(raw_predictions)
