@@ -26,6 +26,7 @@ _UNEVEN = 0.15
 _MOST_STEPS = 2
 # Dates that are numbers, and text with such numbers: a letter that text may have, by
 # what the year is multiplied, and the date. Months come before weeks.
+_parse = datetime.datetime.strptime
 _FORMS = {
     "quarters": ("Q", 10, lambda year, quarter: _date(year, 3 * quarter - 2)),
     "months": ("M", 100, lambda year, month: _date(year, month)),
@@ -34,7 +35,6 @@ _FORMS = {
     "days": ("D", 10_000, lambda year, day: _date(year, *divmod(day, 100))),
 }
 _DATE_SHAPE = re.compile("0(-0|-0-0|-?[QMW]0)")  # of text whose numbers are 0
-_parse = datetime.datetime.strptime
 
 
 def _date(year: int, month: int, day: int = 1) -> datetime.date:
@@ -293,6 +293,20 @@ def readings_of(known: Labels, labels: Labels) -> dict[str, list[Any]]:
     if kinds <= {"date", _ZONED}:
         return {"dates": _places_of_dates(both, known.size)}
     return {"durations": [keys]} if kinds == {"duration"} else {}
+
+
+def instants_of(labels: Labels, name: str) -> list[int]:
+    """Return the nanoseconds of dates or durations; ValueError for other labels."""
+    readings = readings_of(labels, labels[:0])
+    found = [x for x in readings if x not in ("numbers", "categories")]
+    instants: list[int] = readings[found[0]][-1] if len(found) == 1 else []
+    if not instants or instants != sorted(instants):
+        what = " or ".join(found) if len(found) > 1 else "no dates in their order"
+        raise ValueError(
+            f"{name} is a duration, and labels such as {as_objects(labels)[0]!r} are "
+            f"{what}: pass a number of eras, or label them by dates."
+        )
+    return instants
 
 
 def _shape_of(texts: list[str]) -> str:
