@@ -141,7 +141,9 @@ def test_splits_are_those_of_the_definition(part):
         expected = naive_splits(days, groups, **by_days)
         if expected is None:
             n_refused += 1
-            with pytest.raises(ValueError, match=r"^groups(:| has) .*: .*[Ll]ower"):
+            with pytest.raises(
+                ValueError, match=r"^groups(:| has) .*: .*(lower|Lower)"
+            ):
                 list(cv.split(days, groups=eras))
             continue
         splits = list(cv.split(days, groups=eras))
