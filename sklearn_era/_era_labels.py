@@ -344,7 +344,7 @@ def _readings_of_numbers(
     training alone are dates in steps.
     """
     found = _as_dates_of(numbers, forms, n_known)
-    is_gapless = (np.diff(sorted({*numbers})) == 1).all()
+    is_gapless = (np.diff(np.unique(np.array(numbers, np.float64))) == 1).all()
     if not is_gapless and not _names_in_steps(found, n_known):
         of_known = _as_dates_of(numbers[:n_known], forms, n_known)
         for name in _names_in_steps(of_known, n_known):

@@ -1,6 +1,7 @@
 """Levels of eras, against dense covariance matrices and simulated shops."""
 
 import re
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -164,6 +165,7 @@ TRADED = pd.bdate_range("2023-12-18", periods=20).to_numpy()
     # Some are left out, or too many to know a step.
     (np.array([1, 2, 3, 5, 6]), [7, 10], [1, 4]),
     (np.array([1, 2, 9, 17, 18]), [19, 25], [1, 1]),
+    ([*map(Decimal, (3, 4, 5))], [6.0, 8.0], [1, 3]),
     (np.delete(MONTHS, 4), np.array(["2021-02"], "M8[M]"), [2]),
     ([202209, 202210, 202211, 202301, 202302], [202303, 202401], [1, 11]),
     (WEEKS[[0, 1, 2, 5, 6, 7]], WEEKS[[8, 10]], [1, 3]),
