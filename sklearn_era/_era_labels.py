@@ -297,8 +297,9 @@ def readings_of(known: Labels, labels: Labels) -> dict[str, list[Any]]:
 
 def instants_of(labels: Labels, name: str) -> list[int]:
     """Return the nanoseconds of dates or durations; ValueError for other labels."""
-    readings = readings_of(labels, labels[:0])
-    found = [x for x in readings if x not in ("numbers", "categories")]
+    plain = np.asarray(labels)  # without categories, which may be dates
+    readings = readings_of(plain, plain[:0])
+    found = [name for name in readings if name != "numbers"]
     instants: list[int] = readings[found[0]][-1] if len(found) == 1 else []
     if not instants or instants != sorted(instants):
         what = " or ".join(found) if len(found) > 1 else "no dates in their order"

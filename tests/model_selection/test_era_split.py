@@ -189,6 +189,20 @@ def test_the_four_questions_have_names(group, horizon, question):
     assert EraSplit(group=group, horizon=horizon).question == question
 
 
+@pytest.mark.parametrize("kind", ["periods", "YYYYMM", "text", "categories", "UTC"])
+def test_durations_are_of_all_labels_that_hold_dates(kind):
+    months = pd.date_range("2023-06-01", periods=12, freq="MS")
+    labels = {
+        "periods": months.to_period("M"), "YYYYMM": months.strftime("%Y%m").astype(int),
+        "text": months.strftime("%Y-%m"), "UTC": months.tz_localize("UTC"),
+        "categories": pd.Categorical(months, months, ordered=True),
+    }[kind]  # fmt: skip
+    cv = EraSplit(1, test_size="31D", horizon="62D", era_order="ordered")
+    [(train, test)] = cv.split(months, groups=labels)
+    # From the first of April the first of February is 60 days away.
+    assert (train.max(), test.tolist()) == (7, [10, 11])
+
+
 WEEKS = pd.date_range("2024-01-01", periods=12, freq="7D")
 SHOPS = np.tile(np.arange(6), 12)
 ROWS = np.repeat(np.arange(12), 6)
