@@ -9,7 +9,7 @@ import datetime
 import numbers
 import re
 from collections.abc import Mapping
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,15 +22,31 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _DAY = 86_400 * 10**9  # in nanoseconds, as all keys of dates
 # Tolerance for the steps of regular eras: months differ by three days in 31.
 _UNEVEN = 0.15
+# Most steps of regular eras to the next one, on average, where some are left out.
+_MOST_STEPS = 2
 # Dates that are numbers, and text with such numbers: a letter that text may have, by
 # what the year is multiplied, and the date. Months come before weeks.
-_FORMS = (
-    ("Q", 10, lambda year, quarter: datetime.date(year, 3 * quarter - 2, 1)),
-    ("M", 100, lambda year, month: datetime.date(year, month, 1)),
-    ("W", 100, lambda year, week: datetime.date.fromisocalendar(year, week, 1)),
-    ("D", 10_000, lambda year, day: datetime.date(year, *divmod(day, 100))),
-)
+_parse = datetime.datetime.strptime
+_FORMS = {
+    "quarters": ("Q", 10, lambda year, quarter: _date(year, 3 * quarter - 2)),
+    "months": ("M", 100, lambda year, month: _date(year, month)),
+    "weeks": ("W", 100, lambda year, week: _monday_of(year, week)),
+    "days of a year": ("D", 1000, lambda year, day: _parse(f"{year}{day:03}", "%Y%j")),
+    "days": ("D", 10_000, lambda year, day: _date(year, *divmod(day, 100))),
+}
 _DATE_SHAPE = re.compile("0(-0|-0-0|-?[QMW]0)")  # of text whose numbers are 0
+
+
+def _date(year: int, month: int, day: int = 1) -> datetime.date:
+    return datetime.date(year, month, day)
+
+
+def _monday_of(year: int, week: int) -> datetime.date:
+    """Return the first day of a week; 0 and 53, which not all calendars have, too."""
+    if not 0 <= week <= 53:
+        raise ValueError(week)
+    monday = datetime.date.fromisocalendar(year, 1, 1)
+    return monday + datetime.timedelta(weeks=week - 1)
 
 
 class OrderedLabels(np.ndarray):
@@ -226,70 +242,162 @@ def ranks(known: Labels, labels: Labels) -> tuple[list[Any], list[Any]]:
 
 def horizons(known: Labels, labels: Labels) -> NDArray[np.intp]:
     """Return how many eras labels are after the last known one; 1 without steps."""
-    for places in places_of(known, labels):
-        at, asked = np.split(np.array(places, np.float64), [known.size])
+    found = {}
+    for name, series in readings_of(known, labels).items():
+        if (ahead := _steps_ahead(series, known.size)) is not None:
+            found[name] = ahead
+    first, *others = [*found.values()] or [np.ones(labels.size, dtype=np.intp)]
+    for other in others:
+        if (is_other := first != other).any():
+            i, (name, other_name) = is_other.argmax(), found
+            raise ValueError(
+                f"eras holds {as_objects(labels)[i]!r}, which is {first[i]} {name} or "
+                f"{other[i]} {other_name} after the last era of training, "
+                f"{as_objects(known)[-1]!r}: pass dates, periods, or text such as "
+                "'2024-01' for months and '2024-W01' for weeks."
+            )
+    return first
+
+
+def _steps_ahead(series: list[Any], n_known: int) -> NDArray[np.intp] | None:
+    """Return places after the last known one, in steps of the first series that has
+    any: all alike, or else with places left out, at most half of them.
+    """
+    for may_miss, places in product((False, True), series):
+        at, asked = np.split(np.array(places, np.float64), [n_known])
         steps = np.diff(at)
         step = np.median(steps) if steps.size else 0
-        if step > 0 and np.all(np.abs(steps - step) <= _UNEVEN * step):
-            ahead = np.rint((asked - at[-1]) / step)
-            return np.maximum(ahead, 1).astype(np.intp)
-    return np.ones(labels.size, dtype=np.intp)
+        if step > 0:
+            n_steps = np.maximum(np.rint(steps / step), 1) if may_miss else 1
+            is_even = np.abs(steps - n_steps * step) <= _UNEVEN * step
+            if is_even.all() and np.mean(n_steps) <= _MOST_STEPS:
+                ahead = np.rint((asked - at[-1]) / step)
+                return np.maximum(ahead, 1).astype(np.intp)
+    return None
 
 
-def places_of(known: Labels, labels: Labels) -> list[Any]:
-    """Return series of numbers that known and other labels, in turn, may stand for, the
-    likelier first; none for other labels than numbers, dates, or text that holds them.
+def readings_of(known: Labels, labels: Labels) -> dict[str, list[Any]]:
+    """Return by name what known and other labels, in turn, may stand for, the likelier
+    first: series of numbers. There are none for other labels than numbers, dates, or
+    text that holds them.
     """
     if joined_categories(known, labels) is not None:
-        return [np.concatenate(ranks(known, labels))]
+        return {"categories": [np.concatenate(ranks(known, labels))]}
     both = as_objects(known) + as_objects(labels)
     keys = [_key_of(label) for label in both]
     kinds = {_kind_of(label) for label in both}
     if kinds == {"number"}:
-        return _as_dates_of(keys, _FORMS, known.size) or [keys]
+        return _readings_of_numbers(keys, both, known.size)
     if kinds == {"text"}:
-        return _places_of_text(keys, known.size)
+        return _readings_of_text(keys, known.size)
     if kinds <= {"date", _ZONED}:
-        return _places_of_dates(both, known.size)
-    return [keys] if kinds == {"duration"} else []
+        return {"dates": _places_of_dates(both, known.size)}
+    return {"durations": [keys]} if kinds == {"duration"} else {}
 
 
-def _places_of_text(texts: list[str], n_known: int) -> list[Any]:
-    """Return places of text with one number, such as "week 7", or of dates."""
-    groups = [re.findall(r"\d+", text) for text in texts]
+def instants_of(labels: Labels, name: str) -> list[int]:
+    """Return the nanoseconds of dates or durations; ValueError for other labels."""
+    plain = np.asarray(labels)  # without categories, which may be dates
+    readings = readings_of(plain, plain[:0])
+    found = [name for name in readings if name != "numbers"]
+    instants: list[int] = readings[found[0]][-1] if len(found) == 1 else []
+    if not instants or instants != sorted(instants):
+        what = " or ".join(found) if len(found) > 1 else "no dates in their order"
+        raise ValueError(
+            f"{name} is a duration, and labels such as {as_objects(labels)[0]!r} are "
+            f"{what}: pass a number of eras, or label them by dates."
+        )
+    return instants
+
+
+def _shape_of(texts: list[str]) -> str:
+    """Return what texts have in common but numbers, "" for nothing."""
     shapes = {re.sub(r"\d+", "0", re.sub(r"[-/._ ]", "-", text)) for text in texts}
-    if len(shapes) != 1:
-        return []
-    [shape] = shapes
-    if len(groups[0]) == 1:
-        places = [int(number) for [number] in groups]
-        return _as_dates_of(places, _FORMS, n_known) or [places]
+    return shapes.pop() if len(shapes) == 1 else ""
+
+
+def are_dates(texts: list[str]) -> bool:
+    """Return whether texts are years with months, quarters, weeks or days."""
+    return _DATE_SHAPE.fullmatch(_shape_of(texts)) is not None
+
+
+def _readings_of_text(texts: list[str], n_known: int) -> dict[str, list[Any]]:
+    """Return readings of text with one number, such as "week 7", or of dates."""
+    groups, shape = [re.findall(r"\d+", text) for text in texts], _shape_of(texts)
+    if len(groups[0]) == 1 and shape:
+        numbers = [int(number) for [number] in groups]
+        return _readings_of_numbers(numbers, texts, n_known)
     if not _DATE_SHAPE.fullmatch(shape):
-        return []
-    forms = [form for form in _FORMS if form[0] in shape] or _FORMS
+        return {}
+    forms = {name: form for name, form in _FORMS.items() if form[0] in shape} or _FORMS
     width = 1 if "Q" in shape else 2
     joined = [year + "".join(x.zfill(width) for x in rest) for year, *rest in groups]
-    return _as_dates_of([int(digits) for digits in joined], forms, n_known)
+    numbers = [int(digits) for digits in joined]
+    found = _readings_of_numbers(numbers, texts, n_known, forms)
+    found.pop("numbers", None)
+    return dict([*found.items()][:1])  # "2024-05" is a month
 
 
-def _as_dates_of(places: list[Any], forms: Any, n_known: int) -> list[Any]:
-    """Return places of numbers that are all dates of one form, such as 202401."""
-    for _, base, date_of in forms:
-        try:
-            if all(1900 <= x // base < 2100 and x % 1 == 0 for x in places):
-                dates = [date_of(*divmod(int(x), base)) for x in places]
-                return _places_of_dates(dates, n_known)
-        except ValueError:  # not a date
-            continue
+def _readings_of_numbers(
+    numbers: list[Any], labels: list[Any], n_known: int, forms: Any = _FORMS
+) -> dict[str, list[Any]]:
+    """Return readings as dates, such as 202401, or the numbers; ValueError if those of
+    training alone are dates in steps.
+    """
+    found = _as_dates_of(numbers, forms, n_known)
+    is_gapless = (np.diff(np.unique(np.array(numbers, np.float64))) == 1).all()
+    if not is_gapless and not _names_in_steps(found, n_known):
+        of_known = _as_dates_of(numbers[:n_known], forms, n_known)
+        for name in _names_in_steps(of_known, n_known):
+            is_date = [bool(_dates_of([x], forms[name])) for x in numbers]
+            if not all(is_date):
+                raise ValueError(
+                    f"eras holds {labels[is_date.index(False)]!r}, which is none of "
+                    f"the {name} that labels of training such as "
+                    f"{labels[n_known - 1]!r} are: pass labels as in training."
+                )
+    return found or {"numbers": [numbers]}
+
+
+def _names_in_steps(readings: dict[str, list[Any]], n_known: int) -> list[str]:
+    """Return the names of readings in which known labels have steps."""
+    return [x for x in readings if _steps_ahead(readings[x], n_known) is not None]
+
+
+def _as_dates_of(numbers: list[Any], forms: Any, n_known: int) -> dict[str, list[Any]]:
+    """Return places of numbers that are all dates of a form, by its name."""
+    found = {}
+    for name, form in forms.items():
+        if dates := _dates_of(numbers, form):
+            found[name] = _places_of_dates(dates, n_known)
+            if name == "months" and any(x % 100 == 12 for x in numbers):
+                break  # of weeks of several years, some have larger numbers
+    return found
+
+
+def _dates_of(numbers: list[Any], form: Any) -> list[datetime.date]:
+    """Return dates, none if one of the numbers is no date of a form."""
+    _, base, date_of = form
+    try:
+        if all(1900 <= x // base < 2100 and x % 1 == 0 for x in numbers):
+            return [date_of(*divmod(int(x), base)) for x in numbers]
+    except ValueError:
+        pass
     return []
 
 
 def _places_of_dates(dates: list[Any], n_known: int) -> list[Any]:
-    """Return months, unless steps are equally long, and the instants."""
+    """Return the instants; before them, unless steps are equally long, months and the
+    days of those weekdays that occur.
+    """
     walls = instants = [_key_of(date) for date in dates]
     if (zone := getattr(dates[0], "tzinfo", None)) is not None:
         walls = [_key_of(date.astimezone(zone).replace(tzinfo=None)) for date in dates]
     if len({b - a for a, b in pairwise(walls[:n_known])}) < 2:
         return [instants]
     times = np.array([wall // 1000 for wall in walls], np.int64).view("M8[us]")
-    return [times.astype("M8[M]").astype(np.int64), instants]
+    months, days = (times.astype(f"M8[{unit}]") for unit in "MD")
+    is_workday = np.isin(np.arange(7), (days[:n_known].astype(np.int64) + 3) % 7)
+    workdays = np.busday_count(days[0], days, weekmask=is_workday)
+    series = [months.astype(np.int64), workdays, instants]
+    return series if (np.diff(workdays[:n_known]) == 1).any() else series[::2]

@@ -14,6 +14,7 @@ from sklearn.utils.validation import _num_samples
 
 from ._era_labels import (
     LabelColumn,
+    are_dates,
     as_objects,
     categories_of,
     find,
@@ -222,7 +223,7 @@ def encode_eras(eras: NDArray[Any], known: Any = None) -> EncodedEras:
 
 
 # Numbers and dates that sort as text: years first, numbers padded with zeros.
-_ORDERED_TEXT = re.compile(r"\d+|\d{4}-\d\d(-\d\d)?|\d{4}-?(W\d\d|Q\d)")
+_ORDERED_TEXT = re.compile(r"\d+|\d{4}-\d\d(-\d\d)?|\d{4}-?([MW]\d\d|Q\d)")
 # Remedies if the order of text is not known.
 _ORDER_OR_GROUPS = (
     "pass era_order='ordered' if eras follow each other in the order of their text, "
@@ -255,6 +256,12 @@ def are_ordered(
         return not any(isinstance(x, bool) for x in values)
     forms = {re.sub(r"\d", "0", text) for text in texts}
     is_ordered = len(texts) == len(values) and len(forms) == 1
+    if not is_ordered and len(texts) == len(values) and are_dates(texts):
+        raise ValueError(
+            f"Labels are text such as {texts[0]!r}, and {what} depends on its order, "
+            "which is not that of its dates: fill numbers up with zeros, the largest "
+            "unit first, as in '2024-05' and '2024-W05', or pass dates or periods."
+        )
     if not (is_ordered and _ORDERED_TEXT.fullmatch(texts[0])):
         raise ValueError(
             f"Labels are text such as {texts[0]!r}, and {what} depends on its order: "

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
-from .._era_labels import places_of
+from .._era_labels import readings_of
 from .._eras import EncodedEras, are_ordered, consecutive_blocks, read_eras
 from .._warnings import renamed
 from ._decorrelated import decorrelated_partition
@@ -98,13 +98,13 @@ def _blocks_of_time(encoded: EncodedEras, n_blocks: int) -> NDArray[np.intp]:
     labels: Any = encoded.labels
     if n_blocks == 1:
         return np.zeros(encoded.codes.size, dtype=np.intp)
-    if not (found := places_of(labels, labels[:0])):
+    if not (found := readings_of(labels, labels[:0])):
         raise ValueError(
             f"times: by='time' needs numbers or dates, which can be subtracted; got "
             f"{labels[0]!r} of type {type(labels[0]).__name__}. Convert them, or pass "
             "by='rows'."
         )
-    times = found[-1]  # not months, which differ in length
+    times = next(iter(found.values()))[-1]  # not months, which differ in length
     if not np.isfinite(float(times[-1]) - float(times[0])):
         raise ValueError(
             "times: by='time' needs finite numbers, and there are infinite ones; drop "

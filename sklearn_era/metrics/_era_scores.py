@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import validate_params
 from sklearn.utils.validation import _num_samples
 
 from .._era_arguments import encode_groups
-from .._eras import EncodedEras, label_texts
+from .._eras import EncodedEras, encode_eras, label_texts
 from .._optional import import_optional
 from ._aggregation import CONSTRAINTS, DIRECTIONS, Aggregation, aggregate
 from ._metric import Metric, find_direction, is_number, metric_name, metrics_by_name
@@ -139,15 +139,17 @@ class EraScores(Mapping[Any, Any]):
 
         Each pair of two-way groups, such as a shop in a week, is an era. With
         ``by="shop"``, the weeks of each shop are aggregated:
-        ``scores.mean(by="shop").worst()`` is the mean of the worst shop.
+        ``scores.mean(by="shop").worst()`` is the mean of the worst shop. With three
+        columns, ``scores.mean(by=["group", "horizon"])`` has the means over the third.
 
         Parameters
         ----------
         aggregation : {"mean", "std", "sharpe", "worst", "max_drawdown"} or callable
             One of the rows above, or a function from an ndarray of shape (n_eras,) to a
             finite number, such as `np.median`.
-        by : str or int, default=None
-            Column of `levels`, if several; each of its labels is aggregated by itself.
+        by : str or int, or list of such, default=None
+            Column of `levels`, or some, if there are more; each of its labels, or of
+            their combinations, is aggregated by itself.
         undefined : {"raise", "omit"} or float, default="raise"
             Eras whose score is NaN or infinite raise a `ValueError`, are left out with
             a warning, or get this number, as do a Sharpe ratio without spread and a NaN
@@ -157,7 +159,7 @@ class EraScores(Mapping[Any, Any]):
         -------
         value : float, dict or EraScores
             In the unit of the scores: an error stays an error. A dict for several
-            metrics; `EraScores` of the labels of the column with `by`.
+            metrics; `EraScores` of the labels of the column, or columns, with `by`.
 
         Raises
         ------
@@ -167,8 +169,10 @@ class EraScores(Mapping[Any, Any]):
             not known; errors are aggregated by "sharpe" or "max_drawdown"; a drawdown
             has several columns; or `by` is unknown.
         """
-        others = {name: x for name, x in self.levels.items() if name != by}
-        if by is not None and not 0 < len(others) < len(self.levels):
+        names = by if isinstance(by, list) else [] if by is None else [by]
+        others = {name: x for name, x in self.levels.items() if name not in names}
+        is_known = len(others) + len(names) == len(self.levels)
+        if by is not None and not (names and others and is_known):
             raise ValueError(f"by={by!r} is no column of several: {[*self.levels]}.")
         if aggregation == "max_drawdown" and len(others) > 1:
             raise ValueError(
@@ -176,7 +180,11 @@ class EraScores(Mapping[Any, Any]):
                 f"{len(others)} columns: pass by=, one of {[*others]}."
             )
         labels = _join(others)
-        rows = [slice(None)] if by is None else self._columns[by].rows
+        rows: Any = [slice(None)]
+        if by is not None:
+            table = np.column_stack([self._columns[name].codes for name in names])
+            cells, places = np.unique(table, axis=0, return_inverse=True)
+            rows = encode_eras(places.ravel()).rows
         found = {}
         for name, scores in self._by_metric.items():
             of: Any = {"greater_is_better": self.directions[name], "name": name}
@@ -186,10 +194,13 @@ class EraScores(Mapping[Any, Any]):
             ])  # fmt: skip
         if by is None:
             return self._like_scores({name: float(x[0]) for name, x in found.items()})
-        codes = np.arange(len(rows), dtype=np.int32)
         directions = self.directions.items()
         return EraScores(
-            {by: replace(self._columns[by], codes=codes)}, self._like_scores(found),
+            {
+                name: replace(self._columns[name], codes=codes)
+                for name, codes in zip(names, cells.T, strict=True)
+            },
+            self._like_scores(found),
             np.array([self.n_samples[own].sum() for own in rows]),
             directions={x: DIRECTIONS.get(aggregation, y) for x, y in directions},
         )  # fmt: skip

@@ -40,7 +40,7 @@ _REMEDIES = {
     "_codings": "pass categories as text or numbers",
     "_era_labels": _OF_ERAS, "era_labels_": _OF_ERAS,
     "scoring": "name its `scoring` by a string",
-    "cv": "set its `cv` to a number or an EraWalkForwardSplit",
+    "cv": "set its `cv` to a number, an EraWalkForwardSplit or an EraSplit",
     "oob_score": "set its `oob_score` to a bool",
 }  # fmt: skip
 

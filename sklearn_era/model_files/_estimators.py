@@ -26,7 +26,7 @@ from ..effects import GroupDRO, Intercepts, Recency
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..ensemble._binning import rare_categories as shared_bins
 from ..ensemble._boosters.estimators import SymmetricClassifier, SymmetricRegressor
-from ..model_selection import EraSearchCV, EraWalkForwardSplit
+from ..model_selection import EraSearchCV, EraSplit, EraWalkForwardSplit
 from ..rules._beam import Rule
 from ..rules._prediction import WeightedRule
 from ._trees import pack_trees, unpack_trees
@@ -42,7 +42,7 @@ _OBJECTS = {
     cls.__name__: cls
     for cls in (
         *(*CRITERIA.values(), Blend, Recency, GroupDRO, Intercepts),
-        *(EraWalkForwardSplit, LinearRegressor, LinearClassifier),
+        *(EraSplit, EraWalkForwardSplit, LinearRegressor, LinearClassifier),
         *(SymmetricRegressor, SymmetricClassifier),
     )
 }

@@ -1,4 +1,4 @@
-"""Searches and curves by eras, and splits along eras in time and within eras.
+"""Searches and curves by eras, and splits by time, by groups and within eras.
 
 Folds of whole eras without regard to time are scikit-learn's own `GroupKFold` and
 `LeaveOneGroupOut`, with ``groups=eras``.
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .._warnings import renamed
 from ._era_k_fold import EraKFold
+from ._era_split import EraSplit
 from ._holdout_curve import HoldoutCurveDisplay, holdout_curve
 from ._search import EraSearchCV
 from ._search_display import EraSearchDisplay
@@ -19,6 +20,6 @@ if not TYPE_CHECKING:
     )
 
 __all__ = [
-    "EraKFold", "EraSearchCV", "EraSearchDisplay", "EraWalkForwardSplit",
+    "EraKFold", "EraSearchCV", "EraSearchDisplay", "EraSplit", "EraWalkForwardSplit",
     "HoldoutCurveDisplay", "holdout_curve",
 ]  # fmt: skip

@@ -25,6 +25,7 @@ from .._eras import EncodedEras, are_ordered, read_eras
 from .._tables.columns import check_collected
 from .._tables.no_value import no_value_noted
 from .._warnings import listed
+from ._era_split import EraSplit
 from ._walk_forward import EraWalkForwardSplit
 
 # A fold has fewer eras than there are, and its model is not the user's; of others
@@ -167,9 +168,20 @@ def split_eras(
         check_enough(eras, are_ordered, name)
         n_eras, groups = eras.labels.size, None
         cv = folds_of_eras(cv, n_eras, are_ordered, tests_half=tests_half)
-    cv, groups = check_cv(cv, y), eras.codes if groups is None else groups
+    cv = check_cv(cv, y)
+    groups = groups_for(cv, eras, eras.codes if groups is None else groups)
     params = {"groups": groups} if takes(cv.split, "groups") else {}
     return list(cv.split(X, y, **params))
+
+
+def groups_for(cv: Any, eras: EncodedEras, groups: Any) -> Any:
+    """Return groups for a splitter; of axes, labels, and of combinations, columns."""
+    if not isinstance(cv, EraSplit):
+        return groups
+    if not isinstance(eras.labels[0], tuple):
+        return eras.decode()
+    columns = zip(*eras.labels, strict=True)
+    return tuple(np.fromiter(x, dtype=object)[eras.codes] for x in columns)
 
 
 def fit_rows(

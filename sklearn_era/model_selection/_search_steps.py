@@ -20,7 +20,7 @@ from .._era_routing import takes
 from .._eras import EncodedEras, are_ordered, read_eras
 from .._progress import Progress
 from .._warnings import listed
-from ._out_of_era import check_enough, fit_arguments, folds_of_eras
+from ._out_of_era import check_enough, fit_arguments, folds_of_eras, groups_for
 from ._search_errors import mean_and_safe_error, mean_over_folds
 from ._search_scores import ScorerByEra, of_classes, tabulate, warn_of_undefined
 
@@ -105,7 +105,9 @@ class SearchByEra(GridSearchCV):
         ):
             # Codes of ordered eras: a splitter need not find the order again.
             is_ordered = self.era_order_ == "ordered"
-            of_split["groups"] = self._codes if is_ordered else eras
+            groups = self._codes if is_ordered else eras
+            encoded = EncodedEras(self._labels, self._codes)
+            of_split["groups"] = groups_for(self.cv, encoded, groups)
         return routed
 
     def _get_scorers(self, by_era: bool = True) -> tuple[Any, str]:

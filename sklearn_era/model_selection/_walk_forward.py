@@ -64,6 +64,7 @@ class EraWalkForwardSplit(BaseCrossValidator):
 
     See Also
     --------
+    EraSplit : The same, with groups left out as well, and sizes in durations.
     sklearn.model_selection.TimeSeriesSplit : The same for rows, already in order.
     sklearn.model_selection.GroupKFold : Folds of whole eras, without regard to time.
     sklearn.model_selection.LeaveOneGroupOut : Each era a fold of its own.

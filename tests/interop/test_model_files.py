@@ -44,7 +44,7 @@ from sklearn_era.model_files import (
 )
 from sklearn_era.model_files._estimators import CLASSES
 from sklearn_era.model_files._values import ValueReader
-from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
+from sklearn_era.model_selection import EraSearchCV, EraSplit, EraWalkForwardSplit
 from sklearn_era.rules import RuleEnsembleClassifier
 
 SKLEARN = "scikit-learn"
@@ -514,7 +514,9 @@ def test_a_linear_member_alone_and_an_updated_average(tmp_path):
         again.predict(X.rename(columns={"b": "z"}))
 
 
-@pytest.mark.parametrize("cv", [EraWalkForwardSplit(2, gap=1), GroupKFold(2)])
+@pytest.mark.parametrize("cv", [
+    EraWalkForwardSplit(2, gap=1), EraSplit(2, gap=1), GroupKFold(2),
+])  # fmt: skip
 def test_a_splitter_is_saved_if_it_is_of_eras(cv, tmp_path):
     X, y, _, eras = make_data()
     model = EraSearchCV(BOOSTER, {"max_leaf_nodes": [4]}, cv=cv).fit(X, y, eras=eras)

@@ -175,6 +175,32 @@ def test_two_way_groups_of_one_metric_and_a_matrix():
             scores.aggregate(name, by=by)
 
 
+def test_means_by_two_of_three_columns():
+    rng = np.random.default_rng(0)
+    eras = pd.DataFrame({
+        "horizon": rng.integers(1, 4, 400), "week": rng.integers(0, 5, 400),
+        "group": rng.choice(["new", "known"], 400),
+    })  # fmt: skip
+    eras = eras[(eras.group == "new") | (eras.horizon < 3)]  # not all pairs occur
+    y, y_pred = rng.normal(size=(2, len(eras)))
+    found = era_scores(y, y_pred, eras=eras, metric=mean_squared_error)
+    means = found.mean(by=["group", "horizon"])
+    errors = eras.assign(error=(y - y_pred) ** 2).groupby([*eras])["error"].mean()
+    expected = errors.groupby(["group", "horizon"]).mean()
+    assert means.scores == pytest.approx(expected.to_numpy())
+    assert [*means] == [*expected.index]
+    assert means["known", 2] == pytest.approx(expected["known", 2])
+    counts = eras.groupby(["group", "horizon"]).size()
+    assert means.n_samples.tolist() == counts.tolist()
+    table = means.to_frame()["mean_squared_error"].unstack()
+    assert table.shape == (2, 3)
+    assert table.notna().sum().sum() == 5
+    assert dict(found.mean(by=["week"])) == dict(found.mean(by="week"))
+    for by in ([], [*eras], ["group", "group"], ["shop"], ["shop", "week"]):
+        with pytest.raises(ValueError, match="is no column of several"):
+            found.mean(by=by)
+
+
 def test_tables_and_texts_of_results(monkeypatch):
     y, y_pred, shops, weeks = make_two_way()
     found = era_scores(y, y_pred, eras=weeks, metric=r2_score)

@@ -11,6 +11,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import mean_squared_error, r2_score
 
+from helpers.calendar_labels import REFUSED, RIGHT
 from helpers.cli import params
 from helpers.cli import run as run_command
 from helpers.era_labels import AHEAD, KINDS, NAMES, OTHERS, N
@@ -66,6 +67,11 @@ def updates(train, ask):
     with pytest.raises(ValueError, match="all of which the model has seen"):
         auto.update(X, Y, eras=ask(CODES))
     return auto.predict(X[:5], eras=ask(ASKED))
+
+
+def averages(train, ask):
+    auto = AutoEraRegressor(booster(), members=["level"], cv=2, **ORDERED)
+    return auto.fit(X, Y, eras=train(CODES)).predict(X[:5], eras=ask(ASKED))
 
 
 def updates_with_a_refit(train, ask):
@@ -179,7 +185,8 @@ def parquet(train, ask, folder):
 def command_line(train, ask, folder):
     path, model = write_parquet(train, folder), folder / "model.era"
     few = {name: SMALL[name] for name in SMALL if name != "random_state"}
-    options = [*params(**few, era_effects="intercept"), "--era-order", "ordered"]
+    options = [*params(**few, era_effects="intercept")]
+    options += ["--era-order", ORDERED.get("era_order", "auto")]
     arguments = ["fit", path, "--target", "y", "--era", "era", "--out", model]
     assert "14 eras" in run_command(*arguments, *options)
     asked = pd.DataFrame(X[:5], columns=["a", "b"])
@@ -256,3 +263,23 @@ def test_labels_of_each_kind_give_what_integers_give(place, kind, folder):
 def test_text_is_in_the_order_of_known_categories(place, folder):
     found = run(place, KINDS["polars Enum"], lambda x: [NAMES[i] for i in x], folder)
     np.testing.assert_allclose(found, right(place, folder), rtol=1e-12)
+
+
+BY_CALENDAR = [splits, predictions, forecasts, averages, intervals, command_line]
+
+
+@pytest.mark.parametrize("place", BY_CALENDAR)
+@pytest.mark.parametrize("kind", RIGHT | REFUSED)
+def test_calendar_labels_are_right_or_refused(place, kind, folder, monkeypatch):
+    """By default, whatever the labels; none is so many eras ahead by its digits."""
+    expected = right(place, folder)
+    monkeypatch.delitem(ORDERED, "era_order")
+    labels = (RIGHT | REFUSED)[kind]
+    if place is command_line and "periods" in kind:
+        pytest.skip("no Parquet file has periods")
+    if kind in REFUSED:
+        with pytest.raises((ValueError, AssertionError), match="Labels are text such"):
+            run(place, labels, labels, folder)
+    else:
+        found = run(place, labels, labels, folder)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -1,5 +1,8 @@
 """Levels of eras, against dense covariance matrices and simulated shops."""
 
+import re
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -146,6 +149,8 @@ def test_columns_that_are_constant_within_eras():
 
 
 MONTHS = np.arange("2020-01", "2021-01", dtype="M8[M]")
+WEEKS = np.arange("2023-12-04", "2024-06-01", 7, dtype="M8[D]")
+TRADED = pd.bdate_range("2023-12-18", periods=20).to_numpy()
 
 
 @pytest.mark.parametrize(("known", "labels", "expected"), [
@@ -157,9 +162,44 @@ MONTHS = np.arange("2020-01", "2021-01", dtype="M8[M]")
      pd.period_range("2022Q1", "2022Q2", freq="Q").to_numpy(), [1, 2]),
     (np.array([1, 2, 5, 9]), [10, 20], [1, 1]), (np.array([3]), [7], [1]),
     (np.array(["a", "b", "c"]), ["d", "e"], [1, 1]),
+    # Some are left out, or too many to know a step.
+    (np.array([1, 2, 3, 5, 6]), [7, 10], [1, 4]),
+    (np.array([1, 2, 9, 17, 18]), [19, 25], [1, 1]),
+    ([*map(Decimal, (3, 4, 5))], [6.0, 8.0], [1, 3]),
+    (np.delete(MONTHS, 4), np.array(["2021-02"], "M8[M]"), [2]),
+    ([202209, 202210, 202211, 202301, 202302], [202303, 202401], [1, 11]),
+    (WEEKS[[0, 1, 2, 5, 6, 7]], WEEKS[[8, 10]], [1, 3]),
+    (TRADED[[0, 1, 3, 4, 6, 7, 8, 9]], TRADED[[10, 11, 15]], [1, 2, 6]),
+    # Months, weeks or numbers, by the values.
+    (np.arange(202301, 202313), [202401], [1]),
+    (np.arange(202301, 202311), [202311, 202310], [1, 1]),
+    (np.arange(202301, 202311), [202313, 202401], [3, 43]),
+    (np.arange(202340, 202353), [202402], [2]),
+    (np.arange(202340, 202354), [202401], [1]),
+    (np.arange(202340, 202360), [202360, 202401], [1, 42]),
+    (np.arange(202340, 202353), [202353, 202354], [1, 2]),
+    ([f"2023-{i:02}" for i in range(1, 11)], ["2024-01"], [3]),
+    ([f"2023-{i}" for i in (8, 9)], ["2023-10", "2024-1"], [1, 4]),
 ])  # fmt: skip
 def test_horizons(known, labels, expected):
-    assert horizons(known, np.asarray(labels)).tolist() == expected
+    assert horizons(np.asarray(known), np.asarray(labels)).tolist() == expected
+
+
+@pytest.mark.parametrize(("known", "labels", "error"), [
+    (range(202301, 202311), [202310, 202401],
+     "eras holds 202401, which is 3 months or 43 weeks after the last era of training, "
+     "202310: pass dates, periods, or text such as '2024-01' for months and "
+     "'2024-W01' for weeks."),
+    (["202309", "202310"], ["202401"], "'202401', which is 3 months or 43 weeks"),
+    ([202311, 202312, 202401], [202402, 202413],
+     "eras holds 202413, which is none of the months that labels of training such as "
+     "202401 are: pass labels as in training."),
+    ([20233, 20234], [20241, 20235], "20235, which is none of the quarters"),
+    (["2023-11", "2023-12", "2024-01"], ["2024-13"], "'2024-13', which is none of"),
+])  # fmt: skip
+def test_labels_of_two_meanings_or_another_one(known, labels, error):
+    with pytest.raises(ValueError, match=re.escape(error)):
+        horizons(np.asarray(known), np.asarray(labels))
 
 
 def make_shops(n_weeks=136, n_shops=20):

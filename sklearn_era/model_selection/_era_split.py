@@ -1,0 +1,333 @@
+"""Cross-validation on later eras, on groups left out, or on both at once."""
+
+import datetime
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import product
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import BaseCrossValidator, GroupKFold
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+
+from .._era_axes import EraAxes, read_axes
+from .._era_labels import instants_of, keys_of
+from .._eras import EncodedEras
+
+_COUNT = Interval(Integral, 1, None, closed="left")
+_TIMES: Any = (str, datetime.timedelta, np.timedelta64)
+_SIZE = [*_TIMES, _COUNT]
+_SIZE_OR_ZERO = [*_TIMES, Interval(Integral, 0, None, closed="left")]
+_PAIRS = [("ordered", "unordered"), ("unordered", "ordered")]
+_NO_LENGTH = ("m8", "m8[M]", "m8[Y]")  # dtypes
+_SIZES = ("test_size", "max_train_size", "horizon", "gap", "purge")
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
+_NANOSECONDS = {
+    name: seconds * 10**9
+    for names, seconds in (
+        ("w week weeks", 604_800), ("d day days", 86_400), ("h hour hours", 3600),
+        ("min minute minutes", 60), ("s second seconds", 1),
+    )
+    for name in names.split()
+}  # fmt: skip
+
+
+class EraSplit(BaseCrossValidator):
+    """Cross-validator of later eras, of groups left out, or of both at once.
+
+    A model of shops and weeks may be asked four questions: about shops that it knows or
+    new ones, in the next week or later. With two columns of labels, times and groups,
+    each split trains on the earlier eras of some groups, and tests on later eras, of
+    the other groups (``group="new"``) or of the same ones (``group="known"``), which
+    have rows in training. `horizon` says how much later. With three groups, 8 eras and
+    ``n_splits=2, n_group_folds=3, test_size=2, horizon=2``, the second three splits
+    are ::
+
+        era     0 1 2 3 4 5 6 7    era     0 1 2 3 4 5 6 7    era     0 1 2 3 4 5 6 7
+        shop a  . . . . . . T T    shop a  # # # # # - . .    shop a  # # # # # - . .
+        shop b  # # # # # - . .    shop b  . . . . . . T T    shop b  # # # # # - . .
+        shop c  # # # # # - . .    shop c  # # # # # - . .    shop c  . . . . . . T T
+
+        # train   - left out by time   T test, with group="new"   . not used
+
+    ``group="known"`` trains on the same rows, and tests on the last two eras of the
+    other shops. No split trains on an era of the test or after it, nor on a group that
+    is left out.
+
+    With one column, splits are by this axis alone: by times those of
+    :class:`EraWalkForwardSplit`, by groups those of scikit-learn's
+    :class:`~sklearn.model_selection.GroupKFold`.
+
+    Parameters
+    ----------
+    n_splits : int, default=3
+        Number of test blocks in time, which follow each other and end with the last
+        era.
+    n_group_folds : int, default=3
+        Number of folds of groups, of about equally many rows; at least 2. With both
+        axes, the splits are all pairs of blocks and folds.
+    group : {'new', 'known'}, default='new'
+        Of two columns, whether to test on the groups left out or on those of training.
+    test_size : int or duration, default=None
+        Eras in each test block. By default as many as leave the first block as many
+        before it, less `horizon`, `gap` and `purge` where these are numbers of eras.
+    max_train_size : int or duration, default=None
+        Most eras to train on: the last ones. None: all.
+    horizon : int or duration, default=1
+        How many eras ahead is predicted: the last era that is known lies so far before
+        a test block, of which 1 is the next era.
+    gap : int or duration, default=0
+        Eras before the last known one whose rows arrive too late.
+    purge : int or duration, default=0
+        Eras before these whose targets are not complete: h - 1 for targets that span h
+        eras.
+    era_order : {'auto', 'ordered', 'unordered'} or tuple of two, default='auto'
+        How the order of eras is known. Of two columns, ``("ordered", "unordered")`` are
+        times before groups, and ``("unordered", "ordered")`` groups before times. With
+        'auto', dates, and text of dates, are times before numbers, durations and
+        ordered categoricals; these before numbers in text; and these before other text
+        and booleans. Columns of the same kind raise. One column is as in
+        :class:`EraSearchCV`.
+
+    Attributes
+    ----------
+    question : str
+        What splits ask by `group` and `horizon`: "new group, next era", "new group,
+        later era", "known group, next era" or "known group, later era".
+
+    See Also
+    --------
+    EraWalkForwardSplit : The same for times alone, with labels of eras.
+    sklearn.model_selection.GroupKFold : The same for groups alone.
+    EraKFold : Folds of the rows of each era.
+
+    Notes
+    -----
+    A number counts the eras that occur. A duration is a text such as "28D" or "4 weeks"
+    (weeks, days, hours, minutes or seconds), a ``timedelta`` or a ``timedelta64``, for
+    labels that are dates, or numbers and text that hold dates: of an era at time t, a
+    `horizon`, `gap` or `purge` of d leads to the last era at t - d or before, a
+    `max_train_size` keeps the eras after t - d, and test blocks are the intervals of
+    length `test_size` that end with the last era.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sklearn_era.model_selection import EraSplit
+    >>> weeks = pd.date_range("2024-01-01", periods=6, freq="7D")
+    >>> eras = pd.MultiIndex.from_product([weeks, ["rome", "oslo", "bonn"]])
+    >>> eras = eras.to_frame(index=False, name=["week", "shop"])
+    >>> cv = EraSplit(n_splits=1, test_size=1, horizon="14D")
+    >>> cv.question
+    'new group, later era'
+    >>> for train, test in cv.split(eras, groups=eras):
+    ...     test = eras.iloc[test]
+    ...     print(eras.week[train].max().date(), [*test.shop], test.week.min().date())
+    2024-01-22 ['rome'] 2024-02-05
+    2024-01-22 ['oslo'] 2024-02-05
+    2024-01-22 ['bonn'] 2024-02-05
+    """
+
+    # As in scikit-learn's own splitters of groups.
+    __metadata_request__split: ClassVar = {"groups": True}
+
+    @validate_params(
+        {
+            "n_splits": [_COUNT],
+            "n_group_folds": [Interval(Integral, 2, None, closed="left")],
+            "group": [StrOptions({"new", "known"})], "test_size": [*_SIZE, None],
+            "max_train_size": [*_SIZE, None], "horizon": _SIZE,
+            "gap": _SIZE_OR_ZERO, "purge": _SIZE_OR_ZERO,
+            "era_order": [StrOptions({"auto", "ordered", "unordered"}), tuple, list],
+        },
+        prefer_skip_nested_validation=True,
+    )  # fmt: skip
+    def __init__(
+        self, n_splits: int = 3, n_group_folds: int = 3, *, group: str = "new",
+        test_size: Any = None, max_train_size: Any = None, horizon: Any = 1,
+        gap: Any = 0, purge: Any = 0, era_order: Any = "auto",
+    ) -> None:  # fmt: skip
+        self.n_splits = n_splits
+        self.n_group_folds = n_group_folds
+        self.group = group
+        self.test_size = test_size
+        self.max_train_size = max_train_size
+        self.horizon = horizon
+        self.gap = gap
+        self.purge = purge
+        self.era_order = era_order
+        for name, value in vars(self).items():
+            if isinstance(value, bool):  # a number to Python
+                raise ValueError(f"{name} must be an integer; got {value!r}.")
+        if not isinstance(era_order, str) and tuple(era_order) not in _PAIRS:
+            raise ValueError(
+                f"era_order of two columns must be one of {_PAIRS[0]} and {_PAIRS[1]}; "
+                f"got {era_order!r}."
+            )
+        for name in _SIZES:
+            if (size := getattr(self, name)) is not None:
+                _length_of(size, name)
+
+    @property
+    def question(self) -> str:
+        return f"{self.group} group, {'next' if self.horizon == 1 else 'later'} era"
+
+    def split(
+        self, X: Any, y: Any = None, groups: Any = None
+    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Generate indices of the rows to train and to test on.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows, of which only the number matters.
+        y : array-like of shape (n_samples,), default=None
+            Ignored, exists for compatibility.
+        groups : array-like of shape (n_samples,) or (n_samples, 2), or tuple of two
+            Labels of each row: times, groups, or both as two columns, such as a data
+            frame's, or as a tuple of two arrays. Rows may be in any order.
+
+        Yields
+        ------
+        train, test : ndarray of shape (n_train,) and (n_test,), dtype=intp
+            Rows to train and to test on, ascending; by both axes, all folds of groups
+            of the first block in time, then of the next.
+
+        Raises
+        ------
+        ValueError
+            If `groups` is missing, does not label the rows of `X` or does not tell
+            which column is time; if there are too few eras or groups; if a size is a
+            duration and times are no dates; or if a split has no row to test on.
+
+        Warns
+        -----
+        UserWarning
+            If times are texts, which are read as numbers or dates of one form.
+        """
+        axes = self._read(X, groups)
+        blocks = self._blocks(axes.time) if axes.time else [None]
+        folds = self._folds(axes.groups) if axes.groups else [None]
+        for number, (block, left_out) in enumerate(product(blocks, folds)):
+            train = test = np.ones(axes.n_rows, dtype=bool)
+            if axes.time and block:
+                train, test = (np.isin(axes.time.codes, eras) for eras in block)
+            if axes.groups and left_out is not None:
+                codes = axes.groups.codes
+                is_left_out = np.isin(codes, left_out)
+                train = train & ~is_left_out
+                is_known = np.isin(codes, codes[train])
+                test = test & (is_left_out if self.group == "new" else is_known)
+            for rows, what in ((train, "train"), (test, "test")):
+                if not rows.any():
+                    raise ValueError(
+                        f"groups: split {number} has no row to {what} on, as its "
+                        "groups have none in its eras: lower n_splits or "
+                        "n_group_folds, or raise test_size or max_train_size."
+                    )
+            yield np.flatnonzero(train), np.flatnonzero(test)
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of splits.
+
+        Parameters
+        ----------
+        X, y : object
+            Ignored, exist for compatibility.
+        groups : array-like of shape (n_samples,) or (n_samples, 2), or tuple of two
+            Labels of each row, as for :meth:`split`.
+
+        Returns
+        -------
+        n_splits : int
+            The number of blocks in time, times that of folds of groups.
+        """
+        axes = self._read(None, groups)
+        n_folds = self.n_group_folds if axes.groups else 1
+        return (self.n_splits if axes.time else 1) * n_folds
+
+    def _read(self, X: Any, groups: Any) -> EraAxes:
+        """Return the axes of checked labels."""
+        if groups is None:
+            raise ValueError(
+                "groups is missing: pass the times of rows, their groups, or both as "
+                "two columns, split(X, y, groups=eras)."
+            )
+        axes = read_axes(groups, X, self.era_order, type(self).__name__, "groups")
+        if self.group == "known" and not (axes.time and axes.groups):
+            raise ValueError(
+                "group='known' is for two columns, of times and of groups, and groups "
+                "has one: leave it out."
+            )
+        return axes
+
+    def _folds(self, groups: EncodedEras) -> list[NDArray[np.intp]]:
+        """Return the codes of the groups that each fold leaves out."""
+        n_groups, n_folds = groups.labels.size, self.n_group_folds
+        if n_groups < n_folds:
+            raise ValueError(
+                f"groups has {n_groups} group(s), of which {n_folds} folds cannot be "
+                "made: lower n_group_folds."
+            )
+        folds = GroupKFold(n_folds).split(groups.codes, None, groups.codes)
+        return [np.unique(groups.codes[test]) for _, test in folds]
+
+    def _blocks(self, eras: EncodedEras) -> list[tuple[range, range]]:
+        """Return the codes of the eras to train and to test on in each block."""
+        n_eras, given = eras.labels.size, {name: getattr(self, name) for name in _SIZES}
+        timed = [x for x, size in given.items() if isinstance(size, _TIMES)]
+        times = instants_of(eras.labels, timed[0]) if timed else []
+        if self.test_size is None:
+            lengths = (self.horizon, self.gap, self.purge)
+            n_counted = sum(x for x in lengths if not isinstance(x, _TIMES))
+            n_left = n_eras - n_counted + (not isinstance(self.horizon, _TIMES))
+            given["test_size"] = max(1, n_left // (self.n_splits + 1))
+
+        def first_within(size: Any, place: int, n_times: int = 1) -> int:
+            """Return the first era that is nearer than a size, or sizes, to a place."""
+            at = times if isinstance(size, _TIMES) else range(n_eras)
+            return bisect_right(at, at[place] - n_times * _length_of(size))
+
+        blocks, stop = [], n_eras
+        for number in range(self.n_splits):
+            start = first_within(given["test_size"], n_eras - 1, number + 1)
+            last = start
+            for name in ("horizon", "gap", "purge"):
+                last = first_within(given[name], last) - 1 if last >= 0 else -1
+            if last < 0 or start == stop:
+                raise ValueError(
+                    f"groups has {n_eras} eras, and block {self.n_splits - number} of "
+                    f"n_splits={self.n_splits} would have none to "
+                    f"{'train on before it' if last < 0 else 'test on'}: "
+                    f"{', '.join(f'{x}={size!r}' for x, size in given.items())}. Lower "
+                    "one of these, or pass more eras."
+                )
+            first = 0
+            if self.max_train_size is not None:
+                first = first_within(self.max_train_size, last)
+            blocks.append((range(first, last + 1), range(start, stop)))
+            stop = start
+        return blocks[::-1]
+
+
+def _length_of(size: Any, name: str = "size") -> int:
+    """Return a number of eras, or the nanoseconds of a duration."""
+    if not isinstance(size, _TIMES):
+        return int(size)
+    length = 0
+    if isinstance(size, str):
+        if match := _DURATION.fullmatch(size):
+            number, unit = match.groups()
+            length = round(float(number) * _NANOSECONDS.get(unit.lower(), 0))
+    elif isinstance(size, datetime.timedelta) or size.dtype not in _NO_LENGTH:
+        [length] = keys_of(np.array([size], dtype=object))
+    if length <= 0:
+        raise ValueError(
+            f"{name} must be a number of eras or a duration above 0, such as '28D' or "
+            f"'4 weeks', in weeks, days, hours, minutes or seconds; got {size!r}."
+        )
+    return length
