@@ -451,7 +451,7 @@ SMALL = {"max_iter": 3, "max_leaf_nodes": 4}
 
 @pytest.mark.parametrize("search", [
     slow(AutoEraRegressor(Regressor(**SMALL))),
-    AutoEraRegressor(Regressor(**SMALL), members=["linear", "level", "forest"]),
+    AutoEraRegressor(Regressor(**SMALL), members=["linear", "level", "large"]),
     AutoEraClassifier(Classifier(**SMALL), members=["linear", "leaves_4"]),
     EraSearchCV(Regressor(**SMALL), {"max_depth": [1, 2]}),
     EraSearchCV(EraForestRegressor(3), {"max_depth": [2]}, era_order="unordered"),
