@@ -24,10 +24,11 @@ class RecordingSplitter(EraSplitter):
         super().__init__(era_codes, *args, **kwargs)
         self.era_codes = era_codes
         self.n_eras = []
+        self.rows = []
 
 
 class RecordingGrower(EraTreeGrower):
-    """Notes the number of eras of each node."""
+    """Notes the number of eras of each node, and the rows of leaves."""
 
     def __init__(self, era_splitter, *args, **kwargs):
         super().__init__(era_splitter, *args, **kwargs)
@@ -38,6 +39,8 @@ class RecordingGrower(EraTreeGrower):
         for node in self.grown_nodes:
             eras = self.recorder.era_codes[node.sample_indices]
             self.recorder.n_eras.append(np.unique(eras).size)
+        for leaf in self.finalized_leaves:
+            self.recorder.rows.append(leaf.sample_indices.copy())
 
 
 class OneOfSeveral(Exchange):

@@ -11,12 +11,12 @@ from .candidates.listing cimport keep_best, list_splits, prune_column
 from .candidates.splits cimport (
     CONTRASTS, DIRECTIONS_FIRST, FIRST_COLUMNS, ROWS_LOOKED_AT, SHARES_OF_GAIN, THREADS,
     CandidateSplits, first_of, note_way, sides_of_column, stop_of, sums_of_column,
-    thread_team, threads_for, wait_for_team,
+    thread_team, wait_for_team,
 )
 from .lanes.functions cimport (
     batch_size, era_batch, era_visit, lane_column, node_struct,
 )
-from .nodes cimport feature_split, penalty_of_feature
+from .nodes cimport chosen_split, feature_split, penalty_of_feature
 from .rows cimport EraRows, row_block
 from .._criteria.criterion cimport criterion_struct
 from .._criteria.dispatch cimport DIRECTIONAL, GAIN
@@ -25,48 +25,30 @@ from .._criteria.ranking cimport (
     penalty_unit, with_share_of,
 )
 
-cdef struct chosen_split:
-    feature_split best   # if there is one
-    bint is_splittable   # by its gain
-    bint is_uncovered    # splittable, but no split covers enough eras
-    bint is_the_gains    # the split of the largest gain, if that restricts the others
-
-
-cdef inline chosen_split choose_split(
-    CandidateSplits splits, const criterion_struct * criterion, const node_struct * node
-) except *:
+cdef inline int choose_split(
+    CandidateSplits splits, const criterion_struct * criterion,
+    const node_struct * node, int n_threads, chosen_split * chosen  # OUT
+) except -1:
     """Choose the split of a node; gains and keys are net of feature penalties."""
-    cdef:
-        EraRows rows = splits.rows
-        int n_threads = threads_for(
-            splits.n_threads, node.n_bins + <double> rows.n_rows * splits.n_features
-        )
-        bint looks_at_rows = wants_to_look_at_rows(splits, criterion)
-        chosen_split chosen
-        chosen_split * result = &chosen
-        thread_team alone = thread_team(0, 1)
-    splits.n_taken[ROWS_LOOKED_AT] += looks_at_rows
-    if looks_at_rows:
-        splits.code_rows()
     splits.n_taken[THREADS] += n_threads > 1
     if n_threads == 1:
         with nogil:
-            search_node(splits, criterion, node, looks_at_rows, alone, result)
+            search_node(splits, criterion, node, thread_team(0, 1), chosen)
     else:
         with nogil, parallel(num_threads=n_threads):
             search_node(
-                splits, criterion, node, looks_at_rows,
-                thread_team(omp_get_thread_num(), omp_get_num_threads()), result,
+                splits, criterion, node,
+                thread_team(omp_get_thread_num(), omp_get_num_threads()), chosen,
             )
     if splits.error is not None:
         error, splits.error = splits.error, None
         raise error
-    return chosen
+    return 0
 
 
 cdef inline bint wants_to_look_at_rows(
-    CandidateSplits splits, const criterion_struct * criterion
-) noexcept:
+    CandidateSplits splits, const criterion_struct * criterion, int n_rows, int n_listed
+) noexcept nogil:
     """Return whether a pass over the rows, to prune splits that too few eras can cover,
     pays: not if eras have so many rows that they span most splits.
     """
@@ -74,15 +56,24 @@ cdef inline bint wants_to_look_at_rows(
         splits.is_alone
         and criterion.name != GAIN
         and 2 * criterion.min_covered_eras > splits.rows.n_eras
-        and splits.rows.n_rows < 256 * splits.rows.n_listed
+        and n_rows < 256 * n_listed
         and not splits.bundles.all_have_masks
     )
 
 
+cdef inline void look_at_rows(
+    CandidateSplits splits, const criterion_struct * criterion
+) noexcept nogil:
+    """Decide whether the search of a node looks at its rows."""
+    splits.looks_at_rows = wants_to_look_at_rows(
+        splits, criterion, splits.rows.n_rows, splits.rows.n_listed
+    )
+    note_way(splits, ROWS_LOOKED_AT, splits.looks_at_rows)
+
+
 cdef inline void search_node(
     CandidateSplits splits, const criterion_struct * criterion,
-    const node_struct * node, bint looks_at_rows, thread_team team,
-    chosen_split * result,     # OUT
+    const node_struct * node, thread_team team, chosen_split * result,  # OUT
 ) noexcept nogil:
     """Choose the split of a node, with the other threads of a team.
 
@@ -100,7 +91,7 @@ cdef inline void search_node(
         min_gain = gain_beyond_rounding(criterion, node.pooled.loss)
         chosen.best = largest_gain(splits, node, min_gain, team, &unit)
     elif criterion.min_gain_share == 0.0:
-        chosen.best = best_by_eras(splits, criterion, node, looks_at_rows, team)
+        chosen.best = best_by_eras(splits, criterion, node, team)
         chosen.is_splittable = chosen.best.found
         if not chosen.best.found:
             find_gains(splits, node, team)
@@ -115,9 +106,9 @@ cdef inline void search_node(
         if largest.found and node.n_coverable < criterion.min_covered_eras:
             chosen.is_uncovered = True
         elif largest.found:
-            note_way(splits, SHARES_OF_GAIN, team)
+            note_way(splits, SHARES_OF_GAIN, team.rank == 0)
             sharing = with_share_of(criterion, largest.rank.primary)
-            chosen.best = best_by_eras(splits, &sharing, node, looks_at_rows, team)
+            chosen.best = best_by_eras(splits, &sharing, node, team)
             if not chosen.best.found:
                 chosen.best = largest
                 chosen.is_uncovered = covers_too_few(splits, &sharing, node, team)
@@ -150,13 +141,13 @@ cdef inline feature_split largest_gain(
 
 cdef inline feature_split best_by_eras(
     CandidateSplits splits, const criterion_struct * criterion,
-    const node_struct * node, bint looks_at_rows, thread_team team
+    const node_struct * node, thread_team team
 ) noexcept nogil:
     """Return the best split by the key after penalties, among those of enough gain."""
     cdef:
         criterion_struct unit
         feature_split largest
-    compare_splits(splits, criterion, node, looks_at_rows, team)
+    compare_splits(splits, criterion, node, team)
     if splits.tree.penalties == NULL:
         return rank_splits(splits, criterion, node, team)
     unit = penalty_unit(criterion)
@@ -177,13 +168,13 @@ cdef inline bint covers_too_few(
 
 cdef inline void compare_splits(
     CandidateSplits splits, const criterion_struct * criterion,
-    const node_struct * node, bint looks_at_rows, thread_team team
+    const node_struct * node, thread_team team
 ) noexcept nogil:
     """List the splits of enough gain, and sum up their eras."""
     cdef:
         bint prunes = splits.is_alone and splits.tree.penalties == NULL
         criterion_struct by_direction
-    list_splits(splits, criterion, node, looks_at_rows, prunes, team)
+    list_splits(splits, criterion, node, prunes, team)
     # The eras' gains only break ties of directions: without l2, a split with a
     # direction in any era has a gain.
     if (
@@ -192,7 +183,7 @@ cdef inline void compare_splits(
         and criterion.boltzmann_alpha == 0.0
         and criterion.l2_regularization == 0.0
     ):
-        note_way(splits, DIRECTIONS_FIRST, team)
+        note_way(splits, DIRECTIONS_FIRST, team.rank == 0)
         by_direction = directions_alone(criterion)
         compare_columns(splits, &by_direction, node, team)
         keep_best(splits, &by_direction, node, team)
@@ -225,7 +216,7 @@ cdef inline void compare_columns(
         double min_key = -INFINITY
         int n_first = splits.n_first
     if n_first > 0:
-        note_way(splits, FIRST_COLUMNS, team)
+        note_way(splits, FIRST_COLUMNS, team.rank == 0)
         visit_columns(splits, splits.rows, criterion, node, 0, n_first, min_key, team)
         best = rank_splits(splits, criterion, node, team, 0.0, True)
         if best.found:
@@ -264,7 +255,7 @@ cdef inline void visit_columns(
         and node.by_era == NULL
     )
     if by_contrast:
-        note_way(splits, CONTRASTS, team)
+        note_way(splits, CONTRASTS, team.rank == 0)
     visit.packed = rows.packed(visit.values, by_contrast)
     visit.unit_of_words = ldexp(visit.values.unit, -visit.packed.count_bits)
     packs = node.by_era == NULL and (first == 0 or rows.n_chunks > 1)

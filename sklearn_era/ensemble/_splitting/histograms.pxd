@@ -2,17 +2,17 @@
 # sibling's: sums are integers. Where words have the capacity for all rows of the node,
 # the sums are of words, counts included: so a bin takes half of the memory and work.
 
-from cython.parallel cimport parallel, prange
 from libc.string cimport memset
 
 from .._arrays cimport X_BINNED_DTYPE_C
 
 from .bundles cimport MAX_SPLIT_LANES, FeatureBundles, bundle_struct
+from .candidates.splits cimport first_of, stop_of, thread_team, wait_for_team
 from .fixed_points cimport summed_values, unpack
 from .lanes.functions cimport lane_functions
 from .nodes cimport tree_data
-from .rows cimport MAX_BINS, EraRows, packed_rows
-from .store cimport NodeHistograms
+from .rows cimport MAX_BINS, EraRows, packed_rows, row_block
+from .store cimport NodeHistograms, child_sums
 
 cdef enum:
     FILL_SIZE = 32768  # rows in a chunk
@@ -29,97 +29,117 @@ cdef struct bin_sums:
     Py_ssize_t n_bins       # of all features
 
 
+cdef inline child_sums describe_child(
+    NodeHistograms child,   # OUT
+    NodeHistograms parent,  # IN; OUT: the other child's; or None
+    EraRows rows,           # of the child
+    bint is_alone,
+) noexcept nogil:
+    """Describe the sums of a child, or a root, before threads add its rows."""
+    cdef child_sums sums
+    if child.by_era != NULL:
+        rows.list_eras(True, NULL)
+    elif is_alone and rows.n_rows <= rows.pool_size:
+        child.count_bits = rows.count_bits
+    sums.sums, sums.n_bins = child.sums, child.n_bins
+    sums.n_planes = child.n_planes - (child.count_bits > 0)
+    sums.of_parent = NULL
+    sums.joins = False
+    sums.count_bits = 0
+    if parent is None:
+        return sums
+    sums.of_parent = parent.sums
+    if child.count_bits > 0 and parent.count_bits == 0:
+        sums.count_bits = child.count_bits
+    if child.count_bits > 0 and parent.n_rows - rows.n_rows <= rows.pool_size:
+        parent.count_bits = rows.count_bits
+        sums.joins = sums.count_bits > 0
+    return sums
+
+
 cdef inline void fill(
     NodeHistograms histograms,  # OUT
-    NodeHistograms parent,      # IN; OUT: the other child's; or None
-    EraRows rows,               # of the node
-    const tree_data * tree, FeatureBundles bundles, bint is_alone, int n_threads,
-) noexcept:
-    """Sum up the rows of a node by bin, for all features of a tree."""
+    const child_sums * child, EraRows rows, const tree_data * tree,
+    FeatureBundles bundles, thread_team team,
+) noexcept nogil:
+    """Sum up the rows of a node by bin, for all features of a tree, and subtract the
+    sums from its parent's.
+    """
     cdef:
         const summed_values * values = &rows.of_gradients
+        int place = first_of(team, bundles.n_bundles)
+        int n_bundles = stop_of(team, bundles.n_bundles) - place
+        const bundle_struct * first = &bundles.bundles[place]
         int size = min(FILL_SIZE, <int> rows.n_packed)
-        int n_chunks = (rows.n_rows + size - 1) // size
-        child_sums child
+        int start = 0, stop, n_bins = 0, i
         bin_sums to
-        int chunk, start, stop, first, n_bundles, i
-    if is_alone and rows.n_rows <= rows.pool_size:
-        histograms.count_bits = rows.count_bits
     to.tree = tree
     to.packed = rows.packed(values, False)
     to.are_words = histograms.count_bits > 0
     to.sums, to.n_bins = histograms.sums, histograms.n_bins
-    child = describe_child(histograms, parent)
-    if parent is not None and histograms.count_bits > 0 and (
-        parent.n_rows - rows.n_rows <= rows.pool_size
-    ):
-        parent.count_bits = rows.count_bits
-        child.joins = child.count_bits > 0
-    memset(
-        to.sums, 0, (histograms.n_planes - to.are_words) * to.n_bins * sizeof(long long)
-    )
-    with nogil, parallel(num_threads=n_threads):
-        for chunk in range(n_chunks):
-            start = chunk * size
-            stop = min(start + size, rows.n_rows)
-            for i in prange(n_threads, schedule="static"):
-                first = (stop - start) * i // n_threads
-                rows.pack(
-                    values, start + first,
-                    start + (stop - start) * (i + 1) // n_threads, first,
-                )
-            for i in prange(n_threads, schedule="static"):
-                first = bundles.n_bundles * i // n_threads
-                n_bundles = bundles.n_bundles * (i + 1) // n_threads - first
-                add_bundles(
-                    &to, &bundles.bundles[first], n_bundles, rows.pool_size, start, stop
-                )
-                if child.of_parent != NULL and chunk == n_chunks - 1:
-                    subtract(&child, &bundles.bundles[first], n_bundles)
+    for i in range(n_bundles):
+        n_bins += first[i].n_bins
+    for i in range(histograms.n_planes - to.are_words if n_bundles > 0 else 0):
+        memset(
+            to.sums + i * to.n_bins + first.first_bin, 0, n_bins * sizeof(long long)
+        )
+    while start < rows.n_rows:
+        stop = min(start + size, rows.n_rows)
+        i = first_of(team, stop - start)
+        rows.pack(values, start + i, start + stop_of(team, stop - start), i)
+        wait_for_team(team)
+        add_bundles(&to, first, n_bundles, rows.pool_size, start, stop)
+        start = stop
+        if start < rows.n_rows:
+            wait_for_team(team)
+    if child.of_parent != NULL:
+        subtract(child, first, n_bundles)
 
 
 cdef inline void fill_by_era(
     NodeHistograms histograms,  # OUT
     NodeHistograms parent,      # IN; OUT: the other child's; or None
-    EraRows rows,               # of the node
+    const child_sums * child,
+    EraRows rows,               # of the node, all eras listed
     FeatureBundles bundles,     # all with masks
-    const lane_functions * functions, int n_threads,
-) noexcept:
+    const lane_functions * functions, thread_team team,
+) noexcept nogil:
     """Sum up the rows of a node by era and split, and by bin."""
     cdef:
         const summed_values * values = &rows.of_gradients
         packed_rows packed = rows.packed(values, False)
         Py_ssize_t stride = histograms.n_planes * <Py_ssize_t> rows.n_eras
-        child_sums child = describe_child(histograms, parent)
         long long * by_era
         const bundle_struct * bundle
-        int chunk, first, i
+        const row_block * block
+        int chunk, first, n_blocks, i
         Py_ssize_t j
-    rows.list_eras(True, NULL)
-    with nogil, parallel(num_threads=n_threads):
-        for chunk in range(rows.n_chunks):
-            first = rows.chunks[chunk]
-            for i in prange(first, rows.chunks[chunk + 1], schedule="static"):
-                rows.pack(
-                    values, rows.blocks[i].start, rows.blocks[i].stop,
-                    rows.blocks[i].first_word,
-                )
-            for i in prange(bundles.n_bundles, schedule="static"):
-                bundle = &bundles.bundles[i]
-                by_era = histograms.by_era + bundle.first_lane * stride
-                if chunk == 0:
-                    memset(by_era, 0, bundle.n_lanes * stride * sizeof(long long))
-                functions.sum_bundle(
-                    bundle, &packed, &rows.blocks[first],
-                    rows.chunks[chunk + 1] - first, by_era,
-                )
-                if chunk < rows.n_chunks - 1:
-                    continue
-                pool_eras(bundle, by_era, rows.n_eras, histograms)
-                if parent is not None:
-                    for j in range(bundle.n_lanes * stride):
-                        parent.by_era[bundle.first_lane * stride + j] -= by_era[j]
-                    subtract(&child, bundle, 1)
+    for chunk in range(rows.n_chunks):
+        first = rows.chunks[chunk]
+        n_blocks = rows.chunks[chunk + 1] - first
+        for i in range(first_of(team, n_blocks), stop_of(team, n_blocks)):
+            block = &rows.blocks[first + i]
+            rows.pack(values, block.start, block.stop, block.first_word)
+        wait_for_team(team)
+        for i in range(
+            first_of(team, bundles.n_bundles), stop_of(team, bundles.n_bundles)
+        ):
+            bundle = &bundles.bundles[i]
+            by_era = histograms.by_era + bundle.first_lane * stride
+            if chunk == 0:
+                memset(by_era, 0, bundle.n_lanes * stride * sizeof(long long))
+            functions.sum_bundle(
+                bundle, &packed, &rows.blocks[first], n_blocks, by_era
+            )
+            if chunk < rows.n_chunks - 1:
+                continue
+            pool_eras(bundle, by_era, rows.n_eras, histograms)
+            if parent is not None:
+                for j in range(bundle.n_lanes * stride):
+                    parent.by_era[bundle.first_lane * stride + j] -= by_era[j]
+                subtract(child, bundle, 1)
+        if rows.n_chunks > 1:
+            wait_for_team(team)
 
 
 cdef inline void pool_eras(
@@ -146,29 +166,6 @@ cdef inline void pool_eras(
             for i in range(bundle.n_codes[member] - 1, 0, -1):
                 bins[i] -= bins[i - 1]
             bins += bundle.n_codes[member]
-
-
-cdef struct child_sums:
-    # A child's sums, to be subtracted from its parent's.
-    const long long * sums     # (n_planes, n_bins)
-    long long * of_parent      # likewise; or NULL
-    Py_ssize_t n_bins
-    int n_planes               # of the child
-    int count_bits             # of its words, if the parent has a plane for counts
-    bint joins                 # counts into words: the other child has few rows, too
-
-
-cdef inline child_sums describe_child(NodeHistograms child, NodeHistograms parent):
-    cdef child_sums sums
-    sums.sums, sums.n_bins = child.sums, child.n_bins
-    sums.n_planes = child.n_planes - (child.count_bits > 0)
-    sums.of_parent = NULL
-    sums.joins = False
-    sums.count_bits = 0
-    if parent is not None:
-        sums.of_parent = parent.sums
-        sums.count_bits = child.count_bits if parent.count_bits == 0 else 0
-    return sums
 
 
 cdef inline void subtract(

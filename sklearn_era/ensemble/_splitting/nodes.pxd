@@ -92,6 +92,13 @@ cdef struct feature_split:
     double sum_hessians_left
 
 
+cdef struct chosen_split:
+    feature_split best   # if there is one
+    bint is_splittable   # by its gain
+    bint is_uncovered    # splittable, but no split covers enough eras
+    bint is_the_gains    # the split of the largest gain, if that restricts the others
+
+
 cdef inline bint is_better(
     const feature_split * challenger, const feature_split * best
 ) noexcept nogil:
@@ -204,6 +211,9 @@ cdef struct grown_node:
     int n_rows
     bint is_leaf
     feature_split split  # a leaf may have one too
+    bint is_split        # has children, but is a leaf unless the queue comes to it
+    # What the search for its split found; see `chosen_split`.
+    bint is_searched, is_kept, is_splittable, is_uncovered, is_the_gains
     int left, right      # numbers of the children
     int slot             # of its histograms in the store; -1: none
     # With several processes, the same of the sums over all, and the eras that all of

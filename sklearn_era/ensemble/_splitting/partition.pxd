@@ -56,3 +56,30 @@ cdef inline int part_block(
         others[i - n_left] = row
         n_left += goes_left[codes[row]]
     return n_left
+
+
+cdef inline void unite_rows(
+    unsigned int * rows, int n_rows,  # IN and OUT
+    int n_left,
+    const int * era_codes,            # NULL: rows in order are in the order of eras
+    unsigned int * scratch,           # (n_left,)
+) noexcept nogil:
+    """Put parted rows in the order again that they had before: by era, then number."""
+    cdef:
+        int left = 0, right = n_left, i
+        unsigned int a, b
+    memcpy(scratch, rows, n_left * sizeof(int))
+    for i in range(n_rows):
+        if left == n_left:
+            return
+        a = scratch[left]
+        b = rows[right] if right < n_rows else a
+        if right == n_rows or (
+            a < b if era_codes == NULL or era_codes[a] == era_codes[b]
+            else era_codes[a] < era_codes[b]
+        ):
+            rows[i] = a
+            left += 1
+        else:
+            rows[i] = b
+            right += 1

@@ -120,11 +120,14 @@ cdef class EraRows:
         long long [::1] words            # of a chunk: (MAX_WORDS, n_packed)
         Py_ssize_t n_packed
 
+    cdef take_values(self, EraRows other)
     cdef const summed_values * values_to_compare(self) noexcept nogil
     cdef void start_node(
         self, const unsigned int * sample_indices, int n_rows
-    ) noexcept
-    cdef void list_eras(self, bint lists_all, const double * min_samples) noexcept
+    ) noexcept nogil
+    cdef void list_eras(
+        self, bint lists_all, const double * min_samples
+    ) noexcept nogil
     cdef void pack_contrasts(
         self, const summed_values * values, row_block * block, int count_bits
     ) noexcept nogil
@@ -135,4 +138,4 @@ cdef class EraRows:
     cdef packed_rows packed(
         self, const summed_values * values, bint wants_contrasts
     ) noexcept nogil
-    cdef void measure_impurities(self, double [::1] impurities) noexcept
+    cdef void measure_impurities(self, double * impurities) noexcept nogil

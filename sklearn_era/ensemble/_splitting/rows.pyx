@@ -132,13 +132,23 @@ cdef class EraRows:
         start_words(self, values)
         return 0.0 if values.has_low_words else 2.0 * values.hessian_unit
 
+    cdef take_values(self, EraRows other):
+        """Take over what the same tree's rows have at another node."""
+        self.n_threads = other.n_threads
+        self.arrays = other.arrays
+        self.of_gradients = other.of_gradients
+        self.of_others = other.of_others
+        self.compares_others = other.compares_others
+        if self.words.shape[0] < other.words.shape[0]:
+            self.words = np.empty(other.words.shape[0], dtype=np.int64)
+
     cdef const summed_values * values_to_compare(self) noexcept nogil:
         """Return the values that eras are compared by."""
         return &self.of_others if self.compares_others else &self.of_gradients
 
     cdef void start_node(
         self, const unsigned int * sample_indices, int n_rows
-    ) noexcept:
+    ) noexcept nogil:
         self.n_rows = n_rows
         self.sample_indices = NULL  # at the root
         if n_rows < self.n_samples or self.order is not None:
@@ -147,7 +157,7 @@ cdef class EraRows:
     cdef void list_eras(
         self, bint lists_all,
         const double * min_samples,  # (n_eras,), on both sides to cover an era; or NULL
-    ) noexcept:
+    ) noexcept nogil:
         """List the eras of the node, or those that splits can cover, cut into blocks.
         """
         cdef int start = 0, n_seen = 0, era, stop
@@ -249,20 +259,20 @@ cdef class EraRows:
                 n_bits += 1
         return n_bits if n_bits < 10 and self.packed_bits + 3 * n_bits <= 62 else 0
 
-    cdef void measure_impurities(self, double [::1] impurities) noexcept:
+    cdef void measure_impurities(self, double * impurities) noexcept nogil:
         """Compute the impurity of each listed era, before any split."""
         cdef:
             const summed_values * values = &self.of_gradients
             impurity_sums total
             int i, era
         for i in prange(
-            self.n_blocks, schedule="static", nogil=True, num_threads=self.n_threads
+            self.n_blocks, schedule="static", num_threads=self.n_threads
         ):
             self.block_sums[i] = sum_squares(
                 values.gradients, values.hessians, self.sample_indices,
                 self.blocks[i].start, self.blocks[i].stop,
             )
-        impurities[:] = 0.0
+        memset(impurities, 0, self.n_eras * sizeof(double))
         i = 0
         while i < self.n_blocks:
             era = self.blocks[i].era
@@ -329,7 +339,7 @@ cdef inline int era_of_row(EraRows self, int i) noexcept nogil:
     return self.era_codes[i if self.sample_indices == NULL else self.sample_indices[i]]
 
 
-cdef void add_era(EraRows self, int era, int start, int stop) noexcept:
+cdef void add_era(EraRows self, int era, int start, int stop) noexcept nogil:
     """Cut an era into blocks, in the last chunk or a new one."""
     cdef:
         row_block * block

@@ -2,22 +2,48 @@ from libc.stdint cimport uint8_t
 from .._criteria.criterion cimport criterion_struct
 from .bundles cimport FeatureBundles
 from .candidates.splits cimport CandidateSplits
-from .nodes cimport grown_node, tree_data
+from .lanes.functions cimport node_struct
+from .nodes cimport chosen_split, grown_node, tree_data
 from .rows cimport EraRows
-from .store cimport HistogramStore, NodeHistograms
+from .store cimport HistogramStore, NodeHistograms, child_sums
+
+
+cdef enum:
+    MAX_AT_ONCE = 8  # nodes split at once
+
+
+cdef class NodeSearch:
+    # What the search for a node's split writes to.
+    cdef:
+        EraRows rows
+        CandidateSplits splits
+        double [::1] impurities   # (n_eras,), of the node, if `reads_impurities`
+        node_struct node
+        chosen_split chosen
+        child_sums child
+        # The children of a node, if one thread sums them up and searches them.
+        grown_node * smaller
+        grown_node * larger
+        NodeHistograms of_smaller, of_larger
+        uint8_t [::1] is_active   # features
+        NodeSearch next           # at the same time
 
 
 cdef class EraSplitter:
     cdef:
         object exchange
         bint is_alone            # a single process
-        EraRows rows
-        CandidateSplits splits
+        NodeSearch search        # the first of one for each thread
+        object make_search       # another one
+        int n_children           # to be searched side by side
+        int n_taken              # of them
+        bint shares_sums         # of each node's rows, among threads
+        EraRows rows             # of `search`
+        CandidateSplits splits   # likewise
         readonly HistogramStore store
         HistogramStore spare
         HistogramStore of_all    # sums over all processes, which keep the same ones
         criterion_struct criterion
-        double [::1] impurities  # (n_eras,), of the node, if `reads_impurities`
         double [::1] era_sizes   # (n_eras,), rows in the training set
         double [::1] min_samples  # (n_eras,), rows on both sides that cover an era
         double gradient_variance
@@ -54,4 +80,10 @@ cdef class EraSplitter:
         self, HistogramStore store, grown_node * node, grown_node * sibling
     )
     cdef int release(self, grown_node * node) except -1
-    cdef bint find_split(self, grown_node * node, const uint8_t * is_active) except -1
+    cdef int find_split(self, grown_node * node, const uint8_t * is_active) except -1
+    cdef bint lend_children(
+        self, int place, grown_node * node, grown_node * smaller, grown_node * larger,
+        const uint8_t * is_active,
+    ) except -1
+    cdef int search_children(self, int n, bint shares_sums) except -1
+    cdef void count(self, const grown_node * node) noexcept

@@ -1,6 +1,7 @@
 """The best split of a node by a criterion that compares eras, or by the gain.
 
-`EraTreeGrower` passes one node after another; `EraSplitter.find_split` is the pipeline:
+`EraTreeGrower` passes one node after another, or the children of several at once;
+`EraSplitter.find_split` is the pipeline:
 
     rows of the node
       -> pooled histograms           the smaller child's from its rows, the other's by
@@ -13,26 +14,34 @@
       -> ranks                       by the criterion's key
 """
 
+from functools import partial
+
+from cython.parallel import parallel
+
 import numpy as np
 
 from libc.stdint cimport uint8_t
-from .._arrays cimport G_H_DTYPE_C
+from libc.string cimport memcpy, memset
+
+from .._arrays cimport G_H_DTYPE_C, omp_get_num_threads, omp_get_thread_num
 
 from ..._eras import min_rows_of_side
 from .._exchange import ALONE
 from .bundles cimport FeatureBundles
 from .candidates.splits cimport (
-    PACKED_SUMS, SUMS_BY_ERA, CandidateSplits, threads_for,
+    PACKED_SUMS, SUMS_BY_ERA, THREADS, CandidateSplits, first_of, note_way, stop_of,
+    take_next, thread_team, threads_for, wait_for_team,
 )
-from .choice cimport choose_split, chosen_split
+from .choice cimport (
+    choose_split, look_at_rows, search_node, wants_to_look_at_rows,
+)
 from .fixed_points cimport n_words_of
-from .histograms cimport fill, fill_by_era
+from .histograms cimport describe_child, fill, fill_by_era
 from .lanes.functions cimport node_struct
-from .nodes cimport describe_tree, grown_node
+from .nodes cimport chosen_split, describe_tree, grown_node
 from .rows cimport EraRows
 from .store cimport HistogramStore, NodeHistograms
 from .._criteria.dispatch cimport DIRECTIONAL, GAIN
-from .._criteria.formulas cimport eras_struct
 
 
 cdef enum:
@@ -44,6 +53,21 @@ WAYS = (
     "first columns", "directions first", "contrasts", "columns of masks",
     "columns of groups", "threads",
 )
+
+
+cdef class NodeSearch:
+    """The search for the split of a node. Parameters are those of `EraRows`."""
+
+    def __init__(
+        self, era_codes, int n_eras, row_order, positive_weights, weights, has_weights,
+        exchange=ALONE,
+    ):
+        self.rows = EraRows(
+            era_codes, n_eras, row_order, positive_weights, weights, has_weights,
+            exchange,
+        )
+        self.splits = CandidateSplits(self.rows, exchange)
+        self.impurities = np.zeros(n_eras)
 
 
 cdef class EraSplitter:
@@ -65,20 +89,24 @@ cdef class EraSplitter:
         self.exchange = exchange
         self.is_alone = exchange.is_alone
         self.penalties = penalties
-        self.rows = EraRows(
+        self.search = NodeSearch(
             era_codes, n_eras, row_order, positive_weights, weights, has_weights,
             exchange,
         )
+        self.make_search = partial(
+            NodeSearch, era_codes, n_eras, row_order, positive_weights, weights,
+            has_weights,
+        )
+        self.rows = self.search.rows
+        self.splits = self.search.splits
         self.n_eras_of_all = int(*exchange.sum_of(n_eras))
         self.criterion = criterion.params
-        self.splits = CandidateSplits(self.rows, exchange)
         self.splits.tree = &self.tree
         self.spare = HistogramStore(2**62)  # for nodes beyond the budget
         self.store = HistogramStore(store_budget)
         self.of_all = HistogramStore(store_budget)
         self.partition = np.empty(self.rows.n_samples, dtype=np.uint32)
         self.scratch = np.empty(self.rows.n_samples, dtype=np.uint32)
-        self.impurities = np.zeros(self.rows.n_eras)
         self.era_sizes = np.asarray(self.rows.era_counts, dtype=np.float64)
         self.min_samples = min_rows_of_side(
             self.criterion.min_samples_per_era, np.asarray(self.era_sizes)
@@ -88,7 +116,12 @@ cdef class EraSplitter:
     @property
     def ways(self):
         """Return how often the fit took each way of the kernel."""
-        return dict(zip(WAYS, self.splits.n_taken, strict=True))
+        cdef NodeSearch search = self.search
+        n_taken = np.zeros(len(WAYS), dtype=np.intp)
+        while search is not None:
+            n_taken += search.splits.n_taken
+            search = search.next
+        return dict(zip(WAYS, n_taken.tolist(), strict=True))
 
     def start_tree(self, tree, gradients, hessians, int n_threads):
         """Take over the data and limits of a tree, attributes of `tree`, its owner."""
@@ -120,6 +153,7 @@ cdef class EraSplitter:
 
     def bundle_features(self, tree, features):
         """Bundle the features that a tree uses; if these are all, once a fit."""
+        cdef NodeSearch search = self.search
         all_of_fit = self.usable_features(np.arange(self.tree.n_features))
         are_all = features.size == all_of_fit.size
         self.bundles = self.all_features if are_all else None
@@ -129,6 +163,16 @@ cdef class EraSplitter:
             self.all_features = self.bundles
         self.splits.use_bundles(self.bundles, self.criterion.n_fields)
         self.splits.use_threads(self.n_threads)
+        self.search.is_active = np.empty(self.tree.n_features, dtype=np.uint8)
+        for _ in range(1, min(self.n_threads, 2 * MAX_AT_ONCE) if self.is_alone else 1):
+            if search.next is None:
+                search.next = self.make_search()
+                search.next.splits.tree = &self.tree
+            search = search.next
+            search.is_active = np.empty(self.tree.n_features, dtype=np.uint8)
+            search.rows.take_values(self.rows)
+            search.splits.use_bundles(self.bundles, self.criterion.n_fields)
+            search.splits.use_threads(1)
 
     cdef int sum_up_root(self, grown_node * root) except -1:
         """Sum up the rows of a root, if there is memory."""
@@ -193,52 +237,182 @@ cdef class EraSplitter:
             self.spare.take_back(own)
         return of_all
 
+    cdef void count(self, const grown_node * node) noexcept:
+        """Count what the search of a node found."""
+        self.n_searched += node.is_searched
+        self.n_kept += node.is_kept
+        self.n_splittable += node.is_splittable
+        self.n_uncovered += node.is_uncovered
+        self.n_the_gains += node.is_the_gains
+
     cdef int release(self, grown_node * node) except -1:
         """Return the memory of a node's sums to the stores."""
         give_back(self.store, &node.slot)
         give_back(self.of_all, &node.slot_of_all)
         return 0
 
-    cdef bint find_split(self, grown_node * node, const uint8_t * is_active) except -1:
-        """Find the best admissible split of a node; return whether there is one."""
+    cdef int find_split(self, grown_node * node, const uint8_t * is_active) except -1:
+        """Find the best admissible split of a node, by all threads."""
         cdef:
-            NodeHistograms histograms
-            node_struct c_node
-            chosen_split chosen
-            NodeHistograms of_all
-        self.n_searched += 1
-        self.n_kept += node.slot >= 0
+            NodeSearch search = self.search
+            NodeHistograms histograms = None
+            NodeHistograms of_all = None
+        begin(search, node)
         if not self.splits.start_node(is_active):
-            return False
+            return 0
         if not self.is_alone and node.slot_of_all < 0:
             of_all = self.merge(self.of_all, node, node)
             if of_all is None:  # beyond the budget
                 of_all = self.merge(self.spare, node, node)
             else:
                 node.slot_of_all = of_all.number
-        if not start_node(self, node, &c_node):
-            return False
-        histograms = histograms_of(self, node)
-        c_node.values = &self.rows.of_gradients
-        c_node.bins = histograms.sums
-        if not self.is_alone:
+        code_rows(self, node.n_rows)
+        if start_node(self, search, self.rows, node):
+            histograms = histograms_of(self, node)
+            describe_sums(search, histograms)
             if node.slot_of_all >= 0:
                 of_all = self.of_all.slots[node.slot_of_all]
-            c_node.bins = of_all.sums
-        c_node.n_bins = histograms.n_bins
-        c_node.count_bits = histograms.count_bits
-        c_node.by_era = histograms.by_era
-        c_node.n_by_era = histograms.n_planes * <Py_ssize_t> self.rows.n_eras
-        chosen = choose_split(self.splits, &self.criterion, &c_node)
-        self.n_splittable += chosen.is_splittable
-        self.n_uncovered += chosen.is_uncovered
-        self.n_the_gains += chosen.is_the_gains
-        node.split = chosen.best
-        if node.slot < 0:  # beyond the budget
+            if not self.is_alone:
+                search.node.bins = of_all.sums
+            choose_split(
+                self.splits, &self.criterion, &search.node, threads_for(
+                    self.n_threads, histograms.n_bins
+                    + <double> self.rows.n_rows * self.splits.n_features,
+                ), &search.chosen,
+            )
+        take_chosen(search, node)
+        if node.slot < 0 and histograms is not None:  # beyond the budget
             self.spare.take_back(histograms)
-        if not self.is_alone and node.slot_of_all < 0:
+        if node.slot_of_all < 0 and of_all is not None:
             self.spare.take_back(of_all)
-        return chosen.best.found
+        return 0
+
+    cdef bint lend_children(
+        self, int place, grown_node * node, grown_node * smaller, grown_node * larger,
+        const uint8_t * is_active,
+    ) except -1:
+        """Lend the memory of both children's sums to a search, the one at some place of
+        the list; return whether there is some.
+        """
+        cdef NodeSearch search = self.search
+        if node.slot < 0:
+            return False
+        for _ in range(place):
+            search = search.next
+        search.of_larger = self.store.slots[node.slot]
+        search.of_smaller = lend(
+            self, self.store, smaller, search.of_larger,
+            search.of_larger.by_era != NULL,
+        )
+        if search.of_smaller is None:
+            return False
+        smaller.slot = search.of_smaller.number
+        larger.slot, node.slot = node.slot, -1
+        search.smaller, search.larger = smaller, larger
+        memcpy(&search.is_active[0], is_active, self.tree.n_features)
+        code_rows(self, smaller.n_rows)
+        return True
+
+    cdef int search_children(self, int n, bint shares_sums) except -1:
+        """Sum up and search the children of `n` nodes. A thread searches one child
+        after another: it waits for others twice, and few data pass between them.
+        """
+        cdef int n_threads = threads_for(
+            min(self.n_threads, 2 * n), n * self.bundles.n_bins
+            + <double> self.search.larger.n_rows * self.splits.n_features
+        )
+        self.n_children = 2 * n
+        self.shares_sums = shares_sums
+        self.n_taken = 0
+        self.splits.n_taken[THREADS] += n_threads > 1
+        with nogil:
+            if n_threads == 1:
+                search_some(self, self.search, thread_team(0, 1), 0)
+            else:
+                with parallel(num_threads=n_threads):
+                    search_some(
+                        self, self.search,
+                        thread_team(omp_get_thread_num(), omp_get_num_threads()),
+                        omp_get_thread_num(),
+                    )
+        return 0
+
+
+# Without the GIL a variable cannot refer to one search of the list after another:
+# functions call themselves with the next one.
+
+cdef void search_some(
+    EraSplitter self, NodeSearch own, thread_team team,
+    int place,              # of the thread's own search, in the list from `own`
+) noexcept nogil:
+    """Sum up the children of nodes, then search the next one until all are taken."""
+    cdef int n = self.n_children // 2
+    cdef int i
+    if place > 0:
+        search_some(self, own.next, team, place - 1)
+        return
+    if n == 1 or self.shares_sums:
+        for i in range(n):
+            sum_place(self, self.search, i, team)
+    else:
+        for i in range(first_of(team, n), stop_of(team, n)):
+            sum_place(self, self.search, i, thread_team(0, 1))
+    wait_for_team(team)
+    i = take_next(&self.n_taken)
+    while i < self.n_children:  # the larger child of each node, then the smaller ones
+        search_place(self, own, self.search, i % n, i < n)
+        i = take_next(&self.n_taken)
+
+
+cdef void sum_place(
+    EraSplitter self, NodeSearch search, int place, thread_team team
+) noexcept nogil:
+    """Sum up the children at some place of the list."""
+    if place > 0:
+        sum_place(self, search.next, place - 1, team)
+        return
+    if team.rank == 0:
+        search.rows.start_node(
+            &self.partition[0] + search.smaller.node.start, search.smaller.n_rows
+        )
+        begin_sums(self, search, search.of_smaller, search.of_larger)
+        search.of_larger.n_rows = search.larger.n_rows
+    wait_for_team(team)
+    add_sums(self, search, search.of_smaller, search.of_larger, team)
+
+
+cdef void search_place(
+    EraSplitter self, NodeSearch own, NodeSearch search, int place, bint is_larger
+) noexcept nogil:
+    """Search a child at some place of the list by a thread's own search."""
+    if place > 0:
+        search_place(self, own, search.next, place - 1, is_larger)
+    elif is_larger:
+        search_child(
+            self, own, search.larger, search.of_larger, &search.is_active[0]
+        )
+    else:
+        search_child(
+            self, own, search.smaller, search.of_smaller, &search.is_active[0]
+        )
+
+
+cdef void search_child(
+    EraSplitter self, NodeSearch search, grown_node * node, NodeHistograms histograms,
+    const uint8_t * is_active,
+) noexcept nogil:
+    if node.is_leaf:
+        return
+    begin(search, node)
+    if search.splits.start_node(is_active) and start_node(
+        self, search, search.rows, node
+    ):
+        describe_sums(search, histograms)
+        search_node(
+            search.splits, &self.criterion, &search.node, thread_team(0, 1),
+            &search.chosen,
+        )
+    take_chosen(search, node)
 
 
 cdef int give_back(HistogramStore store, int * slot) except -1:
@@ -253,16 +427,15 @@ cdef void take_slot(grown_node * node, NodeHistograms histograms) noexcept:
     node.slot = -1 if histograms is None else histograms.number
 
 
-cdef NodeHistograms sum_up(
+cdef NodeHistograms lend(
     EraSplitter self, HistogramStore store, const grown_node * node,
     NodeHistograms parent, bint keeps
 ):
-    """Sum up a node's rows and subtract them from its parent's; None without memory."""
+    """Return memory for a node's sums, by era where that pays; None without any."""
     cdef:
         NodeHistograms histograms
         Py_ssize_t n_rows = node.n_rows  # later the larger child's
         Py_ssize_t min_rows, n_by_era = 0
-        int n_threads
     min_rows = ROWS_OF_DIRECTION if self.criterion.name == DIRECTIONAL else ROWS_OF_ERA
     if parent is not None:
         n_rows = parent.n_rows - n_rows
@@ -276,23 +449,58 @@ cdef NodeHistograms sum_up(
     histograms.n_rows = node.n_rows
     if parent is not None and histograms.by_era == NULL:
         parent.by_era = NULL
+    return histograms
+
+
+cdef NodeHistograms sum_up(
+    EraSplitter self, HistogramStore store, const grown_node * node,
+    NodeHistograms parent, bint keeps
+):
+    """Sum up a node's rows and subtract them from its parent's; None without memory."""
+    cdef:
+        NodeHistograms histograms = lend(self, store, node, parent, keeps)
+        int n_threads
+    if histograms is None:
+        return None
     self.rows.start_node(&self.partition[0] + node.node.start, node.n_rows)
     n_threads = threads_for(
         self.n_threads, <double> self.rows.n_rows * self.bundles.n_bundles
     )
+    begin_sums(self, self.search, histograms, parent)
+    with nogil:
+        if n_threads == 1:
+            add_sums(self, self.search, histograms, parent, thread_team(0, 1))
+        else:
+            with parallel(num_threads=n_threads):
+                add_sums(
+                    self, self.search, histograms, parent,
+                    thread_team(omp_get_thread_num(), omp_get_num_threads()),
+                )
+    return histograms
+
+
+cdef void begin_sums(
+    EraSplitter self, NodeSearch search, NodeHistograms histograms,
+    NodeHistograms parent,
+) noexcept nogil:
+    """Describe the sums of a started node's rows, and its parent's or None."""
+    search.child = describe_child(histograms, parent, search.rows, self.is_alone)
+    note_way(search.splits, SUMS_BY_ERA, histograms.by_era != NULL)
+    note_way(search.splits, PACKED_SUMS, histograms.count_bits > 0)
+
+
+cdef void add_sums(
+    EraSplitter self, NodeSearch search, NodeHistograms histograms,
+    NodeHistograms parent, thread_team team,
+) noexcept nogil:
+    """Sum up the rows of a node, and subtract the sums from its parent's."""
     if histograms.by_era != NULL:
-        self.splits.n_taken[SUMS_BY_ERA] += 1
         fill_by_era(
-            histograms, parent, self.rows, self.bundles, self.splits.functions,
-            n_threads,
+            histograms, parent, &search.child, search.rows, self.bundles,
+            search.splits.functions, team,
         )
     else:
-        fill(
-            histograms, parent, self.rows, &self.tree, self.bundles, self.is_alone,
-            n_threads,
-        )
-    self.splits.n_taken[PACKED_SUMS] += histograms.count_bits > 0
-    return histograms
+        fill(histograms, &search.child, search.rows, &self.tree, self.bundles, team)
 
 
 cdef bint keeps_eras(EraSplitter self) noexcept:
@@ -316,12 +524,40 @@ cdef int count_coverable(EraSplitter self, const grown_node * node) except -1:
     return self.rows.n_coverable
 
 
+cdef int code_rows(EraSplitter self, int n_rows) except -1:
+    """Copy the codes of all rows, if searches may look at those of a node."""
+    cdef NodeSearch search = self.search
+    if not wants_to_look_at_rows(
+        self.splits, &self.criterion, n_rows, self.rows.n_eras
+    ):
+        return 0
+    self.splits.code_rows()
+    while search is not None:
+        search.splits.row_codes = self.splits.row_codes
+        search = search.next
+    return 0
+
+
+cdef void begin(NodeSearch search, grown_node * node) noexcept nogil:
+    """Count a node as searched, for now without a split."""
+    memset(&search.chosen, 0, sizeof(chosen_split))
+    node.is_searched = True
+    node.is_kept = node.slot >= 0
+
+
+cdef void take_chosen(NodeSearch search, grown_node * node) noexcept nogil:
+    node.split = search.chosen.best
+    node.is_splittable = search.chosen.is_splittable
+    node.is_uncovered = search.chosen.is_uncovered
+    node.is_the_gains = search.chosen.is_the_gains
+
+
 cdef bint start_node(
-    EraSplitter self, const grown_node * node, node_struct * c_node
-) except -1:
+    EraSplitter self, NodeSearch search, EraRows rows, const grown_node * node
+) noexcept nogil:
     """Describe a node and list its eras; return whether it may be split."""
     cdef:
-        EraRows rows = self.rows
+        node_struct * c_node = &search.node
         const criterion_struct * criterion = &self.criterion
     rows.start_node(&self.partition[0] + node.node.start, node.n_rows)
     if criterion.name != GAIN:
@@ -332,19 +568,29 @@ cdef bint start_node(
         if criterion.min_gain_share == 0.0 and (
             c_node.n_coverable < criterion.min_covered_eras
         ):
-            self.n_splittable += 1
-            self.n_uncovered += 1
+            search.chosen.is_splittable = search.chosen.is_uncovered = True
             return False
     if criterion.traits.reads_impurities:
-        rows.measure_impurities(self.impurities)
+        rows.measure_impurities(&search.impurities[0])
+    look_at_rows(search.splits, criterion)
+    c_node.values = &rows.of_gradients
     c_node.pooled = node.node.pooled
-    c_node.eras = eras_struct(
-        n_eras=self.n_eras_of_all, impurities=&self.impurities[0],
-        era_sizes=&self.era_sizes[0], min_samples=&self.min_samples[0],
-        sum_hessians=node.node.pooled.sum_hessians,
-        gradient_variance=self.gradient_variance,
-    )
+    c_node.eras.n_eras = self.n_eras_of_all
+    c_node.eras.impurities = &search.impurities[0]
+    c_node.eras.era_sizes = &self.era_sizes[0]
+    c_node.eras.min_samples = &self.min_samples[0]
+    c_node.eras.sum_hessians = node.node.pooled.sum_hessians
+    c_node.eras.gradient_variance = self.gradient_variance
     return True
+
+
+cdef void describe_sums(NodeSearch search, NodeHistograms histograms) noexcept nogil:
+    """Describe a node's own sums."""
+    search.node.bins = histograms.sums
+    search.node.n_bins = histograms.n_bins
+    search.node.count_bits = histograms.count_bits
+    search.node.by_era = histograms.by_era
+    search.node.n_by_era = histograms.n_planes * <Py_ssize_t> search.rows.n_eras
 
 
 cdef NodeHistograms histograms_of(EraSplitter self, grown_node * node):

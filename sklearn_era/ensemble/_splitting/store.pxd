@@ -23,3 +23,13 @@ cdef class NodeHistograms:
         int n_planes
         int count_bits         # below the first sums, if these have one plane; else 0
         Py_ssize_t n_rows      # of the node
+
+
+cdef struct child_sums:
+    # A child's sums, to be subtracted from its parent's.
+    const long long * sums     # (n_planes, n_bins)
+    long long * of_parent      # likewise; or NULL
+    Py_ssize_t n_bins
+    int n_planes               # of the child
+    int count_bits             # of its words, if the parent has a plane for counts
+    bint joins                 # counts into words: the other child has few rows, too

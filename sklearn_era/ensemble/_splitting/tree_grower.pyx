@@ -19,16 +19,20 @@ from .._arrays cimport NO_CST, in_bitset
 
 from .candidates.splits cimport threads_for
 from .nodes cimport feature_split, grown_node, make_children, set_sums, tree_data
-from .partition cimport part_rows
+from .partition cimport part_rows, unite_rows
 from .records cimport TreeRecords, add_leaf, split_leaf, tree_records
-from .rows cimport MAX_BINS
+from .rows cimport MAX_BINS, EraRows
 from .sorted_rows.node cimport is_pure
-from .splitter cimport EraSplitter
+from .splitter cimport MAX_AT_ONCE, EraSplitter
 from .._criteria.criterion cimport split_rank
 from .._criteria.formulas cimport node_value
 
 cdef enum:
     ROWS_OF_ADDITION = 4  # moved rows that take as long as an addition of rows
+    MAX_LOOKED_AT = 64    # places of the queue, for nodes to be split at once
+    SHARED_ADDITIONS = 100_000  # to a node, from where on threads share them well
+
+cdef double LARGEST_SHARE = 2.0  # of a thread's even share of rows
 
 
 cdef class EraTreeGrower:
@@ -102,7 +106,9 @@ cdef class EraTreeGrower:
 
     @property
     def grown_nodes(self):
-        return [GrownNode(self, i) for i in range(self.n_nodes)]
+        return [
+            GrownNode(self, i) for i in range(self.n_nodes) if self.nodes[i].n_rows >= 0
+        ]
 
     @property
     def finalized_leaves(self):
@@ -114,9 +120,13 @@ cdef class EraTreeGrower:
         cdef double tic = perf_counter()
         self.add_root()
         while self.n_waiting > 0:
-            self.split_node(self.pop())
+            if not self.nodes[self.nodes[0].waiting].is_split:
+                self.split_nodes()
+            self.add_children(self.pop())
         for i in range(self.n_leaves):
             self.nodes[self.nodes[i].leaf].node.value *= self.shrinkage
+            if self.nodes[self.nodes[i].leaf].is_split:
+                self.undo_split(&self.nodes[self.nodes[i].leaf])
         self.total_find_split_time = perf_counter() - tic - (
             self.total_compute_hist_time + self.total_apply_split_time
         )
@@ -135,7 +145,7 @@ cdef class EraTreeGrower:
             self.allowed.append((features, ()))
         else:
             self.allow(tuple(range(len(self.interaction_cst))))
-        self.reserve()
+        self.reserve(1)
         root = &self.nodes[0]
         self.n_nodes = 1
         memset(root, 0, sizeof(grown_node))
@@ -163,13 +173,14 @@ cdef class EraTreeGrower:
         splitter.bundle_features(self.data, self.allowed[0][0])
         splitter.sum_up_root(root)
         self.total_compute_hist_time += perf_counter() - tic
-        self.find_split(0)
+        self.find_split(root)
+        self.add(0)
         return 0
 
-    cdef int reserve(self) except -1:
-        """Make room for two more nodes, which may move all."""
+    cdef int reserve(self, int n) except -1:
+        """Make room for some more nodes, which may move all."""
         cdef uint8_t [::1] memory
-        if (self.n_nodes + 2) * <Py_ssize_t> sizeof(grown_node) <= self.memory.size:
+        if (self.n_nodes + n) * <Py_ssize_t> sizeof(grown_node) <= self.memory.size:
             return 0
         size = max(64 * sizeof(grown_node), 2 * self.memory.size)
         memory = np.concatenate([self.memory, np.empty(size, dtype=np.uint8)])
@@ -177,21 +188,98 @@ cdef class EraTreeGrower:
         self.nodes = <grown_node *> &memory[0]
         return 0
 
-    cdef int split_node(self, int number) except -1:
-        """Split a node, and find the splits of its children."""
+    cdef int split_nodes(self) except -1:
+        """Split the first node of the queue, and those most probably next, which wait
+        with their children: so that each thread has a node.
+        """
         cdef:
-            double tic = perf_counter()
+            double tic
+            int[MAX_AT_ONCE] numbers
+            double n_rows = 0.0, largest = 0.0
+            bint looks_ahead = self.splitter.is_alone and self.n_threads > 1 and not (
+                self.is_of_forest or self.draws_features()
+            )
+            int n = self.take_first(numbers, looks_ahead), n_lent = 0, i
             grown_node * node
             grown_node * left
             grown_node * right
-            feature_split * split
-        self.reserve()
-        node = &self.nodes[number]
-        left, right = &self.nodes[self.n_nodes], &self.nodes[self.n_nodes + 1]
-        split = &node.split
+        self.reserve(2 * n)
+        tic = perf_counter()
+        for i in range(n):
+            self.split_rows(numbers[i])
+            node = &self.nodes[numbers[i]]
+            n_rows += node.n_rows
+            for number in range(node.left, node.right + 1):
+                largest = max(largest, <double> self.nodes[number].n_rows)
+        self.total_apply_split_time += perf_counter() - tic
+        # All threads share a large child that one would be busy with for longest.
+        looks_ahead &= (
+            largest * self.n_threads < LARGEST_SHARE * n_rows
+            or largest * self.tree.n_features < SHARED_ADDITIONS
+        )
+        for i in range(n):
+            node = &self.nodes[numbers[i]]
+            left, right = &self.nodes[node.left], &self.nodes[node.right]
+            if left.is_leaf and right.is_leaf:
+                self.splitter.release(node)
+            elif looks_ahead and self.splitter.lend_children(
+                n_lent, node, left if left.n_rows < right.n_rows else right,
+                right if left.n_rows < right.n_rows else left,
+                self.active_features(left),
+            ):
+                n_lent += 1
+            else:
+                self.search_children(node, left, right)
+        if n_lent > 0:
+            self.splitter.search_children(
+                n_lent, largest * self.tree.n_features >= SHARED_ADDITIONS
+            )
+        for i in range(n):
+            node = &self.nodes[numbers[i]]
+            for number in range(node.left, node.right + 1):
+                if self.nodes[number].is_leaf or not self.nodes[number].split.found:
+                    self.splitter.release(&self.nodes[number])
+        return 0
+
+    cdef int take_first(self, int * numbers, bint looks_ahead) noexcept:
+        """Choose the nodes to split at once; return how many."""
+        cdef:
+            # Splits that are left. One that may be the last needs no search for its
+            # children's splits.
+            int n_left = self.max_leaf_nodes - self.n_leaves - self.n_waiting
+            int n = 1, most = 1, best, number, i
+        numbers[0] = self.nodes[0].waiting
+        if looks_ahead:
+            most = min(self.n_threads, <int> MAX_AT_ONCE)
+            if self.max_leaf_nodes >= 0:
+                most = min(most, n_left - 1)
+        while n < most:
+            best = -1
+            for i in range(1, min(self.n_waiting, <int> MAX_LOOKED_AT)):
+                number = self.nodes[i].waiting
+                if self.nodes[number].is_split or (
+                    n > 1 and not self.is_before(numbers[n - 1], number)
+                ):
+                    continue
+                if best < 0 or self.is_before(number, best):
+                    best = number
+            if best < 0:
+                break
+            numbers[n] = best
+            n += 1
+        return n
+
+    cdef int split_rows(self, int number) except -1:
+        """Split a node in two, which may have to be leaves."""
+        cdef:
+            grown_node * node = &self.nodes[number]
+            grown_node * left = &self.nodes[self.n_nodes]
+            grown_node * right = left + 1
+            feature_split * split = &node.split
         node.left, node.right = self.n_nodes, self.n_nodes + 1
+        node.is_split = True
         self.n_nodes += 2
-        left.is_leaf = right.is_leaf = left.split.found = right.split.found = False
+        memset(left, 0, 2 * sizeof(grown_node))
         make_children(
             self.tree, &node.node, split, number, &left.node, &right.node
         )
@@ -206,53 +294,84 @@ cdef class EraTreeGrower:
             split.missing_go_to_left = (
                 left.node.pooled.n_samples > right.node.pooled.n_samples
             )
-        self.total_apply_split_time += perf_counter() - tic
-        if self.n_leaves + self.n_waiting + 2 == self.max_leaf_nodes:
-            self.finalize(node.left)
-            self.finalize(node.right)
+        left.is_leaf = self.has_to_be_leaf(left)
+        right.is_leaf = self.has_to_be_leaf(right)
+        set_bounds(self.tree, node, left, right)
+        return 0
+
+    cdef bint has_to_be_leaf(self, const grown_node * child) noexcept:
+        return (
+            self.n_leaves + self.n_waiting + 1 == self.max_leaf_nodes
+            or child.node.pooled.n_samples < self.least_rows
+            or child.node.depth == self.max_depth
+        )
+
+    cdef int search_children(
+        self, grown_node * node, grown_node * left, grown_node * right
+    ) except -1:
+        """Find the splits of a node's children, one after the other."""
+        cdef double tic = perf_counter()
+        if left.n_rows < right.n_rows:
+            self.splitter.sum_up_children(node, left, right)
+        else:
+            self.splitter.sum_up_children(node, right, left)
+        if not (self.splitter.is_alone or self.draws_features()):
+            self.splitter.merge_children(node, left, right, self.active_features(left))
+        self.total_compute_hist_time += perf_counter() - tic
+        self.splitter.release(node)
+        self.find_split(left)
+        self.find_split(right)
+        return 0
+
+    cdef int find_split(self, grown_node * node) except -1:
+        """Find the split of a node, if it has one."""
+        if not (node.is_leaf or self.is_of_forest and is_pure(
+            self.tree.gradients, self.tree.hessians,
+            &self.splitter.partition[0] + node.node.start, node.n_rows,
+        )):
+            self.splitter.find_split(node, self.active_features(node))
+        return 0
+
+    cdef int add_children(self, int number) except -1:
+        """Put the children of a split node in the queue, or make them leaves."""
+        cdef:
+            grown_node * node = &self.nodes[number]
+            bint are_last = self.n_leaves + self.n_waiting + 2 == self.max_leaf_nodes
+            int child
+        for child in range(node.left, node.right + 1):
+            if are_last:
+                self.nodes[child].split.found = False
+            if are_last or self.nodes[child].is_leaf:
+                self.finalize(child)
+        for child in range(node.left, node.right + 1):
+            if not self.nodes[child].is_leaf:
+                self.add(child)
+        if self.n_leaves + self.n_waiting == self.max_leaf_nodes:
             while self.n_waiting > 0:
                 self.n_waiting -= 1
                 self.finalize(self.nodes[self.n_waiting].waiting)
-            return 0
-        for number in range(node.left, node.right + 1):
-            if (
-                self.nodes[number].node.pooled.n_samples < self.least_rows
-                or self.nodes[number].node.depth == self.max_depth
-            ):
-                self.finalize(number)
-        set_bounds(self.tree, node, left, right)
-        if not (left.is_leaf and right.is_leaf):
-            tic = perf_counter()
-            if left.n_rows < right.n_rows:
-                self.splitter.sum_up_children(node, left, right)
-            else:
-                self.splitter.sum_up_children(node, right, left)
-            if not (self.splitter.is_alone or self.draws_features()):
-                self.splitter.merge_children(
-                    node, left, right, self.active_features(left)
-                )
-            self.total_compute_hist_time += perf_counter() - tic
-            for number in range(node.left, node.right + 1):
-                if not self.nodes[number].is_leaf:
-                    self.find_split(number)
-                if self.nodes[number].is_leaf:
-                    self.splitter.release(&self.nodes[number])
-        self.splitter.release(node)
         return 0
 
-    cdef int find_split(self, int number) except -1:
-        """Find the split of a node, and put it in the queue; else it is a leaf."""
-        cdef grown_node * node = &self.nodes[number]
-        if self.is_of_forest and is_pure(
-            self.tree.gradients, self.tree.hessians,
-            &self.splitter.partition[0] + node.node.start, node.n_rows,
-        ):
-            self.finalize(number)
-        elif self.splitter.find_split(node, self.active_features(node)):
+    cdef int add(self, int number) except -1:
+        """Put a searched node in the queue if it has a split; else it is a leaf."""
+        self.splitter.count(&self.nodes[number])
+        if self.nodes[number].split.found:
             self.move_up(number, self.n_waiting)
             self.n_waiting += 1
         else:
             self.finalize(number)
+        return 0
+
+    cdef int undo_split(self, grown_node * node) except -1:
+        """Put the rows of a leaf in their order again; drop its children."""
+        cdef EraRows rows = self.splitter.rows
+        unite_rows(
+            &self.splitter.partition[0] + node.node.start, node.n_rows,
+            self.nodes[node.left].n_rows,
+            NULL if rows.order is None else &rows.era_codes[0],
+            &self.splitter.scratch[0],
+        )
+        self.nodes[node.left].n_rows = self.nodes[node.right].n_rows = -1
         return 0
 
     cdef rows_of(self, const grown_node * node):

@@ -354,6 +354,28 @@ def test_threads_give_the_same_bits(criterion, shape):
     assert_same_nodes(models[0], models[2])
 
 
+@on_grid("criterion params", CRITERIA, {
+    "medians": {"loss": "absolute_error"}, "shrinkage": {"leaf_shrinkage": "eras"},
+    "no limit": {"max_leaf_nodes": None, "max_depth": 5},
+}, every=3)  # fmt: skip
+def test_nodes_that_are_split_ahead_leave_no_trace(criterion, params):
+    X, y, eras = make_eras(12, 40, 16)
+    order = np.random.default_rng(0).permutation(len(y))
+    data = X[order], y[order], eras[order]
+    params = {"splitter": RecordingSplitter, "max_leaf_nodes": 9} | params
+    fits = []
+    for n_threads in (1, 2, 5):
+        with threadpool_limits(n_threads, user_api="openmp"):
+            model, splitter = fit(data, criterion, **params)
+        counts = splitter.n_searched, splitter.n_splittable, splitter.n_uncovered
+        nodes = sorted(splitter.n_eras), counts
+        fits.append((model, nodes, np.concatenate(splitter.rows)))
+    for model, nodes, rows in fits[1:]:
+        assert_same_nodes(model, fits[0][0])
+        assert nodes == fits[0][1]
+        np.testing.assert_array_equal(rows, fits[0][2])
+
+
 @ON_SHAPES
 def test_order_of_rows_changes_no_bit_and_that_of_eras_no_split(criterion, shape):
     X, y, eras = make_eras(*shape)

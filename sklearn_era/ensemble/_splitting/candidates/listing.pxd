@@ -52,7 +52,6 @@ cdef enum:
 cdef inline void list_splits(
     CandidateSplits splits, const criterion_struct * criterion,
     const node_struct * node,
-    bint looks_at_rows,   # to prune splits that too few eras can cover
     bint prunes,          # by the key
     thread_team team,
 ) noexcept nogil:
@@ -60,13 +59,13 @@ cdef inline void list_splits(
     cdef int n = 0, i
     if team.rank == 0:
         splits.n_to_cover = criterion.min_covered_eras
-        if looks_at_rows:
+        if splits.looks_at_rows:
             splits.n_to_cover *= criterion.min_samples_per_era > 1
         splits.n_absent = splits.rows.n_eras - splits.rows.n_listed
         for i in range(splits.n_columns):
             splits.columns[i].n_splits = 0
             splits.columns[i].largest_gain = -INFINITY
-    if looks_at_rows:
+    if splits.looks_at_rows:
         n = splits.n_features // COLUMNS + 1
     for i in range(first_of(team, n), stop_of(team, n)):
         count_covering_eras(
@@ -76,7 +75,7 @@ cdef inline void list_splits(
     wait_for_team(team)
     n = splits.n_features
     for i in range(first_of(team, n), stop_of(team, n)):
-        list_feature(splits, criterion, node, looks_at_rows, i)
+        list_feature(splits, criterion, node, i)
     wait_for_team(team)
     if team.rank == 0:
         for i in range(splits.n_features):
@@ -115,7 +114,7 @@ cdef inline void order_columns(
 
 cdef inline void list_feature(
     CandidateSplits splits, const criterion_struct * criterion,
-    const node_struct * node, bint looks_at_rows,
+    const node_struct * node,
     int place,                # of the feature, among all
 ) noexcept nogil:
     """List the splits of a feature that have enough gain."""
@@ -126,6 +125,7 @@ cdef inline void list_feature(
         order_sides sides
         split_order * order
         double largest_gain = -INFINITY
+        bint looks_at_rows = splits.looks_at_rows
         int can_cover, n, k, i
     feature.is_listed = (
         feature.is_active

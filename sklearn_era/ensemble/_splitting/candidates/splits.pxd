@@ -48,6 +48,18 @@ cdef inline int stop_of(thread_team team, int n) noexcept nogil:
     return <int> (<long long> n * (team.rank + 1) // team.size)
 
 
+cdef extern from *:
+    """
+    #if defined(_MSC_VER)
+    #include <intrin.h>
+    #define take_next(n) (int)_InterlockedExchangeAdd((long volatile *)(n), 1)
+    #else
+    #define take_next(n) __atomic_fetch_add(n, 1, __ATOMIC_RELAXED)
+    #endif
+    """
+    int take_next(int * n) noexcept nogil  # returns it, and adds 1
+
+
 cdef struct split_order:
     # The splits of a feature in one order of its bins.
     bin_order order
@@ -97,6 +109,7 @@ cdef class CandidateSplits:
         int n_listed
         int * listed                  # (n_columns,), columns with listed splits
         int n_first                   # of them, to be compared before the others
+        bint looks_at_rows            # of the node, to prune splits few eras can cover
         # Codes by row; differences from split to split of the eras that may cover it.
         X_BINNED_DTYPE_C * row_codes  # (n_features // COLUMNS + 1, n_samples, COLUMNS)
         int * changes                 # (n_features, MAX_BINS)
@@ -114,7 +127,7 @@ cdef class CandidateSplits:
         object error                  # in `merge_splits`, or None
         Py_ssize_t[N_WAYS] n_taken    # how often the fit took each way
 
-    cdef bint start_node(self, const uint8_t * is_active) noexcept
+    cdef bint start_node(self, const uint8_t * is_active) noexcept nogil
     cdef void count_listed(self) noexcept nogil
     cdef void put_first(self, int n) noexcept nogil
     cdef code_rows(self)
@@ -122,9 +135,9 @@ cdef class CandidateSplits:
 
 
 cdef inline void note_way(
-    CandidateSplits splits, int way, thread_team team
+    CandidateSplits splits, int way, bint is_taken
 ) noexcept nogil:
-    if team.rank == 0:
+    if is_taken:
         splits.n_taken[way] += 1
 
 

@@ -54,12 +54,15 @@ cdef class CandidateSplits:
             self.memory, 2 * n * sizeof(lane_column)
         )
         self.listed = <int *> alloc_zeros(self.memory, 2 * n * sizeof(int))
+        self.changes = <int *> alloc_zeros(
+            self.memory, (n // COLUMNS + 1) * COLUMNS * MAX_BINS * sizeof(int)
+        )
         lay_out(self, bundles)
         make_lanes(self, n_fields)
         self.row_codes = NULL
         self.bundles = bundles
 
-    cdef bint start_node(self, const uint8_t * is_active) noexcept:
+    cdef bint start_node(self, const uint8_t * is_active) noexcept nogil:
         """Set the active features of a node; return whether there are any."""
         cdef:
             bint wants_any = False
@@ -121,9 +124,6 @@ cdef class CandidateSplits:
             Py_ssize_t i, row
         if self.row_codes != NULL:
             return
-        self.changes = <int *> alloc_zeros(
-            self.memory, n_columns * MAX_BINS * sizeof(int)
-        )
         self.row_codes = <X_BINNED_DTYPE_C *> alloc_zeros(self.memory, n_columns * n)
         for i in range(self.n_features):
             codes = self.row_codes + i // COLUMNS * n * COLUMNS + i % COLUMNS
