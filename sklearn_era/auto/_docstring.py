@@ -16,8 +16,9 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
     w_eras lose less in eras left out than w_rows by one to three standard errors.
     Numbers of trees are chosen likewise, and grow with the number of rows in the fit to
     all. The plain model keeps all the weight unless the average is better than it in
-    eras left out, by more than its standard error. All members with weight are then
-    fitted to all rows.
+    eras left out, by more than its standard error, or that by rows is, by two errors of
+    paired rows, and by eras in the mean. All members with weight are then fitted to all
+    rows.
 
     Folds are cheap: there, boosters have a quarter or half of their trees at rates as
     many times higher, and stop after a fifth of their trees without gain. All members
