@@ -15,6 +15,7 @@ from ._era_labels import (
     label_columns,
 )
 from ._eras import EncodedEras, are_ordered, check_order, read_eras
+from ._tables.columns import check_collected
 
 _EITHER = (
     "pass era_order=('ordered', 'unordered') if times come first, and "
@@ -40,6 +41,7 @@ def read_axes(
     """Return the axes of one column of labels, or of two: a table or a tuple of them.
     `era_order` is that of the column or of both; with "auto", labels tell it.
     """
+    check_collected(eras, name)
     columns, is_pair = _columns_of(eras, name), not isinstance(era_order, str)
     if len(columns) > 2:
         raise ValueError(

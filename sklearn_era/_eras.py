@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
 from sklearn.utils._missing import is_pandas_na
 from sklearn.utils.validation import _num_samples
 
@@ -80,7 +81,12 @@ def check_eras(
 
 def read_eras(eras: Any, X: Any, known: Any = None, **names: str) -> "EncodedEras":
     """Check and encode labels, in the order of known ones if these have categories."""
-    return encode_eras(check_eras(eras, X, **names), known)
+    encoded = encode_eras(check_eras(eras, X, **names), known)
+    if encoded.labels.size and isinstance(encoded.labels[0], tuple):
+        columns = label_columns(eras)
+        if len(columns) > 1:
+            encoded.columns = [x.labels for x in columns]
+    return encoded
 
 
 def _combinations(columns: list[LabelColumn], X: Any, X_name: str) -> NDArray[Any]:
@@ -158,6 +164,9 @@ class EncodedEras:
 
     labels: NDArray[Any]  # (n_eras,), distinct, in their order
     codes: NDArray[np.int32]  # (n_samples,), index into `labels`
+    # Labels of rows as they were passed, where `labels` are combinations of columns:
+    # these have lost the order of categories.
+    columns: list[Any] | None = None
 
     @cached_property
     def counts(self) -> NDArray[np.intp]:
@@ -187,7 +196,10 @@ class EncodedEras:
         codes = self.codes[indices]
         is_present = np.bincount(codes, minlength=self.labels.size) > 0
         new_codes = np.cumsum(is_present, dtype=np.int32) - np.int32(1)
-        return EncodedEras(self.labels[is_present], new_codes[codes])
+        columns = self.columns
+        if columns is not None:
+            columns = [_safe_indexing(x, indices) for x in columns]
+        return EncodedEras(self.labels[is_present], new_codes[codes], columns)
 
     def decode(self) -> NDArray[Any]:
         """Return the label of each row."""
@@ -261,6 +273,12 @@ def are_ordered(
             f"Labels are text such as {texts[0]!r}, and {what} depends on its order, "
             "which is not that of its dates: fill numbers up with zeros, the largest "
             "unit first, as in '2024-05' and '2024-W05', or pass dates or periods."
+        )
+    if isinstance(values[0], tuple):
+        raise ValueError(
+            f"Labels are combinations of columns, such as {texts[0]}, and {what} "
+            "depends on their order: pass era_order='ordered' if the first column is "
+            "time, and 'unordered' if they are groups."
         )
     if not (is_ordered and _ORDERED_TEXT.fullmatch(texts[0])):
         raise ValueError(

@@ -16,7 +16,7 @@ from ..ensemble._boosters.estimators import (
 from ..model_selection._out_of_era import name_in_fit, with_order
 from ._linear import LinearClassifier, LinearRegressor
 from ._losses import Loss
-from ._peers import PEERS, as_peer, make_peer, package_of
+from ._peers import LIMITS, PEERS, as_peer, make_peer, package_of
 
 BOOSTERS = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 PLAIN = "plain"
@@ -54,11 +54,12 @@ def default_members(
     half = {"learning_rate": plain.learning_rate / 2, "colsample_bytree": 0.5}
     members["large"] = booster(3, plain.max_leaf_nodes, **half)
     # These do not keep to the constraints of trees, and a linear model predicts means.
-    limits = ("monotonic_cst", "interaction_cst", "feature_penalty")
-    is_free = all(getattr(plain, name) is None for name in limits)
+    is_free = all(getattr(plain, name) is None for name in LIMITS)
     if is_free:
         symmetric = SymmetricClassifier if is_classifier(plain) else SymmetricRegressor
-        members["symmetric"] = symmetric(**plain.get_params(deep=False)).set_params(
+        names = symmetric._get_param_names()  # a subclass may have more
+        given = {name: getattr(plain, name) for name in names}
+        members["symmetric"] = clone(symmetric(**given)).set_params(
             max_leaf_nodes=None, max_depth=6, max_iter=round(2.5 * plain.max_iter),
             l2_regularization=max(3.0, plain.l2_regularization), colsample_bytree=1.0,
             max_features=1.0, early_stopping=False, split_criterion="gain",

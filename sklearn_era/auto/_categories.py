@@ -10,12 +10,11 @@ from sklearn.utils import _safe_indexing
 from .._tables import columns as tables
 from ..preprocessing import EraTargetEncoder
 from ._candidates import PLAIN, quick
-from ._peers import PEERS, package_of
+from ._peers import LIMITS, PEERS, package_of
 
 # Columns are encoded where the largest has more categories, and where there are enough
 # eras; more classes would make too many columns.
 _LEAST_CATEGORIES, _LEAST_ERAS, _MOST_CLASSES = 20, 6, 10
-_LIMITS = ("monotonic_cst", "interaction_cst", "feature_penalty")
 
 
 class Columns(NamedTuple):
@@ -79,7 +78,7 @@ def columns_of(
     pairs = {x[0]: x[1] for x in members if isinstance(x, tuple | list) and len(x) == 2}
     peers = {name for name, model in pairs.items() if package_of(model) in PEERS}
     columns = Columns(rows.X, native, None, {*pairs} - peers, {PLAIN, *PEERS} | peers)
-    is_free = all(getattr(plain, name) is None for name in _LIMITS)
+    is_free = all(getattr(plain, name) is None for name in LIMITS)
     takes_encoded = isinstance(members, str) or any(
         isinstance(x, str) and x not in {PLAIN, *PEERS} for x in members
     )

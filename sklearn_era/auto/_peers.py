@@ -1,11 +1,12 @@
 """CatBoost and LightGBM as members, with the categories and weights of the fit."""
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.utils import get_tags
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -19,6 +20,13 @@ from .._tables.columns import (
 )
 
 PEERS = ("catboost", "lightgbm")
+# Constraints of trees by columns, by our names.
+LIMITS = ("monotonic_cst", "interaction_cst", "feature_penalty")
+# Names of the number of trees; LightGBM's default is under the last one.
+_ALIASES = (
+    "iterations", "num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees",
+    "num_round", "num_rounds", "nrounds", "num_boost_round", "max_iter", "n_estimators",
+)  # fmt: skip
 # Their number of trees, of which the best number is chosen, and their parameters:
 # CatBoost finds its learning rate by the numbers of rows and trees.
 _TREES = {"catboost": 1_000, "lightgbm": 500}
@@ -61,6 +69,11 @@ class Peer(BaseEstimator):
         self.model_ = model.fit(
             self._table(columns), y, sample_weight=sample_weight, **known
         )
+        self.n_trees_ = (
+            self.model_.tree_count_
+            if is_catboost
+            else self.model_.booster_.current_iteration()
+        )
         if is_classifier(self.model):
             self.classes_ = self.model_.classes_
         return self
@@ -85,6 +98,7 @@ class Peer(BaseEstimator):
         is_catboost = package_of(self.model) == "catboost"
         name = "ntree_end" if is_catboost else "num_iteration"
         predict = getattr(self.model_, method)
+        numbers = [min(n, self.n_trees_) for n in numbers]  # it may have stopped early
         return [np.asarray(predict(table, **{name: n})) for n in numbers]
 
     def _table(self, columns: list[Column]) -> Any:
@@ -119,8 +133,15 @@ def make_peer(name: str, plain: Any, loss: str) -> Peer:
     package = import_optional(name, extra=name)
     of = "Classifier" if is_classifier(plain) else "Regressor"
     kind = getattr(package, ("CatBoost" if name == "catboost" else "LGBM") + of)
-    seed = plain.random_state if isinstance(plain.random_state, int) else 0
-    parameters = {"n_estimators": _TREES[name], "random_state": seed}
+    if limits := [x for x in LIMITS if getattr(plain, x) is not None]:
+        raise ValueError(
+            f"members has {name!r}, which does not keep to the plain model's "
+            f"{limits[0]}: leave it out, or pass a model of yours by ('mine', model)."
+        )
+    seed: Any = 0 if plain.random_state is None else plain.random_state
+    if not isinstance(seed, Integral):
+        seed = check_random_state(seed).randint(2**31 - 1)
+    parameters = {"n_estimators": _TREES[name], "random_state": int(seed)}
     if loss != ("log_loss" if is_classifier(plain) else "squared_error"):
         parameters |= _loss_of(name, plain, loss)
     return as_peer(kind(**parameters, **_PARAMETERS[name]), plain)
@@ -132,8 +153,7 @@ def as_peer(model: Any, plain: Any) -> Peer:
     if parameters.get("cat_features") is not None:  # which cannot be cloned
         categories = parameters.pop("cat_features")
         model = type(model)(**parameters)
-    names = "iterations", "n_estimators", "num_boost_round", "num_trees"
-    given = [parameters[x] for x in names if parameters.get(x) is not None]
+    given = [parameters[x] for x in _ALIASES if parameters.get(x) is not None]
     n_trees = given[0] if given else _TREES[package_of(model)]
     return Peer(model, n_trees, categories)
 

@@ -90,13 +90,14 @@ class EraSplit(BaseCrossValidator):
         'auto', dates, and text of dates, are times before numbers, durations and
         ordered categoricals; these before numbers in text; and these before other text
         and booleans. Columns of the same kind raise. One column is as in
-        :class:`EraSearchCV`.
+        :class:`EraSearchCV`, and one of names of groups needs 'unordered'.
 
     Attributes
     ----------
     question : str
-        What splits ask by `group` and `horizon`: "new group, next era", "new group,
-        later era", "known group, next era" or "known group, later era".
+        What splits of two columns ask by `group` and `horizon`: "new group, next era",
+        "new group, later era", "known group, next era" or "known group, later era"; a
+        `horizon` other than 1, and each duration, is called later.
 
     See Also
     --------
@@ -290,7 +291,7 @@ class EraSplit(BaseCrossValidator):
         def first_within(size: Any, place: int, n_times: int = 1) -> int:
             """Return the first era that is nearer than a size, or sizes, to a place."""
             at = times if isinstance(size, _TIMES) else range(n_eras)
-            return bisect_right(at, at[place] - n_times * _length_of(size))
+            return bisect_right(at, at[place] - n_times * _length_of(size, "gap"))
 
         blocks, stop = [], n_eras
         for number in range(self.n_splits):
@@ -314,18 +315,18 @@ class EraSplit(BaseCrossValidator):
         return blocks[::-1]
 
 
-def _length_of(size: Any, name: str = "size") -> int:
+def _length_of(size: Any, name: str) -> int:
     """Return a number of eras, or the nanoseconds of a duration."""
     if not isinstance(size, _TIMES):
         return int(size)
-    length = 0
+    length = -1
     if isinstance(size, str):
-        if match := _DURATION.fullmatch(size):
-            number, unit = match.groups()
-            length = round(float(number) * _NANOSECONDS.get(unit.lower(), 0))
+        match = _DURATION.fullmatch(size)
+        if match and (unit := _NANOSECONDS.get(match[2].lower())):
+            length = round(float(match[1]) * unit)
     elif isinstance(size, datetime.timedelta) or size.dtype not in _NO_LENGTH:
         [length] = keys_of(np.array([size], dtype=object))
-    if length <= 0:
+    if length < 0 or (length == 0 and name not in ("gap", "purge")):
         raise ValueError(
             f"{name} must be a number of eras or a duration above 0, such as '28D' or "
             f"'4 weeks', in weeks, days, hours, minutes or seconds; got {size!r}."

@@ -178,6 +178,8 @@ def groups_for(cv: Any, eras: EncodedEras, groups: Any) -> Any:
     """Return groups for a splitter; of axes, labels, and of combinations, columns."""
     if not isinstance(cv, EraSplit):
         return groups
+    if eras.columns is not None:
+        return dict(enumerate(eras.columns))
     if not isinstance(eras.labels[0], tuple):
         return eras.decode()
     columns = zip(*eras.labels, strict=True)

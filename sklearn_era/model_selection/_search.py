@@ -225,6 +225,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
             delattr(self, name)  # of another fit
         encoded = self._check_eras(eras, X)
         self._codes, self._labels = encoded.codes, encoded.labels
+        self._columns = encoded.columns
         if params.get("groups") is not None and self._splits_eras():
             raise ValueError(
                 f"groups is for the splitter that is passed as cv, and cv={self.cv!r} "
@@ -245,7 +246,8 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         warn_of_no_value(empty, "rows that some fold trains on")
         self.era_labels_ = encoded.labels[self._test_codes]
         self.scorer_ = self._get_scorers(by_era=False)[0]
-        for name in ("_codes", "_labels", "_test_codes", "_checked_cv_orig"):
+        of_fit = "_codes _labels _columns _test_codes _checked_cv_orig"
+        for name in of_fit.split():
             self.__dict__.pop(name, None)
         return self
 

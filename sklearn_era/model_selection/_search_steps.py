@@ -38,6 +38,7 @@ class SearchByEra(GridSearchCV):
     rule: str
     _codes: NDArray[np.int32]  # of the eras of rows, in a fit
     _labels: Any = None  # of eras, by code
+    _columns: list[Any] | None = None  # of combinations, by row
 
     def _run_search(self, evaluate_candidates: Any) -> None:
         """Evaluate candidates; with a `verbose` of 1 in parts, to show progress."""
@@ -106,7 +107,7 @@ class SearchByEra(GridSearchCV):
             # Codes of ordered eras: a splitter need not find the order again.
             is_ordered = self.era_order_ == "ordered"
             groups = self._codes if is_ordered else eras
-            encoded = EncodedEras(self._labels, self._codes)
+            encoded = EncodedEras(self._labels, self._codes, self._columns)
             of_split["groups"] = groups_for(self.cv, encoded, groups)
         return routed
 

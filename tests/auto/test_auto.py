@@ -205,6 +205,22 @@ def test_rows_leave_the_plain_model_where_few_eras_cannot(gains, of_rows, kept):
         assert weights[1] > 0.1
 
 
+def test_plain_models_may_have_more_parameters():
+    class Wider(Regressor):
+        def __init__(self, extra=1, max_iter=6, random_state=0, **params):
+            super().__init__(max_iter=max_iter, random_state=random_state, **params)
+            self.extra = extra
+
+        @classmethod
+        def _get_param_names(cls):
+            return ["extra", *Regressor._get_param_names()]
+
+    found = make_members(Wider(extra=2), "default", SQUARED, 1000, 16, True)
+    assert list(found) == ALL
+    assert found["symmetric"].max_iter == 15
+    assert found["large"].extra == 2
+
+
 def test_members_of_eras_alone_have_no_weight_by_rows():
     """Nor have few trees, if eras are no better than chance."""
     rng = np.random.default_rng(0)

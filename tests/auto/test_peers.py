@@ -1,6 +1,7 @@
 """Boosters of other packages as members of averages."""
 
 import pickle
+import warnings
 
 import lightgbm
 import numpy as np
@@ -9,6 +10,7 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 
+from sklearn_era._tables.columns import read_columns
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.auto._candidates import make_members
 from sklearn_era.auto._losses import loss_of
@@ -139,6 +141,38 @@ def test_columns_of_categories_that_are_passed_count():
     peer = as_peer(mine("lightgbm"), plain).fit(array, Y)
     assert given.categorical_features == ["shop", "place"]
     assert peer.is_categorical_.tolist() == [False, True]
+
+
+def test_numbers_of_trees_are_those_that_there_are():
+    kind = lightgbm.LGBMRegressor
+    model = as_peer(kind(num_boost_round=130, verbosity=-1, n_jobs=1), Regressor())
+    assert model.max_iter == 130
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the other name
+        fitted = model.fit(X, Y)
+    assert fitted.n_trees_ == 130
+    own = fitted.model_.predict(fitted._table(read_columns(X)))
+    np.testing.assert_array_equal(fitted.predict(X), own)
+    stopping = {"eval_fraction": 0.3, "early_stopping_rounds": 2}
+    model, noise = mine("catboost", **stopping), RNG.normal(size=N)
+    stopped = as_peer(model, Regressor()).fit(X, noise)
+    assert stopped.n_trees_ < 30 == stopped.max_iter
+    assert np.isfinite(stopped.predict(X)).all()
+
+
+@packages
+def test_strings_have_the_plain_model_s_seed_and_no_constraints(name):
+    pytest.importorskip(name)
+    for seed, expected in ((np.int64(3), 3), (None, 0)):
+        model = make_peer(name, Regressor(random_state=seed), "squared_error").model
+        assert model.get_params()["random_state"] == expected
+    drawn = make_peer(name, Regressor(random_state=np.random.RandomState(0)), "poisson")
+    assert drawn.model.get_params()["random_state"] > 0
+    plain = Regressor(monotonic_cst={"number": 1})
+    with pytest.raises(
+        ValueError, match=rf"{name!r}, which does not keep to .*monoton"
+    ):
+        AutoEraRegressor(plain, members=[name]).fit(X, Y, eras=ERAS)
 
 
 def test_missing_packages_are_named(monkeypatch):

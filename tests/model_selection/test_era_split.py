@@ -262,7 +262,7 @@ def test_labels_are_checked(eras, parameters, message):
 @pytest.mark.parametrize(("name", "value"), [
     ("n_splits", 0), ("n_group_folds", 1), ("group", "old"), ("test_size", 0),
     ("max_train_size", 0.5), ("horizon", 0), ("gap", -1), ("purge", True),
-    ("gap", "1 month"), ("gap", "28"), ("purge", "0D"), ("horizon", timedelta(0)),
+    ("gap", "1 month"), ("gap", "28"), ("test_size", "0D"), ("horizon", timedelta(0)),
     ("gap", np.timedelta64(1, "M")), ("gap", np.timedelta64(1)), ("era_order", "time"),
     ("era_order", ("ordered", "ordered")), ("n_group_folds", True),
 ])  # fmt: skip
@@ -324,3 +324,51 @@ def test_estimators_hand_both_columns_on(name, monkeypatch):
             assert_array_equal(split[0], rows[0])
             assert_array_equal(split[1], rows[1])
     assert asked
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_searches_hand_the_order_of_categories_over(kind):
+    months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug"]
+    month, shop = np.repeat(months, 30), np.tile([*"abcdef"], 40)
+    if kind == "pandas":
+        time = pd.Categorical(month, categories=months, ordered=True)
+        eras = pd.DataFrame({"month": time, "shop": shop})
+    else:
+        time = pl.Series(month, dtype=pl.Enum(months))
+        eras = pl.DataFrame({"month": time, "shop": shop})
+    X = np.random.default_rng(0).normal(size=(240, 2))
+    y = X[:, 0]
+    cv = EraSplit(1, 2, test_size=2, era_order=("ordered", "unordered"))
+    plain = HistGradientBoostingRegressor(max_iter=2)
+    search = EraSearchCV(plain, {"max_depth": [2]}, cv=cv, era_order="unordered")
+    average = AutoEraRegressor(plain, members=[], cv=cv, era_order="unordered")
+    for model in (search, average):
+        tested = model.fit(X, y, eras=eras).era_labels_
+        assert {str(label[0]) for label in tested} == {"Jul", "Aug"}
+
+
+def test_combinations_need_an_order_in_words():
+    eras = pd.DataFrame(
+        {"day": pd.date_range("2024-01-01", periods=8), "shop": [*"abababab"]}
+    )
+    search = EraSearchCV(
+        HistGradientBoostingRegressor(), {"max_depth": [2]}, cv=EraSplit(1, 2)
+    )
+    with pytest.raises(ValueError, match=r"combinations of .* first column is time"):
+        search.fit(np.zeros((8, 1)), np.zeros(8), eras=eras)
+
+
+def test_no_gap_may_be_a_duration_and_lazy_frames_are_refused():
+    weeks = pd.date_range("2024-01-01", periods=8, freq="7D")
+    X = np.zeros((8, 1))
+    with_none = list(EraSplit(2, gap="0D", purge="0D").split(X, groups=weeks))
+    for split, other in zip(with_none, EraSplit(2).split(X, groups=weeks), strict=True):
+        for rows, expected in zip(split, other, strict=True):
+            assert rows.tolist() == expected.tolist()
+    with pytest.raises(
+        ValueError, match="horizon must be a number of eras or a duration"
+    ):
+        EraSplit(horizon="0D")
+    lazy = pl.DataFrame({"a": weeks, "b": [*"abababab"]}).lazy()
+    with pytest.raises(ValueError, match=r"groups is a lazy frame.*collect"):
+        list(EraSplit(2).split(X, groups=lazy))

@@ -312,7 +312,7 @@ def test_missing_targets_and_values_in_a_fit_short_of_time(tmp_path, capsys):
     assert record.features_with_missing == [FEATURES[2]]
     model, record = load_fit(tmp_path, "model")
     assert model.weights_ == record.weights == {"plain": 1.0}
-    assert capsys.readouterr().out.startswith("AutoEra 1/29 fits: plain, loss ")
+    assert capsys.readouterr().out.startswith("AutoEra 1/24 fits: plain, loss ")
     (plain,) = model.members_.values()
     expected = fit_in_memory(late[late["era"] <= "0027"], **SMALL)
     X = late[FEATURES]

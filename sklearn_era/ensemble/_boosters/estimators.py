@@ -79,8 +79,9 @@ class HistGradientBoostingClassifier(
 
 
 class SymmetricRegressor(HistGradientBoostingRegressor):
-    """A booster of symmetric trees with ``max_depth`` levels, without constraints or
-    drawn features; of a row's mean weight is the unit of ``l2_regularization``.
+    """A booster of symmetric trees with ``max_depth`` levels, at most 8, the only limit
+    that they have: they know no constraints, least rows of leaves, criteria of eras or
+    drawn features. The unit of ``l2_regularization`` is a row's mean weight.
     """
 
     _is_symmetric = True

@@ -77,7 +77,7 @@ cdef class SymmetricGrower:
             is_categorical = np.zeros(X_binned.shape[1], dtype=np.uint8)
         self.is_categorical = is_categorical
         self.missing_bin = n_bins - 1
-        self.n_levels = min(max_depth, MAX_LEVELS)
+        self.n_levels = min(max_depth or MAX_LEVELS, MAX_LEVELS)
         self.l2 = l2_regularization + LEAST
         self.least_gain = min_gain_to_split
         self.shrinkage = shrinkage
