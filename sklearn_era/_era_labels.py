@@ -24,21 +24,7 @@ _DAY = 86_400 * 10**9  # in nanoseconds, as all keys of dates
 _UNEVEN = 0.15
 # Most steps of regular eras to the next one, on average, where some are left out.
 _MOST_STEPS = 2
-# Dates that are numbers, and text with such numbers: a letter that text may have, by
-# what the year is multiplied, and the date. Months come before weeks.
-_parse = datetime.datetime.strptime
-_FORMS = {
-    "quarters": ("Q", 10, lambda year, quarter: _date(year, 3 * quarter - 2)),
-    "months": ("M", 100, lambda year, month: _date(year, month)),
-    "weeks": ("W", 100, lambda year, week: _monday_of(year, week)),
-    "days of a year": ("D", 1000, lambda year, day: _parse(f"{year}{day:03}", "%Y%j")),
-    "days": ("D", 10_000, lambda year, day: _date(year, *divmod(day, 100))),
-}
 _DATE_SHAPE = re.compile("0(-0|-0-0|-?[QMW]0)")  # of text whose numbers are 0
-
-
-def _date(year: int, month: int, day: int = 1) -> datetime.date:
-    return datetime.date(year, month, day)
 
 
 def _monday_of(year: int, week: int) -> datetime.date:
@@ -47,6 +33,18 @@ def _monday_of(year: int, week: int) -> datetime.date:
         raise ValueError(week)
     monday = datetime.date.fromisocalendar(year, 1, 1)
     return monday + datetime.timedelta(weeks=week - 1)
+
+
+_date, _parse = datetime.date, datetime.datetime.strptime
+# Dates that are numbers, and text with such numbers: a letter that text may have, by
+# what the year is multiplied, and the date. Months come before weeks.
+_FORMS = {
+    "quarters": ("Q", 10, lambda year, quarter: _date(year, 3 * quarter - 2, 1)),
+    "months": ("M", 100, lambda year, month: _date(year, month, 1)),
+    "weeks": ("W", 100, _monday_of),
+    "days of a year": ("D", 1000, lambda year, day: _parse(f"{year}{day:03}", "%Y%j")),
+    "days": ("D", 10_000, lambda year, day: _date(year, *divmod(day, 100))),
+}
 
 
 class OrderedLabels(np.ndarray):

@@ -164,8 +164,7 @@ class EncodedEras:
 
     labels: NDArray[Any]  # (n_eras,), distinct, in their order
     codes: NDArray[np.int32]  # (n_samples,), index into `labels`
-    # Labels of rows as they were passed, where `labels` are combinations of columns:
-    # these have lost the order of categories.
+    # As passed, if `labels` are their combinations, which lose the order of categories.
     columns: list[Any] | None = None
 
     @cached_property
@@ -196,9 +195,7 @@ class EncodedEras:
         codes = self.codes[indices]
         is_present = np.bincount(codes, minlength=self.labels.size) > 0
         new_codes = np.cumsum(is_present, dtype=np.int32) - np.int32(1)
-        columns = self.columns
-        if columns is not None:
-            columns = [_safe_indexing(x, indices) for x in columns]
+        columns = self.columns and [_safe_indexing(x, indices) for x in self.columns]
         return EncodedEras(self.labels[is_present], new_codes[codes], columns)
 
     def decode(self) -> NDArray[Any]:

@@ -1,6 +1,7 @@
 """The differences between the supported releases of scikit-learn."""
 
 from types import SimpleNamespace
+from collections.abc import Mapping
 from typing import Any
 
 import sklearn
@@ -64,3 +65,10 @@ __all__ = [
     "check_categorical_features", "check_sample_weight", "is_pandas_df", "is_polars_df",
     "set_raw_bitset_from_binned_bitset",
 ]  # fmt: skip
+
+
+def refuse_bools(parameters: Mapping[str, Any]) -> None:
+    """Raise ValueError for a bool, which `validate_params` takes for an integer."""
+    for name, value in parameters.items():
+        if isinstance(value, bool):
+            raise ValueError(f"{name} must be an integer; got {value!r}.")

@@ -33,6 +33,8 @@ from ._weights import Array, LeftOut, equal_eras, promising
 
 # Shares of all iterations, of which the best one is chosen.
 _SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
+# Those that have stages, and a parameter `max_iter` to end after one.
+_STAGED = (*BOOSTERS, Peer)
 # In folds, boosters stop after this share of all without gain.
 _PATIENCE = 0.2
 # Members in a first fold of eras, a second one and all others, beside the plain and the
@@ -187,7 +189,7 @@ class Search:
         """
         model = self.columns.in_folds(name, self.members[name])
         stages, n_trees = stages_of(model), getattr(self.members[name], "max_iter", 0)
-        if stages == [0] or not isinstance(model, (*BOOSTERS, Peer)):
+        if stages == [0] or not isinstance(model, _STAGED):
             return stages
         n_rows = np.mean([train.size for train, _ in self.folds])
         scale = n_trees / model.max_iter * self.rows.y.size / n_rows
@@ -283,7 +285,7 @@ def stages_of(model: Any) -> list[int]:
     """Return the stages after which a model may end; 0 for all, without a choice."""
     if isinstance(model, LinearRegressor | LinearClassifier):
         return list(range(1, len(model.penalties) + 1))
-    if isinstance(model, (*BOOSTERS, Peer)) and model.early_stopping is False:
+    if isinstance(model, _STAGED) and model.early_stopping is False:
         return sorted({max(1, round(share * model.max_iter)) for share in _SHARES})
     return [0]
 
@@ -291,7 +293,7 @@ def stages_of(model: Any) -> list[int]:
 def at_stage(model: Any, stage: int) -> Any:
     """Return an unfitted copy that ends after a stage of those of `stages_of`."""
     copied = clone(model)
-    if stage and isinstance(model, (*BOOSTERS, Peer)):
+    if stage and isinstance(model, _STAGED):
         copied.set_params(max_iter=stage)
     elif stage:
         copied.set_params(penalties=model.penalties[:stage])

@@ -58,20 +58,19 @@ class Peer(BaseEstimator):
         self.categories_ = [
             [None, *sorted_categories(x.values)] for x in columns if x.is_categorical
         ]
-        is_catboost = package_of(self.model) == "catboost"
         model, threads = clone(self.model), _openmp_effective_n_threads()
-        name = "thread_count" if is_catboost else "n_jobs"
+        name = "thread_count" if self._is_catboost else "n_jobs"
         if model.get_params().get(name) is None:
             model.set_params(**{name: threads})
         categories = np.flatnonzero(self.is_categorical_).tolist()
-        name = "cat_features" if is_catboost else "categorical_feature"
+        name = "cat_features" if self._is_catboost else "categorical_feature"
         known = {name: categories} if categories else {}
         self.model_ = model.fit(
             self._table(columns), y, sample_weight=sample_weight, **known
         )
         self.n_trees_ = (
             self.model_.tree_count_
-            if is_catboost
+            if self._is_catboost
             else self.model_.booster_.current_iteration()
         )
         if is_classifier(self.model):
@@ -95,8 +94,7 @@ class Peer(BaseEstimator):
         check_is_fitted(self)
         known = [x[1:] for x in self.categories_]
         table = self._table(rows_as_in_fit(self, X, known))
-        is_catboost = package_of(self.model) == "catboost"
-        name = "ntree_end" if is_catboost else "num_iteration"
+        name = "ntree_end" if self._is_catboost else "num_iteration"
         predict = getattr(self.model_, method)
         numbers = [min(n, self.n_trees_) for n in numbers]  # it may have stopped early
         return [np.asarray(predict(table, **{name: n})) for n in numbers]
@@ -114,10 +112,14 @@ class Peer(BaseEstimator):
                 new = len(categories)
                 values = np.array([places.get(value, new) for value in values])
             made.append(values)
-        if package_of(self.model) == "lightgbm":
+        if not self._is_catboost:
             return np.column_stack(made)
         pandas = import_optional("pandas", extra="catboost")
         return pandas.DataFrame(dict(enumerate(made)))
+
+    @property
+    def _is_catboost(self) -> bool:
+        return package_of(self.model) == "catboost"
 
     def __sklearn_tags__(self) -> Any:
         return get_tags(self.model)

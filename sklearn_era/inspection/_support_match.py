@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, validate_param
 
 from .._eras import read_eras
 from .._optional import import_optional
+from .._scikit_learn import refuse_bools
 from .._tables.columns import Column, check_same_columns, read_columns
 from ._features import as_frames
 
@@ -106,9 +107,7 @@ default='from_dtype'
     [0.3, 1.0]
     """
     pandas = import_optional("pandas", extra="cli") if as_frame else None
-    for name, value in {"n_bins": n_bins, "min_samples": min_samples}.items():
-        if isinstance(value, bool):  # a number to Python
-            raise ValueError(f"{name} must be an integer; got {value!r}.")
+    refuse_bools({"n_bins": n_bins, "min_samples": min_samples})
     columns = read_columns(X, categorical_features=categorical_features)
     encoded = read_eras(eras, columns[0].values)
     others: list[Column] = []

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 from .._era_axes import EraAxes, read_axes
 from .._era_labels import instants_of, keys_of
 from .._eras import EncodedEras
+from .._scikit_learn import refuse_bools
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 _TIMES: Any = (str, datetime.timedelta, np.timedelta64)
@@ -95,9 +96,9 @@ class EraSplit(BaseCrossValidator):
     Attributes
     ----------
     question : str
-        What splits of two columns ask by `group` and `horizon`: "new group, next era",
-        "new group, later era", "known group, next era" or "known group, later era"; a
-        `horizon` other than 1, and each duration, is called later.
+        The question that splits of two columns answer: "new group, next era", "new
+        group, later era", "known group, next era" or "known group, later era"; the era
+        is later for a `horizon` other than 1, and for each duration.
 
     See Also
     --------
@@ -161,9 +162,7 @@ class EraSplit(BaseCrossValidator):
         self.gap = gap
         self.purge = purge
         self.era_order = era_order
-        for name, value in vars(self).items():
-            if isinstance(value, bool):  # a number to Python
-                raise ValueError(f"{name} must be an integer; got {value!r}.")
+        refuse_bools(vars(self))
         if not isinstance(era_order, str) and tuple(era_order) not in _PAIRS:
             raise ValueError(
                 f"era_order of two columns must be one of {_PAIRS[0]} and {_PAIRS[1]}; "

@@ -10,6 +10,7 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from .._eras import TIME_ONLY, EncodedEras, check_order, read_eras
+from .._scikit_learn import refuse_bools
 from .._warnings import refuses_moved
 
 _COUNT = Interval(Integral, 1, None, closed="left")
@@ -106,9 +107,7 @@ class EraWalkForwardSplit(BaseCrossValidator):
         self.test_size = test_size
         self.gap = gap
         self.era_order = era_order
-        for name, value in vars(self).items():
-            if isinstance(value, bool):  # a number to Python
-                raise ValueError(f"{name} must be an integer; got {value!r}.")
+        refuse_bools(vars(self))
 
     def split(
         self, X: Any, y: Any = None, groups: Any = None

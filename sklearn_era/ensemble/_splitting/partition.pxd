@@ -4,10 +4,27 @@ from cython.parallel cimport prange
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memmove
 
-from .._arrays cimport X_BINNED_DTYPE_C
+from .._arrays cimport X_BINNED_DTYPE_C, in_bitset
+
+from .nodes cimport feature_split
+from .rows cimport MAX_BINS
 
 cdef enum:
     MAX_BLOCKS = 64
+
+
+cdef inline void set_left_bins(
+    const feature_split * split, int missing_bin, uint8_t * goes_left,  # OUT: by bin
+) noexcept nogil:
+    """Set which bins of its feature a split sends to the left."""
+    cdef int i
+    for i in range(MAX_BINS):
+        if split.is_categorical:
+            goes_left[i] = in_bitset(split.left_cat_bitset, i)
+        else:
+            goes_left[i] = i <= <int> split.bin_idx
+    if not split.is_categorical:
+        goes_left[missing_bin] = split.missing_go_to_left
 
 
 cdef inline int part_rows(

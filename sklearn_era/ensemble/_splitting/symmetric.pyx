@@ -20,16 +20,17 @@ from libc.string cimport memset
 
 import numpy as np
 
-from .._arrays cimport init_bitset, in_bitset, omp_get_thread_num, set_bitset
+from .._arrays cimport hist_struct, omp_get_thread_num
 
+from .candidates.orders cimport order_categories, set_left_categories
 from .candidates.splits cimport threads_for
 from .nodes cimport feature_split, tree_node
+from .partition cimport set_left_bins
 from .records cimport TreeRecords, add_leaf, split_leaf
 from .rows cimport MAX_BINS
 
 cdef enum:
     MAX_LEVELS = 8
-    MIN_SUPPORT = 10  # rows of a category that is ordered, as in scikit-learn
 
 cdef double LEAST = 1e-15  # so that nothing is divided by 0, as in scikit-learn
 
@@ -62,6 +63,7 @@ cdef class SymmetricGrower:
         readonly object monotonic_cst
         double [::1] values           # of leaves, by their numbers in node_of
         object leaves
+        list levels                   # sums of nodes, from the leaves to the root
 
     def __init__(
         self, X_binned, gradients, hessians, *, n_bins, n_bins_non_missing,
@@ -91,7 +93,8 @@ cdef class SymmetricGrower:
         while self.depth < self.n_levels and self.split_level():
             self.depth += 1
         self.total_find_split_time = perf_counter() - tic
-        sums = self.sums_of_nodes()[0]
+        self.levels = self.sums_of_nodes()
+        sums = self.levels[0]
         self.values = self.shrinkage * -sums[0] / (sums[1] + self.l2)
 
     cdef bint split_level(self) except -1:
@@ -169,8 +172,7 @@ cdef class SymmetricGrower:
         a split that leaves one side empty is none.
         """
         cdef TreeRecords records = TreeRecords(1 << self.depth)
-        levels = self.sums_of_nodes()[::-1]
-        self.add_node(records, levels, 0, 0, -1, False, 0)
+        self.add_node(records, self.levels[::-1], 0, 0, -1, False, 0)
         return records.predictor(binning_thresholds)
 
     cdef int add_node(
@@ -264,7 +266,8 @@ cdef void scan(
 ) noexcept nogil:
     """Find the best split of a feature over all nodes of a level."""
     cdef:
-        int n_bins = self.n_bins_non_missing[feature], n_ordered = n_bins, node, i, side
+        int n_bins = self.n_bins_non_missing[feature], n_ordered = n_bins
+        int node, i, bin, side
         bint is_categorical = self.is_categorical[feature]
         bint has_missing = self.has_missing_values[feature] and not is_categorical
         double g, h, total_g, total_h, before = 0.0, largest = -INFINITY
@@ -273,7 +276,7 @@ cdef void scan(
     for i in range(n_bins):
         own.order[i] = i
     if is_categorical:
-        n_ordered = order_categories(self, feature, n_nodes, totals, own)
+        n_ordered = order_pooled_categories(self, feature, n_nodes, own)
     for i in range(2 * MAX_BINS):
         own.gains[i] = 0.0
     for node in range(n_nodes):
@@ -283,7 +286,8 @@ cdef void scan(
         missing = sums[self.missing_bin]
         g = h = 0.0
         for i in range(n_ordered):
-            g, h = g + sums[own.order[i]].g, h + sums[own.order[i]].h
+            bin = own.order[i] if own.order[i] < n_bins else self.missing_bin
+            g, h = g + sums[bin].g, h + sums[bin].h
             own.gains[i] += gain_of(g, h, total_g, total_h, self.l2)
             if has_missing:
                 own.gains[MAX_BINS + i] += gain_of(
@@ -301,60 +305,39 @@ cdef void scan(
     best.rank.gain = largest - before
     best.feature_idx = feature
     best.is_categorical = is_categorical
-    init_bitset(best.left_cat_bitset)
     if is_categorical and best.found:
-        for i in range(<int> best.bin_idx + 1):
-            set_bitset(best.left_cat_bitset, own.order[i])
+        best.missing_go_to_left = set_left_categories(
+            best.left_cat_bitset, own.order, best.bin_idx + 1, n_bins, self.missing_bin
+        )
         best.bin_idx = 0
-        best.missing_go_to_left = in_bitset(best.left_cat_bitset, self.missing_bin)
 
 
-cdef int order_categories(
-    SymmetricGrower self, int feature, int n_nodes, const double * totals,
-    scratch * own,  # OUT
+cdef int order_pooled_categories(
+    SymmetricGrower self, int feature, int n_nodes, scratch * own,  # OUT
 ) noexcept nogil:
-    """Order categories with enough rows by their mean gradient over all nodes, as
-    scikit-learn does in one; return their number. All others go to the right.
-    """
+    """Order categories by their sums over all nodes; return how many may go left."""
     cdef:
-        int n_ordered = 0, i, node, place, bin
-        double total = 0.0, value
-        double[MAX_BINS] g, h
-        double[MAX_BINS] means
-    for node in range(n_nodes):
-        total += totals[n_nodes + node]
-    for i in range(<int> self.n_bins_non_missing[feature] + 1):
-        bin = i if i < <int> self.n_bins_non_missing[feature] else self.missing_bin
-        g[i] = h[i] = 0.0
+        hist_struct[MAX_BINS] pooled
+        int n_bins = self.n_bins_non_missing[feature], i, node, bin
+        double total = 0.0
+    memset(pooled, 0, sizeof(pooled))
+    for i in range(n_bins + 1):
+        bin = i if i < n_bins else self.missing_bin
         for node in range(n_nodes):
-            g[i] += own.sums[node * MAX_BINS + bin].g
-            h[i] += own.sums[node * MAX_BINS + bin].h
-        if h[i] * self.X_binned.shape[0] < MIN_SUPPORT * total:
-            continue
-        value = g[i] / (h[i] + MIN_SUPPORT)
-        place = n_ordered
-        while place > 0 and means[place - 1] > value:
-            means[place] = means[place - 1]
-            own.order[place] = own.order[place - 1]
-            place -= 1
-        means[place] = value
-        own.order[place] = bin
-        n_ordered += 1
-    return n_ordered
+            pooled[i].sum_gradients += own.sums[node * MAX_BINS + bin].g
+            pooled[i].sum_hessians += own.sums[node * MAX_BINS + bin].h
+        total += pooled[i].sum_hessians
+    return order_categories(
+        pooled, n_bins, True, self.X_binned.shape[0] / max(total, LEAST), own.order
+    )
 
 
 cdef void move_rows(SymmetricGrower self, const feature_split * split) noexcept:
     """Mark the rows that a split sends to the right."""
     cdef:
         const uint8_t * bins = &self.X_binned[0, split.feature_idx]
-        uint8_t[MAX_BINS] goes_right
+        uint8_t[MAX_BINS] goes_left
         Py_ssize_t i
-    for i in range(MAX_BINS):
-        if split.is_categorical:
-            goes_right[i] = not in_bitset(split.left_cat_bitset, i)
-        else:
-            goes_right[i] = i > <int> split.bin_idx
-    if not split.is_categorical:
-        goes_right[self.missing_bin] = not split.missing_go_to_left
+    set_left_bins(split, self.missing_bin, goes_left)
     for i in range(self.node_of.shape[0]):
-        self.node_of[i] |= goes_right[bins[i]] << self.depth
+        self.node_of[i] |= (not goes_left[bins[i]]) << self.depth

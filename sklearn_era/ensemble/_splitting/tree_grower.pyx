@@ -15,11 +15,11 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from .._arrays cimport NO_CST, in_bitset
+from .._arrays cimport NO_CST
 
 from .candidates.splits cimport threads_for
 from .nodes cimport feature_split, grown_node, make_children, set_sums, tree_data
-from .partition cimport part_rows, unite_rows
+from .partition cimport part_rows, set_left_bins, unite_rows
 from .records cimport TreeRecords, add_leaf, split_leaf, tree_records
 from .rows cimport MAX_BINS, EraRows
 from .sorted_rows.node cimport is_pure
@@ -568,14 +568,7 @@ cdef int partition_rows(EraTreeGrower self, const grown_node * node) noexcept:
     cdef:
         const feature_split * split = &node.split
         uint8_t[MAX_BINS] goes_left
-        int i
-    for i in range(MAX_BINS):
-        if split.is_categorical:
-            goes_left[i] = in_bitset(split.left_cat_bitset, i)
-        else:
-            goes_left[i] = i <= <int> split.bin_idx
-    if not split.is_categorical and split.missing_go_to_left:
-        goes_left[self.tree.missing_values_bin_idx] = True
+    set_left_bins(split, self.tree.missing_values_bin_idx, goes_left)
     return part_rows(
         &self.splitter.partition[0] + node.node.start, node.n_rows,
         self.tree.X_binned + split.feature_idx * self.tree.n_samples, goes_left,
