@@ -1,7 +1,7 @@
-"""The differences between the supported releases of scikit-learn."""
+"""The differences between releases of scikit-learn, and what its checks let pass."""
 
-from types import SimpleNamespace
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import sklearn
