@@ -32,6 +32,7 @@ class EraAxes:
     time: EncodedEras | None
     groups: EncodedEras | None
     is_time_first: bool = True
+    names: tuple[Any, ...] = ()  # of the columns
 
     @property
     def n_rows(self) -> int:
@@ -56,6 +57,8 @@ def read_axes(
             f"era_order={era_order!r} does not fit {name} of {len(columns)} column(s): "
             f"of one, pass 'ordered' or 'unordered'; of two, {_EITHER}."
         )
+    if is_pair and tuple(era_order) not in (TIME_FIRST, TIME_FIRST[::-1]):
+        raise ValueError(f"era_order={era_order!r} must be of two columns: {_EITHER}.")
     rows = columns[0].labels if X is None else X
     encoded = [read_eras(x.labels, rows, name=x.text) for x in columns]
     if len(columns) == 1:
@@ -75,7 +78,8 @@ def read_axes(
             )
     order = "ordered" if is_pair else "auto"
     check_order(encoded[at], order, what, "one column of groups")
-    return EraAxes(encoded[at], encoded[1 - at], at == 0)
+    names = tuple(column.key for column in columns)
+    return EraAxes(encoded[at], encoded[1 - at], at == 0, names)
 
 
 def read_one(
@@ -99,8 +103,21 @@ def read_known(
     assert axes.time is not None  # of two columns
     assert axes.groups is not None
     columns = EraColumns([axes.time.decode(), axes.groups.decode()])
-    pair = TIME_FIRST if axes.is_time_first else TIME_FIRST[::-1]
+    order = TIME_FIRST if axes.is_time_first else TIME_FIRST[::-1]
+    pair = order, axes.names
     return columns, replace(axes.time, groups=axes.groups, pair=pair), True
+
+
+def read_again(model: Any, eras: Any, X: Any) -> tuple[Any, EncodedEras]:
+    """Return labels and codes of two columns by a fitted model's, in any order if they
+    have names.
+    """
+    order, names = (tuple(x) for x in model._pair)
+    if isinstance(eras, EraColumns):
+        order = TIME_FIRST
+    elif tuple(column.key for column in label_columns(eras)) == names[::-1] != names:
+        order = order[::-1]
+    return read_known(eras, X, order, type(model).__name__)[:2]
 
 
 def known_order(eras: EncodedEras, is_ordered: bool) -> Any:

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from ._era_arguments import take_era_column, without_era_column
-from ._era_axes import read_known
+from ._era_axes import read_again
 from ._era_labels import EraColumns
 from ._eras import check_eras
 
@@ -108,7 +108,7 @@ def own_eras(model: Any, X: Any, eras: Any) -> tuple[Any, Any]:
     X, eras = take_era_column(rest, eras)
     pair = vars(model).get("_pair")
     if pair and not isinstance(eras, EraColumns | None):
-        eras = read_known(eras, X, tuple(pair), type(model).__name__)[0]
+        eras = read_again(model, eras, X)[0]
     return X, eras
 
 

@@ -166,9 +166,10 @@ class EncodedEras:
     codes: NDArray[np.int32]  # (n_samples,), index into `labels`
     # As passed, if `labels` are their combinations, which lose the order of categories.
     columns: list[Any] | None = None
-    # Of the same rows, if these are times and both were passed, in the order `pair`.
+    # Of the same rows, if these are times and both were passed: in the order and by the
+    # names of `pair`.
     groups: "EncodedEras | None" = None
-    pair: tuple[str, str] | None = None
+    pair: tuple[Any, Any] | None = None
 
     @cached_property
     def counts(self) -> NDArray[np.intp]:

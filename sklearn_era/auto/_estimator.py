@@ -17,7 +17,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name
-from .._era_axes import TIME_FIRST, keep_pair, known_order, read_known
+from .._era_axes import keep_pair, known_order, read_again
 from .._era_labels import EraColumns, find
 from .._era_routing import PredictsByEra, ask, own_eras, prepares_by_era, score
 from .._eras import EncodedEras, read_eras
@@ -119,7 +119,7 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         X, y, eras, encoded, are_ordered = _out_of_era.check_rows(
             X, self._as_target(y), eras, self.era_order, "AutoEra", axes=True
         )
-        _out_of_era.check_folds(self, are_ordered)
+        _out_of_era.check_folds(self, encoded, are_ordered)
         self.__dict__.pop("_class_weights", None)
         if getattr(plain, "class_weight", None) is not None:
             check_class_weight(plain.class_weight)
@@ -242,8 +242,8 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         mean = mean_and_error(differences)[0]
         error = np.array([error_of_mean(x, are_ordered) for x in differences])
         if of_eras.groups is not None:
-            of_rows = loss(of_eras.y, predicted)
-            pairs = zip(error, of_rows[0] - of_rows, strict=True)
+            losses = loss(of_eras.y, predicted)
+            pairs = zip(error, losses[0] - losses, strict=True)
             error = np.array([of_eras.error_of_both(*pair) for pair in pairs])
         weights |= dict.fromkeys(dropped.predicted, 0.0)
         self.weights_ = weights
@@ -334,7 +334,7 @@ class _AutoEra(PredictsByEra, BaseEstimator):
     def _read(self, eras: Any, X: Any) -> tuple[Any, EncodedEras]:
         """Return checked labels of rows, and encoded ones."""
         if isinstance(eras, EraColumns):
-            return read_known(eras, X, TIME_FIRST, "AutoEra")[:2]
+            return read_again(self, eras, X)
         encoded = read_eras(eras, X, self._known_eras)
         return encoded.decode(), encoded
 

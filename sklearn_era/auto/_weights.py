@@ -141,8 +141,8 @@ def keep(
 
     found = weigh(eras, rows, loss, are_ordered)
     average, gains = average_of(found)
-    mean, error = _mean_and_error(eras, gains, are_ordered)
-    if mean > error:
+    gain_of_eras, error_of_eras = _mean_and_error(eras, gains, are_ordered)
+    if gain_of_eras > error_of_eras:
         return found, average
     if rows is not eras:
         of_rows = weigh(eras, rows, loss, are_ordered, share=0.0)

@@ -99,7 +99,7 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         self.era_order_ = "ordered" if are_ordered else "unordered"
         keep_pair(self, encoded)
         walks = self._walks_forward and are_ordered
-        out_of_era.check_folds(self, walks)
+        out_of_era.check_folds(self, encoded, walks)
         asked = {name: getattr(self, name) for name in _ASKED if hasattr(self, name)}
         folds = out_of_era.split_eras(self.cv, X, y, encoded, walks, name, **asked)
         weights = check_sample_weight(sample_weight, X)

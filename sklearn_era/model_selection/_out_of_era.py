@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -174,28 +173,38 @@ def folds_of_eras(
     if eras.groups is None and isinstance(horizon, Integral):
         gap += int(horizon) - 1
         return EraWalkForwardSplit(n_folds, test_size=n_tested, gap=gap)
-    splitter: Any = partial(
-        EraSplit, n_folds, test_size=n_tested, gap=gap, horizon=horizon
-    )
     times: Any = eras.codes if isinstance(horizon, Integral) else eras.decode()
+    asked: dict[str, Any] = {"gap": gap, "horizon": horizon}
     if eras.groups is None:
-        return list(splitter(era_order="ordered").split(times, groups=times))
-    n_of_groups = n_folds if group == "new" else 1
-    splitter = splitter(n_of_groups, group=group, era_order=TIME_FIRST)
-    folds = splitter.split(times, groups=(times, eras.groups.codes))
-    # Of new groups, each block in time tests others, at the cost of one fit a block.
-    return list(folds)[:: n_folds + 1 if group == "new" else 1]
+        asked |= {"test_size": n_tested, "era_order": "ordered"}
+        return list(EraSplit(n_folds, **asked).split(times, groups=times))
+    n_blocks, n_of_groups = n_folds, 1
+    if group == "new":
+        # All groups are left out in turn, in one block, at the cost of as many fits:
+        # few groups in each of several blocks have a larger error.
+        n_blocks, n_of_groups = 1, n_folds
+        n_tested = max(1, n_eras // (4 if tests_half else 2))
+    asked |= {"test_size": n_tested, "group": group, "era_order": TIME_FIRST}
+    splitter = EraSplit(n_blocks, n_of_groups, **asked)
+    return list(splitter.split(times, groups=(times, eras.groups.codes)))
 
 
-def check_folds(model: Any, are_ordered: bool) -> None:
+def check_folds(model: Any, eras: EncodedEras, are_ordered: bool) -> None:
     """Raise ValueError for a gap, horizon or group that folds would not follow."""
     is_number = model.cv is None or isinstance(model.cv, Integral)
     for name, default in (("gap", 0), ("horizon", 1), ("group", "new")):
         value = getattr(model, name, default)
-        if value != default and not (is_number and are_ordered):
+        if value == default:
+            continue
+        if not (is_number and are_ordered):
             raise ValueError(
                 f"{name}={value!r} is for ordered eras and cv as a number of folds; "
                 f"leave it out, or give the splitter that is passed as cv a {name}."
+            )
+        if name == "group" and eras.groups is None:
+            raise ValueError(
+                f"group={value!r} is for two columns of eras, times and groups, and "
+                "there is one: leave it out, or pass eras=[..., ...]."
             )
 
 

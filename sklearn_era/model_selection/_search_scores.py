@@ -48,8 +48,8 @@ class ScorerByEra:
 
     def __init__(self, scorer: Any, eras: EncodedEras | None) -> None:
         self.scorer = of_classes(scorer)
-        self.labels = eras and eras.labels  # by code
-        self.group_labels = eras and eras.groups and eras.groups.labels
+        self.labels: Any = eras and eras.labels  # by code
+        self.group_labels: Any = eras and eras.groups and eras.groups.labels
 
     def __repr__(self) -> str:
         return repr(self.scorer)

@@ -73,7 +73,7 @@ class SearchByEra(GridSearchCV):
         self.era_order_ = "ordered" if is_ordered else "unordered"
         if splits_eras:
             check_enough(encoded, is_ordered, name)
-        check_folds(self, is_ordered)
+        check_folds(self, encoded, is_ordered)
         metric = getattr(self.scoring, "_score_func", None)
         if (aggregation := getattr(metric, "aggregation", "mean")) != "mean":
             raise ValueError(

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..._era_arguments import names_columns, take_era_column
-from ..._era_axes import TIME_FIRST, read_known
-from ..._era_labels import EraColumns, find, horizons, label_columns
+from ..._era_axes import read_again, read_known
+from ..._era_labels import find, horizons, label_columns
 from ..._eras import EncodedEras, read_eras
 from ..._warnings import warn_user
 from ...effects import Intercepts, intercepts_of
@@ -45,7 +45,9 @@ def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
     _warn_of_misspelt(labels[at < 0].tolist(), known.tolist())
     of_labels = np.zeros((labels.size, estimator._era_forecast.size))
     if hasattr(estimator, "_era_level"):
-        n_ahead = horizons(known, labels, intercepts_of(estimator).horizon)
+        effects = intercepts_of(estimator)
+        assert effects is not None  # as there are levels
+        n_ahead = horizons(known, labels, effects.horizon)
         ahead = forecast_levels(estimator._era_level, n_ahead)
         of_labels += ahead - estimator._era_forecast
     intercepts = estimator._era_intercepts - estimator._era_forecast
@@ -71,10 +73,9 @@ def read_for_fit(estimator: Any, eras: Any, X: Any, known: Any = None) -> Encode
 
 def read_as_fitted(estimator: Any, eras: Any, X: Any) -> EncodedEras:
     """Return encoded eras, of as many columns as in the fit."""
-    if (pair := vars(estimator).get("_pair")) is None:
-        return read_eras(eras, X, estimator._era_labels)
-    order = TIME_FIRST if isinstance(eras, EraColumns) else tuple(pair)
-    return read_known(eras, X, order, type(estimator).__name__)[1]
+    if "_pair" in vars(estimator):
+        return read_again(estimator, eras, X)[1]
+    return read_eras(eras, X, estimator._era_labels)
 
 
 def _predictor_of(estimator: Any, X: Any, steps: Any) -> Any:
