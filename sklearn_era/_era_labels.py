@@ -88,8 +88,8 @@ def categories_of(eras: Any) -> Labels | None:
 class EraColumns:
     """Labels of rows in columns, each of its own type, which rows index."""
 
-    def __init__(self, columns: Iterable[Any]) -> None:
-        self.columns = [*columns]
+    def __init__(self, columns: Iterable[Any], names: Any = (0, 1)) -> None:
+        self.columns, self.names = [*columns], names
         self.shape = len(self.columns[0]), len(self.columns)
 
     def __len__(self) -> int:
@@ -97,7 +97,7 @@ class EraColumns:
 
     def __getitem__(self, key: Any) -> "EraColumns":
         rows = key[0] if isinstance(key, tuple) else key
-        return EraColumns(column[rows] for column in self.columns)
+        return EraColumns((column[rows] for column in self.columns), self.names)
 
 
 class LabelColumn(NamedTuple):
@@ -115,8 +115,8 @@ def label_columns(eras: Any, name: str = "eras") -> list[LabelColumn]:
     if isinstance(eras, tuple) and [np.ndim(x) for x in eras] == [1, 1]:
         eras = EraColumns(eras)
     if isinstance(eras, EraColumns):
-        pairs = enumerate(eras.columns)
-        return [LabelColumn(i, f"{name}[{i}]", x) for i, x in pairs]
+        pairs = zip(eras.names, eras.columns, strict=True)
+        return [LabelColumn(key, f"{name}[{key!r}]", x) for key, x in pairs]
     # Columns of a data frame (pandas or polars) may differ in type; a pyarrow table's
     # `columns` are not names.
     names = getattr(eras, "column_names", getattr(eras, "columns", None))

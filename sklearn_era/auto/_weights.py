@@ -52,7 +52,13 @@ class LeftOut(NamedTuple):
 
     def by_era(self, values: Array) -> Array:
         """Return means by era of values of rows, the last axis; NaN without weight."""
-        return era_means(self.codes, self.weights, values)
+        if self.groups is None:
+            return era_means(self.codes, self.weights, values)
+        # Of an era, some groups may be known of members that other folds lack.
+        known = ~np.isnan(values)
+        parts = np.where(known, values, 0.0), known.astype(np.float64)
+        sums = [era_means(self.codes, self.weights, x) for x in parts]
+        return np.divide(*sums, out=np.full(sums[0].shape, np.nan), where=sums[1] > 0)
 
     def error_of_both(self, error: float, values: Array) -> float:
         """Return the error of the mean of values of rows, by groups as well as by eras,

@@ -22,7 +22,10 @@ from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from sklearn_era import auto, ensemble
-from sklearn_era._eras import are_ordered, check_eras, encode_eras
+from sklearn_era._era_axes import TIME_FIRST, read_known
+from sklearn_era._era_labels import EraColumns
+from sklearn_era._era_routing import ask, told_eras
+from sklearn_era._eras import check_eras
 from sklearn_era._tables.parquet import categorical_names, index_names
 from sklearn_era._warnings import refuse_moved
 from sklearn_era.cli import _ui
@@ -30,7 +33,7 @@ from sklearn_era.cli._ui import InputError, check_known, check_suffix, writable
 from sklearn_era.ensemble._parameter_table import MOVED
 from sklearn_era.metrics import EraScoreForecast, era_scores
 from sklearn_era.model_files._estimators import first_booster
-from sklearn_era.model_selection import EraWalkForwardSplit
+from sklearn_era.model_selection import EraSplit
 from sklearn_era.model_selection._out_of_era import respond
 
 # Suffixes of file names, with the separator of text files.
@@ -259,12 +262,25 @@ def make_target(column: pd.Series, task: str, table: TableFile) -> tuple[Any, bo
     return labels.to_numpy(dtype if labels is column else str), True
 
 
-def make_eras(column: pd.Series, table: TableFile) -> NDArray[Any]:
-    """Return the labels of a column of eras, in the order of categories of the file."""
-    labels: Any = table.read_labels(column, "--era")
-    if labels is column:  # which has lost the order
-        labels = table.open([str(column.name)]).column(0)
-    return check_eras(labels, column)
+def make_eras(frame: pd.DataFrame, names: Sequence[str], table: TableFile) -> Any:
+    """Return the labels of a column of eras, in the order of categories of the file, or
+    of times and groups; None without a name.
+    """
+    found = []
+    for name, argument in zip(names, ("--era", "--groups"), strict=False):
+        column = frame[name]
+        labels: Any = table.read_labels(column, argument)
+        if labels is column:  # which has lost the order
+            labels = table.open([name]).column(0)
+        found.append(check_eras(labels, column))
+    return EraColumns(found, tuple(names)) if len(found) > 1 else [*found, None][0]
+
+
+def pair_of(estimator: Any) -> list[str]:
+    """Return the columns of times and groups, if predictions depend on them."""
+    pair = vars(estimator).get("_pair")
+    uses = hasattr(estimator, "members_") or hasattr(estimator, "_group_labels")
+    return [*pair[1]] if pair and uses else []
 
 
 def _are_classes(column: pd.Series) -> bool:
@@ -341,8 +357,9 @@ def describe_average(model: Any) -> Iterator[str]:
 
 
 def score_held_out(
-    estimator: Any, X: pd.DataFrame, y: NDArray[Any], eras: NDArray[Any] | None
-) -> Iterator[str]:
+    estimator: Any, X: pd.DataFrame, y: NDArray[Any], eras: Any, group: str = "new",
+    horizon: Any = 1,
+) -> Iterator[str]:  # fmt: skip
     """Hold out eras or rows, score a clone, and yield lines to print."""
     is_classes, n_test = is_classifier(estimator), 1
     if eras is None:
@@ -350,34 +367,47 @@ def score_held_out(
         train, test = train_test_split(rows, test_size=0.2, random_state=0, stratify=by)
         held_out = f"{test.size:,} of {y.size:,} rows, drawn at random"
     else:
-        encoded = encode_eras(eras)
+        order = estimator.get_params(deep=False)["era_order"]
+        _, encoded, follow = read_known(eras, y, order, "the score of later eras")
         if (labels := encoded.labels).size == 1:
             raise ValueError("there is only one era.")
-        n_test = max(1, labels.size // 5)
-        order = estimator.get_params(deep=False)["era_order"]
-        follow = are_ordered(encoded, order, "the score of later eras")
+        n_test, asked = max(1, labels.size // 5), {"era_order": "ordered"}
+        drawn, n_folds = f"from era {labels[-n_test]} on", 2
         split: Any = GroupShuffleSplit(1, test_size=n_test, random_state=0)
+        if encoded.groups is not None:
+            n_groups, asked = encoded.groups.labels.size, {"group": group}
+            n_folds = min(5, n_groups) if group == "new" else 1
+            drawn += f", of {group} groups"
         if follow:
-            split = EraWalkForwardSplit(1, test_size=n_test, era_order="ordered")
-        [(train, test)] = split.split(y, groups=eras)
-        drawn = f"from era {labels[-n_test]} on" if follow else "drawn at random"
+            split = EraSplit(
+                1, n_folds, test_size=n_test, horizon=horizon,
+                **{"era_order": TIME_FIRST, **asked},
+            )  # fmt: skip
+        elif horizon != 1:
+            raise ValueError(f"horizon={horizon!r} is for eras that follow each other.")
+        else:
+            drawn = "drawn at random"
+        train, test = next(iter(split.split(y, groups=eras)))
         held_out = f"{n_test:,} of {labels.size:,} eras, {drawn}"
     yield f"Score on held-out data ({held_out}; a model fitted to the rest):"
     model = clone(estimator).set_params(verbose=0)
     model.fit(X.iloc[train], y[train], eras=None if eras is None else eras[train])
     X, y, eras = X.iloc[test], y[test], None if eras is None else eras[test]
-    metrics: dict[str, Any] = {"R²": (r2_score, model.predict(X))}
+    known = told_eras(model, eras)
+    predicted = ask(model, "predict", X, known)
+    metrics: dict[str, Any] = {"R²": (r2_score, predicted)}
     if is_classes:
         labels = np.union1d(model.classes_, y)
-        metrics = {"accuracy": (accuracy_score, model.predict(X))}
+        metrics = {"accuracy": (accuracy_score, predicted)}
         loss = partial(log_loss, labels=labels)
-        metrics["log loss"] = loss, respond(model, X, labels)
+        metrics["log loss"] = loss, respond(model, X, labels, known)
     for name, (metric, predicted) in metrics.items():
         line = f"  {name}: {metric(y, predicted):.4f}"
         if n_test == 1:
             yield line
             continue
-        found = era_scores(y, predicted, eras=eras, metric=metric)
+        times = encoded.take(test).decode()
+        found = era_scores(y, predicted, eras=times, metric=metric)
         # R² of a single row is NaN.
         if not np.isnan(scores := found.scores).all():
             worst = (np.nanargmax if name == "log loss" else np.nanargmin)(scores)
