@@ -146,7 +146,7 @@ def fit(
     from rich.console import Console
 
     from sklearn_era._era_axes import TIME_FIRST
-    from sklearn_era.cli import _tables
+    from sklearn_era.cli import _scores, _tables
     from sklearn_era.criteria._criteria import CRITERIA
     from sklearn_era.model_files import save_model
 
@@ -229,10 +229,10 @@ def fit(
         f"{count(len(y), 'row')}{of_eras} and {count(len(names), 'feature')}: "
         f"{_ui.describe_fit(model)} in {seconds:.1f} s."
     )
-    for line in _tables.describe_average(model):
+    for line in _scores.describe_average(model):
         _ui.echo(line)
     _ui.echo(f"Wrote {out}.")
-    lines = _tables.score_held_out(model, X, y, eras, **asked)
+    lines = _scores.score_held_out(model, X, y, eras, **asked)
     try:
         with console.status("Scoring"):
             for line in lines if score else ():
