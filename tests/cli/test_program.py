@@ -462,7 +462,7 @@ def test_times_and_groups_are_told_to_averages_and_intercepts(form, tmp_path):
         (["--groups", "week"], "--groups: 'week' is the --era column."),
         (["--era-order", "unordered"], "--era-order: 'unordered' is for --era without"),
         (["--horizon", "99"], "16 eras, and block 1 of n_splits=1 would"),
-        (["--horizon", "9 pints"], "--horizon must be a number of eras or a duration"),
+        (["--horizon", "9 pints"], "horizon must be a number of eras or a duration"),
     ):
         result = invoke(*base, "--estimator", "auto", *extra)
         assert result.exit_code == 2
