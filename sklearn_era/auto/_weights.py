@@ -160,6 +160,8 @@ def keep(
         gain = plain - loss(rows.y, shares @ _at(rows, best))
         mean = rows.weights @ gain
         error = np.sqrt(rows.weights**2 @ (gain - mean) ** 2)
+        if eras.groups is not None:  # rows are of later times
+            error = error_of_mean(rows.by_era(gain), are_ordered)
         of_eras = mean_and_error(eras.by_era(gains))[0]
         if mean > _ERRORS_OF_ROWS * error and of_eras > 0:
             return of_rows, other
