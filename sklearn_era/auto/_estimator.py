@@ -181,17 +181,17 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         dropped = search.left_out([x for x in search.found if x not in search.names])
         # With a gap, targets of neighbouring eras overlap, and rows leak.
         if search.leaves_groups_out():  # later times alone tell more, if not of groups
-            times = replace(encoded, groups=None, pair=None)
-            alone = rows._replace(eras=times.decode(), encoded=times)
+            alone = replace(encoded, groups=None, pair=None)
+            of_times = rows._replace(eras=alone.decode(), encoded=alone)
             later = _out_of_era.split_eras(
-                self.cv, X, y, times, are_ordered, "AutoEra", tests_half=True,
+                self.cv, X, y, alone, are_ordered, "AutoEra", tests_half=True,
                 horizon=self.horizon,
             )  # fmt: skip
             names = promising(of_eras, loss)
             alike = {name: with_order(made[name], "ordered") for name in names}
             with _out_of_era.quiet_folds(n_jobs):
-                of_times = start(alike, rows=alone, folds=later[-1:], by_eras=True)
-                of_rows, more = of_times.run().left_out(), of_times.seconds
+                last = start(alike, rows=of_times, folds=later[-1:], by_eras=True)
+                of_rows, more = last.run().left_out(), last.seconds
             seconds |= {name: seconds[name] + more[name] for name in more}
         elif by_eras and not getattr(self.cv, "gap", 0):
             alike = {
