@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 import narwhals
 import numpy as np
 
-from ._era_labels import label_columns
+from ._era_columns import label_columns
 from ._eras import EncodedEras, encode_eras, read_eras
 from ._tables.columns import list_columns
 from ._warnings import warn_user

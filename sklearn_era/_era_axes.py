@@ -6,15 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._era_labels import (
-    EraColumns,
-    Labels,
-    _kind_of,
-    are_dates,
-    as_objects,
-    categories_of,
-    label_columns,
-)
+from ._era_columns import EraColumns, label_columns
+from ._era_labels import Labels, _kind_of, are_dates, as_objects, categories_of
 from ._eras import EncodedEras, are_ordered, check_order, read_eras
 from ._tables.columns import check_collected
 

@@ -8,9 +8,8 @@ Labels of another *kind* are never compared.
 import datetime
 import numbers
 import re
-from collections.abc import Iterable, Mapping
 from itertools import pairwise, product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,68 +82,6 @@ def categories_of(eras: Any) -> Labels | None:
     if hasattr(dtype, "categories"):
         return np.asarray(dtype.categories)
     return np.asarray(getattr(eras, "combine_chunks", lambda: eras)().dictionary)
-
-
-class EraColumns:
-    """Labels of rows in columns, each of its own type, which rows index."""
-
-    def __init__(self, columns: Iterable[Any], names: Any = (0, 1)) -> None:
-        self.columns, self.names = [*columns], names
-        self.shape = len(self.columns[0]), len(self.columns)
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, key: Any) -> "EraColumns":
-        rows = key[0] if isinstance(key, tuple) else key
-        return EraColumns((column[rows] for column in self.columns), self.names)
-
-
-class LabelColumn(NamedTuple):
-    """A column of labels."""
-
-    key: Any  # its name or number; None if `eras` is one column
-    text: str  # its name in error messages
-    labels: Any
-
-
-def label_columns(eras: Any, name: str = "eras") -> list[LabelColumn]:
-    """Return the columns of a table, or of a tuple of two arrays; else one column,
-    checked by `check_eras` later.
-    """
-    if isinstance(eras, tuple) and [np.ndim(x) for x in eras] == [1, 1]:
-        eras = EraColumns(eras)
-    if isinstance(eras, EraColumns):
-        pairs = zip(eras.names, eras.columns, strict=True)
-        return [LabelColumn(key, f"{name}[{key!r}]", x) for key, x in pairs]
-    # Columns of a data frame (pandas or polars) may differ in type; a pyarrow table's
-    # `columns` are not names.
-    names = getattr(eras, "column_names", getattr(eras, "columns", None))
-    if isinstance(eras, Mapping):
-        names = list(eras)
-    if names is not None:
-        columns = [LabelColumn(x, f"{name}[{x!r}]", eras[x]) for x in names]
-    elif (table := _as_table(eras)) is None:
-        return [LabelColumn(None, name, eras)]
-    else:
-        columns = [LabelColumn(j, f"{name}[:, {j}]", x) for j, x in enumerate(table.T)]
-    if not columns:
-        raise ValueError(f"{name} has no column of labels; pass one at least.")
-    return columns
-
-
-def _as_table(eras: Any) -> Labels | None:
-    """Return labels in rows and columns, masked or not; None if it is no such table."""
-    if hasattr(eras, "dtype"):
-        return np.asanyarray(eras) if np.ndim(eras) == 2 else None
-    try:
-        table = np.asarray(eras)
-    except ValueError:  # rows differ in length
-        return None
-    if table.ndim != 2:
-        return None
-    # NumPy turns all values of a list with strings into strings, None too.
-    return np.asarray(eras, dtype=object) if table.dtype.kind in "USO" else table
 
 
 def _kind_of(label: Any) -> str:

@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 
 from ._era_arguments import take_era_column, without_era_column
 from ._era_axes import read_again
-from ._era_labels import EraColumns
+from ._era_columns import EraColumns
 from ._eras import check_eras
 
 

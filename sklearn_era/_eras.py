@@ -13,15 +13,14 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._missing import is_pandas_na
 from sklearn.utils.validation import _num_samples
 
+from ._era_columns import LabelColumn, label_columns
 from ._era_labels import (
-    LabelColumn,
     are_dates,
     as_objects,
     categories_of,
     find,
     in_order_of,
     joined_categories,
-    label_columns,
 )
 from ._warnings import warn_user
 from .effects import Recency, half_life_weights

@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name
 from .._era_axes import keep_pair, known_order, read_again
-from .._era_labels import EraColumns, find
+from .._era_columns import EraColumns
+from .._era_labels import find
 from .._era_routing import PredictsByEra, ask, own_eras, prepares_by_era, score
 from .._eras import EncodedEras, read_eras
 from .._fit_attributes import restores_on_failure

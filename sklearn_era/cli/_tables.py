@@ -17,7 +17,7 @@ from pandas.api import types
 from pyarrow import csv, dataset
 
 from sklearn_era import auto, ensemble
-from sklearn_era._era_labels import EraColumns
+from sklearn_era._era_columns import EraColumns
 from sklearn_era._eras import check_eras
 from sklearn_era._tables.parquet import categorical_names, index_names
 from sklearn_era._warnings import refuse_moved

@@ -18,7 +18,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
-from .._era_labels import EraColumns
+from .._era_columns import EraColumns
 from .._era_routing import answered_by, own_eras, told_eras, with_eras
 from .._eras import EncodedEras
 from .._warnings import listed, warn_user

@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._era_arguments import names_columns, take_era_column
 from ..._era_axes import read_again, read_known
-from ..._era_labels import find, horizons, label_columns
+from ..._era_columns import label_columns
+from ..._era_labels import find, horizons
 from ..._eras import EncodedEras, read_eras
 from ..._warnings import warn_user
 from ...effects import Intercepts, intercepts_of

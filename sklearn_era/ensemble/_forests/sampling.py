@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._era_axes import read_known
-from ..._era_labels import label_columns
+from ..._era_columns import label_columns
 from ..._eras import EncodedEras, consecutive_blocks, read_eras
 
 Bootstrap = Literal["rows", "within_eras", "whole_eras", False]
