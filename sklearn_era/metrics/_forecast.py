@@ -12,7 +12,10 @@ from sklearn.utils import check_scalar
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from .._era_axes import read_axes
+from .._era_labels import label_columns
 from .._eras import EncodedEras, are_ordered, encode_eras, label_texts, read_eras
+from ._crossed import CrossedEras
 from ._era_scores import EraScores
 from ._spread import AnyEras, Mixture, make_link
 
@@ -42,6 +45,9 @@ class EraScoreForecast(BaseEstimator):
     trend : {'auto', 'none'}, default='auto'
         Whether eras that follow each other, by their labels, may be related; of
         thousands, that takes minutes.
+    era_order : 'auto' or tuple of two, default='auto'
+        Which of two columns of labels is time, such as ("unordered", "ordered"); by
+        default their labels tell.
     bounds : tuple of (float or None, float or None), default=None
         Ends of the metric's range, within which intervals stay, such as (0, 1) for an
         area under the ROC curve or (None, 1) for R^2. The model is of
@@ -61,6 +67,10 @@ class EraScoreForecast(BaseEstimator):
         The probability of a slope, or of similar neighbours; and the gain of the choice
         of the model by the same scores, which is taken off them, on the scale of
         `bounds` by its slope at their mean.
+    components_ : dict of str to float
+        Of scores by two columns of labels, groups and eras, REML's standard deviations
+        of groups, eras (taken as unrelated) and residuals, at `mean_`. The model then
+        is ``s_gt = m + a_g + b_t + e_gt + d_gt``, of a new group and a later era.
     scores_, eras_ : ndarray of shape (n_eras,)
         The scores, `optimism_` not taken off, and the labels, sorted.
 
@@ -78,11 +88,15 @@ class EraScoreForecast(BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "trend": [StrOptions({"auto", "none"})], "bounds": [tuple, list, None],
+        "era_order": [StrOptions({"auto"}), tuple, list],
     }  # fmt: skip
 
-    def __init__(self, trend: str = "auto", *, bounds: Any = None) -> None:
+    def __init__(
+        self, trend: str = "auto", *, bounds: Any = None, era_order: Any = "auto"
+    ) -> None:
         self.trend = trend
         self.bounds = bounds
+        self.era_order = era_order
 
     def fit(
         self, scores: Any, standard_errors: ArrayLike | None = None, eras: Any = None
@@ -117,6 +131,10 @@ or (n_candidates, n_eras)
             comes twice, or labels are text, which has no known order.
         """
         self._validate_params()
+        self._axes = None
+        columns = _columns(scores, eras)
+        if columns is not None:
+            return self._fit_crossed(*columns, standard_errors)
         table, encoded, order = _read(scores, eras)
         raw = np.zeros(table.shape[-1]) if standard_errors is None else standard_errors
         errors = np.asarray(raw, dtype=np.float64)
@@ -162,18 +180,79 @@ or (n_candidates, n_eras)
         self.spread_ = self._model.spread() / float(slope(self.mean_))
         return self
 
-    def _ahead(self, horizon: int, standard_error: float | None) -> Mixture:
+    def _fit_crossed(
+        self, values: Array, columns: Any, standard_errors: Any
+    ) -> "EraScoreForecast":
+        """Estimate the spreads of groups, of eras, and of what is left."""
+        axes = read_axes(columns, values, self.era_order, "EraScoreForecast")
+        time, groups = axes.time, axes.groups
+        errors = np.zeros(values.shape) if standard_errors is None else standard_errors
+        errors = np.asarray(errors, dtype=np.float64)
+        if values.ndim != 1 or errors.shape != values.shape:
+            raise ValueError(
+                f"scores has the shape {values.shape}, and standard_errors "
+                f"{errors.shape}: pass one of each per pair of labels."
+            )
+        shape = groups.labels.size, time.labels.size
+        places = np.ravel_multi_index((groups.codes, time.codes), shape)
+        if np.unique(places).size < places.size:
+            raise ValueError("eras has a pair of labels twice: pass one score a pair.")
+        is_known = ~np.isnan(values)
+        is_right = np.isfinite(values) & (errors >= 0) & (errors < np.inf)
+        if not is_right[is_known].all():
+            raise ValueError(
+                "scores or standard_errors are infinite, or an error is negative or "
+                "missing: leave the pair of labels out by a score of NaN."
+            )
+        if min(np.unique(x.codes[is_known]).size for x in (groups, time)) < 2:
+            raise ValueError("scores are of fewer than two groups or eras: pass more.")
+        self._link = make_link(self.bounds, values[is_known])
+        table, spread = np.full(shape, np.nan), np.zeros(shape)
+        at = groups.codes[is_known], time.codes[is_known]
+        table[at] = self._link(values[is_known])
+        spread[at] = errors[is_known] * self._link.slope(values[is_known])
+        related = self.trend == "auto" and shape[1] > 2
+        self._axes, self._model = axes, CrossedEras(table, spread, related)
+        self.eras_ = np.fromiter(
+            zip(groups.decode(), time.decode(), strict=True), dtype=object
+        )
+        self.scores_, self.optimism_ = values, 0.0
+        self.related_ = float(1 - self._model.weights[0])
+        self.sampling_error_ = float(np.sqrt(np.mean(errors[is_known] ** 2)))
+        ahead = self._model.predict(None, float(shape[1]), 0.0, 0.0)
+        self.mean_ = self._link.inverse(float(ahead.weights @ ahead.means))
+        unit = float(self._link.slope(self.mean_))
+        self.spread_ = self._model.spread() / unit
+        found = self._model.components[
+            [1, 0, 2] if self._model.is_swapped else [0, 1, 2]
+        ]
+        names = ("groups", "eras", "residual")
+        self.components_ = dict(zip(names, (found / unit).tolist(), strict=True))
+        return self
+
+    def _ahead(
+        self, horizon: int, standard_error: float | None, group: Any = None
+    ) -> Mixture:
         """Return the distribution of a score to come, on the scale of the link."""
         check_is_fitted(self)
         check_scalar(horizon, "horizon", Integral, min_val=1)
         error = self.sampling_error_ if standard_error is None else standard_error
         check_scalar(error, "standard_error", Real, min_val=0)
         error *= float(self._link.slope(self.mean_))
+        if self._axes is not None:
+            labels = self._axes.groups.labels
+            at = None if group is None else np.flatnonzero(labels == group)
+            if at is not None and not at.size:
+                raise ValueError(f"group={group!r} is no known group; None is new.")
+            place = float(self._axes.time.labels.size - 1 + horizon)
+            return self._model.predict(None if at is None else at[0], place, 0.0, error)
+        if group is not None:
+            raise ValueError(f"group={group!r} needs scores by two columns of labels.")
         return self._model.predict(float(self.scores_.size - 1 + horizon), error)
 
     def interval(
         self, level: float = 0.8, *, horizon: int = 1,
-        standard_error: float | None = None,
+        standard_error: float | None = None, group: Any = None,
     ) -> tuple[float, float]:  # fmt: skip
         """Return an interval that contains a new era's score with a probability.
 
@@ -184,13 +263,15 @@ or (n_candidates, n_eras)
         horizon, standard_error : int, default=1, and float, default=None
             The new era's place after the last one, where eras follow each other; and
             the sampling error of its score, None for `sampling_error_`.
+        group : object, default=None
+            The label of a known group, of scores by groups and eras; None is a new one.
 
         Returns
         -------
         low, high : float
             Both ends.
         """
-        ahead = self._ahead(horizon, standard_error)
+        ahead = self._ahead(horizon, standard_error, group)
         tail = (1 - _check_level(level)) / 2
         low, high = (self._link.inverse(ahead.quantile(x)) for x in (tail, 1 - tail))
         return low, high
@@ -240,6 +321,10 @@ or (n_candidates, n_eras)
             Eras in all, at least 2; infinity if 10,000 are too few.
         """
         check_is_fitted(self)
+        if self._axes is not None:
+            raise ValueError(
+                "eras_needed counts eras of scores by one column of labels."
+            )
         check_scalar(width, "width", Real, min_val=0, include_boundaries="neither")
         if of not in ("next_era", "mean"):
             raise ValueError(f"of must be 'next_era' or 'mean'; got {of!r}.")
@@ -248,6 +333,20 @@ or (n_candidates, n_eras)
         half = t.ppf((1 + _check_level(level)) / 2, n - 1) * deviation
         is_enough = 2 * half * np.sqrt((of == "next_era") + 1 / n) <= width
         return int(n[is_enough.argmax()]) if is_enough.any() else math.inf
+
+
+def _columns(scores: Any, eras: Any) -> tuple[Array, Any] | None:
+    """Return scores and both columns of their labels; None if there is but one."""
+    if eras is not None:
+        columns: Any = eras if isinstance(eras, tuple) else label_columns(eras)
+        if len(columns) != 2 or (isinstance(eras, tuple) and np.ndim(eras[0]) != 1):
+            return None
+        found = scores.scores if isinstance(scores, EraScores) else scores
+        return np.asarray(found, dtype=np.float64), eras
+    is_pair = isinstance(scores, EraScores) and len(scores.levels) == 2
+    if is_pair and not isinstance(scores.scores, dict):
+        return scores.scores, scores.levels
+    return None
 
 
 def _check_level(level: Any) -> float:

@@ -21,9 +21,9 @@ Array = NDArray[np.float64]
 _N_GROUPS = 20
 # Ways to relate eras: the correlation of neighbours, and the variance of a slope, by
 # the spread and by the standard deviation of places; and how likely it is beforehand.
-_INDEPENDENT = {(0.0, 0.0): 1.0}
-_RELATED = {(0.0, 0.0): 0.5, (0.0, 1.0): 0.15, (0.0, 30.0): 0.1}
-_RELATED |= {(rho, 0.0): 0.05 for rho in (0.3, 0.5, 0.7, 0.85, 0.95)}
+INDEPENDENT = {(0.0, 0.0): 1.0}
+RELATED = {(0.0, 0.0): 0.5, (0.0, 1.0): 0.15, (0.0, 30.0): 0.1}
+RELATED |= {(rho, 0.0): 0.05 for rho in (0.3, 0.5, 0.7, 0.85, 0.95)}
 _N_POINTS = 400  # quantiles of chi-squared, and spreads to integrate over
 _LEAST_ERROR = 1e-3  # in place of 0, in standard deviations of the scores
 
@@ -84,6 +84,16 @@ class Mixture(NamedTuple):
         return float(center + unit * found)
 
 
+def correlations(
+    known: Array, places: Array, to: Array, rho: float, slope: float
+) -> Array:
+    """Return covariances of eras by their places, in squares of the spread."""
+    center, width = known.mean(), known.std()
+    steps = abs(places[:, np.newaxis] - to)
+    of_slope = np.outer(places - center, to - center) / width**2
+    return np.where(steps, rho**steps, 1.0) + slope * of_slope
+
+
 class RelatedEras:
     """The model of `EraScoreForecast` for one K. Spreads T are those where Cochran's Q,
     ``e' (S + T² K)^-1 e`` with S = diag(se²), is a quantile of chi-squared. Where Q is
@@ -129,11 +139,7 @@ class RelatedEras:
         return weights, precision, mean, residuals
 
     def _correlations(self, to: Array) -> Array:
-        """Return covariances with eras at some places, in squares of the spread."""
-        center, width = self.places.mean(), self.places.std()
-        steps = abs(self.places[:, np.newaxis] - to)
-        of_slope = np.outer(self.places - center, to - center) / width**2
-        return np.where(steps, self.rho**steps, 1.0) + self.slope * of_slope
+        return correlations(self.places, self.places, to, self.rho, self.slope)
 
     def predict(self, place: float, error: float) -> tuple[Array, Array]:
         """Return best linear unbiased predictions (Robinson 1991) and variances."""
@@ -155,7 +161,7 @@ class AnyEras:
     """Scores of eras that may be related in several ways, weighed by their evidence."""
 
     def __init__(self, scores: Array, errors: Array, places: Any, are_related: bool):
-        ways = _RELATED if are_related else _INDEPENDENT
+        ways = RELATED if are_related else INDEPENDENT
         self.models = [RelatedEras(scores, errors, places, *way) for way in ways]
         logs = np.log([*ways.values()]) + [x.log_evidence for x in self.models]
         self.weights = np.exp(logs - logsumexp(logs))
