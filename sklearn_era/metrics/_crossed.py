@@ -92,7 +92,7 @@ class CrossedEras:
             np.maximum(np.where(is_known, errors / self.unit, 0.0), least) ** 2
         )
         self._square = self._squares[is_known].mean()
-        self._places = np.arange(table.shape[1])
+        self._places = np.arange(float(table.shape[1]))
         self._ways = [*(RELATED if are_related else INDEPENDENT)]
         self._roots = [
             cholesky(correlations(self._places, self._places, self._places, *way)).T
@@ -150,7 +150,7 @@ class CrossedEras:
         )
         return logs, q, grams, shares
 
-    def _integrate(self, way: int, point: tuple[float, ...]) -> tuple[float, Variances]:
+    def _integrate(self, way: int, point: tuple[float, ...]) -> Variances:
         row, rest = self._variances(*point)
         solved = self._solve(way, row, rest)
         unit = self._units[0] * (rest + self._square if self._has_errors else 1)
@@ -191,7 +191,7 @@ class CrossedEras:
         return logs[best], np.array([row, np.expm1(axis[best]) * unit, rest]) * factor
 
     def _fit(self, ways):
-        found = {}
+        found: dict[Any, Variances] = {}
 
         def evidence(*axes):
             found.clear()

@@ -131,7 +131,8 @@ or (n_candidates, n_eras)
             comes twice, or labels are text, which has no known order.
         """
         self._validate_params()
-        self._axes = None
+        self._axes: Any = None
+        self._model: Any
         columns = _columns(scores, eras)
         if columns is not None:
             return self._fit_crossed(*columns, standard_errors)
@@ -185,7 +186,8 @@ or (n_candidates, n_eras)
     ) -> "EraScoreForecast":
         """Estimate the spreads of groups, of eras, and of what is left."""
         axes = read_axes(columns, values, self.era_order, "EraScoreForecast")
-        time, groups = axes.time, axes.groups
+        time: Any = axes.time
+        groups: Any = axes.groups
         errors = np.zeros(values.shape) if standard_errors is None else standard_errors
         errors = np.asarray(errors, dtype=np.float64)
         if values.ndim != 1 or errors.shape != values.shape:
