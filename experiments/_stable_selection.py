@@ -54,7 +54,7 @@ def select(
     n_dropped = [0, *doubled[doubled < n_features].tolist()]
     folds = _folds(encoded.labels.size, are_ordered)
     loss = "neg_log_loss" if is_classifier(model) else "neg_mean_squared_error"
-    scorer = ScorerByEra(get_scorer(loss), encoded.labels)
+    scorer = ScorerByEra(get_scorer(loss), encoded)
     scores: list[list] = []
     for train, test in folds.split(encoded.codes, groups=encoded.codes):
         order, _ = _rank(

@@ -1,12 +1,13 @@
 """Labels of rows along two axes: time, and groups without an order."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._era_labels import (
-    LabelColumn,
+    EraColumns,
     Labels,
     _kind_of,
     are_dates,
@@ -17,6 +18,7 @@ from ._era_labels import (
 from ._eras import EncodedEras, are_ordered, check_order, read_eras
 from ._tables.columns import check_collected
 
+TIME_FIRST = ("ordered", "unordered")
 _EITHER = (
     "pass era_order=('ordered', 'unordered') if times come first, and "
     "('unordered', 'ordered') if groups do"
@@ -29,6 +31,8 @@ class EraAxes:
 
     time: EncodedEras | None
     groups: EncodedEras | None
+    is_time_first: bool = True
+    names: tuple[Any, ...] = ()  # of the columns
 
     @property
     def n_rows(self) -> int:
@@ -42,7 +46,7 @@ def read_axes(
     `era_order` is that of the column or of both; with "auto", labels tell it.
     """
     check_collected(eras, name)
-    columns, is_pair = _columns_of(eras, name), not isinstance(era_order, str)
+    columns, is_pair = label_columns(eras, name), not isinstance(era_order, str)
     if len(columns) > 2:
         raise ValueError(
             f"{name} has {len(columns)} columns, and {what} takes two at most: one of "
@@ -53,6 +57,8 @@ def read_axes(
             f"era_order={era_order!r} does not fit {name} of {len(columns)} column(s): "
             f"of one, pass 'ordered' or 'unordered'; of two, {_EITHER}."
         )
+    if is_pair and tuple(era_order) not in (TIME_FIRST, TIME_FIRST[::-1]):
+        raise ValueError(f"era_order={era_order!r} must be of two columns: {_EITHER}.")
     rows = columns[0].labels if X is None else X
     encoded = [read_eras(x.labels, rows, name=x.text) for x in columns]
     if len(columns) == 1:
@@ -72,14 +78,58 @@ def read_axes(
             )
     order = "ordered" if is_pair else "auto"
     check_order(encoded[at], order, what, "one column of groups")
-    return EraAxes(encoded[at], encoded[1 - at])
+    names = tuple(column.key for column in columns)
+    return EraAxes(encoded[at], encoded[1 - at], at == 0, names)
 
 
-def _columns_of(eras: Any, name: str) -> list[LabelColumn]:
-    """Return the columns of a table, or of a tuple of two."""
-    if isinstance(eras, tuple) and len(eras) == 2:
-        return [LabelColumn(i, f"{name}[{i}]", x) for i, x in enumerate(eras)]
-    return label_columns(eras, name)
+def read_one(
+    eras: Any, X: Any, era_order: str, name: str
+) -> tuple[NDArray[Any], EncodedEras, bool]:
+    """Return checked labels, their codes, and if these are ordered."""
+    encoded = read_eras(eras, X)
+    return encoded.decode(), encoded, are_ordered(encoded, era_order, name)
+
+
+def read_known(
+    eras: Any, X: Any, era_order: Any, name: str
+) -> tuple[Any, EncodedEras, bool]:
+    """Return the same of one column, or of times with their groups, if there are two
+    and `era_order` is that of both or to be found; labels then come in this order.
+    """
+    is_one = era_order in ("ordered", "unordered") or len(label_columns(eras)) != 2
+    if is_one and isinstance(era_order, str):
+        return read_one(eras, X, era_order, name)
+    axes = read_axes(eras, X, era_order, name)
+    assert axes.time is not None  # of two columns
+    assert axes.groups is not None
+    columns = EraColumns([axes.time.decode(), axes.groups.decode()])
+    order = TIME_FIRST if axes.is_time_first else TIME_FIRST[::-1]
+    pair = order, axes.names
+    return columns, replace(axes.time, groups=axes.groups, pair=pair), True
+
+
+def read_again(model: Any, eras: Any, X: Any) -> tuple[Any, EncodedEras]:
+    """Return labels and codes of two columns by a fitted model's, in any order if they
+    have names.
+    """
+    order, names = (tuple(x) for x in model._pair)
+    if isinstance(eras, EraColumns):
+        order = TIME_FIRST
+    elif tuple(column.key for column in label_columns(eras)) == names[::-1] != names:
+        order = order[::-1]
+    return read_known(eras, X, order, type(model).__name__)[:2]
+
+
+def known_order(eras: EncodedEras, is_ordered: bool) -> Any:
+    """Return what `era_order` is for models that get eras by `read_known`."""
+    return TIME_FIRST if eras.pair else "ordered" if is_ordered else "unordered"
+
+
+def keep_pair(model: Any, eras: EncodedEras | None) -> None:
+    """Let a model know which of two columns is time, for its predictions."""
+    vars(model).pop("_pair", None)
+    if eras is not None and eras.pair is not None:
+        model._pair = eras.pair
 
 
 def _likeness_to_time(labels: Labels) -> int:

@@ -8,7 +8,7 @@ Labels of another *kind* are never compared.
 import datetime
 import numbers
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
@@ -85,6 +85,21 @@ def categories_of(eras: Any) -> Labels | None:
     return np.asarray(getattr(eras, "combine_chunks", lambda: eras)().dictionary)
 
 
+class EraColumns:
+    """Labels of rows in columns, each of its own type, which rows index."""
+
+    def __init__(self, columns: Iterable[Any], names: Any = (0, 1)) -> None:
+        self.columns, self.names = [*columns], names
+        self.shape = len(self.columns[0]), len(self.columns)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> "EraColumns":
+        rows = key[0] if isinstance(key, tuple) else key
+        return EraColumns((column[rows] for column in self.columns), self.names)
+
+
 class LabelColumn(NamedTuple):
     """A column of labels."""
 
@@ -94,7 +109,14 @@ class LabelColumn(NamedTuple):
 
 
 def label_columns(eras: Any, name: str = "eras") -> list[LabelColumn]:
-    """Return the columns of a table; else one column, checked by `check_eras` later."""
+    """Return the columns of a table, or of a tuple of two arrays; else one column,
+    checked by `check_eras` later.
+    """
+    if isinstance(eras, tuple) and [np.ndim(x) for x in eras] == [1, 1]:
+        eras = EraColumns(eras)
+    if isinstance(eras, EraColumns):
+        pairs = zip(eras.names, eras.columns, strict=True)
+        return [LabelColumn(key, f"{name}[{key!r}]", x) for key, x in pairs]
     # Columns of a data frame (pandas or polars) may differ in type; a pyarrow table's
     # `columns` are not names.
     names = getattr(eras, "column_names", getattr(eras, "columns", None))
@@ -238,13 +260,13 @@ def ranks(known: Labels, labels: Labels) -> tuple[list[Any], list[Any]]:
     return find(categories, known).tolist(), at.tolist()
 
 
-def horizons(known: Labels, labels: Labels) -> NDArray[np.intp]:
-    """Return how many eras labels are after the last known one; 1 without steps."""
+def horizons(known: Labels, labels: Labels, default: int = 1) -> NDArray[np.intp]:
+    """Return how many eras labels are after the last known one, by regular steps."""
     found = {}
     for name, series in readings_of(known, labels).items():
         if (ahead := _steps_ahead(series, known.size)) is not None:
             found[name] = ahead
-    first, *others = [*found.values()] or [np.ones(labels.size, dtype=np.intp)]
+    first, *others = [*found.values()] or [np.full(labels.size, default)]
     for other in others:
         if (is_other := first != other).any():
             i, (name, other_name) = is_other.argmax(), found

@@ -12,6 +12,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from ._era_arguments import take_era_column, without_era_column
+from ._era_axes import read_again
+from ._era_labels import EraColumns
 from ._eras import check_eras
 
 
@@ -60,6 +62,18 @@ def takes_eras(model: Any, method: str) -> bool:
     return prepares_by_era(model) or takes(getattr(_last(model), method), "eras")
 
 
+def told_eras(model: Any, eras: Any) -> Any:
+    """Return the eras that predictions of rows left out may know: for transformers in a
+    pipeline; and of two columns, whose groups may be known, for intercepts; else None.
+    """
+    last = _last(model)
+    has_levels = getattr(last, "era_effects", None) is not None
+    is_told = isinstance(eras, EraColumns) and (
+        has_levels or isinstance(last, PredictsByEra)
+    )
+    return eras if is_told or prepares_by_era(model) else None
+
+
 def _last(model: Any) -> Any:
     return model[-1] if hasattr(model, "steps") else model
 
@@ -85,11 +99,17 @@ def ask(model: Any, method: str, X: Any, eras: Any) -> Any:
 
 
 def own_eras(model: Any, X: Any, eras: Any) -> tuple[Any, Any]:
-    """Return X and eras: without any, transformers have those of the fit's column."""
+    """Return X and eras: without any, transformers have those of the fit's column. Of
+    two columns, times come first.
+    """
     rest = without_era_column(model, X) if eras is None else X
     if rest is not X and prepares_by_era(model):
         rest, eras = X, model._era_column
-    return take_era_column(rest, eras)
+    X, eras = take_era_column(rest, eras)
+    pair = vars(model).get("_pair")
+    if pair and not isinstance(eras, EraColumns | None):
+        eras = read_again(model, eras, X)[0]
+    return X, eras
 
 
 def score(

@@ -166,6 +166,10 @@ class EncodedEras:
     codes: NDArray[np.int32]  # (n_samples,), index into `labels`
     # As passed, if `labels` are their combinations, which lose the order of categories.
     columns: list[Any] | None = None
+    # Of the same rows, if these are times and both were passed: in the order and by the
+    # names of `pair`.
+    groups: "EncodedEras | None" = None
+    pair: tuple[Any, Any] | None = None
 
     @cached_property
     def counts(self) -> NDArray[np.intp]:
@@ -196,7 +200,9 @@ class EncodedEras:
         is_present = np.bincount(codes, minlength=self.labels.size) > 0
         new_codes = np.cumsum(is_present, dtype=np.int32) - np.int32(1)
         columns = self.columns and [_safe_indexing(x, indices) for x in self.columns]
-        return EncodedEras(self.labels[is_present], new_codes[codes], columns)
+        groups = self.groups and self.groups.take(indices)
+        labels = self.labels[is_present]
+        return EncodedEras(labels, new_codes[codes], columns, groups, self.pair)
 
     def decode(self) -> NDArray[Any]:
         """Return the label of each row."""
@@ -245,18 +251,20 @@ TIME_ONLY = (
 
 
 def are_ordered(
-    eras: EncodedEras, era_order: str, what: str, remedy: str = _ORDER_OR_GROUPS
+    eras: EncodedEras, era_order: Any, what: str, remedy: str = _ORDER_OR_GROUPS
 ) -> bool:
-    """Return whether eras follow each other, which `what` depends on. With "auto",
+    """Return whether eras follow each other, which `what` depends on, as times of two
+    columns, whose order is a pair, do. With "auto",
     numbers, dates and ordered categoricals do, booleans do not, and text does, with a
     warning, if it is numbers or dates of one form; other text raises ValueError.
     """
     if eras.labels.size < 2:
         return True
     if era_order != "auto":
-        if era_order == "ordered":
+        is_ordered = era_order == "ordered" or not isinstance(era_order, str)
+        if is_ordered:
             warn_of_text_order(eras.labels, what)
-        return era_order == "ordered"
+        return is_ordered
     if categories_of(eras.labels) is not None:
         return True
     values = [x.decode() if isinstance(x, bytes) else x for x in eras.labels.tolist()]
@@ -290,7 +298,7 @@ def are_ordered(
 
 
 def check_order(
-    eras: EncodedEras, era_order: str, what: str, instead: str,
+    eras: EncodedEras, era_order: Any, what: str, instead: str,
     remedy: str = _ORDER_OR_GROUPS,
 ) -> None:  # fmt: skip
     """Raise ValueError if eras do not follow each other, which `what` needs."""

@@ -91,9 +91,19 @@ class Intercepts(ParameterObject):
     n_eras : int, default=3
         Number of eras of 'last', or half-life of 'exponential'. The others use all
         eras.
+    horizon : int, default=1
+        How many eras after the last one rows without an era are: with 'auto', their
+        forecast is that of so many steps. The other forecasts are the same at any.
 
     Notes
     -----
+    With two columns of eras, times and groups, the raw prediction of a row is that of
+    the trees plus the intercept of its time, as above, plus that of its group, which is
+    shrunk to 0 [1]_. Both take a step in turn. New groups have 0. Criteria and early
+    stopping see the times alone. Groups are told from times by `era_order` (see
+    :class:`~sklearn_era.model_selection.EraSplit`): by a pair, or by 'auto' where
+    `forecast` is not 'mean', which else takes combinations for eras.
+
     With 'auto', the value t_j of era j, whose noise e_j has a known variance, is ::
 
         t_j = c_g(j) + b (j - j0) + a_j + u_j + e_j,   a_j = phi a_(j-1) + N(0, q)
@@ -132,6 +142,7 @@ class Intercepts(ParameterObject):
 
     forecast: str = parameter("last", [StrOptions(_FORECASTS)])
     n_eras: int = parameter(3, [Interval(Integral, 1, None, closed="left")])
+    horizon: int = parameter(1, [Interval(Integral, 1, None, closed="left")])
 
     @property
     def _is_ordered(self) -> bool:

@@ -13,7 +13,7 @@ from ..ensemble._boosters.estimators import (
     SymmetricClassifier,
     SymmetricRegressor,
 )
-from ..model_selection._out_of_era import name_in_fit, with_order
+from ..model_selection._out_of_era import name_in_fit
 from ._linear import LinearClassifier, LinearRegressor
 from ._losses import Loss
 from ._peers import LIMITS, PEERS, as_peer, make_peer, package_of
@@ -36,7 +36,7 @@ _OF_MEANS = ("squared_error", "poisson", "gamma", "log_loss")
 
 
 def default_members(
-    plain: Any, loss: Loss, n_eras: int, are_ordered: bool
+    plain: Any, loss: Loss, n_eras: int, are_ordered: bool, horizon: int = 1
 ) -> dict[str, Any]:
     """Return the members beside the plain model, by their names in `_DEFAULT`."""
 
@@ -47,7 +47,7 @@ def default_members(
     members = {"leaves_4": booster(4, 4)}
     members["additive"] = booster(4, 4, interaction_cst="no_interactions")
     if n_eras >= _LEAST_ERAS:
-        level = Intercepts(forecast="auto" if are_ordered else "mean")
+        level = Intercepts(forecast="auto" if are_ordered else "mean", horizon=horizon)
         members["level"] = booster(3, 8, era_effects=level)
         if are_ordered:  # whose last ones may do to forecast
             members["last_levels"] = booster(3, 8, era_effects=Intercepts())
@@ -82,13 +82,14 @@ def quick(model: Any) -> Any:
 
 
 def make_members(
-    plain: Any, given: Any, loss: Loss, n_rows: int, n_eras: int, are_ordered: bool
-) -> dict[str, Any]:
+    plain: Any, given: Any, loss: Loss, n_rows: int, n_eras: int, are_ordered: bool,
+    horizon: int = 1,
+) -> dict[str, Any]:  # fmt: skip
     """Return the plain model and all others, by their names, unfitted."""
     if plain.early_stopping == "auto":  # in folds as in a fit to all rows
         plain = clone(plain).set_params(early_stopping=n_rows > 10_000)
     members = {PLAIN: plain}
-    default = default_members(plain, loss, n_eras, are_ordered)
+    default = default_members(plain, loss, n_eras, are_ordered, horizon)
     for pair in [given] if isinstance(given, str) else given:
         if isinstance(pair, tuple | list) and len(pair) == 2:
             found = {pair[0]: _checked(pair[0], pair[1], plain)}
@@ -120,8 +121,7 @@ def make_members(
                 f"{PLAIN!r}); give each member a name of its own."
             )
         members |= found
-    order = "ordered" if are_ordered else "unordered"
-    return {name: with_order(model, order) for name, model in members.items()}
+    return members
 
 
 def _checked(name: Any, model: Any, plain: Any) -> Any:

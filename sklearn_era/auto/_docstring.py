@@ -49,6 +49,15 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
     verbose : int, default=0
         1 prints a line a member with the time left, under a bar where rich is installed
         and the output is a terminal; 2 also those of :class:`joblib.Parallel`.
+    horizon : int or duration, default=1
+        How much later the rows are that the model is for, in eras or as a duration such
+        as "28D" (see :class:`~sklearn_era.model_selection.EraSplit`): folds train on
+        eras so much before those they test, and levels of rows without an era are
+        forecast so far.
+    group : {{'new', 'known'}}, default='new'
+        Of two columns of eras, times and groups, whether the model is for groups that
+        it has not seen, or for those of training, whose intercepts it knows. Both are
+        told by ``predict(X, eras=...)``; losses are by time, and errors by both.
     encode_categories : 'auto' or bool, default='auto'
         Whether all members but the plain one and those that are passed are given what
         earlier eras tell of categories, beside these: the columns of an

@@ -16,10 +16,11 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
-from .._era_arguments import eras_by_name, take_era_column
-from .._era_labels import find
-from .._era_routing import PredictsByEra, ask, prepares_by_era, score
-from .._eras import read_eras
+from .._era_arguments import eras_by_name
+from .._era_axes import keep_pair, known_order, read_again
+from .._era_labels import EraColumns, find
+from .._era_routing import PredictsByEra, ask, own_eras, prepares_by_era, score
+from .._eras import EncodedEras, read_eras
 from .._fit_attributes import restores_on_failure
 from .._progress import Progress
 from .._scikit_learn import check_sample_weight
@@ -29,6 +30,8 @@ from .._warnings import refuses_moved, warned_once
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..ensemble._parameters import check_class_weight
 from ..model_selection import EraSearchCV, _out_of_era
+from ..model_selection._era_split import steps_of
+from ..model_selection._out_of_era import with_order
 from ..model_selection._search_errors import mean_and_error
 from ..model_selection._search_scores import prediction
 from ._candidates import PLAIN, make_members, uses_eras
@@ -39,7 +42,7 @@ from ._member_search import PlainModelError, Rows, Search, at_stage, fit_members
 from ._update import update_average
 from ._weights import LeftOut, error_of_mean, keep, promising
 
-_OF_SEARCH = ("era_order", "cv", "n_jobs", "verbose")
+_OF_SEARCH = ("era_order", "cv", "n_jobs", "verbose", "horizon", "group")
 
 
 class _AutoEra(PredictsByEra, BaseEstimator):
@@ -64,8 +67,8 @@ class _AutoEra(PredictsByEra, BaseEstimator):
     def __init__(
         self, estimator: Any = None, *, members: Any = "default",
         time_budget: float | None = None, random_state: Any = None, cv: Any = 3,
-        n_jobs: int | None = None, verbose: int = 0, era_order: str = "auto",
-        encode_categories: Any = "auto",
+        n_jobs: int | None = None, verbose: int = 0, era_order: Any = "auto",
+        encode_categories: Any = "auto", horizon: Any = 1, group: str = "new",
     ) -> None:  # fmt: skip
         self.estimator = estimator
         self.members = members
@@ -76,6 +79,8 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         self.verbose = verbose
         self.era_order = era_order
         self.encode_categories = encode_categories
+        self.horizon = horizon
+        self.group = group
 
     @eras_by_name
     @restores_on_failure
@@ -112,8 +117,9 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         plain = self._plain_model()
         plain._validate_params()
         X, y, eras, encoded, are_ordered = _out_of_era.check_rows(
-            X, self._as_target(y), eras, self.era_order, "AutoEra"
+            X, self._as_target(y), eras, self.era_order, "AutoEra", axes=True
         )
+        _out_of_era.check_folds(self, encoded, are_ordered)
         self.__dict__.pop("_class_weights", None)
         if getattr(plain, "class_weight", None) is not None:
             check_class_weight(plain.class_weight)
@@ -135,6 +141,9 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         self.era_order_ = "ordered" if are_ordered else "unordered"
         self.__dict__.pop("update_log_", None)
         self._known_eras = encoded.labels
+        keep_pair(self, encoded)
+        if encoded.groups is not None:
+            self._known_groups = encoded.groups.labels
         return self
 
     def _fit_and_weigh(
@@ -143,7 +152,7 @@ class _AutoEra(PredictsByEra, BaseEstimator):
     ) -> None:  # fmt: skip
         """Fit members in folds, weigh them, and fit those with weight to all rows."""
         X, y, eras, _, encoded = rows
-        loss, n_eras = loss_of(plain), encoded.labels.size
+        loss = loss_of(plain)
         plain, columns = columns_of(
             plain, self.members, rows, are_ordered, self.encode_categories
         )
@@ -155,11 +164,15 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         with _out_of_era.quiet_folds(n_jobs) as empty:
             folds = _out_of_era.split_eras(
                 self.cv, X, y, encoded, are_ordered, "AutoEra", tests_half=True,
-                groups=encoded.codes if are_ordered else eras,
+                groups=encoded.codes if are_ordered else eras, horizon=self.horizon,
+                group=self.group,
             )  # fmt: skip
             members = make_members(
-                plain, self.members, loss, y.size, n_eras, are_ordered
-            )
+                plain, self.members, loss, y.size, encoded.labels.size, are_ordered,
+                steps_of(self.horizon, encoded.labels),
+            )  # fmt: skip
+            order = known_order(encoded, are_ordered)
+            members = {x: with_order(model, order) for x, model in members.items()}
             search = start(members, folds=folds, by_eras=by_eras).run()
         warn_of_no_value(empty, "rows that some fold trains on")
         of_eras = of_rows = search.left_out()
@@ -228,6 +241,10 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         differences = self.era_scores_ - self.era_scores_[0]
         mean = mean_and_error(differences)[0]
         error = np.array([error_of_mean(x, are_ordered) for x in differences])
+        if of_eras.groups is not None:
+            losses = loss(of_eras.y, predicted)
+            pairs = zip(error, losses[0] - losses, strict=True)
+            error = np.array([of_eras.error_of_both(*pair) for pair in pairs])
         weights |= dict.fromkeys(dropped.predicted, 0.0)
         self.weights_ = weights
         kept = [name for name in names if weights[name] > 0]
@@ -235,7 +252,7 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         self._left_out = of_eras._replace(
             predicted={name: at_end[name] for name in kept},
             stages={name: [0] for name in kept},
-        )._asdict()
+        ).parts()
         self.cv_results_ = {
             "member": np.array([*weights, "average"], dtype=object),
             "stage": np.array([*(stages.get(name, 0) for name in weights), 0]),
@@ -288,7 +305,7 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         check_is_fitted(self)
         if eras is None or y is None:
             raise ValueError("update needs targets and eras: pass X, y and eras=...")
-        X, eras = take_era_column(X, eras)
+        X, eras = own_eras(self, X, eras)
         X, y = indexable(X, self._as_target(y))
         sample_weight = self._weights_of(X, y, sample_weight)
         log = self.__dict__.get("update_log_", [])
@@ -314,6 +331,13 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         of_classes = np.array([known.get(label, 1.0) for label in y.tolist()])
         return of_classes if sample_weight is None else sample_weight * of_classes
 
+    def _read(self, eras: Any, X: Any) -> tuple[Any, EncodedEras]:
+        """Return checked labels of rows, and encoded ones."""
+        if isinstance(eras, EraColumns):
+            return read_again(self, eras, X)
+        encoded = read_eras(eras, X, self._known_eras)
+        return encoded.decode(), encoded
+
     def _plain_model(self) -> Any:
         if self.estimator is None:
             return self._booster(random_state=self.random_state)
@@ -331,7 +355,8 @@ class _AutoEra(PredictsByEra, BaseEstimator):
     def _ask(self, method: str, X: Any, eras: Any) -> NDArray[Any]:
         check_collected(X)
         if eras is not None:
-            find(self._known_eras, read_eras(eras, X).labels)  # of their kind
+            eras, encoded = self._read(eras, X)
+            find(self._known_eras, encoded.labels)  # of their kind
         if method == "predict" and hasattr(self, "classes_"):
             p = self._ask("predict_proba", X, eras)
             return self.classes_[p.argmax(axis=1)]

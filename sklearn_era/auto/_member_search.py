@@ -14,10 +14,11 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
-from .._era_routing import ask, prepares_by_era
+from .._era_routing import ask, told_eras
 from .._eras import EncodedEras
 from .._progress import Progress
 from .._warnings import warn_user
+from ..ensemble._boosters.known_eras import in_eras
 from ..model_selection._out_of_era import (
     fit_arguments,
     fit_rows,
@@ -181,7 +182,10 @@ class Search:
                 done, np.split(predicted[name], ends, axis=1)[:-1], strict=True
             ):
                 part[:] = self.found[name].get(k, np.nan)
-        return LeftOut(predicted, stages, y, weights / weights.sum(), codes)
+        groups = rows.encoded.groups
+        of_groups = groups.codes[tests] if groups is not None else None
+        weights /= weights.sum()
+        return LeftOut(predicted, stages, y, weights, codes, of_groups)
 
     def _stages(self, name: str) -> list[int]:
         """Return the trees of a fit to all rows for each stage in folds, as many more
@@ -201,8 +205,10 @@ class _Stages:
     It stops after a share of all trees without a smaller loss.
     """
 
-    def __init__(self, stages: list[int], X: Any, y: Any, loss: Any, patience: float):
-        self.stages, self.X, self.y, self.loss = stages, X, y, loss
+    def __init__(
+        self, stages: list[int], X: Any, y: Any, loss: Any, patience: float, eras: Any
+    ) -> None:  # fmt: skip
+        self.stages, self.X, self.y, self.loss, self.eras = stages, X, y, loss, eras
         self.patience, self.predicted = patience * stages[-1], list[Array]()
 
     def begin_iteration(self, estimator: Any) -> None:
@@ -224,7 +230,8 @@ class _Stages:
         model._predict_iterations(self.numbers, trees, self.raw, False, n_threads)
         raw = self.raw + model._baseline_prediction
         model._raw_predict = lambda _: raw
-        self.predicted.append(respond(model, self.X, self.y, [0])[0])
+        known = in_eras(model, self.X, self.eras)
+        self.predicted.append(respond(known, self.X, self.y, [0])[0])
         best = int(np.argmin([self.loss(p) for p in self.predicted]))
         return n_trees - self.stages[best] >= self.patience
 
@@ -234,7 +241,7 @@ def _fit_fold(
     parts: Any, loss: Loss, patience: float,
 ) -> Array | str:  # fmt: skip
     """Return what a member predicts of a fold after each stage, or its error."""
-    X, y, eras, weights, encoded = rows
+    X, y, eras, weights, _ = rows
     try:
         given = fit_arguments(model, eras, weights)
         X_train, X_test = _safe_indexing(X, train), _safe_indexing(X, test)
@@ -247,16 +254,16 @@ def _fit_fold(
         if isinstance(model, BOOSTERS) and stages != [0]:
             at = np.zeros(test.size) if is_classifier(model) else y_test
             w = None if weights is None or not weights[test].any() else weights[test]
+            told = told_eras(model, eras[test])
             one = _Stages(
                 stages, X_test, y_test, lambda p: np.average(loss(at, p), weights=w),
-                patience,
+                patience, told,
             )  # fmt: skip
             fit_rows(model, X_train, y_train, given, follower=one)
             last = [one.predicted[-1]] * (len(stages) - len(one.predicted))
             return np.array(one.predicted + last)
         fitted = fit_rows(model, X_train, y_train, given)
-        known = encoded.labels[encoded.codes[test]]
-        return respond(fitted, X_test, y_test, stages, known)
+        return respond(fitted, X_test, y_test, stages, eras[test])
     except Exception as error:  # any, of a model that was passed
         return f"{type(error).__name__}: {error}"
 
@@ -267,7 +274,7 @@ def respond(model: Any, X: Any, y: Any, stages: list[int], eras: Any = None) -> 
     """
     method = "predict_proba" if is_classifier(model) else "predict"
     if stages == [0]:
-        found = [ask(model, method, X, eras if prepares_by_era(model) else None)]
+        found = [ask(model, method, X, told_eras(model, eras))]
     elif isinstance(model, Peer):
         found = model.predict_after(method, X, stages)
     else:

@@ -11,7 +11,6 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_y, check_consistent_length
 
 from .._era_labels import as_objects, find, join, ranks
-from .._eras import read_eras
 from .._scikit_learn import check_sample_weight
 from .._warnings import warn_user
 from ._categories import columns_of
@@ -27,19 +26,27 @@ def update_average(
     model: Any, X: Any, y: Any, eras: Any, sample_weight: Any, loss: Loss
 ) -> dict[str, Any]:
     """Take in rows of new eras, and return what was changed, and why."""
-    check_consistent_length(X, y, eras)
+    check_consistent_length(X, y)
     known = model._known_eras
-    encoded, y = read_eras(eras, X, known), _check_y(y, estimator=model)
+    eras, encoded = model._read(eras, X)
+    y = _check_y(y, estimator=model)
     weights = check_sample_weight(sample_weight, X, dtype=np.float64)
     labels = encoded.labels
     at = find(known, labels)
     is_new = at < 0
     rows = np.flatnonzero(is_new[encoded.codes])
-    X_new, y_new = _safe_indexing(X, rows), y[rows]
+    X_new, y_new, eras_new = _safe_indexing(X, rows), y[rows], eras[rows]
     codes, weights = encoded.codes[rows], weights[rows]
     _check_new(model, labels, is_new, y, weights)
     before = LeftOut(**model._left_out)
-    after = _with_new_eras(model, before, X_new, y_new, codes, weights, labels[codes])
+    groups = None
+    if encoded.groups is not None:
+        found, known_groups = encoded.groups.labels, model._known_groups
+        known_groups = join(known_groups, found[find(known_groups, found) < 0])
+        groups = find(known_groups, found)[encoded.groups.codes[rows]]
+    after = _with_new_eras(
+        model, before, X_new, y_new, codes, weights, eras_new, groups
+    )
     shares = np.array([model.weights_[name] for name in before.predicted])
     losses = after.by_era(loss(after.y, shares @ after.at_end()))
     entry: dict[str, Any] = {"eras": as_objects(labels[is_new])}
@@ -59,7 +66,7 @@ def update_average(
     for name, member in members.items():
         if not refit and getattr(member, "era_effects", None) is not None:
             members[name] = copy(member)
-            new = X_of(name), y_new, labels[codes], weights
+            new = X_of(name), y_new, eras_new, weights
             members[name]._update_intercepts(*new)
     new_weights = update_weights(after, shares, loss, model.era_order_ == "ordered")
     model.weights_ = model.weights_ | dict(
@@ -67,7 +74,7 @@ def update_average(
     )
     entry["weights"] = {name: w for name, w in model.weights_.items() if w > 0}
     if refit:
-        every = Rows(X, y, encoded.decode(), sample_weight, encoded)
+        every = Rows(X, y, eras, sample_weight, encoded)
         # Models of before have no encoder.
         is_encoded = vars(model).get("encoder_") is not None
         is_ordered = model.era_order_ == "ordered"
@@ -75,8 +82,10 @@ def update_average(
         model._fit_members(members, columns_of(*given)[1], every)
     else:
         model.members_ = members
-    model._left_out = after._asdict()
+    model._left_out = after.parts()
     model._known_eras = join(known, labels[is_new])
+    if encoded.groups is not None:
+        model._known_groups = known_groups
     return entry
 
 
@@ -110,8 +119,9 @@ def _check_new(model: Any, labels: Any, is_new: Any, y: Any, weights: Any) -> No
 
 
 def _with_new_eras(
-    model: Any, before: LeftOut, X: Any, y: Any, codes: Any, weights: Any, eras: Any
-) -> LeftOut:
+    model: Any, before: LeftOut, X: Any, y: Any, codes: Any, weights: Any, eras: Any,
+    groups: Any,
+) -> LeftOut:  # fmt: skip
     """Return the rows left out so far, and those of new eras, unseen by all models."""
     codes = np.unique(codes, return_inverse=True)[1]
     n_eras = np.unique(before.codes).size
@@ -123,7 +133,10 @@ def _with_new_eras(
         predicted[name] = np.concatenate([values, of_new], axis=1)
     y = np.concatenate([before.y, np.zeros(len(y)) if is_classifier(model) else y])
     codes = np.concatenate([before.codes, n_eras + codes])
-    return LeftOut(predicted, before.stages, y, weights / weights.sum(), codes)
+    if groups is not None:
+        groups = np.concatenate([before.groups, groups])
+    weights /= weights.sum()
+    return LeftOut(predicted, before.stages, y, weights, codes, groups)
 
 
 def _compare(losses: NDArray[np.float64], n_before: int) -> dict[str, Any]:

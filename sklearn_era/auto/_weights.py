@@ -6,7 +6,7 @@ Weights move from the latter's to the former's as far as these are better in era
 out beyond chance.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,7 @@ class LeftOut(NamedTuple):
     y: Array
     weights: Array  # add up to 1
     codes: NDArray[np.intp]  # eras of rows, from 0
+    groups: NDArray[np.intp] | None = None  # of rows, where eras are times of groups
 
     def losses(self, name: str, loss: Loss) -> Array:
         """Return the mean loss of a member after each of its stages."""
@@ -51,7 +52,35 @@ class LeftOut(NamedTuple):
 
     def by_era(self, values: Array) -> Array:
         """Return means by era of values of rows, the last axis; NaN without weight."""
-        return era_means(self.codes, self.weights, values)
+        if self.groups is None:
+            return era_means(self.codes, self.weights, values)
+        # Of an era, some groups may be known of members that other folds lack.
+        known = ~np.isnan(values)
+        parts = np.where(known, values, 0.0), known.astype(np.float64)
+        sums = [era_means(self.codes, self.weights, x) for x in parts]
+        return np.divide(*sums, out=np.full(sums[0].shape, np.nan), where=sums[1] > 0)
+
+    def error_of_both(self, error: float, values: Array) -> float:
+        """Return the error of the mean of values of rows, by groups as well as by eras,
+        whose `error` is known (two-way clusters: Cameron, Gelbach, Miller 2011).
+        """
+        if self.groups is None:
+            return error
+        weighted = self.weights * (values - self.weights @ values)
+
+        def variance(codes: Any) -> float:
+            sums = np.bincount(codes, weighted)
+            n = np.unique(codes).size
+            return float(sums @ sums * n / max(n - 1, 1))
+
+        cells = np.column_stack([self.codes, self.groups])
+        of_cells = variance(np.unique(cells, axis=0, return_inverse=True)[1].ravel())
+        of_groups = variance(self.groups)
+        return float(np.sqrt(max(error**2, of_groups, error**2 + of_groups - of_cells)))
+
+    def parts(self) -> dict[str, Any]:
+        """Return the fields that there are, by name, to be kept."""
+        return {name: x for name, x in self._asdict().items() if x is not None}
 
 
 class Weighted(NamedTuple):
@@ -83,8 +112,8 @@ def weigh(
     mean = _average(eras, best, loss) @ _at(eras, best)
     mean_of_rows = _average(rows, best_of_rows, loss) @ _at(eras, best_of_rows)
     if share is None:
-        differences = eras.by_era(loss(eras.y, mean_of_rows) - loss(eras.y, mean))
-        share = _share(differences, are_ordered)
+        gains = loss(eras.y, mean_of_rows) - loss(eras.y, mean)
+        share = _share(eras, gains, are_ordered)
     for name in best_of_rows:
         by_eras, by_rows = (_relative(x[name]) for x in (of_eras, of_rows))
         best[name] = int(np.argmin(share * by_eras + (1 - share) * by_rows))
@@ -114,11 +143,12 @@ def keep(
     def average_of(weighted: Weighted) -> tuple[Array, Array]:
         average = np.array(list(weighted.weights.values())) @ weighted.predicted
         gain = loss(eras.y, eras.predicted[PLAIN][-1]) - loss(eras.y, average)
-        return average, eras.by_era(gain)
+        return average, gain
 
     found = weigh(eras, rows, loss, are_ordered)
     average, gains = average_of(found)
-    if mean_and_error(gains)[0] > error_of_mean(gains, are_ordered):
+    gain_of_eras, error_of_eras = _mean_and_error(eras, gains, are_ordered)
+    if gain_of_eras > error_of_eras:
         return found, average
     if rows is not eras:
         of_rows = weigh(eras, rows, loss, are_ordered, share=0.0)
@@ -130,7 +160,8 @@ def keep(
         gain = plain - loss(rows.y, shares @ _at(rows, best))
         mean = rows.weights @ gain
         error = np.sqrt(rows.weights**2 @ (gain - mean) ** 2)
-        if mean > _ERRORS_OF_ROWS * error and mean_and_error(gains)[0] > 0:
+        of_eras = mean_and_error(eras.by_era(gains))[0]
+        if mean > _ERRORS_OF_ROWS * error and of_eras > 0:
             return of_rows, other
     predicted = found.predicted.copy()
     predicted[0] = eras.predicted[PLAIN][-1]
@@ -164,8 +195,8 @@ def update_weights(
     """
     ends = dict.fromkeys(eras.predicted, -1)
     found, predicted = _average(eras, ends, loss), eras.at_end()
-    differences = loss(eras.y, weights @ predicted) - loss(eras.y, found @ predicted)
-    share = _share(eras.by_era(differences), are_ordered)
+    gains = loss(eras.y, weights @ predicted) - loss(eras.y, found @ predicted)
+    share = _share(eras, gains, are_ordered)
     return share * found + (1 - share) * weights
 
 
@@ -180,10 +211,18 @@ def error_of_mean(differences: Array, are_ordered: bool) -> float:
     return float(error)
 
 
-def _share(differences: Array, are_ordered: bool) -> float:
-    """Return the share of weights by eras, by how much less they lose in each era."""
-    mean = mean_and_error(differences)[0]
-    error = error_of_mean(differences, are_ordered)
+def _mean_and_error(
+    eras: LeftOut, gains: Array, are_ordered: bool
+) -> tuple[float, float]:
+    """Return the mean gain of rows over eras, and its standard error."""
+    by_era = eras.by_era(gains)
+    error = eras.error_of_both(error_of_mean(by_era, are_ordered), gains)
+    return float(mean_and_error(by_era)[0]), error
+
+
+def _share(eras: LeftOut, gains: Array, are_ordered: bool) -> float:
+    """Return the share of weights by eras, by how much less rows lose by them."""
+    mean, error = _mean_and_error(eras, gains, are_ordered)
     if not error > 0:
         return float(mean > 0)
     low, high = _ERRORS

@@ -10,6 +10,7 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
 from .._era_arguments import eras_by_name
+from .._era_axes import keep_pair, known_order
 from .._era_routing import PredictsByEra, ask
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
@@ -17,6 +18,7 @@ from ..model_selection import _out_of_era as out_of_era
 from ..model_selection._search_scores import prediction
 
 Array = NDArray[np.float64]
+_ASKED = ("horizon", "group")
 
 DOC = """{summary}
 
@@ -26,7 +28,7 @@ DOC = """{summary}
         Any {task}, whose `fit` is passed the eras if it takes them.
     cv : int, splitter or iterable, default=5
         Folds of whole eras by :class:`~sklearn.model_selection.GroupKFold`{folds}.
-    era_order, n_jobs :
+    era_order, n_jobs{of_axes} :
         As in :class:`~sklearn_era.model_selection.EraSearchCV`.
 
     Attributes
@@ -45,7 +47,7 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
     """An estimator that learns from predictions out of era."""
 
     _learn: Any  # from eras, folds, targets, weights and predictions of rows left out
-    _walks_forward: ClassVar = True  # through ordered eras
+    _walks_forward: ClassVar = True  # through ordered eras, of groups perhaps
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"])],
         "cv": ["cv_object"],
@@ -92,13 +94,17 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         self._validate_params()
         name = type(self).__name__
         X, y, eras, encoded, are_ordered = out_of_era.check_rows(
-            X, y, eras, self.era_order, name
+            X, y, eras, self.era_order, name, axes=self._walks_forward
         )
         self.era_order_ = "ordered" if are_ordered else "unordered"
+        keep_pair(self, encoded)
         walks = self._walks_forward and are_ordered
-        folds = out_of_era.split_eras(self.cv, X, y, encoded, walks, name)
+        out_of_era.check_folds(self, encoded, walks)
+        asked = {name: getattr(self, name) for name in _ASKED if hasattr(self, name)}
+        folds = out_of_era.split_eras(self.cv, X, y, encoded, walks, name, **asked)
         weights = check_sample_weight(sample_weight, X)
-        model = out_of_era.with_order(self.estimator, self.era_order_)
+        order = known_order(encoded, are_ordered)
+        model = out_of_era.with_order(self.estimator, order)
         given = None if sample_weight is None else weights
         params = out_of_era.fit_arguments(model, eras, given)
         self.estimators_ = out_of_era.fit_folds(
@@ -122,6 +128,9 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
             for one, test in zip(self.estimators_, tests, strict=True)
         ]
         rows = np.concatenate(tests)
+        if encoded.groups is not None:  # those that are fewer: their chance is larger
+            axes = encoded, encoded.groups
+            encoded = min(axes, key=lambda x: np.unique(x.codes[rows]).size)
         codes = encoded.codes[rows]
         has_weight = (np.bincount(codes, weights[rows]) > 0)[codes]
         weighed = encoded.take(rows[has_weight])

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._era_routing import own_eras, score, with_eras
 from .._warnings import warn_user
+from ..model_selection._out_of_era import OF_AXES
 from ..model_selection._search_scores import prediction
 from ._base import DOC, OF_PROBABILITIES, Array, OutOfEra
 
@@ -25,6 +26,7 @@ _Atoms = list[tuple[Array, Array]]  # scores of each model, and sums of their ma
 _FOLDS = """, and
         of ordered eras by :class:`~sklearn_era.model_selection.EraWalkForwardSplit`,
         which leaves out the later five sixths"""
+_AXES = ", horizon, group"
 _SCORES = """    conformity_scores_ : ndarray of shape (n_rows_left_out,)
         The scores, one fold after another."""
 _NOTES = """
@@ -98,8 +100,19 @@ class _Conformal(OutOfEra):
     share, and the rest is at infinity, for the new era (Lee, Barber, Willett 2023).
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **OutOfEra._parameter_constraints, **OF_AXES,
+    }  # fmt: skip
     _if_too_few: ClassVar[str]
     _score_rows: Any  # from targets and predictions
+
+    def __init__(
+        self, estimator: Any, *, cv: Any = 5, era_order: Any = "auto",
+        n_jobs: int | None = None, horizon: Any = 1, group: str = "new",
+    ) -> None:  # fmt: skip
+        super().__init__(estimator, cv=cv, era_order=era_order, n_jobs=n_jobs)
+        self.horizon = horizon
+        self.group = group
 
     def _learn(self, codes: Any, folds: Any, y: Any, weights: Any, found: Any) -> None:
         self.conformity_scores_ = self._score_rows(y, found)
@@ -159,7 +172,7 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
     The score of a row left out is its absolute residual. The upper end of an interval
     is the quantile of prediction plus score, each by the model of its fold (CV+ [3]_),
     or by that of all rows where eras are ordered; the lower end likewise.""",
-        task="regressor", folds=_FOLDS, attributes=_SCORES,
+        task="regressor", folds=_FOLDS, of_axes=_AXES, attributes=_SCORES,
         rest=f"""{_NOTES}
     >>> y = X[:, 0] + rng.normal(size=20)[shops]
     >>> from sklearn.linear_model import LinearRegression
@@ -233,7 +246,8 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
     the set of a row unless scores below its own reach the level, each compared by the
     model of its fold, or by that of all rows where eras are ordered. A set is empty
     where no class is as probable as true ones mostly are.""",
-        task="classifier with `predict_proba`", folds=_FOLDS, attributes=_SCORES,
+        task="classifier with `predict_proba`", folds=_FOLDS, of_axes=_AXES,
+        attributes=_SCORES,
         rest=f"""{_NOTES}
     >>> y = X[:, 0] + rng.logistic(size=600) > 0
     >>> from sklearn.linear_model import LogisticRegression
@@ -244,7 +258,9 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
            [ True,  True]])
     """,
     )  # fmt: skip
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = OF_PROBABILITIES
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **OF_PROBABILITIES, **OF_AXES,
+    }  # fmt: skip
     _if_too_few = "sets have all classes"
     score = score
     predict_proba = prediction("predict_proba", "the probabilities of classes")

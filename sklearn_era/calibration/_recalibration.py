@@ -95,6 +95,7 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
     whole eras does as well on public data.""",
         task="classifier with `predict_proba`",
         folds=", ordered or not",
+        of_axes="",
         attributes="""    effects_ : ndarray of shape (n_classes, n_eras_left_out, 2)
         Levels and slopes of eras; of two classes, those of the second one alone.
     mean_effects_, spread_effects_ : ndarray of shape (n_classes, 2)

@@ -30,6 +30,9 @@ _PARAM = option("NAME=VALUE", "Other parameter of the model: max_iter=300.")
 _MODEL = option("NAME", "boosting; forest; or auto, an average of models.")
 _BUDGET = option("SECONDS", "Time for the fit of auto; a score takes a second.")
 _ORDER = option("ORDER", "Whether eras are ordered, unordered or auto (by labels).")
+_GROUPS = option("COL", "Groups, such as shops, beside the times of --era.")
+_HORIZON = option("SIZE", "How much later predicted rows are: eras, or 28D.")
+_KNOWN = "The model is for --groups of DATA; by default for new ones."
 _ID = option("COL,…", "Columns to copy.", "--id")
 _SEED = option("INT", "Random seed.", min=0, max=2**32 - 1)
 _SEP = option("CHAR", "DATA's separator, if not a comma.")
@@ -100,6 +103,9 @@ def fit(
     target: Annotated[str, option("COL", "Column to predict.")],
     out: Annotated[Path, option("FILE", "Model file, *.era.", "--out", "-o")],
     era: Annotated[_Text, option("COL", "Column of eras: weeks, regions.")] = None,
+    groups: Annotated[_Text, _GROUPS] = None,
+    known_groups: Annotated[bool, typer.Option("--known-groups", help=_KNOWN)] = False,
+    horizon: Annotated[_Text, _HORIZON] = None,
     features: Annotated[_Names, _FEATURES] = None,
     exclude: Annotated[_Names, option("COL,…", "Columns to leave out.")] = None,
     categorical: Annotated[_Names, option("COL,…", "Features with categories.")] = None,
@@ -129,6 +135,8 @@ def fit(
 
     The score comes from a second model, fitted without the last fifth of the eras, in
     the order of their labels, or without a random fifth of the rows if there are none.
+    With --horizon, its training ends so long before; with --groups, it is tested on a
+    fifth of the groups that it has not seen, or with --known-groups on all of its own.
 
     Categories are compared as text, and 1.0 is the category 1. Eras and classes stay
     text where numbers would be others, like 2024.10. Empty fields are missing values.
@@ -137,7 +145,8 @@ def fit(
     _ui.check_packages("cli", "pandas", "pyarrow")
     from rich.console import Console
 
-    from sklearn_era.cli import _tables
+    from sklearn_era._era_axes import TIME_FIRST
+    from sklearn_era.cli import _scores, _tables
     from sklearn_era.criteria._criteria import CRITERIA
     from sklearn_era.model_files import save_model
 
@@ -150,14 +159,22 @@ def fit(
         raise InputError(f"--split-criterion: '{split_criterion}' needs --era.")
     if estimator == "auto" and era is None:
         raise InputError("--estimator: 'auto' needs --era.")
+    for of, value in (("--groups", groups), ("--horizon", horizon)):
+        if value is not None and era is None:
+            raise InputError(f"{of}: '{value}' needs --era.")
+    if groups is not None and era_order != "auto":
+        raise InputError(f"--era-order: '{era_order}' is for --era without --groups.")
+    if known_groups and groups is None:
+        raise InputError("--known-groups: it needs --groups.")
     if time_budget is not None and (estimator != "auto" or time_budget <= 0):
         text = "is for --estimator auto, and a positive number of seconds"
         raise InputError(f"--time-budget: {time_budget:g} {text}.")
     table = _tables.TableFile(data, sep, encoding, decimal)
-    given = {"--target": target, "--era": era}
-    labels = {table.find(n, x): x for x, n in given.items() if n is not None}
-    if era == target:
-        raise InputError(f"--era: '{era}' is the --target column.")
+    given = {"--target": target, "--era": era, "--groups": groups}
+    labels: dict[str, str] = {}
+    for of, name in given.items():
+        if name is not None and labels.setdefault(table.find(name, of), of) != of:
+            raise InputError(f"{of}: '{name}' is the {labels[name]} column.")
     asked = table.select(features, "--features")
     excluded = {*table.select(exclude, "--exclude")}
     for name in {*asked}.intersection(labels) - excluded:
@@ -179,15 +196,18 @@ def fit(
     remedy = "declare it with --categorical, or leave it out with --exclude"
     X = _tables.make_features(frame[names], declared, remedy, table.decimal)
     y, is_classes = _tables.make_target(frame[target], task, table)
-    eras = None if era is None else _tables.make_eras(frame[era], table)
+    eras = _tables.make_eras(frame, [x for x in (era, groups) if x is not None], table)
     options = {
         "n_jobs": n_jobs, "random_state": random_state, "split_criterion": criterion,
-        "verbose": 2 * (verbose and estimator != "auto"), "era_order": era_order,
+        "verbose": 2 * (verbose and estimator != "auto"),
+        "era_order": era_order if groups is None else TIME_FIRST,
         "categorical_features": "from_dtype",
     }  # fmt: skip
     model = _tables.make_estimator(estimator, is_classes, param, options)
+    asked: dict[str, Any] = {"group": "known" if known_groups else "new"}
+    asked["horizon"] = 1 if horizon is None else _ui.parse_value(horizon)
     if estimator == "auto":
-        model.set_params(time_budget=time_budget, verbose=int(verbose))
+        model.set_params(time_budget=time_budget, verbose=int(verbose), **asked)
 
     # Quiet: the estimator's own lines would break the status.
     console = Console(stderr=True, quiet=verbose)
@@ -200,16 +220,19 @@ def fit(
     seconds = time.perf_counter() - start
     with _ui.writable(out):
         save_model(model, out, target=target, era=era)
-    of_eras = "" if eras is None else f" of {count(len(set(eras.tolist())), 'era')}"
+    of_eras = ""
+    if era is not None:
+        times = eras if groups is None else eras.columns[0]
+        of_eras = f" of {count(len(set(times.tolist())), 'era')}"
     _ui.echo(
         f"Fitted a {'classifier' if is_classes else 'regressor'} of '{target}' to "
         f"{count(len(y), 'row')}{of_eras} and {count(len(names), 'feature')}: "
         f"{_ui.describe_fit(model)} in {seconds:.1f} s."
     )
-    for line in _tables.describe_average(model):
+    for line in _scores.describe_average(model):
         _ui.echo(line)
     _ui.echo(f"Wrote {out}.")
-    lines = _tables.score_held_out(model, X, y, eras)
+    lines = _scores.score_held_out(model, X, y, eras, **asked)
     try:
         with console.status("Scoring"):
             for line in lines if score else ():
@@ -260,13 +283,23 @@ def predict(
         raise InputError(f"--id: '{name}' is also a column of the predictions.")
 
     categorical = [str(name) for name in metadata.categorical_features]
-    frame = table.read([*names, *kept], {*kept}.difference(names) | {*categorical})
+    pair = _tables.pair_of(estimator)
+    if lacks := [name for name in pair if name not in known]:
+        text = f"'{data}' lacks '{lacks[0]}': all rows are taken for new groups."
+        _ui.echo(f"Warning: DATA: {text}", err=True)
+        pair = []
+    frame = table.read(
+        [*names, *kept, *pair], {*kept}.difference([*names, *pair]) | {*categorical}
+    )
     copied = table.read(kept, kept) if {*kept}.intersection(names) else frame[kept]
     remedy = "the model was fitted to numbers"
     X = _tables.make_features(frame[names], categorical, remedy, table.decimal)
     if categorical:
         _tables.match_categories(X, estimator)
-    results = [estimator.predict(X), *(estimator.predict_proba(X).T if classes else ())]
+    eras = {"eras": _tables.make_eras(frame, pair, table)} if pair else {}
+    results = [estimator.predict(X, **eras)]
+    if classes:
+        results += [*estimator.predict_proba(X, **eras).T]
     predictions = pd.DataFrame(dict(zip(headings, results, strict=True)))
     _tables.write_table(pd.concat([copied, predictions], axis=1), out)
     _ui.echo(f"Wrote {count(len(X), 'prediction')} to {out}.")

@@ -7,7 +7,7 @@ import numpy as np
 
 from sklearn_era._eras import label_texts
 from sklearn_era.cli import _ui
-from sklearn_era.cli._tables import LEAST_ERAS, describe_average
+from sklearn_era.cli._scores import LEAST_ERAS, describe_average
 from sklearn_era.metrics import EraScoreForecast
 from sklearn_era.model_files._estimators import first_booster, inner_models
 

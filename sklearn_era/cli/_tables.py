@@ -7,37 +7,29 @@ import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from numpy.typing import NDArray
 from pandas.api import types
 from pyarrow import csv, dataset
-from sklearn.base import clone, is_classifier
-from sklearn.metrics import accuracy_score, log_loss, r2_score
-from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from sklearn_era import auto, ensemble
-from sklearn_era._eras import are_ordered, check_eras, encode_eras
+from sklearn_era._era_labels import EraColumns
+from sklearn_era._eras import check_eras
 from sklearn_era._tables.parquet import categorical_names, index_names
 from sklearn_era._warnings import refuse_moved
 from sklearn_era.cli import _ui
 from sklearn_era.cli._ui import InputError, check_known, check_suffix, writable
 from sklearn_era.ensemble._parameter_table import MOVED
-from sklearn_era.metrics import EraScoreForecast, era_scores
 from sklearn_era.model_files._estimators import first_booster
-from sklearn_era.model_selection import EraWalkForwardSplit
-from sklearn_era.model_selection._out_of_era import respond
 
 # Suffixes of file names, with the separator of text files.
 SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 SUFFIXES |= {".parquet": "", ".feather": ""}
 
-LEAST_ERAS = 3  # for a forecast of the next one
 _WHOLE_FLOAT = re.compile(r"\A(-?(?:0|[1-9][0-9]*))\.0\Z")
 # Numbers in any notation, such as 1,234.5 or $1.5 or 12 %, and dates; names of nothing.
 _UNIT = r"\s*(?:[A-Z]{0,3}[$¢-¥₠-⃀]|EUR|USD|GBP|CHF|JPY|CNY|INR|kr|[%‰])?\s*"
@@ -259,12 +251,25 @@ def make_target(column: pd.Series, task: str, table: TableFile) -> tuple[Any, bo
     return labels.to_numpy(dtype if labels is column else str), True
 
 
-def make_eras(column: pd.Series, table: TableFile) -> NDArray[Any]:
-    """Return the labels of a column of eras, in the order of categories of the file."""
-    labels: Any = table.read_labels(column, "--era")
-    if labels is column:  # which has lost the order
-        labels = table.open([str(column.name)]).column(0)
-    return check_eras(labels, column)
+def make_eras(frame: pd.DataFrame, names: Sequence[str], table: TableFile) -> Any:
+    """Return the labels of a column of eras, in the order of categories of the file, or
+    of times and groups; None without a name.
+    """
+    found = []
+    for name, argument in zip(names, ("--era", "--groups"), strict=False):
+        column = frame[name]
+        labels: Any = table.read_labels(column, argument)
+        if labels is column:  # which has lost the order
+            labels = table.open([name]).column(0)
+        found.append(check_eras(labels, column))
+    return EraColumns(found, tuple(names)) if len(found) > 1 else [*found, None][0]
+
+
+def pair_of(estimator: Any) -> list[str]:
+    """Return the columns of times and groups, if predictions depend on them."""
+    pair = vars(estimator).get("_pair")
+    uses = hasattr(estimator, "members_") or hasattr(estimator, "_group_labels")
+    return [*pair[1]] if pair and uses else []
 
 
 def _are_classes(column: pd.Series) -> bool:
@@ -313,80 +318,3 @@ def make_estimator(name: str, is_classes: bool, pairs: Any, options: Any) -> Any
         return estimator
     # One fit at a time, which has the threads: n_jobs bounds their number.
     return getattr(auto, f"AutoEra{kind}")(estimator, era_order=options["era_order"])
-
-
-def describe_average(model: Any) -> Iterator[str]:
-    """Lines on an average: its weights, and its gain over the plain model."""
-    if not hasattr(model, "members_"):
-        return
-    of_all = sorted(model.weights_.items(), key=lambda pair: -pair[1])
-    shown = ", ".join(f"{name} {weight:.2f}" for name, weight in of_all if weight)
-    yield f"  weights: {shown}"
-    if len(of_all) == 1:
-        yield "  there was no time for other models: the plain model is kept"
-        return
-    gain, error = (model.cv_results_[f"{x}_difference"][-1] for x in ("mean", "se"))
-    if np.isnan(error):
-        yield "  a gain in one era left out may be chance: the plain model is kept"
-        return
-    text = f"{gain:.4g} ± {error:.2g} less than the plain model's in eras left out"
-    if not gain > error:
-        text += ", no more than its error: the plain model is kept"
-    yield f"  loss of the average: {text}"
-    if model.era_labels_.size >= LEAST_ERAS:
-        forecast = EraScoreForecast().fit(model)
-        low, high = forecast.interval()
-        text = f"{-forecast.mean_:.4g}, with 80 % from {-high:.4g} to {-low:.4g}"
-        yield f"  its loss in the next era: {text}"
-
-
-def score_held_out(
-    estimator: Any, X: pd.DataFrame, y: NDArray[Any], eras: NDArray[Any] | None
-) -> Iterator[str]:
-    """Hold out eras or rows, score a clone, and yield lines to print."""
-    is_classes, n_test = is_classifier(estimator), 1
-    if eras is None:
-        rows, by = np.arange(y.size), y if is_classes else None
-        train, test = train_test_split(rows, test_size=0.2, random_state=0, stratify=by)
-        held_out = f"{test.size:,} of {y.size:,} rows, drawn at random"
-    else:
-        encoded = encode_eras(eras)
-        if (labels := encoded.labels).size == 1:
-            raise ValueError("there is only one era.")
-        n_test = max(1, labels.size // 5)
-        order = estimator.get_params(deep=False)["era_order"]
-        follow = are_ordered(encoded, order, "the score of later eras")
-        split: Any = GroupShuffleSplit(1, test_size=n_test, random_state=0)
-        if follow:
-            split = EraWalkForwardSplit(1, test_size=n_test, era_order="ordered")
-        [(train, test)] = split.split(y, groups=eras)
-        drawn = f"from era {labels[-n_test]} on" if follow else "drawn at random"
-        held_out = f"{n_test:,} of {labels.size:,} eras, {drawn}"
-    yield f"Score on held-out data ({held_out}; a model fitted to the rest):"
-    model = clone(estimator).set_params(verbose=0)
-    model.fit(X.iloc[train], y[train], eras=None if eras is None else eras[train])
-    X, y, eras = X.iloc[test], y[test], None if eras is None else eras[test]
-    metrics: dict[str, Any] = {"R²": (r2_score, model.predict(X))}
-    if is_classes:
-        labels = np.union1d(model.classes_, y)
-        metrics = {"accuracy": (accuracy_score, model.predict(X))}
-        loss = partial(log_loss, labels=labels)
-        metrics["log loss"] = loss, respond(model, X, labels)
-    for name, (metric, predicted) in metrics.items():
-        line = f"  {name}: {metric(y, predicted):.4f}"
-        if n_test == 1:
-            yield line
-            continue
-        found = era_scores(y, predicted, eras=eras, metric=metric)
-        # R² of a single row is NaN.
-        if not np.isnan(scores := found.scores).all():
-            worst = (np.nanargmax if name == "log loss" else np.nanargmin)(scores)
-            line += f"; by era {np.nanmean(scores):.4f} ± {np.nanstd(scores):.4f}"
-            line += f", worst {scores[worst]:.4f} in era {found.eras[worst]}"
-        yield line
-        if np.isfinite(scores).sum() >= LEAST_ERAS:
-            order = np.arange(scores.size) if follow else None
-            forecast = EraScoreForecast().fit(scores, eras=order)
-            low, high = forecast.interval()
-            text = f"{forecast.mean_:.4f}, with 80 % from {low:.4f} to {high:.4f}"
-            yield f"    in the next era: {text}"

@@ -139,6 +139,11 @@ class ClusterFit:
                 f"X has {n_rows} rows, and the trees count up to {2**32 - 1}: fit to "
                 "fewer."
             )
+        if not isinstance(estimator.era_order, str):
+            raise ValueError(
+                f"era_order={estimator.era_order!r} is for two columns of eras, which "
+                "fits by Dask do not take: pass the times alone."
+            )
         rows = UnbinnedRows(n_rows, n_features)
         estimator._check_eras(self.survey.eras, rows, None, None)
         random_state = check_random_state(estimator.random_state)

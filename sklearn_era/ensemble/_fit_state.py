@@ -99,6 +99,7 @@ class FitState:
     # Columns that are constant within eras, and their bins, for `Intercepts`.
     era_patterns: tuple[NDArray[np.intp], NDArray[np.uint8]] | None = None
     held_out: HeldOut | None = None  # if their levels are carried forward
+    held_out_groups: EncodedEras | None = None  # of validation rows, beside their times
     finish: Callable[[], None] = lambda: None  # runs after the last tree
     # All labels, and the factors of their rows' weights in all iterations.
     era_factors: tuple[NDArray[Any], Array] | None = None

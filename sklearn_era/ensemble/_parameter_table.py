@@ -71,13 +71,15 @@ PARAMETERS = {
         as in scikit-learn's trees; 0 is no minimum.
         """),
     "era_order": Parameter(
-        "auto", [StrOptions({"auto", "ordered", "unordered"})],
-        "{'auto', 'ordered', 'unordered'}", """
+        "auto", [StrOptions({"auto", "ordered", "unordered"}), tuple, list],
+        "{'auto', 'ordered', 'unordered'} or tuple of two", """
         Whether eras follow each other, for parameters that depend on it. With 'auto',
         numbers, dates, periods and ordered categoricals (by their categories) do; so
         does text that is numbers or dates of one form (``"0001"``, ``"2024-01"``,
         ``"2024-W07"``), with a warning; booleans do not, and other text raises an
-        error. With 'ordered', text is in its own order.
+        error. With 'ordered', text is in its own order. Of two columns, ``("ordered",
+        "unordered")`` are times and groups: eras are then the times, and intercepts
+        have groups as well; a single word takes combinations for eras.
         """),
     "validation_eras": Parameter(
         "auto", [StrOptions({"auto", "last", "random"}), None],

@@ -87,7 +87,7 @@ def era_permutation_importance(
     if sample_weight is not None:
         sample_weight = check_sample_weight(sample_weight, X)
     estimator = with_order(estimator, "ordered" if are_ordered else "unordered")
-    scorer = ScorerByEra(check_scoring(estimator, scoring), encoded.labels)
+    scorer = ScorerByEra(check_scoring(estimator, scoring), encoded)
     measure = partial(_falls_in_fold, X, y, encoded, sample_weight, scorer, n_repeats)
     rng = check_random_state(random_state)
     folds, found = measure_in_folds(

@@ -72,7 +72,8 @@ _FITTED: dict[str, Any] = {
         (np.ndarray | None, "is_categorical_"), (np.ndarray | dict, "era_scores_"),
         (dict, "_bin_mapper _predictors cv_results_ best_params_ rules_"),
         (dict, "members_ weights_ _left_out _calibrators _class_weights"),
-        (tuple, "_typical"), (list | None, "_preprocessor"),
+        (np.ndarray, "_known_groups _group_labels _group_intercepts _group_series"),
+        (tuple, "_typical _pair"), (list | None, "_preprocessor"),
         (list, "update_log_ _rules _codings estimators_ _of_eras _columns"),
         (list, "categories_ encodings_ _cells _encoded _relative"),
         (BaseEstimator | None, "encoder_"),
@@ -345,10 +346,13 @@ def _restore_trees(estimator: Any, is_categorical: NDArray[np.bool_]) -> None:
     if isinstance(estimator, HistGradientBoostingClassifier):
         _need(hasattr(loss, "predict_proba"), "loss and classes")
     n_eras = len(getattr(estimator, "_era_labels", ()))
+    n_groups = len(getattr(estimator, "_group_labels", ()))
     for name, shape in (
         ("_baseline_prediction", (1, n_outputs)), ("_era_forecast", (n_outputs,)),
         ("_era_intercepts", (n_eras, n_outputs)), ("_era_level", (n_outputs, 8)),
         ("_era_series", (2, n_eras, n_outputs)),
+        ("_group_intercepts", (n_groups, n_outputs)),
+        ("_group_series", (2, n_groups, n_outputs)),
     ):  # fmt: skip
         if name == "_baseline_prediction" or hasattr(estimator, name):
             value = getattr(estimator, name)

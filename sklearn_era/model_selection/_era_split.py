@@ -1,6 +1,7 @@
 """Cross-validation on later eras, on groups left out, or on both at once."""
 
 import datetime
+import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -14,13 +15,13 @@ from sklearn.model_selection import BaseCrossValidator, GroupKFold
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from .._era_axes import EraAxes, read_axes
-from .._era_labels import instants_of, keys_of
+from .._era_labels import Labels, instants_of, keys_of
 from .._eras import EncodedEras
 from .._scikit_learn import refuse_bools
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 _TIMES: Any = (str, datetime.timedelta, np.timedelta64)
-_SIZE = [*_TIMES, _COUNT]
+SIZE = [*_TIMES, _COUNT]
 _SIZE_OR_ZERO = [*_TIMES, Interval(Integral, 0, None, closed="left")]
 _PAIRS = [("ordered", "unordered"), ("unordered", "ordered")]
 _NO_LENGTH = ("m8", "m8[M]", "m8[Y]")  # dtypes
@@ -68,8 +69,9 @@ class EraSplit(BaseCrossValidator):
         Number of test blocks in time, which follow each other and end with the last
         era.
     n_group_folds : int, default=3
-        Number of folds of groups, of about equally many rows; at least 2. With both
-        axes, the splits are all pairs of blocks and folds.
+        Number of folds of groups, of about equally many rows; at least 2, or 1 to leave
+        none out, with ``group="known"``. With both axes, the splits are all pairs of
+        blocks and folds.
     group : {'new', 'known'}, default='new'
         Of two columns, whether to test on the groups left out or on those of training.
     test_size : int or duration, default=None
@@ -140,9 +142,9 @@ class EraSplit(BaseCrossValidator):
     @validate_params(
         {
             "n_splits": [_COUNT],
-            "n_group_folds": [Interval(Integral, 2, None, closed="left")],
-            "group": [StrOptions({"new", "known"})], "test_size": [*_SIZE, None],
-            "max_train_size": [*_SIZE, None], "horizon": _SIZE,
+            "n_group_folds": [_COUNT],
+            "group": [StrOptions({"new", "known"})], "test_size": [*SIZE, None],
+            "max_train_size": [*SIZE, None], "horizon": SIZE,
             "gap": _SIZE_OR_ZERO, "purge": _SIZE_OR_ZERO,
             "era_order": [StrOptions({"auto", "ordered", "unordered"}), tuple, list],
         },
@@ -163,6 +165,11 @@ class EraSplit(BaseCrossValidator):
         self.purge = purge
         self.era_order = era_order
         refuse_bools(vars(self))
+        if n_group_folds < 2 and group == "new":
+            raise ValueError(
+                "n_group_folds=1 leaves no group out: it must be 2 or more, or group "
+                "must be 'known'."
+            )
         if not isinstance(era_order, str) and tuple(era_order) not in _PAIRS:
             raise ValueError(
                 f"era_order of two columns must be one of {_PAIRS[0]} and {_PAIRS[1]}; "
@@ -268,6 +275,8 @@ class EraSplit(BaseCrossValidator):
     def _folds(self, groups: EncodedEras) -> list[NDArray[np.intp]]:
         """Return the codes of the groups that each fold leaves out."""
         n_groups, n_folds = groups.labels.size, self.n_group_folds
+        if n_folds == 1 and self.group == "known":
+            return [np.array([], dtype=np.intp)]
         if n_groups < n_folds:
             raise ValueError(
                 f"groups has {n_groups} group(s), of which {n_folds} folds cannot be "
@@ -312,6 +321,14 @@ class EraSplit(BaseCrossValidator):
             blocks.append((range(first, last + 1), range(start, stop)))
             stop = start
         return blocks[::-1]
+
+
+def steps_of(horizon: Any, labels: Labels) -> int:
+    """Return a horizon in eras, of a duration by the usual step between labels."""
+    if not isinstance(horizon, _TIMES):
+        return int(horizon)
+    steps = np.diff(instants_of(labels, "horizon"))
+    return max(1, math.ceil(_length_of(horizon, "horizon") / np.median(steps)))
 
 
 def _length_of(size: Any, name: str) -> int:

@@ -121,7 +121,7 @@ def holdout_curve(
             f"param_range={param_range!r} must be values of {param_name!r}, or, without"
             f" a param_name, numbers of eras from 1 to {train.size}."
         )
-    scorer = ScorerByEra(check_scoring(estimator, scoring), encoded.labels)
+    scorer = ScorerByEra(check_scoring(estimator, scoring), encoded)
     params = fit_arguments(estimator, eras, None)
     with quiet_folds(n_jobs) as empty:
         found = Parallel(n_jobs=n_jobs)(

@@ -14,20 +14,28 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, column_or_1d, indexable
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params as rows_of_params
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from .._era_arguments import take_era_column, warn_of_row_order
-from .._era_routing import ask, prepares_by_era, routed, takes
-from .._eras import EncodedEras, are_ordered, read_eras
+from .._era_axes import TIME_FIRST, read_known, read_one
+from .._era_routing import ask, prepares_by_era, routed, takes, told_eras
+from .._eras import EncodedEras
 from .._tables.columns import check_collected
 from .._tables.no_value import no_value_noted
 from .._warnings import listed
-from ._era_split import EraSplit
+from ._era_split import SIZE, EraSplit
 from ._walk_forward import EraWalkForwardSplit
 
+# Parameters of models that take times and groups as two columns of eras.
+OF_AXES: dict[str, list[Any]] = {
+    "era_order": [StrOptions({"auto", "ordered", "unordered"}), tuple, list],
+    "horizon": SIZE,
+    "group": [StrOptions({"new", "known"})],
+}
 # A fold has fewer eras than there are, and its model is not the user's; of others
 # scikit-learn warns in vain, as a fit will complain of infinite targets.
 _IGNORED = (
@@ -75,7 +83,7 @@ def fit_arguments(
     return arguments
 
 
-def with_order(estimator: Any, era_order: str) -> Any:
+def with_order(estimator: Any, era_order: Any) -> Any:
     """Return a copy whose steps with ``era_order="auto"`` know the order of eras."""
     known = clone(estimator)
     names = [
@@ -119,11 +127,12 @@ def check_divisible(X: Any, name: str) -> None:
 
 
 def check_rows(
-    X: Any, y: Any, eras: Any, era_order: str, name: str
-) -> tuple[Any, NDArray[Any], NDArray[Any], EncodedEras, bool]:
+    X: Any, y: Any, eras: Any, era_order: Any, name: str, *, axes: bool = False
+) -> tuple[Any, NDArray[Any], Any, EncodedEras, bool]:
     """Return X without eras, y, checked labels, their codes, and if these are ordered.
 
-    Not all types of labels that were passed can be indexed by rows.
+    Not all types of labels that were passed can be indexed by rows. Two columns may be
+    `axes`: see `read_known`.
     """
     check_target(y, X)
     X, eras = take_era_column(X, eras)
@@ -132,8 +141,8 @@ def check_rows(
     warn_of_row_order(eras, X)
     if eras is None:
         raise ValueError(f"{name} needs eras: pass eras=... with one label a row.")
-    encoded = read_eras(eras, X)
-    return X, y, encoded.decode(), encoded, are_ordered(encoded, era_order, name)
+    read = read_known if axes else read_one
+    return X, y, *read(eras, X, era_order, name)
 
 
 def check_enough(eras: EncodedEras, are_ordered: bool, name: str) -> None:
@@ -148,26 +157,67 @@ def check_enough(eras: EncodedEras, are_ordered: bool, name: str) -> None:
 
 
 def folds_of_eras(
-    cv: Any, n_eras: int, are_ordered: bool, *, gap: int = 0, tests_half: bool = False
-) -> Any:
-    """Return a splitter of eras in `cv` or 5 folds, perhaps of the last half alone."""
-    n_folds = 5 if cv is None else int(cv)
+    cv: Any, eras: EncodedEras, are_ordered: bool, *, gap: int = 0, horizon: Any = 1,
+    group: str = "new", tests_half: bool = False,
+) -> Any:  # fmt: skip
+    """Return a splitter of codes of eras in `cv` or 5 folds, perhaps of the last half
+    alone; or the folds themselves, if these go by durations, or by groups as well.
+    """
+    n_folds, n_eras = 5 if cv is None else int(cv), eras.labels.size
     if not are_ordered:
         return GroupKFold(min(n_folds, n_eras))
     n_folds = min(n_folds, n_eras - 1)
+    if eras.groups is not None and group == "new":
+        n_folds = min(n_folds, eras.groups.labels.size)
     n_tested = max(1, n_eras // (2 * n_folds)) if tests_half else None
-    return EraWalkForwardSplit(n_folds, test_size=n_tested, gap=gap)
+    if eras.groups is None and isinstance(horizon, Integral):
+        gap += int(horizon) - 1
+        return EraWalkForwardSplit(n_folds, test_size=n_tested, gap=gap)
+    times: Any = eras.codes if isinstance(horizon, Integral) else eras.decode()
+    asked: dict[str, Any] = {"gap": gap, "horizon": horizon}
+    if eras.groups is None:
+        asked |= {"test_size": n_tested, "era_order": "ordered"}
+        return list(EraSplit(n_folds, **asked).split(times, groups=times))
+    n_blocks, n_of_groups = n_folds, 1
+    if group == "new":
+        # All groups are left out in turn, in one block, at the cost of as many fits:
+        # few groups in each of several blocks have a larger error.
+        n_blocks, n_of_groups = 1, n_folds
+        n_tested = max(1, n_eras // (4 if tests_half else 2))
+    asked |= {"test_size": n_tested, "group": group, "era_order": TIME_FIRST}
+    splitter = EraSplit(n_blocks, n_of_groups, **asked)
+    return list(splitter.split(times, groups=(times, eras.groups.codes)))
+
+
+def check_folds(model: Any, eras: EncodedEras, are_ordered: bool) -> None:
+    """Raise ValueError for a gap, horizon or group that folds would not follow."""
+    is_number = model.cv is None or isinstance(model.cv, Integral)
+    for name, default in (("gap", 0), ("horizon", 1), ("group", "new")):
+        value = getattr(model, name, default)
+        if value == default:
+            continue
+        if not (is_number and are_ordered):
+            raise ValueError(
+                f"{name}={value!r} is for ordered eras and cv as a number of folds; "
+                f"leave it out, or give the splitter that is passed as cv a {name}."
+            )
+        if name == "group" and eras.groups is None:
+            raise ValueError(
+                f"group={value!r} is for two columns of eras, times and groups, and "
+                "there is one: leave it out, or pass eras=[..., ...]."
+            )
 
 
 def split_eras(
     cv: Any, X: Any, y: Any, eras: EncodedEras, are_ordered: bool, name: str, *,
-    tests_half: bool = False, groups: Any = None,
+    groups: Any = None, **folds: Any,
 ) -> list[Any]:  # fmt: skip
-    """Return rows to train on and to test, by a splitter or in folds of whole eras."""
+    """Return rows to train on and to test, by a splitter or in folds of whole eras,
+    with the keywords of `folds_of_eras`.
+    """
     if cv is None or isinstance(cv, Integral):
         check_enough(eras, are_ordered, name)
-        n_eras, groups = eras.labels.size, None
-        cv = folds_of_eras(cv, n_eras, are_ordered, tests_half=tests_half)
+        groups, cv = None, folds_of_eras(cv, eras, are_ordered, **folds)
     cv = check_cv(cv, y)
     groups = groups_for(cv, eras, eras.codes if groups is None else groups)
     params = {"groups": groups} if takes(cv.split, "groups") else {}
@@ -178,6 +228,8 @@ def groups_for(cv: Any, eras: EncodedEras, groups: Any) -> Any:
     """Return groups for a splitter; of axes, labels, and of combinations, columns."""
     if not isinstance(cv, EraSplit):
         return groups
+    if eras.groups is not None:
+        return eras.decode(), eras.groups.decode()
     if eras.columns is not None:
         return dict(enumerate(eras.columns))
     if not isinstance(eras.labels[0], tuple):
@@ -240,7 +292,7 @@ def respond(
     model: Any, X: Any, classes: Any = None, eras: Any = None
 ) -> NDArray[np.float64]:
     """Return predictions, or probabilities of classes, 0 of those not trained on."""
-    eras = eras if prepares_by_era(model) else None  # for transformers in a pipeline
+    eras = told_eras(model, eras)
     if classes is None:
         return np.asarray(ask(model, "predict", X, eras), dtype=np.float64)
     p = ask(model, "predict_proba", X, eras)

@@ -15,12 +15,19 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name, take_era_column, warn_of_row_order
+from .._era_axes import known_order
 from .._era_routing import PredictsByEra, ask, own_eras, routed, takes_eras, with_eras
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from .._tables.no_value import warn_of_no_value
 from .._warnings import refuses_moved
-from ._out_of_era import check_divisible, check_target, quiet_folds, with_order
+from ._out_of_era import (
+    OF_AXES,
+    check_divisible,
+    check_target,
+    quiet_folds,
+    with_order,
+)
 from ._search_scores import asks_for_eras, prediction
 from ._search_steps import SearchByEra
 
@@ -78,16 +85,26 @@ class EraSearchCV(PredictsByEra, SearchByEra):
     gap : int, default=0
         Eras left out between training and test, where eras are ordered and `cv` is a
         number: h - 1 of targets that span h eras, as they overlap.
-    era_order : {'auto', 'ordered', 'unordered'}, default='auto'
+    era_order : {'auto', 'ordered', 'unordered'} or tuple of two, default='auto'
         Whether eras follow each other, in the order of their labels. By 'auto' numbers,
         dates and ordered categoricals do, and text that is numbers or dates of one
-        form, such as '0001' or '2024-W07', with a warning; other text raises.
+        form, such as '0001' or '2024-W07', with a warning; other text raises. Of two
+        columns, ``("ordered", "unordered")`` are times and groups, whose times are the
+        eras of scores; 'auto' finds out which is which, as :class:`EraSplit` does, and
+        a single word takes combinations for eras.
     choose_by : {'mean', 'worst'}, default='mean'
         Whether the candidates that qualify are ranked by the mean over eras or by the
         worst era.
     rule : {'one_standard_error', 'best'}, default='one_standard_error'
         What qualifies: see above. With 'best' all candidates of `param_grid` do, and
         the plain model is none of them, as in scikit-learn's searches.
+    horizon : int or duration, default=1
+        How much later the rows are that the model is for, in eras or as a duration
+        such as "28D" (see :class:`EraSplit`): folds train on eras so much before those
+        they test.
+    group : {'new', 'known'}, default='new'
+        Of times and groups, whether the model is for groups that it has not seen, and
+        each fold leaves out those that it tests, or for those of training.
 
     Attributes
     ----------
@@ -137,7 +154,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SearchByEra._parameter_constraints,
         "gap": [Interval(Integral, 0, None, closed="left")],
-        "era_order": [StrOptions({"auto", "ordered", "unordered"})],
+        **OF_AXES,
         "choose_by": [StrOptions({"mean", "worst"})],
         "rule": [StrOptions({"one_standard_error", "best"})],
     }
@@ -152,8 +169,8 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         scoring: Any = None, n_jobs: int | None = None, refit: Any = True, cv: Any = 3,
         verbose: int = 0, pre_dispatch: int | str = "2*n_jobs",
         error_score: Any = np.nan, return_train_score: bool = False, gap: int = 0,
-        era_order: str = "auto", choose_by: str = "mean",
-        rule: str = "one_standard_error",
+        era_order: Any = "auto", choose_by: str = "mean",
+        rule: str = "one_standard_error", horizon: Any = 1, group: str = "new",
     ) -> None:  # fmt: skip
         super().__init__(
             estimator, param_grid, scoring=scoring, n_jobs=n_jobs, refit=refit, cv=cv,
@@ -164,6 +181,8 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         self.era_order = era_order
         self.choose_by = choose_by
         self.rule = rule
+        self.horizon = horizon
+        self.group = group
 
     @eras_by_name
     @restores_on_failure
@@ -223,9 +242,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
             )
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)  # of another fit
-        encoded = self._check_eras(eras, X)
-        self._codes, self._labels = encoded.codes, encoded.labels
-        self._columns = encoded.columns
+        eras = self._check_eras(eras, X)
         if params.get("groups") is not None and self._splits_eras():
             raise ValueError(
                 f"groups is for the splitter that is passed as cv, and cv={self.cv!r} "
@@ -237,17 +254,17 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
             given: Any = self.estimator, self.cv, self.param_grid
             if self.rule != "best":
                 self.param_grid = self._with_plain()
-            self.estimator: Any = with_order(self.estimator, self.era_order_)
+            order = known_order(self._eras, self.era_order_ == "ordered")
+            self.estimator: Any = with_order(self.estimator, order)
             try:
                 with routed(self.estimator):
-                    super().fit(X, y, eras=encoded.decode(), **params)
+                    super().fit(X, y, eras=eras, **params)
             finally:
                 self.estimator, self.cv, self.param_grid = given
         warn_of_no_value(empty, "rows that some fold trains on")
-        self.era_labels_ = encoded.labels[self._test_codes]
+        self.era_labels_ = self._eras.labels[self._test_codes]
         self.scorer_ = self._get_scorers(by_era=False)[0]
-        of_fit = "_codes _labels _columns _test_codes _checked_cv_orig"
-        for name in of_fit.split():
+        for name in ("_eras", "_test_codes", "_checked_cv_orig"):
             self.__dict__.pop(name, None)
         return self
 

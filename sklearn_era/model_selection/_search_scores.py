@@ -18,7 +18,9 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
-from .._era_routing import answered_by, own_eras, prepares_by_era, with_eras
+from .._era_labels import EraColumns
+from .._era_routing import answered_by, own_eras, told_eras, with_eras
+from .._eras import EncodedEras
 from .._warnings import listed, warn_user
 from ..metrics._metric import metric_name
 from ._out_of_era import respond
@@ -44,9 +46,10 @@ class EraMean(float):
 class ScorerByEra:
     """A scorer that asks another one for the rows of one era at a time."""
 
-    def __init__(self, scorer: Any, labels: Any) -> None:
+    def __init__(self, scorer: Any, eras: EncodedEras | None) -> None:
         self.scorer = of_classes(scorer)
-        self.labels = labels  # by code
+        self.labels: Any = eras and eras.labels  # by code
+        self.group_labels: Any = eras and eras.groups and eras.groups.labels
 
     def __repr__(self) -> str:
         return repr(self.scorer)
@@ -54,8 +57,14 @@ class ScorerByEra:
     def __call__(
         self, estimator: Any, X: Any, *y: Any, era_codes: Any, **params: Any
     ) -> Any:
-        if prepares_by_era(estimator):
-            estimator = with_eras(estimator, self.labels[era_codes])
+        eras: Any = None
+        if self.group_labels is not None:
+            era_codes, groups = era_codes.columns
+            eras = EraColumns([self.labels[era_codes], self.group_labels[groups]])
+        elif self.labels is not None:
+            eras = self.labels[era_codes]
+        if told_eras(estimator, eras) is not None:
+            estimator = with_eras(estimator, eras)
         if asks_for_eras(self.scorer):
             params["eras"] = era_codes
         order = np.argsort(era_codes, kind="stable")

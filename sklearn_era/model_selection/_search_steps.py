@@ -16,11 +16,18 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid
 from sklearn.utils import gen_batches, get_tags
 from sklearn.utils.metadata_routing import _routing_enabled
 
+from .._era_axes import keep_pair, read_known
+from .._era_labels import EraColumns
 from .._era_routing import takes
-from .._eras import EncodedEras, are_ordered, read_eras
 from .._progress import Progress
 from .._warnings import listed
-from ._out_of_era import check_enough, fit_arguments, folds_of_eras, groups_for
+from ._out_of_era import (
+    check_enough,
+    check_folds,
+    fit_arguments,
+    folds_of_eras,
+    groups_for,
+)
 from ._search_errors import mean_and_safe_error, mean_over_folds
 from ._search_scores import ScorerByEra, of_classes, tabulate, warn_of_undefined
 
@@ -36,9 +43,9 @@ class SearchByEra(GridSearchCV):
     choose_by: str
     verbose: int
     rule: str
-    _codes: NDArray[np.int32]  # of the eras of rows, in a fit
-    _labels: Any = None  # of eras, by code
-    _columns: list[Any] | None = None  # of combinations, by row
+    horizon: Any
+    group: str
+    _eras: Any = None  # of rows, in a fit: `EncodedEras`
 
     def _run_search(self, evaluate_candidates: Any) -> None:
         """Evaluate candidates; with a `verbose` of 1 in parts, to show progress."""
@@ -57,19 +64,16 @@ class SearchByEra(GridSearchCV):
         finally:
             self.verbose = verbose
 
-    def _check_eras(self, eras: Any, X: Any) -> EncodedEras:
-        """Check the labels of rows, what is to become of them, and set `era_order_`."""
+    def _check_eras(self, eras: Any, X: Any) -> Any:
+        """Return checked labels; set `era_order_` and the eras of rows."""
         name, splits_eras = "EraSearchCV", self._splits_eras()
-        encoded = read_eras(eras, X)
-        is_ordered = are_ordered(encoded, self.era_order, name)
+        labels, encoded, is_ordered = read_known(eras, X, self.era_order, name)
+        self._eras = encoded
+        keep_pair(self, encoded)
         self.era_order_ = "ordered" if is_ordered else "unordered"
         if splits_eras:
             check_enough(encoded, is_ordered, name)
-        if self.gap and not (splits_eras and is_ordered):
-            raise ValueError(
-                f"gap={self.gap} is for ordered eras and cv as a number of folds; "
-                "leave it out, or give the splitter that is passed as cv a gap."
-            )
+        check_folds(self, encoded, is_ordered)
         metric = getattr(self.scoring, "_score_func", None)
         if (aggregation := getattr(metric, "aggregation", "mean")) != "mean":
             raise ValueError(
@@ -77,7 +81,7 @@ class SearchByEra(GridSearchCV):
                 "one by one: make the scorer with aggregation='mean', and pass "
                 "choose_by='worst' for the worst era."
             )
-        return encoded
+        return labels
 
     def _splits_eras(self) -> bool:
         """Return whether `cv` is a number, of folds of whole eras."""
@@ -93,22 +97,23 @@ class SearchByEra(GridSearchCV):
         if not is_routed:
             weights = of_fit.pop("sample_weight", None)
             of_fit |= fit_arguments(self.estimator, eras, weights)
-        routed.scorer.score["era_codes"] = self._codes
+        codes, groups = self._eras.codes, self._eras.groups
+        known = codes if groups is None else EraColumns([codes, groups.codes])
+        routed.scorer.score["era_codes"] = known
         if self._splits_eras():
-            of_split["groups"] = self._codes
+            of_split["groups"] = codes
             # In place of scikit-learn's folds of rows.
             self.cv = folds_of_eras(
-                self.cv, np.unique(self._codes).size, self.era_order_ == "ordered",
-                gap=self.gap, tests_half=True,
+                self.cv, self._eras, self.era_order_ == "ordered", gap=self.gap,
+                horizon=self.horizon, group=self.group, tests_half=True,
             )  # fmt: skip
         elif of_split.get("groups") is None and (
             not hasattr(self.cv, "split") or takes(self.cv.split, "groups")
         ):
             # Codes of ordered eras: a splitter need not find the order again.
             is_ordered = self.era_order_ == "ordered"
-            groups = self._codes if is_ordered else eras
-            encoded = EncodedEras(self._labels, self._codes, self._columns)
-            of_split["groups"] = groups_for(self.cv, encoded, groups)
+            given = codes if is_ordered else eras
+            of_split["groups"] = groups_for(self.cv, self._eras, given)
         return routed
 
     def _get_scorers(self, by_era: bool = True) -> tuple[Any, str]:
@@ -116,7 +121,7 @@ class SearchByEra(GridSearchCV):
         scorer, metric = self._default_scorer(), "score"
         if scorer is None:
             scorer, metric = super()._get_scorers()
-        wrap: Any = partial(ScorerByEra, labels=self._labels) if by_era else of_classes
+        wrap: Any = partial(ScorerByEra, eras=self._eras) if by_era else of_classes
         if not isinstance(scorer, _MultimetricScorer):
             return wrap(scorer), metric
         wrapped = {name: wrap(one) for name, one in scorer._scorers.items()}
@@ -156,7 +161,7 @@ class SearchByEra(GridSearchCV):
             of_metric = [score[name] for score in scores] if is_multimetric else scores
             tables[name], self._test_codes = tabulate(of_metric, n_splits)
             shown = self.scoring if isinstance(self.scoring, str) else name
-            warn_of_undefined(of_metric, self._labels, shown)
+            warn_of_undefined(of_metric, self._eras.labels, shown)
         by_era = {name: mean_over_folds(table) for name, table in tables.items()}
         self.era_scores_ = by_era if is_multimetric else by_era["score"]
         if isinstance(metric, str) and metric in tables:

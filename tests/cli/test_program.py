@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ import sklearn_era
 from helpers.cli import fit, invoke, params, read, run, write
 from helpers.criteria import NAMES
 from sklearn_era import cli
+from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.cli._app import app
 from sklearn_era.cli._ui import parse_value
 from sklearn_era.effects import Intercepts
@@ -416,3 +418,55 @@ def test_an_average_tells_of_its_members(frame, given, told):
         gain, error = results["mean_difference"][-1], results["se_difference"][-1]
         assert f"loss of the average: {gain:.4g} ± {error:.2g} less than" in output
         assert ("the plain model is kept" in output) == (gain <= error)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_times_and_groups_are_told_to_averages_and_intercepts(form, tmp_path):
+    """As by hand: known groups have their intercepts, and files without them none."""
+    rng, data = np.random.default_rng(0), f"d.{form}"
+    n_weeks, n_shops = 16, 12
+    week, shop, _ = map(np.ravel, np.indices((n_weeks, n_shops, 4)))
+    rows = pd.DataFrame({
+        "week": pd.date_range("2024-01-01", periods=n_weeks, freq="7D")[week],
+        "a": rng.normal(size=week.size), "shop": [f"s{i:02}" for i in shop],
+    })  # fmt: skip
+    rows["y"] = rows.a + rng.normal(size=n_shops)[shop] + 0.1 * week
+    rows["week"] = rows.week.dt.strftime("%Y-%m-%d")
+    write(rows, data)
+    write(rows.drop(columns="shop"), "new.csv")
+    base = ["fit", data, "--target", "y", "--era", "week", "--groups", "shop"]
+    base += ["--out", "m.era", *params(max_iter=10)]
+    eras = rows[["shop", "week"]]
+    for extra, model in (
+        (["--estimator", "auto", "--known-groups", "--horizon", "2"],
+         AutoEraRegressor(Regressor(max_iter=10), group="known", horizon=2)),
+        (["--estimator", "auto", "--horizon", "14D"],
+         AutoEraRegressor(Regressor(max_iter=10), horizon="14D")),
+        (params(era_effects="intercept"),
+         Regressor(max_iter=10, era_effects="intercept")),
+    ):  # fmt: skip
+        told = run(*base, *extra)
+        known = "known" if "--known-groups" in extra else "new"
+        assert f"3 of 16 eras, from era 2024-04-01 on, of {known} groups" in told
+        assert "192" not in told
+        assert "768 rows of 16 eras" in told
+        model.fit(rows[["a"]], rows.y, eras=eras)
+        run("predict", "m.era", data, "--out", "p.csv")
+        expected = model.predict(rows[["a"]], eras=eras)
+        np.testing.assert_allclose(read("p.csv").prediction, expected, rtol=1e-6)
+        run("predict", "m.era", "new.csv", "--out", "p.csv")
+        expected = model.predict(rows[["a"]])
+        np.testing.assert_allclose(read("p.csv").prediction, expected, rtol=1e-6)
+    for extra, error in (
+        (["--groups", "week"], "--groups: 'week' is the --era column."),
+        (["--era-order", "unordered"], "--era-order: 'unordered' is for --era without"),
+        (["--horizon", "99"], "16 eras, and block 1 of n_splits=1 would"),
+        (["--horizon", "9 pints"], "horizon must be a number of eras or a duration"),
+    ):
+        result = invoke(*base, "--estimator", "auto", *extra)
+        assert result.exit_code == 2
+        assert error in result.stderr
+    for extra in (["--groups", "shop"], ["--horizon", "2"]):
+        result = invoke("fit", data, "--target", "y", "--out", "m.era", *extra)
+        assert "needs --era" in result.stderr

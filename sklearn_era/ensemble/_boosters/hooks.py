@@ -19,7 +19,8 @@ from ..._era_arguments import (
     take_era_column,
     warn_of_row_order,
 )
-from ..._eras import Array, EncodedEras, check_eras, check_splittable, read_eras
+from ..._era_axes import keep_pair
+from ..._eras import Array, EncodedEras, check_eras, check_splittable
 from ..._fit_attributes import Snapshot, restore_on_failure
 from ..._threads import openmp_threads
 from ..._warnings import warn_user
@@ -51,6 +52,7 @@ from .held_out_eras import (
     warn_of_unseen_classes,
 )
 from .intercept_updates import InterceptUpdatesMixin
+from .known_eras import read_for_fit
 from .leaf_shrinkage import shrink_leaves
 from .scoring import EraScoringMixin
 from .tree_features import (
@@ -171,7 +173,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         if not isinstance(eras, EncodedEras | None):
             goes_on = state.previous is not None
             known = getattr(self, "_era_labels", None) if goes_on else None
-            encoded = read_eras(eras, X, known)
+            encoded = None if eras is None else read_for_fit(self, eras, X, known)
         uses = uses_of_eras(self, plan.is_plain_gain)
         if uses and encoded is None:
             name, other = next(iter(uses.items()))
@@ -183,10 +185,15 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         if encoded is not None:
             n_rows = _num_samples(X) if X_val is None else 0  # 0 if none is held out
             state.validation_eras = resolve_validation_eras(self, encoded, n_rows)
+        keep_pair(self, encoded)
         if eras_val is not None:
             if X_val is None:
                 raise ValueError("eras_val is provided, but X_val was not provided.")
-            eras_val = check_eras(eras_val, X_val, name="eras_val", X_name="X_val")
+            if encoded is None or encoded.groups is None:
+                eras_val = check_eras(eras_val, X_val, name="eras_val", X_name="X_val")
+            else:
+                of_rows = read_for_fit(self, eras_val, X_val)
+                state.held_out_groups, eras_val = of_rows.groups, of_rows.decode()
         return encoded, eras_val
 
     def _weigh_eras(
@@ -217,6 +224,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         )  # fmt: skip
         state.training_rows = train
         held_out = eras.take(validation)
+        state.held_out_groups = held_out.groups
         if self.validation_eras is not None and not is_single:
             self.validation_eras_ = held_out.labels
 

@@ -9,12 +9,15 @@ from sklearn.utils.validation import _check_y, check_consistent_length, check_is
 
 from ..._era_arguments import take_era_column
 from ..._era_labels import as_objects, find, join
-from ..._eras import EncodedEras, read_eras
+from ..._eras import EncodedEras
 from ..._scikit_learn import check_sample_weight
 from ...effects import intercepts_of
 from .._exchange import ALONE, Exchange
 from .._fit_state import HeldOut
-from .era_effects import constant_columns, settle_intercepts, values_of_eras
+from .era_effects import constant_columns, settle_intercepts
+from .era_values import values_of_eras
+from .group_intercepts import group_steps, take_in_groups
+from .known_eras import read_as_fitted
 
 # Newton steps for a loss that is not quadratic.
 _N_STEPS = 8
@@ -31,15 +34,19 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
 
     @property
     def era_intercepts_(self) -> dict[Any, Any]:
-        """Intercept of each training era, by label; after a fit with `era_effects`."""
+        """Intercept of each training era, by label; after a fit with `era_effects`. Of
+        two columns, a dict of two such: those of ``"times"`` and of ``"groups"``.
+        """
         if not hasattr(self, "_era_intercepts"):
             raise AttributeError(
                 f"{type(self).__name__} has era_intercepts_ after a fit with "
                 "era_effects only."
             )
-        intercepts = self._era_intercepts
-        values = intercepts[:, 0].tolist() if intercepts.shape[1] == 1 else intercepts
-        return dict(zip(as_objects(self._era_labels), values, strict=True))
+        times = _by_label(self._era_labels, self._era_intercepts)
+        if not hasattr(self, "_group_labels"):
+            return times
+        groups = _by_label(self._group_labels, self._group_intercepts)
+        return {"times": times, "groups": groups}
 
     def _keep_held_out(self, eras: EncodedEras, y: Any, weights: Any = None) -> None:
         """Keep held-out rows of the last eras, whose levels are carried forward."""
@@ -66,7 +73,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
                 "updating intercepts needs those of a fit with era_effects='intercept'."
             )
         X, eras = take_era_column(X, eras)
-        encoded = read_eras(eras, X, self._era_labels)
+        encoded = read_as_fitted(self, eras, X)
         y = _check_y(y, estimator=self)
         check_consistent_length(X, y)
         y = self._encode_y_val(y)
@@ -81,6 +88,8 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         effects = intercepts_of(self)
         assert effects is not None
         assert rows.X is not None
+        if rows.eras.groups is not None:
+            raw += group_steps(self, rows.eras.groups)
         n_known, labels = self._era_labels.size, rows.eras.labels
         at = find(self._era_labels, labels)
         is_new = at < 0
@@ -111,3 +120,11 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
             )  # fmt: skip
             settle_intercepts(self, effects, series, i == n_steps - 1)
             intercepts = self._era_intercepts
+        if rows.eras.groups is not None:
+            raw += (intercepts[at] - in_raw)[rows.eras.codes]
+            take_in_groups(self, rows, raw)
+
+
+def _by_label(labels: Any, intercepts: Any) -> dict[Any, Any]:
+    values = intercepts[:, 0].tolist() if intercepts.shape[1] == 1 else intercepts
+    return dict(zip(as_objects(labels), values, strict=True))

@@ -8,9 +8,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..._era_arguments import names_columns, take_era_column
-from ..._era_labels import find, horizons
-from ..._eras import read_eras
+from ..._era_axes import read_again, read_known
+from ..._era_labels import find, horizons, label_columns
+from ..._eras import EncodedEras, read_eras
 from ..._warnings import warn_user
+from ...effects import Intercepts, intercepts_of
+from .group_intercepts import group_steps
 from .level_forecast import forecast_levels
 
 # Texts are similar from this ratio of `difflib` on: one wrong letter of four or more.
@@ -36,17 +39,43 @@ def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
             "predicting with eras needs the intercepts of a fit with "
             "era_effects='intercept': leave eras out, or fit with them."
         )
-    given = read_eras(eras, X)
+    given = read_as_fitted(estimator, eras, X)
     known, labels = estimator._era_labels, given.labels
     at = find(known, labels)
     _warn_of_misspelt(labels[at < 0].tolist(), known.tolist())
     of_labels = np.zeros((labels.size, estimator._era_forecast.size))
     if hasattr(estimator, "_era_level"):
-        ahead = forecast_levels(estimator._era_level, horizons(known, labels))
+        effects = intercepts_of(estimator)
+        assert effects is not None  # as there are levels
+        n_ahead = horizons(known, labels, effects.horizon)
+        ahead = forecast_levels(estimator._era_level, n_ahead)
         of_labels += ahead - estimator._era_forecast
     intercepts = estimator._era_intercepts - estimator._era_forecast
     of_labels[at >= 0] = intercepts[at[at >= 0]]
-    return _predictor_of(estimator, X, of_labels[given.codes])
+    steps = of_labels[given.codes]
+    if given.groups is not None:
+        steps += group_steps(estimator, given.groups)
+    return _predictor_of(estimator, X, steps)
+
+
+def read_for_fit(estimator: Any, eras: Any, X: Any, known: Any = None) -> EncodedEras:
+    """Return encoded eras; of two columns, times with groups, if `era_order` is a pair,
+    or 'auto' for intercepts that depend on an order.
+    """
+    order, effects = estimator.era_order, intercepts_of(estimator)
+    is_pair = not isinstance(order, str)
+    if order == "auto" and isinstance(effects, Intercepts) and effects._is_ordered:
+        is_pair = len(label_columns(eras)) == 2
+    if not is_pair:
+        return read_eras(eras, X, known)
+    return read_known(eras, X, order, type(estimator).__name__)[1]
+
+
+def read_as_fitted(estimator: Any, eras: Any, X: Any) -> EncodedEras:
+    """Return encoded eras, of as many columns as in the fit."""
+    if "_pair" in vars(estimator):
+        return read_again(estimator, eras, X)[1]
+    return read_eras(eras, X, estimator._era_labels)
 
 
 def _predictor_of(estimator: Any, X: Any, steps: Any) -> Any:

@@ -119,7 +119,9 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
         """Check, encode and bin the arguments of ``fit``; return also encoded `y`."""
         self._fit_state.previous = previous = check_warm_start(self)
         plan = CriterionPlan.from_estimator(self)
-        era_columns = [] if eras is None else encode_era_columns(eras, X)
+        era_columns = []
+        if eras is not None:
+            era_columns = encode_era_columns(eras, X, self.era_order)
         check_forest_eras(self, era_columns, plan)
         X, known_categories = self._preprocess_X(X, reset=True)
         penalties = feature_penalties(self)

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._era_axes import read_known
 from ..._era_labels import label_columns
 from ..._eras import EncodedEras, consecutive_blocks, read_eras
 
@@ -21,10 +22,14 @@ class TreeRows(NamedTuple):
     eras: EncodedEras | None  # of each of these rows
 
 
-def encode_era_columns(eras: Any, X: Any) -> list[EncodedEras]:
-    """Check and encode the eras passed to ``fit``: of a dict, each of its labels."""
+def encode_era_columns(eras: Any, X: Any, era_order: Any = "auto") -> list[EncodedEras]:
+    """Check and encode the eras passed to ``fit``: of a dict, each of its labels; of
+    two columns whose order is a pair, the times.
+    """
     if isinstance(eras, EncodedEras):  # from a `BinnedDataset`, checked before
         return [eras]
+    if not isinstance(era_order, str):
+        return [read_known(eras, X, era_order, "A forest")[1]]
     if not isinstance(eras, Mapping):
         return [read_eras(eras, X)]
     return [read_eras(x, X, name=name) for _, name, x in label_columns(eras)]

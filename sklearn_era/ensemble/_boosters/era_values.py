@@ -1,0 +1,82 @@
+"""The values of eras: Newton steps of their intercepts, variances and shrinkage."""
+
+from typing import Any
+
+import numpy as np
+from sklearn._loss.loss import HalfBinomialLoss, HalfMultinomialLoss, HalfPoissonLoss
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+
+from ..._eras import Array, EncodedEras
+from .._exchange import ALONE, Exchange
+from .leaf_shrinkage import cell_values, empirical_bayes_factors
+
+# Losses whose gradients have the variance of their hessians.
+_OF_KNOWN_VARIANCE = (HalfBinomialLoss, HalfMultinomialLoss, HalfPoissonLoss)
+
+
+def values_of_eras(
+    loss: Any, eras: EncodedEras, y: Array, raw: Array, sample_weight: Array | None,
+    intercepts: Array, exchange: Exchange = ALONE,
+) -> Array:  # fmt: skip
+    """Return the intercepts after a Newton step, ``b_j - G_j / H_j``, and their
+    variances ``s2 / H_j``, NaN for eras without weight: (2, n_eras, n_outputs).
+
+    See `leaf_shrinkage`. For a loss without a useful hessian, the step is a line search
+    of its residuals, and s2 is that of the asymmetric Laplace law whose likelihood is
+    the loss: ``b^2 / mean(g^2)``, with b the mean loss and g its gradients. Trees fit
+    their own rows, which makes s2 too small. For a log loss and a Poisson loss it is
+    known, the weight of a row, and steps are at most 1: an era with a single class has
+    no finite optimum.
+    """
+    is_known = isinstance(loss, _OF_KNOWN_VARIANCE)
+    least_s2 = 1.0
+    if sample_weight is not None:
+        weights = np.count_nonzero(sample_weight), np.sum(sample_weight)
+        n_rows, total = exchange.sum_of(*weights)
+        least_s2 = total / n_rows
+    n_eras = eras.labels.size
+    found = loss.gradient_hessian(
+        y, raw, sample_weight, n_threads=_openmp_effective_n_threads()
+    )
+    g, h = (np.reshape(x, raw.shape) for x in found)
+    series = np.empty((2, *intercepts.shape))
+    for k in range(raw.shape[1]):
+        step, H, s2 = cell_values(eras.codes, n_eras, g[:, k], h[:, k], exchange)
+        # Both are 0 for eras of other processes.
+        step, H = exchange.sum(np.stack([step, H]))
+        if is_known:
+            step, s2 = np.clip(step, -1.0, 1.0), max(s2, least_s2)
+        elif exchange.sum_of(np.count_nonzero(h[:, k])) == ((H > 0).sum(),):
+            s2 = np.inf  # one row per era: the variance within eras is unknown
+        if not loss.differentiable:
+            step = _line_search(loss, eras, y - raw[:, k], sample_weight)
+            at = raw[:, k] + step[eras.codes]
+            slope = loss.gradient(y, at)
+            mean_loss = loss(y, at, sample_weight=sample_weight)
+            s2 = mean_loss**2 / np.average(slope**2, weights=sample_weight)
+        series[0, :, k] = intercepts[:, k] + step
+        series[1, :, k] = np.divide(s2, H, out=np.full(n_eras, np.nan), where=H > 0)
+    return series
+
+
+def shrink(series: Array) -> Array:
+    """Shrink the values of eras towards 0, as the values of leaves."""
+    values, variances = series
+    shrunk = np.zeros(values.shape)
+    for k in range(values.shape[1]):
+        known = ~np.isnan(variances[:, k])
+        factors = empirical_bayes_factors(values[known, k], variances[known, k])
+        shrunk[known, k] = factors * values[known, k]
+    return shrunk
+
+
+def _line_search(
+    loss: Any, eras: EncodedEras, residuals: Array, sample_weight: Array | None
+) -> Array:
+    """Return the best constant for the residuals of each era; 0 without weight."""
+    steps = np.zeros(eras.labels.size)
+    for j, rows in enumerate(eras.rows):
+        weights = None if sample_weight is None else sample_weight[rows]
+        if weights is None or weights.any():
+            steps[j] = loss.fit_intercept_only(residuals[rows], weights).item()
+    return steps

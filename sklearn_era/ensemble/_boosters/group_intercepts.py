@@ -1,0 +1,78 @@
+"""The intercepts of groups beside those of times: shrunk to 0, that of new groups."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._era_labels import find, join
+from ..._eras import Array, EncodedEras
+from .._fit_state import HeldOut
+from .era_values import shrink, values_of_eras
+
+
+class GroupIntercepts:
+    """The intercepts of all groups in a fit. Raw predictions of training and validation
+    rows include those of their groups.
+    """
+
+    def __init__(self, estimator: Any, groups: EncodedEras) -> None:
+        self._groups, self._held_out = groups, estimator._fit_state.held_out_groups
+        shape = groups.labels.size, estimator.n_trees_per_iteration_
+        intercepts = np.zeros(shape)
+        if hasattr(estimator, "_group_labels"):  # of a warm start
+            intercepts = _of_groups(estimator, groups.labels)
+        estimator._group_labels, estimator._group_intercepts = groups.labels, intercepts
+        self._in_raw, self._in_val = np.zeros(shape), np.zeros(shape)
+
+    def update(
+        self, estimator: Any, y: Array, raw: Array, sample_weight: Any, raw_val: Any
+    ) -> None:
+        """Update an estimator's intercepts, and all predictions that include them."""
+        series = values_of_eras(
+            estimator._loss, self._groups, y, raw, sample_weight, self._in_raw
+        )
+        intercepts = shrink(series)
+        raw += (intercepts - self._in_raw)[self._groups.codes]
+        if raw_val is not None and self._held_out is not None:
+            at = find(self._groups.labels, self._held_out.labels)
+            step = np.where(
+                at[:, np.newaxis] >= 0, (intercepts - self._in_val)[at], 0.0
+            )
+            raw_val += step[self._held_out.codes]
+        self._in_raw = self._in_val = intercepts
+        estimator._group_intercepts, estimator._group_series = intercepts, series
+
+
+def group_steps(estimator: Any, groups: EncodedEras) -> Array:
+    """Return the intercept of each row's group, 0 of a new one."""
+    return _of_groups(estimator, groups.labels)[groups.codes]
+
+
+def _of_groups(estimator: Any, labels: NDArray[Any]) -> Array:
+    at = find(estimator._group_labels, labels)
+    return np.where(at[:, np.newaxis] >= 0, estimator._group_intercepts[at], 0.0)
+
+
+def take_in_groups(estimator: Any, rows: HeldOut, raw: Array) -> None:
+    """Update intercepts by further rows, whose raw predictions include theirs: a value
+    is the mean of that before and that of these rows, each by its precision.
+    """
+    groups = rows.eras.groups
+    assert groups is not None
+    series = values_of_eras(
+        estimator._loss, groups, rows.y, raw, rows.sample_weight,
+        _of_groups(estimator, groups.labels),
+    )  # fmt: skip
+    labels = estimator._group_labels
+    labels = join(labels, groups.labels[find(labels, groups.labels) < 0])
+    sums = np.zeros((2, labels.size, raw.shape[1]))  # of precisions times values
+    parts = (estimator._group_labels, estimator._group_series), (groups.labels, series)
+    for own, (values, variances) in parts:
+        precisions = np.where(np.isnan(variances), 0.0, 1 / variances)
+        sums[:, find(labels, own)] += precisions * values, precisions
+    with np.errstate(divide="ignore", invalid="ignore"):
+        merged = np.stack([sums[0] / sums[1], 1 / sums[1]])
+    merged[:, sums[1] == 0] = [[0.0], [np.nan]]
+    estimator._group_labels, estimator._group_series = labels, merged
+    estimator._group_intercepts = shrink(merged)
