@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.optimize import minimize
 from scipy.special import logsumexp
 from scipy.stats import chi2
 
@@ -15,50 +16,70 @@ from ._spread import INDEPENDENT, RELATED, Mixture, correlations
 Array = NDArray[np.float64]
 
 _N_QUANTILES = 20  # of chi-squared
-_N_POINTS = {0: 64, 1: 20, 2: 10}  # on each axis of a grid
+_N_COLUMN_POINTS, _N_POINTS = 64, {1: 20, 2: 10}  # on an axis, by the number of others
+_N_ZOOMS = 4
 _LEAST_ERROR = 1e-4  # in standard deviations of the scores
 _LARGEST_RATIO = 1e9  # of variances
 _FAR = 12.0  # below the largest logarithm of a density, where it does not count
 
 
-class Solved(NamedTuple):
-    """Henderson's equations without rows, in coordinates where columns are diagonal."""
+class Equations(NamedTuple):
+    """Henderson's mixed-model equations at variances of rows and residuals. Rows are
+    absorbed, and columns are in coordinates in which they are not correlated.
+    """
 
-    values: Array  # (n_columns,)
-    vectors: Array  # of covariances with columns, to these coordinates
-    products: Array  # of the mean, the scores and a row in these coordinates
-    gram: Array  # the same in those of cells
+    information: Array  # on each coordinate
+    vectors: Array  # from columns, whitened by their correlations, to coordinates
+    products: Array  # of ones, scores, and a row's indicator, with coordinates
+    gram: Array  # of the same with each other
     log_determinant: float
+
+    def at(self, columns: Array) -> tuple[Array, Array, Array]:
+        """Return, for variances of columns, those that data leave per coordinate, and
+        ``x' V^-1 y`` of ones, scores and the indicator, and ``log |V|``.
+        """
+        ratios = 1 + np.multiply.outer(columns, self.information)
+        left, n = columns[:, np.newaxis] / ratios, len(self.gram)
+        pairs = (self.products[:, np.newaxis] * self.products).reshape(n * n, -1)
+        grams = self.gram - (left @ pairs.T).reshape(-1, n, n)
+        return left, grams, self.log_determinant + np.log(ratios).sum(axis=1)
 
 
 class Variances(NamedTuple):
-    """Variances to integrate over: of a row, of the rest, and some of columns."""
+    """Variances to integrate over: of rows, of residuals, and some of columns."""
 
-    way: int
+    way: int  # in which columns are related
     row: float
-    rest: float
+    residual: float
     columns: Array
-    logs: Array  # of their densities
+    log_densities: Array
+    squares: Array  # sums of them, weighed
+
+    def above(self, least: float) -> "Variances":
+        """Return those whose densities count."""
+        counts = self.log_densities > least
+        return Variances(*self[:3], *(x[counts] for x in self[3:]))
+
+    def table(self) -> Array:
+        """Return variances of rows, columns and residuals."""
+        found = np.broadcast_arrays(self.row, self.columns, self.residual)
+        return np.stack(found, axis=1)
 
 
 def _zoom(
-    values_on: Callable[..., Array], ends: list[tuple[float, float]], n: int, drops: Any
-) -> list[Array]:
-    """Return axes of a grid on which values are near the largest one, after a step for
-    each of `drops`, which says how near.
+    log_density: Callable[[Array], Array], high: Array, n: int
+) -> tuple[Array, Array, Array]:
+    """Return points of a grid from 0 to `high`, or less where a density does not count,
+    its logarithms there, and the steps.
     """
-    for drop in drops:
-        axes = [np.linspace(*x, n) for x in ends]
-        values = values_on(*axes)
-        is_near = values >= values.max() - drop
-        for i, axis in enumerate(axes):
-            others = tuple(j for j in range(len(axes)) if j != i)
-            near = axis[is_near.any(axis=others)]
-            ends[i] = (
-                max(0.0, near[0] - axis[1] + axis[0]),
-                near[-1] + axis[1] - axis[0],
-            )
-    return axes
+    low = np.zeros(high.size)
+    for _ in range(_N_ZOOMS):
+        step = (high - low) / (n - 1)
+        points = low + step * np.array([*product(range(n), repeat=high.size)])
+        logs = log_density(points)
+        near = points[logs > logs.max() - _FAR]
+        low, high = (near.min(axis=0) - step).clip(0), near.max(axis=0) + step
+    return points, logs, step
 
 
 def _log_jeffreys(information: Array, variances: Any) -> Any:
@@ -70,282 +91,207 @@ def _log_jeffreys(information: Array, variances: Any) -> Any:
 class CrossedEras:
     """The model of `EraScoreForecast` for a table of groups by eras.
 
-    Restricted likelihoods are those of Henderson's equations. Rows of the table are
-    absorbed, and in coordinates of eigenvectors all variances of columns are at hand.
-    Without sampling errors, others are ratios to that of e, which is integrated out.
-    Each has the prior of Jeffreys, as if the others were known.
+    Variances are integrated over on a grid, in logarithms of one plus their ratio to
+    the residual's (with its sampling errors). Without sampling errors, the residual's
+    own is integrated out. Ways to relate eras are weighed by Jeffreys' prior.
     """
 
     def __init__(self, table: Array, errors: Array, are_related: bool) -> None:
-        self.is_swapped = not are_related and table.shape[0] < table.shape[1]
-        if self.is_swapped:
+        # Equations are as large as columns are many.
+        self._is_turned = not are_related and table.shape[0] < table.shape[1]
+        if self._is_turned:
             table, errors = table.T, errors.T
         self._is_known = is_known = ~np.isnan(table)
         known = table[is_known]
         self._center, self._n = known.mean(), known.size
-        self.unit = max(known.std(ddof=1), 1e-9 * abs(known).max(), 1e-100)
-        scores = np.where(is_known, (table - self._center) / self.unit, 0.0)
-        self._cells = np.array([is_known, scores])
+        self._unit = max(known.std(ddof=1), 1e-9 * abs(known).max(), 1e-100)
+        scores = np.where(is_known, (table - self._center) / self._unit, 0.0)
+        self._vectors = np.array([is_known, scores])
         self._has_errors = bool(errors[is_known].any())
         least = _LEAST_ERROR * self._has_errors
-        self._squares = (
-            np.maximum(np.where(is_known, errors / self.unit, 0.0), least) ** 2
-        )
-        self._square = self._squares[is_known].mean()
+        errors = np.maximum(np.where(is_known, errors / self._unit, 0.0), least)
+        self._squares, self._square = errors**2, np.mean(errors[is_known] ** 2)
         self._places = np.arange(float(table.shape[1]))
-        self._ways = [*(RELATED if are_related else INDEPENDENT)]
+        ways = RELATED if are_related else INDEPENDENT
+        self._ways = [*ways]
         self._roots = [
-            cholesky(correlations(self._places, self._places, self._places, *way)).T
-            for way in self._ways
+            cholesky(correlations(self._places, self._places, *way), lower=True)
+            for way in ways
         ]
-        # Coordinates in which densities are smooth, log(1 + variance / unit).
-        self._units = [is_known.any(axis=i).sum() / self._n for i in (0, 1)]
-        tops = [np.log1p(_LARGEST_RATIO / x) for x in self._units]
-        self._tops = [(0.0, x) for x in tops]
-        self._fit(RELATED if are_related else INDEPENDENT)
-
-    def _variances(self, *point: float) -> tuple[float, float]:
-        """Return the variances of rows and of the rest at a point of the grid."""
+        self._sizes = np.array([is_known.any(axis=i).sum() for i in (1, 0)])
+        # A variance that adds as much to a row's mean, or a column's, as residuals do.
+        self._units = self._sizes / self._n
+        tops = np.log1p(_LARGEST_RATIO / self._units)
+        high, self._top = tops[:1], tops[1:]
+        if self._has_errors:
+            high = np.append(high, np.log1p(1e4 / self._square))
+        points, logs, _ = _zoom(
+            lambda x: np.array([logsumexp(v.log_densities) for v in self._grid(0, x)]),
+            high, _N_POINTS[high.size],
+        )  # fmt: skip
+        self.components = self._estimate(points[logs.argmax()], high)
+        # Other ways are looked at where the first one has its densities.
+        near = points[logs > logs.max() - _FAR]
+        grids = [
+            self._grid(way, near, prior) for way, prior in enumerate(ways.values())
+        ]
+        evidence = [logsumexp([x.log_densities for x in grid]) for grid in grids]
+        self.weights = np.exp(evidence - logsumexp(evidence))
+        least = max(x.log_densities.max() for grid in grids for x in grid) - _FAR
+        near_grids = [x.above(least) for grid in grids for x in grid]
+        self._grids = [x for x in near_grids if x.columns.size]
+        self._variances = np.concatenate([x.table() for x in self._grids])
+        # The residual's variance is a sum of squares by chi-squared.
+        self._factors = np.ones((len(self._variances), 1))
         if not self._has_errors:
-            return np.expm1(point[0]) * self._units[1], 1.0
-        rest = np.expm1(point[1]) * self._square
-        return np.expm1(point[0]) * self._units[1] * (rest + self._square), rest
+            shares = (np.arange(_N_QUANTILES) + 0.5) / _N_QUANTILES
+            squares = np.concatenate([x.squares for x in self._grids])
+            self._factors = np.divide.outer(squares, chi2.ppf(shares, self._n + 3))
+
+    def _levels(self, point: Array) -> Any:
+        """Return the variances of rows and residuals at a point, and the unit of that
+        of columns.
+        """
+        level = self._square * np.exp(point[1]) if self._has_errors else 1.0
+        row, column = self._units * level
+        return np.expm1(point[0]) * row, level - self._square, column
 
     def _solve(
-        self, way: int, row: float, rest: float, at: int | None = None
-    ) -> Solved:
-        cells = self._cells
+        self, way: int, row: float, residual: float, at: int | None = None
+    ) -> Equations:
+        """Return the equations, with the indicator of a row, if one is given."""
+        vectors = self._vectors
         if at is not None:
-            cells = np.append(cells, np.zeros_like(cells[:1]), axis=0)
-            cells[2, at] = cells[0, at]
-        weights = cells[0] / (rest + self._squares)
-        weighed = cells * weights
-        sums, own = weighed.sum(axis=2), weighed.sum(axis=1)
-        shrunk = row / (1 + row * sums[0])
-        gram = weighed.reshape(len(cells), -1) @ cells.reshape(len(cells), -1).T
-        gram -= sums * shrunk @ sums.T
+            vectors = np.append(vectors, np.zeros_like(vectors[:1]), axis=0)
+            vectors[2, at] = vectors[0, at]
+        weights = self._is_known / (residual + self._squares)
+        weighed = vectors * weights
+        of_rows, of_columns = weighed.sum(axis=2), weighed.sum(axis=1)
+        shrunk = row / (1 + row * of_rows[0])
+        gram = np.tensordot(weighed, vectors, axes=([1, 2], [1, 2]))
+        gram -= of_rows * shrunk @ of_rows.T
+        matrix = np.diag(of_columns[0]) - (weights.T * shrunk) @ weights
         root = self._roots[way]
-        matrix = np.diag(own[0]) - (weights.T * shrunk) @ weights
-        values, vectors = eigh(root.T @ matrix @ root)
-        products = (own - sums * shrunk @ weights) @ root @ vectors
-        determinant = np.log1p(row * sums[0]).sum()
+        information, basis = eigh(root.T @ matrix @ root)
+        products = (of_columns - of_rows * shrunk @ weights) @ root @ basis
+        determinant = np.log1p(row * of_rows[0]).sum()
         determinant -= np.log(weights[self._is_known]).sum()
-        return Solved(values.clip(0), vectors, products, gram, determinant)
+        return Equations(information.clip(0), basis, products, gram, determinant)
 
-    def _means(self, solved: Solved, columns: Array) -> tuple[Array, ...]:
-        """Return log-likelihoods by variances of columns, the factor, and products."""
-        values, _, products, gram, determinant = solved
-        shares = columns[:, np.newaxis] / (1 + np.multiply.outer(columns, values))
-        pairs = products[:, np.newaxis] * products
-        grams = gram - np.einsum("nt,klt->nkl", shares, pairs, optimize=True)
+    def _likelihoods(self, equations: Equations, columns: Array) -> Array:
+        """Return logarithms of restricted likelihoods (Patterson, Thompson 1971) by
+        variances of columns, and sums of squares.
+        """
+        _, grams, determinants = equations.at(columns)
         precision, n = grams[:, 0, 0], self._n - 1
-        q = grams[:, 1, 1] - grams[:, 0, 1] ** 2 / precision
-        q = np.maximum(q, 0)
+        squares = (grams[:, 1, 1] - grams[:, 0, 1] ** 2 / precision).clip(0)
         if not self._has_errors:
-            q = q + n * _LEAST_ERROR**2
-        whole = determinant + np.log1p(np.multiply.outer(columns, values)).sum(axis=1)
-        logs = (
-            -(whole + np.log(precision) + (q if self._has_errors else n * np.log(q)))
-            / 2
+            squares += n * _LEAST_ERROR**2
+        of_scores = squares if self._has_errors else n * np.log(squares)
+        return np.array([-(determinants + np.log(precision) + of_scores) / 2, squares])
+
+    def _grid(self, way: int, points: Array, prior: float = 1.0) -> list[Variances]:
+        """Return for each point the variances of columns on a grid, and densities."""
+        levels = [self._levels(point) for point in points]
+        equations = [self._solve(way, *level[:2]) for level in levels]
+
+        def evaluate(axis: Array) -> Array:
+            found = []
+            for x, (*_, unit) in zip(equations, levels, strict=True):
+                columns = np.expm1(axis[:, 0]) * unit
+                found.append(self._likelihoods(x, columns))
+                found[-1][0] += _log_jeffreys(x.information, columns) + axis[:, 0]
+            return np.array(found)
+
+        axis, _, step = _zoom(
+            lambda axis: evaluate(axis)[:, 0].max(axis=0), self._top, _N_COLUMN_POINTS
         )
-        return logs, q, grams, shares
+        # Trapezoids end at 0; steps on the axes of points are alike.
+        shares = step * np.where(axis[:, 0], prior, prior / 2)
+        found = []
+        for point, (row, residual, unit), (logs, squares) in zip(
+            points, levels, evaluate(axis), strict=True
+        ):
+            weights = self._is_known / (residual + self._squares)
+            of_rows = _log_jeffreys(weights.sum(axis=1), row) + 2 * np.log(unit)
+            of_residual = np.log((weights**2).sum()) / 2
+            logs += np.log(shares) + of_rows + of_residual
+            logs += point.sum() - np.log(2) * (point == 0).sum()
+            columns = np.expm1(axis[:, 0]) * unit
+            found.append(Variances(way, row, residual, columns, logs, squares))
+        return found
 
-    def _integrate(self, way: int, point: tuple[float, ...]) -> Variances:
-        row, rest = self._variances(*point)
-        solved = self._solve(way, row, rest)
-        unit = self._units[0] * (rest + self._square if self._has_errors else 1)
+    def _estimate(self, point: Array, high: Array) -> Array:
+        """Return deviations of groups, unrelated eras and residuals by REML."""
 
-        def logs(axis):
-            columns = np.expm1(axis) * unit
-            return (
-                self._means(solved, columns)[0]
-                + _log_jeffreys(solved.values, columns)
-                + axis
-            )
+        def solve(point: Array) -> tuple[Any, Any]:
+            row, residual, unit = self._levels(point)
+            columns = np.expm1(point[-1:]) * unit
+            logs, squares = self._likelihoods(self._solve(0, row, residual), columns)
+            factor = 1.0 if self._has_errors else squares[0] / (self._n - 1)
+            return -logs[0], np.array([row, columns[0], residual]) * factor
 
-        [axis] = _zoom(logs, [self._tops[0]], _N_POINTS[0], [_FAR] * 3)
-        densities = logs(axis) + np.log(np.where(axis == axis[0], 0.5, 1.0))
-        densities += np.log((axis[1] - axis[0]) * unit)
-        # prior of rows
-        weights = self._is_known / (rest + self._squares)
-        densities += _log_jeffreys(weights.sum(axis=1), row) + point[0]
-        if self._has_errors:
-            densities += (
-                np.log(rest + self._square) + point[1] + np.log((weights**2).sum()) / 2
-            )
-        return Variances(way, row, rest, np.expm1(axis) * unit, densities)
+        [grid] = self._grid(0, point[np.newaxis])
+        columns = grid.columns[grid.log_densities.argmax()] / self._levels(point)[2]
+        start, high = np.append(point, np.log1p(columns)), np.append(high, self._top)
+        bounds = [(0.0, x) for x in high]
+        best = minimize(lambda x: solve(x)[0], start, bounds=bounds, method="L-BFGS-B")
+        found = self._unit * np.sqrt(solve(best.x)[1])
+        return found[[1, 0, 2]] if self._is_turned else found
 
-    def _profile(self, point):
-        row, rest = self._variances(*point)
-        solved = self._solve(0, row, rest)
-        unit = self._units[0] * (rest + self._square if self._has_errors else 1)
-        [axis] = _zoom(
-            lambda axis: self._means(solved, np.expm1(axis) * unit)[0],
-            [self._tops[0]],
-            _N_POINTS[0],
-            [_FAR, _FAR, 0, 0, 0],
+    def _weigh(self, is_new: Any) -> Array:
+        """Return weights of variances, by the prior that matches the probability of a
+        sum of some of them (Peers 1965), of rows, columns and residuals.
+        """
+        rows, columns = self._sizes
+        freedom = np.array(
+            [rows - 1, columns - 1, max(1, self._n - rows - columns + 1)]
         )
-        logs, q, *_ = self._means(solved, np.expm1(axis) * unit)
-        best = logs.argmax()
-        factor = 1.0 if self._has_errors else q[best] / (self._n - 1)
-        return logs[best], np.array([row, np.expm1(axis[best]) * unit, rest]) * factor
-
-    def _fit(self, ways):
-        found: dict[Any, Variances] = {}
-
-        def evidence(*axes):
-            found.clear()
-            for point in product(*axes):
-                found[point] = self._integrate(0, point)
-            v = np.array([logsumexp(x.logs) for x in found.values()])
-            return v.reshape([len(x) for x in axes])
-
-        tops = [self._tops[1]]
-        if self._has_errors:
-            tops.append((0.0, np.log(1e4 / self._square)))
-        n = _N_POINTS[len(tops)]
-        axes = _zoom(evidence, tops, n, [_FAR] * (3 + self._has_errors))
-        halves = sum(
-            np.meshgrid(
-                *[np.where(np.arange(n) == 0, np.log(0.5), 0.0) for _ in axes],
-                indexing="ij",
-            )
-        ).ravel()
-        points = [
-            (p, x._replace(logs=x.logs + h))
-            for (p, x), h in zip(found.items(), halves, strict=True)
-        ]
-        w = np.array([logsumexp(x.logs) for _, x in points])
-        keep = [
-            (p, x, h)
-            for ((p, x), h, a) in zip(points, halves, w, strict=True)
-            if a > w.max() - _FAR
-        ]
-        # REML
-        best = keep[int(np.argmax([logsumexp(x.logs) for _, x, _ in keep]))][0]
-        steps = [x[1] - x[0] for x in axes]
-
-        def prof(*axes):
-            return np.array([self._profile(p)[0] for p in product(*axes)]).reshape(
-                [len(x) for x in axes]
-            )
-
-        ends = [
-            (max(0, b - 4 * s), b + 4 * s) for b, s in zip(best, steps, strict=True)
-        ]
-        ax = _zoom(prof, ends, n, [0.0] * (2 + 2 * self._has_errors))
-        v = prof(*ax)
-        at = np.unravel_index(v.argmax(), v.shape)
-        self.components = (
-            np.sqrt(self._profile([x[i] for x, i in zip(ax, at, strict=True)])[1])
-            * self.unit
-        )
-        prior = np.log([*ways.values()])
-        self.points = [x._replace(logs=x.logs + prior[0]) for _, x, _ in keep]
-        for way in range(1, len(ways)):
-            for p, _, h in keep:
-                x = self._integrate(way, p)
-                self.points.append(x._replace(logs=x.logs + h + prior[way]))
-        total = logsumexp([logsumexp(x.logs) for x in self.points])
-        self.points = [x._replace(logs=x.logs - total) for x in self.points]
-        self.weights = np.bincount(
-            [x.way for x in self.points],
-            [np.exp(logsumexp(x.logs)) for x in self.points],
-        )
+        level = self._variances[:, 2] + self._square
+        levels = self._variances + np.outer(level, [*self._units, 0.0])
+        levels[:, 2] = level
+        logs = np.log(levels**2 @ (is_new / freedom)) / 2 - np.log(levels).sum(axis=1)
+        logs += np.concatenate([x.log_densities for x in self._grids])
+        weights = np.exp(logs - logsumexp(logs))
+        return np.repeat(weights / self._factors.shape[1], self._factors.shape[1])
 
     def spread(self) -> float:
-        """Return the median of the total's distribution, of the last prediction."""
-        values, weights = self.sp
+        """Return the median of the standard deviation of new groups in new eras."""
+        squares = self._variances.sum(axis=1)[:, np.newaxis] * self._factors
+        values, weights = np.sqrt(squares).ravel(), self._weigh(np.ones(3))
         order = np.argsort(values)
-        return float(np.interp(0.5, weights[order].cumsum(), values[order]))
+        half = np.interp(0.5, weights[order].cumsum(), values[order])
+        return float(half * self._unit)
 
-    def predict(self, group, place, of_mean, error):
-        row_on, cell_on = 1.0, 1.0 - of_mean
-        parts = []
-        quant = np.ones(1)
-        if not self._has_errors:
-            quant = 1 / chi2.ppf(
-                (np.arange(_N_QUANTILES) + 0.5) / _N_QUANTILES, self._n + 3
+    def predict(self, place: float, error: float, group: int | None = None) -> Mixture:
+        """Return the distribution of a score at the place of a later era, of a new
+        group or a known one: best linear unbiased predictions (Henderson 1975).
+        """
+        row = group
+        is_new = np.array([group is None, True, True], dtype=float)
+        if self._is_turned:  # a later era is a new row
+            place, row = self._places.size if group is None else group, None
+            is_new = is_new[[1, 0, 2]]
+        places, parts = self._places, []
+        for x in self._grids:
+            to = correlations(places, np.array([place]), *self._ways[x.way])[:, 0]
+            distance = (place - places.mean()) / places.std()
+            variance = x.columns * (1 + self._ways[x.way][1] * distance**2)
+            equations = self._solve(x.way, x.row, x.residual, row)
+            left, grams, _ = equations.at(x.columns)
+            loads = equations.vectors.T @ solve_triangular(
+                self._roots[x.way], to, lower=True
             )
-        for x in self.points:
-            keep = x.logs > max(np.log(1e-8), -99)
-            if not keep.any():
-                continue
-            if self.is_swapped:
-                at = (
-                    int(place)
-                    if place is not None and place < len(self._cells[0]) and not of_mean
-                    else None
-                )
-                row_on = 1.0 - of_mean
-                k = np.zeros(len(self._places))
-                kk = 1.0
-                if group is not None:
-                    k[group] = 1.0
-            else:
-                at = group
-                if of_mean:
-                    k, kk = np.zeros(len(self._places)), 0.0
-                else:
-                    k = correlations(
-                        self._places,
-                        self._places,
-                        np.array([place]),
-                        *self._ways[x.way],
-                    )[:, 0]
-                    kk = correlations(
-                        self._places,
-                        np.array([place]),
-                        np.array([place]),
-                        *self._ways[x.way],
-                    )[0, 0]
-            solved = self._solve(x.way, x.row, x.rest, at)
-            b = x.columns[keep]
-            _, q, grams, shares = self._means(solved, b)
-            kappa = solved.vectors.T @ solve_triangular(
-                self._roots[x.way], k, lower=True
-            )
-            to = (shares * kappa) @ solved.products.T  # (n, 2 or 3)
-            own = ((b[:, None] - shares) * kappa**2).sum(axis=1)
-            if at is not None:
-                own += x.row**2 * grams[:, 2, 2] + 2 * x.row * to[:, 2]
-                to = to + x.row * grams[:, 2]
+            shared = (left * loads) @ equations.products.T
+            variance -= (x.columns[:, np.newaxis] - left) @ loads**2
+            if row is not None:
+                variance -= x.row * (x.row * grams[:, 2, 2] + 2 * shared[:, 2])
+                shared += x.row * grams[:, 2]
             mean = grams[:, 0, 1] / grams[:, 0, 0]
-            pred = mean + to[:, 1] - mean * to[:, 0]
-            var = (
-                row_on * x.row
-                + b * kk
-                + cell_on * x.rest
-                - own
-                + (1 - to[:, 0]) ** 2 / grams[:, 0, 0]
-            )
-            spread = row_on * x.row + b * (kk > 0) + cell_on * x.rest
-            factors = np.multiply.outer(
-                np.ones(b.size) if self._has_errors else q, quant
-            )
-            # The prior that matches probability for a sum of variances (Peers 1965).
-            r = x.rest + (self._square if self._has_errors else 0)
-            G, T = self._cells.shape[1:]
-            la, lb, le = x.row + r * self._units[1], b + r * self._units[0], r
-            va, vb, ve = G - 1, T - 1, max(1, self._n - G - T + 1)
-            ca, cb, ce = row_on, float(kk > 0), cell_on
-            fac = np.log(
-                ca * la**2 / va + cb * lb**2 / vb + ce * le**2 / ve
-            ) / 2 - np.log(la * lb * le)
-            parts.append(
-                [
-                    np.exp(x.logs[keep] + fac),
-                    pred,
-                    var,
-                    spread,
-                    factors.reshape(b.size, -1),
-                ]
-            )
-        w, m, v, s, f = (np.concatenate(p) for p in zip(*parts, strict=True))
-        J = f.shape[1]
-        w = np.repeat(w / J, J)
-        w /= w.sum()
-        m = np.repeat(m, J) * self.unit + self._center
-        dev = np.sqrt(v[:, None] * f).ravel() * self.unit
-        self.sp = (np.sqrt(s[:, None] * f).ravel() * self.unit, w)
-        return Mixture(w, m, np.hypot(dev, error))
+            variance += x.row + x.residual + (1 - shared[:, 0]) ** 2 / grams[:, 0, 0]
+            parts.append((mean + shared[:, 1] - mean * shared[:, 0], variance))
+        means, variances = map(np.concatenate, zip(*parts, strict=True))
+        squares = (variances[:, np.newaxis] * self._factors).ravel()
+        means = np.repeat(means, self._factors.shape[1]) * self._unit + self._center
+        deviations = np.hypot(np.sqrt(squares) * self._unit, error)
+        return Mixture(self._weigh(is_new), means, deviations)

@@ -12,7 +12,7 @@ from sklearn.utils import check_scalar
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._era_axes import read_axes
+from .._era_axes import EraAxes, read_axes
 from .._era_labels import label_columns
 from .._eras import EncodedEras, are_ordered, encode_eras, label_texts, read_eras
 from ._crossed import CrossedEras
@@ -131,19 +131,10 @@ or (n_candidates, n_eras)
             comes twice, or labels are text, which has no known order.
         """
         self._validate_params()
-        self._axes: Any = None
-        self._model: Any
-        columns = _columns(scores, eras)
-        if columns is not None:
-            return self._fit_crossed(*columns, standard_errors)
+        if (pairs := _read_pairs(scores, eras, self.era_order)) is not None:
+            return self._fit_pairs(*pairs, standard_errors)
         table, encoded, order = _read(scores, eras)
-        raw = np.zeros(table.shape[-1]) if standard_errors is None else standard_errors
-        errors = np.asarray(raw, dtype=np.float64)
-        if table.ndim != 2 or errors.shape != table.shape[1:]:
-            raise ValueError(
-                f"scores has the shape {table.shape}, and standard_errors "
-                f"{errors.shape}: pass one of each per era."
-            )
+        errors = _read_errors(standard_errors, table, table.ndim == 2, "era")
         if encoded.labels.size < errors.size:
             raise ValueError("eras has a label twice: pass one score an era.")
         table, errors = (x[..., encoded.codes.argsort()] for x in (table, errors))
@@ -152,84 +143,56 @@ or (n_candidates, n_eras)
             encoded, order, "trend='auto'", remedy
         )
         best, self.optimism_ = _best(scores, table)
-        self.eras_, self.scores_ = encoded.labels, table[best]
-        places = np.flatnonzero(~np.isnan(self.scores_))
-        if places.size < 2:
-            raise ValueError(
-                f"scores has {places.size} known score(s): a spread takes two or more."
-            )
+        self.eras_, self.scores_, self._groups = encoded.labels, table[best], None
+        places = _known(self.scores_, errors, self.eras_)
         values, errors = self.scores_[places], errors[places]
-        is_finite = np.isfinite(values)
-        is_right = is_finite & (errors >= 0) & (errors < np.inf)
-        if not is_right.all():
-            row = int(is_right.argmin())
-            era, kind = label_texts(self.eras_[places])[row], "scores of era {} is"
-            if is_finite[row]:
-                kind = "standard_errors of era {} is negative, missing or"
-            raise ValueError(
-                f"{kind.format(era)} infinite: leave the era out by a score of NaN."
-            )
         self._link = make_link(self.bounds, values)
         slope, scaled = self._link.slope, self._link(values)
         scaled = scaled - self.optimism_ * slope(self._link.inverse(scaled.mean()))
         related = is_ordered and places.size > 2
-        self._model = AnyEras(scaled, errors * slope(values), places, related)
-        self.related_ = float(1 - self._model.weights[0])
-        self.sampling_error_ = float(np.sqrt(np.mean(errors**2)))
-        ahead = self._model.predict(float(self.scores_.size), 0.0)
-        self.mean_ = self._link.inverse(float(ahead.weights @ ahead.means))
-        self.spread_ = self._model.spread() / float(slope(self.mean_))
+        model = AnyEras(scaled, errors * slope(values), places, related)
+        return self._describe(model, self.scores_.size, errors)
+
+    def _fit_pairs(
+        self, values: Array, axes: Any, standard_errors: Any
+    ) -> "EraScoreForecast":
+        """Estimate the mean and spreads of scores by groups and eras."""
+        time, groups = axes.time, axes.groups
+        errors = _read_errors(standard_errors, values, values.ndim == 1, "pair")
+        self.eras_ = np.fromiter(
+            zip(time.decode(), groups.decode(), strict=True), dtype=object
+        )
+        shape, at = (groups.labels.size, time.labels.size), (groups.codes, time.codes)
+        if np.unique(np.ravel_multi_index(at, shape)).size < values.size:
+            raise ValueError("eras has a pair of labels twice: pass one score a pair.")
+        known = _known(values, errors, self.eras_)
+        for axis, codes in zip(("group", "time"), at, strict=True):
+            if np.unique(codes[known]).size < 2:
+                raise ValueError(
+                    f"scores are known of a single {axis}: pass several, or eras as "
+                    "one column."
+                )
+        self.scores_, self.optimism_, self._groups = values, 0.0, groups.labels
+        values, errors = values[known], errors[known]
+        self._link = make_link(self.bounds, values)
+        table, of_table = np.full(shape, np.nan), np.zeros(shape)
+        at = groups.codes[known], time.codes[known]
+        table[at], of_table[at] = self._link(values), errors * self._link.slope(values)
+        model = CrossedEras(table, of_table, self.trend == "auto" and shape[1] > 2)
+        self._describe(model, shape[1], errors)
+        found = model.components / self._link.slope(self.mean_)
+        names = ("groups", "eras", "residual")
+        self.components_ = dict(zip(names, found.tolist(), strict=True))
         return self
 
-    def _fit_crossed(
-        self, values: Array, columns: Any, standard_errors: Any
-    ) -> "EraScoreForecast":
-        """Estimate the spreads of groups, of eras, and of what is left."""
-        axes = read_axes(columns, values, self.era_order, "EraScoreForecast")
-        time: Any = axes.time
-        groups: Any = axes.groups
-        errors = np.zeros(values.shape) if standard_errors is None else standard_errors
-        errors = np.asarray(errors, dtype=np.float64)
-        if values.ndim != 1 or errors.shape != values.shape:
-            raise ValueError(
-                f"scores has the shape {values.shape}, and standard_errors "
-                f"{errors.shape}: pass one of each per pair of labels."
-            )
-        shape = groups.labels.size, time.labels.size
-        places = np.ravel_multi_index((groups.codes, time.codes), shape)
-        if np.unique(places).size < places.size:
-            raise ValueError("eras has a pair of labels twice: pass one score a pair.")
-        is_known = ~np.isnan(values)
-        is_right = np.isfinite(values) & (errors >= 0) & (errors < np.inf)
-        if not is_right[is_known].all():
-            raise ValueError(
-                "scores or standard_errors are infinite, or an error is negative or "
-                "missing: leave the pair of labels out by a score of NaN."
-            )
-        if min(np.unique(x.codes[is_known]).size for x in (groups, time)) < 2:
-            raise ValueError("scores are of fewer than two groups or eras: pass more.")
-        self._link = make_link(self.bounds, values[is_known])
-        table, spread = np.full(shape, np.nan), np.zeros(shape)
-        at = groups.codes[is_known], time.codes[is_known]
-        table[at] = self._link(values[is_known])
-        spread[at] = errors[is_known] * self._link.slope(values[is_known])
-        related = self.trend == "auto" and shape[1] > 2
-        self._axes, self._model = axes, CrossedEras(table, spread, related)
-        self.eras_ = np.fromiter(
-            zip(groups.decode(), time.decode(), strict=True), dtype=object
-        )
-        self.scores_, self.optimism_ = values, 0.0
-        self.related_ = float(1 - self._model.weights[0])
-        self.sampling_error_ = float(np.sqrt(np.mean(errors[is_known] ** 2)))
-        ahead = self._model.predict(None, float(shape[1]), 0.0, 0.0)
+    def _describe(self, model: Any, n_eras: int, errors: Array) -> "EraScoreForecast":
+        """Keep the model and what it says of the era after the last one."""
+        self._model, self._n_eras = model, n_eras
+        self.related_ = float(1 - model.weights[0])
+        self.sampling_error_ = float(np.sqrt(np.mean(errors**2)))
+        ahead = model.predict(float(n_eras), 0.0)
         self.mean_ = self._link.inverse(float(ahead.weights @ ahead.means))
-        unit = float(self._link.slope(self.mean_))
-        self.spread_ = self._model.spread() / unit
-        found = self._model.components[
-            [1, 0, 2] if self._model.is_swapped else [0, 1, 2]
-        ]
-        names = ("groups", "eras", "residual")
-        self.components_ = dict(zip(names, (found / unit).tolist(), strict=True))
+        self.spread_ = model.spread() / float(self._link.slope(self.mean_))
         return self
 
     def _ahead(
@@ -241,16 +204,20 @@ or (n_candidates, n_eras)
         error = self.sampling_error_ if standard_error is None else standard_error
         check_scalar(error, "standard_error", Real, min_val=0)
         error *= float(self._link.slope(self.mean_))
-        if self._axes is not None:
-            labels = self._axes.groups.labels
-            at = None if group is None else np.flatnonzero(labels == group)
-            if at is not None and not at.size:
-                raise ValueError(f"group={group!r} is no known group; None is new.")
-            place = float(self._axes.time.labels.size - 1 + horizon)
-            return self._model.predict(None if at is None else at[0], place, 0.0, error)
-        if group is not None:
-            raise ValueError(f"group={group!r} needs scores by two columns of labels.")
-        return self._model.predict(float(self.scores_.size - 1 + horizon), error)
+        place = float(self._n_eras - 1 + horizon)
+        if group is None:
+            return self._model.predict(place, error)
+        if self._groups is None:
+            raise ValueError(
+                f"group={group!r} is for scores by groups and eras: pass eras of two "
+                "columns to fit."
+            )
+        found = np.flatnonzero(self._groups == group)
+        if not found.size:
+            raise ValueError(
+                f"group={group!r} is no group of fit: pass None for a new one."
+            )
+        return self._model.predict(place, error, int(found[0]))
 
     def interval(
         self, level: float = 0.8, *, horizon: int = 1,
@@ -279,15 +246,16 @@ or (n_candidates, n_eras)
         return low, high
 
     def probability_above(
-        self, threshold: float, *, horizon: int = 1, standard_error: float | None = None
-    ) -> float:
+        self, threshold: float, *, horizon: int = 1,
+        standard_error: float | None = None, group: Any = None,
+    ) -> float:  # fmt: skip
         """Return the probability that the score of a new era is above a threshold.
 
         Parameters
         ----------
         threshold : float
             The score to exceed. For an error, take one minus the result.
-        horizon, standard_error :
+        horizon, standard_error, group :
             As in :meth:`interval`.
 
         Returns
@@ -296,7 +264,7 @@ or (n_candidates, n_eras)
             From 0 to 1.
         """
         check_scalar(threshold, "threshold", Real)
-        ahead = self._ahead(horizon, standard_error)
+        ahead = self._ahead(horizon, standard_error, group)
         if threshold <= self._link.low or threshold >= self._link.high:
             return float(threshold <= self._link.low)
         return min(1.0, max(0.0, 1 - ahead.below(float(self._link(threshold)))))
@@ -323,9 +291,10 @@ or (n_candidates, n_eras)
             Eras in all, at least 2; infinity if 10,000 are too few.
         """
         check_is_fitted(self)
-        if self._axes is not None:
+        if self._groups is not None:
             raise ValueError(
-                "eras_needed counts eras of scores by one column of labels."
+                "eras_needed counts eras of one column of labels, and fit had two: fit "
+                "to the scores of one group, or to means of eras."
             )
         check_scalar(width, "width", Real, min_val=0, include_boundaries="neither")
         if of not in ("next_era", "mean"):
@@ -337,18 +306,54 @@ or (n_candidates, n_eras)
         return int(n[is_enough.argmax()]) if is_enough.any() else math.inf
 
 
-def _columns(scores: Any, eras: Any) -> tuple[Array, Any] | None:
-    """Return scores and both columns of their labels; None if there is but one."""
-    if eras is not None:
-        columns: Any = eras if isinstance(eras, tuple) else label_columns(eras)
-        if len(columns) != 2 or (isinstance(eras, tuple) and np.ndim(eras[0]) != 1):
-            return None
-        found = scores.scores if isinstance(scores, EraScores) else scores
-        return np.asarray(found, dtype=np.float64), eras
-    is_pair = isinstance(scores, EraScores) and len(scores.levels) == 2
-    if is_pair and not isinstance(scores.scores, dict):
-        return scores.scores, scores.levels
-    return None
+def _read_pairs(scores: Any, eras: Any, order: Any) -> tuple[Array, EraAxes] | None:
+    """Return scores, their times and groups; None for one column of labels."""
+    found = scores
+    if isinstance(scores, EraScores):
+        found, eras = scores.scores, scores.levels if eras is None else eras
+    n_columns = 0 if eras is None else len(label_columns(eras))
+    if n_columns != 2 or isinstance(found, dict):
+        if not isinstance(order, str):
+            raise ValueError(
+                f"era_order={order!r} needs scores of one metric and eras of two "
+                "columns, times and groups."
+            )
+        return None
+    found = np.asarray(getattr(found, "era_scores_", found), dtype=np.float64)
+    return found, read_axes(eras, found, order, "EraScoreForecast")
+
+
+def _read_errors(errors: Any, scores: Array, has_right_shape: bool, one: str) -> Array:
+    """Return sampling errors, 0 for None, of one row of scores."""
+    raw = np.zeros(scores.shape[-1]) if errors is None else errors
+    found = np.asarray(raw, dtype=np.float64)
+    if not has_right_shape or found.shape != scores.shape[-1:]:
+        raise ValueError(
+            f"scores has the shape {scores.shape}, and standard_errors {found.shape}: "
+            f"pass one of each per {one}."
+        )
+    return found
+
+
+def _known(scores: Array, errors: Array, labels: NDArray[Any]) -> NDArray[np.intp]:
+    """Return where scores are known, with errors that are checked."""
+    places = np.flatnonzero(~np.isnan(scores))
+    if places.size < 2:
+        raise ValueError(
+            f"scores has {places.size} known score(s): a spread takes two or more."
+        )
+    values, errors = scores[places], errors[places]
+    is_finite = np.isfinite(values)
+    is_right = is_finite & (errors >= 0) & (errors < np.inf)
+    if not is_right.all():
+        row = int(is_right.argmin())
+        era, kind = label_texts(labels[places])[row], "scores of era {} is"
+        if is_finite[row]:
+            kind = "standard_errors of era {} is negative, missing or"
+        raise ValueError(
+            f"{kind.format(era)} infinite: leave the era out by a score of NaN."
+        )
+    return places
 
 
 def _check_level(level: Any) -> float:

@@ -84,11 +84,9 @@ class Mixture(NamedTuple):
         return float(center + unit * found)
 
 
-def correlations(
-    known: Array, places: Array, to: Array, rho: float, slope: float
-) -> Array:
-    """Return covariances of eras by their places, in squares of the spread."""
-    center, width = known.mean(), known.std()
+def correlations(places: Array, to: Array, rho: float, slope: float) -> Array:
+    """Return covariances of eras with some places, in squares of the spread."""
+    center, width = places.mean(), places.std()
     steps = abs(places[:, np.newaxis] - to)
     of_slope = np.outer(places - center, to - center) / width**2
     return np.where(steps, rho**steps, 1.0) + slope * of_slope
@@ -112,8 +110,8 @@ class RelatedEras:
         # All covariances are diagonal in coordinates of the vectors.
         self._values, self._whiten = errors**-2.0, diags(1 / errors)
         if rho or slope:
-            correlations = self._correlations(places) / np.outer(errors, errors)
-            values, vectors = np.linalg.eigh(correlations)
+            related = correlations(places, places, rho, slope)
+            values, vectors = np.linalg.eigh(related / np.outer(errors, errors))
             self._values, self._whiten = np.maximum(values, 0.0), vectors.T / errors
         self._scores, self._ones = self._whiten @ scores, self._whiten @ np.ones(n)
         quantiles = chi2.ppf((np.arange(_N_POINTS) + 0.5) / _N_POINTS, n - 1)
@@ -138,13 +136,11 @@ class RelatedEras:
         residuals = self._scores - mean[:, np.newaxis] * self._ones
         return weights, precision, mean, residuals
 
-    def _correlations(self, to: Array) -> Array:
-        return correlations(self.places, self.places, to, self.rho, self.slope)
-
     def predict(self, place: float, error: float) -> tuple[Array, Array]:
         """Return best linear unbiased predictions (Robinson 1991) and variances."""
         weights, precision, mean, residuals = self._solve(self.spreads)
-        shared = self._whiten @ self._correlations(np.array([place]))[:, 0]
+        to = correlations(self.places, np.array([place]), self.rho, self.slope)
+        shared = self._whiten @ to[:, 0]
         squares = self.spreads**2
         distance = (place - self.places.mean()) / self.places.std()
         known = min(error, self._error**2 / max(error, self._error)) ** 2
