@@ -11,6 +11,11 @@ from .._fit_state import HeldOut
 from .era_values import shrink, values_of_eras
 
 
+# Trees come first, until they have left this share of what they can explain, so that
+# they learn columns that are constant within groups, of which new groups depend.
+_LEFT_TO_TREES = 0.1
+
+
 class GroupIntercepts:
     """The intercepts of all groups in a fit. Raw predictions of training and validation
     rows include those of their groups.
@@ -24,11 +29,17 @@ class GroupIntercepts:
             intercepts = _of_groups(estimator, groups.labels)
         estimator._group_labels, estimator._group_intercepts = groups.labels, intercepts
         self._in_raw, self._in_val = np.zeros(shape), np.zeros(shape)
+        estimator._group_series = np.stack([self._in_raw, np.full(shape, np.nan)])
+        rate = min(estimator.learning_rate, 1 - _LEFT_TO_TREES)
+        n_first = int(np.ceil(np.log(_LEFT_TO_TREES) / np.log1p(-rate)))
+        self._start = min(n_first, estimator.max_iter - 1)
 
     def update(
         self, estimator: Any, y: Array, raw: Array, sample_weight: Any, raw_val: Any
     ) -> None:
         """Update an estimator's intercepts, and all predictions that include them."""
+        if len(estimator._predictors) < self._start:
+            return
         series = values_of_eras(
             estimator._loss, self._groups, y, raw, sample_weight, self._in_raw
         )

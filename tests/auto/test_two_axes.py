@@ -1,0 +1,221 @@
+"""Averages, searches and intervals for new or known groups, so much later."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression, Ridge
+
+from sklearn_era._era_axes import read_known
+from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
+from sklearn_era.auto._losses import loss_of
+from sklearn_era.auto._weights import LeftOut, equal_eras, error_of_mean
+from sklearn_era.calibration import EraConformalClassifier, EraConformalRegressor
+from sklearn_era.effects import Intercepts
+from sklearn_era.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+from sklearn_era.model_files import load_model, save_model
+from sklearn_era.model_selection import EraSearchCV, EraSplit
+from sklearn_era.model_selection._era_split import steps_of
+from sklearn_era.model_selection._out_of_era import folds_of_eras
+
+rng = np.random.default_rng(0)
+N_WEEKS, N_SHOPS, PER_CELL = 16, 12, 4
+week, shop, _ = map(np.ravel, np.indices((N_WEEKS, N_SHOPS, PER_CELL)))
+DATES = pd.date_range("2024-01-01", periods=N_WEEKS, freq="7D")
+ERAS = pd.DataFrame({"week": DATES[week], "shop": [f"s{i}" for i in shop]})
+X = rng.normal(size=(week.size, 3))
+LEVEL = np.cumsum(rng.normal(size=N_WEEKS, scale=0.4))[week]
+y = X[:, 0] + rng.normal(size=N_SHOPS)[shop] + LEVEL + 0.3 * rng.normal(size=week.size)
+PLAIN = HistGradientBoostingRegressor(max_iter=20, early_stopping=False, random_state=0)
+LEVELS = clone(PLAIN).set_params(era_effects=Intercepts("auto"))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_fold_trains_on_what_it_tests(seed):
+    """By time, nor on groups that are to be new."""
+    rng = np.random.default_rng(seed)
+    n_weeks, n_shops = rng.integers(12, 24), rng.integers(4, 12)
+    dates = pd.date_range("2024-01-01", periods=n_weeks, freq="7D")
+    n, group = 600, ["new", "known"][seed % 2]
+    at, of = rng.integers(n_weeks, size=n), rng.integers(n_shops, size=n)
+    at[:n_weeks], of[:n_shops] = np.arange(n_weeks), np.arange(n_shops)
+    columns = pd.DataFrame({"day": dates[at], "of": of.astype(str)})
+    horizon = [1, 2, 3, "14D"][rng.integers(4)]
+    both = seed % 3 > 0
+    eras = columns if both else columns.day
+    _, encoded, _ = read_known(eras, at, "auto", "the test")
+    asked = {"horizon": horizon, "gap": int(rng.integers(3))}
+    asked |= {"tests_half": bool(rng.integers(2))} | ({"group": group} if both else {})
+    cv = int(rng.integers(2, 4))
+    folds = folds_of_eras(cv, encoded, True, **asked)
+    if hasattr(folds, "split"):
+        folds = folds.split(at, groups=encoded.codes)
+    folds, tested = list(folds), []
+    steps = steps_of(horizon, encoded.labels) + asked["gap"]
+    for train, test in folds:
+        assert at[train].max() + steps <= at[test].min()
+        shared = np.isin(of[test], of[train])
+        if both:
+            assert not shared.any() if group == "new" else shared.all()
+        tested.append(test)
+    assert len(folds) == cv
+    tested = np.concatenate(tested)
+    assert np.unique(tested).size == tested.size
+    assert n_weeks - 1 in at[tested]
+    if both and group == "new":  # all groups, where the last weeks have any
+        last = at >= at[tested].min()
+        assert {*of[tested]} == {*of[last]}
+
+
+def test_errors_are_those_of_two_way_clusters():
+    eras, groups = week.astype(np.intp), shop.astype(np.intp)
+    weights = equal_eras(eras, rng.uniform(1, 2, week.size))
+    weights /= weights.sum()
+    gains = rng.normal(size=week.size) + rng.normal(size=N_SHOPS)[shop]
+    found = LeftOut({}, {}, y, weights, eras, groups)
+    error = error_of_mean(found.by_era(gains), True)
+    parts = weights * (gains - weights @ gains)
+
+    def variance(codes):
+        sums = [parts[codes == code].sum() for code in np.unique(codes)]
+        return np.sum(np.square(sums)) * len(sums) / (len(sums) - 1)
+
+    of_shops, of_cells = variance(shop), variance(100 * week + shop)
+    squared = max(error**2, of_shops, error**2 + of_shops - of_cells)
+    assert_allclose(found.error_of_both(error, gains), np.sqrt(squared))
+    assert found._replace(groups=None).error_of_both(error, gains) == error
+    # Of a member that one fold lacks, an era has the mean of the others.
+    missing = np.where(shop < 4, np.nan, gains)
+    w = np.where(shop < 4, 0.0, weights)
+    expected = np.bincount(week, w * gains) / np.bincount(week, w)
+    assert_allclose(found.by_era(missing), expected)
+
+
+@pytest.mark.parametrize(("group", "horizon"), [
+    ("known", 1), ("known", "14D"), ("new", 2),
+])  # fmt: skip
+def test_averages_know_times_and_groups(group, horizon, tmp_path):
+    model = AutoEraRegressor(PLAIN, group=group, horizon=horizon, random_state=0)
+    model.fit(X, y, eras=ERAS)
+    steps = 1 if horizon == 1 else 2
+    levels = [m for m in model.members_.values() if getattr(m, "era_effects", None)]
+    assert levels or group == "new"
+    for member in levels:
+        assert [*member.era_intercepts_["groups"]] == sorted({*ERAS.shop})
+    known = [m.era_effects for m in levels if m.era_effects.forecast == "auto"]
+    assert all(x.horizon == steps for x in known)
+    assert model.era_order_ == "ordered"
+    assert {*model.era_labels_} <= {*np.unique(ERAS.week)}
+    expected = sum(
+        weight * model.members_[name].predict(X, eras=ERAS)
+        if getattr(model.members_[name], "era_effects", None)
+        else weight * model.members_[name].predict(X)
+        for name, weight in model.weights_.items() if weight
+    )  # fmt: skip
+    found = model.predict(X, eras=ERAS)
+    assert_allclose(found, expected)
+    save_model(model, tmp_path / "m.era")
+    frame = pl.DataFrame({"shop": ERAS.shop.to_list(), "week": DATES[week]})
+    for asked, eras in (
+        (model, ERAS[["shop", "week"]]), (load_model(tmp_path / "m.era")[0], frame)
+    ):  # fmt: skip
+        assert_allclose(asked.predict(X, eras=eras), found)
+    assert_allclose(model.predict(X[:1], eras=ERAS[:1]), found[:1])
+    assert np.isfinite(model.predict(X[:2])).all()
+    assert_allclose(
+        model.score(X, y, eras=ERAS), 1 - np.mean((y - found) ** 2) / y.var()
+    )
+
+
+def test_both_axes_are_better_than_either_for_known_shops():
+    train, test = week < 12, week >= 13
+    of_both = AutoEraRegressor(PLAIN, group="known", horizon=2)
+    losses = []
+    for model, eras in (
+        (of_both, ERAS), (AutoEraRegressor(PLAIN, horizon=2), ERAS.week),
+        (AutoEraRegressor(PLAIN, era_order="unordered"), ERAS.shop),
+    ):  # fmt: skip
+        model.fit(X[train], y[train], eras=eras[train])
+        error = y[test] - model.predict(X[test], eras=eras[test])
+        losses.append(np.mean(error**2))
+    assert losses[0] < 0.7 * min(losses[1:])
+
+
+@pytest.mark.filterwarnings("ignore:The loss in")
+def test_updates_take_in_times_and_groups():
+    old = week < 13
+    model = AutoEraRegressor(PLAIN, members=["level"], group="known").fit(
+        X[old], y[old], eras=ERAS[old]
+    )
+    rows = ERAS.assign(shop=ERAS.shop.where(shop < 10, "late " + ERAS.shop))
+    for now in (13, 14):
+        model.update(X[week == now], y[week == now], eras=rows[week == now])
+    entry = model.update_log_[-1]
+    assert [pd.Timestamp(x) for x in entry["eras"]] == [DATES[14]]
+    assert model._known_eras.size == 15
+    assert {"late s10", "late s11"} <= {*model._known_groups}
+    left_out = LeftOut(**model._left_out)
+    assert left_out.groups.shape == left_out.codes.shape
+    level = model.members_["level"].era_intercepts_
+    assert "late s10" in level["groups"]
+    assert np.datetime64(DATES[14]) in level["times"]
+    last = week == 15
+    error = y[last] - model.predict(X[last], eras=rows[last])
+    assert np.mean(error**2) < 0.5 * y[last].var()
+    model.update(X, y, eras=rows)  # with all rows, of which a refit may be made
+    assert model._known_eras.size == 16
+
+
+def test_classifiers_searches_and_intervals_take_both():
+    frame = pd.DataFrame(X, columns=[*"abc"]).join(ERAS)
+    model = AutoEraClassifier(
+        HistGradientBoostingClassifier(max_iter=10), members=["level"], group="known"
+    ).fit(frame, y > 0, eras=["week", "shop"])
+    assert model.n_features_in_ == 3
+    p = model.predict_proba(frame, eras=["shop", "week"])
+    assert_array_equal(p, model.predict_proba(frame[[*"abc"]], eras=ERAS))
+    grid = {"era_effects": [Intercepts("auto", horizon=2)]}
+    search = EraSearchCV(PLAIN, grid, group="known", horizon=2).fit(X, y, eras=ERAS)
+    assert search.best_params_ == grid | {"era_effects": grid["era_effects"][0]}
+    assert search.era_scores_.shape == (2, search.era_labels_.size)
+    assert search.score(X, y, eras=ERAS) > search.score(X, y)
+    widths = []
+    for kind in (PLAIN, LEVELS):
+        conformal = EraConformalRegressor(kind, group="known").fit(X, y, eras=ERAS)
+        told = {"eras": ERAS} if kind is LEVELS else {}
+        widths.append(np.diff(conformal.predict_interval(X, 0.7, **told)).mean())
+    assert widths[1] < 0.8 * widths[0]
+    fewer = EraConformalClassifier(AutoEraClassifier(members=[]), cv=2)
+    fewer.fit(X, y > 0, eras=ERAS)
+    assert fewer.predict_set(X, 0.6, eras=ERAS).any(axis=1).mean() > 0.5
+
+
+@pytest.mark.parametrize(("model", "eras", "message"), [
+    (AutoEraRegressor(horizon=2, era_order="unordered"), shop, "horizon=2 is for ord"),
+    (AutoEraRegressor(horizon=2, cv=EraSplit(2)), week, "as cv a horizon"),
+    (AutoEraRegressor(horizon=99), week, "too few to walk forward"),
+    (AutoEraRegressor(horizon="3 moons"), ERAS.week, "horizon must be a number"),
+    (AutoEraRegressor(horizon="28D"), week, "horizon is a duration, and labels"),
+    (AutoEraRegressor(group="known"), week, "group='known' is for two columns"),
+    (AutoEraRegressor(era_order=("ordered", 1)), ERAS, "must be of two columns"),
+    (EraConformalRegressor(LinearRegression(), group="known"), week, "two columns"),
+    (EraSearchCV(Ridge(), {"alpha": [1]}, group="known"), week, "two columns"),
+    (EraSearchCV(Ridge(), {"alpha": [1]}, horizon=3, cv=EraSplit(2)), week, "cv a hor"),
+])  # fmt: skip
+def test_what_folds_would_not_follow_is_refused(model, eras, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y, eras=eras)
+
+
+def test_a_horizon_of_one_is_as_before():
+    models = [AutoEraRegressor(PLAIN, members=["level", "linear"])]
+    models += [clone(models[0]).set_params(horizon="7D")]
+    one, other = (model.fit(X, y, eras=ERAS.week) for model in models)
+    assert one.weights_ == other.weights_
+    assert_array_equal(one.predict(X), other.predict(X))
+    assert loss_of(PLAIN).name == "squared_error"

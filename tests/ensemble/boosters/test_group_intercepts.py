@@ -1,0 +1,235 @@
+"""Intercepts of groups beside those of times, and forecasts of a horizon."""
+
+import pickle
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from sklearn_era.effects import Intercepts
+from sklearn_era.ensemble import (
+    EraForestRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+from sklearn_era.ensemble._boosters.level_forecast import forecast_levels
+from sklearn_era.model_files import load_model, save_model
+
+N_WEEKS, N_SHOPS, PER_CELL = 14, 10, 6
+rng = np.random.default_rng(0)
+week, shop, _ = map(np.ravel, np.indices((N_WEEKS, N_SHOPS, PER_CELL)))
+DATES = pd.date_range("2024-01-01", periods=N_WEEKS, freq="7D")
+ERAS = pd.DataFrame({"week": DATES[week], "shop": [f"s{i}" for i in shop]})
+X = rng.normal(size=(week.size, 3))
+OWN, LEVEL = rng.normal(size=N_SHOPS), np.cumsum(rng.normal(size=N_WEEKS, scale=0.4))
+y = X[:, 0] + OWN[shop] + LEVEL[week] + 0.3 * rng.normal(size=week.size)
+COUNTS = rng.poisson(np.exp(y / 2)) + 0.0
+AUTO = Intercepts("auto")
+regressor = partial(
+    HistGradientBoostingRegressor, max_iter=30, era_effects=AUTO, early_stopping=False
+)
+classifier = partial(HistGradientBoostingClassifier, max_iter=30, era_effects=AUTO)
+CASES = {
+    "squared": (regressor(), y), "absolute": (regressor("absolute_error"), y),
+    "poisson": (regressor("poisson"), COUNTS),
+    "last": (regressor(era_effects="intercept"), y),
+    "pair": (regressor(era_effects=Intercepts("mean"),
+                       era_order=("ordered", "unordered")), y),
+    "criterion": (regressor(split_criterion="era"), y),
+    "stopped": (regressor(early_stopping=True), y),
+    "classes": (classifier(), (y > 0) * 1),
+    "three": (classifier(), np.digitize(y, [-1, 1])),
+}  # fmt: skip
+
+
+def raw_of(model, X, **eras):
+    if hasattr(model, "decision_function"):
+        return model.decision_function(X, **eras).reshape(len(X), -1)
+    raw = model.predict(X, **eras)
+    return (np.log(raw) if model.loss == "poisson" else raw)[:, np.newaxis]
+
+
+@pytest.mark.parametrize(("model", "target"), CASES.values(), ids=CASES)
+def test_predictions_add_the_intercepts_of_time_and_group(model, target, tmp_path):
+    """In any order of named columns, of any library, and after a file."""
+    model = clone(model).fit(X, target, eras=ERAS)
+    times, groups = model.era_intercepts_["times"], model.era_intercepts_["groups"]
+    assert len(times) == N_WEEKS
+    assert [*groups] == sorted({*ERAS.shop})
+    of_times = np.array([times[x] for x in sorted(times)]).reshape(N_WEEKS, -1)
+    of_groups = np.array([groups[f"s{i}"] for i in range(N_SHOPS)])
+    steps = of_times[week] - model._era_forecast
+    steps += of_groups.reshape(N_SHOPS, -1)[shop]
+    found = raw_of(model, X, eras=ERAS)
+    assert_allclose(found, raw_of(model, X) + steps, atol=1e-10)
+    expected = model.predict(X, eras=ERAS)
+    save_model(model, tmp_path / "m.era")
+    other, _ = load_model(tmp_path / "m.era")
+    for asked, eras in (
+        (model, ERAS[["shop", "week"]]), (model, (ERAS.week, ERAS.shop)),
+        (model, pl.DataFrame({"shop": ERAS.shop.to_list(), "week": DATES[week]})),
+        (other, ERAS), (pickle.loads(pickle.dumps(model)), ERAS),
+    ):  # fmt: skip
+        assert_array_equal(asked.predict(X, eras=eras), expected)
+    *_, last = model.staged_predict(X, eras=ERAS)
+    assert_array_equal(last, expected)
+    # A new group has the intercept of its time alone, and a later time a forecast.
+    new = raw_of(model, X, eras=ERAS.assign(shop="new"))
+    assert_allclose(new, raw_of(model, X) + of_times[week] - model._era_forecast)
+    later = ERAS.assign(week=DATES[-1] + pd.Timedelta("7D"), shop="new")
+    assert_allclose(raw_of(model, X, eras=later), raw_of(model, X), atol=1e-12)
+
+
+def test_shops_in_later_weeks_are_predicted_best_by_both():
+    n_shops, n_weeks = 40, 30
+    losses = {}
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        week, shop = map(np.ravel, np.indices((n_weeks, n_shops)))
+        X = rng.normal(size=(week.size, 2))
+        level = np.cumsum(rng.normal(size=n_weeks, scale=0.3))[week]
+        y = X[:, 0] + rng.normal(size=n_shops)[shop] + level
+        y += 0.5 * rng.normal(size=week.size)
+        train, test = week < 25, week >= 27
+        both = np.column_stack([week, shop])
+        for name, eras, effects, order in (
+            ("both", both, AUTO, ("ordered", "unordered")),
+            ("week", week, AUTO, "auto"),
+            ("shop", shop, Intercepts("mean"), "unordered"),
+        ):  # fmt: skip
+            model = regressor(max_iter=60, era_effects=effects, era_order=order)
+            model.fit(X[train], y[train], eras=eras[train])
+            error = y[test] - model.predict(X[test], eras=eras[test])
+            losses[name] = losses.get(name, 0) + np.mean(error**2) / 3
+    assert losses["both"] < 0.75 * min(losses["week"], losses["shop"])
+
+
+@pytest.mark.parametrize("weights", [None, rng.uniform(0.5, 2.0, week.size)])
+def test_group_intercepts_are_shrunken_means_of_residuals(weights):
+    """Where trees cannot split, as by a one-way model of what the weeks leave."""
+    flat = np.zeros((week.size, 1))
+    model = regressor(max_iter=60).fit(flat, y, weights, eras=ERAS)
+    times = np.array([*model.era_intercepts_["times"].values()])
+    rest = y - model._baseline_prediction.item() + model._era_forecast - times[week]
+    w = np.ones(week.size) if weights is None else weights
+    totals = np.bincount(shop, w)
+    means = np.bincount(shop, w * rest) / totals
+    s2 = w @ (rest - means[shop]) ** 2 / (week.size - N_SHOPS)
+    variance = means.var() - (s2 / totals).mean()
+    expected = variance / (variance + s2 / totals) * means
+    found = np.array([*model.era_intercepts_["groups"].values()])
+    assert_allclose(found, expected, atol=0.02 * found.std())
+
+
+def test_columns_that_are_constant_within_shops_are_left_to_trees():
+    area = rng.normal(size=60)
+    week, shop = map(np.ravel, np.indices((12, 60)))
+    X = np.column_stack([area[shop], rng.normal(size=week.size)])
+    y = 2 * X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=60)[shop]
+    eras, train = np.column_stack([week, shop]), shop < 45
+    model = regressor(max_iter=60, era_order=("ordered", "unordered"))
+    model.fit(X[train], y[train], eras=eras[train])
+    error = y[~train] - model.predict(X[~train], eras=eras[~train])
+    assert np.mean(error**2) < 0.15 * y[~train].var()
+
+
+def test_validation_rows_of_known_groups_have_their_intercepts():
+    scores = {}
+    for name, shops in {"known": ERAS.shop, "new": "x" + ERAS.shop}.items():
+        train = week < 10
+        model = regressor(early_stopping=True, max_iter=60, n_iter_no_change=60)
+        val = ERAS.assign(shop=shops)[~train]
+        model.fit(
+            X[train], y[train], eras=ERAS[train],
+            X_val=X[~train], y_val=y[~train], eras_val=val,
+        )  # fmt: skip
+        scores[name] = model.validation_score_[-1]
+        # Of times, validation rows have the forecast.
+        at = ERAS[~train].assign(week=DATES[10], shop=val.shop)
+        error = y[~train] - model.predict(X[~train], eras=at)
+        assert_allclose(-scores[name], np.mean(error**2) / 2, rtol=1e-6)
+    assert scores["known"] > scores["new"] + 0.2
+
+
+def test_updates_take_in_weeks_of_known_and_new_groups():
+    old, n_old = week < 10, 10
+    model = regressor(max_iter=60).fit(X[old], y[old], eras=ERAS[old])
+    before = model.era_intercepts_["groups"]
+    rows = ERAS.assign(shop=ERAS.shop.where(shop < 8, "late" + ERAS.shop))
+    model._update_intercepts(X[~old], y[~old], rows[~old])
+    times, groups = model.era_intercepts_.values()
+    assert len(times) == N_WEEKS
+    assert {*groups} == {*before, "lates8", "lates9"}
+    at_once = regressor(max_iter=60).fit(X, y, eras=rows).era_intercepts_["groups"]
+    for name, value in at_once.items():
+        assert abs(groups[name] - value) < 0.3
+    assert groups["s9"] == pytest.approx(before["s9"], rel=0.2)
+    assert n_old < len(times)
+
+
+def test_a_warm_start_goes_on():
+    model = regressor(max_iter=30, warm_start=True).fit(X, y, eras=ERAS)
+    model.set_params(max_iter=60).fit(X, y, eras=ERAS)
+    at_once = regressor(max_iter=60).fit(X, y, eras=ERAS)
+    found, expected = (m.predict(X, eras=ERAS) for m in (model, at_once))
+    assert np.mean((y - found) ** 2) < 1.3 * np.mean((y - expected) ** 2)
+
+
+@pytest.mark.parametrize("horizon", [1, 3])
+def test_a_horizon_is_that_of_rows_without_an_era(horizon):
+    slow = X[:, 0] + np.cumsum(rng.normal(size=40, scale=0.5)).repeat(21)
+    eras = np.arange(40).repeat(21)
+    model = regressor(era_effects=Intercepts("auto", horizon=horizon))
+    model.fit(X, slow, eras=eras)
+    assert model._era_level[0, 4], "no level was found"
+    expected = forecast_levels(model._era_level, np.array([horizon]))[0]
+    assert_array_equal(model._era_forecast, expected)
+    ahead = np.full(len(X), 39 + horizon)
+    assert_allclose(model.predict(X), model.predict(X, eras=ahead), atol=1e-12)
+    model._update_intercepts(X[:21], slow[-21:], np.full(21, 40))
+    ahead += 1
+    assert_allclose(model.predict(X), model.predict(X, eras=ahead), atol=1e-12)
+    flat = [Intercepts("last", horizon=h) for h in (1, horizon)]
+    one, other = (regressor(era_effects=x).fit(X, slow, eras=eras) for x in flat)
+    assert_array_equal(one.predict(X), other.predict(X))
+
+
+def test_combinations_of_a_single_order_are_eras_as_before():
+    named = [f"{w}, {s}" for w, s in zip(week, shop, strict=True)]
+    effects = Intercepts("mean")
+    model = regressor(era_effects=effects, era_order="unordered").fit(X, y, eras=ERAS)
+    other = clone(model).fit(X, y, eras=named)
+    assert_allclose(model.predict(X), other.predict(X))
+    assert len(model.era_intercepts_) == N_WEEKS * N_SHOPS
+    # A pair has the times for eras, of criteria, too, and of forests.
+    for kind in (HistGradientBoostingRegressor, EraForestRegressor):
+        model = kind(split_criterion="era", random_state=0)
+        pair = clone(model).set_params(era_order=("ordered", "unordered"))
+        alone = model.fit(X, y, eras=ERAS.week).predict(X)
+        assert_array_equal(pair.fit(X, y, eras=ERAS).predict(X), alone)
+
+
+@pytest.mark.parametrize(("eras", "message"), [
+    (ERAS.week, "does not fit eras of 1 column"),
+    (ERAS.assign(shop=shop), "eras holds 0, of type int, but the eras of training are"),
+    (ERAS.assign(week=week), "but the eras of training are of type"),
+    (ERAS.iloc[:5], "has 5 labels, but X has"),
+])  # fmt: skip
+def test_other_columns_are_refused(eras, message):
+    model = regressor(max_iter=3).fit(X, y, eras=ERAS)
+    with pytest.raises(ValueError, match=message):
+        model.predict(X, eras=eras)
+
+
+@pytest.mark.parametrize(("eras", "order", "message"), [
+    (ERAS.assign(week=ERAS.shop), "auto", "do not tell which column is time"),
+    (ERAS, ("ordered", "ordered"), "must be of two columns"),
+    (ERAS.week, ("ordered", "unordered"), "does not fit eras of 1 column"),
+])  # fmt: skip
+def test_columns_that_are_not_told_apart_are_refused(eras, order, message):
+    with pytest.raises(ValueError, match=message):
+        regressor(era_order=order).fit(X, y, eras=eras)
