@@ -92,8 +92,8 @@ class CrossedEras:
     """The model of `EraScoreForecast` for a table of groups by eras.
 
     Variances are integrated over on a grid, in logarithms of one plus their ratio to
-    the residual's (with its sampling errors). Without sampling errors, the residual's
-    own is integrated out. Ways to relate eras are weighed by Jeffreys' prior.
+    the residual's with its sampling errors; without these, all have its factor, which
+    is integrated out by itself. Ways to relate eras are weighed by Jeffreys' prior.
     """
 
     def __init__(self, table: Array, errors: Array, are_related: bool) -> None:
@@ -141,7 +141,8 @@ class CrossedEras:
         near_grids = [x.above(least) for grid in grids for x in grid]
         self._grids = [x for x in near_grids if x.columns.size]
         self._variances = np.concatenate([x.table() for x in self._grids])
-        # The residual's variance is a sum of squares by chi-squared.
+        # Their common factor is the sum of squares by a chi-squared, which has four
+        # degrees of freedom more by the prior of `_weigh`.
         self._factors = np.ones((len(self._variances), 1))
         if not self._has_errors:
             shares = (np.arange(_N_QUANTILES) + 0.5) / _N_QUANTILES

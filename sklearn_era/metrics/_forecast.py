@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._era_axes import EraAxes, read_axes
-from .._era_labels import label_columns
+from .._era_labels import as_objects, label_columns
 from .._eras import EncodedEras, are_ordered, encode_eras, label_texts, read_eras
 from ._crossed import CrossedEras
 from ._era_scores import EraScores
@@ -40,14 +40,25 @@ class EraScoreForecast(BaseEstimator):
     The more the scores show it, the more the last eras count, and the wider intervals
     become with the horizon.
 
+    Scores of groups in eras, by two columns of labels in `fit`, are of ::
+
+        s_gt = m + a_g + b_t + e_gt + d_gt,    a_g ~ N(0, A^2),    b_t ~ N(0, B^2 K),
+
+    with residuals e_gt ~ N(0, E^2), and forecasts are of a new group in a later era.
+    Eras alone may have a slope or resemble their neighbours, as above; groups and
+    residuals are independent. Henderson's equations, groups absorbed (1953), have the
+    restricted likelihoods (Patterson, Thompson 1971). Variances have the prior that
+    matches the probability of the sum of those that are new (Peers 1965), as for
+    independent mean squares, and interval and mean are of all of them.
+
     Parameters
     ----------
     trend : {'auto', 'none'}, default='auto'
         Whether eras that follow each other, by their labels, may be related; of
         thousands, that takes minutes.
     era_order : 'auto' or tuple of two, default='auto'
-        Which of two columns of labels is time, such as ("unordered", "ordered"); by
-        default their labels tell.
+        Which of two columns of labels is time, such as ("unordered", "ordered") where
+        groups come first; by default their labels tell.
     bounds : tuple of (float or None, float or None), default=None
         Ends of the metric's range, within which intervals stay, such as (0, 1) for an
         area under the ROC curve or (None, 1) for R^2. The model is of
@@ -60,7 +71,8 @@ class EraScoreForecast(BaseEstimator):
         The score to expect of the next era.
     spread_ : float
         T, the standard deviation between eras, without sampling errors: the median of
-        its distribution, in units of the score at `mean_`.
+        its distribution, in units of the score at `mean_`. By groups and eras,
+        ``sqrt(A^2 + B^2 + E^2)``.
     sampling_error_ : float
         The root mean square of `standard_errors`; 0 where there are none.
     related_, optimism_ : float
@@ -68,11 +80,11 @@ class EraScoreForecast(BaseEstimator):
         of the model by the same scores, which is taken off them, on the scale of
         `bounds` by its slope at their mean.
     components_ : dict of str to float
-        Of scores by two columns of labels, groups and eras, REML's standard deviations
-        of groups, eras (taken as unrelated) and residuals, at `mean_`. The model then
-        is ``s_gt = m + a_g + b_t + e_gt + d_gt``, of a new group and a later era.
+        A of "groups", B of "eras" and E, "residual", by restricted maximum likelihood,
+        with K the identity, in units of the score at `mean_`; of two columns only.
     scores_, eras_ : ndarray of shape (n_eras,)
-        The scores, `optimism_` not taken off, and the labels, sorted.
+        The scores, `optimism_` not taken off, and the labels, sorted; of two columns in
+        the order of `fit`, with pairs (time, group).
 
     Examples
     --------
@@ -114,9 +126,10 @@ or (n_candidates, n_eras)
         standard_errors : array-like of shape (n_eras,), default=None
             Sampling errors, such as those of :func:`era_standard_errors`. With None
             they are a part of the spread, and the new era has about as many rows.
-        eras : array-like of shape (n_eras,), default=None
+        eras : array-like of shape (n_eras,) or (n_eras, 2), default=None
             Labels of the eras; None takes those of `scores`. An array without labels
-            has no order.
+            has no order. A table of two columns, or a tuple of two arrays, has the
+            group and the time of each score.
 
         Returns
         -------
@@ -128,9 +141,11 @@ or (n_candidates, n_eras)
         ValueError
             If scores are fewer than two, infinite, of several metrics or not within
             `bounds`, lengths differ, an error is negative, infinite or missing, a label
-            comes twice, or labels are text, which has no known order.
+            or pair comes twice, labels are text, which has no known order, or there is
+            but one group or time.
         """
         self._validate_params()
+        vars(self).pop("components_", None)
         if (pairs := _read_pairs(scores, eras, self.era_order)) is not None:
             return self._fit_pairs(*pairs, standard_errors)
         table, encoded, order = _read(scores, eras)
@@ -159,9 +174,8 @@ or (n_candidates, n_eras)
         """Estimate the mean and spreads of scores by groups and eras."""
         time, groups = axes.time, axes.groups
         errors = _read_errors(standard_errors, values, values.ndim == 1, "pair")
-        self.eras_ = np.fromiter(
-            zip(time.decode(), groups.decode(), strict=True), dtype=object
-        )
+        pairs = zip(*(as_objects(x.decode()) for x in (time, groups)), strict=True)
+        self.eras_ = np.fromiter(pairs, dtype=object)
         shape, at = (groups.labels.size, time.labels.size), (groups.codes, time.codes)
         if np.unique(np.ravel_multi_index(at, shape)).size < values.size:
             raise ValueError("eras has a pair of labels twice: pass one score a pair.")
