@@ -55,11 +55,6 @@ class Variances(NamedTuple):
     log_densities: Array
     squares: Array  # sums of them, weighed
 
-    def above(self, least: float) -> "Variances":
-        """Return those whose densities count."""
-        counts = self.log_densities > least
-        return Variances(*self[:3], *(x[counts] for x in self[3:]))
-
     def table(self) -> Array:
         """Return variances of rows, columns and residuals."""
         found = np.broadcast_arrays(self.row, self.columns, self.residual)
@@ -82,18 +77,13 @@ def _zoom(
     return points, logs, step
 
 
-def _log_jeffreys(information: Array, variances: Any) -> Any:
-    """Return the logarithm of the prior of variances, by what is known of effects."""
-    shares = information / (1 + np.multiply.outer(variances, information))
-    return np.log((shares**2).sum(axis=-1)) / 2
-
-
 class CrossedEras:
     """The model of `EraScoreForecast` for a table of groups by eras.
 
     Variances are integrated over on a grid, in logarithms of one plus their ratio to
     the residual's with its sampling errors; without these, all have its factor, which
-    is integrated out by itself. Ways to relate eras are weighed by Jeffreys' prior.
+    is integrated out by itself. Coordinates have the prior of Jeffreys, uniform where
+    all groups are in as many eras; that of columns depends on how they are related.
     """
 
     def __init__(self, table: Array, errors: Array, are_related: bool) -> None:
@@ -129,7 +119,7 @@ class CrossedEras:
             lambda x: np.array([logsumexp(v.log_densities) for v in self._grid(0, x)]),
             high, _N_POINTS[high.size],
         )  # fmt: skip
-        self.components = self._estimate(points[logs.argmax()], high)
+        self.components = self._estimate(points[logs.argmax()], [*high, *self._top])
         # Other ways are looked at where the first one has its densities.
         near = points[logs > logs.max() - _FAR]
         grids = [
@@ -138,8 +128,10 @@ class CrossedEras:
         evidence = [logsumexp([x.log_densities for x in grid]) for grid in grids]
         self.weights = np.exp(evidence - logsumexp(evidence))
         least = max(x.log_densities.max() for grid in grids for x in grid) - _FAR
-        near_grids = [x.above(least) for grid in grids for x in grid]
-        self._grids = [x for x in near_grids if x.columns.size]
+        self._grids = [
+            Variances(x.way, x.row, x.residual, *np.array(x[3:])[:, x[4] > least])
+            for grid in grids for x in grid if x.log_densities.max() > least
+        ]  # fmt: skip
         self._variances = np.concatenate([x.table() for x in self._grids])
         # Their common factor is the sum of squares by a chi-squared, which has four
         # degrees of freedom more by the prior of `_weigh`.
@@ -150,9 +142,7 @@ class CrossedEras:
             self._factors = np.divide.outer(squares, chi2.ppf(shares, self._n + 3))
 
     def _levels(self, point: Array) -> Any:
-        """Return the variances of rows and residuals at a point, and the unit of that
-        of columns.
-        """
+        """Return variances of rows and residuals at a point, and a unit of columns'."""
         level = self._square * np.exp(point[1]) if self._has_errors else 1.0
         row, column = self._units * level
         return np.expm1(point[0]) * row, level - self._square, column
@@ -201,7 +191,9 @@ class CrossedEras:
             for x, (*_, unit) in zip(equations, levels, strict=True):
                 columns = np.expm1(axis[:, 0]) * unit
                 found.append(self._likelihoods(x, columns))
-                found[-1][0] += _log_jeffreys(x.information, columns) + axis[:, 0]
+                ratios = 1 + np.multiply.outer(columns, x.information)
+                jeffreys = ((x.information / ratios) ** 2).sum(axis=1)
+                found[-1][0] += np.log(jeffreys) / 2 + axis[:, 0]
             return np.array(found)
 
         axis, _, step = _zoom(
@@ -210,19 +202,15 @@ class CrossedEras:
         # Trapezoids end at 0; steps on the axes of points are alike.
         shares = step * np.where(axis[:, 0], prior, prior / 2)
         found = []
-        for point, (row, residual, unit), (logs, squares) in zip(
+        for point, level, (logs, squares) in zip(
             points, levels, evaluate(axis), strict=True
         ):
-            weights = self._is_known / (residual + self._squares)
-            of_rows = _log_jeffreys(weights.sum(axis=1), row) + 2 * np.log(unit)
-            of_residual = np.log((weights**2).sum()) / 2
-            logs += np.log(shares) + of_rows + of_residual
-            logs += point.sum() - np.log(2) * (point == 0).sum()
-            columns = np.expm1(axis[:, 0]) * unit
-            found.append(Variances(way, row, residual, columns, logs, squares))
+            logs += np.log(level[2] * shares) - np.log(2) * (point == 0).sum()
+            columns = np.expm1(axis[:, 0]) * level[2]
+            found.append(Variances(way, level[0], level[1], columns, logs, squares))
         return found
 
-    def _estimate(self, point: Array, high: Array) -> Array:
+    def _estimate(self, point: Array, high: Any) -> dict[str, float]:
         """Return deviations of groups, unrelated eras and residuals by REML."""
 
         def solve(point: Array) -> tuple[Any, Any]:
@@ -234,23 +222,20 @@ class CrossedEras:
 
         [grid] = self._grid(0, point[np.newaxis])
         columns = grid.columns[grid.log_densities.argmax()] / self._levels(point)[2]
-        start, high = np.append(point, np.log1p(columns)), np.append(high, self._top)
-        bounds = [(0.0, x) for x in high]
+        start, bounds = np.append(point, np.log1p(columns)), [(0.0, x) for x in high]
         best = minimize(lambda x: solve(x)[0], start, bounds=bounds, method="L-BFGS-B")
-        found = self._unit * np.sqrt(solve(best.x)[1])
-        return found[[1, 0, 2]] if self._is_turned else found
+        found = (self._unit * np.sqrt(solve(best.x)[1])).tolist()
+        names = ["eras", "groups"] if self._is_turned else ["groups", "eras"]
+        return dict(zip([*names, "residual"], found, strict=True))
 
     def _weigh(self, is_new: Any) -> Array:
         """Return weights of variances, by the prior that matches the probability of a
         sum of some of them (Peers 1965), of rows, columns and residuals.
         """
-        rows, columns = self._sizes
-        freedom = np.array(
-            [rows - 1, columns - 1, max(1, self._n - rows - columns + 1)]
-        )
+        of_residual = max(1, self._n - self._sizes.sum() + 1)
+        freedom = np.append(self._sizes - 1, of_residual)
         level = self._variances[:, 2] + self._square
-        levels = self._variances + np.outer(level, [*self._units, 0.0])
-        levels[:, 2] = level
+        levels = self._variances * [1, 1, 0] + np.outer(level, [*self._units, 1])
         logs = np.log(levels**2 @ (is_new / freedom)) / 2 - np.log(levels).sum(axis=1)
         logs += np.concatenate([x.log_densities for x in self._grids])
         weights = np.exp(logs - logsumexp(logs))
@@ -268,8 +253,7 @@ class CrossedEras:
         """Return the distribution of a score at the place of a later era, of a new
         group or a known one: best linear unbiased predictions (Henderson 1975).
         """
-        row = group
-        is_new = np.array([group is None, True, True], dtype=float)
+        row, is_new = group, np.array([group is None, 1.0, 1.0])
         if self._is_turned:  # a later era is a new row
             place, row = self._places.size if group is None else group, None
             is_new = is_new[[1, 0, 2]]
@@ -290,7 +274,10 @@ class CrossedEras:
                 shared += x.row * grams[:, 2]
             mean = grams[:, 0, 1] / grams[:, 0, 0]
             variance += x.row + x.residual + (1 - shared[:, 0]) ** 2 / grams[:, 0, 0]
-            parts.append((mean + shared[:, 1] - mean * shared[:, 0], variance))
+            # Large variances leave rounding errors.
+            least = max(x.residual, 1e-300)
+            means = mean + shared[:, 1] - mean * shared[:, 0]
+            parts.append((means, variance.clip(least)))
         means, variances = map(np.concatenate, zip(*parts, strict=True))
         squares = (variances[:, np.newaxis] * self._factors).ravel()
         means = np.repeat(means, self._factors.shape[1]) * self._unit + self._center

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._era_axes import EraAxes, read_axes
-from .._era_labels import as_objects, label_columns
+from .._era_labels import as_objects, find, label_columns
 from .._eras import EncodedEras, are_ordered, encode_eras, label_texts, read_eras
 from ._crossed import CrossedEras
 from ._era_scores import EraScores
@@ -56,14 +56,14 @@ class EraScoreForecast(BaseEstimator):
     trend : {'auto', 'none'}, default='auto'
         Whether eras that follow each other, by their labels, may be related; of
         thousands, that takes minutes.
-    era_order : 'auto' or tuple of two, default='auto'
-        Which of two columns of labels is time, such as ("unordered", "ordered") where
-        groups come first; by default their labels tell.
     bounds : tuple of (float or None, float or None), default=None
         Ends of the metric's range, within which intervals stay, such as (0, 1) for an
         area under the ROC curve or (None, 1) for R^2. The model is of
         ``log((s - low) / (high - s))``, or the part that has an end (Snell et al.
         2018), and `mean_` is then a median.
+    era_order : 'auto' or tuple of two, default='auto'
+        Which of two columns of labels is time, such as ("unordered", "ordered") where
+        groups come first; by default their labels tell.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class EraScoreForecast(BaseEstimator):
         `bounds` by its slope at their mean.
     components_ : dict of str to float
         A of "groups", B of "eras" and E, "residual", by restricted maximum likelihood,
-        with K the identity, in units of the score at `mean_`; of two columns only.
+        with K the identity, in units of the score at `mean_`; empty of one column.
     scores_, eras_ : ndarray of shape (n_eras,)
         The scores, `optimism_` not taken off, and the labels, sorted; of two columns in
         the order of `fit`, with pairs (time, group).
@@ -145,7 +145,6 @@ or (n_candidates, n_eras)
             but one group or time.
         """
         self._validate_params()
-        vars(self).pop("components_", None)
         if (pairs := _read_pairs(scores, eras, self.era_order)) is not None:
             return self._fit_pairs(*pairs, standard_errors)
         table, encoded, order = _read(scores, eras)
@@ -193,11 +192,7 @@ or (n_candidates, n_eras)
         at = groups.codes[known], time.codes[known]
         table[at], of_table[at] = self._link(values), errors * self._link.slope(values)
         model = CrossedEras(table, of_table, self.trend == "auto" and shape[1] > 2)
-        self._describe(model, shape[1], errors)
-        found = model.components / self._link.slope(self.mean_)
-        names = ("groups", "eras", "residual")
-        self.components_ = dict(zip(names, found.tolist(), strict=True))
-        return self
+        return self._describe(model, shape[1], errors)
 
     def _describe(self, model: Any, n_eras: int, errors: Array) -> "EraScoreForecast":
         """Keep the model and what it says of the era after the last one."""
@@ -206,7 +201,9 @@ or (n_candidates, n_eras)
         self.sampling_error_ = float(np.sqrt(np.mean(errors**2)))
         ahead = model.predict(float(n_eras), 0.0)
         self.mean_ = self._link.inverse(float(ahead.weights @ ahead.means))
-        self.spread_ = model.spread() / float(self._link.slope(self.mean_))
+        unit = float(self._link.slope(self.mean_))
+        self.spread_ = model.spread() / unit
+        self.components_ = {x: y / unit for x, y in model.components.items()}
         return self
 
     def _ahead(
@@ -226,12 +223,12 @@ or (n_candidates, n_eras)
                 f"group={group!r} is for scores by groups and eras: pass eras of two "
                 "columns to fit."
             )
-        found = np.flatnonzero(self._groups == group)
-        if not found.size:
+        [at] = find(self._groups, np.array([group]), None)
+        if at < 0:
             raise ValueError(
                 f"group={group!r} is no group of fit: pass None for a new one."
             )
-        return self._model.predict(place, error, int(found[0]))
+        return self._model.predict(place, error, at)
 
     def interval(
         self, level: float = 0.8, *, horizon: int = 1,

@@ -1,7 +1,7 @@
 """How scores of eras are spread, beside the errors with which each was measured."""
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -155,6 +155,8 @@ class RelatedEras:
 
 class AnyEras:
     """Scores of eras that may be related in several ways, weighed by their evidence."""
+
+    components: ClassVar[dict[str, float]] = {}  # of crossed eras only
 
     def __init__(self, scores: Array, errors: Array, places: Any, are_related: bool):
         ways = RELATED if are_related else INDEPENDENT
