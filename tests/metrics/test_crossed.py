@@ -161,6 +161,12 @@ def test_the_spread_is_that_of_new_groups():
     assert forecast.spread_ == pytest.approx(total, rel=0.03)
 
 
+def test_no_errors_are_like_small_ones():
+    scores, eras = draw((2, 2), (1, 1, 1), 1)
+    ends = fit(scores, eras).interval(0.8)
+    assert_allclose(ends, fit(scores, eras, np.full(4, 0.01)).interval(0.8), rtol=0.05)
+
+
 def test_eras_with_a_slope_go_on():
     scores, (group, era) = draw((5, 12), (0.3, 0.3, 0.3), 1)
     forecast = fit(scores + era, (group, era), trend="auto")
@@ -213,13 +219,13 @@ def test_bounds_hold_and_missing_scores_are_left_out():
             [1, 2, np.inf],
             [[0, 0], [0, 1], [1, 1]],
             None,
-            "scores of era \\(1, 1\\) is inf",
+            r"era \(1, 1\) is inf",
         ),
         (
             [1, 2, 3],
             [[0, 0], [0, 1], [1, 1]],
             [0, -1, 0],
-            "of era \\(1, 0\\) is negative",
+            r"era \(1, 0\) is neg",
         ),
         ([1, 2, 3], [[0, 0], [0, 1], [1, 1]], [0, 0], "pass one of each per pair"),
     ],
