@@ -70,7 +70,9 @@ def run(
 
     `cache` is a CSV of losses, to stop and to go on; `quick` has a part of one table.
     """
-    rows = pd.read_csv(cache).to_dict("records") if cache and cache.is_file() else []
+    rows: list[Any] = []
+    if cache and cache.is_file():
+        rows = pd.read_csv(cache).to_dict("records")
     done = {(row["table"], row["run"]) for row in rows}
     for number, name in product(range(n_runs), [*TABLES][-1:] if quick else TABLES):
         if (name, number) in done:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
@@ -171,15 +172,28 @@ class _AutoEra(PredictsByEra, BaseEstimator):
                 plain, self.members, loss, y.size, encoded.labels.size, are_ordered,
                 steps_of(self.horizon, encoded.labels),
             )  # fmt: skip
-            order = known_order(encoded, are_ordered)
-            members = {x: with_order(model, order) for x, model in members.items()}
+            made, order = members, known_order(encoded, are_ordered)
+            members = {x: with_order(model, order) for x, model in made.items()}
             search = start(members, folds=folds, by_eras=by_eras).run()
         warn_of_no_value(empty, "rows that some fold trains on")
         of_eras = of_rows = search.left_out()
         seconds = search.seconds
         dropped = search.left_out([x for x in search.found if x not in search.names])
         # With a gap, targets of neighbouring eras overlap, and rows leak.
-        if by_eras and not getattr(self.cv, "gap", 0):
+        if search.leaves_groups_out():  # later times alone tell more, if not of groups
+            alone = replace(encoded, groups=None, pair=None)
+            of_times = rows._replace(eras=alone.decode(), encoded=alone)
+            later = _out_of_era.split_eras(
+                self.cv, X, y, alone, are_ordered, "AutoEra", tests_half=True,
+                horizon=self.horizon,
+            )  # fmt: skip
+            names = promising(of_eras, loss)
+            alike = {name: with_order(made[name], "ordered") for name in names}
+            with _out_of_era.quiet_folds(n_jobs):
+                last = start(alike, rows=of_times, folds=later[-1:], by_eras=True)
+                of_rows, more = last.run().left_out(), last.seconds
+            seconds |= {name: seconds[name] + more[name] for name in more}
+        elif by_eras and not getattr(self.cv, "gap", 0):
             alike = {
                 name: members[name]
                 for name in promising(of_eras, loss)
@@ -243,7 +257,10 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         error = np.array([error_of_mean(x, are_ordered) for x in differences])
         if of_eras.groups is not None:
             losses = loss(of_eras.y, predicted)
-            pairs = zip(error, losses[0] - losses, strict=True)
+            gains = losses[0] - losses  # of the rows that a member's folds test
+            differences = of_eras.by_era(gains)
+            mean = mean_and_error(differences)[0]
+            pairs = zip(error, np.nan_to_num(gains), strict=True)
             error = np.array([of_eras.error_of_both(*pair) for pair in pairs])
         weights |= dict.fromkeys(dropped.predicted, 0.0)
         self.weights_ = weights

@@ -75,7 +75,8 @@ class Search:
     """Fits of members in folds, as many at once as `n_jobs` allows, until a deadline.
 
     Of eras, all are fitted in the last fold, which has most to train on, the best of
-    them in the one before, and the best of these in all others.
+    them in the one before, and the best of these in all others; where groups are left
+    out, all in the last two.
     """
 
     members: dict[str, Any]
@@ -97,12 +98,22 @@ class Search:
         self.start = time.perf_counter()
         rounds = [numbers]
         if self.by_eras:
-            rounds = [x for x in (numbers[-1:], numbers[-2:-1], numbers[:-2]) if x]
+            parts = [numbers[-1:], numbers[-2:-1], numbers[:-2]]
+            if self.leaves_groups_out():  # which one fold has too few of, to choose by
+                parts = [numbers[-2:], numbers[:-2]]
+            rounds = [x for x in parts if x]
         for part, n_kept in zip(rounds, _KEPT, strict=False):
             if self.done:
                 self.names = promising(self.left_out(), self.loss, n_kept)
             self._fit(part)
         return self
+
+    def leaves_groups_out(self) -> bool:
+        """Return whether the last fold tests groups that it does not train on."""
+        if (groups := self.rows.encoded.groups) is None:
+            return False
+        train, test = self.folds[-1]
+        return not np.isin(groups.codes[test], groups.codes[train]).any()
 
     def _fit(self, numbers: list[int]) -> None:
         """Fit members in some folds, and leave out those that fail."""

@@ -57,8 +57,8 @@ class LeftOut(NamedTuple):
         # Of an era, some groups may be known of members that other folds lack.
         known = ~np.isnan(values)
         parts = np.where(known, values, 0.0), known.astype(np.float64)
-        sums = [era_means(self.codes, self.weights, x) for x in parts]
-        return np.divide(*sums, out=np.full(sums[0].shape, np.nan), where=sums[1] > 0)
+        sums, shares = (era_means(self.codes, self.weights, x) for x in parts)
+        return sums / np.where(shares > 0, shares, np.nan)
 
     def error_of_both(self, error: float, values: Array) -> float:
         """Return the error of the mean of values of rows, by groups as well as by eras,
@@ -159,7 +159,9 @@ def keep(
         plain = loss(rows.y, rows.predicted[PLAIN][-1])
         gain = plain - loss(rows.y, shares @ _at(rows, best))
         mean = rows.weights @ gain
-        error = np.sqrt(rows.weights**2 @ (gain - mean) ** 2)
+        error = float(np.sqrt(rows.weights**2 @ (gain - mean) ** 2))
+        if eras.groups is not None:  # rows are of later times
+            error = error_of_mean(rows.by_era(gain), are_ordered)
         of_eras = mean_and_error(eras.by_era(gains))[0]
         if mean > _ERRORS_OF_ROWS * error and of_eras > 0:
             return of_rows, other

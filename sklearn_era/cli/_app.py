@@ -204,10 +204,10 @@ def fit(
         "categorical_features": "from_dtype",
     }  # fmt: skip
     model = _tables.make_estimator(estimator, is_classes, param, options)
-    asked: dict[str, Any] = {"group": "known" if known_groups else "new"}
-    asked["horizon"] = 1 if horizon is None else _ui.parse_value(horizon)
+    question: dict[str, Any] = {"group": "known" if known_groups else "new"}
+    question["horizon"] = 1 if horizon is None else _ui.parse_value(horizon)
     if estimator == "auto":
-        model.set_params(time_budget=time_budget, verbose=int(verbose), **asked)
+        model.set_params(time_budget=time_budget, verbose=int(verbose), **question)
 
     # Quiet: the estimator's own lines would break the status.
     console = Console(stderr=True, quiet=verbose)
@@ -232,7 +232,7 @@ def fit(
     for line in _scores.describe_average(model):
         _ui.echo(line)
     _ui.echo(f"Wrote {out}.")
-    lines = _scores.score_held_out(model, X, y, eras, **asked)
+    lines = _scores.score_held_out(model, X, y, eras, **question)
     try:
         with console.status("Scoring"):
             for line in lines if score else ():

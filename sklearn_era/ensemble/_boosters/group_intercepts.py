@@ -10,7 +10,6 @@ from ..._eras import Array, EncodedEras
 from .._fit_state import HeldOut
 from .era_values import shrink, values_of_eras
 
-
 # Trees come first, until they have left this share of what they can explain, so that
 # they learn columns that are constant within groups, of which new groups depend.
 _LEFT_TO_TREES = 0.1
