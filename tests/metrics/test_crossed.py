@@ -32,7 +32,7 @@ def components(forecast):
     return [forecast.components_[x] for x in ("groups", "eras", "residual")]
 
 
-# Those of statsmodels 0.14.4, MixedLM with variance components, by REML.
+# Those of statsmodels 0.15.0, MixedLM with variance components, by REML.
 @pytest.mark.parametrize(
     ("seed", "missing", "expected"),
     [
