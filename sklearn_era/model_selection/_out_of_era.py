@@ -84,12 +84,16 @@ def fit_arguments(
 
 
 def with_order(estimator: Any, era_order: Any) -> Any:
-    """Return a copy whose steps with ``era_order="auto"`` know the order of eras."""
+    """Return a copy whose steps with ``era_order="auto"``, or that of two columns, know
+    the order of the eras that they get.
+    """
     known = clone(estimator)
     names = [
         name
         for name, value in known.get_params().items()
-        if name.split("__")[-1] == "era_order" and value == "auto"
+        # A pair is that of columns as they were passed.
+        if name.split("__")[-1] == "era_order"
+        and (value == "auto" or not isinstance(value, str))
     ]
     return known.set_params(**dict.fromkeys(names, era_order)) if names else known
 
