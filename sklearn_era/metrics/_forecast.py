@@ -12,7 +12,10 @@ from sklearn.utils import check_scalar
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from .._era_axes import EraAxes, read_axes
+from .._era_labels import as_objects, find, label_columns
 from .._eras import EncodedEras, are_ordered, encode_eras, label_texts, read_eras
+from ._crossed import CrossedEras
 from ._era_scores import EraScores
 from ._spread import AnyEras, Mixture, make_link
 
@@ -37,6 +40,17 @@ class EraScoreForecast(BaseEstimator):
     The more the scores show it, the more the last eras count, and the wider intervals
     become with the horizon.
 
+    Scores of groups in eras, by two columns of labels in `fit`, are of ::
+
+        s_gt = m + a_g + b_t + e_gt + d_gt,    a_g ~ N(0, A^2),    b_t ~ N(0, B^2 K),
+
+    with residuals e_gt ~ N(0, E^2), and forecasts are of a new group in a later era.
+    Eras alone may have a slope or resemble their neighbours, as above; groups and
+    residuals are independent. Henderson's equations, groups absorbed (1953), have the
+    restricted likelihoods (Patterson, Thompson 1971). Variances have the prior that
+    matches the probability of the sum of those that are new (Peers 1965), as for
+    independent mean squares, and interval and mean are of all of them.
+
     Parameters
     ----------
     trend : {'auto', 'none'}, default='auto'
@@ -47,6 +61,9 @@ class EraScoreForecast(BaseEstimator):
         area under the ROC curve or (None, 1) for R^2. The model is of
         ``log((s - low) / (high - s))``, or the part that has an end (Snell et al.
         2018), and `mean_` is then a median.
+    era_order : 'auto' or tuple of two, default='auto'
+        Which of two columns of labels is time, such as ("unordered", "ordered") where
+        groups come first; by default their labels tell.
 
     Attributes
     ----------
@@ -54,15 +71,20 @@ class EraScoreForecast(BaseEstimator):
         The score to expect of the next era.
     spread_ : float
         T, the standard deviation between eras, without sampling errors: the median of
-        its distribution, in units of the score at `mean_`.
+        its distribution, in units of the score at `mean_`. By groups and eras,
+        ``sqrt(A^2 + B^2 + E^2)``.
     sampling_error_ : float
         The root mean square of `standard_errors`; 0 where there are none.
     related_, optimism_ : float
         The probability of a slope, or of similar neighbours; and the gain of the choice
         of the model by the same scores, which is taken off them, on the scale of
         `bounds` by its slope at their mean.
+    components_ : dict of str to float
+        A of "groups", B of "eras" and E, "residual", by restricted maximum likelihood,
+        with K the identity, in units of the score at `mean_`; empty of one column.
     scores_, eras_ : ndarray of shape (n_eras,)
-        The scores, `optimism_` not taken off, and the labels, sorted.
+        The scores, `optimism_` not taken off, and the labels, sorted; of two columns in
+        the order of `fit`, with pairs (time, group).
 
     Examples
     --------
@@ -78,11 +100,15 @@ class EraScoreForecast(BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "trend": [StrOptions({"auto", "none"})], "bounds": [tuple, list, None],
+        "era_order": [StrOptions({"auto"}), tuple, list],
     }  # fmt: skip
 
-    def __init__(self, trend: str = "auto", *, bounds: Any = None) -> None:
+    def __init__(
+        self, trend: str = "auto", *, bounds: Any = None, era_order: Any = "auto"
+    ) -> None:
         self.trend = trend
         self.bounds = bounds
+        self.era_order = era_order
 
     def fit(
         self, scores: Any, standard_errors: ArrayLike | None = None, eras: Any = None
@@ -100,9 +126,10 @@ or (n_candidates, n_eras)
         standard_errors : array-like of shape (n_eras,), default=None
             Sampling errors, such as those of :func:`era_standard_errors`. With None
             they are a part of the spread, and the new era has about as many rows.
-        eras : array-like of shape (n_eras,), default=None
+        eras : array-like of shape (n_eras,) or (n_eras, 2), default=None
             Labels of the eras; None takes those of `scores`. An array without labels
-            has no order.
+            has no order. A table of two columns, or a tuple of two arrays, has the
+            group and the time of each score.
 
         Returns
         -------
@@ -114,17 +141,14 @@ or (n_candidates, n_eras)
         ValueError
             If scores are fewer than two, infinite, of several metrics or not within
             `bounds`, lengths differ, an error is negative, infinite or missing, a label
-            comes twice, or labels are text, which has no known order.
+            or pair comes twice, labels are text, which has no known order, or there is
+            but one group or time.
         """
         self._validate_params()
+        if (pairs := _read_pairs(scores, eras, self.era_order)) is not None:
+            return self._fit_pairs(*pairs, standard_errors)
         table, encoded, order = _read(scores, eras)
-        raw = np.zeros(table.shape[-1]) if standard_errors is None else standard_errors
-        errors = np.asarray(raw, dtype=np.float64)
-        if table.ndim != 2 or errors.shape != table.shape[1:]:
-            raise ValueError(
-                f"scores has the shape {table.shape}, and standard_errors "
-                f"{errors.shape}: pass one of each per era."
-            )
+        errors = _read_errors(standard_errors, table, table.ndim == 2, "era")
         if encoded.labels.size < errors.size:
             raise ValueError("eras has a label twice: pass one score an era.")
         table, errors = (x[..., encoded.codes.argsort()] for x in (table, errors))
@@ -133,47 +157,82 @@ or (n_candidates, n_eras)
             encoded, order, "trend='auto'", remedy
         )
         best, self.optimism_ = _best(scores, table)
-        self.eras_, self.scores_ = encoded.labels, table[best]
-        places = np.flatnonzero(~np.isnan(self.scores_))
-        if places.size < 2:
-            raise ValueError(
-                f"scores has {places.size} known score(s): a spread takes two or more."
-            )
+        self.eras_, self.scores_, self._groups = encoded.labels, table[best], None
+        places = _known(self.scores_, errors, self.eras_)
         values, errors = self.scores_[places], errors[places]
-        is_finite = np.isfinite(values)
-        is_right = is_finite & (errors >= 0) & (errors < np.inf)
-        if not is_right.all():
-            row = int(is_right.argmin())
-            era, kind = label_texts(self.eras_[places])[row], "scores of era {} is"
-            if is_finite[row]:
-                kind = "standard_errors of era {} is negative, missing or"
-            raise ValueError(
-                f"{kind.format(era)} infinite: leave the era out by a score of NaN."
-            )
         self._link = make_link(self.bounds, values)
         slope, scaled = self._link.slope, self._link(values)
         scaled = scaled - self.optimism_ * slope(self._link.inverse(scaled.mean()))
         related = is_ordered and places.size > 2
-        self._model = AnyEras(scaled, errors * slope(values), places, related)
-        self.related_ = float(1 - self._model.weights[0])
+        model = AnyEras(scaled, errors * slope(values), places, related)
+        return self._describe(model, self.scores_.size, errors)
+
+    def _fit_pairs(
+        self, values: Array, axes: Any, standard_errors: Any
+    ) -> "EraScoreForecast":
+        """Estimate the mean and spreads of scores by groups and eras."""
+        time, groups = axes.time, axes.groups
+        errors = _read_errors(standard_errors, values, values.ndim == 1, "pair")
+        pairs = zip(*(as_objects(x.decode()) for x in (time, groups)), strict=True)
+        self.eras_ = np.fromiter(pairs, dtype=object)
+        shape, at = (groups.labels.size, time.labels.size), (groups.codes, time.codes)
+        if np.unique(np.ravel_multi_index(at, shape)).size < values.size:
+            raise ValueError("eras has a pair of labels twice: pass one score a pair.")
+        known = _known(values, errors, self.eras_)
+        for axis, codes in zip(("group", "time"), at, strict=True):
+            if np.unique(codes[known]).size < 2:
+                raise ValueError(
+                    f"scores are known of a single {axis}: pass several, or eras as "
+                    "one column."
+                )
+        self.scores_, self.optimism_, self._groups = values, 0.0, groups.labels
+        values, errors = values[known], errors[known]
+        self._link = make_link(self.bounds, values)
+        table, of_table = np.full(shape, np.nan), np.zeros(shape)
+        at = groups.codes[known], time.codes[known]
+        table[at], of_table[at] = self._link(values), errors * self._link.slope(values)
+        model = CrossedEras(table, of_table, self.trend == "auto" and shape[1] > 2)
+        return self._describe(model, shape[1], errors)
+
+    def _describe(self, model: Any, n_eras: int, errors: Array) -> "EraScoreForecast":
+        """Keep the model and what it says of the era after the last one."""
+        self._model, self._n_eras = model, n_eras
+        self.related_ = float(1 - model.weights[0])
         self.sampling_error_ = float(np.sqrt(np.mean(errors**2)))
-        ahead = self._model.predict(float(self.scores_.size), 0.0)
+        ahead = model.predict(float(n_eras), 0.0)
         self.mean_ = self._link.inverse(float(ahead.weights @ ahead.means))
-        self.spread_ = self._model.spread() / float(slope(self.mean_))
+        unit = float(self._link.slope(self.mean_))
+        self.spread_ = model.spread() / unit
+        self.components_ = {x: y / unit for x, y in model.components.items()}
         return self
 
-    def _ahead(self, horizon: int, standard_error: float | None) -> Mixture:
+    def _ahead(
+        self, horizon: int, standard_error: float | None, group: Any = None
+    ) -> Mixture:
         """Return the distribution of a score to come, on the scale of the link."""
         check_is_fitted(self)
         check_scalar(horizon, "horizon", Integral, min_val=1)
         error = self.sampling_error_ if standard_error is None else standard_error
         check_scalar(error, "standard_error", Real, min_val=0)
         error *= float(self._link.slope(self.mean_))
-        return self._model.predict(float(self.scores_.size - 1 + horizon), error)
+        place = float(self._n_eras - 1 + horizon)
+        if group is None:
+            return self._model.predict(place, error)
+        if self._groups is None:
+            raise ValueError(
+                f"group={group!r} is for scores by groups and eras: pass eras of two "
+                "columns to fit."
+            )
+        [at] = find(self._groups, np.array([group]), None)
+        if at < 0:
+            raise ValueError(
+                f"group={group!r} is no group of fit: pass None for a new one."
+            )
+        return self._model.predict(place, error, at)
 
     def interval(
         self, level: float = 0.8, *, horizon: int = 1,
-        standard_error: float | None = None,
+        standard_error: float | None = None, group: Any = None,
     ) -> tuple[float, float]:  # fmt: skip
         """Return an interval that contains a new era's score with a probability.
 
@@ -184,27 +243,30 @@ or (n_candidates, n_eras)
         horizon, standard_error : int, default=1, and float, default=None
             The new era's place after the last one, where eras follow each other; and
             the sampling error of its score, None for `sampling_error_`.
+        group : object, default=None
+            The label of a known group, of scores by groups and eras; None is a new one.
 
         Returns
         -------
         low, high : float
             Both ends.
         """
-        ahead = self._ahead(horizon, standard_error)
+        ahead = self._ahead(horizon, standard_error, group)
         tail = (1 - _check_level(level)) / 2
         low, high = (self._link.inverse(ahead.quantile(x)) for x in (tail, 1 - tail))
         return low, high
 
     def probability_above(
-        self, threshold: float, *, horizon: int = 1, standard_error: float | None = None
-    ) -> float:
+        self, threshold: float, *, horizon: int = 1,
+        standard_error: float | None = None, group: Any = None,
+    ) -> float:  # fmt: skip
         """Return the probability that the score of a new era is above a threshold.
 
         Parameters
         ----------
         threshold : float
             The score to exceed. For an error, take one minus the result.
-        horizon, standard_error :
+        horizon, standard_error, group :
             As in :meth:`interval`.
 
         Returns
@@ -213,7 +275,7 @@ or (n_candidates, n_eras)
             From 0 to 1.
         """
         check_scalar(threshold, "threshold", Real)
-        ahead = self._ahead(horizon, standard_error)
+        ahead = self._ahead(horizon, standard_error, group)
         if threshold <= self._link.low or threshold >= self._link.high:
             return float(threshold <= self._link.low)
         return min(1.0, max(0.0, 1 - ahead.below(float(self._link(threshold)))))
@@ -240,6 +302,11 @@ or (n_candidates, n_eras)
             Eras in all, at least 2; infinity if 10,000 are too few.
         """
         check_is_fitted(self)
+        if self._groups is not None:
+            raise ValueError(
+                "eras_needed counts eras of one column of labels, and fit had two: fit "
+                "to the scores of one group, or to means of eras."
+            )
         check_scalar(width, "width", Real, min_val=0, include_boundaries="neither")
         if of not in ("next_era", "mean"):
             raise ValueError(f"of must be 'next_era' or 'mean'; got {of!r}.")
@@ -248,6 +315,56 @@ or (n_candidates, n_eras)
         half = t.ppf((1 + _check_level(level)) / 2, n - 1) * deviation
         is_enough = 2 * half * np.sqrt((of == "next_era") + 1 / n) <= width
         return int(n[is_enough.argmax()]) if is_enough.any() else math.inf
+
+
+def _read_pairs(scores: Any, eras: Any, order: Any) -> tuple[Array, EraAxes] | None:
+    """Return scores, their times and groups; None for one column of labels."""
+    found = scores
+    if isinstance(scores, EraScores):
+        found, eras = scores.scores, scores.levels if eras is None else eras
+    n_columns = 0 if eras is None else len(label_columns(eras))
+    if n_columns != 2 or isinstance(found, dict):
+        if not isinstance(order, str):
+            raise ValueError(
+                f"era_order={order!r} needs scores of one metric and eras of two "
+                "columns, times and groups."
+            )
+        return None
+    found = np.asarray(getattr(found, "era_scores_", found), dtype=np.float64)
+    return found, read_axes(eras, found, order, "EraScoreForecast")
+
+
+def _read_errors(errors: Any, scores: Array, has_right_shape: bool, one: str) -> Array:
+    """Return sampling errors, 0 for None, of one row of scores."""
+    raw = np.zeros(scores.shape[-1]) if errors is None else errors
+    found = np.asarray(raw, dtype=np.float64)
+    if not has_right_shape or found.shape != scores.shape[-1:]:
+        raise ValueError(
+            f"scores has the shape {scores.shape}, and standard_errors {found.shape}: "
+            f"pass one of each per {one}."
+        )
+    return found
+
+
+def _known(scores: Array, errors: Array, labels: NDArray[Any]) -> NDArray[np.intp]:
+    """Return where scores are known, with errors that are checked."""
+    places = np.flatnonzero(~np.isnan(scores))
+    if places.size < 2:
+        raise ValueError(
+            f"scores has {places.size} known score(s): a spread takes two or more."
+        )
+    values, errors = scores[places], errors[places]
+    is_finite = np.isfinite(values)
+    is_right = is_finite & (errors >= 0) & (errors < np.inf)
+    if not is_right.all():
+        row = int(is_right.argmin())
+        era, kind = label_texts(labels[places])[row], "scores of era {} is"
+        if is_finite[row]:
+            kind = "standard_errors of era {} is negative, missing or"
+        raise ValueError(
+            f"{kind.format(era)} infinite: leave the era out by a score of NaN."
+        )
+    return places
 
 
 def _check_level(level: Any) -> float:

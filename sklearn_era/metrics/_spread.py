@@ -1,7 +1,7 @@
 """How scores of eras are spread, beside the errors with which each was measured."""
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,9 +21,9 @@ Array = NDArray[np.float64]
 _N_GROUPS = 20
 # Ways to relate eras: the correlation of neighbours, and the variance of a slope, by
 # the spread and by the standard deviation of places; and how likely it is beforehand.
-_INDEPENDENT = {(0.0, 0.0): 1.0}
-_RELATED = {(0.0, 0.0): 0.5, (0.0, 1.0): 0.15, (0.0, 30.0): 0.1}
-_RELATED |= {(rho, 0.0): 0.05 for rho in (0.3, 0.5, 0.7, 0.85, 0.95)}
+INDEPENDENT = {(0.0, 0.0): 1.0}
+RELATED = {(0.0, 0.0): 0.5, (0.0, 1.0): 0.15, (0.0, 30.0): 0.1}
+RELATED |= {(rho, 0.0): 0.05 for rho in (0.3, 0.5, 0.7, 0.85, 0.95)}
 _N_POINTS = 400  # quantiles of chi-squared, and spreads to integrate over
 _LEAST_ERROR = 1e-3  # in place of 0, in standard deviations of the scores
 
@@ -84,6 +84,14 @@ class Mixture(NamedTuple):
         return float(center + unit * found)
 
 
+def correlations(places: Array, to: Array, rho: float, slope: float) -> Array:
+    """Return covariances of eras with some places, in squares of the spread."""
+    center, width = places.mean(), places.std()
+    steps = abs(places[:, np.newaxis] - to)
+    of_slope = np.outer(places - center, to - center) / width**2
+    return np.where(steps, rho**steps, 1.0) + slope * of_slope
+
+
 class RelatedEras:
     """The model of `EraScoreForecast` for one K. Spreads T are those where Cochran's Q,
     ``e' (S + T² K)^-1 e`` with S = diag(se²), is a quantile of chi-squared. Where Q is
@@ -102,8 +110,8 @@ class RelatedEras:
         # All covariances are diagonal in coordinates of the vectors.
         self._values, self._whiten = errors**-2.0, diags(1 / errors)
         if rho or slope:
-            correlations = self._correlations(places) / np.outer(errors, errors)
-            values, vectors = np.linalg.eigh(correlations)
+            related = correlations(places, places, rho, slope)
+            values, vectors = np.linalg.eigh(related / np.outer(errors, errors))
             self._values, self._whiten = np.maximum(values, 0.0), vectors.T / errors
         self._scores, self._ones = self._whiten @ scores, self._whiten @ np.ones(n)
         quantiles = chi2.ppf((np.arange(_N_POINTS) + 0.5) / _N_POINTS, n - 1)
@@ -128,17 +136,11 @@ class RelatedEras:
         residuals = self._scores - mean[:, np.newaxis] * self._ones
         return weights, precision, mean, residuals
 
-    def _correlations(self, to: Array) -> Array:
-        """Return covariances with eras at some places, in squares of the spread."""
-        center, width = self.places.mean(), self.places.std()
-        steps = abs(self.places[:, np.newaxis] - to)
-        of_slope = np.outer(self.places - center, to - center) / width**2
-        return np.where(steps, self.rho**steps, 1.0) + self.slope * of_slope
-
     def predict(self, place: float, error: float) -> tuple[Array, Array]:
         """Return best linear unbiased predictions (Robinson 1991) and variances."""
         weights, precision, mean, residuals = self._solve(self.spreads)
-        shared = self._whiten @ self._correlations(np.array([place]))[:, 0]
+        to = correlations(self.places, np.array([place]), self.rho, self.slope)
+        shared = self._whiten @ to[:, 0]
         squares = self.spreads**2
         distance = (place - self.places.mean()) / self.places.std()
         known = min(error, self._error**2 / max(error, self._error)) ** 2
@@ -154,8 +156,10 @@ class RelatedEras:
 class AnyEras:
     """Scores of eras that may be related in several ways, weighed by their evidence."""
 
+    components: ClassVar[dict[str, float]] = {}  # of crossed eras only
+
     def __init__(self, scores: Array, errors: Array, places: Any, are_related: bool):
-        ways = _RELATED if are_related else _INDEPENDENT
+        ways = RELATED if are_related else INDEPENDENT
         self.models = [RelatedEras(scores, errors, places, *way) for way in ways]
         logs = np.log([*ways.values()]) + [x.log_evidence for x in self.models]
         self.weights = np.exp(logs - logsumexp(logs))

@@ -1,0 +1,286 @@
+"""How scores of groups in eras are spread: crossed random effects."""
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+from scipy.stats import chi2
+
+from ._spread import INDEPENDENT, RELATED, Mixture, correlations
+
+Array = NDArray[np.float64]
+
+_N_QUANTILES = 20  # of chi-squared
+_N_COLUMN_POINTS, _N_POINTS = 64, {1: 20, 2: 10}  # on an axis, by the number of others
+_N_ZOOMS = 4
+_LEAST_ERROR = 1e-4  # in standard deviations of the scores
+_LARGEST_RATIO = 1e9  # of variances
+_FAR = 12.0  # below the largest logarithm of a density, where it does not count
+
+
+class Equations(NamedTuple):
+    """Henderson's mixed-model equations at variances of rows and residuals. Rows are
+    absorbed, and columns are in coordinates in which they are not correlated.
+    """
+
+    information: Array  # on each coordinate
+    vectors: Array  # from columns, whitened by their correlations, to coordinates
+    products: Array  # of ones, scores, and a row's indicator, with coordinates
+    gram: Array  # of the same with each other
+    log_determinant: float
+
+    def at(self, columns: Array) -> tuple[Array, Array, Array]:
+        """Return, for variances of columns, those that data leave per coordinate, and
+        ``x' V^-1 y`` of ones, scores and the indicator, and ``log |V|``.
+        """
+        ratios = 1 + np.multiply.outer(columns, self.information)
+        left, n = columns[:, np.newaxis] / ratios, len(self.gram)
+        pairs = (self.products[:, np.newaxis] * self.products).reshape(n * n, -1)
+        grams = self.gram - (left @ pairs.T).reshape(-1, n, n)
+        return left, grams, self.log_determinant + np.log(ratios).sum(axis=1)
+
+
+class Variances(NamedTuple):
+    """Variances to integrate over: of rows, of residuals, and some of columns."""
+
+    way: int  # in which columns are related
+    row: float
+    residual: float
+    columns: Array
+    log_densities: Array
+    squares: Array  # sums of them, weighed
+
+    def table(self) -> Array:
+        """Return variances of rows, columns and residuals."""
+        found = np.broadcast_arrays(self.row, self.columns, self.residual)
+        return np.stack(found, axis=1)
+
+
+def _zoom(
+    log_density: Callable[[Array], Array], high: Array, n: int
+) -> tuple[Array, Array, Array]:
+    """Return points of a grid from 0 to `high`, or less where a density does not count,
+    its logarithms there, and the steps.
+    """
+    low = np.zeros(high.size)
+    for _ in range(_N_ZOOMS):
+        step = (high - low) / (n - 1)
+        points = low + step * np.array([*product(range(n), repeat=high.size)])
+        logs = log_density(points)
+        near = points[logs > logs.max() - _FAR]
+        low, high = (near.min(axis=0) - step).clip(0), near.max(axis=0) + step
+    return points, logs, step
+
+
+class CrossedEras:
+    """The model of `EraScoreForecast` for a table of groups by eras.
+
+    Variances are integrated over on a grid, in logarithms of one plus their ratio to
+    the residual's with its sampling errors; without these, all have its factor, which
+    is integrated out by itself. Coordinates have the prior of Jeffreys, uniform where
+    all groups are in as many eras; that of columns depends on how they are related.
+    """
+
+    def __init__(self, table: Array, errors: Array, are_related: bool) -> None:
+        # Equations are as large as columns are many.
+        self._is_turned = not are_related and table.shape[0] < table.shape[1]
+        if self._is_turned:
+            table, errors = table.T, errors.T
+        self._is_known = is_known = ~np.isnan(table)
+        known = table[is_known]
+        self._center, self._n = known.mean(), known.size
+        self._unit = max(known.std(ddof=1), 1e-9 * abs(known).max(), 1e-100)
+        scores = np.where(is_known, (table - self._center) / self._unit, 0.0)
+        self._vectors = np.array([is_known, scores])
+        self._has_errors = bool(errors[is_known].any())
+        least = _LEAST_ERROR * self._has_errors
+        errors = np.maximum(np.where(is_known, errors / self._unit, 0.0), least)
+        self._squares, self._square = errors**2, np.mean(errors[is_known] ** 2)
+        self._places = np.arange(float(table.shape[1]))
+        ways = RELATED if are_related else INDEPENDENT
+        self._ways = [*ways]
+        self._roots = [
+            cholesky(correlations(self._places, self._places, *way), lower=True)
+            for way in ways
+        ]
+        self._sizes = np.array([is_known.any(axis=i).sum() for i in (1, 0)])
+        # A variance that adds as much to a row's mean, or a column's, as residuals do.
+        self._units = self._sizes / self._n
+        tops = np.log1p(_LARGEST_RATIO / self._units)
+        high, self._top = tops[:1], tops[1:]
+        if self._has_errors:
+            high = np.append(high, np.log1p(1e4 / self._square))
+        points, logs, _ = _zoom(
+            lambda x: np.array([logsumexp(v.log_densities) for v in self._grid(0, x)]),
+            high, _N_POINTS[high.size],
+        )  # fmt: skip
+        self.components = self._estimate(points[logs.argmax()], [*high, *self._top])
+        # Other ways are looked at where the first one has its densities.
+        near = points[logs > logs.max() - _FAR]
+        grids = [
+            self._grid(way, near, prior) for way, prior in enumerate(ways.values())
+        ]
+        evidence = [logsumexp([x.log_densities for x in grid]) for grid in grids]
+        self.weights = np.exp(evidence - logsumexp(evidence))
+        least = max(x.log_densities.max() for grid in grids for x in grid) - _FAR
+        self._grids = [
+            Variances(x.way, x.row, x.residual, *np.array(x[3:])[:, x[4] > least])
+            for grid in grids for x in grid if x.log_densities.max() > least
+        ]  # fmt: skip
+        self._variances = np.concatenate([x.table() for x in self._grids])
+        # Their common factor is the sum of squares by a chi-squared, which has four
+        # degrees of freedom more by the prior of `_weigh`.
+        self._factors = np.ones((len(self._variances), 1))
+        if not self._has_errors:
+            shares = (np.arange(_N_QUANTILES) + 0.5) / _N_QUANTILES
+            squares = np.concatenate([x.squares for x in self._grids])
+            self._factors = np.divide.outer(squares, chi2.ppf(shares, self._n + 3))
+
+    def _levels(self, point: Array) -> Any:
+        """Return variances of rows and residuals at a point, and a unit of columns'."""
+        level = self._square * np.exp(point[1]) if self._has_errors else 1.0
+        row, column = self._units * level
+        return np.expm1(point[0]) * row, level - self._square, column
+
+    def _solve(
+        self, way: int, row: float, residual: float, at: int | None = None
+    ) -> Equations:
+        """Return the equations, with the indicator of a row, if one is given."""
+        vectors = self._vectors
+        if at is not None:
+            vectors = np.append(vectors, np.zeros_like(vectors[:1]), axis=0)
+            vectors[2, at] = vectors[0, at]
+        weights = self._is_known / (residual + self._squares)
+        weighed = vectors * weights
+        of_rows, of_columns = weighed.sum(axis=2), weighed.sum(axis=1)
+        shrunk = row / (1 + row * of_rows[0])
+        gram = np.tensordot(weighed, vectors, axes=([1, 2], [1, 2]))
+        gram -= of_rows * shrunk @ of_rows.T
+        matrix = np.diag(of_columns[0]) - (weights.T * shrunk) @ weights
+        root = self._roots[way]
+        information, basis = eigh(root.T @ matrix @ root)
+        products = (of_columns - of_rows * shrunk @ weights) @ root @ basis
+        determinant = np.log1p(row * of_rows[0]).sum()
+        determinant -= np.log(weights[self._is_known]).sum()
+        return Equations(information.clip(0), basis, products, gram, determinant)
+
+    def _likelihoods(self, equations: Equations, columns: Array) -> Array:
+        """Return logarithms of restricted likelihoods (Patterson, Thompson 1971) by
+        variances of columns, and sums of squares.
+        """
+        _, grams, determinants = equations.at(columns)
+        precision, n = grams[:, 0, 0], self._n - 1
+        squares = (grams[:, 1, 1] - grams[:, 0, 1] ** 2 / precision).clip(0)
+        if not self._has_errors:
+            squares += n * _LEAST_ERROR**2
+        of_scores = squares if self._has_errors else n * np.log(squares)
+        return np.array([-(determinants + np.log(precision) + of_scores) / 2, squares])
+
+    def _grid(self, way: int, points: Array, prior: float = 1.0) -> list[Variances]:
+        """Return for each point the variances of columns on a grid, and densities."""
+        levels = [self._levels(point) for point in points]
+        equations = [self._solve(way, *level[:2]) for level in levels]
+
+        def evaluate(axis: Array) -> Array:
+            found = []
+            for x, (*_, unit) in zip(equations, levels, strict=True):
+                columns = np.expm1(axis[:, 0]) * unit
+                found.append(self._likelihoods(x, columns))
+                ratios = 1 + np.multiply.outer(columns, x.information)
+                jeffreys = ((x.information / ratios) ** 2).sum(axis=1)
+                found[-1][0] += np.log(jeffreys) / 2 + axis[:, 0]
+            return np.array(found)
+
+        axis, _, step = _zoom(
+            lambda axis: evaluate(axis)[:, 0].max(axis=0), self._top, _N_COLUMN_POINTS
+        )
+        # Trapezoids end at 0; steps on the axes of points are alike.
+        shares = step * np.where(axis[:, 0], prior, prior / 2)
+        found = []
+        for point, level, (logs, squares) in zip(
+            points, levels, evaluate(axis), strict=True
+        ):
+            logs += np.log(level[2] * shares) - np.log(2) * (point == 0).sum()
+            columns = np.expm1(axis[:, 0]) * level[2]
+            found.append(Variances(way, level[0], level[1], columns, logs, squares))
+        return found
+
+    def _estimate(self, point: Array, high: Any) -> dict[str, float]:
+        """Return deviations of groups, unrelated eras and residuals by REML."""
+
+        def solve(point: Array) -> tuple[Any, Any]:
+            row, residual, unit = self._levels(point)
+            columns = np.expm1(point[-1:]) * unit
+            logs, squares = self._likelihoods(self._solve(0, row, residual), columns)
+            factor = 1.0 if self._has_errors else squares[0] / (self._n - 1)
+            return -logs[0], np.array([row, columns[0], residual]) * factor
+
+        [grid] = self._grid(0, point[np.newaxis])
+        columns = grid.columns[grid.log_densities.argmax()] / self._levels(point)[2]
+        start, bounds = np.append(point, np.log1p(columns)), [(0.0, x) for x in high]
+        best = minimize(lambda x: solve(x)[0], start, bounds=bounds, method="L-BFGS-B")
+        found = (self._unit * np.sqrt(solve(best.x)[1])).tolist()
+        names = ["eras", "groups"] if self._is_turned else ["groups", "eras"]
+        return dict(zip([*names, "residual"], found, strict=True))
+
+    def _weigh(self, is_new: Any) -> Array:
+        """Return weights of variances, by the prior that matches the probability of a
+        sum of some of them (Peers 1965), of rows, columns and residuals.
+        """
+        of_residual = max(1, self._n - self._sizes.sum() + 1)
+        freedom = np.append(self._sizes - 1, of_residual)
+        level = self._variances[:, 2] + self._square
+        levels = self._variances * [1, 1, 0] + np.outer(level, [*self._units, 1])
+        levels *= self._factors[:, :1]  # in proportion to the common factor
+        logs = np.log(levels**2 @ (is_new / freedom)) / 2 - np.log(levels).sum(axis=1)
+        logs += np.concatenate([x.log_densities for x in self._grids])
+        weights = np.exp(logs - logsumexp(logs))
+        return np.repeat(weights / self._factors.shape[1], self._factors.shape[1])
+
+    def spread(self) -> float:
+        """Return the median of the standard deviation of new groups in new eras."""
+        squares = self._variances.sum(axis=1)[:, np.newaxis] * self._factors
+        values, weights = np.sqrt(squares).ravel(), self._weigh(np.ones(3))
+        order = np.argsort(values)
+        half = np.interp(0.5, weights[order].cumsum(), values[order])
+        return float(half * self._unit)
+
+    def predict(self, place: float, error: float, group: int | None = None) -> Mixture:
+        """Return the distribution of a score at the place of a later era, of a new
+        group or a known one: best linear unbiased predictions (Henderson 1975).
+        """
+        row, is_new = group, np.array([group is None, 1.0, 1.0])
+        if self._is_turned:  # a later era is a new row
+            place, row = self._places.size if group is None else group, None
+            is_new = is_new[[1, 0, 2]]
+        places, parts = self._places, []
+        for x in self._grids:
+            to = correlations(places, np.array([place]), *self._ways[x.way])[:, 0]
+            distance = (place - places.mean()) / places.std()
+            variance = x.columns * (1 + self._ways[x.way][1] * distance**2)
+            equations = self._solve(x.way, x.row, x.residual, row)
+            left, grams, _ = equations.at(x.columns)
+            loads = equations.vectors.T @ solve_triangular(
+                self._roots[x.way], to, lower=True
+            )
+            shared = (left * loads) @ equations.products.T
+            variance -= (x.columns[:, np.newaxis] - left) @ loads**2
+            if row is not None:
+                variance -= x.row * (x.row * grams[:, 2, 2] + 2 * shared[:, 2])
+                shared += x.row * grams[:, 2]
+            mean = grams[:, 0, 1] / grams[:, 0, 0]
+            variance += x.row + x.residual + (1 - shared[:, 0]) ** 2 / grams[:, 0, 0]
+            # Large variances leave rounding errors.
+            least = max(x.residual, 1e-300)
+            means = mean + shared[:, 1] - mean * shared[:, 0]
+            parts.append((means, variance.clip(least)))
+        means, variances = map(np.concatenate, zip(*parts, strict=True))
+        squares = (variances[:, np.newaxis] * self._factors).ravel()
+        means = np.repeat(means, self._factors.shape[1]) * self._unit + self._center
+        deviations = np.hypot(np.sqrt(squares) * self._unit, error)
+        return Mixture(self._weigh(is_new), means, deviations)
