@@ -13,7 +13,8 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .._era_axes import EraAxes, read_axes
-from .._era_labels import as_objects, find, label_columns
+from .._era_columns import label_columns
+from .._era_labels import as_objects, find
 from .._eras import EncodedEras, are_ordered, encode_eras, label_texts, read_eras
 from ._crossed import CrossedEras
 from ._era_scores import EraScores
