@@ -125,6 +125,44 @@ def test_group_intercepts_are_shrunken_means_of_residuals(weights):
     assert_allclose(found, expected, atol=0.02 * found.std())
 
 
+# By statsmodels 0.15: `MixedLM` with variance components of both, REML.
+PREDICTED = {
+    "balanced": [
+        -1.844, 0.2571, 0.0013, 0.712, 1.5283, 0.5574, -1.5662, 0.0177, 0.4624,
+        0.5755, -0.9826, -1.5164, 0.7344, 0.675, 0.3879,
+    ],
+    "unbalanced": [
+        -1.5755, 0.0938, -0.0897, 0.5854, 1.7941, 0.8458, -1.5754, 0.0523,
+        0.2126, 0.5943, -1.1196, -1.2721, 0.9021, 0.5769, -0.025,
+    ],
+    "few": [
+        -0.8413, 0.3742, 0.2767, 1.8929, -0.568, -1.1345,
+    ],
+}  # fmt: skip
+SIZES = {
+    "balanced": (12, 15, 4, 0),
+    "unbalanced": (12, 15, 4, 0.4),
+    "few": (20, 6, 3, 0.2),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_group_intercepts_are_best_linear_predictions(name):
+    """Without columns, those of a crossed mixed model, within 1 % of their spread."""
+    rng, (n_weeks, n_shops, n, missing) = np.random.default_rng(3), SIZES[name]
+    week, shop, _ = map(np.ravel, np.indices((n_weeks, n_shops, n)))
+    kept = rng.random(week.size) >= missing
+    week, shop = week[kept], shop[kept]
+    y = rng.normal(size=n_shops)[shop] + 0.7 * rng.normal(size=n_weeks)[week]
+    y += 0.8 * rng.normal(size=week.size)
+    order = ("ordered", "unordered")
+    model = regressor(max_iter=80, era_effects=Intercepts("mean"), era_order=order)
+    model.fit(np.zeros((y.size, 1)), y, eras=np.column_stack([week, shop]))
+    found = np.array([*model.era_intercepts_["groups"].values()])
+    expected = np.array(PREDICTED[name])
+    assert_allclose(found - found.mean(), expected, atol=0.01 * expected.std())
+
+
 def test_columns_that_are_constant_within_shops_are_left_to_trees():
     area = rng.normal(size=60)
     week, shop = map(np.ravel, np.indices((12, 60)))
