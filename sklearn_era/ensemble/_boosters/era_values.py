@@ -16,7 +16,7 @@ _OF_KNOWN_VARIANCE = (HalfBinomialLoss, HalfMultinomialLoss, HalfPoissonLoss)
 
 def values_of_eras(
     loss: Any, eras: EncodedEras, y: Array, raw: Array, sample_weight: Array | None,
-    intercepts: Array, exchange: Exchange = ALONE,
+    intercepts: Array, exchange: Exchange = ALONE, largest_step: float = 1.0,
 ) -> Array:  # fmt: skip
     """Return the intercepts after a Newton step, ``b_j - G_j / H_j``, and their
     variances ``s2 / H_j``, NaN for eras without weight: (2, n_eras, n_outputs).
@@ -25,8 +25,8 @@ def values_of_eras(
     of its residuals, and s2 is that of the asymmetric Laplace law whose likelihood is
     the loss: ``b^2 / mean(g^2)``, with b the mean loss and g its gradients. Trees fit
     their own rows, which makes s2 too small. For a log loss and a Poisson loss it is
-    known, the weight of a row, and steps are at most 1: an era with a single class has
-    no finite optimum.
+    known, the weight of a row, and steps are at most `largest_step`: an era with a
+    single class has no finite optimum.
     """
     is_known = isinstance(loss, _OF_KNOWN_VARIANCE)
     least_s2 = 1.0
@@ -45,7 +45,7 @@ def values_of_eras(
         # Both are 0 for eras of other processes.
         step, H = exchange.sum(np.stack([step, H]))
         if is_known:
-            step, s2 = np.clip(step, -1.0, 1.0), max(s2, least_s2)
+            s2, step = max(s2, least_s2), np.clip(step, -largest_step, largest_step)
         elif exchange.sum_of(np.count_nonzero(h[:, k])) == ((H > 0).sum(),):
             s2 = np.inf  # one row per era: the variance within eras is unknown
         if not loss.differentiable:

@@ -11,8 +11,11 @@ from .._fit_state import HeldOut
 from .era_values import shrink, values_of_eras
 
 # Trees come first, until they have left this share of what they can explain, so that
-# they learn columns that are constant within groups, of which new groups depend.
+# they learn columns that are constant within groups, on which new groups depend.
 _LEFT_TO_TREES = 0.1
+# Groups may have a few rows each, whose values are far apart: with steps of 1 at most,
+# those of a log loss would seem to vary by chance alone.
+_LARGEST_STEP = 3.0
 
 
 class GroupIntercepts:
@@ -40,8 +43,9 @@ class GroupIntercepts:
         if len(estimator._predictors) < self._start:
             return
         series = values_of_eras(
-            estimator._loss, self._groups, y, raw, sample_weight, self._in_raw
-        )
+            estimator._loss, self._groups, y, raw, sample_weight, self._in_raw,
+            largest_step=_LARGEST_STEP,
+        )  # fmt: skip
         intercepts = shrink(series)
         raw += (intercepts - self._in_raw)[self._groups.codes]
         if raw_val is not None and self._held_out is not None:
@@ -72,7 +76,7 @@ def take_in_groups(estimator: Any, rows: HeldOut, raw: Array) -> None:
     assert groups is not None
     series = values_of_eras(
         estimator._loss, groups, rows.y, raw, rows.sample_weight,
-        _of_groups(estimator, groups.labels),
+        _of_groups(estimator, groups.labels), largest_step=_LARGEST_STEP,
     )  # fmt: skip
     labels = estimator._group_labels
     labels = join(labels, groups.labels[find(labels, groups.labels) < 0])

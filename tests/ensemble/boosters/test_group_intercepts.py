@@ -271,3 +271,22 @@ def test_other_columns_are_refused(eras, message):
 def test_columns_that_are_not_told_apart_are_refused(eras, order, message):
     with pytest.raises(ValueError, match=message):
         regressor(era_order=order).fit(X, y, eras=eras)
+
+
+def test_groups_of_a_few_rows_of_classes_differ():
+    rng = np.random.default_rng(0)
+    year, patient = map(np.ravel, np.indices((8, 300)))
+    own = rng.normal(scale=1.2, size=300)
+    y = rng.random(year.size) < 1 / (1 + np.exp(-own[patient]))
+    order = ("ordered", "unordered")
+    model = classifier(max_iter=60, era_order=order)
+    model.fit(np.zeros((y.size, 1)), y, eras=np.column_stack([year, patient]))
+    found = np.array([*model.era_intercepts_["groups"].values()])
+    assert 0.6 < found.std() < 1.1
+    assert np.corrcoef(found, own)[0, 1] > 0.75
+    counts = rng.poisson(np.exp(1 + 1.5 * own[patient]))  # from 0 to hundreds
+    model = regressor("poisson", max_iter=80, era_order=order)
+    model.fit(np.zeros((y.size, 1)), counts, eras=np.column_stack([year, patient]))
+    found = np.array([*model.era_intercepts_["groups"].values()])
+    assert np.corrcoef(found, own)[0, 1] > 0.95
+    assert 0.85 < np.polyfit(1.5 * own, found, 1)[0] < 1.1
