@@ -70,6 +70,7 @@ def run(
 
     `cache` is a CSV of losses, to stop and to go on; `quick` has a part of one table.
     """
+    paths = {name: find_data_file(name, data_dir) for name in DATA_FILES}
     rows: list[Any] = []
     if cache and cache.is_file():
         rows = pd.read_csv(cache).to_dict("records")
@@ -79,8 +80,7 @@ def run(
             continue
         data = simulate(number)
         if name != "simulated":
-            file = f"{name.split(',')[0]}.parquet"
-            data = pd.read_parquet(find_data_file(file, data_dir))
+            data = pd.read_parquet(paths[f"{name.split(',')[0]}.parquet"])
         found = _measure(data, *TABLES[name], number, 300 if quick else 5_000)
         new = [dict(zip(_COLUMNS, (name, *x), strict=True)) for x in found]
         rows += new
