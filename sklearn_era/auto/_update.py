@@ -39,14 +39,21 @@ def update_average(
     codes, weights = encoded.codes[rows], weights[rows]
     _check_new(model, labels, is_new, y, weights)
     before = LeftOut(**model._left_out)
-    groups = None
+    groups, asked = None, np.arange(rows.size)
     if encoded.groups is not None:
         found, known_groups = encoded.groups.labels, model._known_groups
+        n_known = known_groups.size
         known_groups = join(known_groups, found[find(known_groups, found) < 0])
         groups = find(known_groups, found)[encoded.groups.codes[rows]]
-    after = _with_new_eras(
-        model, before, X_new, y_new, codes, weights, eras_new, groups
-    )
+        # Others have another loss than the groups that the model is for.
+        asked = np.flatnonzero((groups < n_known) == (model.group == "known"))
+        groups = groups[asked]
+    after = before
+    if weights[asked].any():
+        after = _with_new_eras(
+            model, before, _safe_indexing(X_new, asked), y_new[asked], codes[asked],
+            weights[asked], eras_new[asked], groups,
+        )  # fmt: skip
     shares = np.array([model.weights_[name] for name in before.predicted])
     losses = after.by_era(loss(after.y, shares @ after.at_end()))
     entry: dict[str, Any] = {"eras": as_objects(labels[is_new])}
@@ -143,7 +150,10 @@ def _compare(losses: NDArray[np.float64], n_before: int) -> dict[str, Any]:
     """Return the mean loss of new eras, and what was to be expected by those before."""
     of_before, of_new = (x[np.isfinite(x)] for x in np.split(losses, [n_before]))
     n_before = of_before.size
-    expected, loss = float(of_before.mean()), float(of_new.mean())
+    expected, loss = float(of_before.mean()), float("nan")
+    if not of_new.size:  # no group that the model is for
+        return {"loss": loss, "expected": expected, "error": loss, "p_value": 1.0}
+    loss = float(of_new.mean())
     error, p_value = float("nan"), 1.0
     if n_before > 1:
         spread = of_before.std(ddof=1) * np.sqrt(1 / n_before + 1 / of_new.size)

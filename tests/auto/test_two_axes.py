@@ -167,8 +167,18 @@ def test_updates_take_in_times_and_groups():
     last = week == 15
     error = y[last] - model.predict(X[last], eras=rows[last])
     assert np.mean(error**2) < 0.5 * y[last].var()
-    model.update(X, y, eras=rows)  # with all rows, of which a refit may be made
-    assert model._known_eras.size == 16
+    before = model.weights_
+    only_new = ERAS.assign(shop="later " + ERAS.shop)
+    model.update(X[last], y[last], eras=only_new[last])  # none of the groups asked for
+    entry = model.update_log_[-1]
+    assert np.isnan(entry["loss"])
+    assert entry["p_value"] == 1
+    assert model.weights_ == before
+    assert LeftOut(**model._left_out).y.size == left_out.y.size
+    level = model.members_["level"].era_intercepts_
+    assert "later s1" in level["groups"]
+    model.update(X, y, eras=ERAS.assign(week=ERAS.week + pd.Timedelta("350D")))
+    assert model._known_eras.size == 32
 
 
 def test_classifiers_searches_and_intervals_take_both():
