@@ -252,10 +252,10 @@ TIME_ONLY = (
 def are_ordered(
     eras: EncodedEras, era_order: Any, what: str, remedy: str = _ORDER_OR_GROUPS
 ) -> bool:
-    """Return whether eras follow each other, which `what` depends on, as times of two
-    columns, whose order is a pair, do. With "auto",
-    numbers, dates and ordered categoricals do, booleans do not, and text does, with a
-    warning, if it is numbers or dates of one form; other text raises ValueError.
+    """Return whether eras follow each other, which `what` depends on. Times of two
+    columns, whose order is a pair, do. With "auto", numbers, dates and ordered
+    categoricals do, booleans do not, and text does, with a warning, if it is numbers or
+    dates of one form; other text raises ValueError.
     """
     if eras.labels.size < 2:
         return True

@@ -103,8 +103,9 @@ class EraSearchCV(PredictsByEra, SearchByEra):
         such as "28D" (see :class:`EraSplit`): folds train on eras so much before those
         they test.
     group : {'new', 'known'}, default='new'
-        Of times and groups, whether the model is for groups that it has not seen, and
-        each fold leaves out those that it tests, or for those of training.
+        Of times and groups, whether the model is for groups that it has not seen, or
+        for those of training. With 'new', each of `cv` folds leaves out other groups,
+        and tests them in the last quarter of the times (half, for conformal intervals).
 
     Attributes
     ----------
