@@ -29,7 +29,8 @@ class ParameterObject(BaseEstimator):
 
     @property
     def _parameter_constraints(self) -> dict[str, list[Any]]:
-        return {x.name: x.metadata["values"] for x in fields(cast("Any", self))}
+        known = [x for x in fields(cast("Any", self)) if "values" in x.metadata]
+        return {x.name: x.metadata["values"] for x in known}
 
     def _check(self) -> None:
         """Raise InvalidParameterError for a parameter with a bad value."""

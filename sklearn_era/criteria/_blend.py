@@ -16,6 +16,7 @@ from ._criteria import (
     TimeRobust,
     parameter,
 )
+from ._custom import CustomCriterion
 
 
 @dataclass(eq=False, repr=False)
@@ -62,17 +63,19 @@ class Blend(EraCriterion):
         seen = set()
         n_added = sum(weight > 0 for weight in self.weights.values())
         for key, weight in self.weights.items():
-            part = CRITERIA[key]() if isinstance(key, str) and key in CRITERIA else key
+            part: Any = (
+                CRITERIA[key]() if isinstance(key, str) and key in CRITERIA else key
+            )
             is_added = n_added > 1 and weight > 0
             reason = _not_blendable(part, self.normalize, is_added)
-            if reason is None and is_added and type(part) in seen:
+            if reason is None and is_added and part.name in seen:
                 reason = "it is the second one of its class"
             if reason is not None:
                 raise ValueError(
                     f"split_criterion: {key!r} cannot be part of a blend: {reason}."
                 )
             if is_added:
-                seen.add(type(part))
+                seen.add(part.name)
         if n_added == 0:
             raise ValueError(
                 f"split_criterion={dict(self.weights)!r} has no positive weight; give "
@@ -113,6 +116,7 @@ def _not_blendable(part: Any, normalize: bool, is_added: bool) -> str | None:
             f"it is no criterion. Use some of {', '.join(map(repr, known))}, or "
             "objects of sklearn_era.criteria"
         )
+    _check_class(part)
     part._check()
     if not is_added:
         return None
@@ -132,11 +136,28 @@ def _not_blendable(part: Any, normalize: bool, is_added: bool) -> str | None:
     return None
 
 
+def _check_class(criterion: SplitCriterion) -> None:
+    """Raise TypeError for a class whose key nobody would compute."""
+    known = {*CRITERIA.values(), Blend}
+    if isinstance(criterion, CustomCriterion) or type(criterion) in known:
+        return
+    name = type(criterion).__name__
+    base = next((cls for cls in type(criterion).__mro__ if cls in known), None)
+    keys = "no compiled code computes its key"
+    if base is not None:
+        keys = f"compiled code would compute the key of {base.__name__} instead"
+    raise TypeError(
+        f"split_criterion={criterion!r}: {keys}. Derive {name} from "
+        "sklearn_era.criteria.CustomCriterion, and define its keys(splits) in NumPy."
+    )
+
+
 def as_criterion(value: Any) -> SplitCriterion:
     """Return the checked criterion of a value; a blend of one part is that part."""
     if isinstance(value, str):
         return CRITERIA[value]()
     criterion: SplitCriterion = Blend(value) if isinstance(value, Mapping) else value
+    _check_class(criterion)
     criterion._check()
     first, *others = criterion._parts
     if others or first is criterion:

@@ -44,7 +44,8 @@ class SplitCriterion(ParameterObject):
 
     def _kernel_parameters(self) -> dict[str, Any]:
         """Return this criterion's arguments for the kernel's `Criterion`."""
-        names = {x.name: x.metadata["kernel_name"] for x in fields(cast("Any", self))}
+        own_fields = fields(cast("Any", self))
+        names = {x.name: x.metadata.get("kernel_name") for x in own_fields}
         return {known: getattr(self, own) for own, known in names.items() if known}
 
 

@@ -17,6 +17,8 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils._param_validation import Interval
 
 from .._fit_attributes import copy_attributes, restore_on_failure
+from ..criteria._blend import as_criterion
+from ..criteria._custom import CustomCriterion
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..model_selection._search_scores import prediction
 from ._cluster import Cluster, DaskFitError
@@ -58,6 +60,12 @@ def _check_supported(estimator: Any) -> None:
             f"loss={estimator.loss!r} needs the quantiles of each leaf, for which all "
             "its rows would have to come to one worker: use another loss, or a local "
             "estimator."
+        )
+    criterion = as_criterion(estimator.split_criterion)
+    if any(isinstance(part, CustomCriterion) for part in criterion._parts):
+        raise ValueError(
+            f"split_criterion={criterion!r} needs the sums of all eras in one place: "
+            "use a criterion by name, or a local estimator."
         )
     if estimator.scoring != "loss":
         raise ValueError(

@@ -38,6 +38,7 @@ cdef struct criterion_struct:
     int min_covered_eras          # `min_era_coverage`, as a number of eras
     bint normalize_era_gain
     bint takes_worst_era          # TIME_ROBUST: `aggregation` is "max"
+    bint keeps_sides              # of all eras of a split, for CUSTOM
     bint takes_deviation          # TIME_ROBUST: hessians are squares of gradients
     double invariance_penalty
     double vrex_penalty
@@ -51,6 +52,13 @@ cdef struct criterion_struct:
     double l2_regularization
     double least_variance         # `takes_deviation`: a smaller one is rounding
     double min_gain               # pooled gains must exceed it, unless it is 0
+
+
+cdef enum:  # the sums of a criterion in Python, set once all eras are known
+    PRIMARY
+    SECONDARY
+    PRIORITY
+    N_KEY_FIELDS
 
 
 cdef struct split_rank:

@@ -6,9 +6,11 @@
 # The compiler specialises one loop over lanes for each statistic: `what` is a constant
 # there, and all else is branch-free.
 
-from libc.math cimport fabs
+from libc.math cimport INFINITY, fabs
 
-from .criterion cimport criterion_struct, split_rank
+from .criterion cimport (
+    N_KEY_FIELDS, PRIMARY, PRIORITY, SECONDARY, criterion_struct, split_rank,
+)
 from .directional cimport rank_directional, split_direction
 from .era cimport (
     N_GAIN_FIELDS, add_gain, boltzmann_kind, kind_of_alpha, merge_gains, rank_era,
@@ -27,7 +29,7 @@ from .time_robust cimport (
 from .vrex cimport rank_vrex
 
 
-# In the order of `CRITERIA` in sklearn_era/criteria. A BLEND sums the keys of others.
+# In the order of `KERNEL_NAMES` in objects.pyx. A BLEND sums the keys of others.
 cdef enum:
     GAIN
     ERA
@@ -36,6 +38,7 @@ cdef enum:
     INVARIANT
     VREX
     HELD_OUT
+    CUSTOM  # in Python, with all eras of a split at once
     BLEND
 
 
@@ -54,6 +57,7 @@ cdef enum statistic:
     SMOOTHED_IMPURITIES
     SMOOTHED_DEVIATIONS
     HELD_OUT_GAINS
+    CUSTOM_KEYS           # nothing of an era, but for the coverage
 
 
 cdef enum:
@@ -76,6 +80,8 @@ cdef inline int n_fields_of(statistic what) noexcept nogil:
         return 2 * N_GAIN_FIELDS
     if what == IMPURITIES or what == DEVIATIONS:
         return N_IMPURITY_FIELDS
+    if what == CUSTOM_KEYS:
+        return N_KEY_FIELDS
     return N_MOMENT_FIELDS
 
 
@@ -99,7 +105,7 @@ cdef inline statistic statistic_of(
             (SMOOTHED_IMPURITIES if criterion.boltzmann_alpha > 0.0 else IMPURITIES)
             + criterion.takes_deviation
         )
-    return HELD_OUT_GAINS
+    return CUSTOM_KEYS if name == CUSTOM else HELD_OUT_GAINS
 
 
 cdef inline bint reads(const criterion_struct * criterion, int name) noexcept nogil:
@@ -117,6 +123,7 @@ cdef inline void list_statistics(criterion_struct * criterion) noexcept nogil:
         int n_fields = 1  # after the covered eras
         int name
     criterion.n_statistics = 0
+    criterion.keeps_sides = reads(criterion, CUSTOM)
     for name in range(ERA, BLEND):
         if not reads(criterion, name):
             continue
@@ -157,6 +164,8 @@ cdef inline era_terms compare_sides(
     terms.informative = terms.covered
     if not (are_counts or what in (DEVIATIONS, SMOOTHED_DEVIATIONS)):
         terms.informative = is_informative(left, right, era.min_samples)
+    if what == CUSTOM_KEYS:
+        return terms
     if what == HELD_OUT_GAINS:
         terms.value = held_out_gain(left, right, of_all, l2) * era.unit_of_gains
         return terms
@@ -209,7 +218,7 @@ cdef inline void add_terms(
         add_smoothed_impurity(
             alpha, era, terms.informative, terms.value, kept, stride
         )
-    else:
+    elif what != CUSTOM_KEYS:
         add_to_moments(terms.value, terms.informative, kept, stride)
 
 
@@ -249,6 +258,8 @@ cdef inline void add_by_statistic(
         add_statistic(SMOOTHED_DEVIATIONS, False, criterion, lanes, field, sums)
     elif what == HELD_OUT_GAINS:
         add_statistic(HELD_OUT_GAINS, are_counts, criterion, lanes, field, sums)
+    elif what == CUSTOM_KEYS:
+        add_statistic(CUSTOM_KEYS, are_counts, criterion, lanes, field, sums)
 
 
 cdef inline void add_statistic(
@@ -309,10 +320,12 @@ cdef inline void add_absent_terms(
 
 
 cdef inline bint counts_uncovered(statistic what) noexcept nogil:
-    """Return whether an era that a split does not cover adds to the statistic."""
-    return what in (
-        SMOOTHED_GAINS, EXTREME_GAINS, GAIN_MOMENTS, IMPURITIES, DEVIATIONS,
-        HELD_OUT_GAINS,
+    """Return whether an era that a split does not cover adds to the statistic. To say
+    so of one to which it adds 0 costs time alone.
+    """
+    return what not in (
+        DIRECTIONS, DIRECTIONS_AND_GAINS, MEAN_GAINS, EFFECTS, CHANGING_RATES, RATIOS,
+        SMOOTHED_IMPURITIES, SMOOTHED_DEVIATIONS, CUSTOM_KEYS,
     )
 
 
@@ -359,6 +372,10 @@ cdef inline bint rank_by(
         return rank_vrex(criterion, own, rank)
     if name == HELD_OUT:
         return rank_held_out(criterion, eras, own[0], rank)
+    if name == CUSTOM:
+        rank.primary, rank.secondary = own[PRIMARY], own[SECONDARY]
+        rank.priority = own[PRIORITY]
+        return rank.primary > -INFINITY
     rank.primary = rank.gain
     return rank.gain > 0.0
 

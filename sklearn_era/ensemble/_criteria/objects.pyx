@@ -11,18 +11,20 @@ from libc.string cimport memset
 from ..._eras import min_rows_of_side
 from ...criteria._criteria import KernelTraits
 from ...criteria._criteria import CRITERIA
+from ...criteria._custom import CustomCriterion
 from .criterion cimport criterion_struct, split_rank
 from .directional cimport split_direction
 from .dispatch cimport BLEND, MAX_SUMS, list_statistics
 from .era cimport N_GAIN_FIELDS, add_gain, boltzmann, kind_of_alpha
 from .formulas cimport (
     added, bounded, era_contrast, era_facts, era_gain, era_sums, eras_struct,
-    facts_of_era, is_covered, is_informative, node_value, side_sums,
+    facts_of_era, is_covered, is_informative, neutral_unless, node_value, side_sums,
 )
 from .ranking cimport rank_split
 from .split_sums cimport add_era, merge_sums
 
-NUMBERS = {name: number for number, name in enumerate([*CRITERIA, "blend"])}
+KERNEL_NAMES = CRITERIA | {CustomCriterion.name: CustomCriterion}
+NUMBERS = {name: number for number, name in enumerate([*KERNEL_NAMES, "blend"])}
 if NUMBERS["blend"] != BLEND:
     raise ImportError("_criteria/dispatch.pxd has other criteria than the table.")
 
@@ -38,10 +40,12 @@ cdef class Criterion:
     """A split criterion, with the `kernel_parameters` of one of sklearn_era.criteria.
 
     `min_covered_eras` is `min_era_coverage` as a number of eras. The statistic RATIO
-    reads positive weights and weights in place of gradients and hessians.
+    reads positive weights and weights in place of gradients and hessians. `custom` is
+    the object whose keys "custom" asks for.
     """
 
     cdef readonly criterion_struct params
+    cdef readonly object custom
 
     def __init__(
         self, str name, *, double l2_regularization=0.0, double boltzmann_alpha=0.0,
@@ -50,9 +54,10 @@ cdef class Criterion:
         bint takes_worst_era=True, double invariance_penalty=1.0,
         double vrex_penalty=1.0, str invariance_statistic="effect",
         double min_impurity_decrease=0.0, double min_gain_share=0.0, weights=None,
-        str impurity="squared_error",
+        str impurity="squared_error", custom=None,
     ):
-        parts = [CRITERIA[part].traits for part in weights or [name]]
+        self.custom = custom
+        parts = [KERNEL_NAMES[part].traits for part in weights or [name]]
         traits = KernelTraits(*map(any, zip(*parts, strict=True)))._asdict()
         if weights:  # traits of a single key
             traits["is_at_most_gain"] = traits["worst_era_decides"] = False
@@ -184,6 +189,32 @@ def compare_sides(
     return EraComparison(
         gains, directions.astype(np.int8), covered.astype(bool), *values
     )
+
+
+def compare_listed(
+    const double [:, :, :, ::1] sides, const double [::1] min_samples, double l2
+):
+    """Return the gains and effects, each (n_eras, n_splits), of the sides of
+    `ListedSplits`.
+    """
+    cdef:
+        Py_ssize_t of_hessians = sides.shape[1] - 1
+        Py_ssize_t n_eras = sides.shape[2], n = sides.shape[3], era, i
+        double [:, :, ::1] result = np.empty((2, n_eras, n))
+        double informative, contrast
+        era_sums a, b
+    for era in range(n_eras):
+        for i in range(n):
+            a.gradients, b.gradients = sides[0, 0, era, i], sides[1, 0, era, i]
+            a.count, b.count = sides[0, 1, era, i], sides[1, 1, era, i]
+            a.hessians = sides[0, of_hessians, era, i]
+            b.hessians = sides[1, of_hessians, era, i]
+            informative = is_informative(a, b, min_samples[era])
+            a, b = neutral_unless(informative, a), neutral_unless(informative, b)
+            contrast = era_contrast(a, b, l2)
+            result[0, era, i] = era_gain(a, b, contrast, l2)
+            result[1, era, i] = contrast / ((a.hessians + l2) * (b.hessians + l2))
+    return np.asarray(result)
 
 
 def sum_leaves(leaves, codes, gradients, hessians, n_nodes, n_eras):

@@ -6,8 +6,8 @@ from libc.string cimport memset
 
 from .criterion cimport criterion_struct, split_rank
 from .dispatch cimport (
-    BLEND, DIRECTIONAL, DIRECTIONS, GAIN, INVARIANT, TIME_ROBUST, list_statistics,
-    rank_by,
+    BLEND, CUSTOM, DIRECTIONAL, DIRECTIONS, GAIN, INVARIANT, TIME_ROBUST,
+    list_statistics, rank_by,
 )
 from .formulas cimport eras_struct, gain_unit
 
@@ -58,7 +58,7 @@ cdef inline bint rank_split(
         is_valid = rank_blend(criterion, eras, sums, rank)
     else:
         is_valid = rank_by(criterion, criterion.name, eras, sums, rank)
-    if criterion.name != TIME_ROBUST:
+    if criterion.name != TIME_ROBUST and criterion.name != CUSTOM:
         rank.priority = rank.primary
     return is_valid
 

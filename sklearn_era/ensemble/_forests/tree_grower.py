@@ -61,7 +61,10 @@ def grow_tree(
     n_rows, n_features = X_binned.shape
     n_drawn = limits.max_features or n_features
     seed = int(rng.integers(2**63))  # for small nodes
-    if limits.max_leaf_nodes is not None:  # best first, over the whole tree
+    # Best first, over the whole tree; or with keys that the compiled code cannot know.
+    if limits.max_leaf_nodes is not None or (
+        era_splitter is not None and era_splitter.is_in_python
+    ):
         small_node_rows = 0
     parameters = bins._asdict() | limits._asdict()
     del parameters["bin_thresholds"], parameters["max_features"]

@@ -172,7 +172,10 @@ cdef inline void compare_splits(
 ) noexcept nogil:
     """List the splits of enough gain, and sum up their eras."""
     cdef:
-        bint prunes = splits.is_alone and splits.tree.penalties == NULL
+        bint prunes = (
+            splits.is_alone and splits.tree.penalties == NULL
+            and not criterion.keeps_sides
+        )
         criterion_struct by_direction
     list_splits(splits, criterion, node, prunes, team)
     # The eras' gains only break ties of directions: without l2, a split with a
@@ -187,12 +190,43 @@ cdef inline void compare_splits(
         by_direction = directions_alone(criterion)
         compare_columns(splits, &by_direction, node, team)
         keep_best(splits, &by_direction, node, team)
+    if criterion.keeps_sides:
+        if team.rank == 0:
+            make_room(splits)
+        wait_for_team(team)
     compare_columns(splits, criterion, node, team)
+    if criterion.keeps_sides:
+        wait_for_team(team)
+        if team.rank == 0:
+            ask_criterion(splits, criterion, node)
     if not splits.is_alone:
         wait_for_team(team)
         if team.rank == 0:
             merge_splits(splits, criterion)
         wait_for_team(team)
+
+
+cdef inline void make_room(CandidateSplits splits) noexcept nogil:
+    """Make room for the sides of all eras; keep an error until threads have ended."""
+    with gil:
+        try:
+            splits.make_room()
+        except BaseException as error:
+            splits.error = error
+            splits.n_listed = 0
+
+
+cdef inline void ask_criterion(
+    CandidateSplits splits, const criterion_struct * criterion,
+    const node_struct * node
+) noexcept nogil:
+    """Take the keys of a criterion in Python; keep an error until threads have ended.
+    """
+    with gil:
+        try:
+            splits.ask_criterion(criterion, node)
+        except BaseException as error:
+            splits.error = error
 
 
 cdef inline void merge_splits(
@@ -246,6 +280,7 @@ cdef inline void visit_columns(
     visit.values = rows.values_to_compare()
     n_bits = splits.bundles.all_have_masks * rows.count_bits_of_contrasts()
     visit.contrast_bits = n_bits
+    visit.kept = &splits.kept[0] if criterion.keeps_sides else NULL
     by_contrast = (  # each era is one block, each row one integer beside a count
         keeps_directions_alone(criterion)
         and rows.n_blocks == rows.n_listed
@@ -291,7 +326,7 @@ cdef inline void compare_column(
     batch.lanes.all_right = sides_of_column(splits, column, 1)
     while first < last and column.n_splits > 0:
         stop = last
-        if splits.is_alone:
+        if splits.is_alone and visit.kept == NULL:
             n_left = splits.rows.n_listed - blocks[first].place
             if (
                 visit.criterion.name != DIRECTIONAL

@@ -284,6 +284,12 @@ cdef class EraRows:
                 i += 1
             impurities[era] = impurity(total.squares, total.gradients, total.hessians)
 
+    def impurities(self):
+        """Return the impurity of each era in the node."""
+        cdef double [::1] result = np.empty(self.n_eras)
+        self.measure_impurities(&result[0])
+        return np.asarray(result)
+
     def root_variance(self):
         """Return the variance over all rows of g / h, weighted by h."""
         cdef impurity_sums total = sum_squares(

@@ -112,6 +112,14 @@ cdef class EraSplitter:
             self.criterion.min_samples_per_era, np.asarray(self.era_sizes)
         )
         self.criterion.min_samples_per_era = np.max(self.min_samples)
+        self.splits.custom = criterion.custom
+        self.splits.era_sizes = self.era_sizes
+        self.splits.min_samples = self.min_samples
+
+    @property
+    def is_in_python(self):
+        """Return whether keys come from a criterion in Python."""
+        return self.splits.custom is not None
 
     @property
     def ways(self):
@@ -164,7 +172,8 @@ cdef class EraSplitter:
         self.splits.use_bundles(self.bundles, self.criterion.n_fields)
         self.splits.use_threads(self.n_threads)
         self.search.is_active = np.empty(self.tree.n_features, dtype=np.uint8)
-        for _ in range(1, min(self.n_threads, 2 * MAX_AT_ONCE) if self.is_alone else 1):
+        n_searches = min(self.n_threads, 2 * MAX_AT_ONCE) if self.is_alone else 1
+        for _ in range(1, 1 if self.is_in_python else n_searches):
             if search.next is None:
                 search.next = self.make_search()
                 search.next.splits.tree = &self.tree
@@ -515,12 +524,16 @@ cdef bint keeps_eras(EraSplitter self) noexcept:
     )
 
 
+cdef bint lists_all_eras(EraSplitter self) noexcept nogil:
+    return self.criterion.traits.sees_all_eras or self.criterion.keeps_sides
+
+
 cdef int count_coverable(EraSplitter self, const grown_node * node) except -1:
     """Count the eras of this process that splits of a node can cover."""
     if self.criterion.name == GAIN:
         return 0
     self.rows.start_node(&self.partition[0] + node.node.start, node.n_rows)
-    self.rows.list_eras(self.criterion.traits.sees_all_eras, &self.min_samples[0])
+    self.rows.list_eras(lists_all_eras(self), &self.min_samples[0])
     return self.rows.n_coverable
 
 
@@ -561,7 +574,7 @@ cdef bint start_node(
         const criterion_struct * criterion = &self.criterion
     rows.start_node(&self.partition[0] + node.node.start, node.n_rows)
     if criterion.name != GAIN:
-        rows.list_eras(criterion.traits.sees_all_eras, &self.min_samples[0])
+        rows.list_eras(lists_all_eras(self), &self.min_samples[0])
         c_node.n_coverable = rows.n_coverable
         if not self.is_alone:
             c_node.n_coverable = node.n_coverable

@@ -198,6 +198,7 @@ cdef class EraTreeGrower:
             double n_rows = 0.0, largest = 0.0
             bint looks_ahead = self.splitter.is_alone and self.n_threads > 1 and not (
                 self.is_of_forest or self.draws_features()
+                or self.splitter.is_in_python
             )
             int n = self.take_first(numbers, looks_ahead), n_lent = 0, i
             grown_node * node

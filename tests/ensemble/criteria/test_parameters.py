@@ -35,7 +35,7 @@ STATISTICS = ["effect", "changing_rate", "ratio"]
 
 def test_criteria_are_named_as_the_parameter():
     assert list(CRITERIA) == NAMES
-    assert list(NUMBERS) == [*NAMES, "blend"]
+    assert list(NUMBERS) == [*NAMES, "custom", "blend"]
     assert [statistic.name.lower() for statistic in InvarianceStatistic] == STATISTICS
 
 

@@ -2,7 +2,7 @@ from libc.stdint cimport uint8_t
 from ..._arrays cimport X_BINNED_DTYPE_C, omp_barrier
 
 from ..bundles cimport FeatureBundles
-from ..lanes.functions cimport bin_order, lane_column, lane_functions
+from ..lanes.functions cimport bin_order, lane_column, lane_functions, node_struct
 from ..nodes cimport feature_split, tree_data
 from ..rows cimport MAX_BINS, EraRows
 from ..._criteria.criterion cimport criterion_struct
@@ -122,15 +122,24 @@ cdef class CandidateSplits:
         # Sums over eras: for each column, (n_fields, n_lanes).
         int n_fields
         double * sums
+        # `custom` is a criterion in Python, or None. For it: the sides of columns with
+        # listed splits in all eras, each (4, n_eras, n_lanes).
+        object custom
+        double [::1] kept
+        const double [::1] era_sizes, min_samples  # (n_eras,), as in `EraSplitter`
         int n_to_cover                # eras a listed split must cover, if not yet known
         int n_absent                  # eras not listed, to be added at the end
-        object error                  # in `merge_splits`, or None
+        object error                  # in Python, until threads have ended; or None
         Py_ssize_t[N_WAYS] n_taken    # how often the fit took each way
 
     cdef bint start_node(self, const uint8_t * is_active) noexcept nogil
     cdef void count_listed(self) noexcept nogil
     cdef void put_first(self, int n) noexcept nogil
     cdef code_rows(self)
+    cdef make_room(self)
+    cdef ask_criterion(
+        self, const criterion_struct * criterion, const node_struct * node
+    )
     cdef merge_splits(self, const criterion_struct * criterion)
 
 

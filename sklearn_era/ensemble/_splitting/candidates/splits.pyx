@@ -11,10 +11,14 @@ from libc.string cimport memset
 
 import numpy as np
 
+from ....criteria._custom import ListedSplits
+from ..._criteria.objects import compare_listed
 from ..lanes.instruction_sets import lane_module
 from ..bundles cimport bundle_struct
 from ..lanes.functions cimport batch_size
 from ..rows cimport MAX_BINS, alloc_zeros
+from ..._criteria.criterion cimport N_KEY_FIELDS
+from ..._criteria.dispatch cimport CUSTOM
 from ..._criteria.split_sums cimport add_absent_eras, are_sums, merge_sums, take_lane
 
 
@@ -132,6 +136,57 @@ cdef class CandidateSplits:
                     self.features[i].feature_idx * n + row
                 ]
 
+    cdef make_room(self):
+        """Make room for both sides of the listed columns' splits, in each era."""
+        cdef:
+            Py_ssize_t size = 0
+            lane_column * column
+            int i
+        for i in range(self.n_listed):
+            column = &self.columns[self.listed[i]]
+            column.first_kept = size
+            size += 4 * self.rows.n_eras * <Py_ssize_t> column.n_lanes
+        if self.kept is None or self.kept.shape[0] < size:
+            self.kept = np.empty(max(size, 1))
+
+    cdef ask_criterion(
+        self, const criterion_struct * criterion, const node_struct * node
+    ):
+        """Set the keys of the listed splits by the criterion in Python."""
+        cdef:
+            const lane_column * column
+            const double [:, ::1] keys
+            int [:, ::1] places = np.empty((2, self.n_lanes), dtype=np.int32)
+            double [::1] gains = np.empty(self.n_lanes)
+            double * sums
+            Py_ssize_t n = 0, j, k
+            int i, lane
+        for i in range(self.n_listed):
+            column = &self.columns[self.listed[i]]
+            for lane in range(column.n_splits):
+                if self.gains[column.first_lane + lane] > -INFINITY:
+                    places[0, n] = self.listed[i]
+                    places[1, n] = lane
+                    gains[n] = self.gains[column.first_lane + lane]
+                    n += 1
+        if n == 0:
+            return
+        keys = self.custom._checked_keys(
+            ListedSplits(
+                sides_of_eras(self, places, n), np.asarray(gains)[:n],
+                node.pooled.sum_hessians, criterion.l2_regularization,
+                np.asarray(self.min_samples), np.asarray(self.era_sizes),
+                compare_listed, self.rows.impurities,
+            )
+        )
+        for j in range(n):
+            column = &self.columns[places[0, j]]
+            sums = sums_of_column(self, column) + places[1, j]
+            for k in range(N_KEY_FIELDS):
+                sums[(criterion.first_field[<int> CUSTOM] + k) * column.n_lanes] = (
+                    keys[k, j]
+                )
+
     cdef merge_splits(self, const criterion_struct * criterion):
         """Add the sums of other processes to the listed splits."""
         cdef:
@@ -166,6 +221,44 @@ cdef class CandidateSplits:
                 for k in range(criterion.n_fields):
                     sums[k * column.n_lanes + j] = of_all[0, n, k]
                 n += 1
+
+
+cdef sides_of_eras(
+    CandidateSplits self,
+    const int [:, ::1] places,  # columns of the listed splits, and their lanes there
+    Py_ssize_t n,               # of them
+):
+    """Return the sums of each era on both sides of the listed splits: gradients, rows,
+    and hessians unless these are 1; shape (2, n_planes, n_eras, n).
+    """
+    cdef:
+        EraRows rows = self.rows
+        Py_ssize_t n_planes = 2 + (rows.of_gradients.hessians != NULL)
+        double [:, :, :, ::1] sides
+        const lane_column * column
+        const double * kept
+        Py_ssize_t first = 0, stop = 0, plane, size, j, lane
+        int i, era
+    shape = (2, n_planes, rows.n_eras, n)
+    sides = (np.zeros if rows.n_listed < rows.n_eras else np.empty)(shape)
+    while first < n:
+        column = &self.columns[places[0, first]]
+        while stop < n and places[0, stop] == places[0, first]:
+            stop += 1
+        size = rows.n_eras * <Py_ssize_t> column.n_lanes
+        for i in range(rows.n_blocks):
+            era = rows.blocks[i].era
+            kept = &self.kept[column.first_kept + era * column.n_lanes]
+            for plane in range(n_planes):
+                for j in range(first, stop):
+                    lane = plane * size + places[1, j]
+                    sides[0, plane, era, j] = kept[lane]
+                    sides[1, plane, era, j] = (
+                        kept[3 * size + places[1, j]] if plane == 0
+                        else kept[plane * size + column.n_splits] - kept[lane]
+                    )
+        first = stop
+    return np.asarray(sides)
 
 
 cdef lay_out(CandidateSplits self, FeatureBundles bundles):

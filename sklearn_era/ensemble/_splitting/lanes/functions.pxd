@@ -36,6 +36,7 @@ cdef struct era_visit:
     packed_rows packed         # of a chunk
     double unit_of_words       # of gradients above row counts
     int contrast_bits          # of row counts, below contrasts
+    double * kept              # sides of the listed eras, if the criterion keeps them
 
 
 cdef struct lane_column:
@@ -52,6 +53,7 @@ cdef struct lane_column:
     int n_splits
     int n_lanes
     Py_ssize_t first_lane                  # in the node
+    Py_ssize_t first_kept                  # of its `era_visit.kept`
     double largest_gain                    # of its features
     bint is_first                          # compared before other columns
     const X_BINNED_DTYPE_C * codes         # of the rows

@@ -21,7 +21,7 @@ from ..fixed_points cimport (
 )
 from ..nodes cimport gain_of_sides, side_values, tree_data, values_of_sides
 from ..rows cimport MAX_BINS, packed_rows, row_block
-from ..._criteria.formulas cimport LANES
+from ..._criteria.formulas cimport LANES, lane_eras
 from ..._criteria.split_sums cimport add_eras
 
 
@@ -216,6 +216,34 @@ cdef void compare_eras(
         while block < stop:
             block = sum_eras(visit, column, blocks, block, stop, batch)
             add_eras(visit.criterion, visit.eras, &batch.lanes, sums)
+            if visit.kept != NULL:
+                keep_sides(visit, column, &batch.lanes)
+
+
+cdef void keep_sides(
+    const era_visit * visit, const lane_column * column, const lane_eras * lanes
+) noexcept nogil:
+    """Keep the sums of eras: gradients, rows and hessians on the left side, gradients
+    on the right one; a lane has all rows.
+    """
+    cdef:
+        Py_ssize_t n = lanes.n_lanes, place, i, j
+        Py_ssize_t plane = n * visit.eras.n_eras
+        bint are_counts = lanes.left.right_gradients == NULL
+        double * kept
+        double all_gradients
+    for i in range(lanes.n_eras):
+        kept = visit.kept + column.first_kept + lanes.codes[i] * n
+        place = i * n
+        memcpy(kept, lanes.left.gradients + place, n * sizeof(double))
+        memcpy(kept + plane, lanes.left.counts + place, n * sizeof(double))
+        memcpy(kept + 2 * plane, lanes.left.hessians + place, n * sizeof(double))
+        all_gradients = kept[lanes.n_splits]
+        for j in range(n):
+            kept[3 * plane + j] = (
+                all_gradients - kept[j] if are_counts
+                else lanes.left.right_gradients[place + j]
+            )
 
 
 cdef void sum_bundle(

@@ -1,0 +1,225 @@
+"""A criterion of one's own, in NumPy."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._criteria import EraCriterion
+
+_Numbers = NDArray[np.float64]
+
+
+class EraSums(NamedTuple):
+    """Sums over the rows of each era on one side of each split.
+
+    Attributes
+    ----------
+    gradients, hessians, counts : ndarray of shape (n_splits, n_eras)
+        Sums of gradients and of hessians, and numbers of rows. In forests, and with the
+        squared error, a gradient is the weight times prediction minus target, and a
+        hessian the weight.
+    """
+
+    gradients: _Numbers
+    hessians: _Numbers
+    counts: _Numbers
+
+
+class SplitKeys(NamedTuple):
+    """Keys with a second one for ties, or an order of nodes of their own.
+
+    Attributes
+    ----------
+    primary : array-like of shape (n_splits,)
+        The keys by which the splits of a node are ranked.
+    secondary : array-like of shape (n_splits,), default=0
+        Ranks splits of the same key, before their pooled gains do.
+    priority : array-like of shape (n_splits,), default=None
+        Ranks nodes by their best splits, where a tree grows best first and
+        `min_gain_share` is 0. None is `primary`.
+    """
+
+    primary: ArrayLike
+    secondary: ArrayLike = 0.0
+    priority: ArrayLike | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ListedSplits:
+    """The splits of a node among which a criterion chooses.
+
+    Those that meet `min_samples_leaf`, the constraints, and `min_gain_share`. Eras are
+    those of training, in their order; one without rows in the node has sums of 0. (A
+    forest that draws eras has a column for each one drawn.)
+
+    Attributes
+    ----------
+    left, right : EraSums
+        Sums of `gradients`, `hessians` and `counts` on each side, arrays of shape
+        (n_splits, n_eras).
+    pooled_gains : ndarray of shape (n_splits,)
+        Gains over the rows of all eras.
+    sum_hessians : float
+        The node's.
+    l2_regularization : float
+        The estimator's.
+    min_samples_per_era : ndarray of shape (n_eras,)
+        Rows on both sides that cover an era.
+    era_sizes : ndarray of shape (n_eras,)
+        Rows of each era in the tree's training set.
+    gains, effects, covered : ndarray of shape (n_splits, n_eras)
+        Of each era: its gain, the left value minus the right one, and whether the split
+        covers it; gain and effect are 0 unless it does, and each side has weight.
+    impurities : ndarray of shape (n_eras,)
+        Mean squared deviation of the gradients of each era, before the split.
+    """
+
+    _sides: _Numbers  # (2, n_planes, n_eras, n_splits): gradients, rows, maybe hessians
+    pooled_gains: _Numbers
+    sum_hessians: float
+    l2_regularization: float
+    min_samples_per_era: _Numbers
+    era_sizes: _Numbers
+    # The kernel's functions.
+    _compare: Callable[[_Numbers, _Numbers, float], _Numbers]
+    _measure_impurities: Callable[[], _Numbers]
+
+    @cached_property
+    def left(self) -> EraSums:
+        """Return the sums of the left side."""
+        return self._side(0)
+
+    @cached_property
+    def right(self) -> EraSums:
+        """Return the sums of the right side."""
+        return self._side(1)
+
+    def _side(self, i: int) -> EraSums:
+        gradients, counts, *hessians = self._sides[i].transpose(0, 2, 1)
+        return EraSums(gradients, hessians[0] if hessians else counts, counts)
+
+    @cached_property
+    def _comparison(self) -> _Numbers:
+        found = self._compare(
+            self._sides, self.min_samples_per_era, self.l2_regularization
+        )
+        return found.transpose(0, 2, 1)
+
+    @property
+    def gains(self) -> _Numbers:
+        """Return the gain of each era."""
+        return self._comparison[0]
+
+    @property
+    def effects(self) -> _Numbers:
+        """Return the left value minus the right one of each era."""
+        return self._comparison[1]
+
+    @property
+    def covered(self) -> NDArray[np.bool_]:
+        """Return whether each era is covered."""
+        fewer = np.minimum(self.left.counts, self.right.counts)
+        return fewer >= self.min_samples_per_era
+
+    @cached_property
+    def impurities(self) -> _Numbers:
+        """Return the impurity of each era before the split."""
+        return self._measure_impurities()
+
+
+class CustomCriterion(EraCriterion):
+    """The base of a criterion of one's own, in NumPy.
+
+    A subclass defines :meth:`keys`. It is called once for each node that may be split,
+    and everything else is done as for the other criteria: coverage, constraints,
+    missing values, categories, ties, blends, forests. Parameters are those of its
+    ``__init__``, as in scikit-learn. Models are saved by pickle, for which the class
+    has to be importable.
+
+    Parameters
+    ----------
+    rule : {'every_era'} or None, default=None
+        As in :class:`Era`.
+
+    Attributes
+    ----------
+    asks_coverage : bool
+        Class attribute: whether splits have to cover eras, as `min_era_coverage` says.
+        True by default.
+
+    Examples
+    --------
+    The second smallest gain of the eras, which forgives one bad era:
+
+    >>> import numpy as np
+    >>> from sklearn_era.criteria import CustomCriterion
+    >>> from sklearn_era.ensemble import HistGradientBoostingRegressor
+    >>> class SecondWorst(CustomCriterion):
+    ...     def keys(self, splits):
+    ...         keys = np.sort(splits.gains, axis=1)[:, 1]
+    ...         return np.where(keys > 0, keys, -np.inf)
+    >>> rng = np.random.default_rng(0)
+    >>> X, eras = rng.normal(size=(500, 3)), np.repeat(np.arange(5), 100)
+    >>> y = X[:, 0] + X[:, 1] * (eras < 2)
+    >>> model = HistGradientBoostingRegressor(split_criterion=SecondWorst())
+    >>> model.fit(X, y, eras=eras).score(X, y) > 0.5
+    True
+    """
+
+    name = "custom"
+    is_gain_of_one_era = False
+
+    def keys(self, splits: ListedSplits) -> ArrayLike | SplitKeys:
+        """Return the key of each split of a node; the largest wins.
+
+        Parameters
+        ----------
+        splits : ListedSplits
+            One split at least.
+
+        Returns
+        -------
+        keys : array-like of shape (n_splits,) or SplitKeys
+            ``-inf`` refuses a split. With a `feature_penalty`, and in a blend, only
+            sums above 0 are valid.
+        """
+        raise NotImplementedError(f"{type(self).__name__} defines no keys(splits).")
+
+    def _kernel_parameters(self) -> dict[str, Any]:
+        return super()._kernel_parameters() | {"custom": self}
+
+    def _checked_keys(self, splits: ListedSplits) -> _Numbers:
+        """Return primary and secondary keys and priorities, of shape (3, n_splits)."""
+        keys = self.keys(splits)
+        if not isinstance(keys, SplitKeys):
+            keys = SplitKeys(keys)
+        priority = keys.primary if keys.priority is None else keys.priority
+        n_splits = splits.pooled_gains.size
+        result = np.empty((3, n_splits))
+        for row, values in zip(result, (*keys[:2], priority), strict=True):
+            shape = np.shape(values)
+            if shape != (n_splits,) and (shape or values is not keys.secondary):
+                raise ValueError(
+                    f"{type(self).__name__}.keys returned an array of shape {shape} for"
+                    f" {n_splits} splits; return one number for each, or SplitKeys."
+                )
+            row[:] = values
+        if (lost := np.isnan(result).any(axis=0)).any():
+            raise ValueError(
+                f"{type(self).__name__}.keys returned nan for {lost.sum()} of "
+                f"{n_splits} splits; return -inf for those that are not valid."
+            )
+        return result
+
+    def __eq__(self, other: object) -> bool:  # parameters may be arrays
+        return type(other) is type(self) and joblib.hash(vars(other)) == joblib.hash(
+            vars(self)
+        )
+
+    def __hash__(self) -> int:
+        return hash(type(self))
