@@ -1,4 +1,4 @@
-"""What PyInstaller collects for this package: its entry point ``pyinstaller40``."""
+"""What PyInstaller collects for this package: ``hook-sklearn_era``, by an entry point."""
 
 from pathlib import Path
 

@@ -7,7 +7,8 @@ _PATCHED = "sklearn.ensemble._hist_gradient_boosting"
 datas = collect_data_files("sklearn_era") + collect_data_files(
     _PATCHED, include_py_files=True, includes=["gradient_boosting.py"]
 )
-hiddenimports = collect_submodules("sklearn_era.ensemble") + [
+hiddenimports = [
+    *collect_submodules("sklearn_era.ensemble"),
     f"{_PATCHED}.gradient_boosting",  # and so whatever the patched text imports
     "sklearn_era.ensemble._hist_gradient_boosting.patch_series",
 ]

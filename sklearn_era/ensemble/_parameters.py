@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Mapping
 from itertools import chain
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import sklearn
@@ -105,7 +105,7 @@ def _as_object(value: Any) -> Any:
 class ParametersMixin(BaseEstimator):
     """Checks of our estimators' parameters: names, nested names and values."""
 
-    def set_params(self, **params: Any) -> Any:
+    def set_params(self, **params: Any) -> Self:
         """Set the parameters of this estimator.
 
         Parameters

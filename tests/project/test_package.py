@@ -77,6 +77,30 @@ def test_the_openmp_runtime_is_loaded_before_what_needs_it(tmp_path, package):
     assert in_order.index("sklearn_era.ensemble._binning.codes") > last
 
 
+def test_modules_are_attributes_once_asked_for(tmp_path):
+    script = """
+import sys, sklearn_era
+assert not {"sklearn", "numpy"} & {*sys.modules}
+names = [name for name in dir(sklearn_era) if name != "__version__"]
+for name in names:
+    try:
+        assert getattr(sklearn_era, name) is sys.modules["sklearn_era." + name]
+    except ImportError as error:  # of an extra
+        print(name, file=sys.stderr)
+try:
+    sklearn_era.ensembel
+except AttributeError as error:
+    print(*names, error)
+"""
+    *names, last = run_python(script, tmp_path).split(" module ")
+    public = {
+        path.stem.removesuffix(".py") for path in (ROOT / "sklearn_era").iterdir()
+    }
+    public = {name for name in public if name[0].isalpha()} - {"cli", "py", "meson"}
+    assert {*names[0].split()} == public
+    assert last == "'sklearn_era' has no attribute 'ensembel'\n"
+
+
 def test_a_clone_takes_its_modules_from_the_installed_package(tmp_path):
     shutil.copytree(ROOT / "sklearn_era", tmp_path / "sklearn_era")
     (tmp_path / "meson.build").touch()

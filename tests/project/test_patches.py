@@ -196,7 +196,7 @@ def test_other_files_are_patched_if_all_fits_or_refused(
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("Warning") == 1
     assert re.search(
-        rf"UserWarning: scikit-learn {NEXT} is none of those .* \({KNOWN}\)\. Its",
+        rf"UserWarning: scikit-learn {NEXT} is none of those .* \({KNOWN}\), but all",
         done.stderr,
     )
 

@@ -65,8 +65,8 @@ def _import_patched() -> None:
     if not is_known:
         warn_user(
             f"scikit-learn {sklearn.__version__} is none of those that this sklearn_era"
-            f" was tested with ({', '.join(RELEASES)}). It differs only where nothing is"
-            " patched, and all patches fit. Install one of these, or a newer sklearn_era."
+            f" was tested with ({', '.join(RELEASES)}), but all patches fit it. Install"
+            " one of these, or a newer sklearn_era."
         )
     for path, text in rename(texts).items():
         name = Path(path).stem
