@@ -1,5 +1,7 @@
 """A criterion of one's own, in NumPy."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
