@@ -155,6 +155,11 @@ class ParametersMixin(BaseEstimator):
                     if (new := MOVED_VALUES.get((name, value))) is not None:
                         hint = f" It is {new} now."
                     raise InvalidParameterError(f"{error}{hint}") from None
+            if callable(value := self.split_criterion):
+                raise InvalidParameterError(
+                    f"{error} Pass an object, as MyCriterion(); a class of your own is "
+                    "derived from sklearn_era.criteria.CustomCriterion."
+                ) from None
             raise
         for name in ("era_weighting", "era_effects"):
             if isinstance(value := getattr(self, name, None), ParameterObject):
