@@ -92,7 +92,7 @@ def _rank(
     """The order of features from the best on, and which of them turn."""
     folds = _folds(eras.labels.size, are_ordered)
     measured = measure_features(model, X, y, eras, None, folds, 1, None, rng)
-    found = find_turning(read_columns(X), eras, measured, rng)
+    found = find_turning(read_columns(X), eras, measured, are_ordered, rng)
     turns = false_discovery_control(found["p_value"]) <= ALPHA
     mean = mean_and_safe_error(measured.importances, are_ordered)[0]
     return np.lexsort((-np.nan_to_num(mean), turns)), turns

@@ -48,8 +48,9 @@ def era_stability(
     prediction over such draws leaves residuals, and the feature's effect in an era is
     their slope on a score of its value: a number for each of ten quantiles, or each
     category. Scores come from every other block of an era's rows, and effects from the
-    blocks between, and vice versa. Effects of values shifted along the rows scale the
-    errors, since neighbouring rows may share noise.
+    blocks between, and vice versa. Neighbouring rows may share noise: errors are those
+    of independent rows [3]_, scaled by effects of values shifted along the rows of an
+    era on what the effect leaves of residuals.
 
     A feature turns where effects of both signs are too large for chance [1]_. With Q+
     and Q- the sums of squares of positive and of negative effects, each by its standard
@@ -57,8 +58,13 @@ def era_stability(
 
         p = sum_{h=1}^{M-1} Binomial(h; M - 1, 1/2) P(chi2_h > c)
 
-    An effect that is merely larger in some eras does not turn. Features are found at a
-    false discovery rate of `alpha` [2]_, if p-values are not negatively related.
+    Ordered eras are tested in blocks of 1, 2, 4 and so on neighbours too, down to two
+    blocks, as many small eras hide what a few large ones show; the p-value is the
+    smallest one times the number of these L tests. Eras are taken for independent,
+    given their effects. The null hypothesis is that no two effects have opposite signs:
+    an effect that is merely larger in some eras, or nil, does not turn, and one that
+    varies about 0 at random does. Features are found at a false discovery rate of
+    `alpha` [2]_, if p-values are not negatively related.
 
     Parameters
     ----------
@@ -102,9 +108,10 @@ def era_stability(
             Rises of the squared error or log loss with random values of the feature.
         mean_importance, importance_error : of shape (n_features,)
             The mean over eras, and its standard error, as in `EraSearchCV`.
-        p_value, q_value, turns : of shape (n_features,)
-            The test of turning, the smallest `alpha` that finds the feature, and
-            whether it is at most `alpha`.
+        p_value, q_value, turns, n_merged : of shape (n_features,)
+            The test of turning, the smallest `alpha` that finds the feature, whether it
+            is at most `alpha`, and about how many eras are in a block of the test with
+            the smallest p-value.
         price : dict of str to list, or DataFrame
             A row for each of the ten features that turn most, and one for all that
             turn: their names in `dropped`, and the mean gain of score without them,
@@ -125,6 +132,8 @@ def era_stability(
        treatment effects and patient subsets. Biometrics 41, 361-372.
     .. [2] Y. Benjamini, Y. Hochberg (1995), Controlling the false discovery rate.
        Journal of the Royal Statistical Society B 57, 289-300.
+    .. [3] H. White (1980), A heteroskedasticity-consistent covariance matrix estimator.
+       Econometrica 48, 817-838.
 
     Examples
     --------
@@ -157,7 +166,7 @@ def era_stability(
     measured = measure_features(
         estimator, X, y, encoded, sample_weight, cv, n_repeats, n_jobs, rng
     )
-    found = find_turning(columns, encoded, measured, rng)
+    found = find_turning(columns, encoded, measured, are_ordered, rng)
     mean, error = mean_and_safe_error(measured.importances, are_ordered)
     q_values = false_discovery_control(found["p_value"])
     result = Bunch(
