@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, validate_param
 from sklearn.utils.multiclass import type_of_target
 
 from .._optional import import_optional
+from .._progress import Progress
 from .._scikit_learn import check_sample_weight
 from .._tables.columns import read_columns
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -40,6 +41,7 @@ def era_stability(
     X: Any, y: Any, *, eras: Any, estimator: Any = None, sample_weight: Any = None,
     cv: Any = 5, scoring: Any = None, alpha: float = 0.1, n_repeats: int = 2,
     price: bool = True, era_order: str = "auto", n_jobs: int | None = None,
+    verbose: int = 0,
     random_state: int | np.random.RandomState | None = None, as_frame: bool = False,
 ) -> Bunch:  # fmt: skip
     """Find features whose effect has one sign in some eras and the other in others.
@@ -89,6 +91,9 @@ def era_stability(
         Whether to measure scores without the features that turn.
     era_order, n_jobs :
         As in `EraSearchCV`.
+    verbose : int, default=0
+        1 prints a line for each step with the time left, under a bar where rich is
+        installed and the output is a terminal.
     random_state : int, RandomState instance or None, default=None
         Determines draws and the default estimator.
     as_frame : bool, default=False
@@ -163,9 +168,19 @@ def era_stability(
             "predict_proba, which residuals need; pass one that has it."
         )
     estimator = with_order(estimator, "ordered" if are_ordered else "unordered")
-    measured = measure_features(
-        estimator, X, y, encoded, sample_weight, cv, n_repeats, n_jobs, rng
-    )
+    with Progress(name, verbose, "steps") as progress:
+        measured = measure_features(
+            estimator,
+            X,
+            y,
+            encoded,
+            sample_weight,
+            cv,
+            n_repeats,
+            n_jobs,
+            rng,
+            progress,
+        )
     found = find_turning(columns, encoded, measured, are_ordered, rng)
     mean, error = mean_and_safe_error(measured.importances, are_ordered)
     q_values = false_discovery_control(found["p_value"])
@@ -180,13 +195,15 @@ def era_stability(
         order = "ordered" if walks else "unordered"
         options = {"scoring": scoring, "n_jobs": n_jobs, "era_order": order}
         params = {"eras": eras, "sample_weight": sample_weight}
-        result.price = _prices(estimator, X, y, params, result, options)
+        with Progress(name, verbose, "scores") as progress:
+            result.price = _prices(estimator, X, y, params, result, options, progress)
     return result if pandas is None else as_frames(result, pandas)
 
 
 def _prices(
-    estimator: Any, X: Any, y: Any, params: Any, result: Bunch, options: Any
-) -> dict[str, list[Any]]:
+    estimator: Any, X: Any, y: Any, params: Any, result: Bunch, options: Any,
+    progress: Progress,
+) -> dict[str, list[Any]]:  # fmt: skip
     """Measure scores without features that turn, in known eras and in new ones."""
     turning, features = np.flatnonzero(result.turns), np.arange(result.turns.size)
     ranked = turning[np.argsort(result.p_value[turning], kind="stable")]
@@ -200,10 +217,12 @@ def _prices(
     every, *kept = [{"indices": indices, "axis": 1} for indices in columns]
     model = make_pipeline(FunctionTransformer(_safe_indexing, kw_args=every), estimator)
     grid = {"functiontransformer__kw_args": kept}
+    progress.expect(2)
     for name, cv in {"known": KFold(3, shuffle=True, random_state=0), "new": 3}.items():
         search = EraSearchCV(model, grid, cv=cv, refit=False, **options)
         with config_context(enable_metadata_routing=False):
             found = search.fit(X, y, **params).cv_results_
         price[name] = found["mean_difference"][1:].tolist()
         price[f"{name}_error"] = found["se_difference"][1:].tolist()
+        progress.step(1, f"in {name} eras, without features that turn")
     return price

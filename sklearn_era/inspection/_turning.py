@@ -16,6 +16,7 @@ from sklearn.utils import Bunch, _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._eras import EncodedEras, era_means
+from .._progress import Progress
 from .._tables.columns import Column
 from ..model_selection import _out_of_era as out_of_era
 
@@ -53,7 +54,7 @@ class Design(NamedTuple):
 
 def measure_in_folds(
     measure: Any, model: Any, X: Any, y: Any, eras: EncodedEras, weights: Any, cv: Any,
-    n_jobs: Any, rng: np.random.RandomState, name: str,
+    n_jobs: Any, rng: np.random.RandomState, name: str, progress: Progress,
 ) -> tuple[list[Any], list[Any]]:  # fmt: skip
     """Return folds of whole eras, two or more, and what a function measures by a model
     fitted in each, the rows to train on and to test, and a seed.
@@ -61,16 +62,23 @@ def measure_in_folds(
     out_of_era.check_enough(eras, False, name)
     folds = out_of_era.split_eras(cv, X, y, eras, False, name)
     params = out_of_era.fit_arguments(model, eras.decode(), weights)
+    progress.expect(2 * len(folds))
     models = out_of_era.fit_folds(model, X, y, eras, folds, params, n_jobs)
-    return folds, Parallel(n_jobs=n_jobs)(
+    progress.step(len(folds), f"fitted {len(folds)} models")
+    found = []
+    for of_fold in Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(measure)(model, *fold, rng.randint(MAX_SEED))
         for model, fold in zip(models, folds, strict=True)
-    )
+    ):
+        found.append(of_fold)
+        progress.step(1, f"measured features in fold {len(found)} of {len(folds)}")
+    return folds, found
 
 
 def measure_features(
     estimator: Any, X: Any, y: NDArray[Any], eras: EncodedEras, sample_weight: Any,
     cv: Any, n_repeats: int, n_jobs: int | None, rng: np.random.RandomState,
+    progress: Progress,
 ) -> Bunch:  # fmt: skip
     """Return `importances` of shape (n_features, n_folds, n_eras), `rows` left out with
     `residuals` of shape (n_features, n_rows, n_outputs), and `weights` of all rows.
@@ -83,8 +91,9 @@ def measure_features(
     weights = np.ones(y.size) if sample_weight is None else sample_weight
     measure = partial(_measure_fold, X, targets, classes, weights, eras, n_repeats)
     folds, found = measure_in_folds(
-        measure, estimator, X, y, eras, sample_weight, cv, n_jobs, rng, "era_stability"
-    )
+        measure, estimator, X, y, eras, sample_weight, cv, n_jobs, rng, "era_stability",
+        progress,
+    )  # fmt: skip
     importances, residuals = zip(*found, strict=True)
     return Bunch(
         importances=np.stack(importances, axis=1), weights=weights,

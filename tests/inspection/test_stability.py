@@ -16,7 +16,12 @@ from sklearn.svm import LinearSVC
 from helpers.grids import slow
 from sklearn_era._tables.columns import read_columns
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.inspection import EraStabilityDisplay, _turning, era_stability
+from sklearn_era.inspection import (
+    EraStabilityDisplay,
+    _turning,
+    era_permutation_importance,
+    era_stability,
+)
 from sklearn_era.inspection._turning import Rows, make_design, qualitative, turning_of
 from sklearn_era.preprocessing import EraStandardScaler
 
@@ -298,3 +303,19 @@ def test_transformers_get_the_eras_of_rows(classes):
     Z = scaler.fit_transform(X, eras=ERAS)
     expected = era_stability(Z, y, estimator=model, **options)
     assert_allclose(found.mean_importance[0], expected.mean_importance[0], rtol=0.15)
+
+
+def test_progress_is_a_line_a_step(capsys):
+    X, y = make_data()
+    options = {"eras": ERAS, "cv": 2, "random_state": 0}
+    era_stability(X, y, estimator=LinearRegression(), verbose=1, **options)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 5
+    assert lines[0].startswith("era_stability 2/4 steps: fitted 2 models; about ")
+    assert lines[2] == "era_stability 4/4 steps: measured features in fold 2 of 2"
+    ending = "scores: in new eras, without features that turn"
+    assert lines[4] == f"era_stability 2/2 {ending}"
+    era_permutation_importance(LinearRegression(), X, y, verbose=1, **options)
+    assert "era_permutation_importance 4/4 steps:" in capsys.readouterr().out
+    era_stability(X, y, estimator=LinearRegression(), **options)
+    assert capsys.readouterr().out == ""
