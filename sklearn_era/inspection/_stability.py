@@ -54,17 +54,19 @@ def era_stability(
     of independent rows [3]_, scaled by effects of values shifted along the rows of an
     era on what the effect leaves of residuals.
 
-    A feature turns where effects of both signs are too large for chance [1]_. With Q+
-    and Q- the sums of squares of positive and of negative effects, each by its standard
-    error, and c the smaller one, over M eras ::
+    A feature turns where effects of both signs are too large for chance [1]_. Against
+    effects of at least 0 speaks Q, the sum of squares of negative ones, each by its
+    standard error. With K effects of at most one standard error, for larger ones tell
+    nothing [4]_, and Φ the normal distribution function ::
 
-        p = sum_{h=1}^{M-1} Binomial(h; M - 1, 1/2) P(chi2_h > c)
+        p = sum_{h=1}^K Binomial(h; K, 1 / (2 Φ(1))) P(chi2_h > Q)
 
+    The p-value is the larger one of this and of that against effects of at most 0.
     Ordered eras are tested in blocks of 1, 2, 4 and so on neighbours too, down to two
-    blocks, as many small eras hide what a few large ones show; the p-value is the
-    smallest one times the number of these L tests. Eras are taken for independent,
-    given their effects. The null hypothesis is that no two effects have opposite signs:
-    an effect that is merely larger in some eras, or nil, does not turn, and one that
+    blocks, as many small eras hide what a few large ones show; the p-value is then the
+    smallest one times the number of these tests. Eras are taken for independent, given
+    their effects. The null hypothesis is that no two effects have opposite signs: an
+    effect that is merely larger in some eras, or nil, does not turn, and one that
     varies about 0 at random does. Features are found at a false discovery rate of
     `alpha` [2]_, if p-values are not negatively related.
 
@@ -139,6 +141,10 @@ def era_stability(
        Journal of the Royal Statistical Society B 57, 289-300.
     .. [3] H. White (1980), A heteroskedasticity-consistent covariance matrix estimator.
        Econometrica 48, 817-838.
+    .. [4] Q. Zhao, D. S. Small, W. Su (2019), Multiple testing when many p-values are
+       uniformly conservative, with application to testing qualitative interaction in
+       educational interventions. Journal of the American Statistical Association 114,
+       1291-1304.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import narwhals
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom, chi2
+from scipy.stats import binom, chi2, norm
 from sklearn.base import is_classifier
 from sklearn.utils import Bunch, _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
@@ -328,11 +328,18 @@ def _slopes(scores: Array, rows: Rows, n_eras: int) -> tuple[Array, Array]:
 
 
 def qualitative(effects: Array, errors: Array) -> float:
-    """Return the p-value of one sign of all effects (Gail, Simon 1985, equation 4)."""
+    """Return the p-value of one sign of all effects (Gail, Simon 1985), given which are
+    more than an error on the side of that sign (Zhao, Small, Su 2019).
+    """
     known = np.isfinite(effects) & (errors > 0)
     z = effects[known] / errors[known]
-    if z.size < 2:
-        return 1.0
-    smaller = min((z[z > 0] ** 2).sum(), (z[z < 0] ** 2).sum())
-    h = np.arange(1, z.size)
-    return float(binom.pmf(h, z.size - 1, 0.5) @ chi2.sf(smaller, h))
+    p_values = []
+    for side in (z, -z):
+        near = side[side <= 1]
+        h = np.arange(1, near.size + 1)
+        # The chance that a nil effect, if it is one of these, is negative.
+        share = 0.5 / norm.cdf(1)
+        against = (near[near < 0] ** 2).sum()
+        tail = binom.pmf(h, near.size, share) @ chi2.sf(against, h)
+        p_values.append(tail if against > 0 else 1.0)
+    return float(max(p_values))

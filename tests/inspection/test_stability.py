@@ -54,10 +54,22 @@ def test_p_values_are_those_of_the_worst_case():
         effects = rng.normal(size=(1500, n_eras))
         effects[:, 0] = 100
         p = np.array([qualitative(row, np.ones(n_eras)) for row in effects])
+        assert_allclose([qualitative(-row, np.ones(n_eras)) for row in effects], p)
+        # Effects that are all larger than their errors do not speak for a turn.
+        some = np.any(effects[:, 1:] <= 1, axis=1)
+        assert np.all(p[~some] == 1)
         for level in (0.05, 0.2):
-            error = np.sqrt(level * (1 - level) / p.size)
-            assert np.mean(p < level) == pytest.approx(level, abs=3 * error)
+            error = np.sqrt(level * (1 - level) / some.sum())
+            assert np.mean(p[some] < level) == pytest.approx(level, abs=3 * error)
     assert qualitative(np.array([np.nan, 9.0]), np.ones(2)) == 1
+    # Two effects that are reversed are as clear beside many that hold.
+    reversed_ = np.array([-2.5, -2.5])
+    p = [
+        qualitative(np.append(reversed_, np.full(n, 5.0)), np.ones(n + 2))
+        for n in (1, 50)
+    ]
+    assert p[0] == pytest.approx(p[1])
+    assert p[0] < 0.01
 
 
 @pytest.mark.parametrize("are_ordered", [False, True])
