@@ -29,8 +29,14 @@ if TYPE_CHECKING:
 _LOG_EVERY = 60.0  # seconds between lines about a stage without a terminal
 _MEGABYTE = 10**6
 
-# What messages call options in Python, --era in a call, and --param of a part.
-_PARAMETERS = {"era": "eras", "categorical": "categorical_features"}
+# What messages call options in Python, --era in a call, and --param of a part. A score
+# of the program's is no `scoring` of an estimator, which is a --param.
+_PARAMETERS = {"era": "eras", "categorical": "categorical_features", "scoring": ""}
+_FLAGS = {"group='known'": "--known-groups", "group='new'": "no --known-groups"}
+_ROWS = {"y": ("target", "--target"), "X": ("data", "DATA")}
+_ROW = re.compile(
+    r"(?<![,(] )(?<!eras )(?<!era )(?<![\w'.-])(?:Input )?([Xy])(?![\w'(,)=\[])"
+)
 _CALL = re.compile(r"fit\(X, y, eras=\.\.\.\) with one label a row( \(in [^)]*\))?")
 _PART = re.compile(r"\b(\w+)=\w+\((\w+=[^(),]*)\)")
 
@@ -64,12 +70,20 @@ def one_sentence(message: BaseException | str) -> str:
 def name_options(text: str, command: Any) -> str:
     """Name options of a command in a message, in place of Python's parameters."""
     text = _PART.sub(r"--param \1__\2", _CALL.sub("--era", text))
-    for parameter in command.params:
-        name = _PARAMETERS.get(parameter.name, parameter.name)
-        if (option := max(parameter.opts, key=len)).startswith("--"):
+    own = {parameter.name: parameter for parameter in command.params}
+    for flag in filter(text.__contains__, _FLAGS if "known_groups" in own else ()):
+        text = text.replace(flag, _FLAGS[flag])
+    for key, parameter in own.items():
+        name, option = _PARAMETERS.get(key, key), max(parameter.opts, key=len)
+        if name and option.startswith("--"):
             text = re.sub(rf"(?<![\w-]){name}=(?:'(\w+)')?", rf"{option} \1", text)
             text = re.sub(rf"(\A|: |The '){name}(:|' par)", rf"\1{option}\2", text)
-    return text
+
+    def of_rows(match: re.Match[str]) -> str:
+        key, shown = _ROWS[match[1]]
+        return shown if key in own else match[0]
+
+    return _ROW.sub(of_rows, text)
 
 
 def echo(text: str, err: bool = False) -> None:
