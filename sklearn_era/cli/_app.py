@@ -1,7 +1,6 @@
 """The program and its commands. Heavy imports wait until a command runs."""
 
 import time
-import warnings
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -162,7 +161,9 @@ def fit(
         "--split-criterion": split_criterion, "--estimator": estimator,
         "--groups": groups, "--horizon": horizon,
     }  # fmt: skip
-    _check_eras_needed(needs, era is not None, era_order, known_groups)
+    _ui.check_needs(needs, era is not None, era_order, known_groups)
+    if scoring is not None and not score:
+        raise InputError(f"--scoring: '{scoring}' is of no use with --no-score.")
     if time_budget is not None and (estimator != "auto" or time_budget <= 0):
         text = "is for --estimator auto, and a positive number of seconds"
         raise InputError(f"--time-budget: {time_budget:g} {text}.")
@@ -224,25 +225,8 @@ def fit(
         _ui.echo(line)
     _ui.echo(f"Wrote {out}.")
     lines = _scores.score_held_out(model, X, y, eras, scorers, **question)
-    try:
-        with console.status("Scoring"):
-            for line in lines if score else ():
-                _ui.echo(line)
-    except ValueError as error:
-        warnings.warn(f"cannot score: {error}", stacklevel=1)
-
-
-def _check_eras_needed(
-    needs: dict[str, _Text], has_eras: bool, era_order: str, known_groups: bool
-) -> None:
-    """Raise InputError for options without the --era or --groups that they need."""
-    for name, value in needs.items():
-        if not (has_eras or value in (None, "gain", "boosting", "forest")):
-            raise InputError(f"{name}: '{value}' needs --era.")
-    if needs["--groups"] is not None and era_order != "auto":
-        raise InputError(f"--era-order: '{era_order}' is for --era without --groups.")
-    if known_groups and needs["--groups"] is None:
-        raise InputError("--known-groups: it needs --groups.")
+    with console.status("Scoring"):
+        _ui.echo_scores(lines if score else ())
 
 
 @app.command()
@@ -317,8 +301,7 @@ def predict(
     predictions = pd.DataFrame(dict(zip(headings, results, strict=True)))
     _tables.write_table(pd.concat([copied, predictions], axis=1), out)
     _ui.echo(f"Wrote {count(len(X), 'prediction')} to {out}.")
-    for line in lines:
-        _ui.echo(line)
+    _ui.echo_scores(lines)
 
 
 @app.command()

@@ -17,7 +17,7 @@ from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from sklearn_era._era_axes import TIME_FIRST, read_known
 from sklearn_era._era_routing import told_eras, with_eras
-from sklearn_era.cli._ui import InputError, check_known
+from sklearn_era.cli._ui import InputError, check_known, check_packages
 from sklearn_era.metrics import EraScoreForecast
 from sklearn_era.model_selection import EraSplit
 from sklearn_era.model_selection._era_split import steps_of
@@ -41,6 +41,8 @@ def find_scorers(name: str | None, is_classes: bool) -> dict[str, Any]:
         return {}
     known = [*get_scorer_names(), *_OWN]
     check_known(name, known, "--scoring: there is no score")
+    if name in _OWN:
+        check_packages("numerai", "numerai-tools")
     scorer = _OWN.get(name) or get_scorer(name)
     if not is_classes and "predict" not in np.atleast_1d(scorer._response_method):
         raise InputError(

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -91,6 +91,15 @@ def echo(text: str, err: bool = False) -> None:
     typer.echo(printable(text), err=err)
 
 
+def echo_scores(lines: Iterable[str]) -> None:
+    """Print scores as they come, and a warning where there are none."""
+    try:
+        for line in lines:
+            echo(line)
+    except ValueError as error:
+        warnings.warn(f"cannot score: {error}", stacklevel=1)
+
+
 def count(number: int, noun: str) -> str:
     """Format a count: "1 row", "2,000 rows"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
@@ -129,6 +138,19 @@ def check_known(name: str, known: Collection[str], subject: str) -> str:
     if len(known) == 1 and re.search("[,;|\t]", only := next(iter(known))):
         hint = f"the only one is {only!r}: pass its separator with --sep."
     raise InputError(f"{subject} '{name}'; {hint}")
+
+
+def check_needs(
+    needs: dict[str, str | None], has_eras: bool, era_order: str, known_groups: bool
+) -> None:
+    """Raise InputError for options without the --era or --groups that they need."""
+    for name, value in needs.items():
+        if not (has_eras or value in (None, "gain", "boosting", "forest")):
+            raise InputError(f"{name}: '{value}' needs --era.")
+    if needs["--groups"] is not None and era_order != "auto":
+        raise InputError(f"--era-order: '{era_order}' is for --era without --groups.")
+    if known_groups and needs["--groups"] is None:
+        raise InputError("--known-groups: it needs --groups.")
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.main import get_command
 
-from helpers.cli import fail, fit, params, predict, run, write
+from helpers.cli import fail, fit, invoke, params, predict, run, write
 from sklearn_era import cli
 from sklearn_era.cli._app import app
 from sklearn_era.cli._ui import name_options, print_table
@@ -111,6 +111,8 @@ CRITERION = "--split-criterion: there is no criterion "
      "--scoring: there is no score 'roc_acu'; did you mean 'roc_auc'"),
     (["--scoring", "roc_auc"],
      "--scoring: 'roc_auc' is for classes, and the target has none."),
+    (["--scoring", "r2", "--no-score"],
+     "--scoring: 'r2' is of no use with --no-score."),
     (["--zzzz"], "No such option"),
 ])  # fmt: skip
 def test_bad_parameters(options, message):
@@ -320,6 +322,16 @@ def test_scores_of_predictions_need_the_target(small):
     save_model(load_model("new.era")[0], "m.era")
     told = fail(*predict(), "--scoring", "r2")
     assert told == "--scoring: MODEL does not tell the name of its target."
+
+
+def test_a_score_that_predictions_cannot_have_is_a_warning(small, tmp_path):
+    run(*fit(), "--no-score", *params(max_iter=1))
+    write(small.assign(y=-1.0), "d.csv")
+    name = "neg_mean_gamma_deviance"
+    result = invoke(*predict(model="new.era"), "--scoring", name)
+    assert result.exit_code == 0
+    assert result.stderr.startswith("Warning: cannot score: Mean Tweedie deviance")
+    assert (tmp_path / "p.csv").exists()
 
 
 @pytest.mark.parametrize("path", ["e.csv", "e.parquet"])
