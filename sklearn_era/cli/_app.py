@@ -187,7 +187,7 @@ def fit(
     remedy = "declare it with --categorical, or leave it out with --exclude"
     X = _tables.make_features(frame[names], declared, remedy, table.decimal)
     y, is_classes = _tables.make_target(frame[target], task, table)
-    scorers = _scores.find_scorers(scoring, is_classes)
+    scorers = _scores.find_scorers(scoring, y, is_classes)
     eras = _tables.make_eras(frame, [x for x in (era, groups) if x is not None], table)
     options = {
         "n_jobs": n_jobs, "random_state": random_state, "split_criterion": criterion,
@@ -291,8 +291,8 @@ def predict(
     eras = {"eras": _tables.make_eras(frame, pair, table)} if pair else {}
     lines: Any = ()
     if scoring is not None:
-        scorers = _scores.find_scorers(scoring, bool(classes))
         y, encoded = _tables.read_truth(table, metadata, classes)
+        scorers = _scores.find_scorers(scoring, y, bool(classes))
         told = eras.get("eras")
         lines = _scores.score_lines(estimator, X, y, told, encoded, scorers)
     results = [estimator.predict(X, **eras)]

@@ -1,5 +1,6 @@
 """Lines on the scores of a model: of an average's members, and on held-out data."""
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import (
     get_scorer,
     get_scorer_names,
@@ -17,7 +19,7 @@ from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from sklearn_era._era_axes import TIME_FIRST, read_known
 from sklearn_era._era_routing import told_eras, with_eras
-from sklearn_era.cli._ui import InputError, check_known, check_packages
+from sklearn_era.cli._ui import InputError, check_known, check_packages, one_sentence
 from sklearn_era.metrics import EraScoreForecast
 from sklearn_era.model_selection import EraSplit
 from sklearn_era.model_selection._era_split import steps_of
@@ -26,6 +28,8 @@ from sklearn_era.numerai.metrics import numerai_corr
 
 LEAST_ERAS = 3  # for a forecast of the next one
 _OWN = {"numerai_corr": make_scorer(numerai_corr)}
+_SOURCES = {"sklearn", "sklearn_era"}
+_UNBOUNDED = {"positive_likelihood_ratio", "mutual_info_score"}
 _WORDS = {"r2": "R²", "roc": "ROC", "auc": "AUC", "poisson": "Poisson"}
 _SCORERS_OF_LOSSES = {
     "poisson": "neg_mean_poisson_deviance", "gamma": "neg_mean_gamma_deviance",
@@ -33,9 +37,9 @@ _SCORERS_OF_LOSSES = {
 }  # fmt: skip
 
 
-def find_scorers(name: str | None, is_classes: bool) -> dict[str, Any]:
+def find_scorers(name: str | None, y: NDArray[Any], is_classes: bool) -> dict[str, Any]:
     """Return the scorer of --scoring, by the name to show; InputError if it is none, or
-    of classes that a regressor lacks.
+    cannot score what a constant predicts of the target.
     """
     if name is None:
         return {}
@@ -43,11 +47,20 @@ def find_scorers(name: str | None, is_classes: bool) -> dict[str, Any]:
     check_known(name, known, "--scoring: there is no score")
     if name in _OWN:
         check_packages("numerai", "numerai-tools")
-    scorer = _OWN.get(name) or get_scorer(name)
+    scorer, X = _OWN.get(name) or get_scorer(name), np.zeros((y.size, 1))
     if not is_classes and "predict" not in np.atleast_1d(scorer._response_method):
         raise InputError(
             f"--scoring: '{name}' is for classes, and the target has none."
         )
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            scorer(
+                (DummyClassifier if is_classes else DummyRegressor)().fit(X, y), X, y
+            )
+    except ValueError as error:
+        raise InputError(
+            f"--scoring: '{name}' cannot score this target: {one_sentence(error)}"
+        ) from error
     return {_shown(name): scorer}
 
 
@@ -73,22 +86,31 @@ def _shown(name: str) -> str:
     return " ".join(_WORDS.get(word, word) for word in words)
 
 
+def best_of(scorer: Any) -> float:
+    """Return what a score cannot exceed: 0 of minus a loss, or 1."""
+    metric = getattr(scorer, "_score_func", None)
+    source = getattr(metric, "__module__", "")
+    if source.partition(".")[0] not in _SOURCES or metric.__name__ in _UNBOUNDED:
+        return np.inf
+    return 0.0 if scorer._sign < 0 else 1.0
+
+
 def promise(
-    scores: Any, horizon: Any, labels: Any, *, eras: Any = None, form: str = ".4f",
-    is_loss: bool = False, sign: int = 1,
+    scores: Any, horizon: Any, labels: Any, *, best: float, eras: Any = None,
+    form: str = ".4f", sign: int = 1,
 ) -> str:  # fmt: skip
-    """Tell what scores, or losses with a minus, promise for an era so much later; shown
-    times a sign.
+    """Tell what scores promise for an era so much later, shown times a sign, -1 for
+    losses; none is above the best.
     """
     highest = np.nanmax(getattr(scores, "era_scores_", scores))
-    # A loss of 0 has no logarithm; its interval is cut off there.
-    bounds = (None, 0) if is_loss and highest < 0 else None
+    # A loss of 0 has no logarithm, and for other scores bounds are no gain.
+    bounds = (None, 0) if best == 0 > highest else None
     forecast = EraScoreForecast(bounds=bounds).fit(scores, eras=eras)
     steps = steps_of(horizon, labels)
     # `mean_` is that of the next era: of a later one, this is the median.
     (middle, _), ends = (forecast.interval(x, horizon=steps) for x in (1e-9, 0.8))
     middle = forecast.mean_ if steps == 1 else middle
-    found = (sign * (min(x, 0.0) if is_loss else x) for x in (middle, *ends[::sign]))
+    found = (sign * min(x, best) + 0.0 for x in (middle, *ends[::sign]))
     shown, low, high = (f"{x:{form}}" for x in found)
     unit = " eras" if isinstance(horizon, int) else ""
     when = "the next era" if horizon == 1 else f"the era {horizon}{unit} after the last"
@@ -114,7 +136,7 @@ def describe_average(model: Any) -> Iterator[str]:
         text += ", no more than its error: the plain model is kept"
     yield f"  loss of the average: {text}"
     if (labels := model.era_labels_).size >= LEAST_ERAS:
-        options: Any = {"form": ".4g", "is_loss": True, "sign": -1}
+        options: Any = {"form": ".4g", "best": 0.0, "sign": -1}
         yield f"  its loss {promise(model, model.horizon, labels, **options)}"
 
 
@@ -193,5 +215,5 @@ def score_lines(
         yield line
         if horizon is not None and np.isfinite(scores).sum() >= LEAST_ERAS:
             order = np.arange(scores.size) if follow else None
-            options: Any = {"eras": order, "is_loss": sign < 0, "sign": sign}
+            options: Any = {"eras": order, "best": best_of(scorer), "sign": sign}
             yield f"    {promise(scores, horizon, encoded.labels, **options)}"

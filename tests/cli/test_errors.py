@@ -326,8 +326,10 @@ def test_scores_of_predictions_need_the_target(small):
 
 def test_a_score_that_predictions_cannot_have_is_a_warning(small, tmp_path):
     run(*fit(), "--no-score", *params(max_iter=1))
-    write(small.assign(y=-1.0), "d.csv")
-    name = "neg_mean_gamma_deviance"
+    name = "neg_mean_poisson_deviance"  # of positive predictions
+    told = fail(*predict(model="new.era"), "--scoring", name)
+    assert told.startswith(f"--scoring: '{name}' cannot score this target: Mean Tweed")
+    write(small.assign(y=1.0), "d.csv")
     result = invoke(*predict(model="new.era"), "--scoring", name)
     assert result.exit_code == 0
     assert result.stderr.startswith("Warning: cannot score: Mean Tweedie deviance")
@@ -420,6 +422,18 @@ def test_labels_that_differ_in_spaces_alone_are_refused(small, of, message):
     told = fail(*fit(data=write(small.assign(**{of: labels}), "d.csv")), *ERA)
     ways = "spells 'yes' in 2 ways that differ in spaces; correct them."
     assert told == f"{message}: column '{of}' {ways}"
+
+
+@pytest.mark.parametrize(("classes", "name", "message"), [
+    ("a b", "f1", "pos_label=1 is not a valid label: It should be one of ['a' 'b']"),
+    ("a b c", "roc_auc", "multi_class must be in ('ovo', 'ovr')"),
+    ("a b", "r2", "could not convert string to float"),
+])  # fmt: skip
+def test_a_score_that_a_target_cannot_have_is_refused(small, classes, name, message):
+    write(small.assign(y=np.resize(classes.split(), 60)), "d.csv")
+    told = fail(*fit(), "--scoring", name)
+    start = f"--scoring: '{name}' cannot score this target: {message}"
+    assert told.startswith(start)
 
 
 EVIL, SHOWN = "b\x1b]0;owned\x07\x1b[2J\u202e", "b?]0;owned??[2J?"

@@ -30,7 +30,7 @@ from helpers.criteria import NAMES
 from sklearn_era import cli
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.cli._app import app
-from sklearn_era.cli._scores import promise
+from sklearn_era.cli._scores import best_of, promise
 from sklearn_era.cli._ui import parse_value
 from sklearn_era.effects import Intercepts
 from sklearn_era.ensemble import EraForestRegressor
@@ -286,7 +286,7 @@ def test_the_score_of_the_next_era_is_forecast(small, estimator):
     )  # fmt: skip
     forecast = EraScoreForecast().fit(own)
     low, high = forecast.interval()
-    told = f"{forecast.mean_:.4f}, with 80 % from {low:.4f} to {high:.4f}"
+    told = f"{forecast.mean_:.4f}, with 80 % from {low:.4f} to {min(high, 1):.4f}"
     assert last == f"    in the next era: {told}"
     if estimator == "auto":
         model.fit(X, y, eras=weeks)
@@ -363,8 +363,17 @@ def test_a_loss_to_come_is_positive_and_as_far_ahead_as_the_horizon(horizon):
     assert last.endswith(f", with 80 % from {-high:.4f} to {-low:.4f}")
 
 
-def test_a_loss_of_zero_has_an_interval(monkeypatch):
-    assert promise([-1.0, 0.0, -0.1], 1, None, is_loss=True, sign=-1).count("0.0000")
+def test_nothing_better_than_the_best_is_promised():
+    told = promise([-1.0, 0.0, -0.1], 1, None, best=0.0, sign=-1)
+    assert " from 0.0000 to " in told
+    assert promise([0.2, 0.999, 0.9], 1, None, best=1.0).endswith(" to 1.0000")
+    assert float(promise([0.2, 0.999, 0.9], 1, None, best=np.inf).split()[-1]) > 1
+    for name, best in {
+        "r2": 1, "roc_auc_ovr": 1, "neg_log_loss": 0, "neg_root_mean_squared_error": 0,
+        "mutual_info_score": np.inf, "positive_likelihood_ratio": np.inf,
+    }.items():  # fmt: skip
+        assert best_of(get_scorer(name)) == best
+    assert best_of(lambda *args: 3.0) == np.inf
 
 
 @pytest.mark.parametrize(("target", "name", "shown"), [
