@@ -88,7 +88,7 @@ def _shown(name: str) -> str:
 
 def best_of(scorer: Any) -> float:
     """Return what a score cannot exceed: 0 of minus a loss, or 1."""
-    metric = getattr(scorer, "_score_func", None)
+    metric: Any = getattr(scorer, "_score_func", None)
     source = getattr(metric, "__module__", "")
     if source.partition(".")[0] not in _SOURCES or metric.__name__ in _UNBOUNDED:
         return np.inf
