@@ -1,13 +1,14 @@
-"""Lines of a search with the time left, under a bar of rich on a terminal."""
+"""Lines of many fits with the time left, under a bar of rich on a terminal."""
 
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from typing import Any
 
 
 class Progress:
-    """Lines and the bar of a verbose search; a context that ends the bar."""
+    """Lines and the bar of verbose fits; a context that ends the bar."""
 
     def __init__(self, name: str, verbose: int, unit: str = "fits"):
         self.name, self.verbose, self.unit = name, verbose, unit
@@ -45,9 +46,18 @@ class Progress:
             text += f"; about {seconds * (self._n_all - self._n_done):.0f} s left"
         self.print(f"{self._n_done}/{self._n_all} {self.unit}: {text}")
 
+    def of(self, fits: Iterable[Any], texts: Iterable[str]) -> Iterator[Any]:
+        """Yield fits as they come, with a line after each."""
+        for fit, text in zip(fits, texts, strict=True):
+            self.step(1, text)
+            yield fit
+
     def print(self, text: str) -> None:
         """Print a line, above the bar if there is one."""
         if self._bar is not None:
             self._bar.console.out(f"{self.name} {text}", highlight=False)
         elif self.verbose:
             print(f"{self.name} {text}")
+
+
+QUIET = Progress("", 0)

@@ -13,6 +13,7 @@ from .._era_arguments import eras_by_name
 from .._era_axes import keep_pair, known_order
 from .._era_routing import PredictsByEra, ask
 from .._fit_attributes import restores_on_failure
+from .._progress import Progress
 from .._scikit_learn import check_sample_weight
 from ..model_selection import _out_of_era as out_of_era
 from ..model_selection._search_scores import prediction
@@ -30,6 +31,9 @@ DOC = """{summary}
         Folds of whole eras by :class:`~sklearn.model_selection.GroupKFold`{folds}.
     era_order, n_jobs{of_axes} :
         As in :class:`~sklearn_era.model_selection.EraSearchCV`.
+    verbose : int, default=0
+        1 prints a line a fit with the time left, under a bar where rich is installed
+        and the output is a terminal.
 
     Attributes
     ----------
@@ -53,16 +57,18 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         "cv": ["cv_object"],
         "era_order": [StrOptions({"auto", "ordered", "unordered"})],
         "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
     }
 
     def __init__(
         self, estimator: Any, *, cv: Any = 5, era_order: str = "auto",
-        n_jobs: int | None = None,
+        n_jobs: int | None = None, verbose: int = 0,
     ) -> None:  # fmt: skip
         self.estimator = estimator
         self.cv = cv
         self.era_order = era_order
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @eras_by_name
     @restores_on_failure
@@ -107,10 +113,13 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         model = out_of_era.with_order(self.estimator, order)
         given = None if sample_weight is None else weights
         params = out_of_era.fit_arguments(model, eras, given)
-        self.estimators_ = out_of_era.fit_folds(
-            model, X, y, encoded, folds, params, self.n_jobs
-        )
-        self.estimator_ = out_of_era.fit_rows(model, X, y, params)
+        with Progress(name, self.verbose) as progress:
+            progress.expect(len(folds) + 1)
+            self.estimators_ = out_of_era.fit_folds(
+                model, X, y, encoded, folds, params, self.n_jobs, progress
+            )
+            self.estimator_ = out_of_era.fit_rows(model, X, y, params)
+            progress.step(1, "all rows")
         out_of_era.take_attributes(self, self.estimator_)
         known = getattr(self, "classes_", None)
         y = np.asarray(y, dtype=np.float64) if known is None else y

@@ -109,8 +109,10 @@ class _Conformal(OutOfEra):
     def __init__(
         self, estimator: Any, *, cv: Any = 5, era_order: Any = "auto",
         n_jobs: int | None = None, horizon: Any = 1, group: str = "new",
+        verbose: int = 0,
     ) -> None:  # fmt: skip
-        super().__init__(estimator, cv=cv, era_order=era_order, n_jobs=n_jobs)
+        given = {"cv": cv, "era_order": era_order, "n_jobs": n_jobs, "verbose": verbose}
+        super().__init__(estimator, **given)
         self.horizon = horizon
         self.group = group
 

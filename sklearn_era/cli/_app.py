@@ -1,7 +1,6 @@
 """The program and its commands. Heavy imports wait until a command runs."""
 
 import time
-import warnings
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -34,6 +33,7 @@ _GROUPS = option("COL", "Groups, such as shops, beside the times of --era.")
 _HORIZON = option("SIZE", "How much later predicted rows are: eras, or 28D.")
 _KNOWN = "The model is for --groups of DATA; by default for new ones."
 _ID = option("COL,…", "Columns to copy.", "--id")
+_SCORING = option("NAME", "Score, as scikit-learn calls it, or numerai_corr.")
 _SEED = option("INT", "Random seed.", min=0, max=2**32 - 1)
 _SEP = option("CHAR", "DATA's separator, if not a comma.")
 _ENCODING = option("NAME", "DATA's encoding, if not UTF-8.")
@@ -117,6 +117,7 @@ def fit(
     param: Annotated[_Names, _PARAM] = None,
     random_state: Annotated[int | None, _SEED] = None,
     score: Annotated[bool, typer.Option(help="Score on held-out data.")] = True,
+    scoring: Annotated[_Text, _SCORING] = None,
     sep: Annotated[_Text, _SEP] = None,
     decimal: _Mark = None,
     encoding: Annotated[_Text, _ENCODING] = None,
@@ -137,6 +138,7 @@ def fit(
     the order of their labels, or without a random fifth of the rows if there are none.
     With --horizon, its training ends so long before; with --groups, it is tested on a
     fifth of the groups that it has not seen, or with --known-groups on all of its own.
+    It is R² and the loss, or accuracy, log loss and ROC AUC, or that of --scoring.
 
     Categories are compared as text, and 1.0 is the category 1. Eras and classes stay
     text where numbers would be others, like 2024.10. Empty fields are missing values.
@@ -155,26 +157,18 @@ def fit(
     if not isinstance(criterion, dict):
         subject = "--split-criterion: there is no criterion"
         check_known(str(criterion), CRITERIA, subject)
-    if criterion != "gain" and era is None:
-        raise InputError(f"--split-criterion: '{split_criterion}' needs --era.")
-    if estimator == "auto" and era is None:
-        raise InputError("--estimator: 'auto' needs --era.")
-    for of, value in (("--groups", groups), ("--horizon", horizon)):
-        if value is not None and era is None:
-            raise InputError(f"{of}: '{value}' needs --era.")
-    if groups is not None and era_order != "auto":
-        raise InputError(f"--era-order: '{era_order}' is for --era without --groups.")
-    if known_groups and groups is None:
-        raise InputError("--known-groups: it needs --groups.")
+    needs: dict[str, _Text] = {
+        "--split-criterion": split_criterion, "--estimator": estimator,
+        "--groups": groups, "--horizon": horizon,
+    }  # fmt: skip
+    _ui.check_needs(needs, era is not None, era_order, known_groups)
+    if scoring is not None and not score:
+        raise InputError(f"--scoring: '{scoring}' is of no use with --no-score.")
     if time_budget is not None and (estimator != "auto" or time_budget <= 0):
         text = "is for --estimator auto, and a positive number of seconds"
         raise InputError(f"--time-budget: {time_budget:g} {text}.")
     table = _tables.TableFile(data, sep, encoding, decimal)
-    given = {"--target": target, "--era": era, "--groups": groups}
-    labels: dict[str, str] = {}
-    for of, name in given.items():
-        if name is not None and labels.setdefault(table.find(name, of), of) != of:
-            raise InputError(f"{of}: '{name}' is the {labels[name]} column.")
+    labels = table.distinct({"--target": target, "--era": era, "--groups": groups})
     asked = table.select(features, "--features")
     excluded = {*table.select(exclude, "--exclude")}
     for name in {*asked}.intersection(labels) - excluded:
@@ -189,13 +183,11 @@ def fit(
         raise InputError(f"--categorical: '{name}' is not one of the features.")
     declared += [name for name in table.categories if name in names]
     frame = table.read([*names, *labels], declared)
-    for name, of in labels.items():
-        if n_missing := int(frame[name].isna().sum()):
-            text = f"column '{name}' has {count(n_missing, 'missing value')}"
-            raise InputError(f"{of}: {text}: fill them in or drop their rows.")
+    _tables.refuse_missing(frame, labels)
     remedy = "declare it with --categorical, or leave it out with --exclude"
     X = _tables.make_features(frame[names], declared, remedy, table.decimal)
     y, is_classes = _tables.make_target(frame[target], task, table)
+    scorers = _scores.find_scorers(scoring, y, is_classes)
     eras = _tables.make_eras(frame, [x for x in (era, groups) if x is not None], table)
     options = {
         "n_jobs": n_jobs, "random_state": random_state, "split_criterion": criterion,
@@ -232,13 +224,9 @@ def fit(
     for line in _scores.describe_average(model):
         _ui.echo(line)
     _ui.echo(f"Wrote {out}.")
-    lines = _scores.score_held_out(model, X, y, eras, **question)
-    try:
-        with console.status("Scoring"):
-            for line in lines if score else ():
-                _ui.echo(line)
-    except ValueError as error:
-        warnings.warn(f"cannot score: {error}", stacklevel=1)
+    lines = _scores.score_held_out(model, X, y, eras, scorers, **question)
+    with console.status("Scoring"):
+        _ui.echo_scores(lines if score else ())
 
 
 @app.command()
@@ -247,6 +235,7 @@ def predict(
     data: Annotated[Path, _DATA],
     out: Annotated[Path, option("FILE", "Table, in the same formats.", "--out", "-o")],
     id_columns: Annotated[_Names, _ID] = None,
+    scoring: Annotated[_Text, _SCORING] = None,
     sep: Annotated[_Text, _SEP] = None,
     decimal: _Mark = None,
     encoding: Annotated[_Text, _ENCODING] = None,
@@ -256,12 +245,15 @@ def predict(
     The table has the rows of DATA, in the same order, and a column 'prediction'. For a
     classifier, that is the class, and each class adds a column 'probability_CLASS'.
     Categories that the model has not seen count as missing, with a warning.
+
+    With --scoring, DATA also has the target that fit was given, and predictions are
+    scored on it; by era, too, if it has that column.
     """
     _ui.check_packages("cli", "pandas", "pyarrow")
     import pandas as pd
 
     from sklearn_era._tables.columns import list_columns
-    from sklearn_era.cli import _tables
+    from sklearn_era.cli import _scores, _tables
     from sklearn_era.ensemble._parameters import did_you_mean
 
     _ui.check_output(out, _tables.SUFFIXES, model, data)
@@ -297,12 +289,19 @@ def predict(
     if categorical:
         _tables.match_categories(X, estimator)
     eras = {"eras": _tables.make_eras(frame, pair, table)} if pair else {}
+    lines: Any = ()
+    if scoring is not None:
+        y, encoded = _tables.read_truth(table, metadata, classes)
+        scorers = _scores.find_scorers(scoring, y, bool(classes))
+        told = eras.get("eras")
+        lines = _scores.score_lines(estimator, X, y, told, encoded, scorers)
     results = [estimator.predict(X, **eras)]
     if classes:
         results += [*estimator.predict_proba(X, **eras).T]
     predictions = pd.DataFrame(dict(zip(headings, results, strict=True)))
     _tables.write_table(pd.concat([copied, predictions], axis=1), out)
     _ui.echo(f"Wrote {count(len(X), 'prediction')} to {out}.")
+    _ui.echo_scores(lines)
 
 
 @app.command()

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import get_scorer
 
 from sklearn_era._eras import label_texts
 from sklearn_era.cli import _ui
-from sklearn_era.cli._scores import LEAST_ERAS, describe_average
-from sklearn_era.metrics import EraScoreForecast
+from sklearn_era.cli._scores import LEAST_ERAS, best_of, describe_average, promise
 from sklearn_era.model_files._estimators import first_booster, inner_models
 
 # By the attribute that holds them: eras of the fit, of intercepts, of weights.
@@ -79,8 +79,10 @@ def _describe_scores(model: Any) -> Iterator[str]:
     for label, *values in rows:
         yield f"    {label}: {', '.join(f'{value:.4g}' for value in values)}"
     if not hasattr(model, "members_") and model.era_labels_.size >= LEAST_ERAS:
-        known = model if of_all is not None else scores["score"]
-        forecast = EraScoreForecast().fit(known)
-        low, high = forecast.interval()
-        text = f"{forecast.mean_:.4g}, with 80 % from {low:.4g} to {high:.4g}"
-        yield f"  in the next era: {text}"
+        known, best = scores["score"], 1.0  # R² or accuracy, out of bag
+        if of_all is not None:
+            known = model
+            best = best_of(model._default_scorer() or get_scorer(model.scoring))
+        horizon, labels = getattr(model, "horizon", 1), model.era_labels_
+        told = promise(known, horizon, labels, form=".4g", best=best)
+        yield f"  {told}"

@@ -18,7 +18,7 @@ from pyarrow import csv, dataset
 
 from sklearn_era import auto, ensemble
 from sklearn_era._era_columns import EraColumns
-from sklearn_era._eras import check_eras
+from sklearn_era._eras import check_eras, encode_eras
 from sklearn_era._tables.parquet import categorical_names, index_names
 from sklearn_era._warnings import refuse_moved
 from sklearn_era.cli import _ui
@@ -69,6 +69,14 @@ class TableFile:
     def find(self, name: str, argument: str) -> str:
         """Return the name of a column if it exists, or raise InputError."""
         return check_known(name, self.columns, f"{argument}: there is no column")
+
+    def distinct(self, given: dict[str, str | None]) -> dict[str, str]:
+        """Return the options that name columns, by column; none may be named twice."""
+        found: dict[str, str] = {}
+        for of, name in given.items():
+            if name is not None and found.setdefault(self.find(name, of), of) != of:
+                raise InputError(f"{of}: '{name}' is the {found[name]} column.")
+        return found
 
     def select(self, patterns: Sequence[str] | None, argument: str) -> list[str]:
         """The columns that a repeatable option selects, by names and shell patterns."""
@@ -249,6 +257,36 @@ def make_target(column: pd.Series, task: str, table: TableFile) -> tuple[Any, bo
     labels = table.read_labels(column, "--target")
     dtype = np.int64 if is_whole else None if column.dtype == bool else str
     return labels.to_numpy(dtype if labels is column else str), True
+
+
+def refuse_missing(frame: pd.DataFrame, options: dict[str, str]) -> None:
+    """Raise InputError if a column has missing values, which its option cannot have."""
+    for name, of in options.items():
+        if n_missing := int(frame[name].isna().sum()):
+            text = f"column '{name}' has {_ui.count(n_missing, 'missing value')}"
+            raise InputError(f"{of}: {text}: fill them in or drop their rows.")
+
+
+def read_truth(table: TableFile, metadata: Any, classes: list[Any]) -> tuple[Any, Any]:
+    """Return the target of a model of `classes`, if any, and the encoded eras of rows,
+    where a table has both.
+    """
+    if (target := metadata.target) is None:
+        raise InputError("--scoring: MODEL does not tell the name of its target.")
+    options = {table.find(target, "--scoring"): "--scoring"}
+    if metadata.era in table.columns:
+        options[metadata.era] = "--era"
+    frame = table.read([*options], ())
+    refuse_missing(frame, options)
+    if classes:
+        labels = table.read_labels(frame[target], "--scoring")
+        known = {_spell(x): x for x in classes}
+        y = np.array([known.get(_spell(x), x) for x in labels])
+    else:
+        remedy = "the model was fitted to numbers"
+        y = make_features(frame[[target]], (), remedy, table.decimal)[target].to_numpy()
+    eras = make_eras(frame, [*options][1:], table)
+    return y, None if eras is None else encode_eras(eras)
 
 
 def make_eras(frame: pd.DataFrame, names: Sequence[str], table: TableFile) -> Any:

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,8 +29,14 @@ if TYPE_CHECKING:
 _LOG_EVERY = 60.0  # seconds between lines about a stage without a terminal
 _MEGABYTE = 10**6
 
-# What messages call options in Python, --era in a call, and --param of a part.
-_PARAMETERS = {"era": "eras", "categorical": "categorical_features"}
+# What messages call options in Python, --era in a call, and --param of a part. A score
+# of the program's is no `scoring` of an estimator, which is a --param.
+_PARAMETERS = {"era": "eras", "categorical": "categorical_features", "scoring": ""}
+_FLAGS = {"group='known'": "--known-groups", "group='new'": "no --known-groups"}
+_ROWS = {"y": ("target", "--target"), "X": ("data", "DATA")}
+_ROW = re.compile(
+    r"(?<![,(] )(?<!eras )(?<!era )(?<![\w'.-])(?:Input )?([Xy])(?![\w'(,)=\[])"
+)
 _CALL = re.compile(r"fit\(X, y, eras=\.\.\.\) with one label a row( \(in [^)]*\))?")
 _PART = re.compile(r"\b(\w+)=\w+\((\w+=[^(),]*)\)")
 
@@ -64,17 +70,34 @@ def one_sentence(message: BaseException | str) -> str:
 def name_options(text: str, command: Any) -> str:
     """Name options of a command in a message, in place of Python's parameters."""
     text = _PART.sub(r"--param \1__\2", _CALL.sub("--era", text))
-    for parameter in command.params:
-        name = _PARAMETERS.get(parameter.name, parameter.name)
-        if (option := max(parameter.opts, key=len)).startswith("--"):
+    own = {parameter.name: parameter for parameter in command.params}
+    for flag in filter(text.__contains__, _FLAGS if "known_groups" in own else ()):
+        text = text.replace(flag, _FLAGS[flag])
+    for key, parameter in own.items():
+        name, option = _PARAMETERS.get(key, key), max(parameter.opts, key=len)
+        if name and option.startswith("--"):
             text = re.sub(rf"(?<![\w-]){name}=(?:'(\w+)')?", rf"{option} \1", text)
             text = re.sub(rf"(\A|: |The '){name}(:|' par)", rf"\1{option}\2", text)
-    return text
+
+    def of_rows(match: re.Match[str]) -> str:
+        key, shown = _ROWS[match[1]]
+        return shown if key in own else match[0]
+
+    return _ROW.sub(of_rows, text)
 
 
 def echo(text: str, err: bool = False) -> None:
     """Print a line without control characters: names may come from files or servers."""
     typer.echo(printable(text), err=err)
+
+
+def echo_scores(lines: Iterable[str]) -> None:
+    """Print scores as they come, and a warning where there are none."""
+    try:
+        for line in lines:
+            echo(line)
+    except ValueError as error:
+        warnings.warn(f"cannot score: {error}", stacklevel=1)
 
 
 def count(number: int, noun: str) -> str:
@@ -115,6 +138,19 @@ def check_known(name: str, known: Collection[str], subject: str) -> str:
     if len(known) == 1 and re.search("[,;|\t]", only := next(iter(known))):
         hint = f"the only one is {only!r}: pass its separator with --sep."
     raise InputError(f"{subject} '{name}'; {hint}")
+
+
+def check_needs(
+    needs: dict[str, str | None], has_eras: bool, era_order: str, known_groups: bool
+) -> None:
+    """Raise InputError for options without the --era or --groups that they need."""
+    for name, value in needs.items():
+        if not (has_eras or value in (None, "gain", "boosting", "forest")):
+            raise InputError(f"{name}: '{value}' needs --era.")
+    if needs["--groups"] is not None and era_order != "auto":
+        raise InputError(f"--era-order: '{era_order}' is for --era without --groups.")
+    if known_groups and needs["--groups"] is None:
+        raise InputError("--known-groups: it needs --groups.")
 
 
 @contextmanager

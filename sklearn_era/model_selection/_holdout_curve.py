@@ -16,6 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._era_labels import find
 from .._eras import EncodedEras, check_eras
+from .._progress import Progress
 from .._tables.no_value import warn_of_no_value
 from ._out_of_era import check_rows, fit_arguments, fit_rows, quiet_folds, with_order
 from ._search_scores import ScorerByEra
@@ -28,7 +29,7 @@ Array = NDArray[Any]
         "test_eras": ["array-like"], "param_name": [str, None],
         "param_range": ["array-like", None], "scoring": [str, callable, None],
         "era_order": [StrOptions({"auto", "ordered", "unordered"})],
-        "n_jobs": [Integral, None],
+        "n_jobs": [Integral, None], "verbose": ["verbose"],
     },
     prefer_skip_nested_validation=True,
 )  # fmt: skip
@@ -36,6 +37,7 @@ def holdout_curve(
     estimator: Any, X: Any, y: Any, *, eras: Any, test_eras: ArrayLike,
     param_name: str | None = None, param_range: ArrayLike | None = None,
     scoring: Any = None, era_order: str = "auto", n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> Bunch:  # fmt: skip
     """Score models in test eras: reverse learning curves, and curves of a parameter.
 
@@ -64,6 +66,8 @@ def holdout_curve(
         :func:`sklearn.metrics.check_scoring` takes it; None is the estimator's score.
     era_order, n_jobs :
         As of :class:`EraSearchCV`.
+    verbose : int, default=0
+        1 prints a line a fit with the time left, as :class:`EraSearchCV`.
 
     Returns
     -------
@@ -125,11 +129,14 @@ def holdout_curve(
         )
     scorer = ScorerByEra(check_scoring(estimator, scoring), encoded)
     params = fit_arguments(estimator, eras, None)
-    with quiet_folds(n_jobs) as empty:
-        found = Parallel(n_jobs=n_jobs)(
+    texts = [f"{param_name or 'latest eras'}={x!s}" for x in values]
+    with quiet_folds(n_jobs) as empty, Progress(name, verbose) as progress:
+        progress.expect(len(models))
+        fitted = Parallel(n_jobs=n_jobs, return_as="generator")(
             delayed(_fit_and_score)(model, X, y, encoded, params, scorer, part, test)
             for model, part in zip(models, parts, strict=True)
         )
+        found = [*progress.of(fitted, texts)]
     warn_of_no_value(empty, "rows that some model is trained on")
     train_scores, test_scores = map(np.array, zip(*found, strict=True))
     return Bunch(

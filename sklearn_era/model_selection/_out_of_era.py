@@ -24,6 +24,7 @@ from .._era_arguments import take_era_column, warn_of_row_order
 from .._era_axes import TIME_FIRST, read_known, read_one
 from .._era_routing import ask, prepares_by_era, routed, takes, told_eras
 from .._eras import EncodedEras
+from .._progress import QUIET, Progress
 from .._tables.columns import check_collected
 from .._tables.no_value import no_value_noted
 from .._warnings import listed
@@ -263,13 +264,15 @@ def fit_rows(
 
 def fit_folds(
     model: Any, X: Any, y: Any, eras: EncodedEras, folds: Sequence[Any],
-    params: dict[str, Any], n_jobs: int | None,
+    params: dict[str, Any], n_jobs: int | None, progress: Progress = QUIET,
 ) -> list[Any]:  # fmt: skip
     """Return copies of a model, each fitted to the training rows of a fold."""
-    return Parallel(n_jobs=n_jobs)(
+    names = names_of(folds, eras)
+    fitted = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_fit_fold)(model, X, y, params, train, name)
-        for name, (train, _) in zip(names_of(folds, eras), folds, strict=True)
+        for name, (train, _) in zip(names, folds, strict=True)
     )
+    return [*progress.of(fitted, names)]
 
 
 def _fit_fold(

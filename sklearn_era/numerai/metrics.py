@@ -8,7 +8,8 @@ different indexes are refused.
 The equations are those of ``numerai_tools.scoring`` (0.7.2; Numerai, 2025), with
 :math:`p(x) = \operatorname{sign}(x) |x|^{3/2}` and gaussianized ranks
 :math:`g(x) = \Phi^{-1}((\operatorname{rank}(x) - 1/2) / n)`, where ties have average
-ranks. Bad types, shapes and values, and eras without enough targets, raise ValueError.
+ranks. Bad types, shapes and values, eras without enough targets, and predictions passed
+first, as numerai-tools takes them, raise ValueError.
 All but ranks and exposures need ``sklearn-era[numerai]``.
 """
 
@@ -181,7 +182,8 @@ def feature_neutral_corr(
     spread = gaussianize(rank_normalize(y_pred, eras=eras))
     for _, own, block in rows.blocks("features"):
         spread[own] = regression(spread[own, np.newaxis], block)[0][:, 0]
-    return numerai_corr(y_true, spread, eras=eras, max_missing_share=max_missing_share)
+    rows = EraRows(eras, y_pred=spread, y_true=y_true)
+    return rows.score("feature_neutral_corr", _corr, max_missing_share)
 
 
 def feature_exposures(

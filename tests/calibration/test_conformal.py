@@ -1,6 +1,7 @@
 """Intervals and sets against brute force, and as often right as they promise."""
 
 import pickle
+import re
 
 import numpy as np
 import polars as pl
@@ -55,6 +56,28 @@ def left_out(model, X, y, eras, weights, ordered):
             rows.append((fit, i, weights[i] / own / (n_eras + 1)))
     whole = clone(model).fit(X, y, sample_weight=weights)
     return [(whole if ordered else fit, fit, i, mass) for fit, i, mass in rows]
+
+
+@pytest.mark.parametrize("order", ["ordered", "unordered"])
+@pytest.mark.parametrize("Model", [
+    EraConformalRegressor, EraConformalClassifier, EraCalibratedClassifier,
+])  # fmt: skip
+def test_progress_has_the_time_left_and_changes_nothing(Model, order, capsys):
+    X, y, eras = make_rows(9)
+    inner = Ridge() if Model is EraConformalRegressor else LogisticRegression()
+    y = y if Model is EraConformalRegressor else thirds(y)
+    quiet = Model(inner, cv=3, era_order=order).fit(X, y, eras=eras)
+    assert not capsys.readouterr().out
+    model = clone(quiet).set_params(verbose=1, n_jobs=2).fit(X, y, eras=eras)
+    first, *between, last = capsys.readouterr().out.splitlines()
+    name, n = Model.__name__, len(quiet.estimators_) + 1
+    assert re.fullmatch(
+        rf"{name} 1/{n} fits: fold 1 of 3, to eras .* \(tests .*\); about \d+ s left",
+        first,
+    )
+    assert len(between) == n - 2
+    assert last == f"{name} {n}/{n} fits: all rows"
+    np.testing.assert_array_equal(model.predict(X), quiet.predict(X))
 
 
 def one_for_each_era(rows, eras, level):

@@ -7,10 +7,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.main import get_command
 
-from helpers.cli import fail, fit, params, predict, run, write
+from helpers.cli import fail, fit, invoke, params, predict, run, write
 from sklearn_era import cli
-from sklearn_era.cli._ui import print_table
+from sklearn_era.cli._app import app
+from sklearn_era.cli._ui import name_options, print_table
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.model_files import load_model, save_model
 
@@ -105,11 +107,59 @@ CRITERION = "--split-criterion: there is no criterion "
     (params(leaf_shrinkage="eras"), "Cannot fit: leaf_shrinkage='eras' needs eras: "
      "pass --era, or use leaf_shrinkage=None."),
     (["--random-state", -1], "Invalid value for '--random-state': "),
+    (["--scoring", "roc_acu"],
+     "--scoring: there is no score 'roc_acu'; did you mean 'roc_auc'"),
+    (["--scoring", "roc_auc"],
+     "--scoring: 'roc_auc' is for classes, and the target has none."),
+    (["--scoring", "r2", "--no-score"],
+     "--scoring: 'r2' is of no use with --no-score."),
     (["--zzzz"], "No such option"),
 ])  # fmt: skip
 def test_bad_parameters(options, message):
     told = fail(*fit(), *options)
     assert told == message if message.endswith(".") else told.startswith(message)
+
+
+# Arguments of the library that options of fit stand for, where they differ from
+# `--some-name` of `some_name`; None are options of the program alone.
+ARGUMENTS = {
+    "--era": "eras", "--categorical": "categorical_features", "--target": "y",
+    "DATA": "X", "--known-groups": "group='known'", "--score": None, "--out": None,
+    "--features": None, "--exclude": None, "--task": None, "--param": None,
+    "--scoring": None, "--sep": None, "--decimal": None, "--encoding": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("option", [
+    max(x.opts, key=len) for x in get_command(app).commands["fit"].params
+])  # fmt: skip
+def test_messages_of_estimators_name_each_option(option):
+    command = get_command(app).commands["fit"]
+    option = {"data": "DATA"}.get(option, option)
+    name = ARGUMENTS.get(option, option.strip("-").replace("-", "_"))
+    if name is None:
+        return
+    if option == "--known-groups":
+        assert name_options(f"pass {name}, or x", command) == f"pass {option}, or x"
+        told = name_options("group='new' is so", command)
+        assert told == "no --known-groups is so"
+    elif len(name) == 1:
+        for text in ("{} has 3", "Input {} contains", "column 'a' of {}", "{}: it is"):
+            told = name_options(text.format(name), command)
+            assert told == text.replace("Input ", "").format(option)
+        for text in (
+            "fit(X, y, a=1)",
+            "X_val, y_val",
+            "era y",
+            "'X' is",
+            "of X, y and",
+        ):
+            assert name_options(text, command) == text
+    else:
+        assert name_options(f"pass {name}='a'", command) == f"pass {option} a"
+        assert name_options(f"{name}: no", command) == f"{option}: no"
+        told = name_options(f"The '{name}' parameter", command)
+        assert told == f"The '{option}' parameter"
 
 
 COMMANDS = [
@@ -207,7 +257,7 @@ FRACTIONS += "classes; pass --task regression."
     (blank("y", 1), fit(), f"--target: column 'y' has 1 missing value: {MEND}"),
     (blank("week", 3), [*fit(), *ERA],
      f"--era: column 'week' has 3 missing values: {MEND}"),
-    (blank("y", 1, np.inf), fit(), "Cannot fit: Input y contains infinity "),
+    (blank("y", 1, np.inf), fit(), "Cannot fit: --target contains infinity "),
     ({}, [*fit(), "--task", "classification"], FRACTIONS),
     ({"y": 1e25}, [*fit(), "--task", "classification"], FRACTIONS),
     ({"y": "up"}, fit(), "--target: column 'y' has only one class, 'up'."),
@@ -253,6 +303,37 @@ def test_predict_lacking_features(small, tmp_path):
     content = (tmp_path / "m.era").read_bytes()
     (tmp_path / "m.era").write_bytes(content[: len(content) // 2])
     assert fail(*predict()) == "MODEL: m.era is not a model file of sklearn_era."
+
+
+def test_scores_of_predictions_need_the_target(small):
+    run(*fit(), "--no-score", *params(max_iter=1))
+    scored = [*predict(model="new.era"), "--scoring", "r2"]
+    write(small.drop(columns="y"), "d.csv")
+    assert fail(*scored).startswith("--scoring: there is no column 'y'; use 'alpha', ")
+    write(small.assign(**blank("y", 2)(small)), "d.csv")
+    told = fail(*scored)
+    assert told == f"--scoring: column 'y' has 2 missing values: {MEND}"
+    write(
+        small.assign(y=small["y"].astype(str).mask(small.index == 7, "high")), "d.csv"
+    )
+    told = fail(*scored)
+    number = "column 'y' is not numeric ('high' in row 8)"
+    assert told == f"DATA: {number}; the model was fitted to numbers."
+    save_model(load_model("new.era")[0], "m.era")
+    told = fail(*predict(), "--scoring", "r2")
+    assert told == "--scoring: MODEL does not tell the name of its target."
+
+
+def test_a_score_that_predictions_cannot_have_is_a_warning(small, tmp_path):
+    run(*fit(), "--no-score", *params(max_iter=1))
+    name = "neg_mean_poisson_deviance"  # of positive predictions
+    told = fail(*predict(model="new.era"), "--scoring", name)
+    assert told.startswith(f"--scoring: '{name}' cannot score this target: Mean Tweed")
+    write(small.assign(y=1.0), "d.csv")
+    result = invoke(*predict(model="new.era"), "--scoring", name)
+    assert result.exit_code == 0
+    assert result.stderr.startswith("Warning: cannot score: Mean Tweedie deviance")
+    assert (tmp_path / "p.csv").exists()
 
 
 @pytest.mark.parametrize("path", ["e.csv", "e.parquet"])
@@ -341,6 +422,18 @@ def test_labels_that_differ_in_spaces_alone_are_refused(small, of, message):
     told = fail(*fit(data=write(small.assign(**{of: labels}), "d.csv")), *ERA)
     ways = "spells 'yes' in 2 ways that differ in spaces; correct them."
     assert told == f"{message}: column '{of}' {ways}"
+
+
+@pytest.mark.parametrize(("classes", "name", "message"), [
+    ("a b", "f1", "pos_label=1 is not a valid label: It should be one of ['a' 'b']"),
+    ("a b c", "roc_auc", "multi_class must be in ('ovo', 'ovr')"),
+    ("a b", "r2", "could not convert string to float"),
+])  # fmt: skip
+def test_a_score_that_a_target_cannot_have_is_refused(small, classes, name, message):
+    write(small.assign(y=np.resize(classes.split(), 60)), "d.csv")
+    told = fail(*fit(), "--scoring", name)
+    start = f"--scoring: '{name}' cannot score this target: {message}"
+    assert told.startswith(start)
 
 
 EVIL, SHOWN = "b\x1b]0;owned\x07\x1b[2J\u202e", "b?]0;owned??[2J?"

@@ -13,7 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.metrics import accuracy_score, log_loss, r2_score
+from sklearn.metrics import (
+    accuracy_score,
+    get_scorer,
+    log_loss,
+    mean_poisson_deviance,
+    r2_score,
+    roc_auc_score,
+)
 from sklearn.model_selection import train_test_split
 from typer.testing import CliRunner
 
@@ -23,6 +30,7 @@ from helpers.criteria import NAMES
 from sklearn_era import cli
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.cli._app import app
+from sklearn_era.cli._scores import best_of, promise
 from sklearn_era.cli._ui import parse_value
 from sklearn_era.effects import Intercepts
 from sklearn_era.ensemble import EraForestRegressor
@@ -31,6 +39,7 @@ from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.metrics import EraScoreForecast, era_scores
 from sklearn_era.model_files import load_model, read_metadata, save_model
 from sklearn_era.model_selection import EraSearchCV
+from sklearn_era.numerai.metrics import numerai_corr
 
 CHOICE = ["--exclude", "row,y,up,class", "--categorical", "sector,grade", "--no-score"]
 FAST = [*params(max_iter=3), "--no-score", "--out", "m.era"]
@@ -64,7 +73,8 @@ def test_info_tells_what_a_model_card_needs(frame, features):
     ):
         assert f"    {label}: {plain:.4g}, {average:.4g}" in lines
     if model.era_labels_.size > 2:
-        assert f"{-EraScoreForecast().fit(model).mean_:.4g}, with 80 % from" in told
+        forecast = EraScoreForecast(bounds=(None, 0)).fit(model)
+        assert f"its loss in the next era: {-forecast.mean_:.4g}, with 80 % " in told
     eras = np.asarray(frame["week"])
     forest = EraForestRegressor(
         5, oob_score=True, bootstrap="within_eras", random_state=0
@@ -248,6 +258,7 @@ def test_score_is_that_of_rows_held_out(small, Model, with_eras):
         loss = partial(log_loss, labels=model.classes_)
         metrics = {"accuracy": (accuracy_score, model.predict(X))}
         metrics["log loss"] = loss, model.predict_proba(X)
+        metrics["ROC AUC"] = roc_auc_score, model.predict_proba(X)[:, 1]
     for line, (name, (metric, values)) in zip(lines, metrics.items(), strict=True):
         expected = f"  {name}: {metric(y[test], values[test]):.4f}"
         if with_eras:
@@ -275,14 +286,119 @@ def test_the_score_of_the_next_era_is_forecast(small, estimator):
     )  # fmt: skip
     forecast = EraScoreForecast().fit(own)
     low, high = forecast.interval()
-    told = f"{forecast.mean_:.4f}, with 80 % from {low:.4f} to {high:.4f}"
+    told = f"{forecast.mean_:.4f}, with 80 % from {low:.4f} to {min(high, 1):.4f}"
     assert last == f"    in the next era: {told}"
     if estimator == "auto":
         model.fit(X, y, eras=weeks)
-        forecast = EraScoreForecast().fit(model)
+        forecast = EraScoreForecast(bounds=(None, 0)).fit(model)
         low, high = forecast.interval()
         told = f"{-forecast.mean_:.4g}, with 80 % from {-high:.4g} to {-low:.4g}"
         assert f"  its loss in the next era: {told}" in lines
+
+
+SCORES = {
+    "counts": ("poisson", "R², mean Poisson deviance"),
+    "ups": (None, "accuracy, log loss, ROC AUC"),
+    "kinds": (None, "accuracy, log loss, ROC AUC ovr"),
+}  # fmt: skip
+
+
+def counts_by_week(n_weeks=30, per_week=40):
+    rng = np.random.default_rng(0)
+    weeks, X = np.repeat(np.arange(n_weeks), per_week), rng.normal(size=(2, 1200))
+    rate = np.exp(X[0] + rng.normal(size=n_weeks)[weeks])
+    counts = rng.poisson(rate)
+    kinds = np.array(["few", "more", "many"])[np.digitize(counts, [1, 3])]
+    columns = {"week": weeks, "a": X[0], "b": X[1], "counts": counts}
+    return pd.DataFrame(columns | {"kinds": kinds, "ups": counts > 1})
+
+
+@pytest.mark.parametrize("target", SCORES)
+def test_scores_are_those_of_the_loss_and_of_classes(target, empty_folder):
+    rows, (loss, names) = counts_by_week(), SCORES[target]
+    write(rows, "d.csv")
+    base = ["fit", "d.csv", "--target", target, "--era", "week", "--out", "m.era"]
+    base += [
+        "--features",
+        "a,b",
+        *params(max_iter=5),
+        *(params(loss=loss) if loss else []),
+    ]
+    lines = [x.strip() for x in run(*base).splitlines() if x.startswith("  ")]
+    told = dict(x.split(": ", 1) for x in lines if not x.startswith("in the "))
+    assert ", ".join(told) == names
+    # As with the second model, fitted by hand.
+    train, test = rows[rows.week < 24], rows[rows.week >= 24]
+    model = load_model("m.era")[0]
+    X, eras = train[["a", "b"]], train.week
+    model = clone(model).fit(X, train[target], eras=eras)
+    X, y = test[["a", "b"]], test[target]
+    if loss:
+        value = mean_poisson_deviance(y, model.predict(X))
+    else:
+        scorer = "roc_auc" if target == "ups" else "roc_auc_ovr"
+        value = get_scorer(scorer)(model, X, y)
+    assert [*told.values()][-1].startswith(f"{value:.4f}; by era ")
+
+
+@pytest.mark.parametrize("horizon", ["1", "4"])
+def test_a_loss_to_come_is_positive_and_as_far_ahead_as_the_horizon(horizon):
+    """Losses of a few eras spread by more than their mean."""
+    rows = counts_by_week(20, 60)
+    rows["counts"] *= np.where(rows.week == 18, 40, 1)
+    write(rows, "d.csv")
+    base = ["fit", "d.csv", "--target", "counts", "--era", "week", "--out", "m.era"]
+    base += ["--scoring", "neg_mean_squared_error", "--horizon", horizon]
+    *_, line, last = run(*base, "--features", "a,b", *params(max_iter=5)).splitlines()
+    test, train = rows[rows.week >= 16], rows[rows.week <= 16 - int(horizon)]
+    model = Regressor(max_iter=5).fit(train[["a", "b"]], train.counts, eras=train.week)
+    errors = (model.predict(test[["a", "b"]]) - test.counts) ** 2
+    assert line.startswith(f"  mean squared error: {errors.mean():.4f}; by era ")
+    forecast = EraScoreForecast(bounds=(None, 0))
+    forecast.fit(-errors.groupby(test.week).mean(), eras=range(4))
+    low, high = forecast.interval(horizon=int(horizon))
+    assert EraScoreForecast().fit(forecast.scores_, eras=range(4)).interval()[1] > 0
+    when = {"1": "the next era", "4": "the era 4 eras after the last"}[horizon]
+    assert last.startswith(f"    in {when}: ")
+    assert last.endswith(f", with 80 % from {-high:.4f} to {-low:.4f}")
+
+
+def test_nothing_better_than_the_best_is_promised():
+    told = promise([-1.0, 0.0, -0.1], 1, None, best=0.0, sign=-1)
+    assert " from 0.0000 to " in told
+    assert promise([0.2, 0.999, 0.9], 1, None, best=1.0).endswith(" to 1.0000")
+    assert float(promise([0.2, 0.999, 0.9], 1, None, best=np.inf).split()[-1]) > 1
+    for name, best in {
+        "r2": 1, "roc_auc_ovr": 1, "neg_log_loss": 0, "neg_root_mean_squared_error": 0,
+        "mutual_info_score": np.inf, "positive_likelihood_ratio": np.inf,
+    }.items():  # fmt: skip
+        assert best_of(get_scorer(name)) == best
+    assert best_of(lambda *args: 3.0) == np.inf
+
+
+@pytest.mark.parametrize(("target", "name", "shown"), [
+    ("counts", "neg_mean_absolute_error", "mean absolute error"), ("ups", "f1", "f1"),
+    ("counts", "numerai_corr", "numerai corr"), ("kinds", "roc_auc_ovo", "ROC AUC ovo"),
+])  # fmt: skip
+def test_a_score_of_another_name(target, name, shown):
+    rows = counts_by_week()
+    write(rows, "d.csv")
+    base = ["--target", target, "--features", "a,b", *params(max_iter=5), "-o", "m.era"]
+    told = run("fit", "d.csv", *base, "--era", "week", "--scoring", name)
+    assert told.count(f"\n  {shown}: ") == 1
+    assert "R²" not in told
+    assert "accuracy" not in told
+    # Of a file's own target, by the model that is in it.
+    model, X, y = load_model("m.era")[0], rows[["a", "b"]], rows[target]
+    if name == "numerai_corr":
+        expected = numerai_corr(y, model.predict(X))
+    else:
+        expected = abs(get_scorer(name)(model, X, y))
+    told = run("predict", "m.era", "d.csv", "--out", "p.csv", "--scoring", name)
+    assert f"\n  {shown}: {expected:.4f}; by era " in told
+    write(rows.drop(columns="week"), "d.csv")
+    told = run("predict", "m.era", "d.csv", "--out", "p.csv", "--scoring", name)
+    assert told.endswith(f"\n  {shown}: {expected:.4f}\n")
 
 
 def test_a_score_that_cannot_be_had_leaves_a_model(small):
@@ -360,6 +476,12 @@ def test_help_fits_in_a_terminal(command):
 
 
 @pytest.mark.slow
+def test_the_package_is_a_program():
+    command = [sys.executable, "-m", "sklearn_era", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"sklearn-era {sklearn_era.__version__} ")
+
+
 def test_console_script(frame):
     # Beside the interpreter, whether or not the environment is activated.
     script = shutil.which("sklearn-era", path=Path(sys.executable).parent)

@@ -1,5 +1,7 @@
 """Curves of the score in a holdout: by hand, drawn, and what they refuse."""
 
+import re
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -35,6 +37,20 @@ def test_a_reverse_learning_curve_trains_on_the_latest_eras():
     every = holdout_curve(Ridge(), X, y, **HOLDOUT)
     assert every.param_range.tolist() == [1, 2, 3, 4]
     np.testing.assert_array_equal(every.test_scores[[0, 2, 3]], curve.test_scores)
+
+
+def test_progress_has_the_time_left(capsys):
+    quiet = holdout_curve(Ridge(), X, y, param_range=[1, 3], **HOLDOUT)
+    assert not capsys.readouterr().out
+    told = holdout_curve(Ridge(), X, y, param_range=[1, 3], verbose=1, **HOLDOUT)
+    first, last = capsys.readouterr().out.splitlines()
+    start = "holdout_curve 1/2 fits: latest eras=1; about "
+    assert re.fullmatch(rf"{start}\d+ s left", first)
+    assert last == "holdout_curve 2/2 fits: latest eras=3"
+    np.testing.assert_array_equal(told.test_scores, quiet.test_scores)
+    of = {"param_name": "alpha", "param_range": [0.1], "verbose": 1}
+    holdout_curve(Ridge(), X, y, **of, **HOLDOUT)
+    assert capsys.readouterr().out == "holdout_curve 1/1 fits: alpha=0.1\n"
 
 
 def test_a_curve_over_a_parameter_hands_eras_to_the_fit_and_is_drawn():

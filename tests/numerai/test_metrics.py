@@ -291,6 +291,39 @@ BAD = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("n_values", [5, 7])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_targets_and_predictions_the_other_way_round_are_refused(n_values, dtype):
+    """numerai-tools takes predictions first."""
+    rng = np.random.default_rng(0)
+    targets = (rng.integers(n_values, size=60) / (n_values - 1)).astype(dtype)
+    features, meta = rng.integers(5, size=(60, 3)), rng.normal(size=60)
+    found = metrics.rank_normalize(rng.normal(size=60))
+    missing = np.where(np.arange(60) < 3, np.nan, targets)
+    swapped = "^y_pred has the few values of Numerai's targets, and y_true 60 distinct"
+    for score, more in (
+        (numerai_corr, ()), (metrics.correlation_contribution, (meta,)),
+        (metrics.feature_neutral_corr, (features,)),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=swapped):
+            score(found, targets, *more)
+        # Few values are no sign of a mistake if targets have few as well.
+        for y_true in (targets, missing):
+            assert np.isfinite(score(y_true, found, *more))
+            assert np.isfinite(score(y_true, targets[::-1], *more))
+    # Nor are a vote, a constant, ranks, or whole numbers, of unusual targets.
+    for y_pred in (targets > 0.5, np.ones(60), found, targets * 12):
+        numerai_corr(found[::-1], y_pred)
+
+
+def test_scores_are_named_by_their_function():
+    both = [y, np.ones(6)], {"eras": e}
+    for score, more in ((numerai_corr, []), (metrics.feature_neutral_corr, [F])):
+        scores = score(*both[0], *more, **both[1])
+        with pytest.raises(ValueError, match=f"(?i)^{score.__name__} is undefined"):
+            scores.mean()
+
+
 @pytest.mark.parametrize(("message", "call"), BAD)
 def test_bad_input_is_named(message, call):
     with pytest.raises(ValueError, match=message):
