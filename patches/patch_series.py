@@ -81,18 +81,56 @@ def _entries(file: Any) -> list[str]:
     return [line.rstrip() for line in lines if line.strip() and line[0] != "#"]
 
 
-def read_upstream(pins: Sequence[Pin], site: Any, version: str) -> dict[str, str]:
-    """Read the pinned files below the folder `site`, whose hashes must match a pin."""
-    texts = {path: read_text(site / path) for path in pins[0].hashes}
-    hashes = {path: sha256(text) for path, text in texts.items()}
-    if not any(hashes == pin.hashes for pin in pins):
-        known = ", ".join(version for pin in pins for version in pin.versions)
+def read_upstream(pins: Sequence[Pin], site: Any) -> dict[str, str]:
+    """Read the pinned files below the folder `site`."""
+    try:
+        return {path: read_text(site / path) for path in pins[0].hashes}
+    except OSError as error:
         raise PatchError(
-            f"sklearn_era.ensemble works with scikit-learn {known} as released, and "
-            f"the installed {version} has other files ({', '.join(texts)} in {site}): "
-            "install one of these anew"
-        )
-    return texts
+            "sklearn_era.ensemble patches the source of the installed scikit-learn, "
+            f"which is not there ({error.filename}). Where files are collected or "
+            "compiled to bytecode, keep this one; PyInstaller's hook does"
+        ) from error
+
+
+def are_pinned(pins: Sequence[Pin], texts: Mapping[str, str]) -> bool:
+    """Return whether files have the bytes of a pin."""
+    hashes = {path: sha256(text) for path, text in texts.items()}
+    return any(hashes == pin.hashes for pin in pins)
+
+
+def unfit(pins: Sequence[Pin], site: Any, version: str, reason: str = "") -> PatchError:
+    """Return the error for a release that is not patched."""
+    known = ", ".join(version for pin in pins for version in pin.versions)
+    return PatchError(
+        f"sklearn_era.ensemble works with scikit-learn {known} as released, and "
+        f"the installed {version} has other files ({', '.join(pins[0].hashes)} in "
+        f"{site}){reason}: install one of these anew"
+    )
+
+
+def patch_installed(
+    folder: Any, site: Any, version: str
+) -> tuple[dict[str, str], bool]:
+    """Return the installed files, patched, and whether they are a known release's.
+
+    Others are patched if the release is another one of a known minor version, and each
+    hunk fits in exactly one place.
+    """
+    pins = read_pins(folder)
+    texts = read_upstream(pins, site)
+    is_known = are_pinned(pins, texts)
+    minors = [known.split(".")[:2] for pin in pins for known in pin.versions]
+    if not is_known and version.split(".")[:2] not in minors:
+        raise unfit(pins, site, version)
+    try:
+        for patch in read_series(folder):
+            texts = apply(patch, texts)
+    except PatchError as error:
+        if is_known:
+            raise
+        raise unfit(pins, site, version, f", which do not fit ({error})") from error
+    return texts, is_known
 
 
 def sha256(text: str) -> str:

@@ -30,7 +30,10 @@ def read_installed(folder: Path) -> tuple[str, dict[str, str]]:
         ) from error
     site = Path(str(found.locate_file("")))
     pins = patch_series.read_pins(folder)
-    return found.version, patch_series.read_upstream(pins, site, found.version)
+    texts = patch_series.read_upstream(pins, site)
+    if not patch_series.are_pinned(pins, texts):
+        raise patch_series.unfit(pins, site, found.version)
+    return found.version, texts
 
 
 def materialise(folder: Path, target: Path) -> None:

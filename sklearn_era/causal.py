@@ -5,6 +5,8 @@ in the mechanisms of a few variables, and a causal graph implies on which featur
 target depends alike in all of them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +35,7 @@ __all__ = ["feature_penalties", "invariant_features", "mutual_information_ratios
 
 
 def invariant_features(
-    graph: "networkx.DiGraph[Any]", target: Hashable, manipulable: Collection[Hashable],
+    graph: networkx.DiGraph[Any], target: Hashable, manipulable: Collection[Hashable],
     *, features: Collection[Hashable] | None = None,
     hidden_causes: Collection[tuple[Hashable, Hashable]] = (),
 ) -> list[Any]:  # fmt: skip

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +88,7 @@ class _AutoEra(PredictsByEra, BaseEstimator):
     @restores_on_failure
     def fit(
         self, X: Any, y: Any = None, *, eras: Any = None, sample_weight: Any = None
-    ) -> "_AutoEra":
+    ) -> Self:
         """Fit all members in folds of whole eras, and those with weight to all rows.
 
         Parameters
@@ -288,9 +288,7 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         return {name: stages[name] for name in kept}
 
     @restores_on_failure
-    def update(
-        self, X: Any, y: Any, *, eras: Any, sample_weight: Any = None
-    ) -> "_AutoEra":
+    def update(self, X: Any, y: Any, *, eras: Any, sample_weight: Any = None) -> Self:
         """Take in rows of eras whose targets have become known since the fit.
 
         The levels of members with intercepts are estimated anew, trees being as they

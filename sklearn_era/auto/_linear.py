@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,7 @@ class _Linear(BaseEstimator):
         self.categorical_features = categorical_features
         self.penalties = penalties
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "_Linear":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         X = as_frame(X)
         validate_data(self, X, skip_check_array=True)
         given = check_categorical_features(X, self.categorical_features)

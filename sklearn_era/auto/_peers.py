@@ -1,7 +1,7 @@
 """CatBoost and LightGBM as members, with the categories and weights of the fit."""
 
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,7 @@ class Peer(BaseEstimator):
         self.max_iter = max_iter
         self.categorical_features = categorical_features
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "Peer":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         X = as_frame(X)
         validate_data(self, X, skip_check_array=True)
         columns = read_columns(X, categorical_features=self.categorical_features)

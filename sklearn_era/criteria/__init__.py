@@ -12,9 +12,9 @@ index and bin.
 
 from ._blend import Blend
 from ._criteria import Directional, Era, Gain, HeldOut, Invariant, TimeRobust, VREx
-from ._custom import CustomCriterion, ListedSplits, SplitKeys
+from ._custom import CustomCriterion, EraSums, ListedSplits, SplitKeys
 
 __all__ = [
-    "Blend", "CustomCriterion", "Directional", "Era", "Gain", "HeldOut", "Invariant",
-    "ListedSplits", "SplitKeys", "TimeRobust", "VREx",
+    "Blend", "CustomCriterion", "Directional", "Era", "EraSums", "Gain", "HeldOut",
+    "Invariant", "ListedSplits", "SplitKeys", "TimeRobust", "VREx",
 ]  # fmt: skip

@@ -37,7 +37,7 @@ class Blend(EraCriterion):
         Whether gains, the pooled one too, are divided as by `normalize` of
         :class:`Era`, so that they have the size of an agreement. False sums raw gains,
         whose size depends on the target's unit and the number of rows. It holds for all
-        parts.
+        parts but a :class:`CustomCriterion`.
     rule : {'every_era'} or None, default=None
         As in :class:`Era`, for all parts, which have none of their own.
 
@@ -70,6 +70,8 @@ class Blend(EraCriterion):
             reason = _not_blendable(part, self.normalize, is_added)
             if reason is None and is_added and part.name in seen:
                 reason = "it is the second one of its class"
+                if isinstance(part, CustomCriterion):
+                    reason = "a blend has one CustomCriterion at most"
             if reason is not None:
                 raise ValueError(
                     f"split_criterion: {key!r} cannot be part of a blend: {reason}."

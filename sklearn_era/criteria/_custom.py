@@ -1,5 +1,7 @@
 """A criterion of one's own, in NumPy."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,9 +55,10 @@ class SplitKeys(NamedTuple):
 class ListedSplits:
     """The splits of a node among which a criterion chooses.
 
-    Those that meet `min_samples_leaf`, the constraints, and `min_gain_share`. Eras are
-    those of training, in their order; one without rows in the node has sums of 0. (A
-    forest that draws eras has a column for each one drawn.)
+    Those that meet `min_samples_leaf`, the constraints, `min_era_coverage` and
+    `min_gain_share`. Eras are those of training, in their order; one without rows in
+    the node has sums of 0. (In a forest that draws eras, one drawn twice has two
+    columns.)
 
     Attributes
     ----------
@@ -64,8 +67,13 @@ class ListedSplits:
         (n_splits, n_eras).
     pooled_gains : ndarray of shape (n_splits,)
         Gains over the rows of all eras.
-    sum_hessians : float
-        The node's.
+    era_labels : ndarray of shape (n_eras,)
+        The labels as passed to ``fit``, such as dates. Text has an order that means
+        something if `era_order` says so.
+    sum_hessians, gradient_variance : float
+        The node's sum of hessians, and the variance of the gradients (per unit of
+        hessian) at the root of the tree: divided by both, a pooled gain is a pure
+        number, as with ``normalize=True`` of other criteria.
     l2_regularization : float
         The estimator's.
     min_samples_per_era : ndarray of shape (n_eras,)
@@ -81,6 +89,7 @@ class ListedSplits:
 
     _sides: _Numbers  # (2, n_planes, n_eras, n_splits): gradients, rows, maybe hessians
     pooled_gains: _Numbers
+    era_labels: NDArray[Any]
     sum_hessians: float
     l2_regularization: float
     min_samples_per_era: _Numbers
@@ -88,6 +97,7 @@ class ListedSplits:
     # The kernel's functions.
     _compare: Callable[[_Numbers, _Numbers, float], _Numbers]
     _measure_impurities: Callable[[], _Numbers]
+    _measure_variance: Callable[[], float]
 
     @cached_property
     def left(self) -> EraSums:
@@ -127,6 +137,11 @@ class ListedSplits:
         return fewer >= self.min_samples_per_era
 
     @cached_property
+    def gradient_variance(self) -> float:
+        """Return the variance of the gradients at the root."""
+        return self._measure_variance()
+
+    @cached_property
     def impurities(self) -> _Numbers:
         """Return the impurity of each era before the split."""
         return self._measure_impurities()
@@ -137,9 +152,11 @@ class CustomCriterion(EraCriterion):
 
     A subclass defines :meth:`keys`. It is called once for each node that may be split,
     and everything else is done as for the other criteria: coverage, constraints,
-    missing values, categories, ties, blends, forests. Parameters are those of its
-    ``__init__``, as in scikit-learn. Models are saved by pickle, for which the class
-    has to be importable.
+    missing values, categories, ties, forests. In a :class:`Blend`, which may have one,
+    its keys are taken as they are, whatever `normalize`. Parameters are those of its
+    ``__init__``, which stores them, as in scikit-learn; a dataclass needs
+    ``eq=False, repr=False``. Models are saved by pickle, for which the class has to be
+    importable.
 
     Parameters
     ----------
@@ -161,8 +178,8 @@ class CustomCriterion(EraCriterion):
     >>> from sklearn_era.ensemble import HistGradientBoostingRegressor
     >>> class SecondWorst(CustomCriterion):
     ...     def keys(self, splits):
-    ...         keys = np.sort(splits.gains, axis=1)[:, 1]
-    ...         return np.where(keys > 0, keys, -np.inf)
+    ...         keys = np.sort(splits.gains, axis=1)[:, :2].max(axis=1)
+    ...         return np.where(keys <= 0, -np.inf, keys)
     >>> rng = np.random.default_rng(0)
     >>> X, eras = rng.normal(size=(500, 3)), np.repeat(np.arange(5), 100)
     >>> y = X[:, 0] + X[:, 1] * (eras < 2)
@@ -201,12 +218,17 @@ class CustomCriterion(EraCriterion):
         priority = keys.primary if keys.priority is None else keys.priority
         n_splits = splits.pooled_gains.size
         result = np.empty((3, n_splits))
-        for row, values in zip(result, (*keys[:2], priority), strict=True):
-            shape = np.shape(values)
-            if shape != (n_splits,) and (shape or values is not keys.secondary):
+        for row, given in zip(result, (*keys[:2], priority), strict=True):
+            values = np.asarray(given)
+            is_default = given is keys.secondary and values.ndim == 0
+            if values.dtype.kind not in "fiub" or not (
+                values.shape == (n_splits,) or is_default
+            ):
+                what = f"an array of shape {values.shape} and dtype {values.dtype}"
                 raise ValueError(
-                    f"{type(self).__name__}.keys returned an array of shape {shape} for"
-                    f" {n_splits} splits; return one number for each, or SplitKeys."
+                    f"{type(self).__name__}.keys returned "
+                    f"{'None' if given is None else what} for {n_splits} splits; return"
+                    " one number for each, or SplitKeys."
                 )
             row[:] = values
         if (lost := np.isnan(result).any(axis=0)).any():

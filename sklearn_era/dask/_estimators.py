@@ -5,7 +5,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from numbers import Integral
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, Self
 
 import dask.array as da
 import numpy as np
@@ -92,7 +92,7 @@ class DaskMixin:
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, eras: Any = None
-    ) -> Any:
+    ) -> Self:
         """Fit the gradient boosting model on the workers of a cluster.
 
         Parameters

@@ -16,6 +16,7 @@ from .._eras import EncodedEras, minimum_text, number_of_share
 from .._warnings import warn_user
 from ..criteria._blend import as_criterion
 from ..criteria._criteria import SplitCriterion
+from ..criteria._custom import CustomCriterion
 from ._criteria.objects import Criterion
 from ._exchange import ALONE, Exchange
 from ._splitting.splitter import EraSplitter
@@ -147,6 +148,7 @@ def choose_splitter(
     if not plan.compares(n_eras):
         return None if penalties is None else _by_gain(make, y)
     criterion = make_criterion(plan, n_eras)
+    criterion.era_labels = eras.labels
     if not exchange.is_alone:
         eras = eras.take(np.arange(eras.codes.size))  # without those of other processes
     return make(eras.codes, eras.labels.size, eras.order, criterion, *target_weights)
@@ -251,6 +253,9 @@ def warn_if_few_splits_are_covered(
     )
     if max(leaves) == 1:
         return
+    refusing = ""
+    if any(isinstance(part, CustomCriterion) for part in plan.criterion._parts):
+        refusing = ", as those have in which keys() refuses all"
     unsplit = f"{n_unsplit:,} of {len(leaves):,} trees have no split: "
     agreement = plan.criterion._kernel_parameters().get("min_direction_agreement", 0.0)
     if agreement > 0 and n_unsplit > 0.9 * len(leaves):
@@ -274,8 +279,9 @@ def warn_if_few_splits_are_covered(
     elif 0 < plan.min_gain_share < 1 and of_gain > 0.95 and n_nodes > _MANY:
         warn_user(
             f"{decides_few}{of_gain:.0%} of the nodes have the split of the largest "
-            "gain. Lower min_gain_share, or set the criterion's rule='every_era', by "
-            "which it chooses among all splits that cover every era."
+            f"gain{refusing}. Lower min_gain_share, or set the criterion's "
+            "rule='every_era', by which it chooses among all splits that cover every "
+            "era."
         )
     few = limit is None or 2 * np.median(leaves) <= limit
     if not by_default and few and share > 0.25:

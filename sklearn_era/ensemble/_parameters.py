@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Mapping
 from itertools import chain
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import sklearn
@@ -105,7 +105,7 @@ def _as_object(value: Any) -> Any:
 class ParametersMixin(BaseEstimator):
     """Checks of our estimators' parameters: names, nested names and values."""
 
-    def set_params(self, **params: Any) -> Any:
+    def set_params(self, **params: Any) -> Self:
         """Set the parameters of this estimator.
 
         Parameters
@@ -155,6 +155,11 @@ class ParametersMixin(BaseEstimator):
                     if (new := MOVED_VALUES.get((name, value))) is not None:
                         hint = f" It is {new} now."
                     raise InvalidParameterError(f"{error}{hint}") from None
+            if callable(value := self.split_criterion):
+                raise InvalidParameterError(
+                    f"{error} Pass an object, as MyCriterion(); a class of your own is "
+                    "derived from sklearn_era.criteria.CustomCriterion."
+                ) from None
             raise
         for name in ("era_weighting", "era_effects"):
             if isinstance(value := getattr(self, name, None), ParameterObject):

@@ -3,6 +3,8 @@
 Functions return a label a row, from 0, ready for ``fit(X, y, eras=labels)``.
 """
 
+from __future__ import annotations
+
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 

@@ -1,5 +1,7 @@
 """Eras of rows among which features are hardly correlated."""
 
+from __future__ import annotations
+
 import math
 from collections import defaultdict
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """Curves of the score in eras held out: over a parameter, or over the oldest era."""
 
+from __future__ import annotations
+
 from numbers import Integral
 from typing import Any
 
@@ -175,7 +177,7 @@ class HoldoutCurveDisplay(ValidationCurveDisplay):
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, ax: Any = None,
         score_type: str = "both", **params: Any,
-    ) -> "HoldoutCurveDisplay":  # fmt: skip
+    ) -> HoldoutCurveDisplay:  # fmt: skip
         """Measure a curve and draw it.
 
         Parameters

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -187,9 +187,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
 
     @eras_by_name
     @restores_on_failure
-    def fit(
-        self, X: Any, y: Any = None, *, eras: Any = None, **params: Any
-    ) -> "EraSearchCV":
+    def fit(self, X: Any, y: Any = None, *, eras: Any = None, **params: Any) -> Self:
         """Fit all candidates in cross-validation, and the best one to all rows.
 
         Parameters

@@ -1,5 +1,7 @@
 """Cross-validation that walks forward through eras, with a gap before each test."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from numbers import Integral
 from typing import Any, ClassVar

@@ -1,6 +1,6 @@
 """A regressor of targets that are transformed within the era."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +68,7 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     @restores_on_failure
     def fit(
         self, X: Any, y: Any = None, *, eras: Any = None, sample_weight: Any = None
-    ) -> Any:
+    ) -> Self:
         """Fit the transformer to targets, and the regressor to transformed ones.
 
         Parameters

@@ -1,7 +1,7 @@
 """Categories as what the targets of other eras say of them."""
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,7 +134,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
     @restores_on_failure
     def fit(
         self, X: Any, y: Any, *, eras: Any = None, sample_weight: Any = None
-    ) -> Any:
+    ) -> Self:
         """Learn what targets tell of categories, era by era.
 
         Parameters

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +84,7 @@ class RuleEnsembleClassifier(
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, eras: Any = None,
         groups: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> Self:  # fmt: skip
         """Find the rules.
 
         Parameters

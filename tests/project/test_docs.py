@@ -244,7 +244,7 @@ def test_every_estimator_and_function_has_an_example():
     public = {name for name in OBJECTS if name.count(".") == 1}
     assert public - {*WITH_EXAMPLES} == {
         # Other examples make the objects that these hold or read.
-        "criteria.ListedSplits", "criteria.SplitKeys",
+        "criteria.EraSums", "criteria.ListedSplits", "criteria.SplitKeys",
         "ensemble.InvariantForestClassifier", "ensemble.TimeRobustForestClassifier",
         "metrics.EraScorer", "metrics.EraScores", "model_files.ModelFileError",
         "model_files.ModelMetadata", "model_files.load_model",

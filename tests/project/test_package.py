@@ -77,6 +77,30 @@ def test_the_openmp_runtime_is_loaded_before_what_needs_it(tmp_path, package):
     assert in_order.index("sklearn_era.ensemble._binning.codes") > last
 
 
+def test_modules_are_attributes_once_asked_for(tmp_path):
+    script = """
+import sys, sklearn_era
+assert not {"sklearn", "numpy"} & {*sys.modules}
+names = [name for name in dir(sklearn_era) if name != "__version__"]
+for name in names:
+    try:
+        assert getattr(sklearn_era, name) is sys.modules["sklearn_era." + name]
+    except ImportError as error:  # of an extra
+        print(name, file=sys.stderr)
+try:
+    sklearn_era.ensembel
+except AttributeError as error:
+    print(*names, error)
+"""
+    *names, last = run_python(script, tmp_path).split(" module ")
+    public = {
+        path.stem.removesuffix(".py") for path in (ROOT / "sklearn_era").iterdir()
+    }
+    public = {name for name in public if name[0].isalpha()} - {"cli", "py", "meson"}
+    assert {*names[0].split()} == public
+    assert last == "'sklearn_era' has no attribute 'ensembel'\n"
+
+
 def test_a_clone_takes_its_modules_from_the_installed_package(tmp_path):
     shutil.copytree(ROOT / "sklearn_era", tmp_path / "sklearn_era")
     (tmp_path / "meson.build").touch()
@@ -89,3 +113,24 @@ def test_a_clone_without_an_installed_package_says_so(tmp_path):
     shutil.copytree(ROOT / "sklearn_era", tmp_path / "sklearn_era")
     error = run_python("import sklearn_era.ensemble", tmp_path, returncode=1)
     assert "the source folder of sklearn_era, and it is not inst" in error
+
+
+@pytest.mark.slow
+def test_a_program_of_pyinstaller_predicts(tmp_path):
+    """The hook comes with the package, which has to be installed, and not editable."""
+    pytest.importorskip("PyInstaller")
+    if "site-packages" not in ensemble.__file__:
+        pytest.skip("PyInstaller finds no editable package")
+    (tmp_path / "program.py").write_text("""
+import numpy as np
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+X = np.arange(200.0).reshape(-1, 1)
+model = HistGradientBoostingRegressor(split_criterion="era", max_iter=100)
+print(model.fit(X, X[:, 0], eras=np.arange(200) % 4).predict([[3.0], [190.0]]).round())
+""")
+    build = [sys.executable, "-m", "PyInstaller", "--log-level=ERROR", "program.py"]
+    subprocess.run(build, cwd=tmp_path, check=True)
+    program = tmp_path / "dist/program/program"
+    done = subprocess.run([program], capture_output=True, text=True, check=True)
+    low, high = map(float, done.stdout.strip("[]\n").split())
+    assert low < 30 < 170 < high

@@ -2,6 +2,7 @@
 
 import inspect
 import linecache
+import os
 import re
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+import sklearn
 
 from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting
 
@@ -134,31 +136,108 @@ def test_lines_of_a_traceback_are_those_of_the_patched_text():
     assert "def fit(" in linecache.getline(code.co_filename, code.co_firstlineno + 1)
 
 
-def test_an_unknown_release_is_refused_and_the_rest_imports(tmp_path):
-    """In a process that takes the installed scikit-learn for one with other files."""
-    script = """
+OTHER_FILES = """
 import sys, sklearn_era.datasets, sklearn_era.environments, sklearn_era.metrics
 import sklearn, sklearn_era.model_selection
 assert not [name for name in sys.modules if name.startswith("sklearn_era.ens")]
 assert not any(str(getattr(m, "__file__", "")).endswith((".so", ".pyd"))
                for n, m in [*sys.modules.items()] if n.startswith("sklearn_era"))
 from pathlib import Path
-wood = Path("sklearn/ensemble/_hist_gradient_boosting")
-wood.mkdir(parents=True)
-(wood / "gradient_boosting.py").write_text("changed")
+file = Path("sklearn/ensemble/_hist_gradient_boosting/gradient_boosting.py")
+text = (Path(sklearn.__file__).parents[1] / file).read_text(encoding="utf-8")
+file.parent.mkdir(parents=True)
+version, change = sys.argv[1:]
+if change != "missing":
+    changed = eval(change)(text)
+    assert changed != text
+    file.write_text(changed, encoding="utf-8")
 sklearn.__file__ = str(Path("sklearn/__init__.py").resolve())
-sklearn.__version__ = "9.9"
-import sklearn_era.ensemble
+sklearn.__version__ = version
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+HistGradientBoostingRegressor(max_iter=2).fit([[0], [1]] * 40, [0, 1] * 40)
 """
+KNOWN = "1\\.7\\.0, 1\\.7\\.1, 1\\.7\\.2, 1\\.8\\.0, 1\\.9\\.0, 1\\.9\\.1"
+UNFIT = (
+    rf"ImportError: sklearn_era\.ensemble works with scikit-learn {KNOWN} as released, "
+)
+NEXT = ".".join([*sklearn.__version__.split(".")[:2], "99"])
+
+PATCHED_LINE = next(
+    line[1:]
+    for hunks in patch_series.read_series(PATCHES)[0].files.values()
+    for line in hunks[0] if line[0] == " " and line.strip()
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("version", "change", "last_line"), [
+    # A comment where no hunk is: patched, with a warning.
+    (NEXT, "lambda text: text + '# changed\\n'", ""),
+    ("9.9.0", "lambda text: text + '# changed\\n'",
+     UNFIT + r"and the installed 9\.9\.0 has other files \(.*gradient_boosting\.py in "
+     r".*\): install one of these anew\."),
+    (NEXT, f"lambda text: text.replace({PATCHED_LINE!r}, 'changed')", UNFIT + ".*"
+     r"which do not fit \(.*hunk.*in 0 places.*\): install one of these anew\."),
+    (NEXT, "lambda text: text + text", UNFIT + r".*hunk.*in 2 places.*anew\."),
+    (NEXT, "missing", "ImportError: sklearn_era.ensemble patches the source of the "
+     r"installed scikit-learn, which is not there \(.*gradient_boosting\.py\)\. Where "
+     r"files are collected .* keep this one; PyInstaller's hook does\."),
+])  # fmt: skip
+def test_other_files_are_patched_if_all_fits_or_refused(
+    version, change, last_line, tmp_path
+):
+    """In a process that takes the installed scikit-learn for one with other files."""
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True
+        [sys.executable, "-c", OTHER_FILES, version, change],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    if last_line:
+        assert re.fullmatch(last_line, done.stderr.splitlines()[-1])
+        return
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("Warning") == 1
+    assert re.search(
+        rf"UserWarning: scikit-learn {NEXT} is none of those .* \({KNOWN}\), but all",
+        done.stderr,
     )
-    assert re.fullmatch(
-        r"ImportError: sklearn_era\.ensemble works with scikit-learn 1\.7\.0, 1\.7\.1, "
-        r"1\.7\.2, 1\.8\.0, 1\.9\.0, 1\.9\.1 as released, and the installed 9\.9 has "
-        r"other files \(.*gradient_boosting\.py.*\): install one of these anew\.",
-        done.stderr.splitlines()[-1],
+
+
+def test_patched_text_is_a_file_for_debuggers_and_coverage(tmp_path):
+    """Kept where Python keeps bytecode; what runs does not come from it."""
+    script = """
+import sys, linecache
+from pathlib import Path
+from pdb import Pdb
+from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting as module
+file, fit = Path(module.__file__), module.BaseHistGradientBoosting.fit
+line = fit.__wrapped__.__code__.co_firstlineno + 1
+found = "def fit(" in linecache.getline(str(file), line)
+print(file, Pdb().set_break(str(file), line), found)
+"""
+
+    def run(**environment):
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True,
+            env=os.environ | {"PYTHONPYCACHEPREFIX": str(tmp_path)} | environment,
+        )  # fmt: skip
+        path, *rest = done.stdout.strip().split(" ", 1)
+        return Path(path), rest
+
+    # An error of Pdb's in place of None, if there is no line.
+    file, rest = run(PYTHONDONTWRITEBYTECODE="")
+    assert rest == ["None True"]
+    text = file.read_text(encoding="utf-8")
+    assert tmp_path in file.parents
+    file.write_text("raise SystemExit", encoding="utf-8")
+    assert run(PYTHONDONTWRITEBYTECODE="") == (file, ["None True"])
+    assert file.read_text(encoding="utf-8") == text
+    file.unlink()
+    other, _ = run(PYTHONDONTWRITEBYTECODE="1")
+    assert not other.exists()
+    (tmp_path / "file").touch()  # where no folder can be made
+    other, _ = run(
+        PYTHONPYCACHEPREFIX=str(tmp_path / "file"), PYTHONDONTWRITEBYTECODE=""
     )
+    assert not other.exists()
 
 
 def test_nothing_is_compiled_against_scikit_learn():

@@ -1,7 +1,7 @@
 """The methods that the patched ``fit`` calls on a booster, with eras."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         self, X: Any, y: Any = None, sample_weight: Any = None, *, eras: Any = None,
         X_val: Any = None, y_val: Any = None, sample_weight_val: Any = None,
         eras_val: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> Self:  # fmt: skip
         """Fit the gradient boosting model.
 
         Parameters

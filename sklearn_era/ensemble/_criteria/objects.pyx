@@ -46,6 +46,7 @@ cdef class Criterion:
 
     cdef readonly criterion_struct params
     cdef readonly object custom
+    cdef public object era_labels  # for it
 
     def __init__(
         self, str name, *, double l2_regularization=0.0, double boltzmann_alpha=0.0,

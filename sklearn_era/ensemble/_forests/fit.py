@@ -1,7 +1,7 @@
 """The fit of a forest: bin the rows once, then grow each tree on a draw of them."""
 
 from itertools import takewhile
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn._loss.loss import HalfSquaredError
@@ -47,7 +47,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, eras: Any = None
-    ) -> Any:
+    ) -> Self:
         """Grow the trees.
 
         Parameters

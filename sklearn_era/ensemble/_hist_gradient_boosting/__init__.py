@@ -4,23 +4,18 @@ The patches are in ``patches/`` of the repository, and installed here. Binning,
 histograms, the plain grower and the predictors are the installed scikit-learn's.
 """
 
+import os
 import sys
 from importlib import resources
 from importlib.abc import InspectLoader
 from importlib.machinery import ModuleSpec
-from importlib.util import module_from_spec
+from importlib.util import cache_from_source, module_from_spec
 from pathlib import Path
 
 import sklearn
 
-from .patch_series import (
-    PatchError,
-    apply,
-    read_pins,
-    read_series,
-    read_upstream,
-    rename,
-)
+from ..._warnings import warn_user
+from .patch_series import PatchError, patch_installed, read_pins, rename, sha256
 
 
 class _Loader(InspectLoader):
@@ -38,19 +33,46 @@ _FOLDER = resources.files(__name__)
 RELEASES = [version for pin in read_pins(_FOLDER) for version in pin.versions]
 
 
-def _import_patched() -> None:
+def _keep(text: str, name: str) -> str:
+    """Keep a text where Python keeps bytecode, if it may; return its path.
+
+    The file is for breakpoints, coverage and editors. What runs is compiled from
+    memory: nothing reads the file to run it, whoever can write there.
+    """
+    origin = Path(__file__).with_name(f"{name}.py")
     try:
-        site = Path(sklearn.__file__).parents[1]
-        texts = read_upstream(read_pins(_FOLDER), site, sklearn.__version__)
-        for patch in read_series(_FOLDER):
-            texts = apply(patch, texts)
+        folder = Path(cache_from_source(str(origin))).parent
+        file = folder / f"{name}-{sha256(text)[:12]}.py"
+        if file.is_file() and file.read_text(encoding="utf-8") == text:
+            return str(file)
+        if sys.dont_write_bytecode:
+            return str(origin)
+        folder.mkdir(parents=True, exist_ok=True)
+        made = file.with_name(f"{file.name}.{os.getpid()}")
+        made.write_text(text, encoding="utf-8", newline="\n")
+        made.replace(file)
+    except (OSError, NotImplementedError):  # read-only, or without a cache
+        return str(origin)
+    return str(file)
+
+
+def _import_patched() -> None:
+    site = Path(sklearn.__file__).parents[1]
+    try:
+        texts, is_known = patch_installed(_FOLDER, site, sklearn.__version__)
     except (PatchError, OSError) as error:
         raise ImportError(f"{error}.") from error
+    if not is_known:
+        warn_user(
+            f"scikit-learn {sklearn.__version__} is none of those that this sklearn_era"
+            f" was tested with ({', '.join(RELEASES)}), but all patches fit it. Install"
+            " one of these, or a newer sklearn_era."
+        )
     for path, text in rename(texts).items():
         name = Path(path).stem
-        origin = str(Path(__file__).with_name(f"{name}.py"))
+        origin = _keep(text, name)
         spec = ModuleSpec(f"{__name__}.{name}", _Loader(text), origin=origin)
-        spec.has_location = True  # although the file does not exist
+        spec.has_location = True
         module = module_from_spec(spec)
         sys.modules[spec.name] = module
         exec(compile(text, origin, "exec", dont_inherit=True), module.__dict__)

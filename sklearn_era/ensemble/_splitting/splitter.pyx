@@ -113,6 +113,7 @@ cdef class EraSplitter:
         )
         self.criterion.min_samples_per_era = np.max(self.min_samples)
         self.splits.custom = criterion.custom
+        self.splits.era_labels = criterion.era_labels
         self.splits.era_sizes = self.era_sizes
         self.splits.min_samples = self.min_samples
 

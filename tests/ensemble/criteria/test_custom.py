@@ -117,7 +117,10 @@ class Broken(CustomCriterion):
         n = splits.pooled_gains.size
         if self.fault == "error":
             raise ZeroDivisionError("the user's own")
-        return {"shape": np.ones(n + 1), "nan": np.full(n, np.nan)}[self.fault]
+        return {
+            "shape": np.ones(n + 1), "nan": np.full(n, np.nan), "none": None,
+            "text": np.full(n, "a"),
+        }[self.fault]  # fmt: skip
 
 
 class Refusing(CustomCriterion):
@@ -232,11 +235,16 @@ def test_keys_get_the_sums_of_every_era():
         assert splits.effects[best, j] == pytest.approx(values[0] - values[1], 1e-4)
         assert impurities[j] == pytest.approx(gradients[eras == era].var(), rel=1e-4)
         assert splits.covered[best, j]
+    np.testing.assert_array_equal(splits.era_labels, np.unique(eras))
+    assert splits.sum_hessians == y.size
+    assert splits.gradient_variance == pytest.approx(y.var(), rel=1e-5)
 
 
 @pytest.mark.parametrize(("fault", "error", "message"), [
     ("error", ZeroDivisionError, "the user's own"),
     ("shape", ValueError, "keys returned an array of shape .* return one number"),
+    ("none", ValueError, "Broken.keys returned None for .* splits; return one"),
+    ("text", ValueError, "shape .* and dtype <U1 for .* splits; return one number"),
     ("nan", ValueError, "Broken.keys returned nan for .* splits; return -inf"),
 ])  # fmt: skip
 @pytest.mark.parametrize("n_threads", [1, 2])
@@ -246,6 +254,23 @@ def test_errors_end_the_fit(fault, error, message, n_threads):
     with threadpool_limits(n_threads), pytest.raises(error, match=message):
         model.fit(X, y, eras=eras)
     model.set_params(split_criterion=NumPyEra()).fit(X, y, eras=eras)
+
+
+def test_only_splits_that_cover_enough_eras_are_asked_about():
+    X, y, _, eras = make_data(n_samples=300)
+    rows = (X[:, 1] < 0) | (eras != 2)  # one side only of an era
+    seen = []
+
+    class Seeing(CustomCriterion):
+        def keys(self, splits):
+            seen.append(splits.covered.all())
+            return splits.pooled_gains
+
+    HistGradientBoostingRegressor(
+        max_iter=2, min_era_coverage=1.0, split_criterion=Seeing()
+    ).fit(X[rows], y[rows], eras=eras[rows])
+    assert len(seen) > 2
+    assert all(seen)
 
 
 def test_refused_splits_are_left_to_the_gain_or_to_nobody():
@@ -298,5 +323,8 @@ def test_keys_that_nobody_would_compute_are_refused(criterion, message):
         HistGradientBoostingRegressor(split_criterion=CustomCriterion()).fit(
             X, y, eras=eras
         )
-    with pytest.raises(ValueError, match="second one of its class"):
+    with pytest.raises(ValueError, match="a blend has one CustomCriterion at most"):
         as_criterion({NumPyEra(): 1, NumPyDirectional(): 1})
+    for value in (NumPyEra, len):
+        with pytest.raises(ValueError, match=r"Pass an object, as MyCriterion\(\)"):
+            HistGradientBoostingRegressor(split_criterion=value).fit(X, y, eras=eras)

@@ -124,7 +124,7 @@ cdef class CandidateSplits:
         double * sums
         # `custom` is a criterion in Python, or None. For it: the sides of columns with
         # listed splits in all eras, each (4, n_eras, n_lanes).
-        object custom
+        object custom, era_labels
         double [::1] kept
         const double [::1] era_sizes, min_samples  # (n_eras,), as in `EraSplitter`
         int n_to_cover                # eras a listed split must cover, if not yet known

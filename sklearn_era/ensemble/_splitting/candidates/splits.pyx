@@ -163,8 +163,12 @@ cdef class CandidateSplits:
             int i, lane
         for i in range(self.n_listed):
             column = &self.columns[self.listed[i]]
+            sums = sums_of_column(self, column)  # the first ones: covered eras
             for lane in range(column.n_splits):
-                if self.gains[column.first_lane + lane] > -INFINITY:
+                if (
+                    self.gains[column.first_lane + lane] > -INFINITY
+                    and sums[lane] >= criterion.min_covered_eras
+                ):
                     places[0, n] = self.listed[i]
                     places[1, n] = lane
                     gains[n] = self.gains[column.first_lane + lane]
@@ -173,10 +177,10 @@ cdef class CandidateSplits:
             return
         keys = self.custom._checked_keys(
             ListedSplits(
-                sides_of_eras(self, places, n), np.asarray(gains)[:n],
+                sides_of_eras(self, places, n), np.asarray(gains)[:n], self.era_labels,
                 node.pooled.sum_hessians, criterion.l2_regularization,
                 np.asarray(self.min_samples), np.asarray(self.era_sizes),
-                compare_listed, self.rows.impurities,
+                compare_listed, self.rows.impurities, self.rows.root_variance,
             )
         )
         for j in range(n):

@@ -1,0 +1,8 @@
+"""What PyInstaller collects for this package: its entry point, ``hook-sklearn_era``."""
+
+from pathlib import Path
+
+
+def get_hook_dirs() -> list[str]:
+    """Return the folder of the hook."""
+    return [str(Path(__file__).parent)]

@@ -1,0 +1,14 @@
+"""Collects the patches, the source that they patch, and what compiled code imports."""
+
+from PyInstaller.utils.hooks import collect_data_files, collect_submodules
+
+_PATCHED = "sklearn.ensemble._hist_gradient_boosting"
+
+datas = collect_data_files("sklearn_era") + collect_data_files(
+    _PATCHED, include_py_files=True, includes=["gradient_boosting.py"]
+)
+hiddenimports = [
+    *collect_submodules("sklearn_era.ensemble"),
+    f"{_PATCHED}.gradient_boosting",  # and so whatever the patched text imports
+    "sklearn_era.ensemble._hist_gradient_boosting.patch_series",
+]
