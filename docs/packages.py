@@ -38,7 +38,7 @@ LAYERS = {
         "#ca8a04",
         "datasets environments metrics model_selection preprocessing calibration auto "
         "_just_train_twice causal rules inspection interop model_files numerai dask "
-        "cli __main__ _pyinstaller",
+        "cli _pyinstaller __main__",
     ),
 }
 PACKAGES = [name for _, names in LAYERS.values() for name in names.split()]

@@ -17,6 +17,7 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import GroupKFold
 
 from sklearn_era._eras import EncodedEras, encode_eras
+from sklearn_era._progress import Progress
 from sklearn_era._tables.columns import read_columns
 from sklearn_era.inspection._turning import find_turning, measure_features
 from sklearn_era.model_selection import EraWalkForwardSplit
@@ -91,8 +92,11 @@ def _rank(
 ) -> tuple[Rows, NDArray[np.bool_]]:  # fmt: skip
     """The order of features from the best on, and which of them turn."""
     folds = _folds(eras.labels.size, are_ordered)
-    measured = measure_features(model, X, y, eras, None, folds, 1, None, rng)
-    found = find_turning(read_columns(X), eras, measured, rng)
+    with Progress("", 0) as silent:
+        measured = measure_features(
+            model, X, y, eras, None, folds, 1, None, rng, silent
+        )
+    found = find_turning(read_columns(X), eras, measured, are_ordered, rng)
     turns = false_discovery_control(found["p_value"]) <= ALPHA
     mean = mean_and_safe_error(measured.importances, are_ordered)[0]
     return np.lexsort((-np.nan_to_num(mean), turns)), turns

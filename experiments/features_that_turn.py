@@ -23,6 +23,10 @@ part errors were changed, as those of sums over blocks of rows let 17 % of the s
 columns pass with 30 eras, and both halves of rows are tested at once; borrowed columns
 were added; and columns got normal scores: discrete ones, standardized in each era, have
 values that mean something else in each.
+
+Later, errors and the test were changed for effects of slow rows and for many eras, on
+simulated tables (tests/inspection/test_turning_rates.py); runs 0 to 2 here chose the
+condition on effects that are clear, and are no fresh ones.
 """
 
 from functools import lru_cache

@@ -88,6 +88,19 @@ def check_collected(X: Any, name: str = "X") -> None:
         )
 
 
+def check_no_dates(X: Any, name: str = "X") -> None:
+    """Raise ValueError for a frame with a column of dates or times, which NumPy may
+    take for numbers.
+    """
+    if is_data_frame(X):
+        for column, dtype in zip(X.columns, X.dtypes, strict=True):
+            if holds_dates(dtype):
+                raise ValueError(
+                    f"{name}: column {column!r} is not numeric: it holds {dtype}. "
+                    "Encode it as numbers, or drop it."
+                )
+
+
 def as_frame(X: Any) -> Any:
     """Return a table, that of pyarrow as one of pandas, and lists as an array."""
     if isinstance(X, list | tuple):

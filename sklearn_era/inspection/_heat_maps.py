@@ -25,10 +25,14 @@ class _HeatMap:
         ax = axes_or_new(ax)
         order = np.argsort(rank, kind="stable")[:n]
         cells = np.asarray(cells)[:, order].T
-        largest = np.max(np.abs(cells), initial=0, where=np.isfinite(cells)) or 1.0
+        sizes = np.abs(cells[np.isfinite(cells)])
+        # A single era does not set the colors.
+        largest = np.quantile(sizes, [0.9, 1.0]) if sizes.size else np.ones(1)
+        largest = next(iter(largest[largest > 0]), 1.0)
         colors = {"cmap": "RdBu_r", "vmin": -largest, "vmax": largest}
         self.image_ = ax.imshow(cells, **({"aspect": "auto"} | colors | style))
-        ax.figure.colorbar(self.image_, ax=ax, label=label)
+        extend = "both" if self.image_.norm.vmin < 0 else "max"
+        ax.figure.colorbar(self.image_, ax=ax, label=label, extend=extend)
         names = np.asarray(found["feature_names"])[order]
         ax.set_yticks(range(len(names)), [str(name) for name in names])
         label_eras(ax, label_texts(np.asarray(found["era_labels"])))
@@ -75,6 +79,8 @@ class EraStabilityDisplay(_HeatMap):
         self, ax: Any = None, *, max_features: int = 30, **kwargs: Any
     ) -> "EraStabilityDisplay":
         """Draw the features by their p-values, those that turn in bold.
+
+        Colors end where a tenth of the effects is larger.
 
         Parameters
         ----------

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import HasMethods, validate_params
 
 from .._eras import EncodedEras
 from .._optional import import_optional
+from .._progress import Progress
 from .._scikit_learn import check_sample_weight
 from ..model_selection._out_of_era import check_rows, with_order
 from ..model_selection._search_errors import mean_and_safe_error, mean_over_folds
@@ -28,7 +29,7 @@ _OTHERS = {"estimator": [HasMethods(["fit"])], "scoring": [str, callable, None]}
 def era_permutation_importance(
     estimator: Any, X: Any, y: Any, *, eras: Any, sample_weight: Any = None,
     cv: Any = 5, scoring: Any = None, n_repeats: int = 5, era_order: str = "auto",
-    n_jobs: int | None = None,
+    n_jobs: int | None = None, verbose: int = 0,
     random_state: int | np.random.RandomState | None = None, as_frame: bool = False,
 ) -> Bunch:  # fmt: skip
     """Measure by how much the score falls in eras left out if a feature is permuted.
@@ -48,7 +49,7 @@ def era_permutation_importance(
         `make_era_scorer`. None is the ``score`` of the estimator.
     n_repeats : int, default=5
         Permutations of each feature.
-    era_order, n_jobs, random_state, as_frame :
+    era_order, n_jobs, verbose, random_state, as_frame :
         As in `era_stability`.
 
     Returns
@@ -90,9 +91,11 @@ def era_permutation_importance(
     scorer = ScorerByEra(check_scoring(estimator, scoring), encoded)
     measure = partial(_falls_in_fold, X, y, encoded, sample_weight, scorer, n_repeats)
     rng = check_random_state(random_state)
-    folds, found = measure_in_folds(
-        measure, estimator, X, y, encoded, sample_weight, cv, n_jobs, rng, name
-    )
+    with Progress(name, verbose, "steps") as progress:
+        folds, found = measure_in_folds(
+            measure, estimator, X, y, encoded, sample_weight, cv, n_jobs, rng, name,
+            progress,
+        )  # fmt: skip
     falls = np.stack(found, axis=1)
     tested = np.unique(encoded.codes[np.concatenate([test for _, test in folds])])
     scores = EraMean(tested, mean_over_folds(falls)[:, tested].sum(axis=0))

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, validate_param
 from sklearn.utils.multiclass import type_of_target
 
 from .._optional import import_optional
+from .._progress import Progress
 from .._scikit_learn import check_sample_weight
 from .._tables.columns import read_columns
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -40,6 +41,7 @@ def era_stability(
     X: Any, y: Any, *, eras: Any, estimator: Any = None, sample_weight: Any = None,
     cv: Any = 5, scoring: Any = None, alpha: float = 0.1, n_repeats: int = 2,
     price: bool = True, era_order: str = "auto", n_jobs: int | None = None,
+    verbose: int = 0,
     random_state: int | np.random.RandomState | None = None, as_frame: bool = False,
 ) -> Bunch:  # fmt: skip
     """Find features whose effect has one sign in some eras and the other in others.
@@ -48,17 +50,25 @@ def era_stability(
     prediction over such draws leaves residuals, and the feature's effect in an era is
     their slope on a score of its value: a number for each of ten quantiles, or each
     category. Scores come from every other block of an era's rows, and effects from the
-    blocks between, and vice versa. Effects of values shifted along the rows scale the
-    errors, since neighbouring rows may share noise.
+    blocks between, and vice versa. Neighbouring rows may share noise: errors are those
+    of independent rows [3]_, scaled by effects of values shifted along the rows of an
+    era on what the effect leaves of residuals.
 
-    A feature turns where effects of both signs are too large for chance [1]_. With Q+
-    and Q- the sums of squares of positive and of negative effects, each by its standard
-    error, and c the smaller one, over M eras ::
+    A feature turns where effects of both signs are too large for chance [1]_. Against
+    effects of at least 0 speaks Q, the sum of squares of negative ones, each by its
+    standard error. With K effects of at most one standard error, for larger ones tell
+    nothing [4]_, and Φ the normal distribution function ::
 
-        p = sum_{h=1}^{M-1} Binomial(h; M - 1, 1/2) P(chi2_h > c)
+        p = sum_{h=1}^K Binomial(h; K, 1 / (2 Φ(1))) P(chi2_h > Q)
 
-    An effect that is merely larger in some eras does not turn. Features are found at a
-    false discovery rate of `alpha` [2]_, if p-values are not negatively related.
+    The p-value is the larger one of this and of that against effects of at most 0.
+    Ordered eras are tested in blocks of 1, 2, 4 and so on neighbours too, down to two
+    blocks, as many small eras hide what a few large ones show; the p-value is then the
+    smallest one times the number of these tests. Eras are taken for independent, given
+    their effects. The null hypothesis is that no two effects have opposite signs: an
+    effect that is merely larger in some eras, or nil, does not turn, and one that
+    varies about 0 at random does. Features are found at a false discovery rate of
+    `alpha` [2]_, if p-values are not negatively related.
 
     Parameters
     ----------
@@ -83,6 +93,9 @@ def era_stability(
         Whether to measure scores without the features that turn.
     era_order, n_jobs :
         As in `EraSearchCV`.
+    verbose : int, default=0
+        1 prints a line for each step with the time left, under a bar where rich is
+        installed and the output is a terminal.
     random_state : int, RandomState instance or None, default=None
         Determines draws and the default estimator.
     as_frame : bool, default=False
@@ -102,9 +115,10 @@ def era_stability(
             Rises of the squared error or log loss with random values of the feature.
         mean_importance, importance_error : of shape (n_features,)
             The mean over eras, and its standard error, as in `EraSearchCV`.
-        p_value, q_value, turns : of shape (n_features,)
-            The test of turning, the smallest `alpha` that finds the feature, and
-            whether it is at most `alpha`.
+        p_value, q_value, turns, n_merged : of shape (n_features,)
+            The test of turning, the smallest `alpha` that finds the feature, whether it
+            is at most `alpha`, and about how many eras are in a block of the test with
+            the smallest p-value.
         price : dict of str to list, or DataFrame
             A row for each of the ten features that turn most, and one for all that
             turn: their names in `dropped`, and the mean gain of score without them,
@@ -125,6 +139,12 @@ def era_stability(
        treatment effects and patient subsets. Biometrics 41, 361-372.
     .. [2] Y. Benjamini, Y. Hochberg (1995), Controlling the false discovery rate.
        Journal of the Royal Statistical Society B 57, 289-300.
+    .. [3] H. White (1980), A heteroskedasticity-consistent covariance matrix estimator.
+       Econometrica 48, 817-838.
+    .. [4] Q. Zhao, D. S. Small, W. Su (2019), Multiple testing when many p-values are
+       uniformly conservative, with application to testing qualitative interaction in
+       educational interventions. Journal of the American Statistical Association 114,
+       1291-1304.
 
     Examples
     --------
@@ -154,10 +174,20 @@ def era_stability(
             "predict_proba, which residuals need; pass one that has it."
         )
     estimator = with_order(estimator, "ordered" if are_ordered else "unordered")
-    measured = measure_features(
-        estimator, X, y, encoded, sample_weight, cv, n_repeats, n_jobs, rng
-    )
-    found = find_turning(columns, encoded, measured, rng)
+    with Progress(name, verbose, "steps") as progress:
+        measured = measure_features(
+            estimator,
+            X,
+            y,
+            encoded,
+            sample_weight,
+            cv,
+            n_repeats,
+            n_jobs,
+            rng,
+            progress,
+        )
+    found = find_turning(columns, encoded, measured, are_ordered, rng)
     mean, error = mean_and_safe_error(measured.importances, are_ordered)
     q_values = false_discovery_control(found["p_value"])
     result = Bunch(
@@ -171,13 +201,15 @@ def era_stability(
         order = "ordered" if walks else "unordered"
         options = {"scoring": scoring, "n_jobs": n_jobs, "era_order": order}
         params = {"eras": eras, "sample_weight": sample_weight}
-        result.price = _prices(estimator, X, y, params, result, options)
+        with Progress(name, verbose, "scores") as progress:
+            result.price = _prices(estimator, X, y, params, result, options, progress)
     return result if pandas is None else as_frames(result, pandas)
 
 
 def _prices(
-    estimator: Any, X: Any, y: Any, params: Any, result: Bunch, options: Any
-) -> dict[str, list[Any]]:
+    estimator: Any, X: Any, y: Any, params: Any, result: Bunch, options: Any,
+    progress: Progress,
+) -> dict[str, list[Any]]:  # fmt: skip
     """Measure scores without features that turn, in known eras and in new ones."""
     turning, features = np.flatnonzero(result.turns), np.arange(result.turns.size)
     ranked = turning[np.argsort(result.p_value[turning], kind="stable")]
@@ -191,10 +223,12 @@ def _prices(
     every, *kept = [{"indices": indices, "axis": 1} for indices in columns]
     model = make_pipeline(FunctionTransformer(_safe_indexing, kw_args=every), estimator)
     grid = {"functiontransformer__kw_args": kept}
+    progress.expect(2)
     for name, cv in {"known": KFold(3, shuffle=True, random_state=0), "new": 3}.items():
         search = EraSearchCV(model, grid, cv=cv, refit=False, **options)
         with config_context(enable_metadata_routing=False):
             found = search.fit(X, y, **params).cv_results_
         price[name] = found["mean_difference"][1:].tolist()
         price[f"{name}_error"] = found["se_difference"][1:].tolist()
+        progress.step(1, f"in {name} eras, without features that turn")
     return price

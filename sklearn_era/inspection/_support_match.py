@@ -1,5 +1,5 @@
-"""The empirical support match: the share of each feature's range that eras cover; and
-how well a classifier tells two sets of rows apart.
+"""The empirical support match: the share of each feature's range that eras cover; how
+far its distribution drifts; and how well a classifier tells two sets of rows apart.
 """
 
 from numbers import Integral
@@ -12,10 +12,12 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.utils import Bunch, column_or_1d
 from sklearn.utils._param_validation import HasMethods, Interval, validate_params
 
-from .._eras import read_eras
+from .._era_labels import find
+from .._eras import check_eras, read_eras
 from .._optional import import_optional
 from .._scikit_learn import refuse_bools
 from .._tables.columns import Column, check_same_columns, read_columns
+from ._drift import distances, stability_index
 from ._features import as_frames
 
 
@@ -29,11 +31,11 @@ from ._features import as_frames
     prefer_skip_nested_validation=True,
 )
 def support_match(
-    X: Any, *, eras: Any, X_holdout: Any = None,
+    X: Any, *, eras: Any, X_holdout: Any = None, reference_eras: Any = None,
     categorical_features: Any = "from_dtype", n_bins: int = 10, min_samples: int = 1,
     as_frame: bool = False,
 ) -> Bunch:  # fmt: skip
-    """Measure how far eras cover the same values of each feature.
+    """Measure how far eras cover the same values of each feature, and how it drifts.
 
     A split that is to hold in every era needs rows of every era on both sides, so that
     eras have to cover the same values. After [1]_, section 6.2, a numeric feature is
@@ -44,8 +46,22 @@ def support_match(
     with M eras, B_f the number of bins in which there is any row, and c_fe the number
     of those in which era e has rows, at least `min_samples`. The bins of a categorical
     feature are its categories, and missing values are a bin of their own. A feature
-    that all eras cover has 1, and one that names the era has about 1 / M. The match of
+    that all eras cover has 1, and one that names the era has about 1 / M: by a low
+    match, a model can tell eras apart, which is of no use in a new one. The match of
     the data set is the mean over features.
+
+    The match does not see drift within a range. The population stability index [2]_
+    compares the shares p_b of an era's rows in the bins with those of reference rows,
+    q_b, whose quantiles cut numeric features ::
+
+        PSI = Σ_b (p_b - q_b) log(p_b / q_b)
+
+    A bin in which one of them has no row counts as half a row; categories that the
+    reference lacks share a bin. By custom, less than 0.1 is no drift, and more than
+    0.25 much. Without any drift, n rows and m reference rows have about
+    ``(B - 1) (1 / n + 1 / m)``. The distance of Kolmogorov and Smirnov is the largest
+    difference of the two distribution functions of a numeric feature, without missing
+    values.
 
     Parameters
     ----------
@@ -55,6 +71,9 @@ def support_match(
         Era of each row.
     X_holdout : array-like or data frame of shape (n_holdout, n_features), default=None
         Rows of another set, later ones for example, to be held against the bins of X.
+    reference_eras : array-like, default=None
+        The labels of the eras that drift is measured from, those trained on for
+        example; None takes all. An era is held against the others of them.
     categorical_features : 'from_dtype', None or array-like of {bool, int, str}, \
 default='from_dtype'
         The categorical features, as a mask, indices, or names of a frame's columns;
@@ -77,6 +96,9 @@ default='from_dtype'
             The match of the data set, in (0, 1], and of each feature.
         by_era : ndarray or DataFrame of shape (n_eras, n_features)
             c_fe / B_f.
+        psi, ks : ndarray or DataFrame of shape (n_eras, n_features)
+            The population stability index, and the distance of Kolmogorov and Smirnov,
+            NaN of categories; both are NaN without rows to compare.
         n_bins : of shape (n_features,)
             B_f.
         era_labels, feature_names : of shape (n_eras,), (n_features,)
@@ -85,17 +107,21 @@ default='from_dtype'
             With `X_holdout`: the share of the bins of X in which it has rows, at least
             `min_samples`; and of its rows whose value X does not cover: it is below the
             least or above the largest number, another category, or missing.
+        holdout_psi, holdout_ks : of shape (n_features,)
+            With `X_holdout`: `psi` and `ks` of its rows.
 
     Raises
     ------
     ValueError, MissingPackageError
         If tables are empty, differ in their columns, or hold columns that are neither
-        numeric nor categorical; `eras` does not label the rows; or pandas is missing.
+        numeric nor categorical; `eras` does not label the rows; `reference_eras` are no
+        labels of it; or pandas is missing.
 
     References
     ----------
     .. [1] L. Moneda, "Domain Generalization, Invariance and the Time Robust Forest",
            Master's thesis, University of São Paulo, 2021.
+    .. [2] N. Siddiqi, "Credit Risk Scorecards", Wiley, 2006.
 
     Examples
     --------
@@ -105,6 +131,10 @@ default='from_dtype'
     >>> X = np.column_stack([day, day % 50])
     >>> support_match(X, eras=day // 100).match.round(2).tolist()
     [0.3, 1.0]
+    >>> late = np.append(day % 50, np.arange(100) % 30)[:, np.newaxis]
+    >>> drift = support_match(late, eras=np.arange(500) // 100, reference_eras=[0, 1])
+    >>> drift.psi[[1, 4], 0].round(2).tolist(), drift.ks[[1, 4], 0].round(2).tolist()
+    ([0.0, 1.36], [0.0, 0.4])
     """
     pandas = import_optional("pandas", extra="cli") if as_frame else None
     refuse_bools({"n_bins": n_bins, "min_samples": min_samples})
@@ -116,6 +146,21 @@ default='from_dtype'
         others = read_columns(X_holdout, categorical_features=chosen, name=name)
         check_same_columns(columns, others, name="X", other_name=name)
     n_eras = encoded.labels.size
+    # The holdout is one more set of rows.
+    is_reference = np.arange(n_eras + bool(others)) < n_eras
+    if reference_eras is not None:
+        given = check_eras(
+            reference_eras, reference_eras, name="reference_eras", X_name="itself"
+        )
+        places = find(encoded.labels, given, "reference_eras")
+        if -1 in places or not places.size:
+            raise ValueError(
+                f"reference_eras={reference_eras!r} must be labels that eras has."
+            )
+        is_reference = np.isin(np.arange(is_reference.size), places)
+    n_holdout = others[0].values.size if others else 0
+    sets = np.append(encoded.codes, np.full(n_holdout, n_eras)).astype(np.intp)
+    psi, ks = np.full((2, is_reference.size, len(columns)), np.nan)
     by_era = np.empty((n_eras, len(columns)))
     sizes = np.empty(len(columns), dtype=np.intp)
     holdout, unseen = np.empty(len(columns)), np.empty(len(columns))
@@ -128,6 +173,13 @@ default='from_dtype'
         table = np.zeros((n_eras, filled.size), dtype=np.intp)
         np.add.at(table, (encoded.codes, codes), 1)
         by_era[:, j] = (table >= min_samples).sum(axis=1) / filled.size
+        values = np.append(column.values, other)
+        reference = column._replace(values=values[is_reference[sets]])
+        psi[:, j] = stability_index(
+            _bins(reference, values, n_bins)[1], sets, is_reference
+        )
+        if not column.is_categorical:
+            ks[:, j] = distances(values, sets, is_reference)
         if others:
             covered = other_bins[np.isin(other_bins, filled)]
             _, counts = np.unique(covered, return_counts=True)
@@ -136,11 +188,12 @@ default='from_dtype'
     names = np.array([column.name for column in columns], dtype=object)
     match = by_era.mean(axis=0)
     result = Bunch(
-        mean=float(match.mean()), match=match, by_era=by_era, n_bins=sizes,
-        era_labels=encoded.labels, feature_names=names,
+        mean=float(match.mean()), match=match, by_era=by_era, psi=psi[:n_eras],
+        ks=ks[:n_eras], n_bins=sizes, era_labels=encoded.labels, feature_names=names,
     )  # fmt: skip
     if others:
         result.update(holdout=holdout, holdout_unseen=unseen)
+        result.update(holdout_psi=psi[-1], holdout_ks=ks[-1])
     return result if pandas is None else as_frames(result, pandas)
 
 

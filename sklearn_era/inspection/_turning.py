@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import narwhals
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom, chi2
+from scipy.stats import binom, chi2, norm
 from sklearn.base import is_classifier
 from sklearn.utils import Bunch, _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._eras import EncodedEras, era_means
+from .._progress import Progress
 from .._tables.columns import Column
 from ..model_selection import _out_of_era as out_of_era
 
@@ -43,16 +44,17 @@ class Rows(NamedTuple):
 
 
 class Design(NamedTuple):
-    """The rows of eras that have enough; and of these, the half and the shifts."""
+    """The rows of eras that have enough; of these, the half and the shifts; blocks."""
 
     is_used: NDArray[np.bool_]
     is_second: NDArray[np.bool_]
     shifts: Codes  # (n_shifts, n_rows), the rows of shifted values
+    levels: Sequence[Codes]  # the first eras of blocks; at first each era is a block
 
 
 def measure_in_folds(
     measure: Any, model: Any, X: Any, y: Any, eras: EncodedEras, weights: Any, cv: Any,
-    n_jobs: Any, rng: np.random.RandomState, name: str,
+    n_jobs: Any, rng: np.random.RandomState, name: str, progress: Progress,
 ) -> tuple[list[Any], list[Any]]:  # fmt: skip
     """Return folds of whole eras, two or more, and what a function measures by a model
     fitted in each, the rows to train on and to test, and a seed.
@@ -60,16 +62,23 @@ def measure_in_folds(
     out_of_era.check_enough(eras, False, name)
     folds = out_of_era.split_eras(cv, X, y, eras, False, name)
     params = out_of_era.fit_arguments(model, eras.decode(), weights)
+    progress.expect(2 * len(folds))
     models = out_of_era.fit_folds(model, X, y, eras, folds, params, n_jobs)
-    return folds, Parallel(n_jobs=n_jobs)(
+    progress.step(len(folds), f"fitted {len(folds)} models")
+    found = []
+    for of_fold in Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(measure)(model, *fold, rng.randint(MAX_SEED))
         for model, fold in zip(models, folds, strict=True)
-    )
+    ):
+        found.append(of_fold)
+        progress.step(1, f"measured features in fold {len(found)} of {len(folds)}")
+    return folds, found
 
 
 def measure_features(
     estimator: Any, X: Any, y: NDArray[Any], eras: EncodedEras, sample_weight: Any,
     cv: Any, n_repeats: int, n_jobs: int | None, rng: np.random.RandomState,
+    progress: Progress,
 ) -> Bunch:  # fmt: skip
     """Return `importances` of shape (n_features, n_folds, n_eras), `rows` left out with
     `residuals` of shape (n_features, n_rows, n_outputs), and `weights` of all rows.
@@ -82,8 +91,9 @@ def measure_features(
     weights = np.ones(y.size) if sample_weight is None else sample_weight
     measure = partial(_measure_fold, X, targets, classes, weights, eras, n_repeats)
     folds, found = measure_in_folds(
-        measure, estimator, X, y, eras, sample_weight, cv, n_jobs, rng, "era_stability"
-    )
+        measure, estimator, X, y, eras, sample_weight, cv, n_jobs, rng, "era_stability",
+        progress,
+    )  # fmt: skip
     importances, residuals = zip(*found, strict=True)
     return Bunch(
         importances=np.stack(importances, axis=1), weights=weights,
@@ -139,18 +149,24 @@ def with_column(X: Any, j: int, other: Any) -> Any:
 
 
 def find_turning(
-    columns: Sequence[Column], eras: EncodedEras, measured: Any, rng: Any
-) -> dict[str, Array]:
-    """Return `effects` and `errors` by era and feature, and the `p_value` of each."""
+    columns: Sequence[Column], eras: EncodedEras, measured: Any, are_ordered: bool,
+    rng: Any,
+) -> dict[str, Array]:  # fmt: skip
+    """Return `effects` and `errors` by era and feature, and the `p_value` and
+    `n_merged` of each.
+    """
     order = np.lexsort((measured.rows, eras.codes[measured.rows]))
     rows, n_eras = measured.rows[order], eras.labels.size
     codes, weights = eras.codes[rows].astype(np.intp), measured.weights[rows]
-    design, found = make_design(codes, n_eras, rng), []
+    design, found = make_design(codes, n_eras, are_ordered, rng), []
     for column, residuals in zip(columns, measured.residuals, strict=True):
         own = Rows(residuals[order], _bins(column)[rows], codes, weights)
         found.append(turning_of(own, n_eras, design))
-    effects, errors, p_value = map(np.array, zip(*found, strict=True))
-    return {"effects": effects.T, "errors": errors.T, "p_value": p_value}
+    effects, errors, p_value, n_merged = map(np.array, zip(*found, strict=True))
+    return {
+        "effects": effects.T, "errors": errors.T, "p_value": p_value,
+        "n_merged": n_merged,
+    }  # fmt: skip
 
 
 def _bins(column: Column) -> Codes:
@@ -165,8 +181,12 @@ def _bins(column: Column) -> Codes:
     return np.where(is_missing, edges.size + 1, np.searchsorted(edges, column.values))
 
 
-def make_design(codes: Codes, n_eras: int, rng: np.random.RandomState) -> Design:
-    """Part rows that are sorted by era, and draw shifts along the rows of each."""
+def make_design(
+    codes: Codes, n_eras: int, are_ordered: bool, rng: np.random.RandomState
+) -> Design:
+    """Part rows that are sorted by era, draw shifts along the rows of each, and merge
+    neighbours of ordered eras to half as many blocks, and again, down to two.
+    """
     counts = np.bincount(codes, minlength=n_eras)
     is_used = (counts >= _LEAST_ROWS)[codes]
     used = codes[is_used]
@@ -174,32 +194,68 @@ def make_design(codes: Codes, n_eras: int, rng: np.random.RandomState) -> Design
     place = np.arange(used.size) - first
     by = rng.uniform(0.1, 0.9, (_N_SHIFTS, n_eras))[:, used] * of_row
     shifts = first + (place + by.astype(np.intp)) % of_row
-    return Design(is_used, place * _N_BLOCKS // of_row % 2 == 1, shifts)
+    levels, n_blocks = [np.arange(n_eras)], n_eras
+    while are_ordered and (n_blocks := -(-n_blocks // 2)) > 1:
+        levels.append(np.arange(n_blocks) * n_eras // n_blocks)
+    return Design(is_used, place * _N_BLOCKS // of_row % 2 == 1, shifts, levels)
 
 
-def turning_of(rows: Rows, n_eras: int, design: Design) -> tuple[Array, Array, float]:
-    """Return effects by era, positive ones as in all eras together, errors by White
-    (1980), scaled by effects of shifted values, and the p-value of one sign of all.
+def turning_of(
+    rows: Rows, n_eras: int, design: Design
+) -> tuple[Array, Array, float, int]:
+    """Return effects by era, positive ones as in all eras together, their errors, the
+    p-value of one sign of all, and the number of eras merged where it is least.
     """
     rows = rows.take(design.is_used)
     if not rows.codes.size:
-        return np.full(n_eras, np.nan), np.full(n_eras, np.nan), 1.0
-    n_bins = int(rows.bins.max()) + 1
-    effects, errors = _measure(rows, n_eras, n_bins, design.is_second)
-    of_shifts = [
-        _measure(rows._replace(bins=rows.bins[shift]), n_eras, n_bins, design.is_second)
-        for shift in design.shifts
-    ]
-    found, error = np.stack(of_shifts, axis=1)
-    z = found[error > 0] / error[error > 0]
-    errors *= np.sqrt(np.mean(z**2).clip(1.0)) if z.size else 1.0
-    return effects, errors, qualitative(effects, errors)
+        return np.full(n_eras, np.nan), np.full(n_eras, np.nan), 1.0, 1
+    scores = _directions(rows, n_eras, design.is_second)
+    sums, left = _measure(rows, scores, n_eras, design.is_second)
+    # Scores that fit noise vary faster along the rows than those that fit an effect.
+    of_effect, of_noise = [], []
+    for shift in design.shifts:
+        moved = rows._replace(residuals=left, bins=rows.bins[shift])
+        fitted = _directions(moved, n_eras, design.is_second)
+        of_effect.append(_measure(moved, scores, n_eras, design.is_second)[0])
+        of_noise.append(_measure(moved, fitted, n_eras, design.is_second)[0])
+    n_rows = rows.codes.size / (2 * np.unique(rows.codes).size)  # of a half
+    found = []
+    for starts in design.levels:
+        effects, errors = _merge(sums, starts)
+        of_shifts = np.array([of_effect, of_noise])
+        inflation = max(_inflation(each, starts, n_rows) for each in of_shifts)
+        errors *= np.sqrt(inflation)
+        found.append((qualitative(effects, errors), effects, errors))
+    p_values = [p_value for p_value, *_ in found]
+    least = int(np.argmin(p_values))  # the bound of Bonferroni
+    return *found[0][1:], min(1.0, len(found) * p_values[least]), 2**least
 
 
-def _measure(
-    rows: Rows, n_eras: int, n_bins: int, is_second: NDArray[np.bool_]
+def _merge(sums: Array, starts: Codes) -> tuple[Array, Array]:
+    """Return effects of blocks of eras, and their errors by White (1980), from sums of
+    shape (..., 3, 2, n_eras).
+    """
+    of_blocks = np.add.reduceat(sums, starts, axis=-1)
+    products, squares, noise = np.moveaxis(of_blocks, -3, 0)
+    squares = np.where(squares > 0, squares, np.nan)
+    errors = np.sqrt((noise / squares**2).sum(axis=-2)) / 2
+    return (products / squares).mean(axis=-2), errors
+
+
+def _inflation(of_shifts: Array, starts: Codes, n_rows: float) -> float:
+    """Return the variance of effects of shifted values by that of independent rows."""
+    effects, errors = _merge(of_shifts, starts)
+    z = effects[errors > 0] / errors[errors > 0]
+    variance = float(np.mean(z**2)) if z.size else 1.0
+    # The slopes that are taken out fit one of about n_rows / variance independent rows.
+    return max(1.0, variance / (1 - min(0.5, variance / n_rows)))
+
+
+def _directions(
+    rows: Rows, n_eras: int, is_second: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
-    """Return effects by era, each half's in the direction of the other, and errors."""
+    """Return the scores of bins that each half gives the other one."""
+    n_bins = int(rows.bins.max()) + 1
     halves = rows.take(~is_second), rows.take(is_second)
     (first, shape), (second, _) = (_direction(half, n_eras, n_bins) for half in halves)
     of_bin = np.bincount(rows.bins, rows.weights, n_bins)[:, np.newaxis]
@@ -208,9 +264,18 @@ def _measure(
         second = -second
     if (of_bin * (first + second) * shape).sum() < 0:
         first, second = -first, -second
-    found = _slopes(second, halves[0], n_eras), _slopes(first, halves[1], n_eras)
-    effects, variance = np.sum(found, axis=0)
-    return effects / 2, np.sqrt(variance) / 2
+    return second, first
+
+
+def _measure(
+    rows: Rows, scores: tuple[Array, Array], n_eras: int, is_second: NDArray[np.bool_]
+) -> tuple[Array, Array]:
+    """Return the sums by era of both halves, and the residuals that slopes leave."""
+    left, sums = np.empty_like(rows.residuals), []
+    for of_half, half in zip(scores, (~is_second, is_second), strict=True):
+        found, left[half] = _slopes(of_half, rows.take(half), n_eras)
+        sums.append(found)
+    return np.stack(sums, axis=1), left
 
 
 def _centered(values: Array, rows: Rows, n_eras: int) -> Array:
@@ -244,7 +309,9 @@ def _direction(rows: Rows, n_eras: int, n_bins: int) -> tuple[Array, Array]:
 
 
 def _slopes(scores: Array, rows: Rows, n_eras: int) -> tuple[Array, Array]:
-    """Return slopes of residuals on scores by era, and their variances."""
+    """Return sums by era, whose ratios are slopes of residuals on scores and their
+    variances, and what slopes leave.
+    """
 
     def of_eras(values: Array) -> Array:
         return np.bincount(rows.codes, values, n_eras).astype(np.float64)
@@ -252,18 +319,27 @@ def _slopes(scores: Array, rows: Rows, n_eras: int) -> tuple[Array, Array]:
     x, r = (_centered(v, rows, n_eras) for v in (scores[rows.bins], rows.residuals))
     w = rows.weights
     square = of_eras(w * (x * x).sum(axis=1))
-    square[square <= 1e-9 * of_eras(w)] = np.nan
-    slopes = of_eras(w * (x * r).sum(axis=1)) / square
-    left = w * (x * (r - slopes[rows.codes, np.newaxis] * x)).sum(axis=1)
-    return slopes, of_eras(left**2) / square**2
+    varies = square > 1e-9 * of_eras(w)
+    product = of_eras(w * (x * r).sum(axis=1))
+    slopes = np.divide(product, square, out=np.zeros(n_eras), where=varies)
+    left = r - slopes[rows.codes, np.newaxis] * x
+    noise = of_eras((w * (x * left).sum(axis=1)) ** 2)
+    return np.where(varies, [product, square, noise], 0.0), left
 
 
 def qualitative(effects: Array, errors: Array) -> float:
-    """Return the p-value of one sign of all effects (Gail, Simon 1985, equation 4)."""
+    """Return the p-value of one sign of all effects (Gail, Simon 1985), given which are
+    more than an error on the side of that sign (Zhao, Small, Su 2019).
+    """
     known = np.isfinite(effects) & (errors > 0)
     z = effects[known] / errors[known]
-    if z.size < 2:
-        return 1.0
-    smaller = min((z[z > 0] ** 2).sum(), (z[z < 0] ** 2).sum())
-    h = np.arange(1, z.size)
-    return float(binom.pmf(h, z.size - 1, 0.5) @ chi2.sf(smaller, h))
+    p_values = []
+    for side in (z, -z):
+        near = side[side <= 1]
+        h = np.arange(1, near.size + 1)
+        # The chance that a nil effect, if it is one of these, is negative.
+        share = 0.5 / norm.cdf(1)
+        against = (near[near < 0] ** 2).sum()
+        tail = binom.pmf(h, near.size, share) @ chi2.sf(against, h)
+        p_values.append(tail if against > 0 else 1.0)
+    return float(max(p_values))

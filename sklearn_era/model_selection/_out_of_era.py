@@ -111,7 +111,10 @@ def quiet_folds(n_jobs: int | None) -> Iterator[list[Any]]:
 
 
 def check_target(y: Any, X: Any) -> None:
-    """Raise ValueError for a target that is missing, or of another length than X."""
+    """Raise ValueError for a target that is missing, or of another length than X, and
+    for a lazy frame.
+    """
+    check_collected(X)
     if y is None:
         raise ValueError("The fit requires y to be passed, but the target y is None.")
     if _num_samples(y) != _num_samples(X):

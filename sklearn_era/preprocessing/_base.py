@@ -15,6 +15,7 @@ from .._era_labels import find
 from .._eras import EncodedEras, read_eras
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
+from .._tables.columns import check_collected, check_no_dates
 from .._warnings import warn_user
 
 Array = NDArray[np.float64]
@@ -121,7 +122,9 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self.fit(X, y, **fit_params).transform(X, eras=fit_params.get("eras"))
 
     def _read(self, X: Any, eras: Any, *, reset: bool) -> tuple[Array, EncodedEras]:
+        check_collected(X)
         X, eras = take_era_column(X, eras)
+        check_no_dates(X)
         warn_of_row_order(eras, X)
         values = validate_data(
             self, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"

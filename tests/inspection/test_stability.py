@@ -16,7 +16,12 @@ from sklearn.svm import LinearSVC
 from helpers.grids import slow
 from sklearn_era._tables.columns import read_columns
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.inspection import EraStabilityDisplay, _turning, era_stability
+from sklearn_era.inspection import (
+    EraStabilityDisplay,
+    _turning,
+    era_permutation_importance,
+    era_stability,
+)
 from sklearn_era.inspection._turning import Rows, make_design, qualitative, turning_of
 from sklearn_era.preprocessing import EraStandardScaler
 
@@ -49,48 +54,89 @@ def test_p_values_are_those_of_the_worst_case():
         effects = rng.normal(size=(1500, n_eras))
         effects[:, 0] = 100
         p = np.array([qualitative(row, np.ones(n_eras)) for row in effects])
+        assert_allclose([qualitative(-row, np.ones(n_eras)) for row in effects], p)
+        # Effects that are all larger than their errors do not speak for a turn.
+        some = np.any(effects[:, 1:] <= 1, axis=1)
+        assert np.all(p[~some] == 1)
         for level in (0.05, 0.2):
-            error = np.sqrt(level * (1 - level) / p.size)
-            assert np.mean(p < level) == pytest.approx(level, abs=3 * error)
+            error = np.sqrt(level * (1 - level) / some.sum())
+            assert np.mean(p[some] < level) == pytest.approx(level, abs=3 * error)
     assert qualitative(np.array([np.nan, 9.0]), np.ones(2)) == 1
+    # Two effects that are reversed are as clear beside many that hold.
+    reversed_ = np.array([-2.5, -2.5])
+    p = [
+        qualitative(np.append(reversed_, np.full(n, 5.0)), np.ones(n + 2))
+        for n in (1, 50)
+    ]
+    assert p[0] == pytest.approx(p[1])
+    assert p[0] < 0.01
 
 
-def test_effects_of_two_values_are_differences_of_means():
-    """Errors are those of independent rows, times those of shifted values by such."""
+@pytest.mark.parametrize("are_ordered", [False, True])
+def test_effects_of_two_values_are_differences_of_means(are_ordered):
+    """Errors are those of independent rows, times those of shifted values on what the
+    effect leaves, by scores of the effect or of their own; blocks add up eras.
+    """
     rng = np.random.default_rng(1)
-    codes, weights = np.repeat([0, 1], [60, 40]), rng.uniform(1, 2, 100)
-    x = rng.integers(2, size=100)
-    y = np.where(codes, 3.0, 2.0) * x + rng.normal(size=100)
-    design = make_design(codes, 2, np.random.RandomState(0))
+    codes, weights = np.repeat([0, 1, 2], [60, 40, 20]), rng.uniform(1, 2, 120)
+    x = rng.integers(2, size=120)
+    y = np.array([2.0, 3.0, -1.0])[codes] * x + rng.normal(size=120)
+    design = make_design(codes, 3, are_ordered, np.random.RandomState(0))
+    blocks = [[[0], [1], [2]], [[0], [1, 2]]][: 1 + are_ordered]
 
-    def measure(x, y):
-        effects, variance = np.zeros(2), np.zeros(2)
-        for half in (False, True):
-            of_other = design.is_second != half
-            share = np.average(x[of_other], weights=weights[of_other])
-            deviation = np.sqrt(share * (1 - share))  # of x in the other half
-            for era in (0, 1):
+    def deviations_of(x):
+        shares = [
+            np.average(x[half], weights=weights[half])
+            for half in (design.is_second, ~design.is_second)
+        ]
+        return [np.sqrt(share * (1 - share)) for share in shares]
+
+    def measure(x, y, deviations, of_blocks):
+        effects, variance, left = 0, 0, np.empty(y.size)
+        for half, deviation in zip((False, True), deviations, strict=True):
+            sums = np.zeros((3, 3))
+            for era in range(3):
                 rows = (codes == era) & (design.is_second == half)
                 w, d, r = (v[rows] for v in (weights, x.astype(float), y))
                 d, r = (v - np.average(v, weights=w) for v in (d, r))
-                slope = (w * d * r).sum() / (w * d * d).sum()
-                effects[era] += slope * deviation / 2
-                influence = w * d * (r - slope * d) / (w * d * d).sum()
-                variance[era] += ((influence * deviation / 2) ** 2).sum()
-        return effects, np.sqrt(variance)
+                product, square = (w * d * r).sum(), (w * d * d).sum()
+                left[rows] = r - product / square * d
+                sums[era] = product, square, ((w * d * left[rows]) ** 2).sum()
+            merged = np.array([sums[block].sum(axis=0) for block in of_blocks])
+            product, square, noise = merged.T
+            effects += product / square * deviation / 2
+            variance += noise / square**2 * (deviation / 2) ** 2
+        return effects, np.sqrt(variance), left
 
-    rows = Rows(y[:, np.newaxis], x, codes, weights)
-    found = turning_of(rows, 2, design)
-    effects, errors = measure(x, y)
-    assert_allclose(found[0], effects)
-    squares = [np.divide(*measure(x[s], y)) ** 2 for s in design.shifts]
-    assert_allclose(found[1], errors * np.sqrt(max(1, np.mean(squares))))
+    found = turning_of(Rows(y[:, np.newaxis], x, codes, weights), 3, design)
+    p_values = []
+    for of_blocks in blocks:
+        deviations = deviations_of(x)
+        effects, errors, left = measure(x, y, deviations, of_blocks)
+        squares = [[], []]
+        for s in design.shifts:
+            for each, scale in zip(
+                squares, (deviations, deviations_of(x[s])), strict=True
+            ):
+                of_shift = measure(x[s], left, scale, of_blocks)
+                each.append(np.divide(*of_shift[:2]) ** 2)
+        inflation = max(np.mean(each) / (1 - np.mean(each) / 20) for each in squares)
+        errors *= np.sqrt(max(1, inflation))
+        if len(of_blocks) == 3:
+            assert_allclose(found[0], effects)
+            assert_allclose(found[1], errors)
+        p_values.append(qualitative(effects, errors))
+    assert found[2] == pytest.approx(min(1, len(blocks) * min(p_values)))
+    assert found[3] == 1 + np.argmin(p_values)
 
 
 def test_rows_of_an_era_are_parted_and_shifted():
     codes = np.repeat([0, 1, 2], [100, 19, 20])
-    design = make_design(codes, 3, np.random.RandomState(0))
+    design = make_design(codes, 3, False, np.random.RandomState(0))
     assert_array_equal(design.is_used, codes != 1)
+    assert_array_equal(design.levels, [[0, 1, 2]])
+    levels = make_design(codes, 5, True, np.random.RandomState(0)).levels
+    assert [level.tolist() for level in levels] == [[0, 1, 2, 3, 4], [0, 1, 3], [0, 2]]
     used = codes[design.is_used]
     for era, n_rows in ((0, 100), (2, 20)):
         half = design.is_second[used == era]
@@ -118,7 +164,8 @@ def test_noise_that_rows_share_is_no_effect():
     """Few null features that vary slowly, beside a target that does, turn."""
     rng = np.random.default_rng(0)
     codes = np.repeat(np.arange(20), 100)
-    design, ones = make_design(codes, 20, np.random.RandomState(0)), np.ones(2000)
+    design = make_design(codes, 20, True, np.random.RandomState(0))
+    ones = np.ones(2000)
     found, shuffled = [], np.lexsort((rng.random(2000), codes))
     for _ in range(40):
         steps = rng.normal(size=(2, codes.size + 15)).cumsum(axis=1)
@@ -150,6 +197,7 @@ def test_features_that_turn_are_found_and_on_top_of_the_figure(kind, ax):
     assert np.all(result.effects[:, 0] > 0.5)
     assert np.all(np.abs(result.effects[:, 2]) < 4 * result.errors[:, 2])
     assert_allclose(result.q_value, false_discovery_control(result.p_value))
+    assert result.n_merged[1] in {1, 2, 4}
     assert result.mean_importance[0] > 5 * result.importance_error[0]
     with pytest.raises(ValueError, match="stability has no field effects, turns;"):
         EraStabilityDisplay({x: result[x] for x in result if x not in NEEDED})
@@ -157,7 +205,7 @@ def test_features_that_turn_are_found_and_on_top_of_the_figure(kind, ax):
     order = np.argsort(result.p_value, kind="stable")
     assert_allclose(display.image_.get_array(), result.effects[:, order].T)
     low, high = display.image_.get_clim()
-    assert (-low, high) == (high, np.abs(result.effects).max())
+    assert (-low, high) == (high, np.quantile(np.abs(result.effects), 0.9))
     texts = ax.get_yticklabels()
     assert texts[0].get_text() == ("x1" if kind == "array" else "b")
     assert [text.get_fontweight() for text in texts] == ["bold", "normal", "normal"]
@@ -267,3 +315,19 @@ def test_transformers_get_the_eras_of_rows(classes):
     Z = scaler.fit_transform(X, eras=ERAS)
     expected = era_stability(Z, y, estimator=model, **options)
     assert_allclose(found.mean_importance[0], expected.mean_importance[0], rtol=0.15)
+
+
+def test_progress_is_a_line_a_step(capsys):
+    X, y = make_data()
+    options = {"eras": ERAS, "cv": 2, "random_state": 0}
+    era_stability(X, y, estimator=LinearRegression(), verbose=1, **options)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 5
+    assert lines[0].startswith("era_stability 2/4 steps: fitted 2 models; about ")
+    assert lines[2] == "era_stability 4/4 steps: measured features in fold 2 of 2"
+    ending = "scores: in new eras, without features that turn"
+    assert lines[4] == f"era_stability 2/2 {ending}"
+    era_permutation_importance(LinearRegression(), X, y, verbose=1, **options)
+    assert "era_permutation_importance 4/4 steps:" in capsys.readouterr().out
+    era_stability(X, y, estimator=LinearRegression(), **options)
+    assert capsys.readouterr().out == ""

@@ -1,4 +1,4 @@
-"""The support match: its definition, its frames, its figure, its refusals."""
+"""The support match and drift: their definitions, frames and refusals."""
 
 import numpy as np
 import pandas as pd
@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import ks_2samp
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import StratifiedKFold
 
@@ -45,6 +46,95 @@ def test_match_is_that_of_the_definition(case):
     result = support_match(x[:, np.newaxis], eras=eras, n_bins=n_bins)
     assert_allclose(result.match, [expected])
     assert 1 / np.unique(eras).size <= result.mean + 1e-12 <= 1 + 1e-9
+
+
+def naive_psi(x, reference):
+    """By hand, with the quantiles or categories of the reference."""
+    known = np.sort(reference[~pd.isna(reference)])
+    edges = [known[int(np.ceil(known.size * k / 10)) - 1] for k in range(1, 10)]
+
+    def bin_of(value):
+        if pd.isna(value):
+            return "missing"
+        if isinstance(value, str):
+            return value if value in known else "new"
+        return sum(edge < value for edge in set(edges))
+
+    bins = [[*map(bin_of, values)] for values in (x, reference)]
+    psi = 0
+    for b in {*bins[0], *bins[1]}:
+        p, q = (max(each.count(b), 0.5) / len(each) for each in bins)
+        psi += (p - q) * np.log(p / q)
+    return psi
+
+
+def drifting():
+    """Numbers that drift and have few values, and categories, all with missing ones."""
+    rng = np.random.default_rng(0)
+    eras = np.sort(rng.integers(4, size=400))
+    x = np.where(rng.random(400) < 0.1, np.nan, rng.normal(size=400) + 0.3 * eras)
+    few = np.where(eras == 0, np.nan, rng.integers(3, size=400))
+    letters = np.array(list("abcdefgh"))[rng.integers(2 + 2 * eras)].astype(object)
+    letters[rng.random(400) < 0.1] = None
+    return pd.DataFrame({"x": x, "few": few, "letter": letters}), eras
+
+
+@pytest.mark.parametrize("reference_eras", [[0, 2], [3], [1, 2, 3]])
+def test_drift_is_that_of_its_definitions(reference_eras):
+    X, eras = drifting()
+    later = X.sample(50, random_state=0).assign(letter="z")
+    options = {"X_holdout": later, "reference_eras": reference_eras}
+    result = support_match(X, eras=eras, as_frame=True, **options)
+    for era in [*range(4), "later"]:
+        others = np.isin(eras, np.setdiff1d(reference_eras, era))
+        for name in X:
+            rows = later if era == "later" else X[eras == era]
+            found = (
+                (result.holdout_psi[name], result.holdout_ks[name])
+                if era == "later"
+                else (result.psi.loc[era, name], result.ks.loc[era, name])
+            )
+            own, reference = rows[name].to_numpy(), X[name].to_numpy()[others]
+            if not others.any():
+                assert_array_equal(found, [np.nan, np.nan])
+                continue
+            if era not in reference_eras:  # else its rows are among those of quantiles
+                assert found[0] == pytest.approx(naive_psi(own, reference))
+            if name == "letter":
+                assert np.isnan(found[1])
+                continue
+            own, reference = own[~np.isnan(own)], reference[~np.isnan(reference)]
+            if own.size and reference.size:
+                assert found[1] == pytest.approx(ks_2samp(own, reference).statistic)
+            else:
+                assert np.isnan(found[1])
+
+
+def test_an_era_is_held_against_all_others_of_the_same_quantiles():
+    rng = np.random.default_rng(0)
+    x, eras = rng.permutation(100) + 0.0, np.arange(100) // 25
+    result = support_match(x[:, np.newaxis], eras=eras)
+    p, q = (
+        np.bincount((x[own] // 10).astype(int), minlength=10)
+        for own in (eras < 1, eras > 0)
+    )
+    p, q = (np.maximum(n, 0.5) / n.sum() for n in (p, q))
+    assert result.psi[0, 0] == pytest.approx(((p - q) * np.log(p / q)).sum())
+    assert_array_equal(support_match(np.ones((4, 1)), eras=[1, 1, 2, 2]).psi, 0)
+    only = support_match(x[:, np.newaxis], eras=eras * 0)
+    assert np.isnan(only.psi[0, 0])
+    assert np.isnan(only.ks[0, 0])
+
+
+def test_drift_within_a_range():
+    """The match is 1, and the shares of the bins change."""
+    rng = np.random.default_rng(0)
+    eras = np.repeat(np.arange(6), 2000)
+    x = rng.beta(2 + 0.5 * eras, 4)[:, np.newaxis]
+    result = support_match(x, eras=eras, reference_eras=[0])
+    assert result.match[0] == 1
+    assert np.all(np.diff(result.psi[1:, 0]) > 0)
+    assert result.psi[5, 0] > 0.25 > 0.1 > result.psi[1, 0]
 
 
 def test_categories_count_without_bins():
@@ -136,6 +226,7 @@ FRAME = pd.DataFrame({"a": [1.0, 2.0], "c": ["u", "v"]})
     (pd.DataFrame({"a": pd.period_range("2024", periods=2, freq="Y")}), {},
      "column 'a', of dtype period.* holds dates or times"),
     (pl.DataFrame({"a": [{"b": 1}, {"b": 2}]}), {}, "'a'.* several values a row"),
+    (FRAME, {"reference_eras": [3]}, r"reference_eras=\[3\] must be labels that eras"),
     (pl.LazyFrame({"a": [1, 2]}), {}, r"X is a lazy frame.*X\.collect\(\)"),
 ])  # fmt: skip
 def test_match_refuses(X, parameters, message):

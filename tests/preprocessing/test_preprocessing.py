@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, rankdata
@@ -19,6 +20,7 @@ from sklearn.preprocessing import RobustScaler, StandardScaler
 from helpers.grids import from_1_9, on_grid
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.calibration import EraConformalRegressor
+from sklearn_era.ensemble import EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Booster
 from sklearn_era.metrics import make_era_scorer
 from sklearn_era.model_selection import EraSearchCV
@@ -27,6 +29,7 @@ from sklearn_era.preprocessing import (
     EraNeutralizer,
     EraRankTransformer,
     EraStandardScaler,
+    EraTargetEncoder,
     EraTargetRegressor,
     EraTargetTransformer,
     _ranks,
@@ -391,3 +394,35 @@ def test_robust_scales_are_those_of_scikit_learn_and_weights_repeat_rows(n):
     robust.set_params(smooth=0)  # of a unit, weights are as none
     light = robust.fit(x, eras=[0] * n, sample_weight=np.full(n, 0.01)).transform(x)
     assert_allclose(light, found, rtol=1e-9, atol=1e-12)
+
+
+HOURS = pl.from_pandas(pd.Series(pd.date_range("2024-01-01", periods=12, freq="h")))
+TIMES = {
+    "datetime": HOURS, "zone": HOURS.dt.replace_time_zone("UTC"),
+    "date": HOURS.dt.date(), "duration": HOURS - HOURS[0], "time": HOURS.dt.time(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("transformer", [
+    EraStandardScaler(), EraRankTransformer(), EraNeutralizer(["a"]),
+])  # fmt: skip
+@pytest.mark.parametrize("others", [["a"], ["a", "text"]])
+@pytest.mark.parametrize("kind", TIMES)
+def test_a_column_of_times_is_refused_by_its_name(transformer, others, kind):
+    columns = {"a": np.arange(12.0), "text": list("uv" * 6)}
+    X = pl.DataFrame({"when": TIMES[kind]} | {name: columns[name] for name in others})
+    for table in (X, X.to_pandas(use_pyarrow_extension_array=True)):
+        with pytest.raises(ValueError, match="X: column 'when' is not numeric: it hol"):
+            clone(transformer).fit(table, eras=np.arange(12) // 4)
+
+
+@pytest.mark.parametrize("estimator", [
+    EraStandardScaler(), EraRankTransformer(), EraTargetRegressor(LinearRegression()),
+    EraTargetEncoder(), EraSearchCV(LinearRegression(), {}), AutoEraRegressor(),
+    EraConformalRegressor(LinearRegression()), Booster(),
+    EraForestRegressor(),
+])  # fmt: skip
+def test_lazy_frames_are_refused(estimator):
+    X, eras = pl.LazyFrame({"a": np.arange(12.0)}), np.arange(12) // 4
+    with pytest.raises(ValueError, match=r"X is a lazy frame, .* pass X\.collect\(\)"):
+        estimator.fit(X, np.arange(12.0), eras=eras)
