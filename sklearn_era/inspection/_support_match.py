@@ -2,6 +2,8 @@
 far its distribution drifts; and how well a classifier tells two sets of rows apart.
 """
 
+from __future__ import annotations
+
 from numbers import Integral
 from typing import Any
 
