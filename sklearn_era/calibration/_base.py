@@ -1,7 +1,7 @@
 """Rows left out of fits, for intervals, sets and recalibration."""
 
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +74,7 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
     @restores_on_failure
     def fit(
         self, X: Any, y: Any = None, *, eras: Any = None, sample_weight: Any = None
-    ) -> "OutOfEra":
+    ) -> Self:
         """Fit models in folds of eras and to all rows, and use the eras left out.
 
         Parameters

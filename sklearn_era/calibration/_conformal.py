@@ -1,5 +1,7 @@
 """Prediction intervals and sets, by residuals in eras that models have not seen."""
 
+from __future__ import annotations
+
 import math
 from numbers import Real
 from typing import Any, ClassVar

@@ -1,6 +1,8 @@
 """Level and slope of probabilities in each era, and recalibration by them."""
 
-from typing import Any, ClassVar, NamedTuple
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,7 +35,7 @@ class RandomEffects(NamedTuple):
     @classmethod
     def fit(
         cls, y: Array, p: Array, weights: Array, codes: NDArray[Any], n_eras: int
-    ) -> "RandomEffects":
+    ) -> Self:
         """Fit by EM, with normal E-steps at modes (Stiratelli, Laird, Ware 1984)."""
         z = _logit(p)
         center = float(np.average(z, weights=weights))

@@ -1,5 +1,7 @@
 """A figure of the candidates of a search by eras."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -63,7 +65,7 @@ class EraSearchDisplay:
                 f"{len(self.names)} names."
             )
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> "EraSearchDisplay":
+    def plot(self, ax: Any = None, **kwargs: Any) -> EraSearchDisplay:
         """Draw the mean differences, and two standard errors, the first on top.
 
         Parameters
@@ -101,7 +103,7 @@ class EraSearchDisplay:
     @classmethod
     def from_search(
         cls, search: Any, *, ax: Any = None, **kwargs: Any
-    ) -> "EraSearchDisplay":
+    ) -> EraSearchDisplay:
         """Draw the single candidates of a search, all but the plain model.
 
         Parameters

@@ -1,5 +1,7 @@
 """Rows grouped by era: checks and scores."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from itertools import pairwise
 from numbers import Real

@@ -13,6 +13,8 @@ first, as numerai-tools takes them, raise ValueError.
 All but ranks and exposures need ``sklearn-era[numerai]``.
 """
 
+from __future__ import annotations
+
 from numbers import Real
 from typing import Any
 
