@@ -6,7 +6,7 @@ from sklearn_era._warnings import renamed
 from sklearn_era.metrics._era_scores import EraScores, era_scores
 from sklearn_era.metrics._forecast import EraScoreForecast
 from sklearn_era.metrics._scorer import EraScorer, make_era_scorer
-from sklearn_era.metrics._spread import era_standard_errors
+from sklearn_era.metrics._standard_errors import era_standard_errors
 
 __all__ = [
     "EraScoreForecast", "EraScorer", "EraScores", "era_scores", "era_standard_errors",

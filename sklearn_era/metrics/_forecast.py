@@ -5,7 +5,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.stats import t
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
@@ -112,7 +112,7 @@ class EraScoreForecast(BaseEstimator):
         self.era_order = era_order
 
     def fit(
-        self, scores: Any, standard_errors: ArrayLike | None = None, eras: Any = None
+        self, scores: Any, standard_errors: Any = None, eras: Any = None
     ) -> "EraScoreForecast":
         """Estimate the mean and the spread.
 
@@ -124,7 +124,7 @@ or (n_candidates, n_eras)
             Of several rows, candidates, that of the best mean was chosen. Choosing
             without era j may take another one, whose score in j is less: the mean
             difference over all j is `optimism_`; that of an ``AutoEra`` is not known.
-        standard_errors : array-like of shape (n_eras,), default=None
+        standard_errors : EraScores, or array-like of shape (n_eras,), default=None
             Sampling errors, such as those of :func:`era_standard_errors`. With None
             they are a part of the spread, and the new era has about as many rows.
         eras : array-like of shape (n_eras,) or (n_eras, 2), default=None
@@ -146,6 +146,9 @@ or (n_candidates, n_eras)
             but one group or time.
         """
         self._validate_params()
+        both = isinstance(scores, EraScores) and isinstance(standard_errors, EraScores)
+        if both and list(scores) != list(standard_errors):
+            raise ValueError("standard_errors has other labels than scores have.")
         if (pairs := _read_pairs(scores, eras, self.era_order)) is not None:
             return self._fit_pairs(*pairs, standard_errors)
         table, encoded, order = _read(scores, eras)
@@ -337,7 +340,8 @@ def _read_pairs(scores: Any, eras: Any, order: Any) -> tuple[Array, EraAxes] | N
 
 def _read_errors(errors: Any, scores: Array, has_right_shape: bool, one: str) -> Array:
     """Return sampling errors, 0 for None, of one row of scores."""
-    raw = np.zeros(scores.shape[-1]) if errors is None else errors
+    raw = errors.scores if isinstance(errors, EraScores) else errors
+    raw = np.zeros(scores.shape[-1]) if raw is None else raw
     found = np.asarray(raw, dtype=np.float64)
     if not has_right_shape or found.shape != scores.shape[-1:]:
         raise ValueError(

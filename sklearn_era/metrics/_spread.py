@@ -1,24 +1,16 @@
 """How scores of eras are spread, beside the errors with which each was measured."""
 
-import warnings
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.sparse import diags
 from scipy.special import expit, logsumexp, ndtr
 from scipy.stats import chi2
-from sklearn.utils import _safe_indexing
-from sklearn.utils._param_validation import validate_params
-
-from .._era_arguments import encode_groups
-from ._era_scores import era_scores
-from ._metric import Metric
 
 Array = NDArray[np.float64]
 
-_N_GROUPS = 20
 # Ways to relate eras: the correlation of neighbours, and the variance of a slope, by
 # the spread and by the standard deviation of places; and how likely it is beforehand.
 INDEPENDENT = {(0.0, 0.0): 1.0}
@@ -177,60 +169,3 @@ class AnyEras:
         means, variances = map(np.concatenate, zip(*parts, strict=True))
         weights = np.repeat(self.weights / _N_POINTS, _N_POINTS)
         return Mixture(weights, means, np.sqrt(variances))
-
-
-@validate_params({"metric": [callable]}, prefer_skip_nested_validation=True)
-def era_standard_errors(
-    y_true: ArrayLike, y_pred: ArrayLike, *, eras: Any, metric: Metric,
-    sample_weight: ArrayLike | None = None, **metric_params: Any,
-) -> NDArray[np.float64]:  # fmt: skip
-    """Estimate the standard error of a metric in each era, by its finitely many rows.
-
-    The jackknife (Tukey 1958) deals the rows of an era, which have to be independent,
-    at random into G = 20 groups, or one a row. With ``s_g`` the metric without group g,
-    and their mean ``s``, ``error^2 = (G - 1) / G  sum_g (s_g - s)^2``.
-
-    Parameters
-    ----------
-    y_true, y_pred, eras, metric, sample_weight, **metric_params :
-        As in :func:`era_scores`, with a single metric.
-
-    Returns
-    -------
-    errors : ndarray of shape (n_eras,), dtype=float64
-        In the order of :func:`era_scores`; NaN where the metric is not defined without
-        any group, or all but one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.metrics import mean_squared_error
-    >>> from sklearn_era.metrics import era_standard_errors
-    >>> y, eras = np.tile([1.0, 3.0], 20), np.repeat(["a", "b"], 20)
-    >>> era_standard_errors(y, np.zeros(40), eras=eras, metric=mean_squared_error)
-    array([0.91766294, 0.91766294])
-    """
-    groups = encode_groups(eras, y_true, "y_true")[1]
-    codes, n = groups.codes, groups.codes.size
-    # Each era's rows at random places, one after another.
-    order = np.lexsort((np.random.default_rng(0).permutation(n), codes))
-    dealt = np.empty(n, dtype=np.intp)
-    dealt[order] = (np.arange(n) - groups.offsets[:-1][codes[order]]) % _N_GROUPS
-    without = np.full((_N_GROUPS, groups.labels.size), np.nan)
-    for group in range(min(_N_GROUPS, int(groups.counts.max()))):
-        # An era that has no row in the group is none to leave it out of.
-        rows = np.flatnonzero((dealt != group) & (groups.counts > group)[codes])
-        if not rows.size:
-            continue
-        weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of an era that has a single class
-            found = era_scores(
-                _safe_indexing(y_true, rows), _safe_indexing(y_pred, rows),
-                eras=codes[rows], metric=metric, sample_weight=weights, **metric_params,
-            )  # fmt: skip
-        without[group, found.eras] = found.scores
-    n_known = np.isfinite(without).sum(axis=0)
-    errors, has = np.full(n_known.size, np.nan), n_known > 1
-    errors[has] = np.sqrt((n_known[has] - 1) * np.nanvar(without[:, has], axis=0))
-    return errors

@@ -13,7 +13,7 @@ from scipy.integrate import quad
 from scipy.stats import chi2, norm, t
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import mean_absolute_error, mean_squared_error, roc_auc_score
+from sklearn.metrics import mean_absolute_error, mean_squared_error
 
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.ensemble import HistGradientBoostingRegressor
@@ -198,6 +198,19 @@ def test_scores_are_taken_from_what_has_them():
     assert clone(found).get_params() == EraScoreForecast().get_params()
 
 
+def test_errors_are_taken_with_their_labels():
+    eras, rng = np.repeat(["a", "b", "c"], 30), np.random.default_rng(0)
+    y, p = rng.normal(size=(2, 90))
+    given = {"eras": eras, "metric": mean_squared_error}
+    scores, errors = era_scores(y, p, **given), era_standard_errors(y, p, **given)
+    found = EraScoreForecast("none").fit(scores, errors)
+    again = EraScoreForecast("none").fit(scores, errors.scores)
+    assert found.interval() == again.interval()
+    others = era_standard_errors(y, p, **given | {"eras": np.repeat([1, 2, 3], 30)})
+    with pytest.raises(ValueError, match="standard_errors has other labels than"):
+        EraScoreForecast("none").fit(scores, others)
+
+
 def test_scores_of_an_average_are_those_of_what_is_kept():
     known = {"era_scores_": np.array([[1.0, 2, 3], [4, 5, 6]])}
     known |= {"era_labels_": np.arange(3), "era_order_": "unordered"}
@@ -206,13 +219,6 @@ def test_scores_of_an_average_are_those_of_what_is_kept():
         auto = SimpleNamespace(**known, weights_=weights)
         found = EraScoreForecast(trend="none").fit(auto)
         assert_allclose(found.scores_, known["era_scores_"][row])
-
-
-def test_errors_are_of_rows_in_any_order():
-    y = np.tile(np.arange(20.0), 20)
-    given = {"eras": np.zeros(400), "metric": mean_squared_error}
-    error = era_standard_errors(y, np.zeros(400), **given)
-    assert error == pytest.approx(np.std(y**2) / 20, rel=0.4)
 
 
 def test_more_eras_make_intervals_narrow():
@@ -226,31 +232,6 @@ def test_more_eras_make_intervals_narrow():
             assert 2 * half[0] <= width
             assert n == 2 or 2 * half[1] > width
     assert forecast.eras_needed(0.1) == np.inf
-
-
-def test_standard_errors_are_those_of_the_jackknife():
-    rng = np.random.default_rng(0)
-    eras = np.repeat(["b", "a", "c"], [15, 400, 12])
-    y, p = rng.integers(0, 2, 427), rng.normal(size=427)
-    y[-12:] = 1  # of a single class
-    weights = rng.uniform(1, 2, 427)
-    found, own = [], eras == "b"  # in which each group is a row
-    for metric in (mean_squared_error, roc_auc_score):
-        given = {"eras": eras, "sample_weight": weights, "metric": metric}
-        found.append(era_standard_errors(y, p, **given))
-        left = [
-            metric(*(np.delete(x[own], i) for x in (y, p)),
-                   sample_weight=np.delete(weights[own], i))
-            for i in range(15)
-        ]  # fmt: skip
-        assert found[-1][1] == pytest.approx(np.sqrt(14 * np.var(left)))
-    assert np.isnan(found).tolist() == [[False] * 3, [False, False, True]]
-    area = era_standard_errors(y, p, metric=roc_auc_score, eras=eras)
-    own = eras == "a"
-    # DeLong, DeLong, Clarke-Pearson (1988).
-    above = (p[own][y[own] == 1][:, None] > p[own][y[own] == 0]).mean
-    parts = [above(axis=axis).var(ddof=1) / (above(axis=axis).size) for axis in (0, 1)]
-    assert area[0] == pytest.approx(np.sqrt(sum(parts)), rel=0.3)
 
 
 @pytest.mark.parametrize(("options", "given", "message"), [
