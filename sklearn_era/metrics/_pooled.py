@@ -47,8 +47,8 @@ class PooledScore:
     >>> from sklearn_era.metrics import EraScoreForecast
     >>> areas, errors = [0.71, 0.78, 0.74, 0.69], [0.03, 0.02, 0.03, 0.02]
     >>> EraScoreForecast().fit(areas, errors).pooled_
-    PooledScore of 4 eras: mean 0.7306, 95 % from 0.6604 to 0.8008; tau 0.03575, \
-I2 67.0 %, Q 10.7
+    PooledScore of 4 eras: mean 0.7307, 95 % from 0.6652 to 0.7961; tau 0.03556, \
+I2 68.5 %, Q 10.8
     """
 
     mean: float

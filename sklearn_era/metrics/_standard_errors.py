@@ -31,7 +31,9 @@ class Rows(NamedTuple):
     def scores(self, metric: Metric, params: Any) -> list[Any]:
         if self.weights is not None:
             params = params | {"sample_weight": self.weights}
-        return [metric(self.y, p, **params) for p in self.predictions]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # such as of a single class
+            return [metric(self.y, p, **params) for p in self.predictions]
 
     def order(self) -> NDArray[np.intp]:
         """Return an order of rows that does not depend on the one they have."""
