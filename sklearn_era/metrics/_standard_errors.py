@@ -76,7 +76,7 @@ def sampling_error(
 
 @validate_params(
     {"metric": [callable], "random_state": ["random_state"]}
-    | {"n_resamples": [Interval(Integral, 2, None, closed="left")]},
+    | {"n_resamples": [Interval(Integral, 0, None, closed="left")]},
     prefer_skip_nested_validation=True,
 )
 def era_standard_errors(
@@ -105,7 +105,7 @@ def era_standard_errors(
     y_true, y_pred, eras, metric, sample_weight :
         As in :func:`era_scores`, with a single metric. Rows of weight 0 do not count.
     n_resamples : int, default=200
-        Number of samples of the bootstrap.
+        Samples of the bootstrap; with 0, errors without a closed form are NaN.
     random_state : int, RandomState instance or None, default=0
         Of the bootstrap; an int gives an era's rows the same error in each call.
     **metric_params : dict

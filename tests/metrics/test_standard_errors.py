@@ -234,5 +234,5 @@ def test_what_has_no_error_is_refused():
         era_standard_errors(y, p, eras=[1, 1, 2], metric=lambda y, p: y - p)
     with pytest.raises(ValueError, match=r"'n_resamples' .* must be an int"):
         era_standard_errors(
-            y, p, eras=[1, 1, 2], metric=metrics.f1_score, n_resamples=1
+            y, p, eras=[1, 1, 2], metric=metrics.f1_score, n_resamples=-1
         )
