@@ -182,6 +182,7 @@ class EraScoreDisplay:
         if kind == "bar" and min(abs(low), abs(high)) <= high - low:
             low, high = min(low, 0.0), max(high, 0.0)
         elif self.bars_:
+            low -= (high - low) / 4  # so that the lowest bar is one
             for bar in self.bars_:  # whose ends would hold the axis
                 bar.sticky_edges.y.clear()
         legend_above(ax, low, high)

@@ -15,13 +15,14 @@ Array = NDArray[np.float64]
 _N_POINTS = 50  # among which the likelihood has its maximum
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PooledScore:
     """The mean of scores, by a random-effects meta-analysis of independent eras.
 
     Made by :class:`EraScoreForecast`. Names and numbers are those of R's metafor,
     ``rma(score, sei=standard_error, test="knha")``, with the variance between eras by
-    restricted maximum likelihood (Viechtbauer 2005).
+    restricted maximum likelihood (Viechtbauer 2005). With `bounds`, `standard_error`
+    and `tau` are on their scale, such as that of log odds.
 
     Attributes
     ----------
@@ -39,8 +40,6 @@ class PooledScore:
     weight, shrunken : ndarray of shape (n_eras,)
         The shares of eras in the mean; and their scores, shrunken to it by their errors
         (best linear unbiased predictions, Robinson 1991).
-
-    With `bounds`, `standard_error` and `tau` are on their scale, such as of log odds.
 
     Examples
     --------

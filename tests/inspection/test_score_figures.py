@@ -85,7 +85,7 @@ def test_bars_begin_at_0_where_scores_are_near_it(ax):
     ax.clear()
     EraScoreDisplay(scores=[-0.7, -0.75], era_labels=[1, 2]).plot(ax)
     low, high = ax.get_ylim()
-    assert -0.8 < low < -0.75 < -0.7 < high < -0.6
+    assert -0.8 < low < -0.75 < -0.7 < high < -0.6  # bars hang from 0
 
 
 def test_a_forest_plot_has_rows_the_pooled_mean_and_the_next_era(ax):
