@@ -3,6 +3,7 @@
 import sys
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from sklearn.metrics import log_loss, mean_squared_error, r2_score, roc_auc_score
 from threadpoolctl import threadpool_limits
 
 from experiments._natural_eras_controls import TunedByEras, losses, predict
@@ -31,6 +33,13 @@ GRID: list[dict[str, Any]] = [
 SHARES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 0.3)
 OUT_OF_ERA, TEST = "out of era", "test"
 METRICS = ("score", "loss")
+# The same as functions whose standard errors are in closed form.
+_KNOWN = {
+    ("regression", "score"): r2_score,
+    ("regression", "loss"): mean_squared_error,
+    ("classification", "score"): roc_auc_score,
+    ("classification", "loss"): partial(log_loss, labels=[0, 1]),
+}
 _COLUMNS = ["scenario", "split", "model", "candidate", "part", "metric", "era",
             "n_rows", "value", "error"]  # fmt: skip
 
@@ -55,7 +64,9 @@ def _by_era(
         values = [score(y[eras == era], p[eras == era]) for era in labels]
         errors = np.full(labels.size, np.nan)
         if with_errors:
-            errors = era_standard_errors(y, p, eras=eras, metric=score)
+            known = _KNOWN[task, metric]
+            errors = era_standard_errors(y, p, eras=eras, metric=known).scores
+            errors[np.isnan(values)] = np.nan
         for row in zip(labels, n_rows, values, errors, strict=True):
             named = zip(("era", "n_rows", "value", "error"), row, strict=True)
             yield {**cell, "metric": metric, **dict(named)}

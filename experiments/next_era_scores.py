@@ -19,7 +19,7 @@ of `EraSearchCV`, and the eras predicted are the test eras, scored with a model 
 training eras. Models are the plain booster; the best of 35, of other sizes and numbers
 of trees, by the mean over eras of the score in question; and AutoEra. Scores are R² or
 the area under the ROC curve, as the task is, of eras with at least 30 rows, and 5 of
-each class; and mean squared errors or log losses. Sampling errors are by the jackknife;
+each class; and mean squared errors or log losses. Sampling errors are in closed form;
 that of a test era is taken from its number of rows. Sets count the same, however many
 eras they have. Two variants are measured, with and without `bounds`. Beside them stand
 the forecast without a trend, without sampling errors, and without the correction for

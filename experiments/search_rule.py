@@ -16,10 +16,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from experiments.common import draw_bars, seed_of, summarize
-from sklearn_era.model_selection._search_errors import (
-    mean_and_error,
-    mean_and_safe_error,
-)
+from sklearn_era.metrics._mean_errors import mean_and_error
+from sklearn_era.model_selection._search_errors import mean_and_safe_error
 
 TITLE = "How often EraSearchCV leaves the plain model for one that is as good, in %"
 DATA_FILES: tuple[str, ...] = ()

@@ -1,6 +1,7 @@
 """Colours, axes and ticks of the display classes."""
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any
 
 from sklearn_era._optional import import_optional
@@ -13,6 +14,11 @@ GRAY = "0.35"
 # Numbers of labels on an axis of eras.
 _MOST_LABELS = 12
 _FEWEST_LABELS = 6
+_COMPACT: dict[str, Any] = {
+    "fontsize": "small", "handlelength": 1.2, "columnspacing": 1.0,
+    "borderaxespad": 0.2,
+}  # fmt: skip
+_SMALLEST_SIZE = 5.0  # of the labels of rows, in points
 
 
 def axes_or_new(ax: Any) -> Any:
@@ -41,3 +47,42 @@ def label_eras(ax: Any, texts: Sequence[str]) -> None:
     step = -(-len(texts) // max(1, min(room, _MOST_LABELS)))
     ax.set_xticks(range(len(texts))[::step], texts[::step], **style)
     ax.set_xlabel("era")
+
+
+def label_rows(ax: Any, texts: Sequence[str]) -> None:
+    """Label rows at 0, 1, ... from the top: in lines of two fifths of the figure, as
+    large as fits, and only some rows where the smallest size does not.
+    """
+    rc = import_optional("matplotlib", extra="plot").rcParams
+    properties = import_optional("matplotlib.font_manager", extra="plot").FontProperties
+    size = properties(size=rc["ytick.labelsize"]).get_size_in_points()
+    width, height = 72 * ax.figure.get_size_inches()
+    height *= ax.get_position().height
+    while True:  # a letter is about 0.6 of its size wide, and a line 1.3 high
+        lines = [wrap(text, max(8, int(width * 0.4 / (0.6 * size)))) for text in texts]
+        needed = 1.3 * size * max(map(len, lines), default=1) * len(texts)
+        if needed <= height or size <= _SMALLEST_SIZE:
+            break
+        size -= 1
+    step = max(1, -int(-needed // height)) if size <= _SMALLEST_SIZE else 1
+    shown = ["\n".join(x) for x in lines[::step]]
+    ax.set_yticks(range(len(texts))[::step], shown, fontsize=size)
+    ax.set_ylim(len(texts) - 0.4, -0.6)
+
+
+def legend_above(ax: Any, low: float, high: float) -> None:
+    """Draw a legend over what is drawn from `low` to `high`, for which the axis, and
+    those that share it, get room.
+    """
+    n_entries = len(ax.get_legend_handles_labels()[0])
+    ax.figure.figure.draw_without_rendering()  # which lays out the figure
+    whole = ax.get_window_extent()
+    for n_columns in (n_entries, 2, 1):
+        legend = ax.legend(loc="upper center", ncols=n_columns, **_COMPACT)
+        legend.set_in_layout(False)  # it is inside
+        size = legend.get_window_extent()
+        if size.width <= whole.width:
+            break
+    share = min(0.5, size.height / whole.height)
+    ax.dataLim.intervaly = low, high + (high - low) * share / (1 - share)
+    ax.autoscale_view(scalex=False)

@@ -31,10 +31,10 @@ from .._tables.no_value import no_value_noted, warn_of_no_value
 from .._warnings import refuses_moved, warned_once
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..ensemble._parameters import check_class_weight
+from ..metrics._mean_errors import mean_and_error
 from ..model_selection import EraSearchCV, _out_of_era
 from ..model_selection._era_split import steps_of
 from ..model_selection._out_of_era import with_order
-from ..model_selection._search_errors import mean_and_error
 from ..model_selection._search_scores import prediction
 from ._candidates import PLAIN, make_members, uses_eras
 from ._categories import Columns, beside, columns_of, encode

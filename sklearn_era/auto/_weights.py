@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from .._eras import era_means
 from ..ensemble._boosters.level_forecast import newey_west_error
-from ..model_selection._search_errors import mean_and_error
+from ..metrics._mean_errors import mean_and_error
 from ._candidates import PLAIN
 from ._losses import Loss
 

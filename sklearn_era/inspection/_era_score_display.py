@@ -5,13 +5,28 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import norm
 from sklearn.metrics import check_scoring, make_scorer
 from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from sklearn_era._eras import label_texts
-from sklearn_era._plotting import BLUE, GRAY, ORANGE, axes_or_new, label_eras
-from sklearn_era.metrics import EraScoreForecast, EraScorer, era_scores
+from sklearn_era._plotting import (
+    BLUE,
+    GRAY,
+    ORANGE,
+    axes_or_new,
+    label_eras,
+    legend_above,
+)
+from sklearn_era.inspection._forest_plot import draw_forest
+from sklearn_era.metrics import (
+    EraComparison,
+    EraScoreForecast,
+    EraScorer,
+    era_scores,
+    era_standard_errors,
+)
 from sklearn_era.metrics._aggregation import check_direction
 from sklearn_era.metrics._metric import find_direction, metric_name
 from sklearn_era.model_selection._search_scores import asks_for_eras
@@ -31,13 +46,19 @@ class EraScoreDisplay:
         The name of the score in the figure.
     greater_is_better : bool, default=True
         Whether the worst era has the lowest score, or the highest.
+    standard_errors : EraScores or array-like of shape (n_eras,), default=None
+        Errors of the scores, such as of `sklearn_era.metrics.era_standard_errors`, of
+        which 1.96 are drawn on both sides; none where one is NaN.
 
     Attributes
     ----------
     mean, worst : float, int
         The mean over eras, each counting once; the index of the (first) worst era.
     bars_, line_, mean_line_, forecast_ : matplotlib BarContainer and Line2D
-        The scores, one of both None; and the means of scores and the forecast, or None.
+        The scores, one of both None; the mean of the scores and that of the forecast,
+        or None.
+    errorbar_ : matplotlib ErrorbarContainer
+        The errors, or None.
     ax_, figure_ : matplotlib Axes and Figure
         Where they are.
 
@@ -57,17 +78,21 @@ class EraScoreDisplay:
 
     def __init__(
         self, *, scores: ArrayLike, era_labels: ArrayLike, score_name: str = "score",
-        greater_is_better: bool = True,
+        greater_is_better: bool = True, standard_errors: Any = None,
     ) -> None:  # fmt: skip
         self.scores = np.asarray(scores, dtype=np.float64)
         self.era_labels = np.asarray(era_labels)
         self.score_name = score_name
         self.greater_is_better = greater_is_better
-        shapes = self.scores.shape, self.era_labels.shape
-        if self.scores.ndim != 1 or shapes[0] != shapes[1]:
+        errors = getattr(standard_errors, "scores", standard_errors)
+        self.standard_errors = None if errors is None else np.asarray(errors, float)
+        arrays = self.scores, self.era_labels, self.standard_errors
+        shapes = [x.shape for x in arrays if x is not None]
+        if self.scores.ndim != 1 or len({*shapes}) > 1:
             raise ValueError(
-                "scores and era_labels must be one-dimensional, with one value an era "
-                f"each; got the shapes {shapes[0]} and {shapes[1]}."
+                "scores, era_labels and standard_errors must be one-dimensional, with "
+                "one value an era each; got the shapes "
+                f"{' and '.join(map(str, shapes))}."
             )
         defined = np.flatnonzero(np.isfinite(self.scores))
         if defined.size == 0:
@@ -89,11 +114,13 @@ class EraScoreDisplay:
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
-        kind : {'bar', 'line'}, default='bar'
-            The marks; a line suits many eras.
+        kind : {'bar', 'line', 'forest'}, default='bar'
+            The marks; a line suits many eras. Where scores differ by less than they
+            are off 0, bars are cut off below. A forest plot has a row an era.
         forecast : EraScoreForecast, default=None
             The forecast of the next era, drawn after the last one: its mean with the
-            intervals of 80 % and, thin, of 95 %.
+            intervals of 80 % and, thin, of 95 %, in a forest plot a band. There, the
+            pooled mean is a diamond, as wide as its interval of 95 %.
         **kwargs : dict
             Passed to the ``bar`` or ``plot`` of the axes.
 
@@ -107,12 +134,20 @@ class EraScoreDisplay:
         ValueError, MissingPackageError
             If `kind` is another one, or matplotlib is not installed.
         """
-        if kind not in ("bar", "line"):
-            raise ValueError(f"kind must be 'bar' or 'line'; got {kind!r}.")
+        if kind not in ("bar", "line", "forest"):
+            raise ValueError(f"kind must be 'bar', 'line' or 'forest'; got {kind!r}.")
         ax, places = axes_or_new(ax), np.arange(self.scores.size)
         is_defined, texts = np.isfinite(self.scores), label_texts(self.era_labels)
         scores = np.where(is_defined, self.scores, np.nan)
-        self.bars_ = self.line_ = self.forecast_ = None
+        errors = self.standard_errors
+        errors = None if errors is None else norm.ppf(0.975) * errors
+        self.ax_, self.figure_ = ax, ax.figure
+        self.bars_ = self.line_ = self.mean_line_ = self.forecast_ = None
+        if kind == "forest":
+            found = draw_forest(ax, scores, errors, texts, forecast, kwargs)
+            self.line_, self.errorbar_, self.forecast_ = found
+            ax.set_xlabel(self.score_name)
+            return self
         worst_label = f"worst: {texts[self.worst]}"
         if kind == "bar":
             style = {"color": BLUE, "label": "_eras"} | kwargs
@@ -124,21 +159,105 @@ class EraScoreDisplay:
             (self.line_,) = ax.plot(places, scores, **style)
             style = {"color": ORANGE, "label": worst_label}
             ax.plot(self.worst, scores[self.worst], "o", **style)
+        ends = scores[is_defined]
+        self.errorbar_ = None
+        if errors is not None:
+            style = {"fmt": "none", "ecolor": "black", "elinewidth": 1}
+            self.errorbar_ = ax.errorbar(places, scores, yerr=errors, **style)
+            ends = np.concatenate([ends, scores - errors, scores + errors])
         of = "" if is_defined.all() else f" of {is_defined.sum()} of {scores.size} eras"
         style = {"color": GRAY, "label": f"mean{of}: {self.mean:.4g}"}
         self.mean_line_ = ax.axhline(self.mean, linestyle="--", **style)
         if forecast is not None:
-            next_place, ends = scores.size, forecast.interval(0.8)
-            ax.vlines(next_place, *forecast.interval(0.95), color=ORANGE, linewidth=1)
-            ax.vlines(next_place, *ends, color=ORANGE, linewidth=4)
-            label = f"next: {forecast.mean_:.4g}, 80 % {ends[0]:.4g} to {ends[1]:.4g}"
+            next_place, wide = scores.size, forecast.interval(0.95)
+            near, ends = forecast.interval(0.8), np.append(ends, wide)
+            ax.vlines(next_place, *wide, color=ORANGE, linewidth=1)
+            ax.vlines(next_place, *near, color=ORANGE, linewidth=4)
+            label = f"next: {forecast.mean_:.4g}, 80 % {near[0]:.4g} to {near[1]:.4g}"
             style = {"color": ORANGE, "label": label}
             (self.forecast_,) = ax.plot(next_place, forecast.mean_, "D", **style)
         label_eras(ax, texts)
         ax.set_ylabel(self.score_name)
-        ax.legend()
-        self.ax_, self.figure_ = ax, ax.figure
+        low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
+        if kind == "bar" and min(abs(low), abs(high)) <= high - low:
+            low, high = min(low, 0.0), max(high, 0.0)
+        elif self.bars_:
+            low -= (high - low) / 4  # so that the lowest bar is one
+            for bar in self.bars_:  # whose ends would hold the axis
+                bar.sticky_edges.y.clear()
+        legend_above(ax, low, high)
         return self
+
+    @classmethod
+    def from_forecast(
+        cls, forecast: EraScoreForecast, *, score_name: str = "score",
+        kind: str = "forest", ax: Any = None, **kwargs: Any,
+    ) -> "EraScoreDisplay":  # fmt: skip
+        """Draw what a forecast was fitted to, and the forecast: a forest plot.
+
+        Parameters
+        ----------
+        forecast : EraScoreForecast
+            A fitted one, of one column of labels.
+        score_name : str, default='score'
+            The name of the score.
+        kind, ax, **kwargs :
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        display : EraScoreDisplay
+
+        Raises
+        ------
+        ValueError
+            If the scores are by groups and eras.
+        """
+        check_is_fitted(forecast)
+        if forecast.pooled_ is None:
+            raise ValueError(
+                "forecast is of two columns of labels: a figure takes one."
+            )
+        errors = forecast.standard_errors_
+        display = cls(
+            scores=forecast.scores_, era_labels=forecast.eras_, score_name=score_name,
+            standard_errors=errors if errors.any() else None,
+        )  # fmt: skip
+        return display.plot(ax, kind=kind, forecast=forecast, **kwargs)
+
+    @classmethod
+    def from_comparison(
+        cls, comparison: EraComparison, *, ax: Any = None, **kwargs: Any
+    ) -> "EraScoreDisplay":
+        """Draw how much better a challenger is in each era, and on average.
+
+        Parameters
+        ----------
+        comparison : EraComparison
+            The result of `sklearn_era.metrics.compare_predictions`. A band is the
+            interval of 95 % of the mean difference.
+        ax, **kwargs :
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        display : EraScoreDisplay
+        """
+        errors = comparison.standard_errors
+        display = cls(
+            scores=comparison.differences, era_labels=comparison.scores.eras,
+            score_name=f"gain of b, {comparison.metric_name.replace('_', ' ')}",
+            standard_errors=errors if np.isfinite(errors).any() else None,
+        )  # fmt: skip
+        style: dict[str, Any] = {"kind": "line"} | kwargs
+        if style["kind"] == "line":
+            style = {"linestyle": "none", "marker": "o"} | style
+        display.plot(ax, forecast=comparison.forecast, **style)
+        ax, is_forest = display.ax_, style["kind"] == "forest"
+        band = {"color": BLUE, "alpha": 0.15, "linewidth": 0}
+        (ax.axvspan if is_forest else ax.axhspan)(*comparison.interval(), **band)
+        (ax.axvline if is_forest else ax.axhline)(0, color=GRAY, linewidth=1)
+        return display
 
     @classmethod
     def from_estimator(
@@ -196,7 +315,8 @@ class EraScoreDisplay:
     def from_predictions(
         cls, y_true: Any, y_pred: Any, *, eras: Any, metric: Callable[..., float],
         greater_is_better: bool | None = None, sample_weight: Any = None,
-        score_name: str | None = None, ax: Any = None, **kwargs: Any,
+        n_resamples: int = 0, score_name: str | None = None, ax: Any = None,
+        **kwargs: Any,
     ) -> "EraScoreDisplay":  # fmt: skip
         """Score predictions in each era, and draw that.
 
@@ -206,6 +326,9 @@ class EraScoreDisplay:
             Targets, predictions as `metric` takes them, and eras.
         metric, greater_is_better, sample_weight :
             As `sklearn_era.metrics.era_scores` takes them, with a single metric.
+        n_resamples : int, default=0
+            Samples of the bootstrap for the errors of metrics without a closed form, as
+            in `sklearn_era.metrics.era_standard_errors`; 0 leaves these errors out.
         score_name : str, default=None
             The name of the score; None takes that of the function.
         ax, **kwargs :
@@ -226,13 +349,16 @@ class EraScoreDisplay:
             )
         is_score = find_direction(metric, greater_is_better)
         check_direction("worst", is_score, metric_name(metric))
-        result = era_scores(
-            y_true, y_pred, eras=eras, metric=metric, sample_weight=sample_weight
-        )
+        given: Any = {"eras": eras, "metric": metric, "sample_weight": sample_weight}
+        result = era_scores(y_true, y_pred, **given)
+        errors = era_standard_errors(y_true, y_pred, n_resamples=n_resamples, **given)
         if score_name is None:
             score_name = getattr(metric, "__name__", "score").replace("_", " ")
-        found = {"scores": result.scores, "era_labels": result.eras}
-        display = cls(score_name=score_name, greater_is_better=bool(is_score), **found)
+        display = cls(
+            scores=result.scores, era_labels=result.eras, score_name=score_name,
+            greater_is_better=bool(is_score),
+            standard_errors=errors if np.isfinite(errors.scores).any() else None,
+        )  # fmt: skip
         return display.plot(ax, **kwargs)
 
 

@@ -3,14 +3,16 @@
 from typing import TYPE_CHECKING
 
 from sklearn_era._warnings import renamed
+from sklearn_era.metrics._comparison import EraComparison, compare_predictions
 from sklearn_era.metrics._era_scores import EraScores, era_scores
 from sklearn_era.metrics._forecast import EraScoreForecast
+from sklearn_era.metrics._pooled import PooledScore
 from sklearn_era.metrics._scorer import EraScorer, make_era_scorer
-from sklearn_era.metrics._spread import era_standard_errors
+from sklearn_era.metrics._standard_errors import era_standard_errors
 
 __all__ = [
-    "EraScoreForecast", "EraScorer", "EraScores", "era_scores", "era_standard_errors",
-    "make_era_scorer",
+    "EraComparison", "EraScoreForecast", "EraScorer", "EraScores", "PooledScore",
+    "compare_predictions", "era_scores", "era_standard_errors", "make_era_scorer",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -228,16 +228,18 @@ class CrossedEras:
         names = ["eras", "groups"] if self._is_turned else ["groups", "eras"]
         return dict(zip([*names, "residual"], found, strict=True))
 
-    def _weigh(self, is_new: Any) -> Array:
+    def _weigh(self, shares: Any) -> Array:
         """Return weights of variances, by the prior that matches the probability of a
-        sum of some of them (Peers 1965), of rows, columns and residuals.
+        sum of shares of them (Peers 1965), of rows, columns and residuals.
         """
         of_residual = max(1, self._n - self._sizes.sum() + 1)
         freedom = np.append(self._sizes - 1, of_residual)
         level = self._variances[:, 2] + self._square
         levels = self._variances * [1, 1, 0] + np.outer(level, [*self._units, 1])
         levels *= self._factors[:, :1]  # in proportion to the common factor
-        logs = np.log(levels**2 @ (is_new / freedom)) / 2 - np.log(levels).sum(axis=1)
+        logs = np.log(levels**2 @ (shares**2 / freedom)) / 2 - np.log(levels).sum(
+            axis=1
+        )
         logs += np.concatenate([x.log_densities for x in self._grids])
         weights = np.exp(logs - logsumexp(logs))
         return np.repeat(weights / self._factors.shape[1], self._factors.shape[1])
@@ -279,8 +281,19 @@ class CrossedEras:
             least = max(x.residual, 1e-300)
             means = mean + shared[:, 1] - mean * shared[:, 0]
             parts.append((means, variance.clip(least)))
+        return self._mixture(parts, error, is_new)
+
+    def mean(self) -> Mixture:
+        """Return the distribution of the mean of all groups and eras there could be."""
+        parts = []
+        for x in self._grids:
+            grams = self._solve(x.way, x.row, x.residual).at(x.columns)[1]
+            parts.append((grams[:, 0, 1] / grams[:, 0, 0], 1 / grams[:, 0, 0]))
+        return self._mixture(parts, 0.0, 1 / np.append(self._sizes, self._n))
+
+    def _mixture(self, parts: list[Any], error: float, shares: Array) -> Mixture:
         means, variances = map(np.concatenate, zip(*parts, strict=True))
         squares = (variances[:, np.newaxis] * self._factors).ravel()
         means = np.repeat(means, self._factors.shape[1]) * self._unit + self._center
         deviations = np.hypot(np.sqrt(squares) * self._unit, error)
-        return Mixture(self._weigh(is_new), means, deviations)
+        return Mixture(self._weigh(shares), means, deviations)

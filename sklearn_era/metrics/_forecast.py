@@ -2,23 +2,35 @@
 
 import math
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.stats import t
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._era_axes import EraAxes, read_axes
-from .._era_columns import label_columns
 from .._era_labels import as_objects, find
-from .._eras import EncodedEras, are_ordered, encode_eras, label_texts, read_eras
+from .._eras import are_ordered
+from .._optional import import_optional
 from ._crossed import CrossedEras
 from ._era_scores import EraScores
+from ._forecast_input import (
+    best_candidate,
+    check_level,
+    check_of,
+    known_places,
+    read_errors,
+    read_pairs,
+    read_scores,
+)
+from ._pooled import PooledScore, pool
 from ._spread import AnyEras, Mixture, make_link
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Array = NDArray[np.float64]
 
@@ -55,8 +67,7 @@ class EraScoreForecast(BaseEstimator):
     Parameters
     ----------
     trend : {'auto', 'none'}, default='auto'
-        Whether eras that follow each other, by their labels, may be related; of
-        thousands, that takes minutes.
+        Whether eras that follow each other, by their labels, may be related.
     bounds : tuple of (float or None, float or None), default=None
         Ends of the metric's range, within which intervals stay, such as (0, 1) for an
         area under the ROC curve or (None, 1) for R^2. The model is of
@@ -83,9 +94,12 @@ class EraScoreForecast(BaseEstimator):
     components_ : dict of str to float
         A of "groups", B of "eras" and E, "residual", by restricted maximum likelihood,
         with K the identity, in units of the score at `mean_`; empty of one column.
-    scores_, eras_ : ndarray of shape (n_eras,)
-        The scores, `optimism_` not taken off, and the labels, sorted; of two columns in
-        the order of `fit`, with pairs (time, group).
+    pooled_ : PooledScore or None
+        The meta-analysis of independent eras: the mean with its interval, tau, I2, Q;
+        `optimism_` is taken off. None of two columns.
+    scores_, standard_errors_, eras_ : ndarray of shape (n_eras,)
+        The scores, `optimism_` not taken off, their errors or 0, and the labels,
+        sorted; of two columns in the order of `fit`, with pairs (time, group).
 
     Examples
     --------
@@ -97,6 +111,9 @@ class EraScoreForecast(BaseEstimator):
     '0.75, 80 % interval 0.68 to 0.81'
     >>> round(forecast.probability_above(0.7), 2)
     0.82
+    >>> low, high = forecast.interval(level=0.95, of="mean")
+    >>> f"pooled {forecast.pooled_.mean:.2f}, 95 % interval {low:.2f} to {high:.2f}"
+    'pooled 0.75, 95 % interval 0.70 to 0.79'
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -112,7 +129,7 @@ class EraScoreForecast(BaseEstimator):
         self.era_order = era_order
 
     def fit(
-        self, scores: Any, standard_errors: ArrayLike | None = None, eras: Any = None
+        self, scores: Any, standard_errors: Any = None, eras: Any = None
     ) -> "EraScoreForecast":
         """Estimate the mean and the spread.
 
@@ -124,7 +141,7 @@ or (n_candidates, n_eras)
             Of several rows, candidates, that of the best mean was chosen. Choosing
             without era j may take another one, whose score in j is less: the mean
             difference over all j is `optimism_`; that of an ``AutoEra`` is not known.
-        standard_errors : array-like of shape (n_eras,), default=None
+        standard_errors : EraScores, or array-like of shape (n_eras,), default=None
             Sampling errors, such as those of :func:`era_standard_errors`. With None
             they are a part of the spread, and the new era has about as many rows.
         eras : array-like of shape (n_eras,) or (n_eras, 2), default=None
@@ -146,40 +163,49 @@ or (n_candidates, n_eras)
             but one group or time.
         """
         self._validate_params()
-        if (pairs := _read_pairs(scores, eras, self.era_order)) is not None:
+        both = isinstance(scores, EraScores) and isinstance(standard_errors, EraScores)
+        if both and list(scores) != list(standard_errors):
+            raise ValueError("standard_errors has other labels than scores have.")
+        self._counts = getattr(scores, "n_samples", None)
+        if (pairs := read_pairs(scores, eras, self.era_order)) is not None:
             return self._fit_pairs(*pairs, standard_errors)
-        table, encoded, order = _read(scores, eras)
-        errors = _read_errors(standard_errors, table, table.ndim == 2, "era")
+        table, encoded, order = read_scores(scores, eras)
+        errors = read_errors(standard_errors, table, table.ndim == 2, "era")
         if encoded.labels.size < errors.size:
             raise ValueError("eras has a label twice: pass one score an era.")
-        table, errors = (x[..., encoded.codes.argsort()] for x in (table, errors))
+        by_label = encoded.codes.argsort()
+        table, errors = table[:, by_label], errors[by_label]
+        if self._counts is not None:
+            self._counts = self._counts[by_label]
         remedy = "pass trend='none' for groups, such as hospitals"
         is_ordered = self.trend == "auto" and are_ordered(
             encoded, order, "trend='auto'", remedy
         )
-        best, self.optimism_ = _best(scores, table)
+        best, self.optimism_ = best_candidate(scores, table)
         self.eras_, self.scores_, self._groups = encoded.labels, table[best], None
-        places = _known(self.scores_, errors, self.eras_)
+        self.standard_errors_ = errors
+        places = known_places(self.scores_, errors, self.eras_)
         values, errors = self.scores_[places], errors[places]
         self._link = make_link(self.bounds, values)
         slope, scaled = self._link.slope, self._link(values)
         scaled = scaled - self.optimism_ * slope(self._link.inverse(scaled.mean()))
         related = is_ordered and places.size > 2
-        model = AnyEras(scaled, errors * slope(values), places, related)
+        scaled_errors = errors * slope(values)
+        self._places = places
+        self.pooled_: PooledScore | None = pool(scaled, scaled_errors, self._link)
+        model = AnyEras(scaled, scaled_errors, places, related)
         return self._describe(model, self.scores_.size, errors)
 
-    def _fit_pairs(
-        self, values: Array, axes: Any, standard_errors: Any
-    ) -> "EraScoreForecast":
+    def _fit_pairs(self, values: Array, axes: Any, standard_errors: Any) -> Any:
         """Estimate the mean and spreads of scores by groups and eras."""
         time, groups = axes.time, axes.groups
-        errors = _read_errors(standard_errors, values, values.ndim == 1, "pair")
+        errors = read_errors(standard_errors, values, values.ndim == 1, "pair")
         pairs = zip(*(as_objects(x.decode()) for x in (time, groups)), strict=True)
         self.eras_ = np.fromiter(pairs, dtype=object)
         shape, at = (groups.labels.size, time.labels.size), (groups.codes, time.codes)
         if np.unique(np.ravel_multi_index(at, shape)).size < values.size:
             raise ValueError("eras has a pair of labels twice: pass one score a pair.")
-        known = _known(values, errors, self.eras_)
+        known = known_places(values, errors, self.eras_)
         for axis, codes in zip(("group", "time"), at, strict=True):
             if np.unique(codes[known]).size < 2:
                 raise ValueError(
@@ -187,6 +213,7 @@ or (n_candidates, n_eras)
                     "one column."
                 )
         self.scores_, self.optimism_, self._groups = values, 0.0, groups.labels
+        self.standard_errors_, self.pooled_, self._places = errors, None, known
         values, errors = values[known], errors[known]
         self._link = make_link(self.bounds, values)
         table, of_table = np.full(shape, np.nan), np.zeros(shape)
@@ -207,13 +234,21 @@ or (n_candidates, n_eras)
         self.components_ = {x: y / unit for x, y in model.components.items()}
         return self
 
-    def _ahead(
-        self, horizon: int, standard_error: float | None, group: Any = None
-    ) -> Mixture:
-        """Return the distribution of a score to come, on the scale of the link."""
+    def _ahead(self, of: str, horizon: int, error: float | None, group: Any) -> Mixture:
+        """Return the distribution of a score to come, or of the mean, on the scale of
+        the link.
+        """
         check_is_fitted(self)
+        check_of(of)
+        if of == "mean":
+            if horizon != 1 or error is not None or group is not None:
+                raise ValueError(
+                    "of='mean' is of all eras there could be: leave out horizon, "
+                    "standard_error and group, which are of a new one."
+                )
+            return self._model.mean()
         check_scalar(horizon, "horizon", Integral, min_val=1)
-        error = self.sampling_error_ if standard_error is None else standard_error
+        error = self.sampling_error_ if error is None else error
         check_scalar(error, "standard_error", Real, min_val=0)
         error *= float(self._link.slope(self.mean_))
         place = float(self._n_eras - 1 + horizon)
@@ -232,7 +267,7 @@ or (n_candidates, n_eras)
         return self._model.predict(place, error, at)
 
     def interval(
-        self, level: float = 0.8, *, horizon: int = 1,
+        self, level: float = 0.8, *, of: str = "next_era", horizon: int = 1,
         standard_error: float | None = None, group: Any = None,
     ) -> tuple[float, float]:  # fmt: skip
         """Return an interval that contains a new era's score with a probability.
@@ -241,6 +276,9 @@ or (n_candidates, n_eras)
         ----------
         level : float, default=0.8
             The probability, between 0 and 1.
+        of : {'next_era', 'mean'}, default='next_era'
+            Whether the interval is for the next era's score, or for the mean of all
+            possible eras by the same model.
         horizon, standard_error : int, default=1, and float, default=None
             The new era's place after the last one, where eras follow each other; and
             the sampling error of its score, None for `sampling_error_`.
@@ -252,13 +290,13 @@ or (n_candidates, n_eras)
         low, high : float
             Both ends.
         """
-        ahead = self._ahead(horizon, standard_error, group)
-        tail = (1 - _check_level(level)) / 2
+        ahead = self._ahead(of, horizon, standard_error, group)
+        tail = (1 - check_level(level)) / 2
         low, high = (self._link.inverse(ahead.quantile(x)) for x in (tail, 1 - tail))
         return low, high
 
     def probability_above(
-        self, threshold: float, *, horizon: int = 1,
+        self, threshold: float, *, of: str = "next_era", horizon: int = 1,
         standard_error: float | None = None, group: Any = None,
     ) -> float:  # fmt: skip
         """Return the probability that the score of a new era is above a threshold.
@@ -267,7 +305,7 @@ or (n_candidates, n_eras)
         ----------
         threshold : float
             The score to exceed. For an error, take one minus the result.
-        horizon, standard_error, group :
+        of, horizon, standard_error, group :
             As in :meth:`interval`.
 
         Returns
@@ -276,10 +314,31 @@ or (n_candidates, n_eras)
             From 0 to 1.
         """
         check_scalar(threshold, "threshold", Real)
-        ahead = self._ahead(horizon, standard_error, group)
+        ahead = self._ahead(of, horizon, standard_error, group)
         if threshold <= self._link.low or threshold >= self._link.high:
             return float(threshold <= self._link.low)
         return min(1.0, max(0.0, 1 - ahead.below(float(self._link(threshold)))))
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return a pandas table with a row an era, as a forest plot has it.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            By label: `score`, `standard_error`, and, of one column of labels, `weight`
+            and `shrunken` of `pooled_`; `n_samples`, if :class:`EraScores` were given.
+        """
+        check_is_fitted(self)
+        pandas = import_optional("pandas", extra="cli")
+        columns = {"score": self.scores_, "standard_error": self.standard_errors_}
+        if self.pooled_ is not None:
+            for name in ("weight", "shrunken"):
+                columns[name] = np.full(self.scores_.size, np.nan)
+                columns[name][self._places] = getattr(self.pooled_, name)
+        if self._counts is not None:
+            columns["n_samples"] = self._counts
+        labels = self.eras_ if self._groups is None else list(self.eras_)
+        return pandas.DataFrame(columns, pandas.Index(labels))
 
     def eras_needed(
         self, width: float, level: float = 0.8, *, of: str = "next_era"
@@ -309,106 +368,9 @@ or (n_candidates, n_eras)
                 "to the scores of one group, or to means of eras."
             )
         check_scalar(width, "width", Real, min_val=0, include_boundaries="neither")
-        if of not in ("next_era", "mean"):
-            raise ValueError(f"of must be 'next_era' or 'mean'; got {of!r}.")
+        check_of(of)
         n = np.arange(2, 10_001)
         deviation = np.hypot(self.spread_, self.sampling_error_)
-        half = t.ppf((1 + _check_level(level)) / 2, n - 1) * deviation
+        half = t.ppf((1 + check_level(level)) / 2, n - 1) * deviation
         is_enough = 2 * half * np.sqrt((of == "next_era") + 1 / n) <= width
         return int(n[is_enough.argmax()]) if is_enough.any() else math.inf
-
-
-def _read_pairs(scores: Any, eras: Any, order: Any) -> tuple[Array, EraAxes] | None:
-    """Return scores, their times and groups; None for one column of labels."""
-    found = scores
-    if isinstance(scores, EraScores):
-        found, eras = scores.scores, scores.levels if eras is None else eras
-    n_columns = 0 if eras is None else len(label_columns(eras))
-    if n_columns != 2 or isinstance(found, dict):
-        if not isinstance(order, str):
-            raise ValueError(
-                f"era_order={order!r} needs scores of one metric and eras of two "
-                "columns, times and groups."
-            )
-        return None
-    found = np.asarray(getattr(found, "era_scores_", found), dtype=np.float64)
-    return found, read_axes(eras, found, order, "EraScoreForecast")
-
-
-def _read_errors(errors: Any, scores: Array, has_right_shape: bool, one: str) -> Array:
-    """Return sampling errors, 0 for None, of one row of scores."""
-    raw = np.zeros(scores.shape[-1]) if errors is None else errors
-    found = np.asarray(raw, dtype=np.float64)
-    if not has_right_shape or found.shape != scores.shape[-1:]:
-        raise ValueError(
-            f"scores has the shape {scores.shape}, and standard_errors {found.shape}: "
-            f"pass one of each per {one}."
-        )
-    return found
-
-
-def _known(scores: Array, errors: Array, labels: NDArray[Any]) -> NDArray[np.intp]:
-    """Return where scores are known, with errors that are checked."""
-    places = np.flatnonzero(~np.isnan(scores))
-    if places.size < 2:
-        raise ValueError(
-            f"scores has {places.size} known score(s): a spread takes two or more."
-        )
-    values, errors = scores[places], errors[places]
-    is_finite = np.isfinite(values)
-    is_right = is_finite & (errors >= 0) & (errors < np.inf)
-    if not is_right.all():
-        row = int(is_right.argmin())
-        era, kind = label_texts(labels[places])[row], "scores of era {} is"
-        if is_finite[row]:
-            kind = "standard_errors of era {} is negative, missing or"
-        raise ValueError(
-            f"{kind.format(era)} infinite: leave the era out by a score of NaN."
-        )
-    return places
-
-
-def _check_level(level: Any) -> float:
-    return check_scalar(
-        level, "level", Real, min_val=0, max_val=1, include_boundaries="neither"
-    )
-
-
-def _read(scores: Any, eras: Any) -> tuple[Any, EncodedEras, str]:
-    """Return scores, their eras, and the known order of these."""
-    found: Any = getattr(scores, "era_scores_", scores)
-    own, order = None, getattr(scores, "era_order_", "auto")
-    if isinstance(scores, EraScores):
-        found, [own, *others] = scores.scores, scores._columns.values()
-        found = {} if others else found
-    elif found is not scores:
-        own = encode_eras(scores.era_labels_)
-    if isinstance(found, dict):
-        raise ValueError(
-            "scores are of several metrics, or by several columns of labels: pass an "
-            "array of those of one, and eras=..."
-        )
-    table = np.atleast_2d(np.asarray(found, dtype=np.float64))
-    if eras is not None:
-        own = read_eras(eras, table[0], X_name="scores")
-    if own is None:
-        own, order = encode_eras(np.arange(table.shape[-1])), "unordered"
-    return table, own, order
-
-
-def _best(scores: Any, table: Array) -> tuple[int, float]:
-    """Return the row of the model that was chosen, and the gain of the choice."""
-    if hasattr(scores, "weights_"):  # the average is the last one
-        is_plain = next(iter(scores.weights_.values())) == 1
-        return (0 if is_plain else len(table) - 1), 0.0
-    has_scores = ~np.isnan(table).all(axis=1)
-    rivals, means = table[has_scores], np.full(len(table), -np.inf)
-    means[has_scores] = np.nanmean(rivals, axis=1)
-    best = int(means.argmax())
-    chosen = getattr(scores, "best_index_", best)
-    if chosen != best or len(rivals) < 2:
-        return chosen, 0.0
-    known = np.flatnonzero(np.isfinite(rivals).all(axis=0))
-    without = [np.nanmean(np.delete(rivals, j, axis=1), axis=1).argmax() for j in known]
-    gains = table[best, known] - rivals[without, known]
-    return best, max(0.0, float(gains.mean())) if known.size else 0.0

@@ -1,24 +1,15 @@
 """How scores of eras are spread, beside the errors with which each was measured."""
 
-import warnings
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.sparse import diags
 from scipy.special import expit, logsumexp, ndtr
 from scipy.stats import chi2
-from sklearn.utils import _safe_indexing
-from sklearn.utils._param_validation import validate_params
-
-from .._era_arguments import encode_groups
-from ._era_scores import era_scores
-from ._metric import Metric
 
 Array = NDArray[np.float64]
 
-_N_GROUPS = 20
 # Ways to relate eras: the correlation of neighbours, and the variance of a slope, by
 # the spread and by the standard deviation of places; and how likely it is beforehand.
 INDEPENDENT = {(0.0, 0.0): 1.0}
@@ -26,6 +17,7 @@ RELATED = {(0.0, 0.0): 0.5, (0.0, 1.0): 0.15, (0.0, 30.0): 0.1}
 RELATED |= {(rho, 0.0): 0.05 for rho in (0.3, 0.5, 0.7, 0.85, 0.95)}
 _N_POINTS = 400  # quantiles of chi-squared, and spreads to integrate over
 _LEAST_ERROR = 1e-3  # in place of 0, in standard deviations of the scores
+_STEP = 1e-3
 
 
 class Link(NamedTuple):
@@ -92,6 +84,46 @@ def correlations(places: Array, to: Array, rho: float, slope: float) -> Array:
     return np.where(steps, rho**steps, 1.0) + slope * of_slope
 
 
+class Filtered(NamedTuple):
+    """What a Kalman filter has of vectors x with a value an era, for each spread."""
+
+    products: Array  # x' V^-1 x, of shape (n_vectors, n_vectors, n_spreads)
+    log_determinant: Array
+    last: Array  # what x lets expect of the last era, of shape (n_vectors, n_spreads)
+    variance: Array  # of the last era, given all
+
+
+def kalman_filter(
+    vectors: Array, errors: Array, decay: Array, squares: Array
+) -> Filtered:
+    """Filter eras of variances `squares`, measured with errors, each of which resembles
+    the one before it by a factor (Kalman 1960): V = S + T² K takes no matrix.
+    """
+    n, n_spreads = len(vectors), squares.size
+    products, last = np.zeros((n, n, n_spreads)), np.zeros((n, n_spreads))
+    products, last = products.astype(squares.dtype), last.astype(squares.dtype)
+    log_determinant, variance = np.zeros_like(squares), squares
+    for values, error, factor in zip(vectors.T, errors**2, decay, strict=True):
+        last, variance = last * factor, squares + factor**2 * (variance - squares)
+        whole, news = variance + error, values[:, np.newaxis] - last
+        products += news[:, np.newaxis] * (news / whole)
+        log_determinant += np.log(whole)
+        gain = variance / whole
+        last, variance = last + gain * news, error * gain
+    return Filtered(products, log_determinant, last, variance)
+
+
+def least_spread(scores: Array) -> float:
+    """Return a standard deviation of scores that is rounding."""
+    return max(1e-9 * abs(scores).max(), 1e-100)
+
+
+def least_errors(scores: Array, errors: Array) -> Array:
+    """Return errors, or in place of 0 a small part of the scores' deviation."""
+    scale = max(scores.std(ddof=1), least_spread(scores))
+    return np.maximum(errors, _LEAST_ERROR * scale)
+
+
 class RelatedEras:
     """The model of `EraScoreForecast` for one K. Spreads T are those where Cochran's Q,
     ``e' (S + T² K)^-1 e`` with S = diag(se²), is a quantile of chi-squared. Where Q is
@@ -103,54 +135,66 @@ class RelatedEras:
         self, scores: Array, errors: Array, places: Any, rho: float, slope: float
     ) -> None:
         self.rho, self.slope, self.places = rho, slope, places
-        n = scores.size
-        least = max(1e-9 * abs(scores).max(), 1e-100)
-        scale = max(scores.std(ddof=1), least)
-        errors = np.maximum(errors, _LEAST_ERROR * scale)
-        # All covariances are diagonal in coordinates of the vectors.
-        self._values, self._whiten = errors**-2.0, diags(1 / errors)
-        if rho or slope:
-            related = correlations(places, places, rho, slope)
-            values, vectors = np.linalg.eigh(related / np.outer(errors, errors))
-            self._values, self._whiten = np.maximum(values, 0.0), vectors.T / errors
-        self._scores, self._ones = self._whiten @ scores, self._whiten @ np.ones(n)
+        n, scale, least = scores.size, scores.std(ddof=1), least_spread(scores)
+        scale, errors = max(scale, least), least_errors(scores, errors)
+        self._errors = errors
+        self._center, self._width = places.mean(), places.std() or 1.0
+        self._mean = scores.mean()  # less of which, squares lose few digits
+        steps = (places - self._center) / self._width
+        self._vectors = np.array([np.ones(n), scores - self._mean, steps])
+        self._decay = rho ** np.append(0.0, np.diff(places))
         quantiles = chi2.ppf((np.arange(_N_POINTS) + 0.5) / _N_POINTS, n - 1)
         self._error = error = np.sqrt(np.mean(errors**2))
         most = 30 * max(scale, error) * np.sqrt((n - 1) / quantiles[0])
         grid = np.geomspace(max(min(scale, error) / 30, 1e-6 * error), most, _N_POINTS)
-        weights, precision, _, residuals = self._solve(np.append(0.0, grid))
-        q = (weights * residuals**2).sum(axis=1)
+        precision, _, q, determinant, _ = self._solve(np.append(0.0, grid) ** 2)
         self.spreads = np.interp(-quantiles, -q, np.append(0.0, grid))
         self.factors = np.minimum(1.0, q[0] / quantiles if scale > least else 1.0)
-        # The restricted likelihood, by Jeffreys' prior of T (Bodnar et al. 2017).
-        determinant = np.log(precision) - np.log(weights).sum(axis=1)
-        prior = np.log(((1 - weights[1:]) ** 2).sum(axis=1))
-        self.log_evidence = logsumexp((prior - determinant[1:] - q[1:]) / 2)
-        self.log_evidence += np.log(np.log(grid[1] / grid[0]))
+        self._solved = self._solve(self.spreads**2)
+        # The restricted likelihood, by Jeffreys' prior of T (Bodnar et al. 2017), the
+        # root of tr (T² V^-1 K)² = f' - f'', with f = log |V| by log T². Derivatives
+        # are by a step in the complex plane (Squire, Trapp 1998).
+        aside = self._solve(grid**2 * np.exp(_STEP * 1j))[3] - determinant[1:]
+        prior = np.log((aside.imag / _STEP + 2 * aside.real / _STEP**2).clip(1e-300))
+        determinant -= 2 * np.log(errors).sum()
+        total = prior - determinant[1:] - np.log(precision[1:]) - q[1:]
+        self.log_evidence = logsumexp(total / 2) + np.log(np.log(grid[1] / grid[0]))
 
-    def _solve(self, spreads: Array) -> tuple[Array, Array, Array, Array]:
-        """Return weights, the mean's precision, the mean, and residuals by spread."""
-        weights = 1 / (1 + spreads[:, np.newaxis] ** 2 * self._values)
-        precision = weights @ self._ones**2
-        mean = weights @ (self._scores * self._ones) / precision
-        residuals = self._scores - mean[:, np.newaxis] * self._ones
-        return weights, precision, mean, residuals
+    def _solve(self, squares: Array) -> tuple[Array, Array, Array, Array, Any]:
+        """Return the mean's precision, the mean, Cochran's Q and log |V| by spread, and
+        the filter with the variance of the slope that data leave.
+        """
+        found = kalman_filter(self._vectors, self._errors, self._decay, squares)
+        of_slope = self.slope * squares
+        left = of_slope / (1 + of_slope * found.products[2, 2])
+        by_slope = found.products[2]
+        products = found.products - left * by_slope[:, np.newaxis] * by_slope
+        precision, mean = products[0, 0], products[0, 1] / products[0, 0]
+        q = products[1, 1] - mean * products[0, 1]
+        determinant = found.log_determinant + np.log1p(of_slope * by_slope[2])
+        return precision, mean, q, determinant, (found, left)
+
+    def mean(self) -> tuple[Array, Array]:
+        """Return the mean of all eras there could be, by spread, and its variance."""
+        precision, mean, *_ = self._solved
+        return self._mean + mean, self.factors / precision
 
     def predict(self, place: float, error: float) -> tuple[Array, Array]:
         """Return best linear unbiased predictions (Robinson 1991) and variances."""
-        weights, precision, mean, residuals = self._solve(self.spreads)
-        to = correlations(self.places, np.array([place]), self.rho, self.slope)
-        shared = self._whiten @ to[:, 0]
-        squares = self.spreads**2
-        distance = (place - self.places.mean()) / self.places.std()
+        precision, mean, _, _, (found, left) = self._solved
+        factor, squares = self.rho ** (place - self.places[-1]), self.spreads**2
+        of_ones, of_scores, of_steps = factor * found.last
+        of_slope = (place - self._center) / self._width - of_steps
+        by_mean, of_score, _ = found.products[2]
+        slope = left * (of_score - mean * by_mean)
         known = min(error, self._error**2 / max(error, self._error)) ** 2
-        variance = squares * (1 + self.slope * distance**2) + known
-        variance -= squares**2 * (weights @ shared**2)
-        of_mean = 1 - squares * (weights @ (shared * self._ones))
-        variance += of_mean**2 / precision
-        predicted = mean + squares * ((weights * residuals) @ shared)
+        variance = squares + factor**2 * (found.variance - squares) + known
+        of_mean = 1 - of_ones - left * by_mean * of_slope
+        variance += left * of_slope**2 + of_mean**2 / precision
+        predicted = mean * (1 - of_ones) + of_scores + slope * of_slope
         # Scores of others show nothing of an error that is larger than theirs.
-        return predicted, self.factors * variance.clip(1e-300) + error**2 - known
+        total = self.factors * variance.clip(1e-300) + error**2 - known
+        return self._mean + predicted, total
 
 
 class AnyEras:
@@ -173,64 +217,13 @@ class AnyEras:
 
     def predict(self, place: float, error: float) -> Mixture:
         """Return the distribution of the score of an era with a sampling error."""
-        parts = [model.predict(place, error) for model in self.models]
+        return self._mixture([model.predict(place, error) for model in self.models])
+
+    def mean(self) -> Mixture:
+        """Return the distribution of the mean of all eras there could be."""
+        return self._mixture([model.mean() for model in self.models])
+
+    def _mixture(self, parts: list[tuple[Array, Array]]) -> Mixture:
         means, variances = map(np.concatenate, zip(*parts, strict=True))
         weights = np.repeat(self.weights / _N_POINTS, _N_POINTS)
         return Mixture(weights, means, np.sqrt(variances))
-
-
-@validate_params({"metric": [callable]}, prefer_skip_nested_validation=True)
-def era_standard_errors(
-    y_true: ArrayLike, y_pred: ArrayLike, *, eras: Any, metric: Metric,
-    sample_weight: ArrayLike | None = None, **metric_params: Any,
-) -> NDArray[np.float64]:  # fmt: skip
-    """Estimate the standard error of a metric in each era, by its finitely many rows.
-
-    The jackknife (Tukey 1958) deals the rows of an era, which have to be independent,
-    at random into G = 20 groups, or one a row. With ``s_g`` the metric without group g,
-    and their mean ``s``, ``error^2 = (G - 1) / G  sum_g (s_g - s)^2``.
-
-    Parameters
-    ----------
-    y_true, y_pred, eras, metric, sample_weight, **metric_params :
-        As in :func:`era_scores`, with a single metric.
-
-    Returns
-    -------
-    errors : ndarray of shape (n_eras,), dtype=float64
-        In the order of :func:`era_scores`; NaN where the metric is not defined without
-        any group, or all but one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.metrics import mean_squared_error
-    >>> from sklearn_era.metrics import era_standard_errors
-    >>> y, eras = np.tile([1.0, 3.0], 20), np.repeat(["a", "b"], 20)
-    >>> era_standard_errors(y, np.zeros(40), eras=eras, metric=mean_squared_error)
-    array([0.91766294, 0.91766294])
-    """
-    groups = encode_groups(eras, y_true, "y_true")[1]
-    codes, n = groups.codes, groups.codes.size
-    # Each era's rows at random places, one after another.
-    order = np.lexsort((np.random.default_rng(0).permutation(n), codes))
-    dealt = np.empty(n, dtype=np.intp)
-    dealt[order] = (np.arange(n) - groups.offsets[:-1][codes[order]]) % _N_GROUPS
-    without = np.full((_N_GROUPS, groups.labels.size), np.nan)
-    for group in range(min(_N_GROUPS, int(groups.counts.max()))):
-        # An era that has no row in the group is none to leave it out of.
-        rows = np.flatnonzero((dealt != group) & (groups.counts > group)[codes])
-        if not rows.size:
-            continue
-        weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of an era that has a single class
-            found = era_scores(
-                _safe_indexing(y_true, rows), _safe_indexing(y_pred, rows),
-                eras=codes[rows], metric=metric, sample_weight=weights, **metric_params,
-            )  # fmt: skip
-        without[group, found.eras] = found.scores
-    n_known = np.isfinite(without).sum(axis=0)
-    errors, has = np.full(n_known.size, np.nan), n_known > 1
-    errors[has] = np.sqrt((n_known[has] - 1) * np.nanvar(without[:, has], axis=0))
-    return errors

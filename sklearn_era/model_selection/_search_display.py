@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._plotting import BLUE, GRAY, ORANGE, axes_or_new
+from .._plotting import BLUE, GRAY, ORANGE, axes_or_new, label_rows
 
 
 class EraSearchDisplay:
@@ -55,7 +55,7 @@ class EraSearchDisplay:
     ) -> None:  # fmt: skip
         self.means = np.asarray(means, dtype=np.float64)
         self.errors = np.asarray(errors, dtype=np.float64)
-        self.names = list(names)  # type: ignore[arg-type]
+        self.names: list[Any] = list(names)  # type: ignore[arg-type]
         self.chosen = chosen
         shapes = (self.means.shape, self.errors.shape)
         if shapes != ((len(self.names) or -1,),) * 2:
@@ -94,9 +94,9 @@ class EraSearchDisplay:
         if self.chosen is not None:
             ax.plot(self.means[self.chosen], self.chosen, "o", color=ORANGE, zorder=3)
         ax.axvline(0, color=GRAY, linewidth=1)
-        ax.set_yticks(places, self.names)
-        ax.invert_yaxis()
-        ax.set_xlabel("score less that of the plain model, ± 2 standard errors")
+        label_rows(ax, self.names)
+        ax.locator_params(axis="x", nbins=4)
+        ax.set_xlabel("gain over the plain model, ± 2 s.e.")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

@@ -1,0 +1,231 @@
+"""Two models' predictions of the same rows, compared by their scores in eras."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import t
+from sklearn.utils import _safe_indexing
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+from sklearn.utils.validation import _num_samples
+
+from .._eras import are_ordered
+from ._aggregation import check_direction
+from ._era_scores import EraScores, era_scores
+from ._forecast import EraScoreForecast
+from ._forecast_input import check_level
+from ._mean_errors import error_of_neighbours, mean_and_error
+from ._metric import Metric, check_metric, find_direction, metric_name
+from ._standard_errors import Rows, sampling_error
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EraComparison:
+    """How much better b predicts than a: the result of :func:`compare_predictions`.
+
+    Attributes
+    ----------
+    scores : EraScores
+        The scores of "a" and "b" in each era.
+    differences, standard_errors : ndarray of shape (n_eras,)
+        Those of b less those of a, or the other way round for errors, so that b is
+        better where they are positive; and their errors by the rows of the era.
+    mean, standard_error : float
+        The mean difference, each era counting once, and its error between eras.
+    p_value : float
+        Two-sided, of no difference on average over all possible eras.
+    probability_next : float
+        The probability that b is better in the next era.
+    is_ordered : bool
+        Whether neighbouring eras were taken for related.
+    n_effective : float
+        The number of independent eras with as large a `standard_error`.
+    metric_name : str
+        The name of the metric.
+    forecast : EraScoreForecast
+        That of the difference in the next era.
+
+    Examples
+    --------
+    >>> from sklearn.metrics import accuracy_score
+    >>> from sklearn_era.metrics import compare_predictions
+    >>> found = compare_predictions([0, 1, 1, 0], [1, 0, 1, 1], [0, 1, 1, 1],
+    ...                             eras=[1, 1, 2, 2], metric=accuracy_score)
+    >>> found.differences
+    array([1., 0.])
+    """
+
+    scores: EraScores
+    differences: Array
+    standard_errors: Array
+    mean: float
+    standard_error: float
+    p_value: float
+    probability_next: float
+    is_ordered: bool
+    n_effective: float
+    metric_name: str
+    forecast: EraScoreForecast
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return a confidence interval of the mean difference, by Student's t.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            The probability to contain the mean over all possible eras.
+
+        Returns
+        -------
+        low, high : float
+            Both ends.
+        """
+        freedom = max(1.0, self.n_effective - 1)
+        half = t.ppf((1 + check_level(level)) / 2, freedom) * self.standard_error
+        return float(self.mean - half), float(self.mean + half)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return a pandas table with a row an era.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            By label: the scores `a` and `b`, `n_samples`, the `difference` and its
+            `standard_error`.
+        """
+        found = {"difference": self.differences, "standard_error": self.standard_errors}
+        return self.scores.to_frame().assign(**found)
+
+    def __repr__(self) -> str:
+        known = self.differences[~np.isnan(self.differences)]
+        low, high = self.interval()
+        return (
+            f"EraComparison of {known.size} eras by {self.metric_name}\n"
+            f"  gain of b: {self.mean:.4g} ± {self.standard_error:.2g}, 95 % from "
+            f"{low:.4g} to {high:.4g}, p = {self.p_value:.2g}\n"
+            f"  b is better in {np.count_nonzero(known > 0)} of {known.size} eras, and "
+            f"in the next one with a probability of {self.probability_next:.0%}"
+        )
+
+
+@validate_params(
+    {name: ["array-like"] for name in ("y_true", "a", "b", "eras")}
+    | {"metric": [callable], "sample_weight": ["array-like", None]}
+    | {"era_order": [StrOptions({"auto", "ordered", "unordered"})]}
+    | {"greater_is_better": ["boolean", None], "random_state": ["random_state"]}
+    | {"n_resamples": [Interval(Integral, 0, None, closed="left")]},
+    prefer_skip_nested_validation=True,
+)
+def compare_predictions(
+    y_true: ArrayLike, a: ArrayLike, b: ArrayLike, *, eras: Any, metric: Metric,
+    era_order: str = "auto", sample_weight: ArrayLike | None = None,
+    greater_is_better: bool | None = None, n_resamples: int = 0, random_state: Any = 0,
+    **metric_params: Any,
+) -> EraComparison:  # fmt: skip
+    """Compare two predictions of the same rows, champion and challenger, by era.
+
+    Of eras that follow each other, the error of the mean difference is that of an AR(1)
+    process, as in :class:`~sklearn_era.model_selection.EraSearchCV`; groups, such as
+    hospitals, are independent. Eras must be ones that neither model has seen.
+
+    Parameters
+    ----------
+    y_true, a, b : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        True targets, and the predictions of the champion and the challenger, as
+        `metric` takes them.
+    eras, metric :
+        As in :func:`era_scores`, with a single metric and one column of eras.
+    era_order : {'auto', 'ordered', 'unordered'}, default='auto'
+        Whether eras follow each other in the order of their labels; text has to say so.
+    sample_weight, greater_is_better :
+        As in :func:`era_scores`.
+    n_resamples, random_state :
+        As in :func:`era_standard_errors`, for metrics without a closed form; with 0,
+        the default, the `standard_errors` of these are NaN.
+    **metric_params : dict
+        Further arguments of the metric.
+
+    Returns
+    -------
+    comparison : EraComparison
+        Differences by era, their mean with its error, interval and p-value, and the
+        probability that b is better in the next era.
+
+    Raises
+    ------
+    ValueError
+        As :func:`era_scores`; if it is not known whether `metric` is an error, or
+        whether eras are ordered; or the difference is known in fewer than two eras.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.metrics import mean_squared_error
+    >>> from sklearn_era.metrics import compare_predictions
+    >>> rng, months = np.random.default_rng(0), np.repeat(np.arange(24), 50)
+    >>> y, noise = rng.normal(size=1200), rng.normal(size=(2, 1200))
+    >>> compare_predictions(y, y + noise[0], y + 0.9 * noise[1], eras=months,
+    ...                     metric=mean_squared_error)
+    EraComparison of 24 eras by mean_squared_error
+      gain of b: 0.2454 ± 0.051, 95 % from 0.1391 to 0.3518, p = 0.00014
+      b is better in 19 of 24 eras, and in the next one with a probability of 86%
+    """
+    check_metric(metric)
+    name, is_score = metric_name(metric), find_direction(metric, greater_is_better)
+    check_direction("mean", is_score, name, "compare_predictions")
+    n_samples = _num_samples(y_true)
+    for side, predictions in {"a": a, "b": b}.items():
+        if _num_samples(predictions) != n_samples:
+            raise ValueError(
+                f"{side} has {_num_samples(predictions)} rows, but y_true has "
+                f"{n_samples}; pass the same rows in both."
+            )
+
+    def of(predictions: Any) -> Callable[..., float]:
+        def score(y: Any, rows: NDArray[np.intp], **weights: Any) -> float:
+            own = _safe_indexing(predictions, rows)
+            return metric(y, own, **metric_params, **weights)
+
+        score.__name__ = name
+        return score
+
+    def error(y: Any, rows: NDArray[np.intp], sample_weight: Any = None) -> Any:
+        pair = Rows(y, [_safe_indexing(x, rows) for x in (a, b)], sample_weight)
+        return sampling_error(pair, metric, metric_params, n_resamples, random_state)
+
+    # In the place of predictions, these get the rows.
+    given: Any = {"eras": eras, "sample_weight": sample_weight}
+    given |= {"y_true": y_true, "y_pred": np.arange(n_samples)}
+    scores = era_scores(
+        metric={"a": of(a), "b": of(b)}, greater_is_better=is_score, **given
+    )
+    if len(scores.levels) > 1:
+        raise ValueError(
+            f"eras has {len(scores.levels)} columns: pass one, such as the time."
+        )
+    [labels] = scores._columns.values()
+    is_ordered = are_ordered(labels, era_order, "compare_predictions")
+    differences = (scores.scores["b"] - scores.scores["a"]) * (1 if is_score else -1)
+    trend, places = "auto" if is_ordered else "none", np.arange(differences.size)
+    forecast = EraScoreForecast(trend).fit(differences, eras=places)
+    mean, error_of_mean = map(float, mean_and_error(differences))
+    n_effective = float(np.isfinite(differences).sum())
+    if is_ordered:
+        error_of_mean, n_effective = error_of_neighbours(differences)
+    p_value = float(mean == 0)
+    if error_of_mean > 0:
+        statistic = abs(mean) / error_of_mean
+        p_value = 2 * float(t.sf(statistic, max(1.0, n_effective - 1)))
+    errors = era_scores(metric=error, **given).scores
+    return EraComparison(
+        scores, differences, errors, mean, error_of_mean, p_value,
+        forecast.probability_above(0.0), is_ordered, n_effective, name, forecast,
+    )  # fmt: skip

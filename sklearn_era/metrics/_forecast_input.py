@@ -1,0 +1,120 @@
+"""What a forecast of scores is made of: the scores, their errors and their eras."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_scalar
+
+from .._era_axes import EraAxes, read_axes
+from .._era_columns import label_columns
+from .._eras import EncodedEras, encode_eras, label_texts, read_eras
+from ._era_scores import EraScores
+
+Array = NDArray[np.float64]
+
+
+def read_pairs(scores: Any, eras: Any, order: Any) -> tuple[Array, EraAxes] | None:
+    """Return scores, their times and groups; None for one column of labels."""
+    found = scores
+    if isinstance(scores, EraScores):
+        found, eras = scores.scores, scores.levels if eras is None else eras
+    n_columns = 0 if eras is None else len(label_columns(eras))
+    if n_columns != 2 or isinstance(found, dict):
+        if not isinstance(order, str):
+            raise ValueError(
+                f"era_order={order!r} needs scores of one metric and eras of two "
+                "columns, times and groups."
+            )
+        return None
+    found = np.asarray(getattr(found, "era_scores_", found), dtype=np.float64)
+    return found, read_axes(eras, found, order, "EraScoreForecast")
+
+
+def read_errors(errors: Any, scores: Array, has_right_shape: bool, one: str) -> Array:
+    """Return sampling errors, 0 for None, of one row of scores."""
+    raw = errors.scores if isinstance(errors, EraScores) else errors
+    raw = np.zeros(scores.shape[-1]) if raw is None else raw
+    found = np.asarray(raw, dtype=np.float64)
+    if not has_right_shape or found.shape != scores.shape[-1:]:
+        raise ValueError(
+            f"scores has the shape {scores.shape}, and standard_errors {found.shape}: "
+            f"pass one of each per {one}."
+        )
+    return found
+
+
+def known_places(
+    scores: Array, errors: Array, labels: NDArray[Any]
+) -> NDArray[np.intp]:
+    """Return where scores are known, with errors that are checked."""
+    places = np.flatnonzero(~np.isnan(scores))
+    if places.size < 2:
+        raise ValueError(
+            f"scores has {places.size} known score(s): a spread takes two or more."
+        )
+    values, errors = scores[places], errors[places]
+    is_finite = np.isfinite(values)
+    is_right = is_finite & (errors >= 0) & (errors < np.inf)
+    if not is_right.all():
+        row = int(is_right.argmin())
+        era, kind = label_texts(labels[places])[row], "scores of era {} is"
+        if is_finite[row]:
+            kind = "standard_errors of era {} is negative, missing or"
+        raise ValueError(
+            f"{kind.format(era)} infinite: leave the era out by a score of NaN."
+        )
+    return places
+
+
+def check_level(level: Any) -> float:
+    return check_scalar(
+        level, "level", Real, min_val=0, max_val=1, include_boundaries="neither"
+    )
+
+
+def check_of(of: Any) -> None:
+    """Raise ValueError if it is not known what to describe."""
+    if of not in ("next_era", "mean"):
+        raise ValueError(f"of must be 'next_era' or 'mean'; got {of!r}.")
+
+
+def read_scores(scores: Any, eras: Any) -> tuple[Any, EncodedEras, str]:
+    """Return scores, their eras, and the known order of these."""
+    found: Any = getattr(scores, "era_scores_", scores)
+    own, order = None, getattr(scores, "era_order_", "auto")
+    if isinstance(scores, EraScores):
+        found, [own, *others] = scores.scores, scores._columns.values()
+        found = {} if others else found
+    elif found is not scores:
+        own = encode_eras(scores.era_labels_)
+    if isinstance(found, dict):
+        raise ValueError(
+            "scores are of several metrics, or by several columns of labels: pass an "
+            "array of those of one, and eras=..."
+        )
+    table = np.atleast_2d(np.asarray(found, dtype=np.float64))
+    if eras is not None:
+        own = read_eras(eras, table[0], X_name="scores")
+    if own is None:
+        own, order = encode_eras(np.arange(table.shape[-1])), "unordered"
+    return table, own, order
+
+
+def best_candidate(scores: Any, table: Array) -> tuple[int, float]:
+    """Return the row of the model that was chosen, and the gain of the choice."""
+    if hasattr(scores, "weights_"):  # the average is the last one
+        is_plain = next(iter(scores.weights_.values())) == 1
+        return (0 if is_plain else len(table) - 1), 0.0
+    has_scores = ~np.isnan(table).all(axis=1)
+    rivals, means = table[has_scores], np.full(len(table), -np.inf)
+    means[has_scores] = np.nanmean(rivals, axis=1)
+    best = int(means.argmax())
+    chosen = getattr(scores, "best_index_", best)
+    if chosen != best or len(rivals) < 2:
+        return chosen, 0.0
+    known = np.flatnonzero(np.isfinite(rivals).all(axis=0))
+    without = [np.nanmean(np.delete(rivals, j, axis=1), axis=1).argmax() for j in known]
+    gains = table[best, known] - rivals[without, known]
+    return best, max(0.0, float(gains.mean())) if known.size else 0.0

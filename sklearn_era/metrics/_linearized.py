@@ -1,0 +1,175 @@
+"""What each row adds to a score, by which its standard error is in closed form."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import kl_div
+from sklearn import metrics
+from sklearn.utils.validation import _num_samples
+
+from ._metric import Metric
+
+Array = NDArray[np.float64]
+# A score, and what rows add to it: the squares of these sum up to its variance.
+Linearized = tuple[float, Array]
+
+_LARGEST_GAP = 1e-5  # between a closed form and its metric, relative
+
+
+def _mean(values: Array, weights: Array) -> Linearized:
+    """Linearize a mean; of equal weights, its variance is that of values / n."""
+    shares, n = weights / weights.sum(), values.size
+    mean = float(shares @ values)
+    return mean, np.sqrt(n / (n - 1) if n > 1 else np.nan) * shares * (values - mean)
+
+
+def _mean_of(losses: Callable[..., Array]) -> Callable[..., Linearized]:
+    return lambda y, p, weights, **params: _mean(losses(y, p, **params), weights)
+
+
+def _root_of(losses: Callable[..., Array]) -> Callable[..., Linearized]:
+    def root(y: Any, p: Any, weights: Array, **params: Any) -> Linearized:
+        mean, rows = _mean(losses(y, p, **params), weights)
+        return np.sqrt(mean), rows / (2 * np.sqrt(mean) or 1.0)
+
+    return root
+
+
+def _share_explained(
+    y: Any, p: Any, weights: Array, *, is_centered: bool = False
+) -> Linearized:
+    """Linearize R² by the delta method; centered, without the residuals' mean."""
+    y, p = (np.asarray(x, np.float64).reshape(weights.size, -1) for x in (y, p))
+    found = []
+    for residuals, own in zip((y - p).T, y.T, strict=True):
+        center = np.average(residuals, weights=weights) if is_centered else 0.0
+        left, of_left = _mean((residuals - center) ** 2, weights)
+        total, of_total = _mean((own - np.average(own, weights=weights)) ** 2, weights)
+        found.append((1 - left / total, (left / total * of_total - of_left) / total))
+    values, rows = zip(*found, strict=True)
+    return float(np.mean(values)), np.mean(rows, axis=0)
+
+
+def _area(y: Any, p: Any, weights: Array, **_: Any) -> Linearized | None:
+    """Linearize the area under the ROC curve of two classes (DeLong, DeLong,
+    Clarke-Pearson 1988) by midranks (Sun, Xu 2014): the mean over positive rows of the
+    share of negative ones that are below, ties by half; and the other way round.
+    """
+    labels, scores = np.asarray(y), np.asarray(p)
+    classes, rows = np.unique(labels), np.empty(weights.size)
+    if classes.size != 2 or scores.shape != labels.shape:
+        return None
+    places = np.unique(scores, return_inverse=True)[1]
+    for label in classes:
+        own = labels == label
+        masses = np.bincount(places, weights * ~own)
+        below = (np.cumsum(masses) - masses / 2)[places[own]] / masses.sum()
+        of_own = below if label == classes[1] else 1 - below
+        area, rows[own] = _mean(of_own, weights[own])
+    return area, rows
+
+
+def _of_classes(y: Any, p: Any, labels: Any, positive: Any) -> tuple[Any, Any]:
+    """Return which class each row has, and the probabilities of classes."""
+    y, p = np.asarray(y), np.asarray(p)
+    classes = np.unique(y if labels is None else labels)
+    if p.ndim > 1:
+        return y[:, np.newaxis] == classes, p
+    if positive is None:
+        positive = classes[1] if classes.size > 1 else 1
+    is_own = (y == positive)[:, np.newaxis] == np.array([False, True])
+    return is_own, np.column_stack([1 - p, p])
+
+
+def _log_losses(y: Any, p: Any, *, labels: Any = None) -> Array:
+    is_own, p = _of_classes(y, p, labels, None)
+    eps = np.finfo(p.dtype if p.dtype.kind == "f" else np.float64).eps
+    return -np.log(p[is_own].clip(eps, 1 - eps))
+
+
+def _brier_losses(
+    y: Any, p: Any, *, labels: Any = None, pos_label: Any = None
+) -> Array:
+    is_own, p = _of_classes(y, p, labels, pos_label)
+    return ((is_own - p) ** 2).sum(axis=1) / (2 if p.shape[1] == 2 else 1)
+
+
+def _misses(y: Any, p: Any) -> Array:
+    is_wrong = (np.asarray(y) != np.asarray(p)).reshape(_num_samples(y), -1)
+    return is_wrong.any(axis=1).astype(np.float64)
+
+
+def _deviances(y: Any, p: Any, *, power: float = 0) -> Array:
+    """Return unit deviances of Tweedie's distributions (Jørgensen 1987)."""
+    y, p = (np.asarray(x, np.float64).ravel() for x in (y, p))
+    if power == 0:
+        return (y - p) ** 2
+    if power == 1:
+        return 2 * kl_div(y, p)
+    if power == 2:
+        return 2 * (np.log(p / y) + y / p - 1)
+    one, two = 1 - power, 2 - power
+    of_y = y.clip(0) ** two / (one * two)
+    return 2 * (of_y - y * p**one / one + p**two / two)
+
+
+def _losses_of(metric: Metric) -> Callable[..., Array]:
+    """Return a function of rows' losses: to the metric, each row is an output."""
+
+    def losses(y: Any, p: Any, **params: Any) -> Array:
+        rows = [np.asarray(x, np.float64).reshape(1, -1) for x in (y, p)]
+        found: Any = metric(*rows, multioutput="raw_values", **params)
+        return found.reshape(_num_samples(y), -1).mean(axis=1)
+
+    return losses
+
+
+_FORMS: dict[Any, Callable[..., Linearized | None]] = {
+    metrics.roc_auc_score: _area,
+    metrics.r2_score: _share_explained,
+    metrics.explained_variance_score: partial(_share_explained, is_centered=True),
+    metrics.log_loss: _mean_of(_log_losses),
+    metrics.brier_score_loss: _mean_of(_brier_losses),
+    metrics.zero_one_loss: _mean_of(_misses),
+    metrics.accuracy_score: _mean_of(lambda y, p: 1 - _misses(y, p)),
+    metrics.mean_tweedie_deviance: _mean_of(_deviances),
+    metrics.mean_poisson_deviance: _mean_of(partial(_deviances, power=1)),
+    metrics.mean_gamma_deviance: _mean_of(partial(_deviances, power=2)),
+}
+for _metric, _root in {
+    metrics.mean_squared_error: metrics.root_mean_squared_error,
+    metrics.mean_squared_log_error: metrics.root_mean_squared_log_error,
+    metrics.mean_absolute_error: None,
+    metrics.mean_absolute_percentage_error: None,
+    metrics.mean_pinball_loss: None,
+}.items():
+    _FORMS[_metric] = _mean_of(_losses_of(_metric))
+    if _root is not None:
+        _FORMS[_root] = _root_of(_losses_of(_metric))
+
+
+def linearize(
+    metric: Metric, score: float, y: Any, p: Any, weights: Any, params: Any
+) -> Array | None:
+    """Return what rows add to a score; None without a form that has its value, which
+    parameters of the metric may change.
+    """
+    own: Any = metric
+    while isinstance(own, partial) and not own.args:
+        own, params = own.func, own.keywords | params
+    form = next((_FORMS[x] for x in _FORMS if x is own), None)
+    if form is None:
+        return None
+    weights = np.ones(_num_samples(y)) if weights is None else weights
+    try:
+        found = form(y, p, weights, **params)
+    except TypeError:  # of a parameter that the form does not have
+        return None
+    if found is None:
+        return None
+    gap, rows = abs(found[0] - score), found[1]
+    is_near = gap <= _LARGEST_GAP * (abs(score) + np.linalg.norm(rows))
+    return rows if is_near or np.isnan(rows).all() else None

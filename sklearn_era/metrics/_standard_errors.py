@@ -1,0 +1,152 @@
+"""Standard errors of metrics, by the finitely many rows of an era."""
+
+import warnings
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils._param_validation import Interval, validate_params
+from sklearn.utils.validation import _num_samples
+
+from ._era_scores import EraScores, era_scores
+from ._linearized import linearize
+from ._metric import Metric, check_metric, is_number, metric_name
+
+
+class Rows(NamedTuple):
+    """Rows to score: one prediction of them, or two that are compared."""
+
+    y: Any
+    predictions: list[Any]
+    weights: Any
+
+    def take(self, rows: NDArray[np.intp]) -> "Rows":
+        y, *predictions = (_safe_indexing(x, rows) for x in (self.y, *self.predictions))
+        return Rows(
+            y, predictions, None if self.weights is None else self.weights[rows]
+        )
+
+    def scores(self, metric: Metric, params: Any) -> list[Any]:
+        if self.weights is not None:
+            params = params | {"sample_weight": self.weights}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # such as of a single class
+            return [metric(self.y, p, **params) for p in self.predictions]
+
+    def order(self) -> NDArray[np.intp]:
+        """Return an order of rows that does not depend on the one they have."""
+        n, columns = _num_samples(self.y), [self.y, *self.predictions]
+        columns += [] if self.weights is None else [self.weights]
+        tables = (np.asarray(x).reshape(n, -1).T for x in columns)
+        keys = [np.unique(x, return_inverse=True)[1] for table in tables for x in table]
+        return np.lexsort(keys)
+
+
+def sampling_error(
+    rows: Rows, metric: Metric, params: Any, n_resamples: int, random_state: Any
+) -> Any:
+    """Return the standard error of a score, or of the second one less the first; the
+    score, if it is no number.
+    """
+    if rows.weights is not None:  # rows of weight 0 are none
+        rows = rows.take(np.flatnonzero(rows.weights))
+    n, found = _num_samples(rows.y), rows.scores(metric, params)
+    if not all(map(is_number, found)):
+        return found[0]
+    if n < 2 or not np.isfinite(found).all():
+        return np.nan
+    added: list[Any] = [
+        linearize(metric, score, rows.y, p, rows.weights, params)
+        for score, p in zip(found, rows.predictions, strict=True)
+    ]
+    if all(x is not None for x in added):
+        return float(np.linalg.norm(added[-1] - sum(added[:-1])))
+    order, draw, drawn = rows.order(), check_random_state(random_state), []
+    for _ in range(n_resamples):
+        try:
+            found = rows.take(order[draw.randint(n, size=n)]).scores(metric, params)
+        except ValueError:  # such as of a class that was not drawn
+            continue
+        drawn.append(found[-1] - sum(found[:-1]))
+    known = np.array(drawn)[np.isfinite(drawn)]
+    return float(known.std(ddof=1) * np.sqrt(n / (n - 1))) if known.size > 1 else np.nan
+
+
+@validate_params(
+    {"metric": [callable], "random_state": ["random_state"]}
+    | {"n_resamples": [Interval(Integral, 0, None, closed="left")]},
+    prefer_skip_nested_validation=True,
+)
+def era_standard_errors(
+    y_true: ArrayLike, y_pred: ArrayLike, *, eras: Any, metric: Metric,
+    sample_weight: ArrayLike | None = None, n_resamples: int = 200,
+    random_state: Any = 0, **metric_params: Any,
+) -> EraScores:  # fmt: skip
+    """Estimate the standard error of a metric in each era, by its finitely many rows.
+
+    Rows have to be independent, and their order does not matter. Closed forms are of
+    these metrics of scikit-learn, with weights of rows taken for given:
+
+    - ``roc_auc_score`` of two classes: DeLong, DeLong, Clarke-Pearson (1988);
+    - means of losses, ``std(losses, ddof=1) / sqrt(n)``: log loss, Brier score,
+      accuracy, squared, absolute, relative, logarithmic and pinball errors, deviances;
+    - roots of squared errors, R² and the explained variance: the delta method, of the
+      means in them.
+
+    For any other metric, or where parameters change what one of these is, the bootstrap
+    (Efron 1979) draws n of the n sorted rows `n_resamples` times; its standard
+    deviation, times ``sqrt(n / (n - 1))``, is itself uncertain by about
+    ``1 / sqrt(2 * n_resamples)``, 5 % by default.
+
+    Parameters
+    ----------
+    y_true, y_pred, eras, metric, sample_weight :
+        As in :func:`era_scores`, with a single metric. Rows of weight 0 do not count.
+    n_resamples : int, default=200
+        Samples of the bootstrap; with 0, errors without a closed form are NaN.
+    random_state : int, RandomState instance or None, default=0
+        Of the bootstrap; an int gives an era's rows the same error in each call.
+    **metric_params : dict
+        Further arguments of the metric.
+
+    Returns
+    -------
+    errors : EraScores
+        A mapping of labels to errors; ``errors.scores`` is their array, in the order of
+        :func:`era_scores`. NaN of a single row, of a class that has a single row for
+        the area, and where the metric is not defined.
+
+    Raises
+    ------
+    ValueError
+        As :func:`era_scores`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.metrics import mean_squared_error
+    >>> from sklearn_era.metrics import era_standard_errors
+    >>> y, eras = np.tile([1.0, 3.0], 20), np.repeat(["a", "b"], 20)
+    >>> errors = era_standard_errors(
+    ...     y, np.zeros(40), eras=eras, metric=mean_squared_error
+    ... )
+    >>> round(errors["a"], 4)
+    0.9177
+    """
+    check_metric(metric)
+
+    def error(y: Any, p: Any, sample_weight: Any = None) -> Any:
+        rows = Rows(y, [p], sample_weight)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of an era that has a single class
+            return sampling_error(
+                rows, metric, metric_params, n_resamples, random_state
+            )
+
+    error.__name__ = f"standard error of {metric_name(metric)}"
+    return era_scores(
+        y_true, y_pred, eras=eras, metric=error, sample_weight=sample_weight,
+        greater_is_better=False,
+    )  # fmt: skip

@@ -1,0 +1,168 @@
+"""Error bars, forest plots and legends of scores by era, and figures of searches."""
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import norm
+from sklearn.metrics import f1_score, mean_absolute_error, roc_auc_score
+
+from sklearn_era.inspection import EraScoreDisplay
+from sklearn_era.metrics import (
+    EraScoreForecast,
+    compare_predictions,
+    era_scores,
+    era_standard_errors,
+)
+from sklearn_era.model_selection import EraSearchDisplay
+
+AREAS, ERRORS = np.array([0.74, 0.71, 0.76, 0.73]), np.array([0.02, 0.01, 0.02, 0.03])
+NAMES = ["north", "east", "south", "west"]
+
+
+def ends_of(errorbar, axis):
+    return [segment[:, axis] for segment in errorbar.lines[2][0].get_segments()]
+
+
+@pytest.mark.parametrize(("kind", "axis"), [("bar", 1), ("line", 1), ("forest", 0)])
+def test_errors_are_drawn_on_both_sides(ax, kind, axis):
+    given = {"scores": AREAS, "era_labels": NAMES, "standard_errors": ERRORS}
+    display = EraScoreDisplay(**given).plot(ax, kind=kind)
+    half = norm.ppf(0.975) * ERRORS
+    expected = np.column_stack([AREAS - half, AREAS + half])
+    assert_allclose(ends_of(display.errorbar_, axis), expected)
+    plain = EraScoreDisplay(scores=AREAS, era_labels=NAMES)
+    assert plain.plot(ax, kind=kind).errorbar_ is None
+    with pytest.raises(ValueError, match=r"\(4,\) and \(4,\) and \(3,\)"):
+        EraScoreDisplay(**given | {"standard_errors": ERRORS[1:]})
+
+
+def test_predictions_have_the_errors_that_are_known(ax):
+    rng, eras = np.random.default_rng(0), np.repeat(NAMES, 50)
+    y, p = rng.integers(0, 2, 200), rng.random(200)
+    given = {"eras": eras, "metric": roc_auc_score}
+    display = EraScoreDisplay.from_predictions(y, p, ax=ax, **given)
+    errors = era_standard_errors(y, p, **given).scores
+    assert_allclose(display.standard_errors, errors)
+    assert len(ends_of(display.errorbar_, 1)) == 4
+    given, hits = {"eras": eras, "metric": f1_score, "ax": ax}, p > 0.5
+    display = EraScoreDisplay.from_predictions(y, hits, **given)
+    assert display.standard_errors is display.errorbar_ is None
+    display = EraScoreDisplay.from_predictions(y, hits, n_resamples=20, **given)
+    assert (display.standard_errors > 0).all()
+
+
+@pytest.mark.parametrize("shape", [(6, 3), (9, 4), (4, 3)])
+@pytest.mark.parametrize("layout", ["constrained", None])
+@pytest.mark.parametrize("kind", ["bar", "line"])
+def test_the_legend_hides_nothing(pyplot, kind, shape, layout):
+    figure, axes = pyplot.subplots(1, 2, sharey=True, figsize=shape, layout=layout)
+    forecast = EraScoreForecast("none").fit(AREAS, ERRORS)
+    for ax, scores in zip(axes, (AREAS, AREAS + 0.1), strict=True):
+        display = EraScoreDisplay(
+            scores=scores, era_labels=NAMES, standard_errors=ERRORS
+        )
+        display.plot(ax, kind=kind, forecast=forecast)
+    figure.canvas.draw()
+    low, high = axes[0].get_ylim()
+    assert low > 0.4  # differences are seen
+    assert high > (AREAS + 0.1 + 2 * ERRORS).max() - 0.001
+    legend = axes[1].get_legend().get_window_extent()
+    top = (AREAS + 0.1 + norm.ppf(0.975) * ERRORS).max()
+    slack = 0.1 * axes[1].get_window_extent().height if layout else 20
+    assert axes[1].transData.transform((0, top))[1] < legend.y0 + slack
+    if layout and shape[0] > 4:  # else the text alone is wider
+        assert legend.x0 >= axes[1].get_window_extent().x0 - 40
+
+
+def test_bars_begin_at_0_where_scores_are_near_it(ax):
+    EraScoreDisplay(scores=[0.2, 0.5, 0.9], era_labels=[1, 2, 3]).plot(ax)
+    assert ax.get_ylim()[0] == 0
+    ax.clear()
+    EraScoreDisplay(scores=[-0.2, 0.5], era_labels=[1, 2]).plot(ax)
+    assert ax.get_ylim()[0] < -0.2
+    ax.clear()
+    EraScoreDisplay(scores=[-0.7, -0.75], era_labels=[1, 2]).plot(ax)
+    low, high = ax.get_ylim()
+    assert -0.8 < low < -0.75 < -0.7 < high < -0.6  # bars hang from 0
+
+
+def test_a_forest_plot_has_rows_the_pooled_mean_and_the_next_era(ax):
+    eras = np.repeat(NAMES, 60)
+    y, p = np.random.default_rng(0).normal(size=(2, 240))
+    given = {"eras": eras, "metric": mean_absolute_error}
+    scores, errors = era_scores(y, p, **given), era_standard_errors(y, p, **given)
+    forecast = EraScoreForecast("none").fit(scores, errors)
+    display = EraScoreDisplay.from_forecast(forecast, score_name="MAE", ax=ax)
+    texts = [x.get_text() for x in ax.get_yticklabels()]
+    assert texts == ["east", "north", "south", "west", "pooled", "next era"]
+    assert_allclose(display.line_.get_xdata(), scores.scores)
+    assert_allclose(display.line_.get_ydata(), np.arange(4))
+    assert_allclose(display.forecast_.get_xydata(), [[forecast.mean_, 5]])
+    diamond, band = ax.patches
+    low, high = forecast.interval(0.95, of="mean")
+    corners = diamond.get_xy()
+    assert_allclose([corners[:, 0].min(), corners[:, 0].max()], [low, high])
+    assert_allclose(corners[1, 0], forecast.mean_, rtol=1e-4)
+    span = band.get_x(), band.get_x() + band.get_width()
+    assert_allclose(span, forecast.interval(0.95))
+    assert ax.yaxis_inverted()
+    assert ax.get_xlabel() == "MAE"
+    assert len(ends_of(display.errorbar_, 0)) == 4
+    without = EraScoreForecast("none").fit(scores)
+    assert EraScoreDisplay.from_forecast(without, ax=ax).errorbar_ is None
+    pairs = {"day": [1, 1, 2, 2], "shop": ["a", "b", "a", "b"]}
+    by_pair = EraScoreForecast().fit([1.0, 2.0, 4.0, 3.0], eras=pairs)
+    with pytest.raises(ValueError, match="forecast is of two columns of labels"):
+        EraScoreDisplay.from_forecast(by_pair)
+
+
+@pytest.mark.parametrize("kind", ["line", "bar", "forest"])
+def test_a_comparison_is_drawn_around_0(ax, kind):
+    rng, eras = np.random.default_rng(0), np.repeat(np.arange(8), 50)
+    y, a, b = rng.normal(size=(3, 400))
+    found = compare_predictions(y, a, b / 2, eras=eras, metric=mean_absolute_error)
+    display = EraScoreDisplay.from_comparison(found, ax=ax, kind=kind)
+    assert_allclose(display.scores, found.differences)
+    assert_allclose(display.standard_errors, found.standard_errors)
+    band, along = ax.patches[-1], kind == "forest"
+    low = band.get_x() if along else band.get_y()
+    size = band.get_width() if along else band.get_height()
+    assert_allclose([low, low + size], found.interval())
+    name = ax.get_xlabel() if along else ax.get_ylabel()
+    assert name == "gain of b, mean absolute error"
+
+
+@pytest.mark.parametrize("shape", [(7, 2.4), (6.4, 4.8)])
+@pytest.mark.parametrize("names", [
+    [f"member_{i}" for i in range(12)],
+    [f"criterion=Directional(rule='every_era', alpha={i}), leaves=4" for i in range(5)],
+    ["a"],
+])  # fmt: skip
+def test_labels_of_candidates_do_not_overlap(pyplot, names, shape):
+    figure, ax = pyplot.subplots(figsize=shape, layout="constrained")
+    rng = np.random.default_rng(0)
+    means, errors = rng.normal(0, 0.002, len(names)), np.full(len(names), 0.001)
+    EraSearchDisplay(means=means, errors=errors, names=names).plot(ax)
+    figure.canvas.draw()
+    rows = [x.get_window_extent() for x in ax.get_yticklabels()]
+    assert len(rows) == len(names)
+    for upper, lower in itertools.pairwise(rows):
+        assert upper.y0 > lower.y1 - 1
+    ticks = [x for x in ax.get_xticklabels() if ax.get_xlim()[0] <= x.get_position()[0]]
+    ticks = [x for x in ticks if x.get_position()[0] <= ax.get_xlim()[1]]
+    columns = [x.get_window_extent() for x in ticks]
+    for left, right in itertools.pairwise(columns):
+        assert left.x1 < right.x0
+    label = ax.xaxis.label.get_window_extent()
+    assert label.x0 >= 0
+    assert label.x1 <= figure.bbox.width
+    assert label.y0 >= 0
+    assert ax.get_window_extent().width > 0.4 * figure.bbox.width
+
+
+def test_of_too_many_rows_some_are_labelled(ax):
+    scores = np.arange(500.0)
+    EraScoreDisplay(scores=scores, era_labels=scores).plot(ax, kind="forest")
+    assert 20 < len(ax.get_yticks()) < 100

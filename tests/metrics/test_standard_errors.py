@@ -1,0 +1,238 @@
+"""Standard errors of scores, against published ones, the jackknife and all pairs."""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
+from sklearn import metrics
+
+from sklearn_era.metrics import EraScores, era_standard_errors
+from sklearn_era.metrics._linearized import _FORMS, linearize
+from sklearn_era.metrics._standard_errors import Rows, sampling_error
+
+# Turck et al. (2010), doi:10.1007/s00134-009-1641-y: three markers of 113 patients.
+ASAH = np.genfromtxt(Path(__file__).with_name("asah.csv"), delimiter=",", names=True)
+REGRESSION = {
+    metrics.mean_squared_error, metrics.root_mean_squared_error,
+    metrics.mean_absolute_error, metrics.mean_absolute_percentage_error,
+    metrics.mean_squared_log_error, metrics.root_mean_squared_log_error,
+    metrics.mean_pinball_loss, metrics.mean_tweedie_deviance,
+    metrics.mean_poisson_deviance, metrics.mean_gamma_deviance, metrics.r2_score,
+    metrics.explained_variance_score, partial(metrics.mean_tweedie_deviance, power=1.5),
+    partial(metrics.mean_tweedie_deviance, power=3),
+    partial(metrics.mean_pinball_loss, alpha=0.9),
+}  # fmt: skip
+CLASSES = {metrics.accuracy_score, metrics.zero_one_loss}
+OF_PROBABILITIES = {metrics.roc_auc_score, metrics.log_loss, metrics.brier_score_loss}
+
+
+def name_of(metric):
+    own = getattr(metric, "keywords", {})
+    return getattr(metric, "func", metric).__name__ + "".join(map(str, own.values()))
+
+
+CLOSED = sorted(REGRESSION | CLASSES | OF_PROBABILITIES, key=name_of)
+RESAMPLED = [
+    metrics.f1_score, metrics.balanced_accuracy_score, metrics.average_precision_score,
+    metrics.d2_absolute_error_score, metrics.median_absolute_error,
+    partial(metrics.roc_auc_score, max_fpr=0.5),
+]  # fmt: skip
+
+
+def draw(metric, n=60, seed=0):
+    """Targets and predictions, some of them tied, that a metric takes."""
+    rng = np.random.default_rng(seed)
+    y, p = rng.gamma(2, size=n), rng.gamma(2, size=n)
+    p = np.round(0.6 * y + 0.4 * p, 1) + 0.1
+    if metric in REGRESSION or "absolute" in name_of(metric):
+        return y, p
+    y, p = (y > 1.5).astype(int), p / (p.max() + 0.1)
+    is_of_labels = metric in CLASSES or metric in RESAMPLED[:2]
+    return y, (p > 0.4).astype(int) if is_of_labels else p
+
+
+def test_all_closed_forms_are_tested():
+    assert {x for x in CLOSED if not isinstance(x, partial)} == {*_FORMS}
+
+
+@pytest.mark.parametrize(("marker", "area", "low", "high"), [
+    ("s100b", 0.7314, 0.6301, 0.8326), ("ndka", 0.6120, 0.5012, 0.7227),
+    ("wfns", 0.8237, 0.7485, 0.8988),
+])  # fmt: skip
+def test_areas_have_the_intervals_that_pROC_prints(marker, area, low, high):
+    given = {"eras": np.zeros(113), "metric": metrics.roc_auc_score}
+    found = metrics.roc_auc_score(ASAH["poor"], ASAH[marker])
+    [error] = era_standard_errors(ASAH["poor"], ASAH[marker], **given).scores
+    half = norm.ppf(0.975) * error
+    assert_allclose([found, found - half, found + half], [area, low, high], atol=5e-5)
+
+
+def test_two_areas_of_the_same_rows_differ_as_pROC_prints():
+    y, a, b = (ASAH[name] for name in ("poor", "s100b", "wfns"))
+    area = metrics.roc_auc_score
+    error = sampling_error(Rows(y, [a, b], None), area, {}, 2, 0)
+    z = (area(y, b) - area(y, a)) / error
+    assert_allclose([z, 2 * norm.sf(z)], [2.209, 0.02718], rtol=2e-4)
+
+
+@pytest.mark.parametrize("weighed", [False, True])
+def test_areas_are_those_of_all_pairs(weighed):
+    y, p = draw(metrics.roc_auc_score)
+    w = np.random.default_rng(1).uniform(1, 2, y.size) if weighed else np.ones(y.size)
+    pairs = (p[y == 1][:, None] > p[y == 0]) + 0.5 * (p[y == 1][:, None] == p[y == 0])
+    variance = 0.0
+    for table, label in ((pairs, 1), (pairs.T, 0)):
+        own, shares = w[y == label], w[y != label] / w[y != label].sum()
+        means, own = table @ shares, own / own.sum()
+        squares = own**2 @ (means - own @ means) ** 2
+        variance += squares * own.size / (own.size - 1)
+    given = {"sample_weight": w if weighed else None, "metric": metrics.roc_auc_score}
+    found = era_standard_errors(y, p, eras=np.zeros(y.size), **given)
+    assert_allclose(found.scores, np.sqrt(variance))
+
+
+@pytest.mark.parametrize("metric", CLOSED, ids=name_of)
+@pytest.mark.parametrize("weighed", [False, True])
+def test_closed_forms_are_near_the_jackknife(metric, weighed):
+    y, p = draw(metric, 300)
+    weights = np.random.default_rng(2).uniform(1, 2, 300) if weighed else None
+    params = {} if weights is None else {"sample_weight": weights}
+    score = metric(y, p, **params)
+    assert linearize(metric, score, y, p, weights, {}) is not None
+    found = sampling_error(Rows(y, [p], weights), metric, {}, 2, 0)
+    left = []
+    for row in range(300):
+        others = {name: np.delete(x, row) for name, x in params.items()}
+        left.append(metric(np.delete(y, row), np.delete(p, row), **others))
+    assert_allclose(found, np.sqrt(299 * np.var(left)), rtol=0.06)
+
+
+@pytest.mark.parametrize("metric", [*CLOSED, *RESAMPLED], ids=name_of)
+def test_the_order_of_rows_does_not_matter(metric):
+    y, p = draw(metric)
+    eras, w = np.repeat([0, 1], 30), np.random.default_rng(2).uniform(1, 2, 60)
+    for weights in (None, w):
+        found = []
+        for seed in range(4):
+            rows = np.random.default_rng(seed).permutation(60)
+            own = {"sample_weight": None if weights is None else weights[rows]}
+            own |= {"metric": metric, "n_resamples": 25}
+            error = era_standard_errors(y[rows], p[rows], eras=eras[rows], **own)
+            found.append(error.scores)
+        assert_allclose(found[1:], found[:1] * 3, rtol=1e-10)
+        assert np.isfinite(found).all()
+        assert (np.array(found) > 0).all()
+
+
+@pytest.mark.parametrize("metric", RESAMPLED, ids=name_of)
+def test_other_metrics_are_resampled(metric):
+    y, p = draw(metric, 300)
+    rows = Rows(y, [p], None)
+    assert linearize(metric, metric(y, p), y, p, None, {}) is None
+    found = sampling_error(rows, metric, {}, 100, 0)
+    again = sampling_error(rows, metric, {}, 400, 1)
+    assert_allclose(found, again, rtol=0.35)
+    assert sampling_error(rows, metric, {}, 100, 0) == found
+    # By hand, as documented.
+    order, draws, scores = rows.order(), np.random.RandomState(0), []
+    for _ in range(100):
+        drawn = order[draws.randint(300, size=300)]
+        scores.append(metric(y[drawn], p[drawn]))
+    assert_allclose(found, np.std(scores, ddof=1) * np.sqrt(300 / 299))
+
+
+def test_resampled_and_closed_errors_of_a_mean_agree():
+    y, p = draw(metrics.mean_squared_error, 500)
+    given = {"eras": np.zeros(500), "n_resamples": 2000}
+
+    def same(y, p):
+        return metrics.mean_squared_error(y, p)
+
+    closed, resampled = (
+        era_standard_errors(y, p, metric=x, **given)[0]
+        for x in (metrics.mean_squared_error, same)
+    )
+    assert closed == pytest.approx(np.std((y - p) ** 2, ddof=1) / np.sqrt(500))
+    assert resampled == pytest.approx(closed, rel=0.06)
+
+
+@pytest.mark.parametrize(("metric", "params", "is_closed"), [
+    (metrics.accuracy_score, {"normalize": False}, False),
+    (metrics.log_loss, {"labels": [0, 1, 2]}, False),
+    (metrics.log_loss, {"labels": [0, 1]}, True),
+    (metrics.brier_score_loss, {"pos_label": 0}, True),
+    (metrics.r2_score, {"multioutput": "uniform_average"}, False),
+])  # fmt: skip
+def test_parameters_of_the_metric_count(metric, params, is_closed):
+    y, p = draw(metric)
+    if params.get("labels") == [0, 1, 2]:
+        p = np.column_stack([1 - p, p / 2, p / 2])
+        is_closed = True
+    found = linearize(metric, metric(y, p, **params), y, p, None, params)
+    assert (found is not None) == is_closed
+    given = {"eras": np.zeros(60), "n_resamples": 20}
+    bound = era_standard_errors(y, p, metric=partial(metric, **params), **given)
+    passed = era_standard_errors(y, p, metric=metric, **params, **given)
+    assert bound[0] == passed[0] > 0
+
+
+def test_several_classes_and_outputs():
+    rng = np.random.default_rng(0)
+    y, p = rng.choice(["a", "b", "c"], 90), rng.dirichlet(np.ones(3), 90)
+    own = p[np.arange(90), np.searchsorted(["a", "b", "c"], y)]
+    given = {"eras": np.zeros(90), "n_resamples": 20}
+    found = era_standard_errors(y, p, metric=metrics.log_loss, **given)
+    assert found[0] == pytest.approx(np.std(-np.log(own), ddof=1) / np.sqrt(90))
+    area = era_standard_errors(
+        y, p, metric=metrics.roc_auc_score, multi_class="ovr", **given
+    )
+    assert 0 < area[0] < 0.2
+    y, p = rng.normal(size=(2, 90, 2))
+    found = era_standard_errors(y, p, metric=metrics.mean_absolute_error, **given)
+    losses = np.abs(y - p).mean(axis=1)
+    assert found[0] == pytest.approx(np.std(losses, ddof=1) / np.sqrt(90))
+    scores = metrics.r2_score(y, p)
+    assert linearize(metrics.r2_score, scores, y, p, None, {}) is not None
+
+
+def test_errors_have_the_labels_of_eras():
+    y, p = draw(metrics.roc_auc_score)
+    y[-12:], eras = 1, np.repeat(["b", "a", "c", "d"], [20, 28, 11, 1])
+    given = {"metric": metrics.roc_auc_score}
+    found = era_standard_errors(y, p, eras=eras, **given)
+    assert isinstance(found, EraScores)
+    assert list(found) == ["a", "b", "c", "d"]
+    assert np.isnan(found.scores).tolist() == [False, False, True, True]
+    assert found["a"] == found.scores[0] > 0
+    table = found.to_frame()
+    assert table.loc["b", "standard error of roc_auc_score"] == found["b"]
+    for make in (pd.Series, pl.Series, list):
+        same = era_standard_errors(*map(make, (y, p)), eras=make(eras), **given)
+        assert_array_equal(same.scores, found.scores)
+
+
+def test_rows_without_weight_do_not_count():
+    for metric in (metrics.log_loss, metrics.average_precision_score):
+        y, p = draw(metric)
+        weights, eras = np.repeat([2.0, 0.0], 30), np.zeros(60)
+        given = {"metric": metric, "n_resamples": 30}
+        found = era_standard_errors(y, p, eras=eras, sample_weight=weights, **given)
+        rest = era_standard_errors(y[:30], p[:30], eras=eras[:30], **given)
+        assert_allclose(found.scores, rest.scores)
+
+
+def test_what_has_no_error_is_refused():
+    y, p = np.array([0, 1, 1]), np.array([0.2, 0.7, 0.4])
+    with pytest.raises(ValueError, match=r"standard error of log_loss failed in era 2"):
+        era_standard_errors(y, p, eras=[1, 1, 2], metric=metrics.log_loss)
+    with pytest.raises(ValueError, match=r"must return one number; standard error of"):
+        era_standard_errors(y, p, eras=[1, 1, 2], metric=lambda y, p: y - p)
+    with pytest.raises(ValueError, match=r"'n_resamples' .* must be an int"):
+        era_standard_errors(
+            y, p, eras=[1, 1, 2], metric=metrics.f1_score, n_resamples=-1
+        )
