@@ -1,5 +1,7 @@
 """A score era by era, drawn."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 
@@ -107,7 +109,7 @@ class EraScoreDisplay:
     def plot(
         self, ax: Any = None, *, kind: str = "bar",
         forecast: EraScoreForecast | None = None, **kwargs: Any,
-    ) -> "EraScoreDisplay":  # fmt: skip
+    ) -> EraScoreDisplay:  # fmt: skip
         """Draw the scores, at equal distances.
 
         Parameters
@@ -192,7 +194,7 @@ class EraScoreDisplay:
     def from_forecast(
         cls, forecast: EraScoreForecast, *, score_name: str = "score",
         kind: str = "forest", ax: Any = None, **kwargs: Any,
-    ) -> "EraScoreDisplay":  # fmt: skip
+    ) -> EraScoreDisplay:  # fmt: skip
         """Draw what a forecast was fitted to, and the forecast: a forest plot.
 
         Parameters
@@ -228,7 +230,7 @@ class EraScoreDisplay:
     @classmethod
     def from_comparison(
         cls, comparison: EraComparison, *, ax: Any = None, **kwargs: Any
-    ) -> "EraScoreDisplay":
+    ) -> EraScoreDisplay:
         """Draw how much better a challenger is in each era, and on average.
 
         Parameters
@@ -264,7 +266,7 @@ class EraScoreDisplay:
         cls, estimator: Any, X: Any, y: Any, *, eras: Any, scoring: Any = None,
         sample_weight: Any = None, score_name: str | None = None, ax: Any = None,
         **kwargs: Any,
-    ) -> "EraScoreDisplay":  # fmt: skip
+    ) -> EraScoreDisplay:  # fmt: skip
         """Score a fitted model in each era, and draw that.
 
         Parameters
@@ -317,7 +319,7 @@ class EraScoreDisplay:
         greater_is_better: bool | None = None, sample_weight: Any = None,
         n_resamples: int = 0, score_name: str | None = None, ax: Any = None,
         **kwargs: Any,
-    ) -> "EraScoreDisplay":  # fmt: skip
+    ) -> EraScoreDisplay:  # fmt: skip
         """Score predictions in each era, and draw that.
 
         Parameters

@@ -1,5 +1,7 @@
 """Two models' predictions of the same rows, compared by their scores in eras."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
@@ -92,7 +94,7 @@ class EraComparison:
         half = t.ppf((1 + check_level(level)) / 2, freedom) * self.standard_error
         return float(self.mean - half), float(self.mean + half)
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> pd.DataFrame:
         """Return a pandas table with a row an era.
 
         Returns

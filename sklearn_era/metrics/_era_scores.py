@@ -1,5 +1,7 @@
 """Any metric, computed era by era."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -205,7 +207,7 @@ class EraScores(Mapping[Any, Any]):
             directions={x: DIRECTIONS.get(aggregation, y) for x, y in directions},
         )  # fmt: skip
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> pd.DataFrame:
         """Return a pandas table with the labels as index: metrics and `n_samples`."""
         pandas = import_optional("pandas", extra="cli")
         columns = [*self.levels.values()]

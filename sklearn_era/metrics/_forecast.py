@@ -2,7 +2,7 @@
 
 import math
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,9 +128,7 @@ class EraScoreForecast(BaseEstimator):
         self.bounds = bounds
         self.era_order = era_order
 
-    def fit(
-        self, scores: Any, standard_errors: Any = None, eras: Any = None
-    ) -> "EraScoreForecast":
+    def fit(self, scores: Any, standard_errors: Any = None, eras: Any = None) -> Self:
         """Estimate the mean and the spread.
 
         Parameters

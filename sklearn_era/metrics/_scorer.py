@@ -1,5 +1,7 @@
 """Scorers that receive the eras of the rows to score."""
 
+from __future__ import annotations
+
 import inspect
 from dataclasses import dataclass
 from functools import partial
@@ -36,7 +38,7 @@ def make_era_scorer(
     greater_is_better: bool | None = None,
     response_method: str | list[str] | tuple[str, ...] = "predict",
     undefined: str | float = "raise", **kwargs: Any,
-) -> "EraScorer":  # fmt: skip
+) -> EraScorer:  # fmt: skip
     """Make a scorer that computes a metric era by era, and aggregates.
 
     As :func:`sklearn.metrics.make_scorer`, but ``scorer(estimator, X, y, eras=...)``.
@@ -181,7 +183,7 @@ class EraScorer(_Scorer):
             partial(_cached_call, None), estimator, X, y_true, eras=eras, **kwargs
         )
 
-    def set_score_request(self, **kwargs: Any) -> "EraScorer":
+    def set_score_request(self, **kwargs: Any) -> EraScorer:
         """Set the requested metadata; eras are requested in any case.
 
         Parameters

@@ -1,5 +1,7 @@
 """Standard errors of metrics, by the finitely many rows of an era."""
 
+from __future__ import annotations
+
 import warnings
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -22,7 +24,7 @@ class Rows(NamedTuple):
     predictions: list[Any]
     weights: Any
 
-    def take(self, rows: NDArray[np.intp]) -> "Rows":
+    def take(self, rows: NDArray[np.intp]) -> Rows:
         y, *predictions = (_safe_indexing(x, rows) for x in (self.y, *self.predictions))
         return Rows(
             y, predictions, None if self.weights is None else self.weights[rows]

@@ -134,3 +134,13 @@ print(model.fit(X, X[:, 0], eras=np.arange(200) % 4).predict([[3.0], [190.0]]).r
     done = subprocess.run([program], capture_output=True, text=True, check=True)
     low, high = map(float, done.stdout.strip("[]\n").split())
     assert low < 30 < 170 < high
+
+
+def test_help_prints_types_as_they_are_written():
+    """`ArrayLike`, and not the 300 characters that it stands for."""
+    for name in dir(sklearn_era)[1:]:
+        module = getattr(sklearn_era, name)
+        for public in map(vars(module).get, module.__all__):
+            members = vars(public).values() if inspect.isclass(public) else ()
+            for function in filter(inspect.isfunction, (public, *members)):
+                assert "numpy._typing" not in str(inspect.signature(function)), function
