@@ -4,7 +4,8 @@ from PyInstaller.utils.hooks import collect_data_files, collect_submodules
 
 _PATCHED = "sklearn.ensemble._hist_gradient_boosting"
 
-datas = collect_data_files("sklearn_era") + collect_data_files(
+datas = collect_data_files("sklearn_era")  # codespell:ignore datas
+datas += collect_data_files(  # codespell:ignore datas
     _PATCHED, include_py_files=True, includes=["gradient_boosting.py"]
 )
 hiddenimports = [
