@@ -11,7 +11,7 @@ import numpy as np
 
 from ._era_columns import label_columns
 from ._eras import EncodedEras, encode_eras, read_eras
-from ._tables.columns import list_columns
+from ._tables.columns import check_collected, list_columns
 from ._warnings import warn_user
 
 _P = ParamSpec("_P")
@@ -59,6 +59,7 @@ def take_era_column(X: Any, eras: Any) -> tuple[Any, Any]:
     """Return X without the columns that `eras` names, and these; both unchanged if
     `eras` holds labels.
     """
+    check_collected(X)
     if not names_columns(eras, X):
         return X, eras
     try:
@@ -93,6 +94,7 @@ def without_eras(model: Any, X: Any, eras: Any) -> Any:
 
 def without_era_column(model: Any, X: Any) -> Any:
     """Return X without the columns that the fit took eras from, if it has these."""
+    check_collected(X)
     name = getattr(model, "_era_column", None)
     if name is None:
         return X

@@ -14,11 +14,13 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.utils import Bunch, column_or_1d
 from sklearn.utils._param_validation import HasMethods, Interval, validate_params
 
+from .._era_arguments import take_era_column
 from .._era_labels import find
 from .._eras import check_eras, read_eras
 from .._optional import import_optional
 from .._scikit_learn import refuse_bools
 from .._tables.columns import Column, check_same_columns, read_columns
+from .._warnings import listed
 from ._drift import distances, stability_index
 from ._features import as_frames
 
@@ -69,8 +71,8 @@ def support_match(
     ----------
     X : array-like or data frame of shape (n_samples, n_features)
         The rows: those of the training set.
-    eras : array-like of shape (n_samples,)
-        Era of each row.
+    eras : array-like of shape (n_samples,), or str
+        Era of each row, or the name of the column of eras, which then is no feature.
     X_holdout : array-like or data frame of shape (n_holdout, n_features), default=None
         Rows of another set, later ones for example, to be held against the bins of X.
     reference_eras : array-like, default=None
@@ -140,6 +142,9 @@ default='from_dtype'
     """
     pandas = import_optional("pandas", extra="cli") if as_frame else None
     refuse_bools({"n_bins": n_bins, "min_samples": min_samples})
+    if isinstance(eras, str) and eras in getattr(X_holdout, "columns", ()):
+        X_holdout, _ = take_era_column(X_holdout, eras)
+    X, eras = take_era_column(X, eras)
     columns = read_columns(X, categorical_features=categorical_features)
     encoded = read_eras(eras, columns[0].values)
     others: list[Column] = []
@@ -157,7 +162,8 @@ default='from_dtype'
         places = find(encoded.labels, given, "reference_eras")
         if -1 in places or not places.size:
             raise ValueError(
-                f"reference_eras={reference_eras!r} must be labels that eras has."
+                f"reference_eras={reference_eras!r} must be labels that eras has, such "
+                f"as {listed(encoded.labels)}."
             )
         is_reference = np.isin(np.arange(is_reference.size), places)
     n_holdout = others[0].values.size if others else 0

@@ -163,6 +163,22 @@ def test_categories_are_named_by_mask_index_or_name():
         assert_array_equal(result.n_bins, sizes)
 
 
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_eras_may_be_a_column_that_is_no_feature(frame):
+    rng = np.random.default_rng(0)
+    columns = {"a": rng.normal(size=100), "b": rng.normal(size=100)}
+    eras, late = np.arange(100) % 4, {"a": columns["a"] + 1, "b": columns["b"]}
+    expected = support_match(frame(columns), eras=eras, X_holdout=frame(late))
+    for holdout in (late, late | {"week": eras}):
+        X = frame(columns | {"week": eras})
+        found = support_match(X, eras="week", X_holdout=frame(holdout))
+        assert found.feature_names.tolist() == ["a", "b"]
+        assert_array_equal(found.psi, expected.psi)
+        assert_array_equal(found.holdout_psi, expected.holdout_psi)
+    with pytest.raises(ValueError, match="eras='wek' names no column of X"):
+        support_match(X, eras="wek")
+
+
 def test_an_era_needs_its_least_rows_in_a_bin():
     X, eras = [[0], [0], [0], [1], [0], [0], [1], [1]], np.arange(8) // 4
     assert support_match(X, eras=eras).mean == 1

@@ -118,9 +118,14 @@ def check_numbers(estimator: Any, X: Any, error: Exception | None = None) -> Non
             to_blame = to_blame or str(reason) == str(error)
         if to_blame:
             detail = f"it holds {values.dtype}" if is_date else str(error)
+            remedy = (
+                "such as year, month and hour"
+                if is_date
+                else ("give it the dtype 'category'")
+            )
             raise ValueError(
                 f"X: column {name!r} is not numeric: {detail}. Encode it as numbers, "
-                "give it the dtype 'category', or drop it."
+                f"{remedy}, or drop it."
             ) from error
 
 

@@ -268,8 +268,14 @@ def test_categories_are_of_the_type_of_the_fit(model):
         dates = CATEGORIES.assign(x=pd.Timestamp("2024-01-01"))
         with pytest.raises(ValueError, match=r"column 'x'.* holds dat"):
             model.predict(dates)
-        with pytest.raises(ValueError, match=r"lazy frame, .* pass X.collect"):
-            model.fit(pl.LazyFrame({"x": range(60)}), y, eras=eras)
+        lazy = pl.LazyFrame({"x": range(60), "week": range(60)})
+        for call in (
+            lambda: model.fit(lazy, y, eras=eras),
+            lambda: model.fit(lazy, y, eras="week"),
+            lambda: model.predict(lazy),
+        ):
+            with pytest.raises(ValueError, match=r"lazy frame, .* pass X.collect"):
+                call()
         model.fit(NUMBERS, y, eras=eras)
         numbers = model.predict(NUMBERS)
         for dtype in (int, float, object):
