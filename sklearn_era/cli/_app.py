@@ -29,7 +29,7 @@ _PARAM = option("NAME=VALUE", "Other parameter of the model: max_iter=300.")
 _MODEL = option("NAME", "boosting; forest; or auto, an average of models.")
 _BUDGET = option("SECONDS", "Time for the fit of auto; a score takes a second.")
 _ORDER = option("ORDER", "Whether eras are ordered, unordered or auto (by labels).")
-_GROUPS = option("COL", "Groups, such as shops, beside the times of --era.")
+_GROUPS = option("COL", "Groups, such as shops, beside --era; no feature.")
 _HORIZON = option("SIZE", "How much later predicted rows are: eras, or 28D.")
 _KNOWN = "The model is for --groups of DATA; by default for new ones."
 _ID = option("COL,…", "Columns to copy.", "--id")
@@ -180,7 +180,8 @@ def fit(
         raise InputError("--features: no columns are left.")
     declared = table.select(categorical, "--categorical")
     for name in {*declared}.difference(names):
-        raise InputError(f"--categorical: '{name}' is not one of the features.")
+        what = f"the {labels[name]} column, which is no" if name in labels else "not a"
+        raise InputError(f"--categorical: '{name}' is {what} feature.")
     declared += [name for name in table.categories if name in names]
     frame = table.read([*names, *labels], declared)
     _tables.refuse_missing(frame, labels)
@@ -196,6 +197,10 @@ def fit(
         "categorical_features": "from_dtype",
     }  # fmt: skip
     model = _tables.make_estimator(estimator, is_classes, param, options)
+    if known_groups and not getattr(model, "era_effects", estimator == "auto"):
+        text = f"'{groups}' is no feature, and this model has no effects of groups: use"
+        text += " --estimator auto, or --param era_effects=intercept."
+        _ui.echo(f"Warning: --known-groups: {text}", err=True)
     question: dict[str, Any] = {"group": "known" if known_groups else "new"}
     question["horizon"] = 1 if horizon is None else _ui.parse_value(horizon)
     if estimator == "auto":
@@ -295,9 +300,12 @@ def predict(
         scorers = _scores.find_scorers(scoring, y, bool(classes))
         told = eras.get("eras")
         lines = _scores.score_lines(estimator, X, y, told, encoded, scorers)
-    results = [estimator.predict(X, **eras)]
-    if classes:
-        results += [*estimator.predict_proba(X, **eras).T]
+    try:
+        results = [estimator.predict(X, **eras)]
+        if classes:
+            results += [*estimator.predict_proba(X, **eras).T]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"Cannot predict: {_ui.one_sentence(error)}") from error
     predictions = pd.DataFrame(dict(zip(headings, results, strict=True)))
     _tables.write_table(pd.concat([copied, predictions], axis=1), out)
     _ui.echo(f"Wrote {count(len(X), 'prediction')} to {out}.")

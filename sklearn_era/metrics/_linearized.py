@@ -172,4 +172,5 @@ def linearize(
         return None
     gap, rows = abs(found[0] - score), found[1]
     is_near = gap <= _LARGEST_GAP * (abs(score) + np.linalg.norm(rows))
-    return rows if is_near or np.isnan(rows).all() else None
+    # NaN of too few rows, for which the bootstrap would have an error too small.
+    return rows if is_near or np.isnan(rows).any() else None

@@ -13,6 +13,7 @@ Metric = Callable[..., float]
 # scikit-learn's endings of the names of metrics, and whether greater values are better:
 # https://scikit-learn.org/stable/modules/model_evaluation.html
 _ENDINGS = {"_score": True, "_error": False, "_loss": False, "_deviance": False}
+_ENDINGS |= {"_corr": True}  # Numerai's
 
 
 def metrics_by_name(
@@ -33,17 +34,19 @@ def metrics_by_name(
 
 
 def check_metric(metric: Any) -> None:
-    """Raise ValueError for scorers and callables that take eras."""
+    """Raise ValueError for scorers and callables that need eras."""
     if isinstance(metric, _BaseScorer) or not callable(metric):
         raise ValueError(
             f"metric is {metric!r}: pass a function of y_true and y_pred, such as "
             "sklearn.metrics.r2_score, and no scorer and no name."
         )
-    if any(parameter.name == "eras" for parameter in parameters_of(metric)):
+    eras = [x for x in parameters_of(metric) if x.name == "eras"]
+    if eras and eras[0].default is not None:
         raise ValueError(
-            f"metric {metric_name(metric)} has a parameter eras, but a metric is "
-            "called era by era, with the rows of one. Leave the parameter out; to score"
-            " all eras at once, use sklearn.metrics.make_scorer."
+            f"metric {metric_name(metric)} needs a parameter eras, but a metric is "
+            "called era by era, with the rows of one. Leave the parameter out, or make "
+            "it None by default; to score all eras at once, use "
+            "sklearn.metrics.make_scorer."
         )
 
 

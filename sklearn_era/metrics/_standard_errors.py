@@ -64,7 +64,7 @@ def sampling_error(
         for score, p in zip(found, rows.predictions, strict=True)
     ]
     if all(x is not None for x in added):
-        return float(np.linalg.norm(added[-1] - sum(added[:-1])))
+        return _unless_0(float(np.linalg.norm(added[-1] - sum(added[:-1]))), found)
     order, draw, drawn = rows.order(), check_random_state(random_state), []
     for _ in range(n_resamples):
         try:
@@ -73,7 +73,17 @@ def sampling_error(
             continue
         drawn.append(found[-1] - sum(found[:-1]))
     known = np.array(drawn)[np.isfinite(drawn)]
-    return float(known.std(ddof=1) * np.sqrt(n / (n - 1))) if known.size > 1 else np.nan
+    if known.size < 2:
+        return np.nan
+    return _unless_0(float(known.std(ddof=1) * np.sqrt(n / (n - 1))), found)
+
+
+def _unless_0(error: float, found: list[Any]) -> float:
+    """Return an error, or NaN if all rows score alike, as in an area of 1: then they
+    do not tell how much other rows would differ.
+    """
+    is_0 = len(found) == 1 and error <= 1e-12 * max(1.0, abs(found[0]))
+    return np.nan if is_0 else error
 
 
 @validate_params(
@@ -118,7 +128,8 @@ def era_standard_errors(
     errors : EraScores
         A mapping of labels to errors; ``errors.scores`` is their array, in the order of
         :func:`era_scores`. NaN of a single row, of a class that has a single row for
-        the area, and where the metric is not defined.
+        the area, where all rows score alike, as in an area or accuracy of 1, and where
+        the metric is not defined: leave such an era out of a forecast.
 
     Raises
     ------

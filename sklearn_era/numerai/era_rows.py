@@ -36,7 +36,9 @@ class EraRows:
         self.x = _as_column(arguments[name], name)
         self._arguments = arguments
         if "y_true" in arguments:
-            _refuse_swapped(arguments["y_true"], self.x)
+            for other in (name, "meta_model"):
+                if other in arguments:
+                    _refuse_swapped(arguments["y_true"], other, arguments[other])
         self._has_labels = eras is not None
         labels = np.zeros(self.x.size) if eras is None else eras
         self._eras = encode_eras(check_eras(labels, self.x, X_name=name))
@@ -92,19 +94,22 @@ class EraRows:
         return EraScores(self._eras.labels, scores, counts, directions=directions)
 
 
-def _refuse_swapped(y_true: ArrayLike, y_pred: Column) -> None:
+def _refuse_swapped(y_true: ArrayLike, name: str, values: ArrayLike) -> None:
     """Refuse predictions with the few values of Numerai's targets, quarters or sixths,
     of targets that have more.
     """
-    parts = [y_pred * 4, y_pred * 6]
-    is_target = any(abs(x - x.round()).max() < 1e-3 for x in parts)
-    is_target = is_target and y_pred.min() >= 0 and y_pred.max() <= 1
-    if not is_target or np.unique(y_pred).size < 3:  # a vote may be 0 or 1
+    column = _as_column(values, name, "allow-nan")
+    column = column[~np.isnan(column)]
+    parts = [column * 4, column * 6]
+    is_target = any(abs(x - x.round()).max(initial=0.0) < 1e-3 for x in parts)
+    if not is_target or np.unique(column).size < 3:  # a vote may be 0 or 1
+        return
+    if column.min() < 0 or column.max() > 1:
         return
     known = np.unique(_as_column(y_true, "y_true", "allow-nan"))
     if (n := np.count_nonzero(~np.isnan(known))) > _MOST_TARGETS:
         raise ValueError(
-            f"y_pred has the few values of Numerai's targets, and y_true {n:,} distinct"
+            f"{name} has the few values of Numerai's targets, and y_true {n:,} distinct"
             " ones: pass targets first and predictions second, in the order of "
             "scikit-learn's metrics rather than numerai-tools'."
         )

@@ -237,10 +237,10 @@ def coming_round(corr: NDArray[np.float64], target: str) -> list[str]:
     found = [(x.mean_, *x.interval(), x.probability_above(0.0)) for x in fits]
     mean, low, high, above = np.mean(found, axis=0)
     return [
-        f"The CORR of a coming round is {mean:.4f} as expected by {n_eras} eras or "
-        f"more, every {step}th, whose targets do not overlap: with 80 % from {low:.4f} "
-        f"to {high:.4f}, and above 0 with {above:.0%}, unless rounds drift away. It is "
-        f"the mean over the {step} sets of such eras."
+        f"Expected CORR of a coming round: {mean:.4f} (80 % interval {low:.4f} to "
+        f"{high:.4f}; above 0 with {above:.0%}), unless rounds drift away. Targets of "
+        f"neighbouring eras overlap, so it is the mean of {step} forecasts, each by "
+        f"every {step}th era, {n_eras} or more."
     ]
 
 

@@ -569,6 +569,7 @@ def test_times_and_groups_are_told_to_averages_and_intercepts(form, tmp_path):
          Regressor(max_iter=10, era_effects="intercept")),
     ):  # fmt: skip
         told = run(*base, *extra)
+        assert "Warning: --known-groups" not in invoke(*base, *extra).stderr
         known = "known" if "--known-groups" in extra else "new"
         assert f"3 of 16 eras, from era 2024-04-01 on, of {known} groups" in told
         assert "768 rows of 16 eras" in told
@@ -588,6 +589,9 @@ def test_times_and_groups_are_told_to_averages_and_intercepts(form, tmp_path):
         result = invoke(*base, "--estimator", "auto", *extra)
         assert result.exit_code == 2
         assert error in result.stderr
+    assert "'shop' is no feature, and this model has no effects of groups" in (
+        invoke(*base, "--known-groups").stderr
+    )
     for extra in (["--groups", "shop"], ["--horizon", "2"]):
         result = invoke("fit", data, "--target", "y", "--out", "m.era", *extra)
         assert "needs --era" in result.stderr

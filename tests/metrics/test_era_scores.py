@@ -276,7 +276,7 @@ def test_containers_and_label_types(container):
     ({"metric": lambda y_true, y_pred: None}, "must return one number"),
     ({"metric": lambda y_true, y_pred: y_pred}, "must return one number"),
     ({"metric": lambda y_true, y_pred: 1j}, "must return one number"),
-    ({"metric": lambda y_true, y_pred, eras=None: 1.0}, "has a parameter eras"),
+    ({"metric": lambda y_true, y_pred, eras: 1.0}, "needs a parameter eras"),
     ({"y_true": [], "y_pred": [], "eras": []}, "y_true has no rows"),
 ])  # fmt: skip
 def test_arguments_of_era_scores_are_checked(changed, message):

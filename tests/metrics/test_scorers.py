@@ -206,8 +206,8 @@ def test_arguments_of_make_era_scorer_are_checked():
     for name, value in (("aggregation", "min"), ("undefined", np.nan)):
         with pytest.raises(ValueError, match=f"'{name}' parameter"):
             make_era_scorer(r2_score, **{name: value})
-    for metric in (lambda y, y_pred, eras: 1.0, lambda y, y_pred, *, eras=None: 1.0):
-        with pytest.raises(ValueError, match=r"has a parameter eras, but .* by era"):
+    for metric in (lambda y, y_pred, eras: 1.0, lambda y, y_pred, *, eras="all": 1.0):
+        with pytest.raises(ValueError, match=r"needs a parameter eras, but .* by era"):
             make_era_scorer(metric)
     X, y, eras = make_shifting()
     with pytest.raises(ValueError, match="no signature found"):

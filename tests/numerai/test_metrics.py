@@ -307,6 +307,9 @@ def test_targets_and_predictions_the_other_way_round_are_refused(n_values, dtype
     ):  # fmt: skip
         with pytest.raises(ValueError, match=swapped):
             score(found, targets, *more)
+        if score is metrics.correlation_contribution:  # numerai-tools' order
+            with pytest.raises(ValueError, match=r"^meta_model has the few values"):
+                score(found, meta, missing)
         # Few values are no sign of a mistake if targets have few as well.
         for y_true in (targets, missing):
             assert np.isfinite(score(y_true, found, *more))
