@@ -19,7 +19,7 @@ from ..model_selection import _out_of_era as out_of_era
 from ..model_selection._search_scores import prediction
 
 Array = NDArray[np.float64]
-_ASKED = ("horizon", "group")
+_ASKED = {"horizon": 1, "group": "new"}  # and the defaults, also of `AutoEra`
 
 DOC = """{summary}
 
@@ -111,6 +111,10 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         weights = check_sample_weight(sample_weight, X)
         order = known_order(encoded, are_ordered)
         model = out_of_era.with_order(self.estimator, order)
+        # A model that asks the same question is asked it, unless it has one of its own.
+        own = model.get_params(deep=False)
+        same = [x for x in asked if x in own and own[x] == _ASKED[x]]
+        model.set_params(**{x: asked[x] for x in same})
         given = None if sample_weight is None else weights
         params = out_of_era.fit_arguments(model, eras, given)
         with Progress(name, self.verbose) as progress:

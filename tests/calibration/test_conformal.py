@@ -403,3 +403,27 @@ def test_ends_do_not_depend_on_how_far_the_furthest_are(era_order):
         found.append(model.predict_interval(X[:1], 0.8)[0])
     np.testing.assert_allclose(found, found[:1] * 4, rtol=1e-12)
     assert np.ptp(found[0]) < 6
+
+
+class Asking(LinearRegression):
+    def __init__(self, horizon=1, group="new"):
+        super().__init__()
+        self.horizon, self.group = horizon, group
+
+
+@pytest.mark.parametrize(("own", "expected"), [
+    ({}, (2, "known")), ({"horizon": 3}, (3, "known")),
+])  # fmt: skip
+def test_a_model_that_asks_the_same_question_is_asked_it(own, expected):
+    """An average for new groups would be too careful, or sure, of known ones."""
+    rng = np.random.default_rng(0)
+    week, shop = (x.ravel() for x in np.indices((12, 40)))
+    X, y = rng.normal(size=(480, 2)), rng.normal(size=480)
+    model = EraConformalRegressor(
+        Asking(**own), horizon=2, group="known", cv=3,
+        era_order=("ordered", "unordered"),
+    )  # fmt: skip
+    model.fit(X, y, eras=pl.DataFrame({"week": week, "shop": shop}))
+    for fitted in (model.estimator_, *model.estimators_):
+        assert (fitted.horizon, fitted.group) == expected
+    assert model.estimator.get_params() == Asking(**own).get_params()
