@@ -239,7 +239,8 @@ class EraScoreDisplay:
             The result of `sklearn_era.metrics.compare_predictions`. A band is the
             interval of 95 % of the mean difference.
         ax, **kwargs :
-            Passed to :meth:`plot`.
+            Passed to :meth:`plot`; `kind` is 'line' by default, and 'forest' for eras
+            without an order.
 
         Returns
         -------
@@ -251,7 +252,8 @@ class EraScoreDisplay:
             score_name=f"gain of b, {comparison.metric_name.replace('_', ' ')}",
             standard_errors=errors if np.isfinite(errors).any() else None,
         )  # fmt: skip
-        style: dict[str, Any] = {"kind": "line"} | kwargs
+        kind = "line" if comparison.is_ordered else "forest"  # which names each era
+        style: dict[str, Any] = {"kind": kind} | kwargs
         if style["kind"] == "line":
             style = {"linestyle": "none", "marker": "o"} | style
         display.plot(ax, forecast=comparison.forecast, **style)

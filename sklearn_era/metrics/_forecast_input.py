@@ -10,6 +10,7 @@ from sklearn.utils import check_scalar
 from .._era_axes import EraAxes, read_axes
 from .._era_columns import label_columns
 from .._eras import EncodedEras, encode_eras, label_texts, read_eras
+from .._warnings import listed, warn_user
 from ._era_scores import EraScores
 
 Array = NDArray[np.float64]
@@ -48,8 +49,14 @@ def read_errors(errors: Any, scores: Array, has_right_shape: bool, one: str) -> 
 def known_places(
     scores: Array, errors: Array, labels: NDArray[Any]
 ) -> NDArray[np.intp]:
-    """Return where scores are known, with errors that are checked."""
-    places = np.flatnonzero(~np.isnan(scores))
+    """Return where scores and errors are known; warn of errors that are not."""
+    is_lost = ~np.isnan(scores) & np.isnan(errors)
+    places = np.flatnonzero(~np.isnan(scores) & ~is_lost)
+    if is_lost.any() and places.size > 1:
+        warn_user(
+            f"standard_errors is NaN for era {listed(label_texts(labels[is_lost]))}, "
+            "whose rows do not tell it: left out."
+        )
     if places.size < 2:
         raise ValueError(
             f"scores has {places.size} known score(s): a spread takes two or more."
@@ -61,7 +68,7 @@ def known_places(
         row = int(is_right.argmin())
         era, kind = label_texts(labels[places])[row], "scores of era {} is"
         if is_finite[row]:
-            kind = "standard_errors of era {} is negative, missing or"
+            kind = "standard_errors of era {} is negative or"
         raise ValueError(
             f"{kind.format(era)} infinite: leave the era out by a score of NaN."
         )

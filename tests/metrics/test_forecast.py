@@ -241,7 +241,7 @@ def test_more_eras_make_intervals_narrow():
     ({}, {"scores": [1.0]}, "scores has 1 known score"),
     ({}, {"scores": [1, -np.inf, 2], "eras": [7, 8, 9]}, "scores of era 8 is infinite"),
     ({"trend": "none"}, {"scores": [1, 2], "standard_errors": [1, np.inf]},
-     "standard_errors of era 1 is negative, missing or inf"),
+     "standard_errors of era 1 is negative or inf"),
     ({}, {"scores": [1.0, 2.0], "standard_errors": [1.0]}, "one of each per era"),
     ({"trend": "none"},
      {"scores": [1, 2], "standard_errors": [1, -1], "eras": ["a", "b"]},
@@ -328,3 +328,17 @@ def test_optimism_is_taken_off_where_scores_have_no_bounds():
     scaled -= forecast.optimism_ / (middle * (1 - middle))
     expected = np.array(EraScoreForecast().fit(scaled).interval())
     assert_allclose(forecast.interval(), 1 / (1 + np.exp(-expected)))
+
+
+def test_eras_with_an_unknown_error_are_left_out_with_a_warning():
+    errors, labels = np.full(7, 0.05), list("abcdefg")
+    errors[[1, 4]] = np.nan
+    with pytest.warns(UserWarning, match="NaN for era b, e, whose rows do not tell it"):
+        found = EraScoreForecast(trend="none").fit(SCORES, errors, labels)
+    kept = [0, 2, 3, 5, 6]
+    expected = EraScoreForecast(trend="none").fit(
+        np.asarray(SCORES)[kept], errors[kept], [labels[i] for i in kept]
+    )
+    assert found.interval() == pytest.approx(expected.interval())
+    assert found.pooled_.mean == pytest.approx(expected.pooled_.mean)
+    assert found.to_frame().index[found.to_frame()["weight"].notna()].size == 5
