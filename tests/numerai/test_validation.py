@@ -252,9 +252,11 @@ def test_a_coming_round_is_forecast_by_targets_that_do_not_overlap(target, step)
     fits = [EraScoreForecast(trend="none").fit(corr[i::step]) for i in range(step)]
     low, high = np.mean([fit.interval() for fit in fits], axis=0)
     [note] = coming_round(corr, target)
-    expected = f"{corr.mean():.4f} as expected by {60 // step} eras or more"
-    assert f"{expected}, every {step}th" in note
-    assert f"with 80 % from {low:.4f} to {high:.4f}, and above 0 with" in note
+    expected = f"{corr.mean():.4f} (80 % interval {low:.4f} to {high:.4f}; above 0 with"
+    assert expected in note
+    assert (
+        f"mean of {step} forecasts, each by every {step}th era, {60 // step} or" in note
+    )
 
 
 def test_scores_too_good_to_be_true_are_noted(own, given):
