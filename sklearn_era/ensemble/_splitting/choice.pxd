@@ -25,6 +25,11 @@ from .._criteria.ranking cimport (
     penalty_unit, with_share_of,
 )
 
+
+cdef enum python_step:
+    MAKE_ROOM, ASK_CRITERION, MERGE_SPLITS
+
+
 cdef inline int choose_split(
     CandidateSplits splits, const criterion_struct * criterion,
     const node_struct * node, int n_threads, chosen_split * chosen  # OUT
@@ -191,53 +196,35 @@ cdef inline void compare_splits(
         compare_columns(splits, &by_direction, node, team)
         keep_best(splits, &by_direction, node, team)
     if criterion.keeps_sides:
-        if team.rank == 0:
-            make_room(splits)
-        wait_for_team(team)
+        call_python(splits, MAKE_ROOM, criterion, node, team)
     compare_columns(splits, criterion, node, team)
     if criterion.keeps_sides:
-        wait_for_team(team)
-        if team.rank == 0:
-            ask_criterion(splits, criterion, node)
+        call_python(splits, ASK_CRITERION, criterion, node, team)
     if not splits.is_alone:
-        wait_for_team(team)
-        if team.rank == 0:
-            merge_splits(splits, criterion)
-        wait_for_team(team)
+        call_python(splits, MERGE_SPLITS, criterion, node, team)
 
 
-cdef inline void make_room(CandidateSplits splits) noexcept nogil:
-    """Make room for the sides of all eras; keep an error until threads have ended."""
-    with gil:
-        try:
-            splits.make_room()
-        except BaseException as error:
-            splits.error = error
-            splits.n_listed = 0
-
-
-cdef inline void ask_criterion(
-    CandidateSplits splits, const criterion_struct * criterion,
-    const node_struct * node
+cdef inline void call_python(
+    CandidateSplits splits, python_step step, const criterion_struct * criterion,
+    const node_struct * node, thread_team team,
 ) noexcept nogil:
-    """Take the keys of a criterion in Python; keep an error until threads have ended.
+    """Let the first thread do a step that needs Python, while the others wait; keep an
+    error until threads have ended.
     """
-    with gil:
-        try:
-            splits.ask_criterion(criterion, node)
-        except BaseException as error:
-            splits.error = error
-
-
-cdef inline void merge_splits(
-    CandidateSplits splits, const criterion_struct * criterion
-) noexcept nogil:
-    """Add the sums of other processes; keep an error until threads have ended."""
-    with gil:
-        try:
-            splits.merge_splits(criterion)
-        except BaseException as error:
-            splits.error = error
+    wait_for_team(team)
+    if team.rank == 0:
+        with gil:
+            try:
+                if step == MAKE_ROOM:
+                    splits.make_room()
+                elif step == ASK_CRITERION:
+                    splits.ask_criterion(criterion, node)
+                else:
+                    splits.merge_splits(criterion)
+            except BaseException as error:
+                splits.error = error
+                splits.n_listed = 0  # no column has room
+    wait_for_team(team)
 
 
 cdef inline void compare_columns(
