@@ -298,8 +298,8 @@ def predict(
     if scoring is not None:
         y, encoded = _tables.read_truth(table, metadata, classes)
         scorers = _scores.find_scorers(scoring, y, bool(classes))
-        told = eras.get("eras")
-        lines = _scores.score_lines(estimator, X, y, told, encoded, scorers)
+        rows = X, y, eras.get("eras"), encoded
+        lines = _scores.score_lines(estimator, *rows, scorers)
     try:
         results = [estimator.predict(X, **eras)]
         if classes:

@@ -190,8 +190,8 @@ def score_lines(
     """Score a model, also by era; with a horizon, tell what that promises. Of several
     scores, those that are undefined are left out.
     """
-    if (told := told_eras(model, eras)) is not None:
-        model = with_eras(model, told)
+    if (own_eras := told_eras(model, eras)) is not None:
+        model = with_eras(model, own_eras)
     for name, scorer in scorers.items():
         by_era, sign = ScorerByEra(scorer, None), scorer._sign
         try:
