@@ -16,6 +16,7 @@ FIT_ONLY_ATTRIBUTES = ("_fit_state", "_in_fit", "_raw_predict", "_follower")
 RUNNING_CALLBACKS = (
     "_callback_fit_ctx", "_parent_callback_ctx", "_skl_callbacks_to_teardown",
 )  # fmt: skip
+_RUNNING = frozenset((*FIT_ONLY_ATTRIBUTES, *RUNNING_CALLBACKS))
 # Lists during a fit, arrays after it.
 LISTS_OF_FIT = ("train_score_", "validation_score_", "_era_weights")
 
@@ -24,8 +25,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def copy_attributes(estimator: Any) -> dict[str, Any]:
     """Return the attributes of an estimator, except those of a running fit."""
-    running = (*FIT_ONLY_ATTRIBUTES, *RUNNING_CALLBACKS)
-    return {name: x for name, x in vars(estimator).items() if name not in running}
+    return {name: x for name, x in vars(estimator).items() if name not in _RUNNING}
 
 
 class Snapshot:

@@ -39,8 +39,8 @@ class RecordingGrower(EraTreeGrower):
         for node in self.grown_nodes:
             eras = self.recorder.era_codes[node.sample_indices]
             self.recorder.n_eras.append(np.unique(eras).size)
-        for leaf in self.finalized_leaves:
-            self.recorder.rows.append(leaf.sample_indices.copy())
+        leaves = [leaf.sample_indices.copy() for leaf in self.finalized_leaves]
+        self.recorder.rows += sorted(leaves, key=min)
 
 
 class OneOfSeveral(Exchange):

@@ -88,11 +88,25 @@ class _Growth:
                 f"leaf {leaf.index} has admissible splits: {leaf.rivals}"
             )
             self._check_leaf_value(leaf)
-            gain = self.nodes[leaf.index]["gain"]
-            assert leaf.has_uncertain_rivals or any(
-                _lies_in(gain, r.pooled_gain) for r in leaf.rivals
-            )
+            self._check_gain_of_leaf(leaf)
             self.report.n_unexpanded += 1
+
+    def _check_gain_of_leaf(self, leaf: Node) -> None:
+        """Check the gain of a leaf that has splits: the best one's, or the largest
+        where splits need a share of it.
+        """
+        gain, rules = self.nodes[leaf.index]["gain"], self.problem.rules
+        shares = rules.gain_share > 0 and not rules.is_gain
+        if leaf.has_uncertain_rivals:
+            return
+        rivals = [c.pooled_gain for c in (leaf.found if shares else leaf.rivals)]
+        assert any(_lies_in(gain, rival) for rival in rivals)
+        if shares and self.problem.penalties is None:
+            least = max(
+                (c.pooled_gain.low for c in leaf.found if c.gains and c.certain),
+                default=0.0,
+            )
+            assert gain >= least * (1 - 1e-9)
 
     def _is_outranked(self, node: Node) -> bool:
         return any(
@@ -114,7 +128,7 @@ class _Growth:
         self.report.n_candidates += len(found)
         possible = [c for c in found if c.valid is not False]
         certain = [c for c in possible if c.valid and c.certain]
-        node.has_uncertain_rivals = bool(uncertain_features)
+        node.found, node.has_uncertain_rivals = found, bool(uncertain_features)
         node.rivals = [
             c for c in possible if not any(other.surely_beats(c) for other in certain)
         ]

@@ -158,6 +158,7 @@ class Node:
     interaction_sets: list[set[int]] | None
     chosen: Candidate | None = None
     rivals: list[Candidate] = field(default_factory=list)  # none of them beaten
+    found: list[Candidate] = field(default_factory=list)  # all
     has_uncertain_rivals: bool = False  # as the order of its categories is uncertain
 
 

@@ -30,19 +30,26 @@ cdef enum python_step:
     MAKE_ROOM, ASK_CRITERION, MERGE_SPLITS
 
 
+cdef enum search_step:
+    WHOLE_SEARCH
+    GAINS_ALONE    # what the queue of nodes needs, if it may never come to this one
+    ERAS_ALONE     # of the splits with a share of the largest gain
+
+
 cdef inline int choose_split(
     CandidateSplits splits, const criterion_struct * criterion,
-    const node_struct * node, int n_threads, chosen_split * chosen  # OUT
+    const node_struct * node, search_step step, int n_threads,
+    chosen_split * chosen  # OUT; see `search_node`
 ) except -1:
     """Choose the split of a node; gains and keys are net of feature penalties."""
     splits.n_taken[THREADS] += n_threads > 1
     if n_threads == 1:
         with nogil:
-            search_node(splits, criterion, node, thread_team(0, 1), chosen)
+            search_node(splits, criterion, node, step, thread_team(0, 1), chosen)
     else:
         with nogil, parallel(num_threads=n_threads):
             search_node(
-                splits, criterion, node,
+                splits, criterion, node, step,
                 thread_team(omp_get_thread_num(), omp_get_num_threads()), chosen,
             )
     if splits.error is not None:
@@ -78,21 +85,29 @@ cdef inline void look_at_rows(
 
 cdef inline void search_node(
     CandidateSplits splits, const criterion_struct * criterion,
-    const node_struct * node, thread_team team, chosen_split * result,  # OUT
+    const node_struct * node, search_step step, thread_team team,
+    chosen_split * result,  # OUT, and IN after GAINS_ALONE
 ) noexcept nogil:
     """Choose the split of a node, with the other threads of a team.
 
     With a `min_gain_share`, the priority of nodes is the gain, and the split that of
-    the largest gain if none with that share of it is admissible.
+    the largest gain if none with that share of it is admissible. So the largest gain
+    bounds the priority, and eras can wait until the node may be the next to be split.
     """
     cdef:
-        criterion_struct sharing
         chosen_split chosen
         feature_split largest
         double min_gain = criterion.min_gain
-        double unit
+        double unit = 0.0
     chosen.is_splittable = chosen.is_uncovered = chosen.is_the_gains = False
-    if criterion.name == GAIN:
+    chosen.is_deferred = False
+    if step == ERAS_ALONE:
+        chosen.best = result.best
+        chosen.is_splittable = True
+        chosen.largest_gain = chosen.best.rank.gain
+        wait_for_team(team)
+        choose_by_share(splits, criterion, node, unit, team, &chosen)
+    elif criterion.name == GAIN:
         min_gain = gain_beyond_rounding(criterion, node.pooled.loss)
         chosen.best = largest_gain(splits, node, min_gain, team, &unit)
     elif criterion.min_gain_share == 0.0:
@@ -106,25 +121,40 @@ cdef inline void search_node(
                 splits, criterion, node, team
             )
     else:
-        chosen.best = largest = largest_gain(splits, node, min_gain, team, &unit)
-        chosen.is_splittable = largest.found
-        if largest.found and node.n_coverable < criterion.min_covered_eras:
-            chosen.is_uncovered = True
-        elif largest.found:
-            note_way(splits, SHARES_OF_GAIN, team.rank == 0)
-            sharing = with_share_of(criterion, largest.rank.primary)
-            chosen.best = best_by_eras(splits, &sharing, node, team)
-            if not chosen.best.found:
-                chosen.best = largest
-                chosen.is_uncovered = covers_too_few(splits, &sharing, node, team)
-        if largest.found:
-            chosen.is_the_gains = chosen.best.rank.gain == largest.rank.gain
-            chosen.best.rank.priority = chosen.best.rank.gain - penalty_of_feature(
-                splits.tree, chosen.best.feature_idx, unit
-            )
-            chosen.best.rank.secondary = 0.0
+        chosen.best = largest_gain(splits, node, min_gain, team, &unit)
+        chosen.is_splittable = chosen.best.found
+        chosen.is_deferred = chosen.best.found and step == GAINS_ALONE
+        chosen.largest_gain = chosen.best.rank.gain
+        if chosen.best.found and step == WHOLE_SEARCH:
+            choose_by_share(splits, criterion, node, unit, team, &chosen)
+    if criterion.name == GAIN or criterion.min_gain_share == 0.0:
+        chosen.largest_gain = chosen.best.rank.gain
     if team.rank == 0:
         result[0] = chosen
+
+
+cdef inline void choose_by_share(
+    CandidateSplits splits, const criterion_struct * criterion,
+    const node_struct * node, double unit, thread_team team,
+    chosen_split * chosen,  # IN: the split of the largest gain; OUT
+) noexcept nogil:
+    """Choose the best split by the key among those with a share of the largest gain."""
+    cdef:
+        feature_split largest = chosen.best
+        criterion_struct sharing = with_share_of(criterion, largest.rank.primary)
+    if node.n_coverable < criterion.min_covered_eras:
+        chosen.is_uncovered = True
+    else:
+        note_way(splits, SHARES_OF_GAIN, team.rank == 0)
+        chosen.best = best_by_eras(splits, &sharing, node, team)
+        if not chosen.best.found:
+            chosen.best = largest
+            chosen.is_uncovered = covers_too_few(splits, &sharing, node, team)
+    chosen.is_the_gains = chosen.best.rank.gain == largest.rank.gain
+    chosen.best.rank.priority = chosen.best.rank.gain - penalty_of_feature(
+        splits.tree, chosen.best.feature_idx, unit
+    )
+    chosen.best.rank.secondary = 0.0
 
 
 cdef inline feature_split largest_gain(

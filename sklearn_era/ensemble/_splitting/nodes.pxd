@@ -97,6 +97,8 @@ cdef struct chosen_split:
     bint is_splittable   # by its gain
     bint is_uncovered    # splittable, but no split covers enough eras
     bint is_the_gains    # the split of the largest gain, if that restricts the others
+    bint is_deferred     # `best` is the split of the largest gain; see `search_node`
+    double largest_gain  # of the node's splits, or of the best one if that is free
 
 
 cdef inline bint is_better(
@@ -212,8 +214,9 @@ cdef struct grown_node:
     bint is_leaf
     feature_split split  # a leaf may have one too
     bint is_split        # has children, but is a leaf unless the queue comes to it
+    double largest_gain  # see `chosen_split`
     # What the search for its split found; see `chosen_split`.
-    bint is_searched, is_kept, is_splittable, is_uncovered, is_the_gains
+    bint is_searched, is_kept, is_splittable, is_uncovered, is_the_gains, is_deferred
     int left, right      # numbers of the children
     int slot             # of its histograms in the store; -1: none
     # With several processes, the same of the sums over all, and the eras that all of
@@ -221,5 +224,6 @@ cdef struct grown_node:
     int slot_of_all
     double n_coverable
     int allowed          # number of the features allowed by interaction constraints
-    # Two lists of numbers of nodes, by place: the heap of those with a split, leaves.
-    int waiting, leaf
+    # Lists of numbers of nodes, by place: the heap of those with a split; those taken
+    # out of it; leaves.
+    int waiting, popped, leaf

@@ -2,6 +2,7 @@ from libc.stdint cimport uint8_t
 from .._criteria.criterion cimport criterion_struct
 from .bundles cimport FeatureBundles
 from .candidates.splits cimport CandidateSplits
+from .choice cimport search_step
 from .lanes.functions cimport node_struct
 from .nodes cimport chosen_split, grown_node, tree_data
 from .rows cimport EraRows
@@ -19,9 +20,11 @@ cdef class NodeSearch:
         CandidateSplits splits
         double [::1] impurities   # (n_eras,), of the node, if `reads_impurities`
         node_struct node
+        search_step step
         chosen_split chosen
         child_sums child
-        # The children of a node, if one thread sums them up and searches them.
+        # The children of a node, if one thread sums them up and searches them; or one
+        # node, the larger.
         grown_node * smaller
         grown_node * larger
         NodeHistograms of_smaller, of_larger
@@ -35,7 +38,8 @@ cdef class EraSplitter:
         bint is_alone            # a single process
         NodeSearch search        # the first of one for each thread
         object make_search       # another one
-        int n_children           # to be searched side by side
+        bint defers              # comparisons of eras; see `search_node`
+        int n_to_search          # nodes, side by side
         int n_taken              # of them
         bint shares_sums         # of each node's rows, among threads
         EraRows rows             # of `search`
@@ -60,14 +64,15 @@ cdef class EraSplitter:
         FeatureBundles all_features  # kept from tree to tree
         FeatureBundles bundles       # of the features that the tree uses
 
-        # Counts of the fit: nodes with a split by their gain, and those among them in
-        # which no split covers enough eras.
+        # Counts of the fit: nodes with a split by their gain that had their turn, and
+        # those among them in which no split covers enough eras.
         readonly Py_ssize_t n_splittable
         readonly Py_ssize_t n_uncovered
         readonly Py_ssize_t n_the_gains  # nodes with the split of the largest gain
         readonly Py_ssize_t n_searched   # nodes whose split was looked for
         readonly Py_ssize_t n_kept       # those among them whose sums were in the store
 
+    cdef void defer(self, bint wants_to) noexcept
     cdef int sum_up_root(self, grown_node * root) except -1
     cdef int sum_up_children(
         self, grown_node * parent, grown_node * smaller, grown_node * larger
@@ -86,4 +91,7 @@ cdef class EraSplitter:
         const uint8_t * is_active,
     ) except -1
     cdef int search_children(self, int n, bint shares_sums) except -1
-    cdef void count(self, const grown_node * node) noexcept
+    cdef int lend_deferred(self, int place, grown_node * node) except -1
+    cdef int search_deferred(self, int n) except -1
+    cdef void count_search(self, const grown_node * node) noexcept
+    cdef void count_choice(self, const grown_node * node) noexcept

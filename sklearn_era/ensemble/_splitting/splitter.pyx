@@ -28,12 +28,14 @@ from .._arrays cimport G_H_DTYPE_C, omp_get_num_threads, omp_get_thread_num
 from ..._eras import min_rows_of_side
 from .._exchange import ALONE
 from .bundles cimport FeatureBundles
+from .candidates.listing cimport mark_features
 from .candidates.splits cimport (
     PACKED_SUMS, SUMS_BY_ERA, THREADS, CandidateSplits, first_of, note_way, stop_of,
     take_next, thread_team, threads_for, wait_for_team,
 )
 from .choice cimport (
-    choose_split, look_at_rows, search_node, wants_to_look_at_rows,
+    ERAS_ALONE, GAINS_ALONE, WHOLE_SEARCH, choose_split, look_at_rows, search_node,
+    wants_to_look_at_rows,
 )
 from .fixed_points cimport n_words_of
 from .histograms cimport describe_child, fill, fill_by_era
@@ -41,7 +43,9 @@ from .lanes.functions cimport node_struct
 from .nodes cimport chosen_split, describe_tree, grown_node
 from .rows cimport EraRows
 from .store cimport HistogramStore, NodeHistograms
+from .._criteria.criterion cimport criterion_struct
 from .._criteria.dispatch cimport DIRECTIONAL, GAIN
+from .._criteria.ranking cimport with_share_of
 
 
 cdef enum:
@@ -184,6 +188,14 @@ cdef class EraSplitter:
             search.splits.use_bundles(self.bundles, self.criterion.n_fields)
             search.splits.use_threads(1)
 
+    cdef void defer(self, bint wants_to) noexcept:
+        """Let nodes wait until eras are compared, if their gain bounds their priority.
+        """
+        self.defers = (
+            wants_to and self.criterion.min_gain_share > 0.0
+            and self.criterion.name != GAIN and self.penalties is None
+        )
+
     cdef int sum_up_root(self, grown_node * root) except -1:
         """Sum up the rows of a root, if there is memory."""
         take_slot(root, sum_up(self, self.store, root, None, keeps_eras(self)))
@@ -247,10 +259,12 @@ cdef class EraSplitter:
             self.spare.take_back(own)
         return of_all
 
-    cdef void count(self, const grown_node * node) noexcept:
-        """Count what the search of a node found."""
+    cdef void count_search(self, const grown_node * node) noexcept:
         self.n_searched += node.is_searched
         self.n_kept += node.is_kept
+
+    cdef void count_choice(self, const grown_node * node) noexcept:
+        """Count what the search of a node found."""
         self.n_splittable += node.is_splittable
         self.n_uncovered += node.is_uncovered
         self.n_the_gains += node.is_the_gains
@@ -262,12 +276,18 @@ cdef class EraSplitter:
         return 0
 
     cdef int find_split(self, grown_node * node, const uint8_t * is_active) except -1:
-        """Find the best admissible split of a node, by all threads."""
+        """Find the best admissible split of a node, by all threads; or compare the eras
+        of one that was deferred.
+        """
         cdef:
             NodeSearch search = self.search
             NodeHistograms histograms = None
             NodeHistograms of_all = None
-        begin(search, node)
+            double n_additions
+        begin(self, search, node)
+        if search.step == ERAS_ALONE:
+            histograms = self.store.slots[node.slot]
+            is_active = &histograms.is_listed[0]
         if not self.splits.start_node(is_active):
             return 0
         if not self.is_alone and node.slot_of_all < 0:
@@ -276,7 +296,8 @@ cdef class EraSplitter:
                 of_all = self.merge(self.spare, node, node)
             else:
                 node.slot_of_all = of_all.number
-        code_rows(self, node.n_rows)
+        if search.step != GAINS_ALONE:
+            code_rows(self, node.n_rows)
         if start_node(self, search, self.rows, node):
             histograms = histograms_of(self, node)
             describe_sums(search, histograms)
@@ -284,13 +305,14 @@ cdef class EraSplitter:
                 of_all = self.of_all.slots[node.slot_of_all]
             if not self.is_alone:
                 search.node.bins = of_all.sums
+            n_additions = histograms.n_bins
+            if search.step != GAINS_ALONE:
+                n_additions += <double> self.rows.n_rows * self.splits.n_features
             choose_split(
-                self.splits, &self.criterion, &search.node, threads_for(
-                    self.n_threads, histograms.n_bins
-                    + <double> self.rows.n_rows * self.splits.n_features,
-                ), &search.chosen,
+                self.splits, &self.criterion, &search.node, search.step,
+                threads_for(self.n_threads, n_additions), &search.chosen,
             )
-        take_chosen(search, node)
+        take_chosen(self, search, node, histograms)
         if node.slot < 0 and histograms is not None:  # beyond the budget
             self.spare.take_back(histograms)
         if node.slot_of_all < 0 and of_all is not None:
@@ -320,7 +342,8 @@ cdef class EraSplitter:
         larger.slot, node.slot = node.slot, -1
         search.smaller, search.larger = smaller, larger
         memcpy(&search.is_active[0], is_active, self.tree.n_features)
-        code_rows(self, smaller.n_rows)
+        if not self.defers:
+            code_rows(self, smaller.n_rows)
         return True
 
     cdef int search_children(self, int n, bint shares_sums) except -1:
@@ -331,45 +354,73 @@ cdef class EraSplitter:
             min(self.n_threads, 2 * n), n * self.bundles.n_bins
             + <double> self.search.larger.n_rows * self.splits.n_features
         )
-        self.n_children = 2 * n
         self.shares_sums = shares_sums
-        self.n_taken = 0
-        self.splits.n_taken[THREADS] += n_threads > 1
-        with nogil:
-            if n_threads == 1:
-                search_some(self, self.search, thread_team(0, 1), 0)
-            else:
-                with parallel(num_threads=n_threads):
-                    search_some(
-                        self, self.search,
-                        thread_team(omp_get_thread_num(), omp_get_num_threads()),
-                        omp_get_thread_num(),
-                    )
+        search_side_by_side(self, 2 * n, n, n_threads)
+        return 0
+
+    cdef int lend_deferred(self, int place, grown_node * node) except -1:
+        """Tell the search at some place of the list to compare a node's eras."""
+        cdef NodeSearch search = self.search
+        for _ in range(place):
+            search = search.next
+        search.larger = node
+        search.of_larger = self.store.slots[node.slot]
+        code_rows(self, node.n_rows)
+        return 0
+
+    cdef int search_deferred(self, int n) except -1:
+        """Compare the eras of `n` nodes, a thread those of one after another."""
+        search_side_by_side(self, n, 0, threads_for(
+            min(self.n_threads, n),
+            n * <double> self.search.larger.n_rows * self.splits.n_features
+        ))
         return 0
 
 
 # Without the GIL a variable cannot refer to one search of the list after another:
 # functions call themselves with the next one.
 
+cdef void search_side_by_side(
+    EraSplitter self,
+    int n,                  # nodes to search
+    int n_parents,          # whose children these are, to be summed up; or 0
+    int n_threads,
+) noexcept:
+    self.n_to_search = n
+    self.n_taken = 0
+    self.splits.n_taken[THREADS] += n_threads > 1
+    with nogil:
+        if n_threads == 1:
+            search_some(self, self.search, n_parents, thread_team(0, 1), 0)
+        else:
+            with parallel(num_threads=n_threads):
+                search_some(
+                    self, self.search, n_parents,
+                    thread_team(omp_get_thread_num(), omp_get_num_threads()),
+                    omp_get_thread_num(),
+                )
+
+
 cdef void search_some(
-    EraSplitter self, NodeSearch own, thread_team team,
+    EraSplitter self, NodeSearch own, int n_parents, thread_team team,
     int place,              # of the thread's own search, in the list from `own`
 ) noexcept nogil:
     """Sum up the children of nodes, then search the next one until all are taken."""
-    cdef int n = self.n_children // 2
+    cdef int n = self.n_to_search - n_parents
     cdef int i
     if place > 0:
-        search_some(self, own.next, team, place - 1)
+        search_some(self, own.next, n_parents, team, place - 1)
         return
-    if n == 1 or self.shares_sums:
-        for i in range(n):
+    if n_parents == 1 or self.shares_sums:
+        for i in range(n_parents):
             sum_place(self, self.search, i, team)
     else:
-        for i in range(first_of(team, n), stop_of(team, n)):
+        for i in range(first_of(team, n_parents), stop_of(team, n_parents)):
             sum_place(self, self.search, i, thread_team(0, 1))
-    wait_for_team(team)
+    if n_parents > 0:
+        wait_for_team(team)
     i = take_next(&self.n_taken)
-    while i < self.n_children:  # the larger child of each node, then the smaller ones
+    while i < self.n_to_search:  # the larger child of each node, then the smaller ones
         search_place(self, own, self.search, i % n, i < n)
         i = take_next(&self.n_taken)
 
@@ -413,16 +464,18 @@ cdef void search_child(
 ) noexcept nogil:
     if node.is_leaf:
         return
-    begin(search, node)
+    begin(self, search, node)
+    if search.step == ERAS_ALONE:
+        is_active = &histograms.is_listed[0]
     if search.splits.start_node(is_active) and start_node(
         self, search, search.rows, node
     ):
         describe_sums(search, histograms)
         search_node(
-            search.splits, &self.criterion, &search.node, thread_team(0, 1),
-            &search.chosen,
+            search.splits, &self.criterion, &search.node, search.step,
+            thread_team(0, 1), &search.chosen,
         )
-    take_chosen(search, node)
+    take_chosen(self, search, node, histograms)
 
 
 cdef int give_back(HistogramStore store, int * slot) except -1:
@@ -457,6 +510,8 @@ cdef NodeHistograms lend(
     if histograms is None:
         return None
     histograms.n_rows = node.n_rows
+    if histograms.is_listed.shape[0] < self.tree.n_features:
+        histograms.is_listed = np.empty(self.tree.n_features, dtype=np.uint8)
     if parent is not None and histograms.by_era == NULL:
         parent.by_era = NULL
     return histograms
@@ -552,18 +607,36 @@ cdef int code_rows(EraSplitter self, int n_rows) except -1:
     return 0
 
 
-cdef void begin(NodeSearch search, grown_node * node) noexcept nogil:
-    """Count a node as searched, for now without a split."""
+cdef void begin(
+    EraSplitter self, NodeSearch search, grown_node * node
+) noexcept nogil:
+    """Count a node as searched, for now without a split; or go on with a deferred one.
+    """
     memset(&search.chosen, 0, sizeof(chosen_split))
+    search.step = WHOLE_SEARCH
+    if node.is_deferred:
+        search.step = ERAS_ALONE
+        search.chosen.best = node.split
+        return
+    if self.defers and node.slot >= 0 and (self.is_alone or node.slot_of_all >= 0):
+        search.step = GAINS_ALONE
     node.is_searched = True
     node.is_kept = node.slot >= 0
 
 
-cdef void take_chosen(NodeSearch search, grown_node * node) noexcept nogil:
+cdef void take_chosen(
+    EraSplitter self, NodeSearch search, grown_node * node, NodeHistograms histograms
+) noexcept nogil:
+    cdef criterion_struct sharing
     node.split = search.chosen.best
+    node.largest_gain = search.chosen.largest_gain
     node.is_splittable = search.chosen.is_splittable
     node.is_uncovered = search.chosen.is_uncovered
     node.is_the_gains = search.chosen.is_the_gains
+    node.is_deferred = search.chosen.is_deferred
+    if node.is_deferred:
+        sharing = with_share_of(&self.criterion, node.split.rank.primary)
+        mark_features(search.splits, &sharing, &histograms.is_listed[0])
 
 
 cdef bint start_node(
@@ -574,7 +647,7 @@ cdef bint start_node(
         node_struct * c_node = &search.node
         const criterion_struct * criterion = &self.criterion
     rows.start_node(&self.partition[0] + node.node.start, node.n_rows)
-    if criterion.name != GAIN:
+    if criterion.name != GAIN and search.step != GAINS_ALONE:
         rows.list_eras(lists_all_eras(self), &self.min_samples[0])
         c_node.n_coverable = rows.n_coverable
         if not self.is_alone:
@@ -584,9 +657,10 @@ cdef bint start_node(
         ):
             search.chosen.is_splittable = search.chosen.is_uncovered = True
             return False
-    if criterion.traits.reads_impurities:
+    if criterion.traits.reads_impurities and search.step != GAINS_ALONE:
         rows.measure_impurities(&search.impurities[0])
-    look_at_rows(search.splits, criterion)
+    if search.step != GAINS_ALONE:
+        look_at_rows(search.splits, criterion)
     c_node.values = &rows.of_gradients
     c_node.pooled = node.node.pooled
     c_node.eras.n_eras = self.n_eras_of_all

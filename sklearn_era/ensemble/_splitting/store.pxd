@@ -1,3 +1,6 @@
+from libc.stdint cimport uint8_t
+
+
 cdef class HistogramStore:
     cdef:
         readonly Py_ssize_t budget     # bytes
@@ -23,6 +26,7 @@ cdef class NodeHistograms:
         int n_planes
         int count_bits         # below the first sums, if these have one plane; else 0
         Py_ssize_t n_rows      # of the node
+        uint8_t [::1] is_listed  # features to compare by era later; see `search_node`
 
 
 cdef struct child_sums:

@@ -64,7 +64,7 @@ cdef class EraTreeGrower:
         int active
         object memory           # of the nodes
         grown_node * nodes
-        int n_nodes, n_waiting, n_leaves
+        int n_nodes, n_waiting, n_popped, n_leaves
 
     def __init__(
         self, EraSplitter era_splitter, X_binned, gradients, hessians, *, n_bins,
@@ -118,10 +118,18 @@ cdef class EraTreeGrower:
         """Grow the tree, and shrink its leaves."""
         cdef int i
         cdef double tic = perf_counter()
+        self.splitter.defer(False)
         self.add_root()
+        # Without a limit, all nodes with a split have their turn.
+        self.splitter.defer(self.max_leaf_nodes >= 0)
         while self.n_waiting > 0:
+            if self.splitter.defers and not self.is_first_sure():
+                continue
             if not self.nodes[self.nodes[0].waiting].is_split:
                 self.split_nodes()
+            self.splitter.count_choice(&self.nodes[self.nodes[0].waiting])
+            self.nodes[self.n_popped].popped = self.nodes[0].waiting
+            self.n_popped += 1
             self.add_children(self.pop())
         for i in range(self.n_leaves):
             self.nodes[self.nodes[i].leaf].node.value *= self.shrinkage
@@ -196,10 +204,7 @@ cdef class EraTreeGrower:
             double tic
             int[MAX_AT_ONCE] numbers
             double n_rows = 0.0, largest = 0.0
-            bint looks_ahead = self.splitter.is_alone and self.n_threads > 1 and not (
-                self.is_of_forest or self.draws_features()
-                or self.splitter.is_in_python
-            )
+            bint looks_ahead = self.looks_ahead()
             int n = self.take_first(numbers, looks_ahead), n_lent = 0, i
             grown_node * node
             grown_node * left
@@ -242,24 +247,41 @@ cdef class EraTreeGrower:
                     self.splitter.release(&self.nodes[number])
         return 0
 
+    cdef bint looks_ahead(self) noexcept:
+        """Return whether threads search several nodes at once."""
+        return self.splitter.is_alone and self.n_threads > 1 and not (
+            self.is_of_forest or self.draws_features() or self.splitter.is_in_python
+        )
+
     cdef int take_first(self, int * numbers, bint looks_ahead) noexcept:
         """Choose the nodes to split at once; return how many."""
         cdef:
             # Splits that are left. One that may be the last needs no search for its
             # children's splits.
             int n_left = self.max_leaf_nodes - self.n_leaves - self.n_waiting
-            int n = 1, most = 1, best, number, i
+            int n = 1, most = 1
         numbers[0] = self.nodes[0].waiting
         if looks_ahead:
             most = min(self.n_threads, <int> MAX_AT_ONCE)
             if self.max_leaf_nodes >= 0:
                 most = min(most, n_left - 1)
+        return self.take_next_ones(numbers, n, most, False)
+
+    cdef int take_next_ones(
+        self, int * numbers, int n, int most, bint are_deferred
+    ) noexcept:
+        """Add those next in the queue that are to be compared, or to be split, to the
+        `n` numbers of nodes; return how many these are then.
+        """
+        cdef int best, number, i
         while n < most:
             best = -1
             for i in range(1, min(self.n_waiting, <int> MAX_LOOKED_AT)):
                 number = self.nodes[i].waiting
-                if self.nodes[number].is_split or (
-                    n > 1 and not self.is_before(numbers[n - 1], number)
+                if (
+                    self.nodes[number].is_split
+                    or self.nodes[number].is_deferred != are_deferred
+                    or (n > 1 and not self.is_before(numbers[n - 1], number))
                 ):
                     continue
                 if best < 0 or self.is_before(number, best):
@@ -355,13 +377,108 @@ cdef class EraTreeGrower:
 
     cdef int add(self, int number) except -1:
         """Put a searched node in the queue if it has a split; else it is a leaf."""
-        self.splitter.count(&self.nodes[number])
+        self.splitter.count_search(&self.nodes[number])
+        if self.nodes[number].is_deferred and not self.splitter.defers:
+            self.splitter.find_split(&self.nodes[number], NULL)  # searched ahead
         if self.nodes[number].split.found:
-            self.move_up(number, self.n_waiting)
-            self.n_waiting += 1
+            self.push(number)
         else:
+            self.splitter.count_choice(&self.nodes[number])
             self.finalize(number)
         return 0
+
+    cdef bint is_first_sure(self) except -1:
+        """Return whether the first node of the queue is the one to split next, whatever
+        the eras of others are; else compare some.
+        """
+        cdef:
+            int first = self.nodes[0].waiting
+            int i, number
+        if self.nodes[first].is_deferred:
+            self.compare_deferred(0)
+            return False
+        # If another one is equal, one of the two behind the first is.
+        for i in range(1, min(self.n_waiting, 3)):
+            number = self.nodes[i].waiting
+            if self.is_before(first, number):
+                continue
+            if self.nodes[number].is_deferred:
+                self.compare_deferred(i)
+                return False
+            self.repeat_queue()
+        return True
+
+    cdef int compare_deferred(self, int place) except -1:
+        """Compare the eras of a node of the queue, and of those behind it for which
+        there are threads.
+        """
+        cdef:
+            int[MAX_AT_ONCE] numbers
+            int number = self.nodes[place].waiting
+            int n = 1, i
+            bint are_side_by_side = self.looks_ahead() and (
+                <double> self.nodes[number].n_rows * self.tree.n_features
+                < SHARED_ADDITIONS
+            )
+        numbers[0] = number
+        if are_side_by_side and place == 0:
+            n = self.take_next_ones(
+                numbers, n, min(self.n_threads, <int> MAX_AT_ONCE), True
+            )
+        if n == 1:
+            self.splitter.find_split(&self.nodes[number], NULL)
+        else:
+            for i in range(n):
+                self.splitter.lend_deferred(i, &self.nodes[numbers[i]])
+            self.splitter.search_deferred(n)
+        # Their priorities are known now, and no higher. A heap below each one that
+        # moves down: so the last places come first.
+        for place in range(self.n_waiting - 1, -1, -1):
+            for i in range(n):
+                if self.nodes[place].waiting == numbers[i]:
+                    self.move_down(place)
+                    break
+        return 0
+
+    cdef int repeat_queue(self) except -1:
+        """Let the queue decide between equal nodes as if none had waited: compare all,
+        and repeat what was added and taken out, in that order.
+        """
+        cdef int n_popped = self.n_popped, i, number, child
+        for i in range(self.n_waiting):
+            number = self.nodes[i].waiting
+            if self.nodes[number].is_deferred:
+                self.splitter.find_split(&self.nodes[number], NULL)
+        self.splitter.defer(False)
+        self.n_waiting = 0
+        self.push(0)
+        for i in range(n_popped):
+            number = self.pop()
+            assert number == self.nodes[i].popped, "nodes taken out of the queue"
+            for child in range(self.nodes[number].left, self.nodes[number].right + 1):
+                if not self.nodes[child].is_leaf:
+                    self.push(child)
+        return 0
+
+    cdef void push(self, int number) noexcept:
+        self.move_up(number, self.n_waiting)
+        self.n_waiting += 1
+
+    cdef void move_down(self, int place) noexcept:
+        """Move a node of the queue behind those that are split before it."""
+        cdef:
+            int number = self.nodes[place].waiting
+            int child = 2 * place + 1
+        while child < self.n_waiting:
+            if child + 1 < self.n_waiting and self.is_before(
+                self.nodes[child + 1].waiting, self.nodes[child].waiting
+            ):
+                child += 1
+            if not self.is_before(self.nodes[child].waiting, number):
+                break
+            self.nodes[place].waiting = self.nodes[child].waiting
+            place, child = child, 2 * child + 1
+        self.nodes[place].waiting = number
 
     cdef int undo_split(self, grown_node * node) except -1:
         """Put the rows of a leaf in their order again; drop its children."""
@@ -495,8 +612,8 @@ cdef class EraTreeGrower:
                 subtrees.grow_small(node.node)
                 continue
             number = add_leaf(records, &node.node)
-            if node.split.found:  # a leaf may have a split too
-                records.nodes[number].gain = node.split.rank.gain
+            if node.split.found:  # a leaf may have one too
+                records.nodes[number].gain = node.largest_gain
             if not node.is_leaf:
                 split_leaf(records, number, &node.split)
                 self.nodes[node.left].node.parent = number

@@ -376,6 +376,25 @@ def test_nodes_that_are_split_ahead_leave_no_trace(criterion, params):
         np.testing.assert_array_equal(rows, fits[0][2])
 
 
+@on_grid("criterion n_leaves", CRITERIA, [4, 5, 8, 11], every=2)
+def test_equal_nodes_are_split_as_if_none_waited_for_its_eras(criterion, n_leaves):
+    X, y, eras = make_eras(12, 40, 16)
+    # The second half mirrors the first one: below the root, nodes are equal in pairs.
+    X = np.vstack([np.c_[X, np.zeros(len(y))], np.c_[X, np.ones(len(y))]])
+    data = X, np.r_[y + 1000, -y - 1000], np.r_[eras, eras]
+    params = {"max_leaf_nodes": n_leaves}
+    at_once, _ = fit(data, criterion, store_budget=0, **params)
+    n_ties = 0
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads, user_api="openmp"):
+            model, _ = fit(data, criterion, **params)
+        assert_same_nodes(model, at_once)
+        nodes = model._predictors[0][0].nodes
+        gains = nodes["gain"][nodes["is_leaf"] == 0]
+        n_ties += len(gains) - np.unique(gains).size
+    assert n_ties > 0 or not criterion.get("min_gain_share")
+
+
 @ON_SHAPES
 def test_order_of_rows_changes_no_bit_and_that_of_eras_no_split(criterion, shape):
     X, y, eras = make_eras(*shape)

@@ -2,6 +2,7 @@
 # become the best.
 
 from libc.math cimport INFINITY
+from libc.stdint cimport uint8_t
 from libc.string cimport memset
 
 from ..._arrays cimport X_BINNED_DTYPE_C
@@ -112,6 +113,29 @@ cdef inline void order_columns(
     splits.put_first(n_first)
 
 
+cdef inline bint has_listed_splits(
+    const criterion_struct * criterion, const feature_bins * feature
+) noexcept nogil:
+    return (
+        feature.is_active
+        and feature.largest_gain > -INFINITY
+        and suffices(criterion, feature.largest_gain)
+    )
+
+
+cdef inline void mark_features(
+    CandidateSplits splits, const criterion_struct * criterion,
+    uint8_t * is_listed,      # OUT, by `feature_idx`
+) noexcept nogil:
+    """Mark the features with splits of enough gain."""
+    cdef int i
+    memset(is_listed, 0, splits.tree.n_features)
+    for i in range(splits.n_features):
+        is_listed[splits.features[i].feature_idx] = has_listed_splits(
+            criterion, &splits.features[i]
+        )
+
+
 cdef inline void list_feature(
     CandidateSplits splits, const criterion_struct * criterion,
     const node_struct * node,
@@ -127,11 +151,7 @@ cdef inline void list_feature(
         double largest_gain = -INFINITY
         bint looks_at_rows = splits.looks_at_rows
         int can_cover, n, k, i
-    feature.is_listed = (
-        feature.is_active
-        and feature.largest_gain > -INFINITY
-        and suffices(criterion, feature.largest_gain)
-    )
+    feature.is_listed = has_listed_splits(criterion, feature)
     if not feature.is_listed:
         if has_masks:  # all splits have a lane, listed or not
             k = feature.has_missing * max(feature.n_codes - 2, 0)
