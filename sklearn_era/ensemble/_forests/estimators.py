@@ -87,8 +87,8 @@ class EraForestRegressor(_ForestMixin, ensemble.HistGradientBoostingRegressor):
     @stores_parameters
     def __init__(
         self, n_estimators: int = 100, *,
-        split_criterion: str | SplitCriterion = "gain", bootstrap: bool | str = "rows",
-        max_samples: float | int | None = None,
+        split_criterion: str | dict[Any, float] | SplitCriterion = "gain",
+        bootstrap: bool | str = "rows", max_samples: float | int | None = None,
         max_features: float | int | str | None = 1.0, max_depth: int | None = None,
         max_leaf_nodes: int | None = None, min_samples_leaf: int = 20,
         min_impurity_decrease: float = 0.0, l2_regularization: float = 0.0,
@@ -134,8 +134,8 @@ class EraForestClassifier(
     @stores_parameters
     def __init__(
         self, n_estimators: int = 100, *,
-        split_criterion: str | SplitCriterion = "gain", bootstrap: bool | str = "rows",
-        max_samples: float | int | None = None,
+        split_criterion: str | dict[Any, float] | SplitCriterion = "gain",
+        bootstrap: bool | str = "rows", max_samples: float | int | None = None,
         max_features: float | int | str | None = 1.0, max_depth: int | None = None,
         max_leaf_nodes: int | None = None, min_samples_leaf: int = 20,
         min_impurity_decrease: float = 0.0, l2_regularization: float = 0.0,
