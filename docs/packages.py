@@ -20,7 +20,7 @@ PICTURE = Path(__file__).with_suffix(".svg")
 LAYERS = {
     "Beneath all": (
         "#8290a6",
-        "_scikit_learn _optional _files _plotting _progress _warnings _threads "
+        "_typing _scikit_learn _optional _files _plotting _progress _warnings _threads "
         "_fit_attributes _parameter_object effects _era_labels _era_columns _eras "
         "_era_axes _era_arguments _era_routing _category_effects _tables _trees",
     ),

@@ -64,7 +64,7 @@ def _by_earlier_eras(
     first = np.searchsorted(keys, categories * (n_eras + 1))
     last = np.searchsorted(keys, categories * (n_eras + 1) + eras)
 
-    def total(x: Array, rows: Any = slice(None)) -> Array:
+    def total(x: Array, rows: slice | NDArray[Any] = slice(None)) -> Array:
         """Return sums over the cells of a row's category before its era."""
         sums = np.append(0.0, np.cumsum(x))
         return sums[last[rows]] - sums[first[rows]]

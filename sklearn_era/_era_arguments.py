@@ -8,17 +8,20 @@ from typing import Any, ParamSpec, TypeVar
 
 import narwhals
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from ._era_columns import label_columns
 from ._eras import EncodedEras, encode_eras, read_eras
 from ._tables.columns import check_collected, list_columns
+from ._typing import Eras, Table
 from ._warnings import warn_user
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-def suggest_eras_keyword(sample_weight: Any, error: Exception) -> None:
+def suggest_eras_keyword(sample_weight: ArrayLike | None, error: Exception) -> None:
     """Raise an error that asks for `eras=` if weights may be labels of eras."""
     if sample_weight is None:
         return
@@ -41,7 +44,7 @@ def suggest_eras_keyword(sample_weight: Any, error: Exception) -> None:
         ) from error
 
 
-def _columns_of(X: Any) -> Any:
+def _columns_of(X: Table) -> Any:
     """Return the names of a frame's columns; none if X is no frame."""
     return getattr(X, "column_names", getattr(X, "columns", ()))
 
@@ -55,7 +58,7 @@ def names_columns(eras: Any, X: Any) -> bool:
     return all(isinstance(x, str) and x in _columns_of(X) for x in eras)
 
 
-def take_era_column(X: Any, eras: Any) -> tuple[Any, Any]:
+def take_era_column(X: Table, eras: Any) -> tuple[Any, Any]:
     """Return X without the columns that `eras` names, and these; both unchanged if
     `eras` holds labels.
     """
@@ -82,7 +85,7 @@ def take_era_column(X: Any, eras: Any) -> tuple[Any, Any]:
     return frame.drop(eras).to_native(), frame[eras].to_native()
 
 
-def without_eras(model: Any, X: Any, eras: Any) -> Any:
+def without_eras(model: BaseEstimator, X: Table, eras: Eras | None) -> Any:
     """Return X without its columns of eras, which predictions ignore."""
     if eras is not None and not names_columns(eras, X):
         raise ValueError(
@@ -92,7 +95,7 @@ def without_eras(model: Any, X: Any, eras: Any) -> Any:
     return take_era_column(X, eras)[0]
 
 
-def without_era_column(model: Any, X: Any) -> Any:
+def without_era_column(model: BaseEstimator, X: Table) -> Any:
     """Return X without the columns that the fit took eras from, if it has these."""
     check_collected(X)
     name = getattr(model, "_era_column", None)
@@ -142,7 +145,9 @@ def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
     return call
 
 
-def warn_of_row_order(eras: Any, X: Any, name: str = "eras", X_name: str = "X") -> None:
+def warn_of_row_order(
+    eras: Eras | None, X: Table, name: str = "eras", X_name: str = "X"
+) -> None:
     """Warn if labels and rows have the same index in two orders, as it is ignored."""
     index: Any = getattr(eras, "index", None)
     rows: Any = getattr(X, "index", None)
@@ -164,7 +169,7 @@ def warn_of_row_order(eras: Any, X: Any, name: str = "eras", X_name: str = "X") 
 
 
 def encode_groups(
-    eras: Any, X: Any, X_name: str
+    eras: Eras, X: Any, X_name: str
 ) -> tuple[dict[Any, EncodedEras], EncodedEras]:
     """Return each column's label in each group of labels, and the rows' groups."""
     columns = {

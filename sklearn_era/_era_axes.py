@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from ._era_columns import EraColumns, label_columns
 from ._era_labels import Labels, _kind_of, are_dates, as_objects, categories_of
 from ._eras import EncodedEras, are_ordered, check_order, read_eras
 from ._tables.columns import check_collected
+from ._typing import EraOrder, Eras, Table
 
 TIME_FIRST = ("ordered", "unordered")
 _EITHER = (
@@ -33,7 +35,7 @@ class EraAxes:
 
 
 def read_axes(
-    eras: Any, X: Any, era_order: Any, what: str, name: str = "eras"
+    eras: Any, X: Table, era_order: Any, what: str, name: str = "eras"
 ) -> EraAxes:
     """Return the axes of one column of labels, or of two: a table or a tuple of them.
     `era_order` is that of the column or of both; with "auto", labels tell it.
@@ -76,7 +78,7 @@ def read_axes(
 
 
 def read_one(
-    eras: Any, X: Any, era_order: str, name: str
+    eras: Eras, X: Table, era_order: str, name: str
 ) -> tuple[NDArray[Any], EncodedEras, bool]:
     """Return checked labels, their codes, and if these are ordered."""
     encoded = read_eras(eras, X)
@@ -84,7 +86,7 @@ def read_one(
 
 
 def read_known(
-    eras: Any, X: Any, era_order: Any, name: str
+    eras: Eras, X: Table, era_order: EraOrder, name: str
 ) -> tuple[Any, EncodedEras, bool]:
     """Return the same of one column, or of times with their groups, if there are two
     and `era_order` is that of both or to be found; labels then come in this order.
@@ -101,7 +103,7 @@ def read_known(
     return columns, replace(axes.time, groups=axes.groups, pair=pair), True
 
 
-def read_again(model: Any, eras: Any, X: Any) -> tuple[Any, EncodedEras]:
+def read_again(model: BaseEstimator, eras: Eras, X: Table) -> tuple[Any, EncodedEras]:
     """Return labels and codes of two columns by a fitted model's, in any order if they
     have names.
     """
@@ -118,7 +120,7 @@ def known_order(eras: EncodedEras, is_ordered: bool) -> Any:
     return TIME_FIRST if eras.pair else "ordered" if is_ordered else "unordered"
 
 
-def keep_pair(model: Any, eras: EncodedEras | None) -> None:
+def keep_pair(model: BaseEstimator, eras: EncodedEras | None) -> None:
     """Let a model know which of two columns is time, for its predictions."""
     vars(model).pop("_pair", None)
     if eras is not None and eras.pair is not None:

@@ -6,19 +6,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._era_labels import Labels
+from ._typing import Eras
 
 
 class EraColumns:
     """Labels of rows in columns, each of its own type, which rows index."""
 
-    def __init__(self, columns: Iterable[Any], names: Any = (0, 1)) -> None:
+    def __init__(self, columns: Iterable[Any], names: Iterable[Any] = (0, 1)) -> None:
         self.columns, self.names = [*columns], names
         self.shape = len(self.columns[0]), len(self.columns)
 
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, key: Any) -> "EraColumns":
+    def __getitem__(self, key: object) -> "EraColumns":
         rows = key[0] if isinstance(key, tuple) else key
         return EraColumns((column[rows] for column in self.columns), self.names)
 
@@ -31,7 +32,7 @@ class LabelColumn(NamedTuple):
     labels: Any
 
 
-def label_columns(eras: Any, name: str = "eras") -> list[LabelColumn]:
+def label_columns(eras: Eras, name: str = "eras") -> list[LabelColumn]:
     """Return the columns of a table, or of a tuple of two arrays; else one column,
     checked by `check_eras` later.
     """

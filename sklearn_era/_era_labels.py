@@ -51,7 +51,7 @@ class OrderedLabels(np.ndarray):
 
     categories: Labels | None
 
-    def __array_finalize__(self, other: Any) -> None:
+    def __array_finalize__(self, other: object) -> None:
         self.categories = getattr(other, "categories", None)
 
     def __reduce__(self) -> Any:  # ndarray's own would lose the categories
@@ -84,7 +84,7 @@ def categories_of(eras: Any) -> Labels | None:
     return np.asarray(getattr(eras, "combine_chunks", lambda: eras)().dictionary)
 
 
-def _kind_of(label: Any) -> str:
+def _kind_of(label: object) -> str:
     if isinstance(label, str | bytes):
         return "text"
     if hasattr(label, "asfreq"):  # a period of pandas
@@ -100,7 +100,7 @@ def _kind_of(label: Any) -> str:
     return type(label).__name__
 
 
-def _key_of(label: Any) -> Any:
+def _key_of(label: object) -> Any:
     """Return an object that is equal for equal labels of a kind, and sorts as they do;
     of times the nanoseconds.
     """

@@ -1,13 +1,16 @@
 """Eras on their way to the transformers of a pipeline, and to predictions."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, ClassVar
 
+from numpy.typing import ArrayLike
 from sklearn import config_context
-from sklearn.base import ClassifierMixin, RegressorMixin, is_regressor
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
@@ -15,6 +18,7 @@ from ._era_arguments import take_era_column, without_era_column
 from ._era_axes import read_again
 from ._era_columns import EraColumns
 from ._eras import check_eras
+from ._typing import Eras, Table
 
 
 class PredictsByEra:
@@ -26,7 +30,7 @@ class PredictsByEra:
     __metadata_request__score: ClassVar = {"eras": False}
 
 
-def prepares_by_era(model: Any, *, in_fit: bool = False) -> bool:
+def prepares_by_era(model: BaseEstimator, *, in_fit: bool = False) -> bool:
     """Return whether a pipeline in a model hands eras to a transformer, by routing in
     fits, and in predictions by models between them, too.
     """
@@ -43,7 +47,7 @@ def prepares_by_era(model: Any, *, in_fit: bool = False) -> bool:
     return any(x is not None and prepares_by_era(x, in_fit=in_fit) for x in inner)
 
 
-def routed(estimator: Any) -> AbstractContextManager[None]:
+def routed(estimator: BaseEstimator) -> AbstractContextManager[None]:
     """Return a context that routes metadata if steps get eras in no other way."""
     is_routed = prepares_by_era(estimator, in_fit=True) or None
     return config_context(enable_metadata_routing=is_routed)
@@ -57,12 +61,12 @@ def takes(function: Callable[..., Any], argument: str) -> bool:
     )
 
 
-def takes_eras(model: Any, method: str) -> bool:
+def takes_eras(model: BaseEstimator, method: str) -> bool:
     """Return if predictions of a model, or transformers inside it, take eras."""
     return prepares_by_era(model) or takes(getattr(_last(model), method), "eras")
 
 
-def told_eras(model: Any, eras: Any) -> Any:
+def told_eras(model: BaseEstimator, eras: Eras | None) -> Any:
     """Return the eras that predictions of rows left out may know: for transformers in a
     pipeline; and of two columns, whose groups may be known, for intercepts; else None.
     """
@@ -74,11 +78,11 @@ def told_eras(model: Any, eras: Any) -> Any:
     return eras if is_told or prepares_by_era(model) else None
 
 
-def _last(model: Any) -> Any:
+def _last(model: BaseEstimator) -> Any:
     return model[-1] if hasattr(model, "steps") else model
 
 
-def ask(model: Any, method: str, X: Any, eras: Any) -> Any:
+def ask(model: BaseEstimator, method: str, X: Table, eras: Eras | None) -> Any:
     """Return what a model predicts of rows whose eras are known, or None."""
     respond = getattr(model, method)
     if eras is None:
@@ -98,7 +102,7 @@ def ask(model: Any, method: str, X: Any, eras: Any) -> Any:
         return respond(X, eras=eras)
 
 
-def own_eras(model: Any, X: Any, eras: Any) -> tuple[Any, Any]:
+def own_eras(model: BaseEstimator, X: Table, eras: Eras | None) -> tuple[Any, Any]:
     """Return X and eras: without any, transformers have those of the fit's column. Of
     two columns, times come first.
     """
@@ -113,8 +117,9 @@ def own_eras(model: Any, X: Any, eras: Any) -> tuple[Any, Any]:
 
 
 def score(
-    self: Any, X: Any, y: Any, sample_weight: Any = None, *, eras: Any = None
-) -> float:
+    self: BaseEstimator, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None,
+    *, eras: Eras | None = None,
+) -> float:  # fmt: skip
     """Score predictions: by R^2 of a regressor, by accuracy of a classifier.
 
     Parameters
@@ -134,12 +139,12 @@ def score(
     return kind.score(known, X, y, sample_weight)
 
 
-def with_eras(model: Any, eras: Any) -> Any:
+def with_eras(model: BaseEstimator, eras: Eras | None) -> Any:
     """Return a copy of a fitted model whose predictions know the eras of the rows."""
     return answered_by(model, lambda method, X: ask(model, method, X, eras))
 
 
-def answered_by(model: Any, answer: Any) -> Any:
+def answered_by(model: BaseEstimator, answer: Callable[..., Any]) -> Any:
     """Return a shallow copy of a fitted model whose predictions a function answers."""
     copied = object.__new__(type(model))
     copied.__dict__.update(vars(model))

@@ -22,6 +22,7 @@ from ._era_labels import (
     in_order_of,
     joined_categories,
 )
+from ._typing import EraOrder, Table
 from ._warnings import warn_user
 from .effects import Recency, half_life_weights
 
@@ -78,7 +79,9 @@ def check_eras(
     return in_order_of(categories_of(eras), np.asarray(labels))
 
 
-def read_eras(eras: Any, X: Any, known: Any = None, **names: str) -> "EncodedEras":
+def read_eras(
+    eras: Any, X: Any, known: NDArray[Any] | None = None, **names: str
+) -> "EncodedEras":
     """Check and encode labels, in the order of known ones if these have categories."""
     encoded = encode_eras(check_eras(eras, X, **names), known)
     if encoded.labels.size and isinstance(encoded.labels[0], tuple):
@@ -88,7 +91,7 @@ def read_eras(eras: Any, X: Any, known: Any = None, **names: str) -> "EncodedEra
     return encoded
 
 
-def _combinations(columns: list[LabelColumn], X: Any, X_name: str) -> NDArray[Any]:
+def _combinations(columns: list[LabelColumn], X: Table, X_name: str) -> NDArray[Any]:
     """Return the labels of each row as a tuple; of a single column, its labels."""
     encoded = [read_eras(x, X, name=text, X_name=X_name) for _, text, x in columns]
     if len(encoded) == 1:
@@ -114,7 +117,7 @@ def _distinct(labels: NDArray[Any]) -> Collection[Any]:
         return labels.tolist()
 
 
-def _is_missing(label: Any) -> bool:
+def _is_missing(label: object) -> bool:
     if label is None or is_pandas_na(label):
         return True
     # Only NaN and NaT differ from themselves. For an array the result is an array: no
@@ -250,7 +253,7 @@ TIME_ONLY = (
 
 
 def are_ordered(
-    eras: EncodedEras, era_order: Any, what: str, remedy: str = _ORDER_OR_GROUPS
+    eras: EncodedEras, era_order: EraOrder, what: str, remedy: str = _ORDER_OR_GROUPS
 ) -> bool:
     """Return whether eras follow each other, which `what` depends on. Times of two
     columns, whose order is a pair, do. With "auto", numbers, dates and ordered
@@ -297,7 +300,7 @@ def are_ordered(
 
 
 def check_order(
-    eras: EncodedEras, era_order: Any, what: str, instead: str,
+    eras: EncodedEras, era_order: EraOrder, what: str, instead: str,
     remedy: str = _ORDER_OR_GROUPS,
 ) -> None:  # fmt: skip
     """Raise ValueError if eras do not follow each other, which `what` needs."""
@@ -328,7 +331,7 @@ def warn_of_text_order(labels: NDArray[Any], what: str) -> None:
             return
 
 
-def is_fixed(era_weighting: Any) -> bool:
+def is_fixed(era_weighting: str | Recency) -> bool:
     """Return whether `era_weighting` gives eras the same weights in all iterations."""
     return era_weighting == "equal" or isinstance(era_weighting, Recency)
 

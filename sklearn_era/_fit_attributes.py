@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 # Ours, with a `_follower` of the next fit's iterations, and scikit-learn's leftovers of
 # a failed fit: by `_in_fit` predictions take rows for bins, by `_raw_predict` they
@@ -23,7 +24,7 @@ LISTS_OF_FIT = ("train_score_", "validation_score_", "_era_weights")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def copy_attributes(estimator: Any) -> dict[str, Any]:
+def copy_attributes(estimator: BaseEstimator) -> dict[str, Any]:
     """Return the attributes of an estimator, except those of a running fit."""
     return {name: x for name, x in vars(estimator).items() if name not in _RUNNING}
 
@@ -31,7 +32,7 @@ def copy_attributes(estimator: Any) -> dict[str, Any]:
 class Snapshot:
     """The attributes of an estimator, whatever a fit does to them later."""
 
-    def __init__(self, estimator: Any):
+    def __init__(self, estimator: BaseEstimator):
         self._attributes = copy_attributes(estimator)
         self._lengths = {
             name: len(self._attributes[name])
@@ -56,7 +57,7 @@ class Snapshot:
 
 @contextmanager
 def restore_on_failure(
-    estimator: Any, interrupts: tuple[type[Exception], ...] = ()
+    estimator: BaseEstimator, interrupts: tuple[type[Exception], ...] = ()
 ) -> Iterator[None]:
     """Restore an estimator if the fit in the block fails. If it is interrupted, or ends
     by one of `interrupts`, it keeps whole iterations if there is a snapshot.
@@ -85,7 +86,7 @@ def restores_on_failure(fit: Function) -> Function:
     """Decorate a ``fit`` that leaves the estimator unchanged if it fails."""
 
     @wraps(fit)
-    def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def wrapper(self: BaseEstimator, *args: Any, **kwargs: Any) -> Any:
         with restore_on_failure(self):
             return fit(self, *args, **kwargs)
 

@@ -5,6 +5,7 @@ from textwrap import wrap
 from typing import Any
 
 from sklearn_era._optional import import_optional
+from sklearn_era._typing import Axes
 
 # Okabe & Ito's colours, distinct to colour-blind readers.
 BLUE = "#0072b2"
@@ -21,7 +22,7 @@ _COMPACT: dict[str, Any] = {
 _SMALLEST_SIZE = 5.0  # of the labels of rows, in points
 
 
-def axes_or_new(ax: Any) -> Any:
+def axes_or_new(ax: Axes | None) -> Any:
     """Return the given axes, or those of a new pyplot figure."""
     pyplot = import_optional("matplotlib.pyplot", extra="plot")
     return pyplot.subplots(layout="constrained")[1] if ax is None else ax
@@ -70,7 +71,7 @@ def label_rows(ax: Any, texts: Sequence[str]) -> None:
     ax.set_ylim(len(texts) - 0.4, -0.6)
 
 
-def legend_above(ax: Any, low: float, high: float) -> None:
+def legend_above(ax: Axes, low: float, high: float) -> None:
     """Draw a legend over what is drawn from `low` to `high`, for which the axis, and
     those that share it, get room.
     """

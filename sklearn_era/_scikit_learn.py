@@ -5,7 +5,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import sklearn
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import _check_sample_weight
+
+from ._typing import ColumnChoice, Table
 
 try:  # from 1.9
     from sklearn.callback import CallbackSupportMixin, ScoringMonitor
@@ -35,7 +38,7 @@ _IS_1_9 = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
 BINS_ARE_WEIGHTED = _IS_1_9
 
 
-def check_categorical_features(X: Any, categorical_features: Any) -> Any:
+def check_categorical_features(X: Table, categorical_features: ColumnChoice) -> Any:
     """Return which columns are categorical, or None; before 1.9 by boosters."""
     if _IS_1_9:
         from sklearn.utils.validation import _check_categorical_features
@@ -49,8 +52,9 @@ def check_categorical_features(X: Any, categorical_features: Any) -> Any:
 
 
 def check_sample_weight(
-    sample_weight: Any, X: Any, *, allow_all_zero_weights: bool = False, **options: Any
-) -> Any:
+    sample_weight: ArrayLike | None, X: Table, *, allow_all_zero_weights: bool = False,
+    **options: Any,
+) -> Any:  # fmt: skip
     """Return the checked weights; before 1.9, they may all be 0."""
     if _IS_1_9:
         options["allow_all_zero_weights"] = allow_all_zero_weights

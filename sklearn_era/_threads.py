@@ -15,6 +15,8 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 from threadpoolctl import ThreadpoolController
 
+from ._typing import Table
+
 N_JOBS_CONSTRAINTS: list[Any] = [
     Interval(Integral, None, -1, closed="right"),
     Interval(Integral, 1, None, closed="left"),
@@ -64,11 +66,11 @@ class ThreadsMixin(gradient_boosting.BaseHistGradientBoosting):
 
     n_jobs: int | None
 
-    def _raw_predict(self, X: Any, n_threads: int | None = None) -> NDArray[Any]:
+    def _raw_predict(self, X: Table, n_threads: int | None = None) -> NDArray[Any]:
         with openmp_threads(self.n_jobs, type(self).__name__):
             return super()._raw_predict(X, n_threads)
 
-    def _staged_raw_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+    def _staged_raw_predict(self, X: Table) -> Iterator[NDArray[Any]]:
         stages = super()._staged_raw_predict(X)
         while True:
             # The limit must not last while the caller uses a stage.

@@ -7,7 +7,7 @@ target depends alike in all of them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from ._tables.columns import (
     list_columns,
     read_columns,
 )
+from ._typing import Table
 from .ensemble._binning.dataset import make_bin_mapper
 from .ensemble._binning.floats import fit_float_mapper
 from .ensemble._parameters import did_you_mean
@@ -152,8 +153,9 @@ def invariant_features(
 
 
 def _check_graph(
-    networkx: Any, graph: Any, target: Any, manipulable: Any, features: Any, hidden: Any
-) -> None:
+    networkx: Any, graph: Any, target: object, manipulable: Iterable[Any],
+    features: Any, hidden: Iterable[Any],
+) -> None:  # fmt: skip
     """Raise ValueError if the graph is invalid, or lacks some of the names."""
     if not isinstance(graph, networkx.DiGraph):
         kind = type(graph).__name__
@@ -193,8 +195,9 @@ def _check_graph(
 
 
 def _variant_by_theorem(
-    networkx: Any, whole: Any, measured: set[Any], manipulable: Any, affected: set[Any]
-) -> set[Any]:
+    networkx: Any, whole: Any, measured: set[Any], manipulable: Iterable[Any],
+    affected: set[Any],
+) -> set[Any]:  # fmt: skip
     """Return the measured variables that theorem 1 of Du et al. makes variant."""
     to_measured = networkx.DiGraph(whole)
     to_measured.remove_edges_from(list(whole.out_edges(measured)))
@@ -214,8 +217,9 @@ def _variant_by_theorem(
 
 
 def mutual_information_ratios(
-    X: Any, y: ArrayLike, invariant: Sequence[Any] | NDArray[Any], *, max_bins: int = 16
-) -> NDArray[np.float64]:
+    X: Table, y: ArrayLike, invariant: Sequence[Any] | NDArray[Any], *,
+    max_bins: int = 16,
+) -> NDArray[np.float64]:  # fmt: skip
     """Compare the information of each column on the target with that of invariant ones.
 
     *Experimental*: it may change without a deprecation.
@@ -278,8 +282,9 @@ def mutual_information_ratios(
 
 
 def feature_penalties(
-    X: Any, y: ArrayLike, invariant: Sequence[Any] | NDArray[Any], *, max_bins: int = 16
-) -> NDArray[np.float64]:
+    X: Table, y: ArrayLike, invariant: Sequence[Any] | NDArray[Any], *,
+    max_bins: int = 16,
+) -> NDArray[np.float64]:  # fmt: skip
     """Penalise the columns that are not invariant, by their information on the target.
 
     *Experimental*: it may change without a deprecation.
@@ -322,7 +327,7 @@ def feature_penalties(
 
 
 def _ratios(
-    X: Any, y: ArrayLike, invariant: Any, max_bins: int
+    X: Any, y: ArrayLike, invariant: Sequence[Any] | NDArray[Any], max_bins: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return the ratios of all columns, and which columns are invariant."""
     columns = read_columns(X)

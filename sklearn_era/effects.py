@@ -2,10 +2,10 @@
 
 from dataclasses import MISSING, dataclass
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ._parameter_object import ParameterObject, parameter
@@ -172,7 +172,7 @@ def half_life_weights(n_eras: int, half_life: float) -> NDArray[np.float64]:
     return 0.5 ** (np.arange(n_eras)[::-1] / half_life)
 
 
-def intercepts_of(estimator: Any) -> Intercepts | None:
+def intercepts_of(estimator: BaseEstimator) -> Intercepts | None:
     """Return the `Intercepts` of an estimator, or None."""
     effects = estimator.era_effects
     return Intercepts() if effects == "intercept" else effects

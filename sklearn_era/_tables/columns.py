@@ -6,9 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
 from sklearn.utils._missing import is_pandas_na
 from sklearn.utils.validation import _check_feature_names_in, validate_data
+
+from .._typing import ColumnChoice, Table
 
 # Dtypes with so few values that a lookup table of all of them is small.
 SMALL_DTYPES = tuple(map(np.dtype, ("int8", "uint8", "int16", "bool")))
@@ -35,7 +38,7 @@ class Column(NamedTuple):
 
 
 def read_columns(
-    X: Any, *, categorical_features: Any = "from_dtype", name: str = "X",
+    X: Table, *, categorical_features: ColumnChoice = "from_dtype", name: str = "X",
     remedy: str = _IN_FIT, names: Sequence[Any] | None = None,
 ) -> list[Column]:  # fmt: skip
     """Read a table column by column; `names` are its own by default."""
@@ -75,12 +78,12 @@ def read_columns(
     return columns
 
 
-def is_data_frame(X: Any) -> bool:
+def is_data_frame(X: Table) -> bool:
     """Return whether a table is a data frame."""
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
-def check_collected(X: Any, name: str = "X") -> None:
+def check_collected(X: Table, name: str = "X") -> None:
     """Raise ValueError for a lazy frame, which has neither rows nor a shape."""
     if hasattr(type(X), "collect"):
         raise ValueError(
@@ -146,7 +149,7 @@ def sorted_categories(values: NDArray[Any]) -> list[Any]:
 
 
 def rows_as_in_fit(
-    estimator: Any, X: Any, known: Sequence[Sequence[Any]]
+    estimator: BaseEstimator, X: Table, known: Sequence[Sequence[Any]]
 ) -> list[Column]:
     """Read rows to predict, of whatever dtypes, by the kinds of columns in the fit:
     numbers, or categories of the type of those that are `known`. Refuse all others.
@@ -165,7 +168,7 @@ def rows_as_in_fit(
     return columns
 
 
-def columns_of_fit(estimator: Any, X: Any) -> Any:
+def columns_of_fit(estimator: BaseEstimator, X: Any) -> Any:
     """Return the columns of the fit, by name, of a frame that has them all; or X."""
     names = [*getattr(estimator, "feature_names_in_", ())]
     has_all = names and is_data_frame(X) and {*names} <= {*X.columns}
@@ -202,7 +205,7 @@ def list_columns(names: Sequence[Any]) -> str:
     return f"{text} and {more} more" if more > 0 else text
 
 
-def _as_array(X: Any, name: str) -> NDArray[Any]:
+def _as_array(X: Table, name: str) -> NDArray[Any]:
     if np.ma.isMaskedArray(X):  # `asarray` would ignore the mask
         X = np.ma.filled(X.astype(object), np.nan)
     try:
@@ -217,7 +220,7 @@ def _as_array(X: Any, name: str) -> NDArray[Any]:
     return array
 
 
-def holds_text(dtype: Any) -> bool:
+def holds_text(dtype: object) -> bool:
     """Return whether a frame's column with this dtype is categorical by default."""
     if hasattr(dtype, "is_numeric"):  # polars
         text = str(dtype).partition("(")[0]
@@ -227,7 +230,7 @@ def holds_text(dtype: Any) -> bool:
     return getattr(dtype, "kind", "O") in "OUST" and not holds_dates(dtype)
 
 
-def holds_dates(dtype: Any) -> bool:
+def holds_dates(dtype: object) -> bool:
     """Return whether a column with this dtype holds dates or times."""
     if getattr(dtype, "kind", "") in ("m", "M"):
         return True
@@ -282,7 +285,7 @@ def choose_columns(
 
 
 def _as_numbers(
-    values: Any, column: Any, name: str, remedy: str
+    values: Any, column: object, name: str, remedy: str
 ) -> NDArray[np.float64]:
     dtype = values.dtype
     try:
@@ -308,7 +311,7 @@ def _as_numbers(
         ) from error
 
 
-def may_mislead(dtype: Any) -> bool:
+def may_mislead(dtype: object) -> bool:
     """Return whether NumPy may convert values of a dtype that are no numbers."""
     return getattr(dtype, "kind", "") in ("O", "c") or holds_dates(dtype)
 
@@ -325,7 +328,7 @@ def _as_number(value: Any) -> float:
         raise ValueError(f"it holds {value!r}") from error
 
 
-def as_categories(values: Any, column: Any, name: str = "X") -> NDArray[Any]:
+def as_categories(values: Any, column: object, name: str = "X") -> NDArray[Any]:
     """Return a column's values as objects, missing ones as None."""
     is_polars = hasattr(values, "cast")
     raw = values.to_list() if is_polars else np.asarray(values, object).tolist()
@@ -356,7 +359,7 @@ def check_kinds(values: Any, known: Any, column: str) -> None:
             )
 
 
-def _kind_of(value: Any) -> type:
+def _kind_of(value: object) -> type:
     if isinstance(value, str):
         return str
     return float if isinstance(value, Number | np.bool_) else object

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 
-def column_of_feature(estimator: Any) -> NDArray[np.intp]:
+def column_of_feature(estimator: BaseEstimator) -> NDArray[np.intp]:
     """Return each feature's column of X; scikit-learn puts categorical ones first."""
     is_categorical = estimator.is_categorical_
     if is_categorical is None:
@@ -17,7 +18,7 @@ def column_of_feature(estimator: Any) -> NDArray[np.intp]:
 
 
 def gains_by_column(
-    estimator: Any, predictors: Iterable[TreePredictor]
+    estimator: BaseEstimator, predictors: Iterable[TreePredictor]
 ) -> NDArray[np.float64]:
     """Return the sum of gains by column of X. A loss counts as no gain: eras may prefer
     a split with a pooled loss, once leaves are shrunk.

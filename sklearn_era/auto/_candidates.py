@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 
 from ..criteria import Gain
 from ..effects import Intercepts
@@ -36,7 +36,7 @@ _OF_MEANS = ("squared_error", "poisson", "gamma", "log_loss")
 
 
 def default_members(
-    plain: Any, loss: Loss, n_eras: int, are_ordered: bool, horizon: int = 1
+    plain: BaseEstimator, loss: Loss, n_eras: int, are_ordered: bool, horizon: int = 1
 ) -> dict[str, Any]:
     """Return the members beside the plain model, by their names in `_DEFAULT`."""
 
@@ -70,7 +70,7 @@ def default_members(
     return {name: members[name] for name in _DEFAULT if name in members}
 
 
-def quick(model: Any) -> Any:
+def quick(model: BaseEstimator) -> Any:
     """Return a copy of a default member with fewer trees, at a higher rate."""
     if not isinstance(model, BOOSTERS):
         return model
@@ -82,8 +82,8 @@ def quick(model: Any) -> Any:
 
 
 def make_members(
-    plain: Any, given: Any, loss: Loss, n_rows: int, n_eras: int, are_ordered: bool,
-    horizon: int = 1,
+    plain: BaseEstimator, given: Any, loss: Loss, n_rows: int, n_eras: int,
+    are_ordered: bool, horizon: int = 1,
 ) -> dict[str, Any]:  # fmt: skip
     """Return the plain model and all others, by their names, unfitted."""
     if plain.early_stopping == "auto":  # in folds as in a fit to all rows
@@ -124,7 +124,7 @@ def make_members(
     return members
 
 
-def _checked(name: Any, model: Any, plain: Any) -> Any:
+def _checked(name: Any, model: BaseEstimator, plain: BaseEstimator) -> Any:
     method = "predict_proba" if is_classifier(plain) else "predict"
     if not (isinstance(name, str) and hasattr(model, "fit") and hasattr(model, method)):
         raise ValueError(
@@ -139,7 +139,7 @@ def _checked(name: Any, model: Any, plain: Any) -> Any:
     return model
 
 
-def uses_eras(name: str, model: Any) -> bool:
+def uses_eras(name: str, model: BaseEstimator) -> bool:
     """Return whether a member uses eras in its intercepts, criterion or fit."""
     if not isinstance(model, (*BOOSTERS, EraForestClassifier, EraForestRegressor)):
         return name_in_fit(model, "eras") is not None

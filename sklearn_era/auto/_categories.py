@@ -1,10 +1,12 @@
 """Columns of text and categories: native, and beside them what earlier eras tell."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import narwhals
 import numpy as np
-from sklearn.base import clone, is_classifier
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import _safe_indexing
 
 from .._tables import columns as tables
@@ -33,7 +35,7 @@ class Columns(NamedTuple):
         """Return the columns of a member, without encoded ones."""
         return self.X if name in self.names_given else self.native
 
-    def in_folds(self, name: str, model: Any) -> Any:
+    def in_folds(self, name: str, model: BaseEstimator) -> Any:
         """Return a member as it is in folds."""
         return model if name in self.names_given | self.names_native else quick(model)
 
@@ -43,7 +45,9 @@ class Columns(NamedTuple):
         return self.encoder is not None and name not in others
 
 
-def encode(columns: Columns, rows: Any, train: Any, test: Any = None) -> Any:
+def encode(
+    columns: Columns, rows: Any, train: NDArray[Any], test: NDArray[Any] | None = None
+) -> Any:
     """Return an encoder fitted to some rows, and the columns of these and of others, if
     any; None if there is none. Eras are their codes, of which it gives no warnings.
     """
@@ -63,8 +67,9 @@ def encode(columns: Columns, rows: Any, train: Any, test: Any = None) -> Any:
 
 
 def columns_of(
-    plain: Any, members: Any, rows: Any, are_ordered: bool, wanted: Any
-) -> tuple[Any, Columns]:
+    plain: BaseEstimator, members: str | Sequence[Any], rows: Any, are_ordered: bool,
+    wanted: Any,
+) -> tuple[Any, Columns]:  # fmt: skip
     """Return the plain model, whose categories are not given by a mask of all columns,
     and the columns of members; without an encoder if there is nothing to encode, trees
     are constrained by columns, or it is not worth it.

@@ -1,14 +1,14 @@
 """Averages of models, weighted by their losses in eras that they have not seen."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.model_selection import KFold
@@ -28,6 +28,7 @@ from .._progress import Progress
 from .._scikit_learn import check_sample_weight
 from .._tables.columns import check_collected
 from .._tables.no_value import no_value_noted, warn_of_no_value
+from .._typing import Duration, EraOrder, Eras, Estimator, Folds, Seed, Table
 from .._warnings import refuses_moved, warned_once
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..ensemble._parameters import check_class_weight
@@ -67,10 +68,12 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         choose_by="EraSearchCV, which chooses by the worst era",
     )
     def __init__(
-        self, estimator: Any = None, *, members: Any = "default",
-        time_budget: float | None = None, random_state: Any = None, cv: Any = 3,
-        n_jobs: int | None = None, verbose: int = 0, era_order: Any = "auto",
-        encode_categories: Any = "auto", horizon: Any = 1, group: str = "new",
+        self, estimator: Estimator | None = None, *,
+        members: str | Sequence[Any] = "default", time_budget: float | None = None,
+        random_state: Seed = None, cv: Folds = 3, n_jobs: int | None = None,
+        verbose: int = 0, era_order: EraOrder = "auto",
+        encode_categories: bool | str = "auto", horizon: Duration = 1,
+        group: str = "new",
     ) -> None:  # fmt: skip
         self.estimator = estimator
         self.members = members
@@ -149,8 +152,8 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         return self
 
     def _fit_and_weigh(
-        self, plain: Any, rows: Rows, are_ordered: bool, deadline: float | None,
-        progress: Progress,
+        self, plain: BaseEstimator, rows: Rows, are_ordered: bool,
+        deadline: float | None, progress: Progress,
     ) -> None:  # fmt: skip
         """Fit members in folds, weigh them, and fit those with weight to all rows."""
         X, y, eras, _, encoded = rows
@@ -235,7 +238,7 @@ class _AutoEra(PredictsByEra, BaseEstimator):
             names = "n_features_in_", "feature_names_in_"
             _out_of_era.take_attributes(self, self.encoder_, names)
 
-    def _columns_of(self, X: Any) -> Callable[[str], Any]:
+    def _columns_of(self, X: Table) -> Callable[[str], Any]:
         """Return a function that returns the columns of a member, by its name."""
         names = vars(self).get("_encoded") or []  # files of before have none
         more = X
@@ -288,7 +291,7 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         return {name: stages[name] for name in kept}
 
     @restores_on_failure
-    def update(self, X: Any, y: Any, *, eras: Any, sample_weight: Any = None) -> Self:
+    def update(self, X: Any, y: Any, *, eras: Eras, sample_weight: Any = None) -> Self:
         """Take in rows of eras whose targets have become known since the fit.
 
         The levels of members with intercepts are estimated anew, trees being as they
@@ -338,7 +341,9 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         y = column_or_1d(np.asarray(y), warn=True)
         return y.astype(np.float64) if isinstance(self, RegressorMixin) else y
 
-    def _weights_of(self, X: Any, y: NDArray[Any], sample_weight: Any) -> Any:
+    def _weights_of(
+        self, X: Table, y: NDArray[Any], sample_weight: ArrayLike | None
+    ) -> Any:
         """Return the weights of rows times those of their classes, if there are any."""
         if sample_weight is not None:
             sample_weight = check_sample_weight(sample_weight, X)
@@ -368,7 +373,7 @@ class _AutoEra(PredictsByEra, BaseEstimator):
 
     predict = prediction("predict", "targets or classes, by the average")
 
-    def _ask(self, method: str, X: Any, eras: Any) -> NDArray[Any]:
+    def _ask(self, method: str, X: Table, eras: Eras | None) -> NDArray[Any]:
         check_collected(X)
         if eras is not None:
             eras, encoded = self._read(eras, X)

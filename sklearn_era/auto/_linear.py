@@ -23,6 +23,7 @@ from .._tables.columns import (
     read_columns,
     rows_as_in_fit,
 )
+from .._typing import ColumnChoice, Table
 
 # Penalties of a row's mean loss, from strong to weak. Predictions have the last one by
 # default, and a model may end with any of the first.
@@ -39,14 +40,14 @@ class _Linear(BaseEstimator):
     """
 
     def __init__(
-        self, loss: str, categorical_features: Any = "from_dtype",
+        self, loss: str, categorical_features: ColumnChoice = "from_dtype",
         penalties: tuple[float, ...] = PENALTIES,
     ) -> None:  # fmt: skip
         self.loss = loss
         self.categorical_features = categorical_features
         self.penalties = penalties
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Table, y: Any, sample_weight: Any = None) -> Self:
         X = as_frame(X)
         validate_data(self, X, skip_check_array=True)
         given = check_categorical_features(X, self.categorical_features)
@@ -80,7 +81,7 @@ class _Linear(BaseEstimator):
         self._intercepts, self._coefficients = map(np.array, (intercepts, coefficients))
         return self
 
-    def _staged(self, X: Any) -> Iterator[NDArray[np.float64]]:
+    def _staged(self, X: Table) -> Iterator[NDArray[np.float64]]:
         """Predictions by each of the penalties, of raw values of all classes."""
         check_is_fitted(self)
         Z = np.column_stack(self._design(self._read(X)))
@@ -89,7 +90,7 @@ class _Linear(BaseEstimator):
         ):
             yield Z @ coefficient.T + intercept
 
-    def _terms(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _terms(self, X: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return each column's part of each raw prediction, and the columns."""
         columns = self._read(X)
         parts = self._design(columns)
@@ -113,7 +114,7 @@ class _Linear(BaseEstimator):
             and self._coefficients.shape == (*shape, sum(widths))
         )
 
-    def _read(self, X: Any) -> list[Column]:
+    def _read(self, X: Table) -> list[Column]:
         known = [x for x in self._codings if isinstance(x, list)]
         return rows_as_in_fit(self, X, known)
 
@@ -122,17 +123,17 @@ class _Linear(BaseEstimator):
 
 
 class LinearRegressor(RegressorMixin, _Linear):
-    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
+    def staged_predict(self, X: Table) -> Iterator[NDArray[np.float64]]:
         for raw in self._staged(X):
             mean = raw[:, 0] if self.loss == "squared_error" else np.exp(raw[:, 0])
             yield np.clip(mean, *self._range)
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Table) -> NDArray[np.float64]:
         return list(self.staged_predict(X))[-1]
 
 
 class LinearClassifier(ClassifierMixin, _Linear):
-    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
+    def staged_predict_proba(self, X: Table) -> Iterator[NDArray[np.float64]]:
         n_classes = self.classes_.size
         for raw in self._staged(X):
             if n_classes < 3:  # the second class against the first
@@ -140,10 +141,10 @@ class LinearClassifier(ClassifierMixin, _Linear):
             p = np.exp(raw - raw.max(axis=1, keepdims=True))
             yield p / p.sum(axis=1, keepdims=True)
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Table) -> NDArray[np.float64]:
         return list(self.staged_predict_proba(X))[-1]
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Table) -> NDArray[Any]:
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 

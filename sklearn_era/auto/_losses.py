@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
+from sklearn.base import BaseEstimator
 
 Rows = NDArray[np.float64]
 # Probabilities and means of counts are clipped above 0, where losses are unbounded.
@@ -23,7 +24,7 @@ class Loss(NamedTuple):
         return self.function(y, predicted)
 
 
-def loss_of(plain: Any) -> Loss:
+def loss_of(plain: BaseEstimator) -> Loss:
     """Return the loss of a plain model; ValueError for one without a name."""
     if not isinstance(plain.loss, str):
         raise ValueError(
@@ -40,7 +41,9 @@ def loss_of(plain: Any) -> Loss:
     return _LOSSES[plain.loss]
 
 
-def _of_positive(name: str, function: Any, derivative: Any) -> Loss:
+def _of_positive(
+    name: str, function: Callable[..., Any], derivative: Callable[..., Any]
+) -> Loss:
     return Loss(
         name,
         lambda y, p: function(y, np.maximum(p, _LEAST)),

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.parallel import Parallel, delayed
@@ -17,6 +17,7 @@ from sklearn.utils.validation import _num_samples
 from .._era_routing import ask, told_eras
 from .._eras import EncodedEras
 from .._progress import Progress
+from .._typing import Eras, Table
 from .._warnings import warn_user
 from ..ensemble._boosters.known_eras import in_eras
 from ..model_selection._out_of_era import (
@@ -217,15 +218,18 @@ class _Stages:
     """
 
     def __init__(
-        self, stages: list[int], X: Any, y: Any, loss: Any, patience: float, eras: Any
+        self, stages: list[int], X: Table, y: ArrayLike, loss: Any, patience: float,
+        eras: Eras,
     ) -> None:  # fmt: skip
         self.stages, self.X, self.y, self.loss, self.eras = stages, X, y, loss, eras
         self.patience, self.predicted = patience * stages[-1], list[Array]()
 
-    def begin_iteration(self, estimator: Any) -> None:
+    def begin_iteration(self, estimator: BaseEstimator) -> None:
         """Do nothing."""
 
-    def end_iteration(self, estimator: Any, fitted: Callable[[], Any]) -> bool:
+    def end_iteration(
+        self, estimator: BaseEstimator, fitted: Callable[[], Any]
+    ) -> bool:
         """Return whether the fit may stop."""
         n_trees, n_before = len(estimator._predictors), len(self.predicted)
         if n_trees not in self.stages:
@@ -248,7 +252,7 @@ class _Stages:
 
 
 def _fit_fold(
-    model: Any, rows: Rows, train: NDArray[np.intp], test: NDArray[np.intp],
+    model: BaseEstimator, rows: Rows, train: NDArray[np.intp], test: NDArray[np.intp],
     parts: Any, loss: Loss, patience: float,
 ) -> Array | str:  # fmt: skip
     """Return what a member predicts of a fold after each stage, or its error."""
@@ -279,7 +283,10 @@ def _fit_fold(
         return f"{type(error).__name__}: {error}"
 
 
-def respond(model: Any, X: Any, y: Any, stages: list[int], eras: Any = None) -> Array:
+def respond(
+    model: BaseEstimator, X: Table, y: ArrayLike, stages: list[int],
+    eras: Eras | None = None,
+) -> Array:  # fmt: skip
     """Return predictions of shape (n_stages, n_rows): of a regressor; or of a
     classifier the probability of the row's own class. Eras are for transformers.
     """
@@ -299,7 +306,7 @@ def respond(model: Any, X: Any, y: Any, stages: list[int], eras: Any = None) -> 
     return np.array([np.where(classes[place] == y, p[rows, place], 0.0) for p in found])
 
 
-def stages_of(model: Any) -> list[int]:
+def stages_of(model: BaseEstimator) -> list[int]:
     """Return the stages after which a model may end; 0 for all, without a choice."""
     if isinstance(model, LinearRegressor | LinearClassifier):
         return list(range(1, len(model.penalties) + 1))
@@ -308,7 +315,7 @@ def stages_of(model: Any) -> list[int]:
     return [0]
 
 
-def at_stage(model: Any, stage: int) -> Any:
+def at_stage(model: BaseEstimator, stage: int) -> Any:
     """Return an unfitted copy that ends after a stage of those of `stages_of`."""
     copied = clone(model)
     if stage and isinstance(model, _STAGED):

@@ -4,7 +4,7 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
@@ -18,6 +18,7 @@ from .._tables.columns import (
     rows_as_in_fit,
     sorted_categories,
 )
+from .._typing import ColumnChoice, Table
 
 PEERS = ("catboost", "lightgbm")
 # Constraints of trees by columns, by our names.
@@ -44,13 +45,16 @@ class Peer(BaseEstimator):
     early_stopping = False
 
     def __init__(
-        self, model: Any, max_iter: int, categorical_features: Any = "from_dtype"
-    ) -> None:
+        self, model: BaseEstimator, max_iter: int,
+        categorical_features: ColumnChoice = "from_dtype",
+    ) -> None:  # fmt: skip
         self.model = model
         self.max_iter = max_iter
         self.categorical_features = categorical_features
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         X = as_frame(X)
         validate_data(self, X, skip_check_array=True)
         columns = read_columns(X, categorical_features=self.categorical_features)
@@ -77,18 +81,18 @@ class Peer(BaseEstimator):
             self.classes_ = self.model_.classes_
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Table) -> NDArray[Any]:
         """Return numbers, or labels of classes."""
         if is_classifier(self.model):
             return self.classes_[self.predict_proba(X).argmax(axis=1)]
         return self.predict_after("predict", X, [self.max_iter])[0]
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Table) -> NDArray[np.float64]:
         """Return the probabilities of classes."""
         return self.predict_after("predict_proba", X, [self.max_iter])[0]
 
     def predict_after(
-        self, method: str, X: Any, numbers: list[int]
+        self, method: str, X: Table, numbers: list[int]
     ) -> list[NDArray[Any]]:
         """Return what the model predicts after each of some numbers of trees."""
         check_is_fitted(self)
@@ -125,12 +129,12 @@ class Peer(BaseEstimator):
         return get_tags(self.model)
 
 
-def package_of(model: Any) -> str:
+def package_of(model: BaseEstimator) -> str:
     """Return the name of the package that a model's class is from."""
     return type(model).__module__.partition(".")[0]
 
 
-def make_peer(name: str, plain: Any, loss: str) -> Peer:
+def make_peer(name: str, plain: BaseEstimator, loss: str) -> Peer:
     """Return a package's booster of the plain model's task, loss, seed and columns."""
     package = import_optional(name, extra=name)
     of = "Classifier" if is_classifier(plain) else "Regressor"
@@ -149,7 +153,7 @@ def make_peer(name: str, plain: Any, loss: str) -> Peer:
     return as_peer(kind(**parameters, **_PARAMETERS[name]), plain)
 
 
-def as_peer(model: Any, plain: Any) -> Peer:
+def as_peer(model: BaseEstimator, plain: BaseEstimator) -> Peer:
     """Return a booster of another package with the plain model's categories."""
     parameters, categories = model.get_params(), plain.categorical_features
     if parameters.get("cat_features") is not None:  # which cannot be cloned
@@ -160,7 +164,7 @@ def as_peer(model: Any, plain: Any) -> Peer:
     return Peer(model, n_trees, categories)
 
 
-def _loss_of(name: str, plain: Any, loss: str) -> dict[str, Any]:
+def _loss_of(name: str, plain: BaseEstimator, loss: str) -> dict[str, Any]:
     """Return the parameters of a loss other than the default one; ValueError for one
     that the package lacks.
     """

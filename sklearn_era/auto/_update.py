@@ -4,14 +4,15 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as t_distribution
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_y, check_consistent_length
 
 from .._era_labels import as_objects, find, join, ranks
 from .._scikit_learn import check_sample_weight
+from .._typing import Eras, Table
 from .._warnings import warn_user
 from ._categories import columns_of
 from ._losses import Loss
@@ -23,7 +24,7 @@ _LEAST_P_VALUE = 0.05
 
 
 def update_average(
-    model: Any, X: Any, y: Any, eras: Any, sample_weight: Any, loss: Loss
+    model: BaseEstimator, X: Any, y: Any, eras: Any, sample_weight: Any, loss: Loss
 ) -> dict[str, Any]:
     """Take in rows of new eras, and return what was changed, and why."""
     check_consistent_length(X, y)
@@ -96,7 +97,10 @@ def update_average(
     return entry
 
 
-def _check_new(model: Any, labels: Any, is_new: Any, y: Any, weights: Any) -> None:
+def _check_new(
+    model: BaseEstimator, labels: NDArray[Any], is_new: NDArray[Any], y: Any,
+    weights: Any,
+) -> None:  # fmt: skip
     """Raise ValueError for eras that an update cannot take in."""
     if not is_new.any():
         raise ValueError(
@@ -126,8 +130,8 @@ def _check_new(model: Any, labels: Any, is_new: Any, y: Any, weights: Any) -> No
 
 
 def _with_new_eras(
-    model: Any, before: LeftOut, X: Any, y: Any, codes: Any, weights: Any, eras: Any,
-    groups: Any,
+    model: BaseEstimator, before: LeftOut, X: Table, y: Any, codes: Any, weights: Any,
+    eras: Eras, groups: ArrayLike | None,
 ) -> LeftOut:  # fmt: skip
     """Return the rows left out so far, and those of new eras, unseen by all models."""
     codes = np.unique(codes, return_inverse=True)[1]

@@ -68,7 +68,7 @@ class LeftOut(NamedTuple):
             return error
         weighted = self.weights * (values - self.weights @ values)
 
-        def variance(codes: Any) -> float:
+        def variance(codes: NDArray[Any]) -> float:
             sums = np.bincount(codes, weighted)
             n = np.unique(codes).size
             return float(sums @ sums * n / max(n - 1, 1))

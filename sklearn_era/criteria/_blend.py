@@ -110,7 +110,7 @@ class Blend(EraCriterion):
         return merged | {"weights": weights, "normalize_era_gain": self.normalize}
 
 
-def _not_blendable(part: Any, normalize: bool, is_added: bool) -> str | None:
+def _not_blendable(part: object, normalize: bool, is_added: bool) -> str | None:
     """Return the reason why a part cannot be part of a blend, or None."""
     if not isinstance(part, SplitCriterion) or isinstance(part, Blend):
         known = [name for name, cls in CRITERIA.items() if cls is not TimeRobust]
@@ -168,7 +168,7 @@ def as_criterion(value: Any) -> SplitCriterion:
     return first._changed(rule=criterion.rule) if has_rule else first
 
 
-def as_float(number: Any) -> float:
+def as_float(number: object) -> float:
     """Return a number as a float, infinite if too large; NaN if it is no number."""
     try:
         return float(number) if isinstance(number, Real) else math.nan

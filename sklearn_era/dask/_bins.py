@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from dask import delayed
 from distributed import get_worker
+from sklearn.base import BaseEstimator
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.utils import _safe_indexing
 
@@ -88,8 +89,9 @@ def take_sample(
 
 
 def find_blocks(
-    samples: Sequence[Any], estimator: Any, known_categories: Sequence[Floats | None]
-) -> list[Any]:
+    samples: Sequence[Any], estimator: BaseEstimator,
+    known_categories: Sequence[Floats | None],
+) -> list[Any]:  # fmt: skip
     """Return delayed thresholds or categories, by block of columns."""
     find, pick = delayed(_find_thresholds), delayed(_pick)
     return [
@@ -122,7 +124,7 @@ def _find_thresholds(
     return thresholds
 
 
-def bin_part(part: EncodedPart, estimator: Any) -> EncodedPart:
+def bin_part(part: EncodedPart, estimator: BaseEstimator) -> EncodedPart:
     binned = np.empty(part.X.shape, dtype=np.uint8)
     for rows, values in _bins_of(part, estimator):
         binned[rows] = values
@@ -130,7 +132,7 @@ def bin_part(part: EncodedPart, estimator: Any) -> EncodedPart:
 
 
 def make_shard(
-    parts: Sequence[EncodedPart], estimator: Any, encoding: Encoding
+    parts: Sequence[EncodedPart], estimator: BaseEstimator, encoding: Encoding
 ) -> tuple[Shard, Shard]:
     """Bin a worker's training and held-out rows, in their order among all rows."""
     order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
@@ -158,7 +160,7 @@ def make_shard(
     return training, validation
 
 
-def _empty_shard(part: EncodedPart, n_rows: int, order: Any) -> Shard:
+def _empty_shard(part: EncodedPart, n_rows: int, order: str) -> Shard:
     """Allocate a shard for rows like those of a part."""
     return Shard(
         allocate_binned((n_rows, part.X.shape[1]), order),
@@ -168,7 +170,9 @@ def _empty_shard(part: EncodedPart, n_rows: int, order: Any) -> Shard:
     )
 
 
-def _bins_of(part: EncodedPart, estimator: Any) -> Iterator[tuple[slice, Bins]]:
+def _bins_of(
+    part: EncodedPart, estimator: BaseEstimator
+) -> Iterator[tuple[slice, Bins]]:
     """Yield the bins of a part, in batches that bound the float64 values."""
     if part.is_binned:
         yield slice(0, part.y.size), part.X

@@ -88,7 +88,7 @@ class Cluster:
             raise
         return self._results(futures)
 
-    def send(self, value: Any) -> Future:
+    def send(self, value: object) -> Future:
         """Scatter a value as a future, which workers copy from each other."""
         with dask.config.set(
             {"distributed.admin.large-graph-warning-threshold": "1GB"}
@@ -324,7 +324,7 @@ class Cluster:
             self.client.cancel(list(futures), force=True)
 
 
-def _identity(value: Any) -> Any:
+def _identity(value: object) -> Any:
     return value
 
 

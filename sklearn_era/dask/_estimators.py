@@ -12,7 +12,7 @@ import numpy as np
 from dask import delayed
 from distributed import Client, get_client, get_worker
 from numpy.typing import NDArray
-from sklearn.base import _fit_context, is_classifier
+from sklearn.base import BaseEstimator, _fit_context, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils._param_validation import Interval
 
@@ -30,11 +30,11 @@ COLLECTIONS = ("dask Array, DataFrame or Series", "dask Array")
 _DEFAULTS = {"client": None, "timeout": 300, "shuffle": True}
 
 
-def _constructor(local: Any) -> Callable[..., None]:
+def _constructor(local: BaseEstimator) -> Callable[..., None]:
     """The constructor of a local estimator, with additional parameters."""
 
     @functools.wraps(local.__init__)
-    def __init__(self: Any, *args: Any, **parameters: Any) -> None:
+    def __init__(self: BaseEstimator, *args: Any, **parameters: Any) -> None:
         for name, default in _DEFAULTS.items():
             setattr(self, name, parameters.pop(name, default))
         local.__init__(self, *args, **parameters)
@@ -48,7 +48,7 @@ def _constructor(local: Any) -> Callable[..., None]:
     return __init__
 
 
-def _check_supported(estimator: Any) -> None:
+def _check_supported(estimator: BaseEstimator) -> None:
     """Raise ValueError for losses and scorings that need all rows in one place."""
     if not isinstance(estimator.loss, str):
         raise ValueError(
@@ -244,8 +244,9 @@ class DaskMixin:
 
 
 def _predict_block(
-    local: Any, method: str, X: Any, eras: Any, trailing: tuple[int, ...], dtype: Any
-) -> NDArray[Any]:
+    local: BaseEstimator, method: str, X: Any, eras: Any, trailing: tuple[int, ...],
+    dtype: Any,
+) -> NDArray[Any]:  # fmt: skip
     if len(X) == 0:
         return np.empty((0, *trailing), dtype)
     return getattr(local, method)(X, **({} if eras is None else {"eras": eras}))

@@ -5,14 +5,14 @@ import pickle
 import time
 import uuid
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
 from distributed import Future
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_monotonic_cst, _check_y
@@ -46,7 +46,7 @@ class ClusterFit:
     n_trained: Ints  # rows to train on, by part
     is_weighted: bool
 
-    def __init__(self, estimator: Any, cluster: Cluster):
+    def __init__(self, estimator: BaseEstimator, cluster: Cluster):
         self.estimator = estimator
         self.cluster = cluster
         self.client = cluster.client
@@ -222,7 +222,7 @@ class ClusterFit:
             local._training_factors = factors[self.encoding.is_trained]
         return local
 
-    def _place(self, local: Any) -> dict[str, Future]:
+    def _place(self, local: BaseEstimator) -> dict[str, Future]:
         """Make the shard of each worker with training rows, by address."""
         parts, holders = self.parts, self.cluster.holders(self.parts)
         addresses, shuffle = self.cluster.addresses, self.estimator.shuffle
@@ -255,7 +255,7 @@ class ClusterFit:
         self.cluster.wait(list(shards.values()), used)
         return shards
 
-    def _train(self, local: Any, shards: dict[str, Future]) -> None:
+    def _train(self, local: BaseEstimator, shards: dict[str, Future]) -> None:
         """Fit on all shards, and copy the first worker's fitted attributes."""
         estimator, cluster = self.estimator, self.cluster
         fit_id = uuid.uuid4().hex
@@ -301,12 +301,16 @@ class ClusterFit:
         if has_weights or self.encoding.era_weights is not None or is_reweighted:
             self.estimator._fitted_with_sw = True
 
-    def _submit(self, function: Any, *args: Any, **options: Any) -> Future:
+    def _submit(
+        self, function: Callable[..., Any], *args: Any, **options: Any
+    ) -> Future:
         future = self.client.submit(function, *args, **options, pure=False)
         self._futures.add(future)
         return future
 
-    def _ask_parts(self, function: Any, blame: Any = None, **arguments: Any) -> Any:
+    def _ask_parts(
+        self, function: Callable[..., Any], blame: Any = None, **arguments: Any
+    ) -> Any:
         """Return what a function finds in each part; `blame` words a failure."""
         futures = [self._submit(function, part, **arguments) for part in self.parts]
         return self.cluster.gather(futures, blame)
@@ -320,7 +324,7 @@ def _blame_partition(i: int, error: BaseException) -> Exception:
     return DaskFitError(f"{message} ({type(error).__name__})")
 
 
-def is_resumed(estimator: Any) -> bool:
+def is_resumed(estimator: BaseEstimator) -> bool:
     """Return whether a fit continues with an estimator's trees."""
     return estimator.warm_start and estimator._is_fitted()
 

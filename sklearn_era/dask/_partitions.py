@@ -206,7 +206,7 @@ def _kinds(X: Any) -> dict[Any, str]:
     return {name: _kind(dtype) for name, dtype in zip(X.columns, X.dtypes, strict=True)}
 
 
-def _kind(dtype: Any) -> str:
+def _kind(dtype: object) -> str:
     if getattr(dtype, "name", "") == "category":
         return "categories"
     kind = getattr(dtype, "kind", "O")

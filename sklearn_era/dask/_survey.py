@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.class_weight import compute_class_weight
 
 from .._era_labels import find, join
@@ -34,8 +34,9 @@ class Survey:
 
     @classmethod
     def of(
-        cls, summaries: Sequence[PartSummary], has_eras: bool, classes: Any
-    ) -> "Survey":
+        cls, summaries: Sequence[PartSummary], has_eras: bool,
+        classes: NDArray[Any] | None,
+    ) -> "Survey":  # fmt: skip
         """Merge the summaries of parts; `classes` are None in regression."""
         n_classes = 1 if classes is None else classes.size
         tables = []
@@ -142,7 +143,7 @@ def encode_target(part: Part, encoding: Encoding) -> Floats:
 
 
 def decide(
-    estimator: Any, survey: Survey,
+    estimator: BaseEstimator, survey: Survey,
     gather_rows: Callable[[Encoding], tuple[Codes, Floats]],
 ) -> tuple[Encoding, Ints | None]:  # fmt: skip
     """Decide how to encode parts; where early stopping holds out single rows, also the
@@ -188,7 +189,9 @@ def decide(
     return encoding, training_rows
 
 
-def _hold_out_eras(estimator: Any, eras: EncodedEras, survey: Survey) -> Flags:
+def _hold_out_eras(
+    estimator: BaseEstimator, eras: EncodedEras, survey: Survey
+) -> Flags:
     """Choose the eras that early stopping holds out."""
     plan = estimator._fit_state.plan
     if not plan.is_plain_gain and estimator._fit_state.validation_eras != "last":
@@ -206,7 +209,9 @@ def _hold_out_eras(estimator: Any, eras: EncodedEras, survey: Survey) -> Flags:
     return is_held_out
 
 
-def _hold_out_rows(estimator: Any, survey: Survey, codes: Codes, y: Floats) -> Ints:
+def _hold_out_rows(
+    estimator: BaseEstimator, survey: Survey, codes: Codes, y: Floats
+) -> Ints:
     """Draw the rows that early stopping holds out; return the training rows."""
     labels = np.zeros(1) if survey.eras is None else survey.eras.labels
     eras = EncodedEras(labels, codes)

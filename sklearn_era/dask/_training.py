@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 from distributed import get_worker
-from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from numpy.typing import ArrayLike, NDArray
+from sklearn._loss.loss import BaseLoss
+from sklearn.base import BaseEstimator, is_classifier
 
 from .._eras import EncodedEras
 from .._fit_attributes import LISTS_OF_FIT, copy_attributes
@@ -65,7 +66,7 @@ class _SharedMeans:
     loss: Callable[..., Floats]
 
     def __call__(
-        self, y_true: Any, raw_prediction: Any, sample_weight: Any = None,
+        self, y_true: ArrayLike, raw_prediction: Any, sample_weight: Any = None,
         n_threads: int = 1,
     ) -> float:  # fmt: skip
         losses = self.loss(y_true, raw_prediction, None, None, n_threads)
@@ -87,7 +88,7 @@ class _SharedMeans:
         return total / weight
 
 
-def share_means(loss: Any, exchange: Exchange) -> Any:
+def share_means(loss: BaseLoss, exchange: Exchange) -> Any:
     """A copy of a loss with means over all workers."""
     shared = copy.copy(loss)
     shared.__class__ = type(type(loss).__name__, (_SharedMeans, type(loss)), {})
@@ -184,7 +185,7 @@ class Lockstep:
         if self._asks:
             _answers[fit_id] = queue.SimpleQueue()
 
-    def begin(self, estimator: Any) -> None:
+    def begin(self, estimator: BaseEstimator) -> None:
         self._estimator = estimator
         if self._reports:
             fitted = _fitted_attributes(estimator)
@@ -239,7 +240,7 @@ def answer(fit_id: str, stop: bool) -> None:
         _answers[fit_id].put(stop)
 
 
-def _fitted_attributes(estimator: Any) -> dict[str, Any]:
+def _fitted_attributes(estimator: BaseEstimator) -> dict[str, Any]:
     """The attributes of a fit on a shard, so far."""
     params = estimator.get_params(deep=False)
     fitted = {
@@ -252,7 +253,7 @@ def _fitted_attributes(estimator: Any) -> dict[str, Any]:
     return fitted
 
 
-def _local_loss(loss: Any) -> Any:
+def _local_loss(loss: BaseLoss) -> Any:
     """A copy of the loss without the exchange, as of a local fit."""
     local = copy.copy(loss)
     local.__class__ = type(loss).__mro__[2]
@@ -261,7 +262,7 @@ def _local_loss(loss: Any) -> Any:
 
 
 def train(
-    local: Any, shards: tuple[Shard, Shard], era_labels: NDArray[Any] | None,
+    local: BaseEstimator, shards: tuple[Shard, Shard], era_labels: NDArray[Any] | None,
     fit_id: str, rank: int, group: dict[str, Any] | None, timeout: int,
     has_callbacks: bool,
 ) -> Outcome:  # fmt: skip

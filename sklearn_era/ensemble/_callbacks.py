@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 from sklearn.utils._metadata_requests import _routing_enabled
@@ -26,7 +26,7 @@ class Tasks:
     """
 
     def __init__(
-        self, estimator: Any, rows: "TrainingRows", n_tasks: int,
+        self, estimator: BaseEstimator, rows: "TrainingRows", n_tasks: int,
         fitted: Callable[[], dict[str, Any] | None],
     ):  # fmt: skip
         self._estimator, self._fitted = estimator, fitted
@@ -147,7 +147,7 @@ class TrainingRows:
         return indices
 
 
-def _takes_eras(callback: Any) -> bool:
+def _takes_eras(callback: object) -> bool:
     """Return whether a callback accepts eras in the metadata: a `ScoringMonitor` passes
     all to its scorer, which raises an error for what it did not request.
     """

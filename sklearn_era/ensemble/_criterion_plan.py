@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import _check_monotonic_cst
 
 from .._eras import EncodedEras, minimum_text, number_of_share
@@ -38,7 +38,7 @@ class CriterionPlan:
     is_by_rule: bool  # the criterion's, which overrides the estimator's parameters
 
     @classmethod
-    def from_estimator(cls, estimator: Any) -> "CriterionPlan":
+    def from_estimator(cls, estimator: BaseEstimator) -> "CriterionPlan":
         """Return the plan of an estimator's parameters."""
         criterion = as_criterion(estimator.split_criterion)
         asks = any(part.asks_coverage for part in criterion._parts)
@@ -126,9 +126,10 @@ def make_target_weights(
 
 
 def choose_splitter(
-    estimator: Any, plan: CriterionPlan, eras: EncodedEras | None, y: NDArray[Any],
-    sample_weight: NDArray[Any] | None, make: Callable[..., EraSplitter] = EraSplitter,
-    exchange: Exchange = ALONE, penalties: NDArray[np.float64] | None = None,
+    estimator: BaseEstimator, plan: CriterionPlan, eras: EncodedEras | None,
+    y: NDArray[Any], sample_weight: NDArray[Any] | None,
+    make: Callable[..., EraSplitter] = EraSplitter, exchange: Exchange = ALONE,
+    penalties: NDArray[np.float64] | None = None,
 ) -> EraSplitter | None:  # fmt: skip
     """Return the splitter for an estimator's parameters; None for scikit-learn's. Only
     the plain gain needs no `eras`. With an `exchange`, rows are those of this process
@@ -155,7 +156,7 @@ def choose_splitter(
 
 
 def check_equal_hessians(
-    estimator: Any, plan: CriterionPlan, has_weights: bool
+    estimator: BaseEstimator, plan: CriterionPlan, has_weights: bool
 ) -> None:
     """Raise ValueError if rows differ in weight, and the impurity cannot."""
     loss = getattr(estimator, "_loss", None)  # a forest has none
@@ -178,7 +179,7 @@ def _by_gain(make: Callable[..., EraSplitter], y: NDArray[Any]) -> EraSplitter:
 
 
 def target_weights_of(
-    estimator: Any, plan: CriterionPlan, y: NDArray[Any],
+    estimator: BaseEstimator, plan: CriterionPlan, y: NDArray[Any],
     sample_weight: NDArray[Any] | None, exchange: Exchange = ALONE,
 ) -> tuple[NDArray[np.float32], ...]:  # fmt: skip
     """Return `make_target_weights` if the criterion compares targets, else nothing."""
@@ -188,14 +189,14 @@ def target_weights_of(
     return make_target_weights(y, sample_weight, n_classes, exchange)
 
 
-def least_gain(estimator: Any, total_weight: float) -> float:
+def least_gain(estimator: BaseEstimator, total_weight: float) -> float:
     """Return the gain that a split must exceed, given the sum of a tree's hessians."""
     # The grower requires more than its minimum, while the parameter itself suffices, up
     # to rounding errors of sums.
     return estimator.min_impurity_decrease * total_weight * (1.0 - 1e-12)
 
 
-def warn_of_limits(booster: Any, mean_weight: float) -> bool:
+def warn_of_limits(booster: BaseEstimator, mean_weight: float) -> bool:
     """Warn of limits that scikit-learn sets, and leaves, without a word. Return whether
     the least sum of hessians is one.
     """
@@ -216,7 +217,9 @@ def warn_of_limits(booster: Any, mean_weight: float) -> bool:
     return weighs_little
 
 
-def warn_if_nothing_split(estimator: Any, plan: CriterionPlan, what: str) -> None:
+def warn_if_nothing_split(
+    estimator: BaseEstimator, plan: CriterionPlan, what: str
+) -> None:
     """Warn if a model has no split, and so predicts a constant; give the reason."""
     if any(tree.nodes.size > 1 for tree in chain(*estimator._predictors)):
         return
@@ -240,7 +243,7 @@ def warn_if_nothing_split(estimator: Any, plan: CriterionPlan, what: str) -> Non
 
 
 def warn_if_few_splits_are_covered(
-    estimator: Any, plan: CriterionPlan, splitter: Any
+    estimator: BaseEstimator, plan: CriterionPlan, splitter: Any
 ) -> None:
     """Warn if a rule ends a booster's trees, or leaves nearly all nodes to the gain."""
     leaves = [tree.get_n_leaf_nodes() for tree in chain(*estimator._predictors)]

@@ -5,13 +5,14 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from .._eras import Array
 from ..criteria._blend import as_float
 from ._parameters import did_you_mean
 
 
-def feature_penalties(estimator: Any) -> Array | None:
+def feature_penalties(estimator: BaseEstimator) -> Array | None:
     """Return the penalties of features, in the trees' order; None if all are 0."""
     penalties = penalties_by_column(estimator)
     if not penalties.any():
@@ -27,7 +28,7 @@ def feature_penalties(estimator: Any) -> Array | None:
     return penalties
 
 
-def penalties_by_column(estimator: Any) -> Array:
+def penalties_by_column(estimator: BaseEstimator) -> Array:
     """Return the penalty of each column of X, given by index or name."""
     given, n_features = estimator.feature_penalty, estimator.n_features_in_
     if given is None:
@@ -55,13 +56,13 @@ def penalties_by_column(estimator: Any) -> Array:
     return penalties
 
 
-def _has_names(given: Any) -> bool:
+def _has_names(given: object) -> bool:
     """Return whether `given` is a Series whose index holds names of columns."""
     index: Any = getattr(given, "index", ())  # a method, if it is a list
     return np.size(index) > 0 and all(isinstance(key, str) for key in np.ravel(index))
 
 
-def _checked(penalty: Any, feature: str) -> float:
+def _checked(penalty: object, feature: str) -> float:
     number = as_float(penalty)
     if not number >= 0.0:
         raise ValueError(
@@ -71,7 +72,7 @@ def _checked(penalty: Any, feature: str) -> float:
     return number
 
 
-def _index_of(key: Any, estimator: Any) -> int:
+def _index_of(key: object, estimator: BaseEstimator) -> int:
     """Return the index of the column that a key of a mapping names."""
     n_features = estimator.n_features_in_
     if isinstance(key, Integral) and not isinstance(key, bool):

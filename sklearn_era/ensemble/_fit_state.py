@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.utils._metadata_requests import _routing_enabled
 
 from .._eras import Array, EncodedEras
 from .._fit_attributes import Snapshot
+from .._typing import Table
 from ._criterion_plan import CriterionPlan
 from ._warm_start import PreviousFit
 
@@ -39,7 +41,7 @@ class ScoringEras:
         drawn = order[: np.searchsorted(n_rows, N_ROWS_SCORED) + 1]
         return np.flatnonzero(np.isin(self._eras.codes, drawn))
 
-    def of(self, X: Any) -> NDArray[Any]:
+    def of(self, X: Table) -> NDArray[Any]:
         """Return the labels of `X`, one of the two sets, or raise ValueError."""
         name, labels, rows = "eras_val", self._eras_val, None
         if X is self.X_train:
@@ -53,7 +55,7 @@ class ScoringEras:
         return labels if rows is None else labels[rows]
 
 
-def asks_for_eras(scorer: Any) -> bool:
+def asks_for_eras(scorer: Callable[..., Any]) -> bool:
     """Return whether `scorer` takes eras, by its metadata request or signature."""
     if _routing_enabled() and hasattr(scorer, "get_metadata_routing"):
         request = scorer.get_metadata_routing().score.requests.get("eras")
@@ -108,7 +110,7 @@ class FitState:
     trees: list[list[TreePredictor]] = field(default_factory=list)  # a forest's
 
 
-def begin_fit(booster: Any) -> FitState:
+def begin_fit(booster: BaseEstimator) -> FitState:
     """Return the initial state of a booster's fit, before it changes anything."""
     goes_on = booster.warm_start and booster._is_fitted()
     return FitState(PreviousFit.of(booster) if goes_on else None, keeps_iterations=True)

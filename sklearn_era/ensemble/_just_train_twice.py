@@ -1,12 +1,14 @@
 """Just train twice: upweight the rows that a first, weak model gets wrong."""
 
+from __future__ import annotations
+
 import inspect
 import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -35,6 +37,7 @@ from .._eras import Array
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from .._tables.no_value import no_value_noted
+from .._typing import Eras, Estimator, Table
 from .._warnings import warn_user
 from ..model_selection._out_of_era import name_in_fit, take_attributes
 from ..model_selection._search_scores import prediction
@@ -118,7 +121,8 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     }
 
     def __init__(
-        self, estimator: Any, *, identification_estimator: Any = None,
+        self, estimator: Estimator, *,
+        identification_estimator: Estimator | None = None,
         identification_iterations: int = 10, upweight: float = 5.0,
     ) -> None:  # fmt: skip
         self.estimator = estimator
@@ -129,7 +133,10 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     @_fit_context(prefer_skip_nested_validation=False)
     @eras_by_name
     @restores_on_failure
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+    def fit(
+        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None,
+        **fit_params: Any,
+    ) -> Self:  # fmt: skip
         """Fit both classifiers.
 
         Parameters
@@ -232,7 +239,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return first, name
 
     def _arguments(
-        self, name: str, estimator: Any, weights: Array | None,
+        self, name: str, estimator: BaseEstimator, weights: Array | None,
         fit_params: dict[str, Any],
     ) -> dict[str, Any]:  # fmt: skip
         """Return the arguments of one fit; ValueError if it takes no weights."""
@@ -267,7 +274,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         prediction("decision_function", "values whose signs or order are the classes")
     )
 
-    def _ask(self, method: str, X: Any, eras: Any) -> NDArray[Any]:
+    def _ask(self, method: str, X: Table, eras: Eras | None) -> NDArray[Any]:
         return ask(self.estimator_, method, X, eras)
 
     def __sklearn_tags__(self) -> Any:
@@ -280,7 +287,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _iterations_parameter(estimator: Any) -> str | None:
+def _iterations_parameter(estimator: BaseEstimator) -> str | None:
     """Return the name of the number of iterations, if there is a learning rate."""
     prefix = ""
     while isinstance(estimator, Pipeline):

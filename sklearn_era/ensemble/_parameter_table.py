@@ -2,7 +2,7 @@
 Signatures repeat the defaults, which scikit-learn reads there; a test compares them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from inspect import signature
 from numbers import Integral, Real
@@ -236,7 +236,7 @@ def stores_parameters(
     return __init__
 
 
-def document(names: Any) -> str:
+def document(names: Iterable[Any]) -> str:
     """Return the numpydoc entries of parameters."""
     return "".join(
         f"    {name} : {row.kind}, default={row.default!r}\n"

@@ -27,7 +27,7 @@ from ._parameter_table import MOVED, MOVED_VALUES
 _WITHOUT_ERAS = {"era_weighting": "rows", "leaf_shrinkage": None, "era_effects": None}
 
 
-def uses_of_eras(estimator: Any, is_plain_gain: bool) -> dict[str, Any]:
+def uses_of_eras(estimator: BaseEstimator, is_plain_gain: bool) -> dict[str, Any]:
     """Return the parameters that need eras, each with a value that does not."""
     uses = {} if is_plain_gain else {"split_criterion": "gain"}
     return uses | {
@@ -37,7 +37,7 @@ def uses_of_eras(estimator: Any, is_plain_gain: bool) -> dict[str, Any]:
     }
 
 
-def check_class_weight(class_weight: Any) -> None:
+def check_class_weight(class_weight: str | Mapping[Any, float] | None) -> None:
     """Raise ValueError for a class weight that is negative, infinite or no number."""
     weights = class_weight.items() if isinstance(class_weight, dict) else ()
     for label, weight in weights:
@@ -49,7 +49,7 @@ def check_class_weight(class_weight: Any) -> None:
 
 
 def weigh_classes(
-    estimator: Any, sample_weight: Array | None, y: Array
+    estimator: BaseEstimator, sample_weight: Array | None, y: Array
 ) -> Array | None:
     """Return the weights of rows times those of their classes, which are numbers in
     `y`. A dict has them by label; scikit-learn's boosters would look up these numbers.
@@ -62,7 +62,7 @@ def weigh_classes(
     return class_weight if sample_weight is None else sample_weight * class_weight
 
 
-def encode_classes(estimator: Any, y: Array) -> Array:
+def encode_classes(estimator: BaseEstimator, y: Array) -> Array:
     """Return the numbers of classes, or raise ValueError for others than those of the
     fit. scikit-learn casts labels first, which cuts off text and digits.
     """
@@ -76,7 +76,7 @@ def encode_classes(estimator: Any, y: Array) -> Array:
     return np.searchsorted(estimator.classes_, y).astype(np.float64)
 
 
-def check_weights(estimator: Any, sample_weight: Array | None) -> None:
+def check_weights(estimator: BaseEstimator, sample_weight: Array | None) -> None:
     """Raise ValueError for negative weights of rows, except for the plain gain."""
     state = estimator._fit_state
     names = [*uses_of_eras(estimator, state.plan.is_plain_gain)]
@@ -93,7 +93,7 @@ def check_weights(estimator: Any, sample_weight: Array | None) -> None:
         )
 
 
-def _as_object(value: Any) -> Any:
+def _as_object(value: object) -> Any:
     """Return the object that a string or a dict stands for; other values unchanged."""
     if isinstance(value, Mapping):
         return Blend(value)

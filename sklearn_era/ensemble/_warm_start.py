@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 
 from .._warnings import warn_user
 from ._binning.rare_categories import codes_of_categories, encoder_of
@@ -21,7 +21,7 @@ class PreviousFit(NamedTuple):
     draws: str
 
     @classmethod
-    def of(cls, estimator: Any) -> "PreviousFit":
+    def of(cls, estimator: BaseEstimator) -> "PreviousFit":
         return cls(
             n_features=estimator.n_features_in_,
             feature_names=getattr(estimator, "feature_names_in_", None),
@@ -31,7 +31,7 @@ class PreviousFit(NamedTuple):
             draws=getattr(estimator, "_draws", ""),
         )
 
-    def check_same(self, estimator: Any) -> None:
+    def check_same(self, estimator: BaseEstimator) -> None:
         """Raise ValueError if columns, classes or categories are not as before."""
         end = "or set warm_start=False."
         kept = "trees that warm_start=True keeps"
@@ -58,7 +58,9 @@ class PreviousFit(NamedTuple):
                     )
         self.check_same_categories(estimator, bins=False)
 
-    def check_same_categories(self, estimator: Any, *, bins: bool = True) -> None:
+    def check_same_categories(
+        self, estimator: BaseEstimator, *, bins: bool = True
+    ) -> None:
         """Raise ValueError if categories, or their bins, are not as before."""
         known = _known_categories(estimator), self.categories
         now, before = ([each[: 2 + bins] for each in columns] for columns in known)
@@ -70,7 +72,7 @@ class PreviousFit(NamedTuple):
                 "share bins, or set warm_start=False."
             )
 
-    def check_same_draws(self, forest: Any) -> None:
+    def check_same_draws(self, forest: BaseEstimator) -> None:
         """Raise ValueError if the rows of existing trees cannot be drawn again."""
         if forest._draws != self.draws or not self._has_same_bins(forest):
             raise ValueError(
@@ -80,7 +82,7 @@ class PreviousFit(NamedTuple):
                 "same, or set oob_score=False or warm_start=False."
             )
 
-    def warn_of_other_bins(self, booster: Any) -> None:
+    def warn_of_other_bins(self, booster: BaseEstimator) -> None:
         """Warn if rows have other bins than those that the trees compare with."""
         if not self._has_same_bins(booster):
             warn_user(
@@ -90,7 +92,7 @@ class PreviousFit(NamedTuple):
                 "rows and weights, or set warm_start=False."
             )
 
-    def _has_same_bins(self, estimator: Any) -> bool:
+    def _has_same_bins(self, estimator: BaseEstimator) -> bool:
         thresholds = estimator._bin_mapper.bin_thresholds_
         return all(
             # The threshold between -inf and inf is NaN.
@@ -99,7 +101,7 @@ class PreviousFit(NamedTuple):
         )
 
 
-def _known_categories(estimator: Any) -> list[tuple[Any, ...]]:
+def _known_categories(estimator: BaseEstimator) -> list[tuple[Any, ...]]:
     """Return the index of each categorical column, its categories, and their bins."""
     if estimator.is_categorical_ is None:
         return []

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
+from sklearn.base import BaseEstimator
 from sklearn.metrics import check_scoring, make_scorer
 from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import _num_samples, check_is_fitted
@@ -21,6 +22,7 @@ from sklearn_era._plotting import (
     label_eras,
     legend_above,
 )
+from sklearn_era._typing import Axes, Eras, Estimator, Scoring, Table
 from sklearn_era.inspection._forest_plot import draw_forest
 from sklearn_era.metrics import (
     EraComparison,
@@ -80,7 +82,7 @@ class EraScoreDisplay:
 
     def __init__(
         self, *, scores: ArrayLike, era_labels: ArrayLike, score_name: str = "score",
-        greater_is_better: bool = True, standard_errors: Any = None,
+        greater_is_better: bool = True, standard_errors: ArrayLike | None = None,
     ) -> None:  # fmt: skip
         self.scores = np.asarray(scores, dtype=np.float64)
         self.era_labels = np.asarray(era_labels)
@@ -107,7 +109,7 @@ class EraScoreDisplay:
         self.worst = int(defined[worst(self.scores[defined])])
 
     def plot(
-        self, ax: Any = None, *, kind: str = "bar",
+        self, ax: Axes | None = None, *, kind: str = "bar",
         forecast: EraScoreForecast | None = None, **kwargs: Any,
     ) -> EraScoreDisplay:  # fmt: skip
         """Draw the scores, at equal distances.
@@ -193,7 +195,7 @@ class EraScoreDisplay:
     @classmethod
     def from_forecast(
         cls, forecast: EraScoreForecast, *, score_name: str = "score",
-        kind: str = "forest", ax: Any = None, **kwargs: Any,
+        kind: str = "forest", ax: Axes | None = None, **kwargs: Any,
     ) -> EraScoreDisplay:  # fmt: skip
         """Draw what a forecast was fitted to, and the forecast: a forest plot.
 
@@ -265,9 +267,9 @@ class EraScoreDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, eras: Any, scoring: Any = None,
-        sample_weight: Any = None, score_name: str | None = None, ax: Any = None,
-        **kwargs: Any,
+        cls, estimator: Estimator, X: Table, y: ArrayLike, *, eras: Eras,
+        scoring: Scoring = None, sample_weight: ArrayLike | None = None,
+        score_name: str | None = None, ax: Axes | None = None, **kwargs: Any,
     ) -> EraScoreDisplay:  # fmt: skip
         """Score a fitted model in each era, and draw that.
 
@@ -303,7 +305,7 @@ class EraScoreDisplay:
         scorer, name = _scorer_of_an_era(estimator, scoring)
         check_consistent_length(X, y)
 
-        def score(y: Any, rows: NDArray[np.intp], **weights: Any) -> float:
+        def score(y: ArrayLike, rows: NDArray[np.intp], **weights: Any) -> float:
             return scorer(estimator, _safe_indexing(X, rows), y, **weights)
 
         # A scorer predicts by itself: in the place of predictions it gets the rows.
@@ -317,10 +319,10 @@ class EraScoreDisplay:
 
     @classmethod
     def from_predictions(
-        cls, y_true: Any, y_pred: Any, *, eras: Any, metric: Callable[..., float],
-        greater_is_better: bool | None = None, sample_weight: Any = None,
-        n_resamples: int = 0, score_name: str | None = None, ax: Any = None,
-        **kwargs: Any,
+        cls, y_true: ArrayLike, y_pred: ArrayLike, *, eras: Eras,
+        metric: Callable[..., float], greater_is_better: bool | None = None,
+        sample_weight: ArrayLike | None = None, n_resamples: int = 0,
+        score_name: str | None = None, ax: Axes | None = None, **kwargs: Any,
     ) -> EraScoreDisplay:  # fmt: skip
         """Score predictions in each era, and draw that.
 
@@ -366,7 +368,7 @@ class EraScoreDisplay:
         return display.plot(ax, **kwargs)
 
 
-def _scorer_of_an_era(estimator: Any, scoring: Any) -> tuple[Any, str]:
+def _scorer_of_an_era(estimator: BaseEstimator, scoring: Scoring) -> tuple[Any, str]:
     """A scorer that is called with the rows of an era, and what to call its score."""
     if isinstance(scoring, EraScorer):
         metric = scoring._score_func

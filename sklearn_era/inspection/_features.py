@@ -9,10 +9,11 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import _check_feature_names_in
 
 from sklearn_era._trees.traversal import is_sent_left
+from sklearn_era._typing import Estimator
 from sklearn_era.ensemble._binning import rare_categories
 
 
-def feature_names(estimator: Any) -> NDArray[Any]:
+def feature_names(estimator: Estimator) -> NDArray[Any]:
     """Return the names of the columns of X; ``x0``, ... where the fit saw none."""
     return np.asarray(_check_feature_names_in(estimator), dtype=object)
 
@@ -31,7 +32,7 @@ def as_frames(result: Bunch, pandas: Any) -> Bunch:
 
 
 def left_categories(
-    estimator: Any, predictor: TreePredictor, split: int
+    estimator: Estimator, predictor: TreePredictor, split: int
 ) -> tuple[Any, ...] | None:
     """Return the categories that a split sends to the left, as X has them."""
     node = predictor.nodes[split]

@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._plotting import BLUE, GRAY, ORANGE, label_rows
+from .._typing import Axes
 from ..metrics import EraScoreForecast
 
 
 def draw_forest(
-    ax: Any, scores: NDArray[np.float64], errors: NDArray[np.float64] | None,
+    ax: Axes, scores: NDArray[np.float64], errors: NDArray[np.float64] | None,
     texts: list[str], forecast: EraScoreForecast | None, style: Any,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """Draw scores with their errors, and of a forecast the pooled mean as a diamond, as

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
 from sklearn.metrics import check_scoring
 from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils._param_validation import HasMethods, validate_params
@@ -14,6 +15,7 @@ from .._eras import EncodedEras
 from .._optional import import_optional
 from .._progress import Progress
 from .._scikit_learn import check_sample_weight
+from .._typing import Eras, Estimator, Folds, Scoring
 from ..model_selection._out_of_era import check_rows, with_order
 from ..model_selection._search_errors import mean_and_safe_error, mean_over_folds
 from ..model_selection._search_scores import EraMean, ScorerByEra, warn_of_undefined
@@ -27,8 +29,8 @@ _OTHERS = {"estimator": [HasMethods(["fit"])], "scoring": [str, callable, None]}
 
 @validate_params(CONSTRAINTS | _OTHERS, prefer_skip_nested_validation=True)
 def era_permutation_importance(
-    estimator: Any, X: Any, y: Any, *, eras: Any, sample_weight: Any = None,
-    cv: Any = 5, scoring: Any = None, n_repeats: int = 5, era_order: str = "auto",
+    estimator: Estimator, X: Any, y: Any, *, eras: Eras, sample_weight: Any = None,
+    cv: Folds = 5, scoring: Scoring = None, n_repeats: int = 5, era_order: str = "auto",
     n_jobs: int | None = None, verbose: int = 0,
     random_state: int | np.random.RandomState | None = None, as_frame: bool = False,
 ) -> Bunch:  # fmt: skip
@@ -112,7 +114,7 @@ def era_permutation_importance(
 
 def _falls_in_fold(
     X: Any, y: Any, eras: EncodedEras, weights: Array | None, scorer: ScorerByEra,
-    n_repeats: int, model: Any, train: Any, test: Any, seed: int,
+    n_repeats: int, model: BaseEstimator, train: NDArray[Any], test: Any, seed: int,
 ) -> Array:  # fmt: skip
     """Return falls of the score of a fold by feature and era."""
     rng, codes = np.random.default_rng(seed), eras.codes[test]

@@ -1,13 +1,17 @@
 """A tree of a model, drawn, with an arrow for each era under each split."""
 
+from __future__ import annotations
+
 import textwrap
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sklearn_era._eras import label_texts, read_eras
 from sklearn_era._optional import import_optional
 from sklearn_era._plotting import BLUE, ORANGE, axes_or_new
+from sklearn_era._typing import Eras, Estimator, Table
 from sklearn_era.inspection._tree_text import Node, describe_tree
 
 _MOST_ARROWS = 30  # beyond them, eras are counted
@@ -19,8 +23,9 @@ _TEXT, _TOP, _BOTTOM = 0.40, 0.44, 0.84
 
 
 def plot_tree(
-    estimator: Any, X: Any, y: Any, *, eras: Any, sample_weight: Any = None,
-    tree: int = 0, max_depth: int = 3, ax: Any = None,
+    estimator: Estimator, X: Table, y: ArrayLike, *, eras: Eras,
+    sample_weight: ArrayLike | None = None, tree: int = 0, max_depth: int = 3,
+    ax: Any = None,
 ) -> Any:  # fmt: skip
     """Draw a tree of a booster or forest, with an arrow for each era under each split.
 

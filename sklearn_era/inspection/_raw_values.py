@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, softmax
 from sklearn._loss.link import IdentityLink
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_era._threads import openmp_threads
 from sklearn_era._trees.traversal import column_of_feature
+from sklearn_era._typing import Table
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.auto._linear import LinearClassifier, LinearRegressor
 from sklearn_era.ensemble import EraForestClassifier
@@ -33,7 +34,7 @@ Response = Callable[[Array], tuple[Array, Array]]
 _N_PANELS, _N_NODES, _TOLERANCE = (1, 4, 32, 256), 16, 1e-10
 
 
-def explain(model: Any, X: Any, background: Any) -> Sums:
+def explain(model: BaseEstimator, X: Table, background: Table | None) -> Sums:
     """Return the values of a model's raw predictions."""
     if isinstance(model, BaseHistGradientBoosting):
         check_is_fitted(model)
@@ -71,8 +72,9 @@ def explain(model: Any, X: Any, background: Any) -> Sums:
 
 
 def _along_paths(
-    model: Any, weights: list[float], parts: list[Sums], responses: list[Response]
-) -> tuple[Array, Array]:
+    model: BaseEstimator, weights: list[float], parts: list[Sums],
+    responses: list[Response],
+) -> tuple[Array, Array]:  # fmt: skip
     """Share the rise of an average, in its link, among raw predictions of members by
     their slopes along the straight path from all bases (Aumann and Shapley 1974), and
     that of each member among features by its own values.
@@ -112,7 +114,7 @@ def _along_paths(
     return values, base[0]
 
 
-def _response_of(model: Any) -> Response:
+def _response_of(model: BaseEstimator) -> Response:
     """Return what a member makes of raw predictions; of two classes, for the second."""
     if isinstance(model, EraForestClassifier):
         return _identity if model.n_trees_per_iteration_ == 1 else _proportions
@@ -150,7 +152,7 @@ def _proportions(raw: Array) -> tuple[Array, Array]:
     return p, (np.eye(p.shape[1]) - p[..., np.newaxis]) / total[..., np.newaxis]
 
 
-def _of_sources(model: Any, values: Array, base: Array, data: Array) -> Sums:
+def _of_sources(model: BaseEstimator, values: Array, base: Array, data: Array) -> Sums:
     """Add the parts of encoded columns to those of the columns they are made of."""
     if values.shape[1] > (n := model.n_features_in_):
         values, encoded = values[:, :n].copy(), values[:, n:]
@@ -161,7 +163,7 @@ def _of_sources(model: Any, values: Array, base: Array, data: Array) -> Sums:
     return values, base, data[:, :n]
 
 
-def _of_trees(model: Any, X: Any, background: Any) -> Sums:
+def _of_trees(model: BaseEstimator, X: Table, background: Table | None) -> Sums:
     """Those of a booster or forest, in raw predictions."""
     data, columns = model._preprocess_X(X, reset=False), column_of_feature(model)
     others = data[:0]
@@ -189,7 +191,7 @@ class _Additive(NamedTuple):
     name: str
     average: str
 
-    def __call__(self, model: Any, X: Any, background: Any) -> Sums:
+    def __call__(self, model: BaseEstimator, X: Any, background: Any) -> Sums:
         member = f"Member {self.name!r} of {self.average}"
         lowest, highest = -np.inf, np.inf
         read: Callable[[Any], tuple[Array, Array]]
@@ -205,7 +207,7 @@ class _Additive(NamedTuple):
         ):
             intercept = np.atleast_1d(model.intercept_)
 
-            def read(rows: Any) -> Any:
+            def read(rows: NDArray[Any]) -> Any:
                 data = validate_data(model, rows, reset=False, dtype=np.float64)
                 return data[..., np.newaxis] * np.atleast_2d(model.coef_).T, data
         else:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.ensemble._hist_gradient_boosting.common import G_H_DTYPE, Y_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
@@ -18,6 +19,7 @@ from sklearn_era._eras import EncodedEras, is_fixed, read_eras, weigh_eras
 from sklearn_era._scikit_learn import check_sample_weight
 from sklearn_era._threads import openmp_threads
 from sklearn_era._trees.traversal import leaf_indices, sum_up_tree
+from sklearn_era._typing import Eras, Estimator
 from sklearn_era.ensemble._boosters.era_weights import weights_by_label
 from sklearn_era.ensemble._criteria.objects import sum_leaves
 from sklearn_era.ensemble._forests.fit import ForestFitMixin
@@ -48,7 +50,7 @@ class TreeSums(NamedTuple):
     right: Array  # as `left`
 
 
-def check_hist_gradient_boosting(estimator: Any) -> None:
+def check_hist_gradient_boosting(estimator: Estimator) -> None:
     """Check that `estimator` is a fitted booster or forest of histogram trees."""
     if not isinstance(estimator, BaseHistGradientBoosting):
         raise ValueError(
@@ -62,7 +64,7 @@ def check_hist_gradient_boosting(estimator: Any) -> None:
 
 
 def check_replay_data(
-    estimator: Any, X: Any, y: Any, eras: Any, sample_weight: Any
+    estimator: BaseEstimator, X: Any, y: Any, eras: Eras | None, sample_weight: Any
 ) -> ReplayData:
     """Check and encode the rows that a fitted model is to be run over."""
     check_hist_gradient_boosting(estimator)
@@ -92,7 +94,7 @@ def check_replay_data(
     return ReplayData(preprocessed, encoded_y, weights, encoded_eras)
 
 
-def replay_trees(estimator: Any, data: ReplayData) -> Iterator[TreeSums]:
+def replay_trees(estimator: BaseEstimator, data: ReplayData) -> Iterator[TreeSums]:
     """Run a fit over `data` with its trees, and sum by node and era: gradients at the
     sum of a booster's trees before, or at the mean of the rows that a forest's drew.
     """
@@ -123,7 +125,9 @@ def replay_trees(estimator: Any, data: ReplayData) -> Iterator[TreeSums]:
             yield TreeSums(iteration, output, predictor, splits, left, right)
 
 
-def _leaves_by_tree(estimator: Any, X: Array, n_threads: int) -> Iterator[Array]:
+def _leaves_by_tree(
+    estimator: BaseEstimator, X: Array, n_threads: int
+) -> Iterator[Array]:
     """Yield the leaf of each row, tree by tree: several trees are predicted at once,
     each an output whose values are the indices of nodes.
     """
@@ -141,7 +145,9 @@ def _leaves_by_tree(estimator: Any, X: Array, n_threads: int) -> Iterator[Array]
 class _BoostingGradients:
     """Gradients of the loss, at the sum of the trees before."""
 
-    def __init__(self, estimator: Any, data: ReplayData, n_threads: int) -> None:
+    def __init__(
+        self, estimator: BaseEstimator, data: ReplayData, n_threads: int
+    ) -> None:
         self._loss, self._data, self._n_threads = estimator._loss, data, n_threads
         self._factors, self._iteration = None, 0
         if hasattr(estimator, "_era_log_weights"):
@@ -179,7 +185,9 @@ class _BoostingGradients:
 class _ForestGradients:
     """Gradients of the squared error, at the mean of each tree's own rows."""
 
-    def __init__(self, estimator: Any, data: ReplayData, n_threads: int) -> None:
+    def __init__(
+        self, estimator: BaseEstimator, data: ReplayData, n_threads: int
+    ) -> None:
         self._n_trees = estimator.n_iter_
         self._targets = estimator._make_targets(data.y)
         weights = 1.0 if data.sample_weight is None else data.sample_weight

@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
 from sklearn_era._era_arguments import without_era_column
 from sklearn_era._eras import era_means, read_eras
+from sklearn_era._typing import Eras
 from sklearn_era.inspection._features import feature_names
 from sklearn_era.inspection._raw_values import Array, explain
 
@@ -58,7 +60,7 @@ class ShapValues:
     def __getitem__(self, name: str) -> Any:
         return getattr(self, name)
 
-    def by_era(self, eras: Any) -> Bunch:
+    def by_era(self, eras: Eras) -> Bunch:
         """Summarise the values of each feature in each era.
 
         Parameters
@@ -96,7 +98,7 @@ class ShapValues:
         )  # fmt: skip
 
 
-def shap_values(model: Any, X: Any, *, background: Any = None) -> ShapValues:
+def shap_values(model: BaseEstimator, X: Any, *, background: Any = None) -> ShapValues:
     """Compute the exact Shapley values of a model's predictions.
 
     The value of a feature is the rise of the prediction v(S) of a set of known features

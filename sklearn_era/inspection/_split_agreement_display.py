@@ -3,8 +3,10 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sklearn_era._plotting import BLUE, ORANGE, axes_or_new
+from sklearn_era._typing import Axes, Eras, Estimator, Table
 from sklearn_era.inspection._split_statistics import split_statistics
 
 _FIELDS = ("depth", "gain", "direction_agreement")
@@ -111,8 +113,9 @@ class SplitAgreementDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, eras: Any, sample_weight: Any = None,
-        min_samples_per_era: float | None = None, ax: Any = None, **kwargs: Any,
+        cls, estimator: Estimator, X: Table, y: ArrayLike, *, eras: Eras,
+        sample_weight: ArrayLike | None = None,
+        min_samples_per_era: float | None = None, ax: Axes | None = None, **kwargs: Any,
     ) -> "SplitAgreementDisplay":  # fmt: skip
         """Draw the splits of a fitted model.
 

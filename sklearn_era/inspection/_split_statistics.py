@@ -1,15 +1,20 @@
 """The splits of a fitted model, their gains and directions in each era, and sums."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import validate_parameter_constraints
 
 from sklearn_era._eras import label_texts, min_rows_of_side
 from sklearn_era._optional import import_optional
 from sklearn_era._trees.traversal import column_of_feature
+from sklearn_era._typing import Eras, Estimator, Table
 from sklearn_era.ensemble._criteria.objects import EraComparison, compare_sides
 from sklearn_era.ensemble._parameter_table import CONSTRAINTS
 from sklearn_era.inspection._features import as_frames, feature_names, left_categories
@@ -37,8 +42,9 @@ _ERA_COLUMNS: dict[str, tuple[Any, str]] = {
 
 
 def split_statistics(
-    estimator: Any, X: Any, y: Any, *, eras: Any, sample_weight: Any = None,
-    min_samples_per_era: float | None = None, as_frame: bool = False,
+    estimator: BaseEstimator, X: Table, y: ArrayLike, *, eras: Eras,
+    sample_weight: ArrayLike | None = None, min_samples_per_era: float | None = None,
+    as_frame: bool = False,
 ) -> Any:  # fmt: skip
     """Tabulate the splits of a fitted model with their gain in every era.
 
@@ -182,9 +188,9 @@ def split_statistics(
 
 
 def era_feature_importances(
-    estimator: Any, X: Any, y: Any, *, eras: Any, sample_weight: Any = None,
-    min_samples_per_era: float | None = None, normalize: bool = False,
-    as_frame: bool = False,
+    estimator: Estimator, X: Table, y: ArrayLike, *, eras: Eras,
+    sample_weight: ArrayLike | None = None, min_samples_per_era: float | None = None,
+    normalize: bool = False, as_frame: bool = False,
 ) -> Bunch:  # fmt: skip
     """Sum the gains of a model's splits by feature, in every era.
 
@@ -251,7 +257,7 @@ def era_feature_importances(
 
 
 def _compare_trees(
-    estimator: Any, data: ReplayData, minimum: Any
+    estimator: BaseEstimator, data: ReplayData, minimum: float | None
 ) -> Iterator[tuple[TreeSums, EraComparison, EraComparison]]:
     """Compare the splits of each tree over all rows and within each era."""
     if minimum is None:

@@ -1,12 +1,16 @@
 """Features whose effect turns between eras: tests, importances and prices."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import false_discovery_control
 from sklearn import config_context
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -18,6 +22,7 @@ from .._optional import import_optional
 from .._progress import Progress
 from .._scikit_learn import check_sample_weight
 from .._tables.columns import read_columns
+from .._typing import Eras, Estimator, Folds, Scoring, Table
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..model_selection import EraSearchCV
 from ..model_selection._out_of_era import check_rows, with_order
@@ -38,10 +43,10 @@ CONSTRAINTS = EraSearchCV._parameter_constraints | {
 
 @validate_params(CONSTRAINTS, prefer_skip_nested_validation=True)
 def era_stability(
-    X: Any, y: Any, *, eras: Any, estimator: Any = None, sample_weight: Any = None,
-    cv: Any = 5, scoring: Any = None, alpha: float = 0.1, n_repeats: int = 2,
-    price: bool = True, era_order: str = "auto", n_jobs: int | None = None,
-    verbose: int = 0,
+    X: Table, y: ArrayLike, *, eras: Eras, estimator: Estimator | None = None,
+    sample_weight: ArrayLike | None = None, cv: Folds = 5, scoring: Scoring = None,
+    alpha: float = 0.1, n_repeats: int = 2, price: bool = True, era_order: str = "auto",
+    n_jobs: int | None = None, verbose: int = 0,
     random_state: int | np.random.RandomState | None = None, as_frame: bool = False,
 ) -> Bunch:  # fmt: skip
     """Find features whose effect has one sign in some eras and the other in others.
@@ -207,8 +212,8 @@ def era_stability(
 
 
 def _prices(
-    estimator: Any, X: Any, y: Any, params: Any, result: Bunch, options: Any,
-    progress: Progress,
+    estimator: BaseEstimator, X: Table, y: ArrayLike, params: Mapping[str, Any],
+    result: Bunch, options: Any, progress: Progress,
 ) -> dict[str, list[Any]]:  # fmt: skip
     """Measure scores without features that turn, in known eras and in new ones."""
     turning, features = np.flatnonzero(result.turns), np.arange(result.turns.size)

@@ -20,6 +20,7 @@ from .._eras import check_eras, read_eras
 from .._optional import import_optional
 from .._scikit_learn import refuse_bools
 from .._tables.columns import Column, check_same_columns, read_columns
+from .._typing import ColumnChoice, Estimator, Folds, Table
 from .._warnings import listed
 from ._drift import distances, stability_index
 from ._features import as_frames
@@ -35,9 +36,9 @@ from ._features import as_frames
     prefer_skip_nested_validation=True,
 )
 def support_match(
-    X: Any, *, eras: Any, X_holdout: Any = None, reference_eras: Any = None,
-    categorical_features: Any = "from_dtype", n_bins: int = 10, min_samples: int = 1,
-    as_frame: bool = False,
+    X: Table, *, eras: Any, X_holdout: Any = None, reference_eras: Any = None,
+    categorical_features: ColumnChoice = "from_dtype", n_bins: int = 10,
+    min_samples: int = 1, as_frame: bool = False,
 ) -> Bunch:  # fmt: skip
     """Measure how far eras cover the same values of each feature, and how it drifts.
 
@@ -242,7 +243,7 @@ def _bins(
     prefer_skip_nested_validation=True,
 )  # fmt: skip
 def domain_classifier_auc(
-    X: Any, is_later: ArrayLike, *, estimator: Any = None, cv: Any = 5,
+    X: Table, is_later: ArrayLike, *, estimator: Estimator | None = None, cv: Folds = 5,
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> float:  # fmt: skip

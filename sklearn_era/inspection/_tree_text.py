@@ -6,9 +6,11 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 
 from sklearn_era._trees.traversal import column_of_feature
+from sklearn_era._typing import Eras, Table
 from sklearn_era.ensemble._forests.fit import ForestFitMixin
 from sklearn_era.inspection._features import feature_names, left_categories
 from sklearn_era.inspection._replay import check_hist_gradient_boosting
@@ -31,8 +33,9 @@ class Node(NamedTuple):
 
 
 def describe_tree(
-    estimator: Any, X: Any, y: Any, eras: Any, weights: Any, tree: int, max_depth: float
-) -> list[Node]:
+    estimator: BaseEstimator, X: Table, y: ArrayLike, eras: Eras | None,
+    weights: ArrayLike | None, tree: int, max_depth: float,
+) -> list[Node]:  # fmt: skip
     """Return the nodes of a tree in their order; too deep a split has no children."""
     check_hist_gradient_boosting(estimator)
     trees = [tree for trees in estimator._predictors for tree in trees]
@@ -91,7 +94,7 @@ def _sides(name: str, node: Any, categories: tuple[Any, ...] | None) -> tuple[st
 
 
 def export_text(
-    estimator: Any, X: Any = None, y: Any = None, *, eras: Any = None,
+    estimator: BaseEstimator, X: Any = None, y: Any = None, *, eras: Any = None,
     sample_weight: Any = None, tree: int = 0, max_depth: int = 10,
 ) -> str:  # fmt: skip
     """Return a tree of a booster or forest as text, with the agreement of eras.
@@ -150,7 +153,7 @@ def export_text(
 
 
 def export_graphviz(
-    estimator: Any, X: Any = None, y: Any = None, *, eras: Any = None,
+    estimator: BaseEstimator, X: Any = None, y: Any = None, *, eras: Any = None,
     sample_weight: Any = None, tree: int = 0,
 ) -> str:  # fmt: skip
     """Return a tree of a booster or forest in the DOT language of Graphviz.

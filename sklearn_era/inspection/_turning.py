@@ -3,21 +3,22 @@ of bins come from one half of the rows and effects from the other, and vice vers
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import narwhals
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom, chi2, norm
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import Bunch, _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._eras import EncodedEras, era_means
 from .._progress import Progress
 from .._tables.columns import Column
+from .._typing import Folds, Table
 from ..model_selection import _out_of_era as out_of_era
 
 MAX_SEED = np.iinfo(np.int32).max
@@ -53,8 +54,9 @@ class Design(NamedTuple):
 
 
 def measure_in_folds(
-    measure: Any, model: Any, X: Any, y: Any, eras: EncodedEras, weights: Any, cv: Any,
-    n_jobs: Any, rng: np.random.RandomState, name: str, progress: Progress,
+    measure: Callable[..., Any], model: BaseEstimator, X: Table, y: ArrayLike,
+    eras: EncodedEras, weights: Any, cv: Folds, n_jobs: int | None,
+    rng: np.random.RandomState, name: str, progress: Progress,
 ) -> tuple[list[Any], list[Any]]:  # fmt: skip
     """Return folds of whole eras, two or more, and what a function measures by a model
     fitted in each, the rows to train on and to test, and a seed.
@@ -76,9 +78,9 @@ def measure_in_folds(
 
 
 def measure_features(
-    estimator: Any, X: Any, y: NDArray[Any], eras: EncodedEras, sample_weight: Any,
-    cv: Any, n_repeats: int, n_jobs: int | None, rng: np.random.RandomState,
-    progress: Progress,
+    estimator: BaseEstimator, X: Any, y: NDArray[Any], eras: EncodedEras,
+    sample_weight: Any, cv: Any, n_repeats: int, n_jobs: int | None,
+    rng: np.random.RandomState, progress: Progress,
 ) -> Bunch:  # fmt: skip
     """Return `importances` of shape (n_features, n_folds, n_eras), `rows` left out with
     `residuals` of shape (n_features, n_rows, n_outputs), and `weights` of all rows.
@@ -103,15 +105,16 @@ def measure_features(
 
 
 def _measure_fold(
-    X: Any, targets: Array, classes: Any, weights: Array, eras: EncodedEras,
-    n_repeats: int, model: Any, train: Codes, test: Codes, seed: int,
+    X: Any, targets: Array, classes: NDArray[Any] | None, weights: Array,
+    eras: EncodedEras, n_repeats: int, model: BaseEstimator, train: Codes, test: Codes,
+    seed: int,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Return importances by feature and era, and residuals without each feature."""
     rng = np.random.default_rng(seed)
     rows, target = _safe_indexing(X, test), targets[test]
     labels = eras.labels[eras.codes[test]]
 
-    def predict(rows: Any) -> tuple[Array, Array]:
+    def predict(rows: NDArray[Any]) -> tuple[Array, Array]:
         """Return predictions and their losses."""
         p = out_of_era.respond(model, rows, classes, labels).reshape(target.shape)
         if classes is None:
@@ -150,7 +153,7 @@ def with_column(X: Any, j: int, other: Any) -> Any:
 
 def find_turning(
     columns: Sequence[Column], eras: EncodedEras, measured: Any, are_ordered: bool,
-    rng: Any,
+    rng: np.random.RandomState,
 ) -> dict[str, Array]:  # fmt: skip
     """Return `effects` and `errors` by era and feature, and the `p_value` and
     `n_merged` of each.

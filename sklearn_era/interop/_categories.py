@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from sklearn_era._trees.traversal import is_sent_left
 from sklearn_era.ensemble._binning.rare_categories import (
@@ -12,7 +13,9 @@ from sklearn_era.ensemble._binning.rare_categories import (
 )
 
 
-def categories_of_features(model: Any) -> list[tuple[NDArray[Any], NDArray[np.intp]]]:
+def categories_of_features(
+    model: BaseEstimator,
+) -> list[tuple[NDArray[Any], NDArray[np.intp]]]:
     """Return the categories of each categorical feature, and their bins."""
     if model.is_categorical_ is None or not model.is_categorical_.any():
         return []
@@ -21,6 +24,6 @@ def categories_of_features(model: Any) -> list[tuple[NDArray[Any], NDArray[np.in
     return [(c[: b.size], b) for c, b in zip(encoder.categories_, bins, strict=True)]
 
 
-def listed_categories(tree: Any, split: Any, bins: NDArray[np.intp]) -> Any:
+def listed_categories(tree: object, split: Any, bins: NDArray[np.intp]) -> Any:
     """Return which categories do not go where missing and unknown ones go."""
     return is_sent_left(tree, split, bins) != bool(split["missing_go_to_left"])

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn._loss import loss as losses
+from sklearn.base import BaseEstimator
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
@@ -38,7 +39,7 @@ _FORBIDDEN_IN_NAMES = frozenset('",:[]{}')
 
 
 def to_lightgbm_text(
-    model: Any, *, feature_names: Sequence[str] | None = None,
+    model: BaseEstimator, *, feature_names: Sequence[str] | None = None,
     node_statistics: bool = True,
 ) -> str:  # fmt: skip
     """Write the text of a LightGBM model with the same predictions as a fitted model.
@@ -302,7 +303,7 @@ def _tree_lines(
     return lines
 
 
-def _bitset(tree: Any, split: Any, categories: list[_Categories]) -> NDArray[Any]:
+def _bitset(tree: object, split: Any, categories: list[_Categories]) -> NDArray[Any]:
     """Return the bits of the categories that go left in LightGBM, as words."""
     bins, numbers, _ = categories[split["feature_idx"]]
     numbers = numbers[listed_categories(tree, split, bins)]

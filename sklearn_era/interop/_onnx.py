@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn._loss.link import IdentityLink
-from sklearn.base import is_regressor
+from sklearn.base import BaseEstimator, is_regressor
 
 from sklearn_era._optional import import_optional
 from sklearn_era._trees.traversal import column_of_feature
@@ -119,7 +119,7 @@ def _refuse_wrong_graphs(convert: Callable[..., None]) -> Callable[..., None]:
     return convert_or_refuse
 
 
-def _check_categories(model: Any) -> None:
+def _check_categories(model: BaseEstimator) -> None:
     """Refuse categories that a tensor of single precision cannot hold."""
     for i, (categories, _) in enumerate(categories_of_features(model)):
         is_number = categories.dtype.kind in "biuf"
@@ -133,15 +133,16 @@ def _check_categories(model: Any) -> None:
 
 
 def _add_node(
-    model: Any, add_node: Any, op_type: str, *arguments: Any, **attributes: Any
-) -> None:
+    model: BaseEstimator, add_node: Any, op_type: str, *arguments: Any,
+    **attributes: Any,
+) -> None:  # fmt: skip
     """Add a node to a graph, after mending it if it holds the trees."""
     if op_type.startswith("TreeEnsemble"):
         _mend_nodes(model, attributes)
     add_node(op_type, *arguments, **attributes)
 
 
-def _mend_nodes(model: Any, attributes: dict[str, Any]) -> None:
+def _mend_nodes(model: BaseEstimator, attributes: dict[str, Any]) -> None:
     """Replace splits by categories, which skl2onnx takes for thresholds, by chains of
     comparisons: categories that part from all other values leave them one by one.
     """

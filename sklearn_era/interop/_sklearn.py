@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn import ensemble
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
@@ -17,6 +17,7 @@ from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_era._typing import Scoring
 from sklearn_era._warnings import warn_user
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.ensemble import (
@@ -139,7 +140,7 @@ def to_sklearn(
     return stock
 
 
-def as_vote(model: Any, convert: Callable[[Any], Any]) -> Any:
+def as_vote(model: BaseEstimator, convert: Callable[[Any], Any]) -> Any:
     """Return an average as a fitted vote of its members, each of them converted."""
     check_is_fitted(model)
     if vars(model).get("_encoded"):
@@ -175,7 +176,7 @@ def as_vote(model: Any, convert: Callable[[Any], Any]) -> Any:
     return vote
 
 
-def _is_of_this_package(scoring: Any) -> bool:
+def _is_of_this_package(scoring: Scoring) -> bool:
     """Return whether a pickle of `scoring` names something of sklearn_era."""
     if scoring is None or isinstance(scoring, str):
         return False
@@ -190,7 +191,7 @@ def _is_of_this_package(scoring: Any) -> bool:
     )
 
 
-def check_model(model: Any, classes: Any = BaseHistGradientBoosting) -> None:
+def check_model(model: BaseEstimator, classes: Any = BaseHistGradientBoosting) -> None:
     """Raise an error unless `model` is a fitted booster or `EraForestRegressor`."""
     refuse_forest_classifier(model)
     if not isinstance(model, classes):
@@ -204,7 +205,7 @@ def check_model(model: Any, classes: Any = BaseHistGradientBoosting) -> None:
     check_is_fitted(model)
 
 
-def refuse_forest_classifier(model: Any) -> None:
+def refuse_forest_classifier(model: BaseEstimator) -> None:
     """Refuse a forest classifier: its trees add up to proportions, not log-odds."""
     if isinstance(model, EraForestClassifier):
         raise ValueError(

@@ -9,16 +9,19 @@ import os
 import tempfile
 import zipfile
 from dataclasses import asdict, dataclass, fields, replace
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import sklearn
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 import sklearn_era
 
 from .._files import printable, put_in_place
+from .._typing import Estimator
 from ..ensemble._hist_gradient_boosting import RELEASES
 from ._estimators import CLASSES, first_booster
 from ._values import ValueReader, ValueWriter
@@ -84,7 +87,7 @@ class ModelMetadata:
 
 
 def save_model(
-    estimator: Any, path: str | os.PathLike[str], *, target: str | None = None,
+    estimator: Estimator, path: str | os.PathLike[str], *, target: str | None = None,
     era: str | None = None,
 ) -> ModelMetadata:  # fmt: skip
     """Write a fitted estimator to a model file, at once or not at all.
@@ -237,7 +240,9 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, ModelMetadata]:
     return estimator, metadata
 
 
-def _read_metadata(archive: zipfile.ZipFile, path: Any) -> ModelMetadata:
+def _read_metadata(
+    archive: zipfile.ZipFile, path: str | PathLike[str]
+) -> ModelMetadata:
     """Read the metadata, after a check of the archive's inflated size."""
     members = archive.infolist()
     if len({member.filename for member in members}) < len(members):
@@ -271,7 +276,9 @@ def _read_json(archive: zipfile.ZipFile, name: str) -> Any:
     return json.loads(archive.read(name), parse_constant=float)
 
 
-def _describe(estimator: Any, *, target: str | None, era: str | None) -> ModelMetadata:
+def _describe(
+    estimator: BaseEstimator, *, target: str | None, era: str | None
+) -> ModelMetadata:
     model = first_booster(estimator)
     # An average's own, without those of columns that its members are given beside them.
     names = getattr(estimator, "feature_names_in_", None)

@@ -86,7 +86,7 @@ _FITTED: dict[str, Any] = {
 }  # fmt: skip
 
 
-def take_apart(estimator: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
+def take_apart(estimator: BaseEstimator) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """Return an estimator's class, parameters and attributes, for `rebuild`."""
     if hasattr(estimator, "to_local"):  # a Dask estimator
         estimator = estimator.to_local()
@@ -159,7 +159,7 @@ def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -
     return estimator
 
 
-def inner_models(estimator: Any) -> list[Any]:
+def inner_models(estimator: BaseEstimator) -> list[Any]:
     """Return the fitted models inside an estimator, if any."""
     for name in ("estimator_", "best_estimator_", "regressor_"):
         if hasattr(estimator, name):
@@ -167,7 +167,7 @@ def inner_models(estimator: Any) -> list[Any]:
     return list(getattr(estimator, "members_", {}).values())
 
 
-def first_booster(estimator: Any) -> Any:
+def first_booster(estimator: BaseEstimator) -> Any:
     """Return the innermost model; of several, one that knows all categories."""
     while inner := inner_models(estimator):
         estimator = next((x for x in inner if not hasattr(x, "_codings")), inner[0])
@@ -194,7 +194,7 @@ def _check_average(
     _need(all(x.shape == (1, n_rows) for x in arrays[3:]), "rows left out")
 
 
-def _check_linear(model: Any) -> None:
+def _check_linear(model: BaseEstimator) -> None:
     """Check the codings and coefficients of a linear model."""
     is_category = [type(coding) is list for coding in model._codings]
     _need(np.array_equal(model.is_categorical_, is_category), "codings")
@@ -219,7 +219,7 @@ def _check_attributes(attributes: dict[str, Any]) -> None:
             raise TypeError(f"the attribute {name!r} of {type(value).__qualname__}")
 
 
-def _need(holds: Any, what: str) -> None:
+def _need(holds: object, what: str) -> None:
     if not holds:
         raise ValueError(f"its {what} do not fit the rest of it")
 
@@ -238,7 +238,7 @@ def _categories(preprocessor: Any) -> list[Any] | None:
     return parts
 
 
-def _restore_preprocessor(estimator: Any) -> None:
+def _restore_preprocessor(estimator: BaseEstimator) -> None:
     """Rebuild the preprocessor by scikit-learn's own fit to a row, and categories."""
     is_categorical, parts = estimator.is_categorical_, estimator._preprocessor
     estimator._is_categorical_remapped = None
@@ -291,7 +291,7 @@ def _restore_bins(encoder: OrdinalEncoder, bins: tuple[Any, ...]) -> None:
             shared_bins.set_bins(encoder, i, given)
 
 
-def _bins(mapper: Any) -> dict[str, Any]:
+def _bins(mapper: _BinMapper) -> dict[str, Any]:
     """Return the parts of a bin mapper, for `_bin_mapper`."""
     if type(mapper) is not _BinMapper:
         raise TypeError(f"the bin mapper {type(mapper).__qualname__}")
@@ -333,7 +333,7 @@ def _bin_mapper(
     return mapper
 
 
-def _restore_trees(estimator: Any, is_categorical: NDArray[np.bool_]) -> None:
+def _restore_trees(estimator: BaseEstimator, is_categorical: NDArray[np.bool_]) -> None:
     n_outputs = 1
     if is_classifier(estimator):
         estimator._label_encoder = LabelEncoder()
@@ -362,7 +362,7 @@ def _restore_trees(estimator: Any, is_categorical: NDArray[np.bool_]) -> None:
     )
 
 
-def _restore_rules(estimator: Any) -> None:
+def _restore_rules(estimator: BaseEstimator) -> None:
     n_features, classes = estimator.n_features_in_, estimator.classes_
     intercept, shape = estimator.intercept_, classes.shape
     _need(intercept.shape == shape and intercept.dtype == np.float64, "classes")

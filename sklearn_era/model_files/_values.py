@@ -112,7 +112,7 @@ class ValueReader:
         self._archive = archive
         self._read: set[int] = set()
 
-    def decode(self, node: Any) -> Any:
+    def decode(self, node: object) -> Any:
         """Return the value of a JSON node."""
         if isinstance(node, list):
             return [self.decode(item) for item in node]

@@ -1,11 +1,13 @@
 """Folds of the rows of each era."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import StratifiedKFold
 
 from .._eras import read_eras
@@ -54,7 +56,7 @@ class EraKFold(StratifiedKFold):
     __metadata_request__split: ClassVar = {"groups": True}
 
     def split(
-        self, X: Any, y: Any = None, groups: Any = None
+        self, X: Any, y: ArrayLike | None = None, groups: Any = None
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Generate indices of the rows to train and to test on.
 

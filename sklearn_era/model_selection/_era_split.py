@@ -1,5 +1,7 @@
 """Cross-validation on later eras, on groups left out, or on both at once."""
 
+from __future__ import annotations
+
 import datetime
 import math
 import re
@@ -10,7 +12,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator, GroupKFold
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
@@ -18,6 +20,7 @@ from .._era_axes import EraAxes, read_axes
 from .._era_labels import Labels, instants_of, keys_of
 from .._eras import EncodedEras
 from .._scikit_learn import refuse_bools
+from .._typing import Duration, EraOrder, Table
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 _TIMES: Any = (str, datetime.timedelta, np.timedelta64)
@@ -152,8 +155,9 @@ class EraSplit(BaseCrossValidator):
     )  # fmt: skip
     def __init__(
         self, n_splits: int = 3, n_group_folds: int = 3, *, group: str = "new",
-        test_size: Any = None, max_train_size: Any = None, horizon: Any = 1,
-        gap: Any = 0, purge: Any = 0, era_order: Any = "auto",
+        test_size: Duration | None = None, max_train_size: Duration | None = None,
+        horizon: Duration = 1, gap: Duration = 0, purge: Duration = 0,
+        era_order: EraOrder = "auto",
     ) -> None:  # fmt: skip
         self.n_splits = n_splits
         self.n_group_folds = n_group_folds
@@ -184,7 +188,7 @@ class EraSplit(BaseCrossValidator):
         return f"{self.group} group, {'next' if self.horizon == 1 else 'later'} era"
 
     def split(
-        self, X: Any, y: Any = None, groups: Any = None
+        self, X: Table, y: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Generate indices of the rows to train and to test on.
 
@@ -238,7 +242,9 @@ class EraSplit(BaseCrossValidator):
                     )
             yield np.flatnonzero(train), np.flatnonzero(test)
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+    def get_n_splits(
+        self, X: Table | None = None, y: ArrayLike | None = None, groups: Any = None
+    ) -> int:
         """Return the number of splits.
 
         Parameters
@@ -291,12 +297,12 @@ class EraSplit(BaseCrossValidator):
         timed = [x for x, size in given.items() if isinstance(size, _TIMES)]
         times = instants_of(eras.labels, timed[0]) if timed else []
         if self.test_size is None:
-            lengths = (self.horizon, self.gap, self.purge)
+            lengths: Any = (self.horizon, self.gap, self.purge)
             n_counted = sum(x for x in lengths if not isinstance(x, _TIMES))
             n_left = n_eras - n_counted + (not isinstance(self.horizon, _TIMES))
             given["test_size"] = max(1, n_left // (self.n_splits + 1))
 
-        def first_within(size: Any, place: int, n_times: int = 1) -> int:
+        def first_within(size: Duration, place: int, n_times: int = 1) -> int:
             """Return the first era that is nearer than a size, or sizes, to a place."""
             at = times if isinstance(size, _TIMES) else range(n_eras)
             return bisect_right(at, at[place] - n_times * _length_of(size, "gap"))

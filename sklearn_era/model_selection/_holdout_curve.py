@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import ValidationCurveDisplay
 from sklearn.utils import Bunch, _safe_indexing
@@ -18,6 +18,7 @@ from .._era_labels import find
 from .._eras import EncodedEras, check_eras
 from .._progress import Progress
 from .._tables.no_value import warn_of_no_value
+from .._typing import Axes, Estimator, Scoring, Table
 from ._out_of_era import check_rows, fit_arguments, fit_rows, quiet_folds, with_order
 from ._search_scores import ScorerByEra
 
@@ -34,10 +35,10 @@ Array = NDArray[Any]
     prefer_skip_nested_validation=True,
 )  # fmt: skip
 def holdout_curve(
-    estimator: Any, X: Any, y: Any, *, eras: Any, test_eras: ArrayLike,
-    param_name: str | None = None, param_range: ArrayLike | None = None,
-    scoring: Any = None, era_order: str = "auto", n_jobs: int | None = None,
-    verbose: int = 0,
+    estimator: BaseEstimator, X: Table, y: ArrayLike, *, eras: Any,
+    test_eras: ArrayLike, param_name: str | None = None,
+    param_range: ArrayLike | None = None, scoring: Scoring = None,
+    era_order: str = "auto", n_jobs: int | None = None, verbose: int = 0,
 ) -> Bunch:  # fmt: skip
     """Score models in test eras: reverse learning curves, and curves of a parameter.
 
@@ -146,8 +147,8 @@ def holdout_curve(
 
 
 def _fit_and_score(
-    model: Any, X: Any, y: Any, eras: EncodedEras, params: dict[str, Any], scorer: Any,
-    train: Array, test: Array,
+    model: BaseEstimator, X: Any, y: Any, eras: EncodedEras, params: dict[str, Any],
+    scorer: Any, train: Array, test: Array,
 ) -> tuple[list[float], Array]:  # fmt: skip
     """Return the mean score of the eras trained on, and those of the test eras."""
     rows = [np.flatnonzero(np.isin(eras.codes, codes)) for codes in (train, test)]
@@ -175,7 +176,7 @@ class HoldoutCurveDisplay(ValidationCurveDisplay):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, ax: Any = None,
+        cls, estimator: Estimator, X: Table, y: ArrayLike, *, ax: Axes | None = None,
         score_type: str = "both", **params: Any,
     ) -> HoldoutCurveDisplay:  # fmt: skip
         """Measure a curve and draw it.

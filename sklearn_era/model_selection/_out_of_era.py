@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GroupKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, column_or_1d, indexable
@@ -27,6 +27,7 @@ from .._eras import EncodedEras
 from .._progress import QUIET, Progress
 from .._tables.columns import check_collected
 from .._tables.no_value import no_value_noted
+from .._typing import Duration, EraOrder, Eras, Folds, Table
 from .._warnings import listed
 from ._era_split import SIZE, EraSplit
 from ._walk_forward import EraWalkForwardSplit
@@ -46,7 +47,7 @@ _IGNORED = (
 )  # fmt: skip
 
 
-def name_in_fit(estimator: Any, argument: str) -> str | None:
+def name_in_fit(estimator: BaseEstimator, argument: str) -> str | None:
     """Return the name by which an estimator's fit takes an argument."""
     is_routed = prepares_by_era(estimator, in_fit=True)
     if is_routed or get_config()["enable_metadata_routing"]:
@@ -66,7 +67,7 @@ def name_in_fit(estimator: Any, argument: str) -> str | None:
 
 
 def fit_arguments(
-    estimator: Any, eras: NDArray[Any], sample_weight: NDArray[Any] | None
+    estimator: BaseEstimator, eras: NDArray[Any], sample_weight: NDArray[Any] | None
 ) -> dict[str, NDArray[Any]]:
     """Return eras, if a fit takes any, and weights, by its own names for them."""
     arguments = {}
@@ -84,7 +85,7 @@ def fit_arguments(
     return arguments
 
 
-def with_order(estimator: Any, era_order: Any) -> Any:
+def with_order(estimator: BaseEstimator, era_order: EraOrder) -> Any:
     """Return a copy whose steps with ``era_order="auto"``, or that of two columns, know
     the order of the eras that they get.
     """
@@ -110,7 +111,7 @@ def quiet_folds(n_jobs: int | None) -> Iterator[list[Any]]:
         yield empty
 
 
-def check_target(y: Any, X: Any) -> None:
+def check_target(y: ArrayLike, X: Table) -> None:
     """Raise ValueError for a target that is missing, or of another length than X, and
     for a lazy frame.
     """
@@ -124,7 +125,7 @@ def check_target(y: Any, X: Any) -> None:
         )
 
 
-def check_divisible(X: Any, name: str) -> None:
+def check_divisible(X: Table, name: str) -> None:
     """Raise TypeError for rows that cannot be split, ValueError for a lazy frame."""
     check_collected(X)
     if hasattr(X, "X_binned"):
@@ -165,8 +166,8 @@ def check_enough(eras: EncodedEras, are_ordered: bool, name: str) -> None:
 
 
 def folds_of_eras(
-    cv: Any, eras: EncodedEras, are_ordered: bool, *, gap: int = 0, horizon: Any = 1,
-    group: str = "new", tests_half: bool = False,
+    cv: Any, eras: EncodedEras, are_ordered: bool, *, gap: int = 0,
+    horizon: Duration = 1, group: str = "new", tests_half: bool = False,
 ) -> Any:  # fmt: skip
     """Return a splitter of codes of eras in `cv` or 5 folds, perhaps of the last half
     alone; or the folds themselves, if these go by durations, or by groups as well.
@@ -197,7 +198,7 @@ def folds_of_eras(
     return list(splitter.split(times, groups=(times, eras.groups.codes)))
 
 
-def check_folds(model: Any, eras: EncodedEras, are_ordered: bool) -> None:
+def check_folds(model: BaseEstimator, eras: EncodedEras, are_ordered: bool) -> None:
     """Raise ValueError for a gap, horizon or group that folds would not follow."""
     is_number = model.cv is None or isinstance(model.cv, Integral)
     for name, default in (("gap", 0), ("horizon", 1), ("group", "new")):
@@ -232,7 +233,7 @@ def split_eras(
     return list(cv.split(X, y, **params))
 
 
-def groups_for(cv: Any, eras: EncodedEras, groups: Any) -> Any:
+def groups_for(cv: Folds, eras: EncodedEras, groups: ArrayLike | None) -> Any:
     """Return groups for a splitter; of axes, labels, and of combinations, columns."""
     if not isinstance(cv, EraSplit):
         return groups
@@ -247,8 +248,8 @@ def groups_for(cv: Any, eras: EncodedEras, groups: Any) -> Any:
 
 
 def fit_rows(
-    model: Any, X: Any, y: Any, params: dict[str, Any], rows: Any = None,
-    follower: Any = None,
+    model: BaseEstimator, X: Table, y: ArrayLike, params: dict[str, Any],
+    rows: NDArray[Any] | None = None, follower: Any = None,
 ) -> Any:  # fmt: skip
     """Return a copy of a model, fitted to some rows, or all, by `fit_arguments`; a
     booster's iterations may have a follower.
@@ -263,8 +264,9 @@ def fit_rows(
 
 
 def fit_folds(
-    model: Any, X: Any, y: Any, eras: EncodedEras, folds: Sequence[Any],
-    params: dict[str, Any], n_jobs: int | None, progress: Progress = QUIET,
+    model: BaseEstimator, X: Table, y: ArrayLike, eras: EncodedEras,
+    folds: Sequence[Any], params: dict[str, Any], n_jobs: int | None,
+    progress: Progress = QUIET,
 ) -> list[Any]:  # fmt: skip
     """Return copies of a model, each fitted to the training rows of a fold."""
     names = names_of(folds, eras)
@@ -276,8 +278,9 @@ def fit_folds(
 
 
 def _fit_fold(
-    model: Any, X: Any, y: Any, params: dict[str, Any], train: Any, name: str
-) -> Any:
+    model: BaseEstimator, X: Table, y: ArrayLike, params: dict[str, Any],
+    train: NDArray[Any], name: str,
+) -> Any:  # fmt: skip
     """Return a model fitted to some rows; errors name the fold, and keep their type."""
     try:
         return fit_rows(model, X, y, params, train)
@@ -299,8 +302,9 @@ def names_of(folds: Sequence[Any], eras: EncodedEras) -> list[str]:
 
 
 def respond(
-    model: Any, X: Any, classes: Any = None, eras: Any = None
-) -> NDArray[np.float64]:
+    model: BaseEstimator, X: Table, classes: NDArray[Any] | None = None,
+    eras: Eras | None = None,
+) -> NDArray[np.float64]:  # fmt: skip
     """Return predictions, or probabilities of classes, 0 of those not trained on."""
     eras = told_eras(model, eras)
     if classes is None:
@@ -313,7 +317,7 @@ def respond(
 
 
 def take_attributes(
-    estimator: Any, model: Any,
+    estimator: BaseEstimator, model: BaseEstimator,
     names: Sequence[str] = ("n_features_in_", "feature_names_in_", "classes_"),
 ) -> None:  # fmt: skip
     """Give an estimator the classes and columns of a fitted model inside it."""

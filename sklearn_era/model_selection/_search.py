@@ -1,11 +1,14 @@
 """A search for parameters by scores in eras that the model has not seen."""
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 from sklearn.model_selection._search import BaseSearchCV, _search_estimator_has
 from sklearn.utils import get_tags, indexable
@@ -20,6 +23,7 @@ from .._era_routing import PredictsByEra, ask, own_eras, routed, takes_eras, wit
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from .._tables.no_value import warn_of_no_value
+from .._typing import Duration, Eras, Estimator, Folds, Scoring, Table
 from .._warnings import refuses_moved
 from ._out_of_era import (
     OF_AXES,
@@ -165,13 +169,14 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         time_budget="a smaller param_grid",
     )
     def __init__(
-        self, estimator: Any,
+        self, estimator: Estimator,
         param_grid: Mapping[str, Sequence] | Sequence[Mapping[str, Sequence]], *,
-        scoring: Any = None, n_jobs: int | None = None, refit: Any = True, cv: Any = 3,
-        verbose: int = 0, pre_dispatch: int | str = "2*n_jobs",
-        error_score: Any = np.nan, return_train_score: bool = False, gap: int = 0,
-        era_order: Any = "auto", choose_by: str = "mean",
-        rule: str = "one_standard_error", horizon: Any = 1, group: str = "new",
+        scoring: Scoring = None, n_jobs: int | None = None,
+        refit: bool | str | Callable[..., Any] = True, cv: Folds = 3, verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs", error_score: str | float = np.nan,
+        return_train_score: bool = False, gap: int = 0, era_order: Any = "auto",
+        choose_by: str = "mean", rule: str = "one_standard_error",
+        horizon: Duration = 1, group: str = "new",
     ) -> None:  # fmt: skip
         super().__init__(
             estimator, param_grid, scoring=scoring, n_jobs=n_jobs, refit=refit, cv=cv,
@@ -187,7 +192,9 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
 
     @eras_by_name
     @restores_on_failure
-    def fit(self, X: Any, y: Any = None, *, eras: Any = None, **params: Any) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, eras: Eras | None = None, **params: Any
+    ) -> Self:
         """Fit all candidates in cross-validation, and the best one to all rows.
 
         Parameters
@@ -273,10 +280,13 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         "decision_function", "values whose signs or order are the classes"
     )
 
-    def _ask(self, method: str, X: Any, eras: Any) -> Any:
+    def _ask(self, method: str, X: Table, eras: Eras | None) -> Any:
         return ask(self.best_estimator_, method, X, eras)
 
-    def score(self, X: Any, y: Any = None, *, eras: Any = None, **params: Any) -> float:
+    def score(
+        self, X: Table, y: ArrayLike | None = None, *, eras: Eras | None = None,
+        **params: Any,
+    ) -> float:  # fmt: skip
         """Score the best model by the search's scorer, on all rows at once.
 
         Parameters

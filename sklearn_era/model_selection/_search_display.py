@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._plotting import BLUE, GRAY, ORANGE, axes_or_new, label_rows
+from .._typing import Axes
 
 
 class EraSearchDisplay:
@@ -65,7 +66,7 @@ class EraSearchDisplay:
                 f"{len(self.names)} names."
             )
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> EraSearchDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> EraSearchDisplay:
         """Draw the mean differences, and two standard errors, the first on top.
 
         Parameters
@@ -102,7 +103,7 @@ class EraSearchDisplay:
 
     @classmethod
     def from_search(
-        cls, search: Any, *, ax: Any = None, **kwargs: Any
+        cls, search: Any, *, ax: Axes | None = None, **kwargs: Any
     ) -> EraSearchDisplay:
         """Draw the single candidates of a search, all but the plain model.
 

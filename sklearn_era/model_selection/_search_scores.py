@@ -6,7 +6,8 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import roc_auc_score, top_k_accuracy_score
 from sklearn.metrics._scorer import _Scorer
@@ -21,6 +22,7 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted
 from .._era_columns import EraColumns
 from .._era_routing import answered_by, own_eras, told_eras, with_eras
 from .._eras import EncodedEras
+from .._typing import Eras, Table
 from .._warnings import listed, warn_user
 from ..metrics._metric import metric_name
 from ._out_of_era import respond
@@ -32,7 +34,7 @@ class EraMean(float):
     codes: NDArray[np.integer]  # of the eras, ascending
     scores: NDArray[np.float64]  # of eras; NaN where the score is not defined
 
-    def __new__(cls, codes: Any, scores: Any) -> "EraMean":
+    def __new__(cls, codes: NDArray[Any], scores: Any) -> "EraMean":
         scores = np.asarray(scores, dtype=np.float64)
         known = scores[~np.isnan(scores)]
         self = super().__new__(cls, known.mean() if known.size else np.nan)
@@ -46,7 +48,7 @@ class EraMean(float):
 class ScorerByEra:
     """A scorer that asks another one for the rows of one era at a time."""
 
-    def __init__(self, scorer: Any, eras: EncodedEras | None) -> None:
+    def __init__(self, scorer: Callable[..., Any], eras: EncodedEras | None) -> None:
         self.scorer = of_classes(scorer)
         self.labels: Any = eras and eras.labels  # by code
         self.group_labels: Any = eras and eras.groups and eras.groups.labels
@@ -55,7 +57,7 @@ class ScorerByEra:
         return repr(self.scorer)
 
     def __call__(
-        self, estimator: Any, X: Any, *y: Any, era_codes: Any, **params: Any
+        self, estimator: BaseEstimator, X: Any, *y: Any, era_codes: Any, **params: Any
     ) -> Any:
         eras: Any = None
         if self.group_labels is not None:
@@ -115,7 +117,7 @@ class ScorerByEra:
 
 
 def _asked_once(
-    model: Any, X: Any, parts: Sequence[NDArray[np.intp]]
+    model: BaseEstimator, X: Table, parts: Sequence[NDArray[np.intp]]
 ) -> Iterator[tuple[NDArray[np.intp], Any, Any]]:
     """Yield parts of rows, with a copy of the model that is asked for all at once."""
     known: dict[str, Any] = {}
@@ -140,7 +142,9 @@ def prediction(
 ) -> Callable[..., Any]:
     """Make a method, with its docstring, that hands X and eras to `_ask`."""
 
-    def predict(self: Any, X: Any, *, eras: Any = None) -> NDArray[Any]:
+    def predict(
+        self: BaseEstimator, X: Table, *, eras: Eras | None = None
+    ) -> NDArray[Any]:
         check_is_fitted(self)
         return self._ask(method, *own_eras(self, X, eras))
 
@@ -162,7 +166,7 @@ def prediction(
     return predict
 
 
-def asks_for_eras(scorer: Any) -> bool:
+def asks_for_eras(scorer: Callable[..., Any]) -> bool:
     """Return whether a scorer has an argument of that name."""
     return callable(scorer) and "eras" in signature(scorer).parameters
 
@@ -171,8 +175,9 @@ class _ScorerOfClasses(_Scorer):
     """A scorer of probabilities, for models or rows that lack classes."""
 
     def _score(
-        self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **kwargs: Any
-    ) -> float:
+        self, method_caller: Any, estimator: BaseEstimator, X: Table, y_true: ArrayLike,
+        **kwargs: Any,
+    ) -> float:  # fmt: skip
         labels, metric = np.union1d(estimator.classes_, y_true), self._score_func
         if labels.size == 1 and self._sign < 0:
             return 0.0

@@ -1,7 +1,7 @@
 """scikit-learn's search with folds of whole eras, scores by era and a rule for them."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -47,7 +47,7 @@ class SearchByEra(GridSearchCV):
     group: str
     _eras: Any = None  # of rows, in a fit: `EncodedEras`
 
-    def _run_search(self, evaluate_candidates: Any) -> None:
+    def _run_search(self, evaluate_candidates: Callable[..., Any]) -> None:
         """Evaluate candidates; with a `verbose` of 1 in parts, to show progress."""
         candidates, verbose = [*ParameterGrid(self.param_grid)], self.verbose
         if verbose != 1:
@@ -186,7 +186,9 @@ class SearchByEra(GridSearchCV):
             results["qualifies"] = mean > error
         return results
 
-    def _select_best_index(self, refit: Any, refit_metric: str, results: Any) -> int:
+    def _select_best_index(
+        self, refit: bool | str | Callable[..., Any], refit_metric: str, results: Any
+    ) -> int:
         """Choose by the rule, unless `refit` is one."""
         if callable(refit):
             return super()._select_best_index(refit, refit_metric, results)

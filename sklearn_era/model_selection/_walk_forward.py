@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 
 from .._eras import TIME_ONLY, EncodedEras, check_order, read_eras
 from .._scikit_learn import refuse_bools
+from .._typing import Table
 from .._warnings import refuses_moved
 
 _COUNT = Interval(Integral, 1, None, closed="left")
@@ -112,7 +113,7 @@ class EraWalkForwardSplit(BaseCrossValidator):
         refuse_bools(vars(self))
 
     def split(
-        self, X: Any, y: Any = None, groups: Any = None
+        self, X: Any, y: ArrayLike | None = None, groups: Any = None
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Generate indices of the rows to train and to test on.
 
@@ -185,7 +186,10 @@ class EraWalkForwardSplit(BaseCrossValidator):
         for train, test in self._blocks(labels.size):
             yield labels[train.start : train.stop], labels[test.start : test.stop]
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+    def get_n_splits(
+        self, X: Table | None = None, y: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> int:  # fmt: skip
         """Return the number of splits.
 
         Parameters

@@ -5,7 +5,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -16,6 +16,7 @@ from .._eras import EncodedEras, read_eras
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from .._tables.columns import check_collected, check_no_dates
+from .._typing import Eras, Table
 from .._warnings import warn_user
 
 Array = NDArray[np.float64]
@@ -59,8 +60,9 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     @eras_by_name
     @restores_on_failure
     def fit(
-        self, X: Any, y: Any = None, *, eras: Any = None, sample_weight: Any = None
-    ) -> Self:
+        self, X: Table, y: ArrayLike | None = None, *, eras: Eras | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:  # fmt: skip
         """Learn the statistics of the training.
 
         Parameters
@@ -98,7 +100,7 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             del self._of_eras
         return self
 
-    def transform(self, X: Any, *, eras: Any = None) -> Any:
+    def transform(self, X: Table, *, eras: Eras | None = None) -> Any:
         """Transform rows by the statistics of their eras.
 
         Parameters
@@ -117,11 +119,15 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         eras = getattr(self, "_era_column", None) if eras is None else eras
         return self._by_era(self._apply_eras, X, eras)
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+    def fit_transform(
+        self, X: Table, y: ArrayLike | None = None, **fit_params: Any
+    ) -> Any:
         # The docstring is scikit-learn's, whose method hands no eras to `transform`.
         return self.fit(X, y, **fit_params).transform(X, eras=fit_params.get("eras"))
 
-    def _read(self, X: Any, eras: Any, *, reset: bool) -> tuple[Array, EncodedEras]:
+    def _read(
+        self, X: Table, eras: Eras | None, *, reset: bool
+    ) -> tuple[Array, EncodedEras]:
         check_collected(X)
         X, eras = take_era_column(X, eras)
         check_no_dates(X)
@@ -152,7 +158,9 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             out[own] = self._apply(X[own], *found)
         return out
 
-    def _by_era(self, apply: Callable[..., Array], X: Any, eras: Any) -> Array:
+    def _by_era(
+        self, apply: Callable[..., Array], X: Table, eras: Eras | None
+    ) -> Array:
         """Apply the statistics of eras to their rows."""
         X, encoded = self._read(X, eras, reset=False)
         if self.unseen == "batch":

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval
 
 from .._eras import EncodedEras
 from .._parameter_object import with_parameters
+from .._typing import Eras, Table
 from ._base import REST, SMOOTH, UNSEEN, Array, EraTransformer
 
 # A share of the values' spread: less is rounding, and columns explain all.
@@ -100,7 +101,9 @@ class EraNeutralizer(EraTransformer):
     smooth: float = 10.0
     unseen: str = "batch"
 
-    def _read(self, X: Any, eras: Any, *, reset: bool) -> tuple[Array, EncodedEras]:
+    def _read(
+        self, X: Table, eras: Eras | None, *, reset: bool
+    ) -> tuple[Array, EncodedEras]:
         values, encoded = super()._read(X, eras, reset=reset)
         places: dict[Any, int] = {j: j for j in range(values.shape[1])}
         names = getattr(self, "feature_names_in_", [])

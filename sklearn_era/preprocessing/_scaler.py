@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._eras import EncodedEras, check_order
 from .._parameter_object import with_parameters
+from .._typing import Eras, Table
 from ._base import REST, SMOOTH, UNSEEN, Array, EraTransformer
 
 WITH = """with_centering, with_scaling : bool, default=True
@@ -157,7 +158,7 @@ class EraTargetTransformer(EraStandardScaler):
             check_order(eras, "auto", "level='last'", other, f"use {other}")
             self._typical = self._of_eras[-1]
 
-    def inverse_transform(self, X: Any, *, eras: Any = None) -> Array:
+    def inverse_transform(self, X: Table, *, eras: Eras | None = None) -> Array:
         """Bring targets, or predictions of them, to the level of their eras.
 
         Parameters

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import HasMethods
 from .._era_arguments import eras_by_name, take_era_column
 from .._era_routing import ask, score, takes_eras
 from .._fit_attributes import restores_on_failure
+from .._typing import Eras, Estimator, Table
 from ..model_selection import _out_of_era as out_of_era
 from ..model_selection._search_scores import prediction
 from ._scaler import EraTargetTransformer
@@ -60,7 +61,9 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         "transformer": [HasMethods(["fit", "transform", "inverse_transform"]), None],
     }
 
-    def __init__(self, regressor: Any = None, transformer: Any = None) -> None:
+    def __init__(
+        self, regressor: Estimator | None = None, transformer: Estimator | None = None
+    ) -> None:
         self.regressor = regressor
         self.transformer = transformer
 
@@ -105,7 +108,7 @@ class EraTargetRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     predict = prediction("predict", "targets, at the level of their eras")
     score = score
 
-    def _ask(self, method: str, X: Any, eras: Any) -> NDArray[np.float64]:
+    def _ask(self, method: str, X: Table, eras: Eras | None) -> NDArray[np.float64]:
         known = eras if takes_eras(self.regressor_, method) else None
         found = np.reshape(ask(self.regressor_, method, X, known), (-1, 1))
         return self.transformer_.inverse_transform(found, eras=eras)[:, 0]

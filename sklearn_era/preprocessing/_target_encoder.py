@@ -1,10 +1,12 @@
 """Categories as what the targets of other eras say of them."""
 
+from __future__ import annotations
+
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import _safe_indexing, check_array, column_or_1d
@@ -24,6 +26,7 @@ from .._fit_attributes import restores_on_failure
 from .._parameter_object import with_parameters
 from .._scikit_learn import check_sample_weight
 from .._tables import columns as tables
+from .._typing import Eras, Table
 from .._warnings import warn_user
 from ..ensemble._binning.errors import column_name
 from ..model_selection._out_of_era import check_target
@@ -133,8 +136,9 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
     @eras_by_name
     @restores_on_failure
     def fit(
-        self, X: Any, y: Any, *, eras: Any = None, sample_weight: Any = None
-    ) -> Self:
+        self, X: Table, y: ArrayLike, *, eras: Eras | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:  # fmt: skip
         """Learn what targets tell of categories, era by era.
 
         Parameters
@@ -194,7 +198,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
             )
         return self
 
-    def transform(self, X: Any, *, eras: Any = None) -> Any:
+    def transform(self, X: Table, *, eras: Eras | None = None) -> Any:
         """Encode rows by the eras before theirs, or by all eras of the training.
 
         Parameters
@@ -226,7 +230,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         X, encoded = self.fit(X, y, **fit_params)._read(X, eras, reset=False)
         return self._encode(X, find(self.era_labels_, encoded.labels)[encoded.codes])
 
-    def _encode(self, X: Any, at: Any) -> Array:
+    def _encode(self, X: Table, at: NDArray[Any]) -> Array:
         """Encode rows by the places of their eras in the training; -1 if unseen."""
         is_known, parts = at >= 0, [np.empty((at.size, 0))]
         n_folds = _N_FOLDS if self.era_order_ == "unordered" else 0
@@ -244,7 +248,9 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
                 effect[:] = self._numbers(X).T - effect
         return np.hstack(parts)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(
+        self, input_features: ArrayLike | None = None
+    ) -> NDArray[Any]:
         """Return the names of the encoded columns.
 
         Parameters
@@ -271,7 +277,9 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
             found += [f"{names[r]}_less_{names[j]}" for r in self._relative]
         return np.array(found, dtype=object)
 
-    def _read(self, X: Any, eras: Any, *, reset: bool) -> tuple[Any, EncodedEras]:
+    def _read(
+        self, X: Any, eras: Eras | None, *, reset: bool
+    ) -> tuple[Any, EncodedEras]:
         """Return X as a frame or an array, without eras, and these."""
         tables.check_collected(X)
         X, eras = take_era_column(X, eras)
@@ -300,7 +308,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
             return X, EncodedEras(np.array([None], object), codes)
         return X, read_eras(eras, X)
 
-    def _numbers(self, X: Any) -> Array:
+    def _numbers(self, X: Table) -> Array:
         """Return the `relative` columns, of shape (n_columns, n_samples)."""
         numbers = np.empty((len(self._relative), len(X)))
         for i, j in enumerate(self._relative):
@@ -313,11 +321,11 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
                 ) from error
         return numbers
 
-    def _categories(self, X: Any, j: int) -> NDArray[Any]:
+    def _categories(self, X: Table, j: int) -> NDArray[Any]:
         values = _safe_indexing(X, j, axis=1)
         return tables.as_categories(values, column_name(self, j))
 
-    def _targets(self, y: Any, X: Any) -> Array:
+    def _targets(self, y: ArrayLike, X: Table) -> Array:
         """Return numbers to take means of, of shape (n_outputs, n_samples)."""
         check_target(y, X)
         y = column_or_1d(y, warn=True)

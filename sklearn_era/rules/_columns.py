@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 
+from .._typing import Seed
 from ..ensemble._binning.floats import fit_float_mapper
 
 # A column and the bins that a rule accepts, bit i for bin i.
@@ -36,7 +37,7 @@ class Conditions:
 def fit_bins(
     X: NDArray[np.float64], known_categories: list[NDArray[np.float64] | None],
     sample_weight: NDArray[np.float64] | None, names: NDArray[Any], *, n_bins: int,
-    binning: str, random_state: Any, n_threads: int,
+    binning: str, random_state: Seed, n_threads: int,
 ) -> _BinMapper:  # fmt: skip
     """Fit scikit-learn's bin mapper, by equal width or weight; a column of at most
     `n_bins` values has a bin for each.

@@ -1,12 +1,14 @@
 """The estimator: checks of ``fit``, and the boosting of each class's rules."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
@@ -26,6 +28,7 @@ from .._fit_attributes import restore_on_failure
 from .._parameter_object import parameter, with_parameters
 from .._scikit_learn import check_sample_weight
 from .._threads import N_JOBS_CONSTRAINTS, openmp_threads
+from .._typing import Eras, Table
 from .._warnings import warn_user
 from ..ensemble._feature_penalty import penalties_by_column
 from ..ensemble._parameters import VersionedStateMixin
@@ -82,8 +85,8 @@ class RuleEnsembleClassifier(
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, eras: Any = None,
-        groups: Any = None,
+        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None, *,
+        eras: Eras | None = None, groups: ArrayLike | None = None,
     ) -> Self:  # fmt: skip
         """Find the rules.
 
@@ -122,7 +125,9 @@ class RuleEnsembleClassifier(
 
     fit.__wrapped__.__qualname__ = "fit"  # the name in Python's TypeErrors
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, eras: Any, groups: Any) -> None:
+    def _fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, eras: Any, groups: Any
+    ) -> None:
         """Check the arguments of ``fit``, find the rules, and measure them."""
         rng = check_random_state(self.random_state)
         values, known_categories = self._columns_of(X, reset=True)
@@ -212,7 +217,7 @@ class RuleEnsembleClassifier(
             )
         return X_binned
 
-    def _group_labels(self, X: Any, eras: Any, groups: Any) -> NDArray[Any] | None:
+    def _group_labels(self, X: Any, eras: Eras, groups: Any) -> NDArray[Any] | None:
         """Return the labels of the variance term's groups, None without a penalty."""
         if isinstance(groups, str):
             if groups not in getattr(X, "columns", ()):

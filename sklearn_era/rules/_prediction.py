@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit, softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_y, check_consistent_length, check_is
 from .._eras import EncodedEras, label_texts, read_eras
 from .._optional import import_optional
 from .._scikit_learn import check_categorical_features, check_sample_weight
+from .._typing import Eras, Table
 from ..ensemble._binning.errors import encode
 from ..ensemble._binning.hooks import BinningMixin
 from ..ensemble._binning.rare_categories import (
@@ -52,11 +53,11 @@ class RulePredictionMixin(BaseEstimator):
     _preprocess_X = encode
     _check_categories = BinningMixin._check_categories
 
-    def _check_categorical_features(self, X: Any) -> NDArray[np.bool_] | None:
+    def _check_categorical_features(self, X: Table) -> NDArray[np.bool_] | None:
         return check_categorical_features(X, self.categorical_features)
 
     def _columns_of(
-        self, X: Any, *, reset: bool
+        self, X: Table, *, reset: bool
     ) -> tuple[NDArray[np.float64], list[NDArray[np.float64] | None]]:
         """Return X as numbers, and the codes of categories, with columns in order."""
         found: Any = self._preprocess_X(X, reset=reset)
@@ -72,7 +73,7 @@ class RulePredictionMixin(BaseEstimator):
         place = np.argsort(np.argsort(~is_categorical, kind="stable"))
         return values[:, place], [known_categories[j] for j in place if reset]
 
-    def _binned(self, X: Any) -> NDArray[np.uint8]:
+    def _binned(self, X: Table) -> NDArray[np.uint8]:
         """Return the bins of rows."""
         check_is_fitted(self)
         return self._bin_mapper.transform(self._columns_of(X, reset=False)[0])
@@ -94,7 +95,7 @@ class RulePredictionMixin(BaseEstimator):
     ``intercept + sum_m coefficient_m r_m(x)``, of each class if there are more than
     two.""",
     )
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Table) -> NDArray[np.float64]:
         X_binned = self._binned(X)
         scores = np.tile(self.intercept_, (X_binned.shape[0], 1))
         for rule in self._rules:
@@ -106,7 +107,7 @@ class RulePredictionMixin(BaseEstimator):
         "Predict the probability of each class.",
         f"{PROBABILITIES[:-1]}: ``sigmoid(F)``; of more than two, over their sum.",
     )
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Table) -> NDArray[np.float64]:
         scores = self.decision_function(X)
         if scores.ndim == 1:
             probability = expit(scores)
@@ -117,14 +118,14 @@ class RulePredictionMixin(BaseEstimator):
         "Predict the class of rows.",
         CLASSES.format("class with the largest score; of two, the second if F > 0"),
     )
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Table) -> NDArray[Any]:
         scores = self.decision_function(X)
         indices = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)
         return self.classes_[indices]
 
     def rule_table(
-        self, X: Any, y: Any, sample_weight: Any = None, *, eras: Any = None,
-        as_frame: bool = False,
+        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None, *,
+        eras: Eras | None = None, as_frame: bool = False,
     ) -> Any:  # fmt: skip
         """Measure the rules on any rows, as `rules_` does on the training rows.
 

@@ -12,7 +12,8 @@ from ._refinements import RefinementCounter, newton_step
 
 
 def make_term(
-    labels: NDArray[Any], is_positive: NDArray[np.bool_], class_label: Any, *term: Any,
+    labels: NDArray[Any], is_positive: NDArray[np.bool_], class_label: object,
+    *term: Any,
 ) -> "VarianceTerm":  # fmt: skip
     """Return the term of the nonempty groups; ValueError if one has a single row."""
     encoded = encode_eras(labels)
@@ -45,7 +46,7 @@ class VarianceTerm:
     power: float
 
     def sums(
-        self, values: NDArray[np.float64], rows: Any = slice(None)
+        self, values: NDArray[np.float64], rows: slice | NDArray[Any] = slice(None)
     ) -> NDArray[np.float64]:
         """Return the sums of each column of `values` over some rows, by group."""
         groups, n_groups = self.groups[rows], self.is_positive.size

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from ..._category_effects import Ints, effects_elsewhere
 from ..._eras import era_means
@@ -23,8 +24,9 @@ _N_FOLDS = 5
 
 
 def group_categories(
-    estimator: Any, X: Array, targets: Array, sample_weight: Array | None, eras: Any
-) -> None:
+    estimator: BaseEstimator, X: Array, targets: Array, sample_weight: Array | None,
+    eras: Any,
+) -> None:  # fmt: skip
     """Set bins of categories in the encoder, and of rows in X, whose first columns have
     codes of categories. Rows of rare categories have the bin of their category without
     the targets, (n_rows, n_outputs), of their own era; that of missing values if other

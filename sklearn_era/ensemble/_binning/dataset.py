@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
@@ -17,6 +17,7 @@ from ..._era_arguments import take_era_column
 from ..._eras import EncodedEras, _missing_rows, read_eras
 from ..._scikit_learn import check_categorical_features, check_sample_weight
 from ..._tables.parquet import ParquetColumns
+from ..._typing import Eras, Seed, Table
 from .floats import FloatColumns, fit_and_bin_columns
 from .integer_columns import as_integer_columns
 from .integers import bin_columns, fit_bin_mapper
@@ -93,8 +94,8 @@ class BinnedDataset:
 
     @classmethod
     def from_arrays(
-        cls, X: Any, y: Any, *, eras: Any = None, sample_weight: Any = None,
-        max_bins: int = 255, random_state: Any = None,
+        cls, X: Table, y: ArrayLike, *, eras: Eras | None = None,
+        sample_weight: Any = None, max_bins: int = 255, random_state: Seed = None,
     ) -> "BinnedDataset":  # fmt: skip
         """Bin what ``fit`` takes.
 
@@ -164,8 +165,8 @@ class BinnedDataset:
     def from_parquet(
         cls, path: str | PathLike[str] | Sequence[str | PathLike[str]], *, target: str,
         era: str | None = None, features: Sequence[str] | None = None,
-        sample_weight: str | None = None, max_bins: int = 255, random_state: Any = None,
-        drop_missing_target: bool = False,
+        sample_weight: str | None = None, max_bins: int = 255,
+        random_state: Seed = None, drop_missing_target: bool = False,
         keep_eras: Collection[Any] | Mapping[Any, Any] | None = None,
         on_progress: Callable[[int, int], None] | None = None,
     ) -> "BinnedDataset":  # fmt: skip
@@ -274,7 +275,7 @@ class BinnedDataset:
     # Otherwise conversion to an array would index rows one by one.
     __iter__ = None
 
-    def __getitem__(self, key: Any) -> NoReturn:
+    def __getitem__(self, key: object) -> NoReturn:
         raise TypeError(
             "A BinnedDataset cannot be split or indexed, as cross-validation and grid "
             "search do: its bins were made from all rows. Pass them raw rows, or make "
@@ -309,7 +310,7 @@ class BinnedDataset:
         return [array for array in arrays if array is not None]
 
 
-def make_bin_mapper(max_bins: int, random_state: Any) -> _BinMapper:
+def make_bin_mapper(max_bins: int, random_state: Seed) -> _BinMapper:
     """Return an unfitted bin mapper, seeded as ``fit`` seeds its own."""
     if not isinstance(max_bins, Integral) or not 2 <= max_bins <= 255:
         raise ValueError(f"max_bins={max_bins!r} must be an integer from 2 to 255.")

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils import _safe_indexing
 
@@ -17,13 +18,14 @@ from ..._tables.columns import (
     rows_as_in_fit,
 )
 from ..._trees.traversal import column_of_feature
+from ..._typing import Table
 from .rare_categories import codes_of_categories, encoder_of
 
 # Dates and times that NumPy takes for objects of Python, and no integers.
 _EXACT = {"M": "M8[us]", "m": "m8[us]"}
 
 
-def encode(estimator: Any, X: Any, *, reset: bool) -> Any:
+def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     """Preprocess X as scikit-learn does, but rows to predict by column where that
     fails, or may take them for others than the fit's.
     """
@@ -51,7 +53,7 @@ def encode(estimator: Any, X: Any, *, reset: bool) -> Any:
     return found
 
 
-def must_be_read(estimator: Any, X: Any) -> bool:
+def must_be_read(estimator: BaseEstimator, X: Table) -> bool:
     """Return whether NumPy may take for numbers what is none: dates, alone or among
     objects, and complex numbers.
     """
@@ -68,8 +70,9 @@ def must_be_read(estimator: Any, X: Any) -> bool:
 
 
 def read_by_column(
-    estimator: Any, X: Any, rows: Any = None, error: Exception | None = None
-) -> NDArray[np.float64]:
+    estimator: BaseEstimator, X: Table, rows: NDArray[Any] | None = None,
+    error: Exception | None = None,
+) -> NDArray[np.float64]:  # fmt: skip
     """Return rows as numbers, categories first and as codes, read as in the fit; raise
     `error` if X is no table.
     """
@@ -98,7 +101,9 @@ def read_by_column(
     return np.column_stack([*found, *numbers])
 
 
-def check_numbers(estimator: Any, X: Any, error: Exception | None = None) -> None:
+def check_numbers(
+    estimator: BaseEstimator, X: Any, error: Exception | None = None
+) -> None:
     """Raise ValueError for a column of dates, or that `error` is about."""
     if error is None and not any(map(holds_dates, {*_dtypes_of(X)})):
         return
@@ -129,19 +134,19 @@ def check_numbers(estimator: Any, X: Any, error: Exception | None = None) -> Non
             ) from error
 
 
-def _dtypes_of(X: Any) -> list[Any]:
+def _dtypes_of(X: Table) -> list[Any]:
     """Return the dtypes of a frame's or Arrow table's columns, or that of an array."""
     types = getattr(getattr(X, "schema", None), "types", [getattr(X, "dtype", "")])
     return [*getattr(X, "dtypes", types)]
 
 
-def column_name(estimator: Any, column: int) -> str:
+def column_name(estimator: BaseEstimator, column: int) -> str:
     """Return a column of X as shown in messages: its quoted name, or its number."""
     names = getattr(estimator, "feature_names_in_", None)
     return str(column) if names is None else repr(str(names[column]))
 
 
-def feature_columns(estimator: Any) -> list[Any]:
+def feature_columns(estimator: BaseEstimator) -> list[Any]:
     """Return the column of X of each feature of the trees, by name or number."""
     columns = column_of_feature(estimator)
     names = getattr(estimator, "feature_names_in_", None)

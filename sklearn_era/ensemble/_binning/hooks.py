@@ -4,13 +4,14 @@ from time import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils.validation import validate_data
 
 from ..._era_arguments import without_era_column
 from ..._scikit_learn import check_categorical_features
 from ..._tables.columns import check_collected
+from ..._typing import ColumnChoice, Eras, Table
 from .category_groups import bins_of_codes, group_categories
 from .dataset import BinnedDataset
 from .errors import encode, feature_columns
@@ -57,7 +58,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
     verbose: int
 
     def _arrays_of_fit(
-        self, X: Any, y: Any, sample_weight: Any, eras: Any
+        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None, eras: Eras | None
     ) -> tuple[Any, Any, Any]:
         """Return `y`, `sample_weight` and `eras` of a fit, from X if a data set."""
         check_collected(X)
@@ -101,7 +102,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         validate_data(self, X, reset=reset, skip_check_array=True)
         return (columns, None) if reset else columns
 
-    def _encode(self, X: Any, reset: bool) -> Any:
+    def _encode(self, X: Table, reset: bool) -> Any:
         """Preprocess X as scikit-learn does; rare categories of values that stand for
         several rows share a bin.
         """
@@ -215,7 +216,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         return binned
 
 
-def _names_features(categorical_features: Any) -> bool:
+def _names_features(categorical_features: ColumnChoice) -> bool:
     if categorical_features is None or isinstance(categorical_features, str):
         return False  # 'from_dtype' finds none: bins are numbers
     given = np.asarray(categorical_features)

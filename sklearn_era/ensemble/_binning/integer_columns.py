@@ -13,6 +13,7 @@ from sklearn import get_config
 
 from ..._scikit_learn import is_pandas_df, is_polars_df
 from ..._tables.columns import SMALL_DTYPES
+from ..._typing import Table
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float64]
@@ -56,7 +57,7 @@ class UnbinnedRows:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, key: Any) -> Self:
+    def __getitem__(self, key: object) -> Self:
         """Take rows by their indices, as ``X[indices]`` or ``X[indices, ...]``."""
         taken = np.asarray(key[0] if isinstance(key, tuple) else key)
         rows = np.arange(self._n_rows) if self.rows is None else self.rows
@@ -169,7 +170,7 @@ def as_integer_columns(X: Any) -> IntegerColumns | None:
     return IntegerColumns(columns, X.shape[0])
 
 
-def is_pyarrow_table(X: Any) -> bool:
+def is_pyarrow_table(X: Table) -> bool:
     """Return whether `X` is a pyarrow table, without importing pyarrow."""
     pyarrow = sys.modules.get("pyarrow")
     return pyarrow is not None and isinstance(X, pyarrow.Table)

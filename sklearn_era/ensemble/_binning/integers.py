@@ -52,7 +52,7 @@ def fit_bin_mapper(
     set_thresholds(mapper, thresholds)
 
 
-def bin_columns(mapper: _BinMapper, columns: IntegerColumns, order: Any = "F") -> Bytes:
+def bin_columns(mapper: _BinMapper, columns: IntegerColumns, order: str = "F") -> Bytes:
     """Return the bins of small integers, none categorical, as ``transform`` does."""
     binned = allocate_binned(columns.shape, order)
     for batch in columns.batches():
@@ -91,7 +91,7 @@ def matrix_of_own_bins(mapper: _BinMapper, columns: IntegerColumns) -> Bytes | N
 
 
 def take_rows(
-    X_binned: Bytes, rows: Rows, columns: Rows, n_threads: int, order: Any = "F"
+    X_binned: Bytes, rows: Rows, columns: Rows, n_threads: int, order: str = "F"
 ) -> Bytes:
     """Return rows and columns of a binned matrix."""
     taken = allocate_binned((rows.size, columns.size), order)
@@ -104,7 +104,7 @@ def take_rows(
     return taken
 
 
-def find_missing_values(X_binned: Bytes, mapper: Any) -> Bytes:
+def find_missing_values(X_binned: Bytes, mapper: _BinMapper) -> Bytes:
     """Return whether each column has missing values, by columns to save a copy."""
     missing = mapper.missing_values_bin_idx_
     has_missing = [(column == missing).any() for column in X_binned.T]

@@ -1,6 +1,6 @@
 """Binning of Parquet files, batch by batch."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,8 @@ _GROUP = 64
 
 
 def check_names(
-    columns: ParquetColumns, features: Any, target: str, era: str | None,
-    sample_weight: str | None,
+    columns: ParquetColumns, features: Sequence[Any] | None, target: str,
+    era: str | None, sample_weight: str | None,
 ) -> list[str]:  # fmt: skip
     """Return the names of the features, after a check of all named columns."""
     others = {"target": target, "era": era, "sample_weight": sample_weight}

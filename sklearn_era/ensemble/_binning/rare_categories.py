@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.preprocessing import OrdinalEncoder
 
 from ..._warnings import warn_user
@@ -15,7 +16,7 @@ from ..._warnings import warn_user
 _MOST_NAMED = 5
 
 
-def encoder_of(estimator: Any) -> OrdinalEncoder:
+def encoder_of(estimator: BaseEstimator) -> OrdinalEncoder:
     """Return the encoder of the categorical columns, the trees' first features."""
     return estimator._preprocessor.named_transformers_["encoder"]
 
@@ -27,7 +28,7 @@ def numbers_of_categories(encoder: OrdinalEncoder) -> NDArray[np.intp]:
 
 
 def share_bins(
-    estimator: Any, X: NDArray[np.float64], n_rows: NDArray[Any] | None = None
+    estimator: BaseEstimator, X: NDArray[np.float64], n_rows: NDArray[Any] | None = None
 ) -> None:
     """Give rare categories one code, in the encoder and in the encoded rows X, and warn
     once; `n_rows` has the rows that each value stands for, (n_samples, n_encoded).

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from ..._era_labels import find
 from ..._eras import Array, EncodedEras
@@ -32,8 +33,9 @@ class EraIntercepts:
     """
 
     def __init__(
-        self, estimator: Any, eras: EncodedEras, is_warm: bool, exchange: Exchange
-    ):
+        self, estimator: BaseEstimator, eras: EncodedEras, is_warm: bool,
+        exchange: Exchange,
+    ):  # fmt: skip
         effects = intercepts_of(estimator)
         assert effects is not None
         self._effects, self._eras, self._exchange = effects, eras, exchange
@@ -56,8 +58,8 @@ class EraIntercepts:
                 vars(estimator).pop(name, None)
 
     def update(
-        self, estimator: Any, y: Array, raw: Array, sample_weight: Array | None,
-        raw_val: Array | None,
+        self, estimator: BaseEstimator, y: Array, raw: Array,
+        sample_weight: Array | None, raw_val: Array | None,
     ) -> None:  # fmt: skip
         """Update an estimator's intercepts, and all predictions that include them."""
         if self._groups is not None:
@@ -83,7 +85,7 @@ class EraIntercepts:
 
 
 def settle_intercepts(
-    estimator: Any, effects: Intercepts, series: Array, is_estimated: bool
+    estimator: BaseEstimator, effects: Intercepts, series: Array, is_estimated: bool
 ) -> Array:
     """Set the intercepts and their forecast; return the step of the forecast."""
     if effects._estimates:
@@ -106,7 +108,7 @@ def settle_intercepts(
     return step
 
 
-def _drop_held_out(estimator: Any, labels: NDArray[Any]) -> None:
+def _drop_held_out(estimator: BaseEstimator, labels: NDArray[Any]) -> None:
     """Make a warm start drop the eras that early stopping held out or holds out."""
     n_eras, known = labels.size, estimator._era_labels
     held_out = getattr(estimator, "validation_eras_", known[:0])
@@ -123,8 +125,9 @@ def _drop_held_out(estimator: Any, labels: NDArray[Any]) -> None:
 
 
 def begin_intercepts(
-    estimator: Any, eras: EncodedEras | None, is_warm: bool, exchange: Exchange
-) -> EraIntercepts | None:
+    estimator: BaseEstimator, eras: EncodedEras | None, is_warm: bool,
+    exchange: Exchange,
+) -> EraIntercepts | None:  # fmt: skip
     """Return the intercepts that a fit updates, or None; drop earlier ones."""
     if not is_warm:
         for name in FITTED_INTERCEPTS:

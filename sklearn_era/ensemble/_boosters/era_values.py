@@ -1,9 +1,12 @@
 """The values of eras: Newton steps of their intercepts, variances and shrinkage."""
 
-from typing import Any
-
 import numpy as np
-from sklearn._loss.loss import HalfBinomialLoss, HalfMultinomialLoss, HalfPoissonLoss
+from sklearn._loss.loss import (
+    BaseLoss,
+    HalfBinomialLoss,
+    HalfMultinomialLoss,
+    HalfPoissonLoss,
+)
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 from ..._eras import Array, EncodedEras
@@ -15,8 +18,9 @@ _OF_KNOWN_VARIANCE = (HalfBinomialLoss, HalfMultinomialLoss, HalfPoissonLoss)
 
 
 def values_of_eras(
-    loss: Any, eras: EncodedEras, y: Array, raw: Array, sample_weight: Array | None,
-    intercepts: Array, exchange: Exchange = ALONE, largest_step: float = 1.0,
+    loss: BaseLoss, eras: EncodedEras, y: Array, raw: Array,
+    sample_weight: Array | None, intercepts: Array, exchange: Exchange = ALONE,
+    largest_step: float = 1.0,
 ) -> Array:  # fmt: skip
     """Return the intercepts after a Newton step, ``b_j - G_j / H_j``, and their
     variances ``s2 / H_j``, NaN for eras without weight: (2, n_eras, n_outputs).
@@ -71,7 +75,7 @@ def shrink(series: Array) -> Array:
 
 
 def _line_search(
-    loss: Any, eras: EncodedEras, residuals: Array, sample_weight: Array | None
+    loss: BaseLoss, eras: EncodedEras, residuals: Array, sample_weight: Array | None
 ) -> Array:
     """Return the best constant for the residuals of each era; 0 without weight."""
     steps = np.zeros(eras.labels.size)

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn._loss.loss import BaseLoss
+from sklearn.base import BaseEstimator
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 from ..._era_labels import as_objects, find
@@ -46,7 +48,7 @@ class MovingEraWeights:
         return self._base
 
     def update(
-        self, estimator: Any, y: Array, raw: Array, sample_weight: Array
+        self, estimator: BaseEstimator, y: Array, raw: Array, sample_weight: Array
     ) -> None:
         """Update the weights of eras (the estimator's) and of rows, in place."""
         base = self.base_weights(sample_weight)
@@ -68,7 +70,7 @@ class MovingEraWeights:
         estimator._era_log_weights = self.log_weights
 
     def _mean_losses(
-        self, loss: Any, y: Array, raw: Array, base: Array
+        self, loss: BaseLoss, y: Array, raw: Array, base: Array
     ) -> tuple[Array, NDArray[np.bool_]]:
         """Return the mean loss of each era, or 0, and whether it has weight. Constants
         that losses omit are added, or eras of large counts would seem to lose least.
@@ -102,7 +104,7 @@ def next_log_weights(
     return moved
 
 
-def is_reweighted(estimator: Any) -> bool:
+def is_reweighted(estimator: BaseEstimator) -> bool:
     """Return whether iterations update the weights of eras, as Group DRO does; with a
     step size of 0, only if a warm start continues with earlier weights.
     """
@@ -112,7 +114,7 @@ def is_reweighted(estimator: Any) -> bool:
 
 
 def weigh_rows(
-    estimator: Any, eras: EncodedEras, sample_weight: Array | None
+    estimator: BaseEstimator, eras: EncodedEras, sample_weight: Array | None
 ) -> Array | None:
     """Return rows' weights times those of eras, or a copy for iterations to update."""
     state, is_moved = estimator._fit_state, is_reweighted(estimator)
@@ -131,8 +133,9 @@ def weigh_rows(
 
 
 def begin_era_weights(
-    estimator: Any, eras: EncodedEras | None, is_warm: bool, exchange: Exchange
-) -> MovingEraWeights | None:
+    estimator: BaseEstimator, eras: EncodedEras | None, is_warm: bool,
+    exchange: Exchange,
+) -> MovingEraWeights | None:  # fmt: skip
     """Start recording the weights of eras; return their updater, if any."""
     reached = estimator.__dict__.get("_era_log_weights") if is_warm else None
     known = estimator.__dict__.get("_weighted_eras")
@@ -177,7 +180,7 @@ def _by_iteration(rows: Array, n_iter: int) -> Array:
     return np.concatenate([rows[:n_iter], np.repeat(rows[-1:], n_missing, axis=0)])
 
 
-def weights_by_label(estimator: Any) -> dict[Any, Array]:
+def weights_by_label(estimator: BaseEstimator) -> dict[Any, Array]:
     """Factors of each training era's rows in each iteration, by its label."""
     if not hasattr(estimator, "_era_weights"):
         raise AttributeError(

@@ -1,9 +1,17 @@
 """The estimators: scikit-learn's own, with the era parameters and the era-aware fit."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
+from numpy.typing import ArrayLike
 from sklearn import ensemble
+from sklearn._loss.loss import BaseLoss
 
+from ..._typing import ColumnChoice, Scoring, Seed
+from ...criteria._criteria import SplitCriterion
+from ...effects import GroupDRO, Intercepts, Recency
 from .._docstrings import era_docstring
 from .._estimator import EraEstimatorMixin
 from .._parameter_table import CONSTRAINTS, stores_parameters
@@ -24,23 +32,26 @@ class HistGradientBoostingRegressor(
 
     @stores_parameters
     def __init__(
-        self, loss: Any = "squared_error", *, quantile: float | None = None,
+        self, loss: str | BaseLoss = "squared_error", *, quantile: float | None = None,
         learning_rate: float = 0.1, max_iter: int = 100,
         max_leaf_nodes: int | None = 31, max_depth: int | None = None,
         min_samples_leaf: int = 20, l2_regularization: float = 0.0,
         max_features: float = 1.0, max_bins: int = 255,
-        categorical_features: Any = "from_dtype", monotonic_cst: Any = None,
-        interaction_cst: Any = None, warm_start: bool = False,
-        early_stopping: str | bool = "auto", scoring: Any = "loss",
-        validation_fraction: float | int | None = 0.1, n_iter_no_change: int = 10,
-        tol: float = 1e-7, verbose: int = 0, random_state: Any = None,
-        split_criterion: Any = "gain", min_samples_per_era: float = 1,
-        min_era_coverage: float = 0.1, min_gain_share: float = 0.5,
-        min_impurity_decrease: float = 0.0, era_order: str = "auto",
-        validation_eras: str | None = "auto", era_weighting: Any = "rows",
-        leaf_shrinkage: str | None = None, era_effects: Any = None,
-        feature_penalty: Any = None, colsample_bytree: float = 1.0,
-        n_jobs: int | None = None,
+        categorical_features: ColumnChoice = "from_dtype",
+        monotonic_cst: ArrayLike | Mapping[str, int] | None = None,
+        interaction_cst: str | Iterable[Iterable[int]] | None = None,
+        warm_start: bool = False, early_stopping: str | bool = "auto",
+        scoring: Scoring = "loss", validation_fraction: float | int | None = 0.1,
+        n_iter_no_change: int = 10, tol: float = 1e-7, verbose: int = 0,
+        random_state: Seed = None,
+        split_criterion: str | dict[Any, float] | SplitCriterion = "gain",
+        min_samples_per_era: float = 1, min_era_coverage: float = 0.1,
+        min_gain_share: float = 0.5, min_impurity_decrease: float = 0.0,
+        era_order: str = "auto", validation_eras: str | None = "auto",
+        era_weighting: str | Recency | GroupDRO = "rows",
+        leaf_shrinkage: str | None = None, era_effects: str | Intercepts | None = None,
+        feature_penalty: ArrayLike | Mapping[Any, float] | None = None,
+        colsample_bytree: float = 1.0, n_jobs: int | None = None,
     ) -> None: ...  # fmt: skip
 
 
@@ -56,21 +67,25 @@ class HistGradientBoostingClassifier(
 
     @stores_parameters
     def __init__(
-        self, loss: Any = "log_loss", *, learning_rate: float = 0.1,
+        self, loss: str | BaseLoss = "log_loss", *, learning_rate: float = 0.1,
         max_iter: int = 100, max_leaf_nodes: int | None = 31,
         max_depth: int | None = None, min_samples_leaf: int = 20,
         l2_regularization: float = 0.0, max_features: float = 1.0, max_bins: int = 255,
-        categorical_features: Any = "from_dtype", monotonic_cst: Any = None,
-        interaction_cst: Any = None, warm_start: bool = False,
-        early_stopping: str | bool = "auto", scoring: Any = "loss",
-        validation_fraction: float | int | None = 0.1, n_iter_no_change: int = 10,
-        tol: float = 1e-7, verbose: int = 0, random_state: Any = None,
-        class_weight: Any = None, split_criterion: Any = "gain",
+        categorical_features: ColumnChoice = "from_dtype",
+        monotonic_cst: ArrayLike | Mapping[str, int] | None = None,
+        interaction_cst: str | Iterable[Iterable[int]] | None = None,
+        warm_start: bool = False, early_stopping: str | bool = "auto",
+        scoring: Scoring = "loss", validation_fraction: float | int | None = 0.1,
+        n_iter_no_change: int = 10, tol: float = 1e-7, verbose: int = 0,
+        random_state: Seed = None,
+        class_weight: str | Mapping[Any, float] | None = None,
+        split_criterion: str | dict[Any, float] | SplitCriterion = "gain",
         min_samples_per_era: float = 1, min_era_coverage: float = 0.1,
         min_gain_share: float = 0.5, min_impurity_decrease: float = 0.0,
         era_order: str = "auto", validation_eras: str | None = "auto",
-        era_weighting: Any = "rows", leaf_shrinkage: str | None = None,
-        era_effects: Any = None, feature_penalty: Any = None,
+        era_weighting: str | Recency | GroupDRO = "rows",
+        leaf_shrinkage: str | None = None, era_effects: str | Intercepts | None = None,
+        feature_penalty: ArrayLike | Mapping[Any, float] | None = None,
         colsample_bytree: float = 1.0, n_jobs: int | None = None,
     ) -> None: ...  # fmt: skip
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from ..._era_labels import find, join
 from ..._eras import Array, EncodedEras
@@ -23,7 +24,7 @@ class GroupIntercepts:
     rows include those of their groups.
     """
 
-    def __init__(self, estimator: Any, groups: EncodedEras) -> None:
+    def __init__(self, estimator: BaseEstimator, groups: EncodedEras) -> None:
         self._groups, self._held_out = groups, estimator._fit_state.held_out_groups
         shape = groups.labels.size, estimator.n_trees_per_iteration_
         intercepts = np.zeros(shape)
@@ -37,8 +38,9 @@ class GroupIntercepts:
         self._start = min(n_first, estimator.max_iter - 1)
 
     def update(
-        self, estimator: Any, y: Array, raw: Array, sample_weight: Any, raw_val: Any
-    ) -> None:
+        self, estimator: BaseEstimator, y: Array, raw: Array, sample_weight: Any,
+        raw_val: NDArray[Any] | None,
+    ) -> None:  # fmt: skip
         """Update an estimator's intercepts, and all predictions that include them."""
         if len(estimator._predictors) < self._start:
             return
@@ -58,17 +60,17 @@ class GroupIntercepts:
         estimator._group_intercepts, estimator._group_series = intercepts, series
 
 
-def group_steps(estimator: Any, groups: EncodedEras) -> Array:
+def group_steps(estimator: BaseEstimator, groups: EncodedEras) -> Array:
     """Return the intercept of each row's group, 0 of a new one."""
     return _of_groups(estimator, groups.labels)[groups.codes]
 
 
-def _of_groups(estimator: Any, labels: NDArray[Any]) -> Array:
+def _of_groups(estimator: BaseEstimator, labels: NDArray[Any]) -> Array:
     at = find(estimator._group_labels, labels)
     return np.where(at[:, np.newaxis] >= 0, estimator._group_intercepts[at], 0.0)
 
 
-def take_in_groups(estimator: Any, rows: HeldOut, raw: Array) -> None:
+def take_in_groups(estimator: BaseEstimator, rows: HeldOut, raw: Array) -> None:
     """Update intercepts by further rows, whose raw predictions include theirs: a value
     is the mean of that before and that of these rows, each by its precision.
     """

@@ -3,7 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 from sklearn.utils import _safe_indexing
 
@@ -14,12 +15,13 @@ from ..._eras import (
     min_rows_of_side,
     number_of_share,
 )
+from ..._typing import Table
 from ..._warnings import warn_user
 from ...effects import Recency, intercepts_of
 
 
 def resolve_validation_eras(
-    estimator: Any, eras: EncodedEras, n_rows: int
+    estimator: BaseEstimator, eras: EncodedEras, n_rows: int
 ) -> str | None:
     """Check the order of eras; return which ones early stopping holds out."""
     order, held_out = estimator.era_order, estimator.validation_eras
@@ -75,7 +77,7 @@ def split_rows_of_eras(
 
 
 def split_arrays(
-    X: Any, y: Any, *sample_weight: Any, train: NDArray[np.intp],
+    X: Table, y: ArrayLike, *sample_weight: Any, train: NDArray[np.intp],
     validation: NDArray[np.intp],
 ) -> list[Any]:  # fmt: skip
     """Split arrays as `train_test_split` does, by indices made with its options."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.ensemble._hist_gradient_boosting._gradient_boosting import (
     _update_raw_predictions,
 )
@@ -23,6 +23,7 @@ from ..._era_axes import keep_pair
 from ..._eras import Array, EncodedEras, check_eras, check_splittable
 from ..._fit_attributes import Snapshot, restore_on_failure
 from ..._threads import openmp_threads
+from ..._typing import Eras, Table
 from ..._warnings import warn_user
 from ...effects import intercepts_of
 from .._binning.integers import find_missing_values
@@ -72,9 +73,10 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
 
     @eras_by_name
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, eras: Any = None,
-        X_val: Any = None, y_val: Any = None, sample_weight_val: Any = None,
-        eras_val: Any = None,
+        self, X: Table, y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None, *, eras: Eras | None = None,
+        X_val: Any = None, y_val: ArrayLike | None = None,
+        sample_weight_val: ArrayLike | None = None, eras_val: Any = None,
     ) -> Self:  # fmt: skip
         """Fit the gradient boosting model.
 
@@ -279,8 +281,8 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         return self._exchange.max(find_missing_values(X_binned, self._bin_mapper))
 
     def _begin_tasks(
-        self, X: Any, y: NDArray[Any], y_train: NDArray[Any], sample_weight: Any,
-        eras: EncodedEras | None, first_iteration: int,
+        self, X: Table, y: NDArray[Any], y_train: NDArray[Any],
+        sample_weight: ArrayLike | None, eras: EncodedEras | None, first_iteration: int,
     ) -> Tasks:  # fmt: skip
         """Return the tasks of the fit; the rows are those passed to ``fit``."""
         state, is_warm = self._fit_state, first_iteration > 0

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
@@ -11,6 +11,7 @@ from ..._era_arguments import take_era_column
 from ..._era_labels import as_objects, find, join
 from ..._eras import EncodedEras
 from ..._scikit_learn import check_sample_weight
+from ..._typing import Eras
 from ...effects import intercepts_of
 from .._exchange import ALONE, Exchange
 from .._fit_state import HeldOut
@@ -64,7 +65,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         self._take_in(held_out, raw)
 
     def _update_intercepts(
-        self, X: Any, y: Any, eras: Any, sample_weight: Any = None
+        self, X: Any, y: Any, eras: Eras, sample_weight: ArrayLike | None = None
     ) -> None:
         """Estimate intercepts of eras, new ones last, with the trees unchanged."""
         check_is_fitted(self)
@@ -125,6 +126,6 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
             take_in_groups(self, rows, raw)
 
 
-def _by_label(labels: Any, intercepts: Any) -> dict[Any, Any]:
+def _by_label(labels: NDArray[Any], intercepts: Any) -> dict[Any, Any]:
     values = intercepts[:, 0].tolist() if intercepts.shape[1] == 1 else intercepts
     return dict(zip(as_objects(labels), values, strict=True))

@@ -5,6 +5,7 @@ from difflib import SequenceMatcher, get_close_matches
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..._era_arguments import names_columns, take_era_column
@@ -12,6 +13,7 @@ from ..._era_axes import read_again, read_known
 from ..._era_columns import label_columns
 from ..._era_labels import find, horizons
 from ..._eras import EncodedEras, read_eras
+from ..._typing import Eras, Table
 from ..._warnings import warn_user
 from ...effects import Intercepts, intercepts_of
 from .group_intercepts import group_steps
@@ -23,7 +25,7 @@ _CLOSE = 0.85
 _MOST_GUESSED = 50
 
 
-def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
+def in_eras(estimator: BaseEstimator, X: Table, eras: Eras | None) -> Any:
     """Return an estimator that predicts rows X of the given eras, maybe a copy: known
     eras have their own intercept, and later ones the forecast of their horizon.
     """
@@ -59,7 +61,9 @@ def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
     return _predictor_of(estimator, X, steps)
 
 
-def read_for_fit(estimator: Any, eras: Any, X: Any, known: Any = None) -> EncodedEras:
+def read_for_fit(
+    estimator: BaseEstimator, eras: Any, X: Any, known: Any = None
+) -> EncodedEras:
     """Return encoded eras; of two columns, times with groups, if `era_order` is a pair,
     or 'auto' for intercepts that depend on an order.
     """
@@ -72,14 +76,14 @@ def read_for_fit(estimator: Any, eras: Any, X: Any, known: Any = None) -> Encode
     return read_known(eras, X, order, type(estimator).__name__)[1]
 
 
-def read_as_fitted(estimator: Any, eras: Any, X: Any) -> EncodedEras:
+def read_as_fitted(estimator: BaseEstimator, eras: Eras, X: Table) -> EncodedEras:
     """Return encoded eras, of as many columns as in the fit."""
     if "_pair" in vars(estimator):
         return read_again(estimator, eras, X)[1]
     return read_eras(eras, X, estimator._era_labels)
 
 
-def _predictor_of(estimator: Any, X: Any, steps: Any) -> Any:
+def _predictor_of(estimator: BaseEstimator, X: Table, steps: Any) -> Any:
     """Return a copy that predicts the rows X plus steps, whatever its input."""
     copied = object.__new__(type(estimator))
     copied.__dict__.update(vars(estimator))

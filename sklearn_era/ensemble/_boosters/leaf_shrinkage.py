@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from ..._eras import Array
 from .._exchange import ALONE, Exchange
@@ -76,7 +77,7 @@ def leaf_factors(
 
 
 def shrink_leaves(
-    booster: Any, grower: Any, gradients: NDArray[Any], hessians: NDArray[Any]
+    booster: BaseEstimator, grower: Any, gradients: NDArray[Any], hessians: NDArray[Any]
 ) -> None:
     """Multiply a grown tree's leaves by their factors, if asked to; with monotonic
     constraints by their mean, which keeps the order: the grower does not know all

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 
+from ..._typing import Eras, Table
 from .._docstrings import CLASSES, PROBABILITIES, predicts
 from .known_eras import in_eras
 
@@ -48,7 +49,7 @@ class EraPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
     eras ahead as numbers and dates show. Unknown labels that resemble a known one raise
     a warning.""",
     )
-    def predict(self, X: Any, *, eras: Any = None) -> NDArray[Any]:
+    def predict(self, X: Table, *, eras: Eras | None = None) -> NDArray[Any]:
         return super(EraPredictionMixin, in_eras(self, X, eras)).predict(X)
 
     @predicts(
@@ -56,12 +57,15 @@ class EraPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
         _STAGES.format("", "predicted values or classes"),
         *_STAGED,
     )
-    def staged_predict(self, X: Any, *, eras: Any = None) -> Iterator[NDArray[Any]]:
+    def staged_predict(
+        self, X: Table, *, eras: Eras | None = None
+    ) -> Iterator[NDArray[Any]]:
         return super(EraPredictionMixin, in_eras(self, X, eras)).staged_predict(X)
 
     def score(
-        self, X: Any, y: Any, sample_weight: Any = None, *, eras: Any = None
-    ) -> float:
+        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None, *,
+        eras: Eras | None = None,
+    ) -> float:  # fmt: skip
         """Score predictions: by R^2 for a regressor, by accuracy for a classifier.
 
         Parameters
@@ -87,7 +91,7 @@ class EraClassPredictionMixin(EraPredictionMixin):
     """Add ``eras`` to the predictions of the classifier, too."""
 
     @predicts("Predict the probability of each class.", PROBABILITIES, *_ERAS)
-    def predict_proba(self, X: Any, *, eras: Any = None) -> NDArray[Any]:
+    def predict_proba(self, X: Table, *, eras: Eras | None = None) -> NDArray[Any]:
         return super(EraClassPredictionMixin, in_eras(self, X, eras)).predict_proba(X)
 
     @predicts(
@@ -96,13 +100,13 @@ class EraClassPredictionMixin(EraPredictionMixin):
         *_STAGED,
     )
     def staged_predict_proba(
-        self, X: Any, *, eras: Any = None
+        self, X: Table, *, eras: Eras | None = None
     ) -> Iterator[NDArray[Any]]:
         estimator = in_eras(self, X, eras)
         return super(EraClassPredictionMixin, estimator).staged_predict_proba(X)
 
     @predicts("Compute the raw predictions of rows.", _DECISION, *_ERAS)
-    def decision_function(self, X: Any, *, eras: Any = None) -> NDArray[Any]:
+    def decision_function(self, X: Table, *, eras: Eras | None = None) -> NDArray[Any]:
         estimator = in_eras(self, X, eras)
         return super(EraClassPredictionMixin, estimator).decision_function(X)
 
@@ -112,7 +116,7 @@ class EraClassPredictionMixin(EraPredictionMixin):
         *_STAGED,
     )
     def staged_decision_function(
-        self, X: Any, *, eras: Any = None
+        self, X: Table, *, eras: Eras | None = None
     ) -> Iterator[NDArray[Any]]:
         estimator = in_eras(self, X, eras)
         return super(EraClassPredictionMixin, estimator).staged_decision_function(X)

@@ -1,5 +1,6 @@
 """The features that a tree may split on: a random share, drawn for each tree."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -50,8 +51,9 @@ class SortedFeaturesGrower(TreeGrower):
 
 
 def warn_if_interaction_sets_moved(
-    interaction_cst: Any, is_categorical: NDArray[np.bool_] | None
-) -> None:
+    interaction_cst: str | Iterable[Iterable[int]] | None,
+    is_categorical: NDArray[np.bool_] | None,
+) -> None:  # fmt: skip
     """Warn if scikit-learn applies `interaction_cst` to other columns."""
     if is_categorical is None or isinstance(interaction_cst, str | None):
         return

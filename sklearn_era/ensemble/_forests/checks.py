@@ -3,9 +3,9 @@
 import hashlib
 import math
 from numbers import Integral
-from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from ..._eras import Array, EncodedEras, check_order, check_splittable
 from ..._warnings import warn_user
@@ -15,7 +15,9 @@ from .._parameters import uses_of_eras
 from .._warm_start import PreviousFit
 
 
-def describe_draws(forest: Any, n_samples: int, era_columns: list[EncodedEras]) -> str:
+def describe_draws(
+    forest: BaseEstimator, n_samples: int, era_columns: list[EncodedEras]
+) -> str:
     """Return a digest of all that determines the draws of rows, except the seed."""
     parameters = (forest.bootstrap, forest.max_samples, forest.random_segments)
     digest = hashlib.sha256(repr((n_samples, parameters)).encode())
@@ -24,7 +26,7 @@ def describe_draws(forest: Any, n_samples: int, era_columns: list[EncodedEras]) 
     return digest.hexdigest()
 
 
-def check_warm_start(forest: Any) -> PreviousFit | None:
+def check_warm_start(forest: BaseEstimator) -> PreviousFit | None:
     """Return the fit that a warm start continues; None if there is none."""
     if not (forest.warm_start and hasattr(forest, "_predictors")):
         return None
@@ -43,7 +45,7 @@ def check_warm_start(forest: Any) -> PreviousFit | None:
 
 
 def check_forest_eras(
-    forest: Any, era_columns: list[EncodedEras], plan: CriterionPlan
+    forest: BaseEstimator, era_columns: list[EncodedEras], plan: CriterionPlan
 ) -> None:
     """Raise ValueError if eras are missing, too few, or too small."""
     if not era_columns:
@@ -83,7 +85,7 @@ def check_forest_eras(
 
 
 def check_bootstrap(
-    forest: Any, n_samples: int, era_columns: list[EncodedEras]
+    forest: BaseEstimator, n_samples: int, era_columns: list[EncodedEras]
 ) -> None:
     """Raise ValueError if rows cannot be drawn so, or none is left out for scores."""
     if forest.bootstrap is False:

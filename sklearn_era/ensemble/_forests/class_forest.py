@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 # Attributes that a fitted classifier has, and a regressor lacks or has differently.
@@ -13,7 +14,7 @@ _OF_CLASSES = (
 )  # fmt: skip
 
 
-def index_of_class(forest: Any, label: Any) -> int:
+def index_of_class(forest: BaseEstimator, label: object) -> int:
     """Return the index of a class by its label; by default, of the second of two."""
     classes = forest.classes_.tolist()
     if label is None:
@@ -28,7 +29,7 @@ def index_of_class(forest: Any, label: Any) -> int:
     return classes.index(label)
 
 
-def trees_of_class(forest: Any, index: int) -> list[list[TreePredictor]]:
+def trees_of_class(forest: BaseEstimator, index: int) -> list[list[TreePredictor]]:
     """Return for each iteration the tree that predicts the proportion of a class."""
     if forest.n_trees_per_iteration_ > 1:
         return [[trees[index]] for trees in forest._predictors]
@@ -50,7 +51,7 @@ def tree_of_values(tree: TreePredictor, values: NDArray[np.float64]) -> TreePred
     return TreePredictor(nodes, tree.binned_left_cat_bitsets, tree.raw_left_cat_bitsets)
 
 
-def fill_regressor(regressor: Any, forest: Any, index: int) -> Any:
+def fill_regressor(regressor: BaseEstimator, forest: Any, index: int) -> Any:
     """Make a regressor a fitted one with the trees of a class."""
     for name, value in vars(forest).items():
         if name not in _OF_CLASSES and name not in forest.get_params(deep=False):

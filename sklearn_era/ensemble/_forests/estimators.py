@@ -1,11 +1,13 @@
 """The forests: scikit-learn's binning and prediction, a fit of independent trees."""
 
-from collections.abc import Iterator
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn import ensemble
 from sklearn.base import ClassifierMixin
 from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
@@ -15,6 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..._era_arguments import without_eras
 from ..._eras import Array
 from ..._trees.traversal import gains_by_column
+from ..._typing import ColumnChoice, Seed, Table
+from ...criteria._criteria import SplitCriterion
 from ...effects import Recency
 from .._docstrings import CLASSES, PROBABILITIES, predicts
 from .._estimator import EraEstimatorMixin
@@ -68,7 +72,7 @@ class _ForestMixin(EraEstimatorMixin, ForestFitMixin):
         shares = np.sum([each / (each.sum() or 1.0) for each in gains], axis=0)
         return shares / (shares.sum() or 1.0)
 
-    def _staged_raw_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+    def _staged_raw_predict(self, X: Table) -> Iterator[NDArray[Any]]:
         """Yield the mean of the first tree, of the first two, and so on."""
         n_trees = len(self._predictors)
         for i, raw in enumerate(super()._staged_raw_predict(X), start=1):
@@ -82,18 +86,20 @@ class EraForestRegressor(_ForestMixin, ensemble.HistGradientBoostingRegressor):
 
     @stores_parameters
     def __init__(
-        self, n_estimators: int = 100, *, split_criterion: Any = "gain",
-        bootstrap: Any = "rows", max_samples: float | int | None = None,
+        self, n_estimators: int = 100, *,
+        split_criterion: str | dict[Any, float] | SplitCriterion = "gain",
+        bootstrap: bool | str = "rows", max_samples: float | int | None = None,
         max_features: float | int | str | None = 1.0, max_depth: int | None = None,
         max_leaf_nodes: int | None = None, min_samples_leaf: int = 20,
         min_impurity_decrease: float = 0.0, l2_regularization: float = 0.0,
-        max_bins: int = 255, categorical_features: Any = "from_dtype",
+        max_bins: int = 255, categorical_features: ColumnChoice = "from_dtype",
         min_samples_per_era: float = 1, min_era_coverage: float = 0.1,
         min_gain_share: float = 0.5, era_order: str = "auto",
-        era_weighting: Any = "rows", feature_penalty: Any = None,
-        random_segments: int | None = None, oob_score: Any = False,
-        warm_start: bool = False, n_jobs: int | None = None, random_state: Any = None,
-        verbose: int = 0,
+        era_weighting: str | Recency = "rows",
+        feature_penalty: ArrayLike | Mapping[Any, float] | None = None,
+        random_segments: int | None = None,
+        oob_score: bool | Callable[..., Any] = False, warm_start: bool = False,
+        n_jobs: int | None = None, random_state: Seed = None, verbose: int = 0,
     ) -> None: ...  # fmt: skip
 
     @predicts(
@@ -101,7 +107,7 @@ class EraForestRegressor(_ForestMixin, ensemble.HistGradientBoostingRegressor):
         CLASSES.format("predicted values"),
         *_IGNORED,
     )
-    def predict(self, X: Any, *, eras: str | None = None) -> NDArray[Any]:
+    def predict(self, X: Table, *, eras: str | None = None) -> NDArray[Any]:
         return super().predict(without_eras(self, X, eras))
 
     # No parameter, but an attribute that SHAP reads from scikit-learn's models.
@@ -127,18 +133,21 @@ class EraForestClassifier(
 
     @stores_parameters
     def __init__(
-        self, n_estimators: int = 100, *, split_criterion: Any = "gain",
-        bootstrap: Any = "rows", max_samples: float | int | None = None,
+        self, n_estimators: int = 100, *,
+        split_criterion: str | dict[Any, float] | SplitCriterion = "gain",
+        bootstrap: bool | str = "rows", max_samples: float | int | None = None,
         max_features: float | int | str | None = 1.0, max_depth: int | None = None,
         max_leaf_nodes: int | None = None, min_samples_leaf: int = 20,
         min_impurity_decrease: float = 0.0, l2_regularization: float = 0.0,
-        max_bins: int = 255, categorical_features: Any = "from_dtype",
+        max_bins: int = 255, categorical_features: ColumnChoice = "from_dtype",
         min_samples_per_era: float = 1, min_era_coverage: float = 0.1,
         min_gain_share: float = 0.5, era_order: str = "auto",
-        era_weighting: Any = "rows", feature_penalty: Any = None,
-        random_segments: int | None = None, oob_score: Any = False,
-        warm_start: bool = False, n_jobs: int | None = None, random_state: Any = None,
-        verbose: int = 0, class_weight: Any = None,
+        era_weighting: str | Recency = "rows",
+        feature_penalty: ArrayLike | Mapping[Any, float] | None = None,
+        random_segments: int | None = None,
+        oob_score: bool | Callable[..., Any] = False, warm_start: bool = False,
+        n_jobs: int | None = None, random_state: Seed = None, verbose: int = 0,
+        class_weight: str | Mapping[Any, float] | None = None,
     ) -> None: ...  # fmt: skip
 
     @predicts(
@@ -146,7 +155,7 @@ class EraForestClassifier(
         CLASSES.format("predicted classes"),
         *_IGNORED,
     )
-    def predict(self, X: Any, *, eras: str | None = None) -> NDArray[Any]:
+    def predict(self, X: Table, *, eras: str | None = None) -> NDArray[Any]:
         return self._classes(self._raw_predict(without_eras(self, X, eras)))
 
     @predicts(
@@ -154,7 +163,7 @@ class EraForestClassifier(
         PROBABILITIES,
         *_IGNORED,
     )
-    def predict_proba(self, X: Any, *, eras: str | None = None) -> Array:
+    def predict_proba(self, X: Table, *, eras: str | None = None) -> Array:
         return self._probabilities(self._raw_predict(without_eras(self, X, eras)))
 
     @predicts(
@@ -162,7 +171,7 @@ class EraForestClassifier(
         CLASSES.format("predicted classes"),
         heading="Yields",
     )
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+    def staged_predict(self, X: Table) -> Iterator[NDArray[Any]]:
         yield from map(self._classes, self._staged_raw_predict(X))
 
     @predicts(
@@ -170,10 +179,10 @@ class EraForestClassifier(
         PROBABILITIES,
         heading="Yields",
     )
-    def staged_predict_proba(self, X: Any) -> Iterator[Array]:
+    def staged_predict_proba(self, X: Table) -> Iterator[Array]:
         yield from map(self._probabilities, self._staged_raw_predict(X))
 
-    def to_regressor(self, label: Any = None) -> EraForestRegressor:
+    def to_regressor(self, label: object = None) -> EraForestRegressor:
         """Return the trees of a class, as a fitted forest that predicts its proportion.
 
         For tools that read scikit-learn's histogram gradient boosting regressors, such

@@ -4,6 +4,7 @@ from itertools import takewhile
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn._loss.loss import HalfSquaredError
 from sklearn.base import _fit_context
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
@@ -23,6 +24,7 @@ from ..._eras import Array, weigh_eras
 from ..._fit_attributes import copy_attributes, restore_on_failure
 from ..._scikit_learn import check_sample_weight
 from ..._threads import openmp_threads
+from ..._typing import Eras, Table
 from .._callbacks import Tasks, TrainingRows
 from .._criterion_plan import CriterionPlan, target_weights_of, warn_if_nothing_split
 from .._feature_penalty import feature_penalties
@@ -46,8 +48,9 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
     @eras_by_name
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, eras: Any = None
-    ) -> Self:
+        self, X: Table, y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None, *, eras: Eras | None = None,
+    ) -> Self:  # fmt: skip
         """Grow the trees.
 
         Parameters
@@ -114,7 +117,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
         return self
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: Any, eras: Any, n_threads: int
+        self, X: Any, y: Any, sample_weight: Any, eras: Eras | None, n_threads: int
     ) -> tuple[TrainingSet, Array]:
         """Check, encode and bin the arguments of ``fit``; return also encoded `y`."""
         self._fit_state.previous = previous = check_warm_start(self)

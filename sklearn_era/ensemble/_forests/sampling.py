@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from numbers import Integral
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..._era_axes import read_known
 from ..._era_columns import label_columns
 from ..._eras import EncodedEras, consecutive_blocks, read_eras
+from ..._typing import EraOrder, Eras, Table
 
 Bootstrap = Literal["rows", "within_eras", "whole_eras", False]
 
@@ -22,7 +23,9 @@ class TreeRows(NamedTuple):
     eras: EncodedEras | None  # of each of these rows
 
 
-def encode_era_columns(eras: Any, X: Any, era_order: Any = "auto") -> list[EncodedEras]:
+def encode_era_columns(
+    eras: Eras, X: Table, era_order: EraOrder = "auto"
+) -> list[EncodedEras]:
     """Check and encode the eras passed to ``fit``: of a dict, each of its labels; of
     two columns whose order is a pair, the times.
     """

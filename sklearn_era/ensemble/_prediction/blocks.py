@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
 
 from ..._era_arguments import without_era_column
 from ..._scikit_learn import is_pandas_df, is_polars_df
+from ..._typing import Table
 from .._binning.errors import encode, must_be_read, read_by_column
 from .._binning.integer_columns import is_pyarrow_table
 from .._splitting.lanes.instruction_sets import lane_module
@@ -95,7 +96,7 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
             X, predictors, raw_predictions, is_binned, n_threads
         )
 
-    def _predicts_blocks_alike(self, X: Any) -> bool:
+    def _predicts_blocks_alike(self, X: Table) -> bool:
         """Return whether blocks of X pass the same checks, with the same warnings."""
         fitted, given = getattr(self, "feature_names_in_", None), _get_feature_names(X)
         if self._preprocessor is None or fitted is None or given is None:
