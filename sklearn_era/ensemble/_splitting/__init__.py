@@ -1,7 +1,8 @@
 """The best split of a node over all features.
 
-- ``tree_grower``: a tree, node by node, in scikit-learn's order; ``partition``: rows of
-  its nodes; ``records``: these as scikit-learn's predictor has them;
+- ``tree_grower``: a tree, node by node, in scikit-learn's order; ``node_queue``: those
+  that wait to be split; ``partition``: rows of nodes; ``records``: these as
+  scikit-learn's predictor has them;
 - ``symmetric``: a tree whose nodes of a level share a split, without eras;
 - ``splitter``: the steps of finding a split;
 - ``rows``: a node's rows era by era, packed into words;

@@ -19,17 +19,16 @@ from .._arrays cimport NO_CST
 
 from .candidates.splits cimport threads_for
 from .nodes cimport feature_split, grown_node, make_children, set_sums, tree_data
+from .node_queue cimport is_before, move_down, pop, push, take_next
 from .partition cimport part_rows, set_left_bins, unite_rows
 from .records cimport TreeRecords, add_leaf, split_leaf, tree_records
 from .rows cimport MAX_BINS, EraRows
 from .sorted_rows.node cimport is_pure
 from .splitter cimport MAX_AT_ONCE, EraSplitter
-from .._criteria.criterion cimport split_rank
 from .._criteria.formulas cimport node_value
 
 cdef enum:
     ROWS_OF_ADDITION = 4  # moved rows that take as long as an addition of rows
-    MAX_LOOKED_AT = 64    # places of the queue, for nodes to be split at once
     SHARED_ADDITIONS = 100_000  # to a node, from where on threads share them well
 
 cdef double LARGEST_SHARE = 2.0  # of a thread's even share of rows
@@ -130,7 +129,7 @@ cdef class EraTreeGrower:
             self.splitter.count_choice(&self.nodes[self.nodes[0].waiting])
             self.nodes[self.n_popped].popped = self.nodes[0].waiting
             self.n_popped += 1
-            self.add_children(self.pop())
+            self.add_children(pop(self.nodes, &self.n_waiting))
         for i in range(self.n_leaves):
             self.nodes[self.nodes[i].leaf].node.value *= self.shrinkage
             if self.nodes[self.nodes[i].leaf].is_split:
@@ -265,32 +264,7 @@ cdef class EraTreeGrower:
             most = min(self.n_threads, <int> MAX_AT_ONCE)
             if self.max_leaf_nodes >= 0:
                 most = min(most, n_left - 1)
-        return self.take_next_ones(numbers, n, most, False)
-
-    cdef int take_next_ones(
-        self, int * numbers, int n, int most, bint are_deferred
-    ) noexcept:
-        """Add those next in the queue that are to be compared, or to be split, to the
-        `n` numbers of nodes; return how many these are then.
-        """
-        cdef int best, number, i
-        while n < most:
-            best = -1
-            for i in range(1, min(self.n_waiting, <int> MAX_LOOKED_AT)):
-                number = self.nodes[i].waiting
-                if (
-                    self.nodes[number].is_split
-                    or self.nodes[number].is_deferred != are_deferred
-                    or (n > 1 and not self.is_before(numbers[n - 1], number))
-                ):
-                    continue
-                if best < 0 or self.is_before(number, best):
-                    best = number
-            if best < 0:
-                break
-            numbers[n] = best
-            n += 1
-        return n
+        return take_next(self.nodes, self.n_waiting, numbers, n, most, False)
 
     cdef int split_rows(self, int number) except -1:
         """Split a node in two, which may have to be leaves."""
@@ -381,7 +355,7 @@ cdef class EraTreeGrower:
         if self.nodes[number].is_deferred and not self.splitter.defers:
             self.splitter.find_split(&self.nodes[number], NULL)  # searched ahead
         if self.nodes[number].split.found:
-            self.push(number)
+            push(self.nodes, &self.n_waiting, number)
         else:
             self.splitter.count_choice(&self.nodes[number])
             self.finalize(number)
@@ -400,7 +374,7 @@ cdef class EraTreeGrower:
         # If another one is equal, one of the two behind the first is.
         for i in range(1, min(self.n_waiting, 3)):
             number = self.nodes[i].waiting
-            if self.is_before(first, number):
+            if is_before(self.nodes, first, number):
                 continue
             if self.nodes[number].is_deferred:
                 self.compare_deferred(i)
@@ -422,8 +396,9 @@ cdef class EraTreeGrower:
             )
         numbers[0] = number
         if are_side_by_side and place == 0:
-            n = self.take_next_ones(
-                numbers, n, min(self.n_threads, <int> MAX_AT_ONCE), True
+            n = take_next(
+                self.nodes, self.n_waiting, numbers, n,
+                min(self.n_threads, <int> MAX_AT_ONCE), True,
             )
         if n == 1:
             self.splitter.find_split(&self.nodes[number], NULL)
@@ -436,7 +411,7 @@ cdef class EraTreeGrower:
         for place in range(self.n_waiting - 1, -1, -1):
             for i in range(n):
                 if self.nodes[place].waiting == numbers[i]:
-                    self.move_down(place)
+                    move_down(self.nodes, self.n_waiting, place)
                     break
         return 0
 
@@ -451,34 +426,14 @@ cdef class EraTreeGrower:
                 self.splitter.find_split(&self.nodes[number], NULL)
         self.splitter.defer(False)
         self.n_waiting = 0
-        self.push(0)
+        push(self.nodes, &self.n_waiting, 0)
         for i in range(n_popped):
-            number = self.pop()
+            number = pop(self.nodes, &self.n_waiting)
             assert number == self.nodes[i].popped, "nodes taken out of the queue"
             for child in range(self.nodes[number].left, self.nodes[number].right + 1):
                 if not self.nodes[child].is_leaf:
-                    self.push(child)
+                    push(self.nodes, &self.n_waiting, child)
         return 0
-
-    cdef void push(self, int number) noexcept:
-        self.move_up(number, self.n_waiting)
-        self.n_waiting += 1
-
-    cdef void move_down(self, int place) noexcept:
-        """Move a node of the queue behind those that are split before it."""
-        cdef:
-            int number = self.nodes[place].waiting
-            int child = 2 * place + 1
-        while child < self.n_waiting:
-            if child + 1 < self.n_waiting and self.is_before(
-                self.nodes[child + 1].waiting, self.nodes[child].waiting
-            ):
-                child += 1
-            if not self.is_before(self.nodes[child].waiting, number):
-                break
-            self.nodes[place].waiting = self.nodes[child].waiting
-            place, child = child, 2 * child + 1
-        self.nodes[place].waiting = number
 
     cdef int undo_split(self, grown_node * node) except -1:
         """Put the rows of a leaf in their order again; drop its children."""
@@ -547,48 +502,6 @@ cdef class EraTreeGrower:
             self.numbers[sets] = len(self.allowed)
             self.allowed.append((self.splitter.usable_features(features), sets))
         return self.numbers[sets]
-
-    cdef int pop(self) noexcept:
-        """Take the first node out of the queue, by the steps of `heapq`: so ties are
-        decided as by scikit-learn's grower.
-        """
-        cdef:
-            grown_node * nodes = self.nodes  # `waiting` is the heap
-            int first = nodes[0].waiting
-            int place = 0, child = 1
-        self.n_waiting -= 1
-        while child < self.n_waiting:
-            if child + 1 < self.n_waiting and not self.is_before(
-                nodes[child].waiting, nodes[child + 1].waiting
-            ):
-                child += 1
-            nodes[place].waiting = nodes[child].waiting
-            place, child = child, 2 * child + 1
-        if self.n_waiting > 0:
-            self.move_up(nodes[self.n_waiting].waiting, place)
-        return first
-
-    cdef void move_up(self, int number, int place) noexcept:
-        """Put a node at a free place of the heap, or before it."""
-        cdef int parent
-        while place > 0:
-            parent = (place - 1) // 2
-            if not self.is_before(number, self.nodes[parent].waiting):
-                break
-            self.nodes[place].waiting = self.nodes[parent].waiting
-            place = parent
-        self.nodes[place].waiting = number
-
-    cdef bint is_before(self, int one, int other) noexcept:
-        """Return whether a node is split before another, by the priority."""
-        cdef:
-            const split_rank * a = &self.nodes[one].split.rank
-            const split_rank * b = &self.nodes[other].split.rank
-        if a.priority != b.priority:
-            return a.priority > b.priority
-        if a.secondary != b.secondary:
-            return a.secondary > b.secondary
-        return a.gain > b.gain
 
     def make_predictor(self, binning_thresholds):
         """Return scikit-learn's predictor of the tree."""
