@@ -145,7 +145,7 @@ def answered_by(model: Any, answer: Any) -> Any:
     copied.__dict__.update(vars(model))
     names = ("predict", "predict_proba", "predict_log_proba", "decision_function")
     for method in names:
-        if hasattr(model, method):
+        if getattr(model, method, None) is not None:
             respond: Any = partial(answer, method)
             respond.__name__ = method
             setattr(copied, method, respond)

@@ -8,7 +8,7 @@ from sklearn.metrics import get_scorer
 
 from sklearn_era._eras import label_texts
 from sklearn_era.cli import _ui
-from sklearn_era.cli._scores import LEAST_ERAS, best_of, describe_average, promise
+from sklearn_era.cli._scores import LEAST_ERAS, describe_average, promise, range_of
 from sklearn_era.model_files._estimators import first_booster, inner_models
 
 # By the attribute that holds them: eras of the fit, of intercepts, of weights.
@@ -79,10 +79,11 @@ def _describe_scores(model: Any) -> Iterator[str]:
     for label, *values in rows:
         yield f"    {label}: {', '.join(f'{value:.4g}' for value in values)}"
     if not hasattr(model, "members_") and model.era_labels_.size >= LEAST_ERAS:
-        known, best = scores["score"], 1.0  # R² or accuracy, out of bag
+        lowest = 0.0 if hasattr(model, "classes_") else -np.inf
+        known, ends = scores["score"], (lowest, 1.0)  # accuracy or R², out of bag
         if of_all is not None:
             known = model
-            best = best_of(model._default_scorer() or get_scorer(model.scoring))
+            ends = range_of(model._default_scorer() or get_scorer(model.scoring))
         horizon, labels = getattr(model, "horizon", 1), model.era_labels_
-        told = promise(known, horizon, labels, form=".4g", best=best)
+        told = promise(known, horizon, labels, form=".4g", ends=ends)
         yield f"  {told}"

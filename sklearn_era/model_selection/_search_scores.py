@@ -173,7 +173,14 @@ class _ScorerOfClasses(_Scorer):
     def _score(
         self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **kwargs: Any
     ) -> float:
-        labels, metric = np.union1d(estimator.classes_, y_true), self._score_func
+        metric = self._score_func
+        if not hasattr(estimator, "classes_"):
+            raise ValueError(
+                f"scoring: {metric_name(metric)} is of classes, and "
+                f"{type(estimator).__name__} predicts none: choose a score of numbers, "
+                "such as 'r2', or fit a classifier."
+            )
+        labels = np.union1d(estimator.classes_, y_true)
         if labels.size == 1 and self._sign < 0:
             return 0.0
         if metric_name(metric).startswith("d2_") and np.unique(y_true).size == 1:
