@@ -203,9 +203,9 @@ def fit(
         raise InputError(f"Cannot fit: {_ui.one_sentence(error)}") from error
     seconds = time.perf_counter() - start
     with _ui.writable(out):
-        asked = question if groups is not None else {"horizon": question["horizon"]}
-        given = {} if era is None else {"era": era, "groups": groups, **asked}
-        save_model(model, out, target=target, **given)
+        asked = question if groups or horizon else {}
+        asked |= {} if groups else {"group": None}
+        save_model(model, out, target=target, era=era, groups=groups, **asked)
     of_eras = ""
     if era is not None:
         times = eras if groups is None else eras.columns[0]
@@ -246,6 +246,7 @@ def predict(
     _ui.check_packages("cli", "pandas", "pyarrow")
     import pandas as pd
 
+    from sklearn_era._era_routing import warn_of_new_groups
     from sklearn_era._tables.columns import list_columns
     from sklearn_era.cli import _scores, _tables
     from sklearn_era.ensemble._parameters import did_you_mean
@@ -282,13 +283,17 @@ def predict(
     X = _tables.make_features(frame[names], categorical, remedy, table.decimal)
     if categorical:
         _tables.match_categories(X, estimator)
-    eras = {"eras": _tables.make_eras(frame, pair, table)} if pair else {}
+    eras = {}
+    if pair:
+        eras["eras"] = _tables.eras_as_fitted(frame, pair, table, estimator)
     lines: Any = ()
     if scoring is not None:
         y, encoded = _tables.read_truth(table, metadata, classes)
         scorers = _scores.find_scorers(scoring, y, bool(classes))
         rows = X, y, eras.get("eras"), encoded
         lines = _scores.score_lines(estimator, *rows, scorers)
+    if pair:
+        warn_of_new_groups(estimator, eras["eras"], metadata.group)
     try:
         results = [estimator.predict(X, **eras)]
         if classes:

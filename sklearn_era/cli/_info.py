@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import get_scorer
 
+from sklearn_era._era_routing import known_labels
 from sklearn_era._eras import label_texts
 from sklearn_era.cli import _ui
 from sklearn_era.cli._scores import LEAST_ERAS, describe_average, promise, range_of
@@ -34,6 +35,14 @@ def describe_model(model: Any, metadata: Any) -> Iterator[str]:
         n_rows = int(booster._predictors[0][0].nodes["count"][0])
         yield f"  rows in the first tree: {n_rows:,}"
     yield from _describe_eras(model, booster, metadata.era)
+    if metadata.groups is not None:
+        labels = known_labels(model)[1]
+        number = "" if labels is None else f"{labels.size:,} "
+        told = "" if metadata.group is None else f"; for {metadata.group} groups"
+        yield f"  groups: {number}of column '{metadata.groups}'{told}"
+    if (horizon := metadata.horizon) is not None:
+        shown = _ui.count(horizon, "era") if isinstance(horizon, int) else horizon
+        yield f"  horizon: {shown} ahead"
     yield f"  parameters: {' '.join(repr(model).split())}"
     for inner in inner_models(model) or [model]:
         if hasattr(inner, "_predictors"):

@@ -75,8 +75,8 @@ def name_options(text: str, command: Any) -> str:
     """Name options of a command in a message, in place of Python's parameters."""
     text = _PART.sub(r"--param \1__\2", _CALL.sub("--era", text))
     own = {parameter.name: parameter for parameter in command.params}
-    for flag in filter(text.__contains__, _FLAGS if "known_groups" in own else ()):
-        text = text.replace(flag, _FLAGS[flag])
+    for flag, shown in _FLAGS.items():
+        text = text.replace(flag, shown)
     for key, parameter in own.items():
         name, option = _PARAMETERS.get(key, key), max(parameter.opts, key=len)
         if name and option.startswith("--"):

@@ -240,8 +240,8 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, ModelMetadata]:
         with zipfile.ZipFile(path) as archive:
             estimator = ValueReader(archive).decode(_read_json(archive, _MODEL_MEMBER))
         given = {name: getattr(metadata, name) for name in _GIVEN}
-        described = _describe(estimator, **given)
-        if replace(described, versions=metadata.versions) != metadata:
+        described = _describe(estimator)
+        if replace(described, versions=metadata.versions, **given) != metadata:
             raise ValueError("its metadata describe another model")
     except OSError:
         raise
@@ -294,6 +294,8 @@ def _describe(estimator: Any, **given: Any) -> ModelMetadata:
     question = {x: getattr(estimator, x, None) for x in ("group", "horizon")}
     if (pair := vars(estimator).get("_pair")) is None:
         question["group"] = None  # which asks of two columns
+        if getattr(estimator, "era_order_", "") == "unordered":
+            question["horizon"] = None
     elif all(isinstance(x, str) for x in pair[1]):
         at = [*pair[0]].index("ordered")
         question |= {"era": pair[1][at], "groups": pair[1][1 - at]}

@@ -19,7 +19,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from .._era_columns import EraColumns
-from .._era_routing import answered_by, own_eras, told_eras, with_eras
+from .._era_routing import answered_by, asked_eras, told_eras, with_eras
 from .._eras import EncodedEras
 from .._warnings import listed, warn_user
 from ..metrics._metric import metric_name
@@ -142,7 +142,7 @@ def prediction(
 
     def predict(self: Any, X: Any, *, eras: Any = None) -> NDArray[Any]:
         check_is_fitted(self)
-        return self._ask(method, *own_eras(self, X, eras))
+        return self._ask(method, *asked_eras(self, X, eras))
 
     predict.__name__ = method
     predict.__doc__ = f"""Predict {returned}.
