@@ -199,7 +199,7 @@ def score_held_out(
                 ("n_splits", n_models, None),
             ):
                 if given != usual:
-                    text = f"{name}={given!r} is for eras that follow each other."
+                    text = f"{name}={given} is for eras that follow each other."
                     raise ValueError(text)
         held_out = f"{n_test:,} of {labels.size:,} eras, {held_out}"
     yield f"Score on held-out data ({held_out}; {told}):"

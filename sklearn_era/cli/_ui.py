@@ -32,7 +32,7 @@ _MEGABYTE = 10**6
 # What messages call options in Python, --era in a call, and --param of a part. A score
 # of the program's is no `scoring` of an estimator, which is a --param.
 _PARAMETERS = {"era": "eras", "categorical": "categorical_features", "scoring": ""}
-_PARAMETERS |= {"cv": "n_splits"}
+_PARAMETERS |= {"cv": ""}  # whose folds are no estimator's
 _FLAGS = {"group='known'": "--known-groups", "group='new'": "no --known-groups"}
 _ROWS = {"y": ("target", "--target"), "X": ("data", "DATA")}
 _ROW = re.compile(

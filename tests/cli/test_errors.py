@@ -132,7 +132,7 @@ ARGUMENTS = {
     "--era": "eras", "--categorical": "categorical_features", "--target": "y",
     "DATA": "X", "--known-groups": "group='known'", "--score": None, "--out": None,
     "--features": None, "--exclude": None, "--task": None, "--param": None,
-    "--cv": "n_splits", "--scoring": None, "--sep": None, "--decimal": None,
+    "--cv": None, "--scoring": None, "--sep": None, "--decimal": None,
     "--encoding": None,
 }  # fmt: skip
 
