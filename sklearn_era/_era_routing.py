@@ -17,8 +17,13 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from ._era_arguments import take_era_column, without_era_column
 from ._era_axes import read_again
 from ._era_columns import EraColumns
-from ._eras import check_eras
+from ._era_labels import find
+from ._eras import check_eras, encode_eras, label_texts
 from ._typing import Eras, Table
+from ._warnings import listed, warn_user
+
+# The labels of times and groups, of models around others and of boosters.
+_KNOWN = ("_known_eras", "_known_groups"), ("_era_labels", "_group_labels")
 
 
 class PredictsByEra:
@@ -116,6 +121,44 @@ def own_eras(model: BaseEstimator, X: Table, eras: Eras | None) -> tuple[Any, An
     return X, eras
 
 
+def asked_eras(model: Any, X: Any, eras: Any) -> tuple[Any, Any]:
+    """Return the same for predictions, and warn of groups that a model of known ones
+    lacks; eras that are columns already were read, and told, by a model around it.
+    """
+    is_read = isinstance(eras, EraColumns)
+    X, eras = own_eras(model, X, eras)
+    if isinstance(eras, EraColumns) and not is_read:
+        warn_of_new_groups(model, eras, getattr(model, "group", None))
+    return X, eras
+
+
+def known_labels(model: Any) -> tuple[Any, Any]:
+    """Return the labels of times and groups that a model was fitted to, or None."""
+    members = getattr(model, "members_", {}).values()
+    for one in (model, getattr(model, "estimator_", None), *members):
+        for times, groups in _KNOWN:
+            if hasattr(one, groups):
+                return getattr(one, times), getattr(one, groups)
+    return None, None
+
+
+def warn_of_new_groups(model: Any, eras: EraColumns, group: str | None) -> None:
+    """Warn of rows, by times and groups, of groups that are new to a model of known."""
+    known = known_labels(model)[1]
+    if group != "known" or known is None:
+        return
+    encoded = encode_eras(eras.columns[1])
+    is_new = find(known, encoded.labels) < 0
+    if n_rows := int(is_new[encoded.codes].sum()):
+        new = encoded.labels[is_new]
+        warn_user(
+            f"{n_rows:,} of {encoded.codes.size:,} rows are of {new.size:,} group(s) "
+            f"that the fit has not seen ({listed(label_texts(new))}), and the model "
+            "is for known ones, group='known': they have no level of their own, and "
+            "intervals may be too narrow. Fit a model with group='new' for them."
+        )
+
+
 def score(
     self: BaseEstimator, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None,
     *, eras: Eras | None = None,
@@ -150,7 +193,7 @@ def answered_by(model: BaseEstimator, answer: Callable[..., Any]) -> Any:
     copied.__dict__.update(vars(model))
     names = ("predict", "predict_proba", "predict_log_proba", "decision_function")
     for method in names:
-        if hasattr(model, method):
+        if getattr(model, method, None) is not None:
             respond: Any = partial(answer, method)
             respond.__name__ = method
             setattr(copied, method, respond)

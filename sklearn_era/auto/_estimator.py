@@ -285,7 +285,7 @@ class _AutoEra(PredictsByEra, BaseEstimator):
         }
         note = ": the plain model is kept" if kept == [PLAIN] else ""
         progress.print(
-            f"has a loss {mean[-1]:.3g} ± {error[-1]:.2g} less than the plain "
+            f"has a loss {mean[-1]:.3g} (se {error[-1]:.2g}) less than the plain "
             f"model's{note}"
         )
         return {name: stages[name] for name in kept}

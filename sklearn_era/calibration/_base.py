@@ -104,6 +104,11 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         )
         self.era_order_ = "ordered" if are_ordered else "unordered"
         keep_pair(self, encoded)
+        for name in ("_known_eras", "_known_groups"):
+            vars(self).pop(name, None)
+        if encoded.groups is not None:
+            self._known_eras = encoded.labels
+            self._known_groups = encoded.groups.labels
         walks = self._walks_forward and are_ordered
         out_of_era.check_folds(self, encoded, walks)
         asked = {name: getattr(self, name) for name in _ASKED if hasattr(self, name)}

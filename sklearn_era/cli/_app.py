@@ -8,10 +8,11 @@ import typer
 import typer.core
 
 from sklearn_era import __version__
-from sklearn_era._optional import MissingPackageError, import_optional
+from sklearn_era._optional import MissingPackageError
 from sklearn_era.cli import _ui
+from sklearn_era.cli._demo import demo
 from sklearn_era.cli._numerai import numerai
-from sklearn_era.cli._ui import InputError, argument, check_known, count, option
+from sklearn_era.cli._ui import SEED, InputError, argument, check_known, count, option
 from sklearn_era.numerai.errors import NumeraiError
 
 # The exception of typer for invalid arguments, which it does not export.
@@ -27,20 +28,19 @@ _TASK = option("TASK", "regression, classification or auto.")
 _BLEND = option("NAME", "A criterion or a blend; all but gain need --era.")
 _PARAM = option("NAME=VALUE", "Other parameter of the model: max_iter=300.")
 _MODEL = option("NAME", "boosting; forest; or auto, an average of models.")
-_BUDGET = option("SECONDS", "Time for the fit of auto; a score takes a second.")
+_BUDGET = option("SECONDS", "Time for a fit of auto; a score takes it --cv times.")
 _ORDER = option("ORDER", "Whether eras are ordered, unordered or auto (by labels).")
 _GROUPS = option("COL", "Groups, such as shops, beside --era; no feature.")
 _HORIZON = option("SIZE", "How much later predicted rows are: eras, or 28D.")
 _KNOWN = "The model is for --groups of DATA; by default for new ones."
 _ID = option("COL,…", "Columns to copy.", "--id")
+_CV = option("INT", "Models that score; by default 10 at most, of auto 3.", min=1)
 _SCORING = option("NAME", "Score, as scikit-learn calls it, or numerai_corr.")
-_SEED = option("INT", "Random seed.", min=0, max=2**32 - 1)
 _SEP = option("CHAR", "DATA's separator, if not a comma.")
 _ENCODING = option("NAME", "DATA's encoding, if not UTF-8.")
 _N_JOBS = option("INT", "Most threads to use; by default all.")
 _LINES = "Print a line per iteration, or per member of auto."
 _VERBOSE = typer.Option("--verbose", "-v", help=_LINES)
-_FIGURE = option("FILE", "Figure: PNG, PDF or SVG.", "--out", "-o")
 
 
 class _PlainErrors(typer.core.TyperGroup):
@@ -115,8 +115,9 @@ def fit(
     era_order: Annotated[Literal["auto", "ordered", "unordered"], _ORDER] = "auto",
     time_budget: Annotated[float | None, _BUDGET] = None,
     param: Annotated[_Names, _PARAM] = None,
-    random_state: Annotated[int | None, _SEED] = None,
+    random_state: Annotated[int | None, SEED] = None,
     score: Annotated[bool, typer.Option(help="Score on held-out data.")] = True,
+    cv: Annotated[int | None, _CV] = None,
     scoring: Annotated[_Text, _SCORING] = None,
     sep: Annotated[_Text, _SEP] = None,
     decimal: _Mark = None,
@@ -134,11 +135,13 @@ def fit(
     columns, as needed. A blend of split criteria is a dict like
     '{"era": 1, "vrex": 0.5}'.
 
-    The score comes from a second model, fitted without the last fifth of the eras, in
-    the order of their labels, or without a random fifth of the rows if there are none.
-    With --horizon, its training ends so long before; with --groups, it is tested on a
-    fifth of the groups that it has not seen, or with --known-groups on all of its own.
-    It is R² and the loss, or accuracy, log loss and ROC AUC, or that of --scoring.
+    The score is for the next era, or --horizon ahead: up to 10 models, each as long to
+    fit as the first, are fitted until so long before the era, or the eras of a horizon,
+    that it is scored on, in the last fifth. --cv tells how many; 3 by default for auto.
+    With --groups, that is a fifth of groups that a model has not seen, in turn, or with
+    --known-groups all of its own. Without eras in order, a fifth of the eras or rows is
+    held out at random from one model. Scores are R² and the loss, or accuracy, log loss
+    and ROC AUC, or that of --scoring; sd is their standard deviation over eras.
 
     Categories are compared as text, and 1.0 is the category 1. Eras and classes stay
     text where numbers would be others, like 2024.10. Empty fields are missing values.
@@ -149,6 +152,7 @@ def fit(
 
     from sklearn_era._era_axes import TIME_FIRST
     from sklearn_era.cli import _scores, _tables
+    from sklearn_era.cli._training import read_training
     from sklearn_era.criteria._criteria import CRITERIA
     from sklearn_era.model_files import save_model
 
@@ -159,37 +163,20 @@ def fit(
         check_known(str(criterion), CRITERIA, subject)
     needs: dict[str, _Text] = {
         "--split-criterion": split_criterion, "--estimator": estimator,
-        "--groups": groups, "--horizon": horizon,
+        "--groups": groups, "--horizon": horizon, "--cv": cv and str(cv),
     }  # fmt: skip
     _ui.check_needs(needs, era is not None, era_order, known_groups)
-    if scoring is not None and not score:
-        raise InputError(f"--scoring: '{scoring}' is of no use with --no-score.")
+    for name, given in (("--scoring", scoring), ("--cv", cv)):
+        if given is not None and not score:
+            raise InputError(f"{name}: '{given}' is of no use with --no-score.")
     if time_budget is not None and (estimator != "auto" or time_budget <= 0):
         text = "is for --estimator auto, and a positive number of seconds"
         raise InputError(f"--time-budget: {time_budget:g} {text}.")
     table = _tables.TableFile(data, sep, encoding, decimal)
-    labels = table.distinct({"--target": target, "--era": era, "--groups": groups})
-    asked = table.select(features, "--features")
-    excluded = {*table.select(exclude, "--exclude")}
-    for name in {*asked}.intersection(labels) - excluded:
-        text = f"'{name}' is the {labels[name]} column"
-        raise InputError(f"--features: {text}; leave it out with --exclude.")
-    excluded |= {*labels, *(() if asked else table.index)}
-    names = [name for name in asked or table.columns if name not in excluded]
-    if not names:
-        raise InputError("--features: no columns are left.")
-    declared = table.select(categorical, "--categorical")
-    for name in {*declared}.difference(names):
-        what = f"the {labels[name]} column, which is no" if name in labels else "not a"
-        raise InputError(f"--categorical: '{name}' is {what} feature.")
-    declared += [name for name in table.categories if name in names]
-    frame = table.read([*names, *labels], declared)
-    _tables.refuse_missing(frame, labels)
-    remedy = "declare it with --categorical, or leave it out with --exclude"
-    X = _tables.make_features(frame[names], declared, remedy, table.decimal)
-    y, is_classes = _tables.make_target(frame[target], task, table)
+    X, y, is_classes, eras = read_training(
+        table, target, era, groups, features, exclude, categorical, task
+    )
     scorers = _scores.find_scorers(scoring, y, is_classes)
-    eras = _tables.make_eras(frame, [x for x in (era, groups) if x is not None], table)
     options = {
         "n_jobs": n_jobs, "random_state": random_state, "split_criterion": criterion,
         "verbose": 2 * (verbose and estimator != "auto"),
@@ -216,20 +203,22 @@ def fit(
         raise InputError(f"Cannot fit: {_ui.one_sentence(error)}") from error
     seconds = time.perf_counter() - start
     with _ui.writable(out):
-        save_model(model, out, target=target, era=era)
+        asked = question if groups or horizon else {}
+        asked |= {} if groups else {"group": None}
+        save_model(model, out, target=target, era=era, groups=groups, **asked)
     of_eras = ""
     if era is not None:
         times = eras if groups is None else eras.columns[0]
         of_eras = f" of {count(len(set(times.tolist())), 'era')}"
     _ui.echo(
         f"Fitted a {'classifier' if is_classes else 'regressor'} of '{target}' to "
-        f"{count(len(y), 'row')}{of_eras} and {count(len(names), 'feature')}: "
+        f"{count(len(y), 'row')}{of_eras} and {count(X.shape[1], 'feature')}: "
         f"{_ui.describe_fit(model)} in {seconds:.1f} s."
     )
     for line in _scores.describe_average(model):
         _ui.echo(line)
     _ui.echo(f"Wrote {out}.")
-    lines = _scores.score_held_out(model, X, y, eras, scorers, **question)
+    lines = _scores.score_held_out(model, X, y, eras, scorers, **question, n_models=cv)
     with console.status("Scoring"):
         _ui.echo_scores(lines if score else ())
 
@@ -257,6 +246,7 @@ def predict(
     _ui.check_packages("cli", "pandas", "pyarrow")
     import pandas as pd
 
+    from sklearn_era._era_routing import warn_of_new_groups
     from sklearn_era._tables.columns import list_columns
     from sklearn_era.cli import _scores, _tables
     from sklearn_era.ensemble._parameters import did_you_mean
@@ -293,13 +283,17 @@ def predict(
     X = _tables.make_features(frame[names], categorical, remedy, table.decimal)
     if categorical:
         _tables.match_categories(X, estimator)
-    eras = {"eras": _tables.make_eras(frame, pair, table)} if pair else {}
+    eras = {}
+    if pair:
+        eras["eras"] = _tables.eras_as_fitted(frame, pair, table, estimator)
     lines: Any = ()
     if scoring is not None:
         y, encoded = _tables.read_truth(table, metadata, classes)
         scorers = _scores.find_scorers(scoring, y, bool(classes))
         rows = X, y, eras.get("eras"), encoded
         lines = _scores.score_lines(estimator, *rows, scorers)
+    if pair:
+        warn_of_new_groups(estimator, eras["eras"], metadata.group)
     try:
         results = [estimator.predict(X, **eras)]
         if classes:
@@ -336,65 +330,5 @@ def _load(path: Path) -> Any:
         raise InputError(f"MODEL: {error}") from error
 
 
-@app.command()
-def demo(
-    out: Annotated[Path, _FIGURE] = Path("sklearn-era-demo.png"),
-    max_iter: Annotated[int, option("INT", "Boosting iterations.", min=1)] = 50,
-    random_state: Annotated[int | None, _SEED] = 0,
-) -> None:
-    """Fit every criterion to a spiral and draw what they learn.
-
-    In each of 16 eras, a different shortcut separates the two classes; only the spiral
-    holds in all of them. In the test rows, the shortcut is noise.
-    """
-    import numpy as np
-
-    from sklearn_era.criteria._criteria import CRITERIA
-    from sklearn_era.datasets import make_synthetic_memorization
-    from sklearn_era.ensemble import HistGradientBoostingRegressor
-
-    figures = import_optional("matplotlib.figure", extra="plot")
-    _ui.check_output(out, (".png", ".pdf", ".svg"))
-    data = make_synthetic_memorization(random_state=random_state)
-    X, y = data.X_train, data.y_train
-    # A grid over the spiral's plane, with the shortcut at 0.
-    axes = [np.linspace(x.min(), x.max(), 300) for x in X[:, :2].T]
-    plane = np.zeros((300 * 300, X.shape[1]))
-    plane[:, :2] = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
-    # Without pyplot, which chooses a backend for the whole process.
-    n_rows = -(-len(CRITERIA) // 4)
-    figure = figures.Figure(figsize=(12, 0.5 + 3.2 * n_rows), layout="constrained")
-    typer.echo(f"{'criterion':12}  train accuracy  test accuracy  fit time")
-    for place, (name, criterion) in enumerate(CRITERIA.items(), 1):
-        ax = figure.add_subplot(n_rows, 4, place)
-        # By default the shortcut's gain would shortlist the splits.
-        rule: dict[str, Any] = {"rule": "every_era"}
-        if name in ("gain", "held_out"):
-            rule = {}
-        elif name == "era":
-            rule["boltzmann_alpha"] = -1.0
-        # Deep trees and full steps: a few trees can then follow the spiral.
-        model = HistGradientBoostingRegressor(
-            split_criterion=criterion(**rule),
-            max_iter=max_iter, max_depth=10, max_leaf_nodes=32, learning_rate=1,
-            early_stopping=False, random_state=random_state,
-        )  # fmt: skip
-        start = time.perf_counter()
-        model.fit(X, y, eras=data.eras_train)
-        seconds = time.perf_counter() - start
-        train = ((model.predict(X) > 0.5) == y).mean()
-        test = ((model.predict(data.X_test) > 0.5) == data.y_test).mean()
-        typer.echo(f"{name:12}  {train:14.1%}  {test:13.1%}  {seconds:6.2f} s")
-        predicted = model.predict(plane).reshape(300, 300)
-        ax.pcolormesh(*axes, predicted, cmap="coolwarm", vmin=-0.5, vmax=1.5)
-        ax.set(xlabel=data.feature_names[0], ylabel=data.feature_names[1])
-        ax.scatter(*X[::8, :2].T, c=y[::8], cmap="coolwarm", s=2)
-        ax.label_outer()
-        ax.set_title(f"{name}: {test:.1%}")
-    figure.suptitle("Predictions over the spiral, and accuracy on the test rows")
-    with _ui.writable(out):
-        figure.savefig(out, dpi=120)
-    _ui.echo(f"Wrote {out}.")
-
-
+app.command()(demo)
 app.add_typer(numerai)

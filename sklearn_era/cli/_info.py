@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import get_scorer
 
+from sklearn_era._era_routing import known_labels
 from sklearn_era._eras import label_texts
 from sklearn_era.cli import _ui
-from sklearn_era.cli._scores import LEAST_ERAS, best_of, describe_average, promise
+from sklearn_era.cli._scores import LEAST_ERAS, describe_average, promise, range_of
 from sklearn_era.model_files._estimators import first_booster, inner_models
 
 # By the attribute that holds them: eras of the fit, of intercepts, of weights.
@@ -34,6 +35,14 @@ def describe_model(model: Any, metadata: Any) -> Iterator[str]:
         n_rows = int(booster._predictors[0][0].nodes["count"][0])
         yield f"  rows in the first tree: {n_rows:,}"
     yield from _describe_eras(model, booster, metadata.era)
+    if metadata.groups is not None:
+        labels = known_labels(model)[1]
+        number = "" if labels is None else f"{labels.size:,} "
+        told = "" if metadata.group is None else f"; for {metadata.group} groups"
+        yield f"  groups: {number}of column '{metadata.groups}'{told}"
+    if (horizon := metadata.horizon) is not None:
+        shown = _ui.count(horizon, "era") if isinstance(horizon, int) else horizon
+        yield f"  horizon: {shown} ahead"
     yield f"  parameters: {' '.join(repr(model).split())}"
     for inner in inner_models(model) or [model]:
         if hasattr(inner, "_predictors"):
@@ -79,10 +88,11 @@ def _describe_scores(model: Any) -> Iterator[str]:
     for label, *values in rows:
         yield f"    {label}: {', '.join(f'{value:.4g}' for value in values)}"
     if not hasattr(model, "members_") and model.era_labels_.size >= LEAST_ERAS:
-        known, best = scores["score"], 1.0  # R² or accuracy, out of bag
+        lowest = 0.0 if hasattr(model, "classes_") else -np.inf
+        known, ends = scores["score"], (lowest, 1.0)  # accuracy or R², out of bag
         if of_all is not None:
             known = model
-            best = best_of(model._default_scorer() or get_scorer(model.scoring))
+            ends = range_of(model._default_scorer() or get_scorer(model.scoring))
         horizon, labels = getattr(model, "horizon", 1), model.era_labels_
-        told = promise(known, horizon, labels, form=".4g", best=best)
+        told = promise(known, horizon, labels, form=".4g", ends=ends)
         yield f"  {told}"

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -18,18 +19,32 @@ from sklearn.metrics import (
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from sklearn_era._era_axes import TIME_FIRST, read_known
-from sklearn_era._era_routing import told_eras, with_eras
-from sklearn_era.cli._ui import InputError, check_known, check_packages, one_sentence
+from sklearn_era._era_routing import answered_by, told_eras, with_eras
+from sklearn_era.cli._ui import (
+    InputError,
+    check_known,
+    check_packages,
+    count,
+    one_sentence,
+)
 from sklearn_era.metrics import EraScoreForecast
 from sklearn_era.model_selection import EraSplit
 from sklearn_era.model_selection._era_split import steps_of
+from sklearn_era.model_selection._out_of_era import respond
 from sklearn_era.model_selection._search_scores import ScorerByEra
 from sklearn_era.numerai.metrics import numerai_corr
 
 LEAST_ERAS = 3  # for a forecast of the next one
+MODELS, MODELS_OF_AUTO = 10, 3  # that score unless --cv tells another number
 _OWN = {"numerai_corr": make_scorer(numerai_corr)}
 _SOURCES = {"sklearn", "sklearn_era"}
 _UNBOUNDED = {"positive_likelihood_ratio", "mutual_info_score"}
+_SHARES = {  # from 0 to 1
+    "accuracy_score", "average_precision_score", "balanced_accuracy_score", "f1_score",
+    "jaccard_score", "precision_score", "recall_score", "roc_auc_score",
+    "top_k_accuracy_score",
+}  # fmt: skip
+OF_LOSSES = -np.inf, 0.0
 _WORDS = {"r2": "R²", "roc": "ROC", "auc": "AUC", "poisson": "Poisson"}
 _SCORERS_OF_LOSSES = {
     "poisson": "neg_mean_poisson_deviance", "gamma": "neg_mean_gamma_deviance",
@@ -86,35 +101,42 @@ def _shown(name: str) -> str:
     return " ".join(_WORDS.get(word, word) for word in words)
 
 
-def best_of(scorer: Any) -> float:
-    """Return what a score cannot exceed: 0 of minus a loss, or 1."""
+def range_of(scorer: Any) -> tuple[float, float]:
+    """Return the ends that a score cannot pass, those of minus a loss if it is one."""
     metric: Any = getattr(scorer, "_score_func", None)
     source = getattr(metric, "__module__", "")
     if source.partition(".")[0] not in _SOURCES or metric.__name__ in _UNBOUNDED:
-        return np.inf
-    return 0.0 if scorer._sign < 0 else 1.0
+        return -np.inf, np.inf
+    if scorer._sign < 0:
+        return OF_LOSSES
+    is_share = metric.__name__ in _SHARES and not scorer._kwargs.get("adjusted")
+    return 0.0 if is_share else -np.inf, 1.0
 
 
 def promise(
-    scores: Any, horizon: Any, labels: Any, *, best: float, eras: Any = None,
-    form: str = ".4f", sign: int = 1,
+    scores: Any, horizon: Any, labels: Any, *, ends: tuple[float, float],
+    eras: Any = None, form: str = ".4f", sign: int = 1,
 ) -> str:  # fmt: skip
     """Tell what scores promise for an era so much later, shown times a sign, -1 for
-    losses; none is above the best.
+    losses; nothing passes the ends.
     """
     highest = np.nanmax(getattr(scores, "era_scores_", scores))
     # A loss of 0 has no logarithm, and for other scores bounds are no gain.
-    bounds = (None, 0) if best == 0 > highest else None
+    bounds = (None, 0) if ends == OF_LOSSES and highest < 0 else None
     forecast = EraScoreForecast(bounds=bounds).fit(scores, eras=eras)
     steps = steps_of(horizon, labels)
     # `mean_` is that of the next era: of a later one, this is the median.
-    (middle, _), ends = (forecast.interval(x, horizon=steps) for x in (1e-9, 0.8))
+    (middle, _), outer = (forecast.interval(x, horizon=steps) for x in (1e-9, 0.8))
     middle = forecast.mean_ if steps == 1 else middle
-    found = (sign * min(x, best) + 0.0 for x in (middle, *ends[::sign]))
+    found = (sign * np.clip(x, *ends) + 0.0 for x in (middle, *outer[::sign]))
     shown, low, high = (f"{x:{form}}" for x in found)
-    unit = " eras" if isinstance(horizon, int) else ""
-    when = "the next era" if horizon == 1 else f"the era {horizon}{unit} after the last"
+    when = "the next era" if horizon == 1 else f"the era {ahead(horizon)} the last"
     return f"in {when}: {shown}, with 80 % from {low} to {high}"
+
+
+def ahead(horizon: Any) -> str:
+    """Tell how much later eras are: "4 eras after", "28D after"."""
+    return f"{horizon}{' eras' if isinstance(horizon, int) else ''} after"
 
 
 def describe_average(model: Any) -> Iterator[str]:
@@ -131,56 +153,114 @@ def describe_average(model: Any) -> Iterator[str]:
     if np.isnan(error):
         yield "  a gain in one era left out may be chance: the plain model is kept"
         return
-    text = f"{gain:.4g} ± {error:.2g} less than the plain model's in eras left out"
+    text = f"{gain:.4g} (se {error:.2g}) less than the plain model's in eras left out"
     if not gain > error:
         text += ", no more than its error: the plain model is kept"
     yield f"  loss of the average: {text}"
     if (labels := model.era_labels_).size >= LEAST_ERAS:
-        options: Any = {"form": ".4g", "best": 0.0, "sign": -1}
+        options: Any = {"form": ".4g", "ends": OF_LOSSES, "sign": -1}
         yield f"  its loss {promise(model, model.horizon, labels, **options)}"
 
 
 def score_held_out(
     estimator: Any, X: pd.DataFrame, y: NDArray[Any], eras: Any,
     scorers: dict[str, Any], group: str = "new", horizon: Any = 1,
+    n_models: int | None = None,
 ) -> Iterator[str]:  # fmt: skip
-    """Hold out eras or rows, score a clone, and yield lines to print."""
-    is_classes, encoded, follow = is_classifier(estimator), None, False
+    """Hold out eras or rows, score clones, and yield lines to print. Eras that follow
+    each other are scored step by step, each as far ahead as the horizon.
+    """
+    encoded, follow, told = None, False, "a model fitted to the rest"
     if eras is None:
-        rows, by = np.arange(y.size), y if is_classes else None
-        train, test = train_test_split(rows, test_size=0.2, random_state=0, stratify=by)
-        held_out = f"{test.size:,} of {y.size:,} rows, drawn at random"
+        rows, by = np.arange(y.size), y if is_classifier(estimator) else None
+        folds = [train_test_split(rows, test_size=0.2, random_state=0, stratify=by)]
+        held_out = f"{folds[0][1].size:,} of {y.size:,} rows, drawn at random"
     else:
         order = estimator.get_params(deep=False)["era_order"]
         _, encoded, follow = read_known(eras, y, order, "the score of later eras")
         if (labels := encoded.labels).size == 1:
             raise ValueError("there is only one era.")
-        n_test = max(1, labels.size // 5)
-        asked: dict[str, Any] = {"era_order": "ordered"}
-        drawn, n_folds = f"from era {labels[-n_test]} on", 2
-        split: Any = GroupShuffleSplit(1, test_size=n_test, random_state=0)
-        if encoded.groups is not None:
-            n_groups, asked = encoded.groups.labels.size, {"group": group}
-            n_folds = min(5, n_groups) if group == "new" else 1
-            drawn += f", of {group} groups"
         if follow:
-            split = EraSplit(
-                1, n_folds, test_size=n_test, horizon=horizon,
-                **{"era_order": TIME_FIRST, **asked},
-            )  # fmt: skip
-        elif horizon != 1:
-            raise ValueError(f"horizon={horizon!r} is for eras that follow each other.")
+            folds, size = _steps(estimator, y, eras, encoded, group, horizon, n_models)
+            n_test = size * len(folds)
+            held_out = f"from era {labels[-n_test]} on"
+            if encoded.groups is not None:
+                held_out += f", of {group} groups"
+            when = "the next era"
+            if horizon != 1:
+                when = f"{count(size, 'era')}, from the one {ahead(horizon)} its last"
+            told = f"{count(len(folds), 'model')}, each scored on {when}"
         else:
-            drawn = "drawn at random"
-        train, test = next(iter(split.split(y, groups=eras)))
-        held_out = f"{n_test:,} of {labels.size:,} eras, {drawn}"
-    yield f"Score on held-out data ({held_out}; a model fitted to the rest):"
-    model = clone(estimator).set_params(verbose=0)
-    model.fit(X.iloc[train], y[train], eras=None if eras is None else eras[train])
+            n_test = max(1, labels.size // 5)
+            split = GroupShuffleSplit(1, test_size=n_test, random_state=0)
+            folds, held_out = [*split.split(y, groups=eras)], "drawn at random"
+            for name, given, usual in (
+                ("horizon", horizon, 1),
+                ("n_splits", n_models, None),
+            ):
+                if given != usual:
+                    text = f"{name}={given} is for eras that follow each other."
+                    raise ValueError(text)
+        held_out = f"{n_test:,} of {labels.size:,} eras, {held_out}"
+    yield f"Score on held-out data ({held_out}; {told}):"
+    models, test = [], np.concatenate([test for _, test in folds])
+    for train, own in folds:
+        model = clone(estimator).set_params(verbose=0)
+        known = (None, None) if eras is None else (eras[train], eras[own])
+        model.fit(X.iloc[train], y[train], eras=known[0])
+        if (told_of := told_eras(model, known[1])) is not None:
+            model = with_eras(model, told_of)
+        models.append((model, X.iloc[own]))
     X, y, known = X.iloc[test], y[test], encoded and encoded.take(test)
-    eras = None if eras is None else eras[test]
+    model = _answering(models)
     scorers = scorers or _usual_scorers(model, y)
-    yield from score_lines(model, X, y, eras, known, scorers, horizon, follow)
+    yield from score_lines(model, X, y, None, known, scorers, horizon, follow)
+
+
+def _steps(
+    estimator: Any, y: Any, eras: Any, encoded: Any, group: str, horizon: Any,
+    n_models: int | None,
+) -> tuple[list[Any], int]:  # fmt: skip
+    """Return the rows to fit to and to score of each step, and a step's eras: those of
+    a horizon, of a fifth of all eras at most.
+    """
+    n_test = max(1, encoded.labels.size // 5)
+    size = min(steps_of(horizon, encoded.labels), n_test)
+    if n_models is None:
+        most = MODELS_OF_AUTO if hasattr(estimator, "time_budget") else MODELS
+        n_models = min(n_test // size, most)
+    asked: dict[str, Any] = {"era_order": "ordered"}
+    n_folds = 2  # which one column ignores
+    if encoded.groups is not None:
+        n_folds = min(5, encoded.groups.labels.size) if group == "new" else 1
+        asked = {"group": group, "era_order": TIME_FIRST}
+    split = EraSplit(n_models, n_folds, test_size=size, horizon=horizon, **asked)
+    n_folds = split.get_n_splits(y, groups=eras) // n_models
+    # One fold of groups a step, each in turn.
+    every = enumerate(split.split(y, groups=eras))
+    chosen = (fold for i, fold in every if i % n_folds == i // n_folds % n_folds)
+    return [*chosen], size
+
+
+def _answering(models: list[tuple[Any, Any]]) -> Any:
+    """Return a model that answers for each part of the rows by that part's model."""
+    last, classes = models[-1][0], None
+    if is_classifier(last):
+        classes = reduce(np.union1d, (model.classes_ for model, _ in models))
+
+    def answer(method: str, _: Any) -> Any:
+        if method == "predict_proba":
+            found = [respond(model, X, classes) for model, X in models]
+        else:
+            found = [getattr(model, method)(X) for model, X in models]
+        return np.concatenate(found)
+
+    answering = answered_by(last, answer)
+    if classes is not None:
+        answering.classes_ = classes
+        # Models may have other classes: probabilities are told of all.
+        answering.decision_function = None
+    return answering
 
 
 def score_lines(
@@ -210,10 +290,10 @@ def score_lines(
         # R² of a single row is NaN.
         if not np.isnan(scores).all():
             mean, worst = sign * np.nanmean(scores), int(np.nanargmin(scores))
-            line += f"; by era {mean:.4f} ± {np.nanstd(scores):.4f}, worst "
+            line += f"; by era {mean:.4f} (sd {np.nanstd(scores):.4f}), worst "
             line += f"{sign * scores[worst]:.4f} in era {encoded.labels[worst]}"
         yield line
         if horizon is not None and np.isfinite(scores).sum() >= LEAST_ERAS:
             order = np.arange(scores.size) if follow else None
-            options: Any = {"eras": order, "best": best_of(scorer), "sign": sign}
+            options: Any = {"eras": order, "ends": range_of(scorer), "sign": sign}
             yield f"    {promise(scores, horizon, encoded.labels, **options)}"

@@ -18,7 +18,8 @@ from pyarrow import csv, dataset
 
 from sklearn_era import auto, ensemble
 from sklearn_era._era_columns import EraColumns
-from sklearn_era._eras import check_eras, encode_eras
+from sklearn_era._era_routing import known_labels
+from sklearn_era._eras import check_eras, encode_eras, label_texts
 from sklearn_era._tables.parquet import categorical_names, index_names
 from sklearn_era._warnings import refuse_moved
 from sklearn_era.cli import _ui
@@ -305,9 +306,38 @@ def make_eras(frame: pd.DataFrame, names: Sequence[str], table: TableFile) -> An
 
 def pair_of(estimator: Any) -> list[str]:
     """Return the columns of times and groups, if predictions depend on them."""
-    pair = vars(estimator).get("_pair")
-    uses = hasattr(estimator, "members_") or hasattr(estimator, "_group_labels")
-    return [*pair[1]] if pair and uses else []
+    if known_labels(estimator)[1] is None:
+        return []
+    order, names = estimator._pair
+    return [*names] if order[0] == "ordered" else [*names][::-1]
+
+
+def eras_as_fitted(
+    frame: pd.DataFrame, pair: Sequence[str], table: TableFile, estimator: Any
+) -> Any:
+    """Return times and groups as the kind of label that a model knows: text, however
+    a text file's column may be read, or dates.
+    """
+    eras = make_eras(frame, pair, table)
+    for i, known in enumerate(known_labels(estimator)):
+        labels, is_text = eras.columns[i], _is_text(known)
+        if is_text and not _is_text(labels):
+            texts: Any = label_texts(np.asarray(labels))
+            if table.decimal:  # a text file has the spelling
+                texts = table.read([pair[i]], [pair[i]])[pair[i]]
+            eras.columns[i] = np.array(texts, dtype=object)
+        elif known.dtype.kind == "M" and _is_text(labels):
+            try:
+                eras.columns[i] = np.asarray(labels).astype(str).astype("M8[us]")
+            except ValueError as error:
+                told = f"column '{pair[i]}' holds '{labels[0]}', and the model knows "
+                told += f"dates such as {label_texts(known)[-1]}: write them likewise."
+                raise InputError(f"DATA: {told}") from error
+    return eras
+
+
+def _is_text(labels: Any) -> bool:
+    return isinstance(np.asarray(labels)[0], str | bytes)
 
 
 def _are_classes(column: pd.Series) -> bool:

@@ -32,6 +32,7 @@ _MEGABYTE = 10**6
 # What messages call options in Python, --era in a call, and --param of a part. A score
 # of the program's is no `scoring` of an estimator, which is a --param.
 _PARAMETERS = {"era": "eras", "categorical": "categorical_features", "scoring": ""}
+_PARAMETERS |= {"cv": ""}  # whose folds are no estimator's
 _FLAGS = {"group='known'": "--known-groups", "group='new'": "no --known-groups"}
 _ROWS = {"y": ("target", "--target"), "X": ("data", "DATA")}
 _ROW = re.compile(
@@ -49,6 +50,9 @@ def argument(name: str, help: str) -> Any:
 def option(metavar: str, help: str, *names: str, **settings: Any) -> Any:
     """An option of a command; paths are files."""
     return typer.Option(*names, metavar=metavar, help=help, dir_okay=False, **settings)
+
+
+SEED = option("INT", "Random seed.", min=0, max=2**32 - 1)
 
 
 class InputError(ConfigError):
@@ -71,8 +75,8 @@ def name_options(text: str, command: Any) -> str:
     """Name options of a command in a message, in place of Python's parameters."""
     text = _PART.sub(r"--param \1__\2", _CALL.sub("--era", text))
     own = {parameter.name: parameter for parameter in command.params}
-    for flag in filter(text.__contains__, _FLAGS if "known_groups" in own else ()):
-        text = text.replace(flag, _FLAGS[flag])
+    for flag, shown in _FLAGS.items():
+        text = text.replace(flag, shown)
     for key, parameter in own.items():
         name, option = _PARAMETERS.get(key, key), max(parameter.opts, key=len)
         if name and option.startswith("--"):

@@ -28,6 +28,7 @@ from ._values import ValueReader, ValueWriter
 
 _METADATA_MEMBER = "sklearn_era.json"
 _MODEL_MEMBER = "model.json"
+_GIVEN = ("target", "era", "groups", "group", "horizon")  # of the metadata
 
 # Raised by changes that would make older files misread. New parameters do not: they
 # have their defaults if a file lacks them.
@@ -69,8 +70,12 @@ class ModelMetadata:
         names.
     categorical_features : list of str or list of int
         The categorical features, by name, or by position without names.
-    target, era : str or None
-        The names of the columns of the target and of eras, if given.
+    target, era, groups : str or None
+        The names of the columns of the target, of eras and of groups, if given; those
+        of a model's two columns of eras by default.
+    group, horizon : str, int or None
+        Whether the model is for "known" or "new" groups, and how far ahead, if it
+        tells or is given.
     split_criterion : str or None
         The ``repr`` of the split criterion; None for rules, averages and searches.
     versions : dict of str to str
@@ -84,11 +89,15 @@ class ModelMetadata:
     era: str | None
     split_criterion: str | None
     versions: dict[str, str]
+    groups: str | None = None
+    group: str | None = None
+    horizon: int | str | None = None
 
 
 def save_model(
     estimator: Estimator, path: str | os.PathLike[str], *, target: str | None = None,
-    era: str | None = None,
+    era: str | None = None, groups: str | None = None, group: str | None = None,
+    horizon: int | str | None = None,
 ) -> ModelMetadata:  # fmt: skip
     """Write a fitted estimator to a model file, at once or not at all.
 
@@ -101,8 +110,11 @@ def save_model(
         it. One of `sklearn_era.dask` is stored as the result of its `to_local`.
     path : str or path-like
         The file to write, such as ``model.era``.
-    target, era : str, default=None
-        The names of the columns of the target and of eras, for the metadata.
+    target, era, groups : str, default=None
+        The names of the columns of the target, of eras and of groups, for the metadata.
+    group, horizon : str and int or str, default=None
+        The question that the model is for, 'known' or 'new' groups so far ahead; None
+        is the estimator's own, if it has one.
 
     Returns
     -------
@@ -132,10 +144,11 @@ def save_model(
         )
     if getattr(estimator, "refit", True) is False:
         raise ModelFileError(f"This {name} has refit=False, and so no model to save.")
-    for argument, value in {"target": target, "era": era}.items():
+    columns = {"target": target, "era": era, "groups": groups}
+    for argument, value in columns.items():
         if not isinstance(value, str | None):
             raise TypeError(f"{argument} must be the name of a column, got {value!r}.")
-    metadata = _describe(estimator, target=target, era=era)
+    metadata = _describe(estimator, **columns, group=group, horizon=horizon)
     path = Path(path)
     # In the same folder, so that the final replacement is atomic.
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".sklearn-era-") as folder:
@@ -229,8 +242,9 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, ModelMetadata]:
     try:
         with zipfile.ZipFile(path) as archive:
             estimator = ValueReader(archive).decode(_read_json(archive, _MODEL_MEMBER))
-        described = _describe(estimator, target=metadata.target, era=metadata.era)
-        if replace(described, versions=metadata.versions) != metadata:
+        given = {name: getattr(metadata, name) for name in _GIVEN}
+        described = _describe(estimator)
+        if replace(described, versions=metadata.versions, **given) != metadata:
             raise ValueError("its metadata describe another model")
     except OSError:
         raise
@@ -262,10 +276,15 @@ def _read_metadata(
             f"({printable(str(document['versions']['sklearn_era']))}); this is "
             f"{sklearn_era.__version__}: install the other, or fit the model again."
         )
-    metadata = ModelMetadata(*(document[x.name] for x in fields(ModelMetadata)))
+    # Files of before lack the last ones.
+    names = [x.name for x in fields(ModelMetadata) if x.default or x.name in document]
+    metadata = ModelMetadata(**{name: document[name] for name in names})
     if not isinstance(metadata.versions, dict):
         raise TypeError("versions")
-    if {type(metadata.target), type(metadata.era)} - {str, type(None)}:
+    given = {name: getattr(metadata, name) for name in _GIVEN}
+    if type(given.pop("horizon")) not in (int, str, type(None)):
+        raise TypeError("horizon")
+    if not all(isinstance(x, str | None) for x in given.values()):
         raise TypeError("names of columns")
     return metadata
 
@@ -276,9 +295,18 @@ def _read_json(archive: zipfile.ZipFile, name: str) -> Any:
     return json.loads(archive.read(name), parse_constant=float)
 
 
-def _describe(
-    estimator: BaseEstimator, *, target: str | None, era: str | None
-) -> ModelMetadata:
+def _describe(estimator: Any, **given: Any) -> ModelMetadata:
+    question = {x: getattr(estimator, x, None) for x in ("group", "horizon")}
+    if (pair := vars(estimator).get("_pair")) is None:
+        question["group"] = None  # which asks of two columns
+        if getattr(estimator, "era_order_", "") == "unordered":
+            question["horizon"] = None
+    elif all(isinstance(x, str) for x in pair[1]):
+        at = [*pair[0]].index("ordered")
+        question |= {"era": pair[1][at], "groups": pair[1][1 - at]}
+    given = question | {k: v for k, v in given.items() if v is not None}
+    if not isinstance(given["horizon"], int | None):
+        given["horizon"] = str(given["horizon"])
     model = first_booster(estimator)
     # An average's own, without those of columns that its members are given beside them.
     names = getattr(estimator, "feature_names_in_", None)
@@ -293,7 +321,8 @@ def _describe(
         estimator=type(estimator).__name__,
         feature_names=None if names is None else [str(name) for name in names],
         categorical_features=[j if names is None else str(names[j]) for j in columns],
-        target=target, era=era, split_criterion=split_criterion,
+        split_criterion=split_criterion,
+        **{name: given.get(name) for name in _GIVEN},
         versions={
             "sklearn_era": sklearn_era.__version__,
             "scikit-learn": sklearn.__version__, "numpy": np.__version__,

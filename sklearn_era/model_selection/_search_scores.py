@@ -20,7 +20,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from .._era_columns import EraColumns
-from .._era_routing import answered_by, own_eras, told_eras, with_eras
+from .._era_routing import answered_by, asked_eras, told_eras, with_eras
 from .._eras import EncodedEras
 from .._typing import Eras, Table
 from .._warnings import listed, warn_user
@@ -146,7 +146,7 @@ def prediction(
         self: BaseEstimator, X: Table, *, eras: Eras | None = None
     ) -> NDArray[Any]:
         check_is_fitted(self)
-        return self._ask(method, *own_eras(self, X, eras))
+        return self._ask(method, *asked_eras(self, X, eras))
 
     predict.__name__ = method
     predict.__doc__ = f"""Predict {returned}.
@@ -178,7 +178,14 @@ class _ScorerOfClasses(_Scorer):
         self, method_caller: Any, estimator: BaseEstimator, X: Table, y_true: ArrayLike,
         **kwargs: Any,
     ) -> float:  # fmt: skip
-        labels, metric = np.union1d(estimator.classes_, y_true), self._score_func
+        metric = self._score_func
+        if not hasattr(estimator, "classes_"):
+            raise ValueError(
+                f"scoring: {metric_name(metric)} is of classes, and "
+                f"{type(estimator).__name__} predicts none: choose a score of numbers, "
+                "such as 'r2', or fit a classifier."
+            )
+        labels = np.union1d(estimator.classes_, y_true)
         if labels.size == 1 and self._sign < 0:
             return 0.0
         if metric_name(metric).startswith("d2_") and np.unique(y_true).size == 1:

@@ -115,6 +115,10 @@ CRITERION = "--split-criterion: there is no criterion "
      "--scoring: 'roc_auc' is for classes, and the target has none."),
     (["--scoring", "r2", "--no-score"],
      "--scoring: 'r2' is of no use with --no-score."),
+    (["--cv", "3", "--no-score"], "--cv: '3' is of no use with --no-score."),
+    (["--cv", "3"], "--cv: '3' needs --era."),
+    (params(scoring="roc_auc", early_stopping="true"),
+     "Cannot fit: scoring: roc_auc_score is of classes, and HistGradientBoosting"),
     (["--zzzz"], "No such option"),
 ])  # fmt: skip
 def test_bad_parameters(options, message):
@@ -128,7 +132,8 @@ ARGUMENTS = {
     "--era": "eras", "--categorical": "categorical_features", "--target": "y",
     "DATA": "X", "--known-groups": "group='known'", "--score": None, "--out": None,
     "--features": None, "--exclude": None, "--task": None, "--param": None,
-    "--scoring": None, "--sep": None, "--decimal": None, "--encoding": None,
+    "--cv": None, "--scoring": None, "--sep": None, "--decimal": None,
+    "--encoding": None,
 }  # fmt: skip
 
 

@@ -30,7 +30,7 @@ from helpers.criteria import NAMES
 from sklearn_era import cli
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.cli._app import app
-from sklearn_era.cli._scores import best_of, promise
+from sklearn_era.cli._scores import promise, range_of
 from sklearn_era.cli._ui import parse_value
 from sklearn_era.effects import Intercepts
 from sklearn_era.ensemble import EraForestRegressor
@@ -237,28 +237,36 @@ def test_score_is_that_of_rows_held_out(small, Model, with_eras):
     if with_eras:
         options, eras = ["--era", "week", "--split-criterion", "era"], weeks
         options += ["--era-order", "ordered"]
-        train, test = np.flatnonzero(weeks < "w10"), np.flatnonzero(weeks > "w09")
-        what = "2 of 12 eras, from era w10 on"
+        folds = [
+            (np.flatnonzero(weeks < x), np.flatnonzero(weeks == x))
+            for x in ("w10", "w11")
+        ]
+        what = "2 of 12 eras, from era w10 on; 2 models, each scored on the next era"
     else:
         by = y if Model is Classifier else None
         drawn = {"test_size": 12, "random_state": 0, "stratify": by}
-        train, test = train_test_split(range(60), **drawn)
-        what = "12 of 60 rows, drawn at random"
+        folds = [train_test_split(range(60), **drawn)]
+        what = "12 of 60 rows, drawn at random; a model fitted to the rest"
     _, wrote, held_out, *lines = run(*fit(), *options).splitlines()
     assert wrote == "Wrote new.era."
-    assert held_out == f"Score on held-out data ({what}; a model fitted to the rest):"
+    assert held_out == f"Score on held-out data ({what}):"
     model = Model(split_criterion="era" if with_eras else "gain")
     # The model is of all rows.
     whole = model.fit(X, y, eras=eras).predict(X)
     assert np.array_equal(load_model("new.era")[0].predict(X), whole)
-    model.fit(X.iloc[train], y[train], eras=weeks[train] if with_eras else None)
+    test, found = np.concatenate([own for _, own in folds]), np.zeros(60, y.dtype)
+    p = np.zeros((60, 2))
+    for train, own in folds:  # each by a model of the eras before it
+        model.fit(X.iloc[train], y[train], eras=weeks[train] if with_eras else None)
+        found[own] = model.predict(X.iloc[own])
+        if Model is Classifier:
+            p[own] = model.predict_proba(X.iloc[own])
 
-    metrics = {"R²": (r2_score, model.predict(X))}
+    metrics = {"R²": (r2_score, found)}
     if Model is Classifier:
         loss = partial(log_loss, labels=model.classes_)
-        metrics = {"accuracy": (accuracy_score, model.predict(X))}
-        metrics["log loss"] = loss, model.predict_proba(X)
-        metrics["ROC AUC"] = roc_auc_score, model.predict_proba(X)[:, 1]
+        metrics = {"accuracy": (accuracy_score, found), "log loss": (loss, p)}
+        metrics["ROC AUC"] = roc_auc_score, p[:, 1]
     for line, (name, (metric, values)) in zip(lines, metrics.items(), strict=True):
         expected = f"  {name}: {metric(y[test], values[test]):.4f}"
         if with_eras:
@@ -266,9 +274,19 @@ def test_score_is_that_of_rows_held_out(small, Model, with_eras):
             by_era = {week: metric(y[own], values[own]) for week, own in rows.items()}
             worst = (max if name == "log loss" else min)(by_era, key=by_era.get)
             values = list(by_era.values())
-            expected += f"; by era {np.mean(values):.4f} ± {np.std(values):.4f}, "
+            expected += f"; by era {np.mean(values):.4f} (sd {np.std(values):.4f}), "
             expected += f"worst {by_era[worst]:.4f} in era {worst}"
         assert line == expected
+
+
+def forward(model, X, y, weeks, asked, horizon=1, method="predict"):
+    """Predictions of weeks, each by a model that ends so long before it."""
+    found = {}
+    for week in asked:
+        train, test = weeks <= week - horizon, np.flatnonzero(weeks == week)
+        model.fit(X[train], y[train], eras=weeks[train])
+        found |= dict(zip(test, getattr(model, method)(X.iloc[test]), strict=True))
+    return np.array([found.get(row, np.zeros_like(found[test[0]])) for row in X.index])
 
 
 @pytest.mark.parametrize("estimator", ["boosting", "auto"])
@@ -279,11 +297,9 @@ def test_the_score_of_the_next_era_is_forecast(small, estimator):
     *_, last = lines = run(*fit(), *options).splitlines()
     model = load_model("new.era")[0]
     X, y = small[["alpha", "beta"]], small["y"].to_numpy()
-    fitted = clone(model).fit(X[weeks < 12], y[weeks < 12], eras=weeks[weeks < 12])
-    own = era_scores(
-        y[weeks > 11], fitted.predict(X[weeks > 11]), eras=weeks[weeks > 11],
-        metric=r2_score,
-    )  # fmt: skip
+    predicted = forward(clone(model), X, y, weeks, range(12, 15))
+    test = weeks > 11
+    own = era_scores(y[test], predicted[test], eras=weeks[test], metric=r2_score)
     forecast = EraScoreForecast().fit(own)
     low, high = forecast.interval()
     told = f"{forecast.mean_:.4f}, with 80 % from {low:.4f} to {min(high, 1):.4f}"
@@ -327,17 +343,16 @@ def test_scores_are_those_of_the_loss_and_of_classes(target, empty_folder):
     lines = [x.strip() for x in run(*base).splitlines() if x.startswith("  ")]
     told = dict(x.split(": ", 1) for x in lines if not x.startswith("in the "))
     assert ", ".join(told) == names
-    # As with the second model, fitted by hand.
-    train, test = rows[rows.week < 24], rows[rows.week >= 24]
-    model = load_model("m.era")[0]
-    X, eras = train[["a", "b"]], train.week
-    model = clone(model).fit(X, train[target], eras=eras)
-    X, y = test[["a", "b"]], test[target]
+    # As by models of the weeks before, fitted by hand.
+    model, test = load_model("m.era")[0], rows.week >= 24
+    method = "predict" if loss else "predict_proba"
+    given = rows[["a", "b"]], rows[target], rows.week, range(24, 30)
+    p = forward(clone(model), *given, method=method)[test]
     if loss:
-        value = mean_poisson_deviance(y, model.predict(X))
+        value = mean_poisson_deviance(rows[target][test], p)
     else:
-        scorer = "roc_auc" if target == "ups" else "roc_auc_ovr"
-        value = get_scorer(scorer)(model, X, y)
+        p = p[:, 1] if target == "ups" else p
+        value = roc_auc_score(rows[target][test], p, multi_class="ovr")
     assert [*told.values()][-1].startswith(f"{value:.4f}; by era ")
 
 
@@ -350,9 +365,15 @@ def test_a_loss_to_come_is_positive_and_as_far_ahead_as_the_horizon(horizon):
     base = ["fit", "d.csv", "--target", "counts", "--era", "week", "--out", "m.era"]
     base += ["--scoring", "neg_mean_squared_error", "--horizon", horizon]
     *_, line, last = run(*base, "--features", "a,b", *params(max_iter=5)).splitlines()
-    test, train = rows[rows.week >= 16], rows[rows.week <= 16 - int(horizon)]
-    model = Regressor(max_iter=5).fit(train[["a", "b"]], train.counts, eras=train.week)
-    errors = (model.predict(test[["a", "b"]]) - test.counts) ** 2
+    X, model, test = rows[["a", "b"]], Regressor(max_iter=5), rows[rows.week >= 16]
+    if horizon == "4":  # the last four weeks are a step
+        train = rows[rows.week <= 12]
+        model.fit(train[["a", "b"]], train.counts, eras=train.week)
+        predicted = model.predict(test[["a", "b"]])
+    else:
+        given = model, X, rows.counts, rows.week, range(16, 20)
+        predicted = forward(*given)[rows.week >= 16]
+    errors = (predicted - test.counts) ** 2
     assert line.startswith(f"  mean squared error: {errors.mean():.4f}; by era ")
     forecast = EraScoreForecast(bounds=(None, 0))
     forecast.fit(-errors.groupby(test.week).mean(), eras=range(4))
@@ -363,17 +384,23 @@ def test_a_loss_to_come_is_positive_and_as_far_ahead_as_the_horizon(horizon):
     assert last.endswith(f", with 80 % from {-high:.4f} to {-low:.4f}")
 
 
-def test_nothing_better_than_the_best_is_promised():
-    told = promise([-1.0, 0.0, -0.1], 1, None, best=0.0, sign=-1)
+ANY = -np.inf, np.inf
+
+
+def test_nothing_beyond_the_ends_of_a_score_is_promised():
+    told = promise([-1.0, 0.0, -0.1], 1, None, ends=(-np.inf, 0.0), sign=-1)
     assert " from 0.0000 to " in told
-    assert promise([0.2, 0.999, 0.9], 1, None, best=1.0).endswith(" to 1.0000")
-    assert float(promise([0.2, 0.999, 0.9], 1, None, best=np.inf).split()[-1]) > 1
-    for name, best in {
-        "r2": 1, "roc_auc_ovr": 1, "neg_log_loss": 0, "neg_root_mean_squared_error": 0,
-        "mutual_info_score": np.inf, "positive_likelihood_ratio": np.inf,
+    told = promise([0.2, 0.999, 0.05], 1, None, ends=(0.0, 1.0))
+    assert told.endswith(" from 0.0000 to 1.0000")
+    *_, low, _, high = promise([0.2, 0.999, 0.05], 1, None, ends=ANY).split()
+    assert float(low) < 0 < 1 < float(high)
+    for name, ends in {
+        "r2": (-np.inf, 1), "roc_auc_ovr": (0, 1), "mutual_info_score": ANY,
+        "neg_log_loss": (-np.inf, 0), "neg_root_mean_squared_error": (-np.inf, 0),
+        "neg_mean_poisson_deviance": (-np.inf, 0), "positive_likelihood_ratio": ANY,
     }.items():  # fmt: skip
-        assert best_of(get_scorer(name)) == best
-    assert best_of(lambda *args: 3.0) == np.inf
+        assert range_of(get_scorer(name)) == ends
+    assert range_of(lambda *args: 3.0) == ANY
 
 
 @pytest.mark.parametrize(("target", "name", "shown"), [
@@ -538,7 +565,7 @@ def test_an_average_tells_of_its_members(frame, given, told):
     if len(model.weights_) > 1:
         results = model.cv_results_
         gain, error = results["mean_difference"][-1], results["se_difference"][-1]
-        assert f"loss of the average: {gain:.4g} ± {error:.2g} less than" in output
+        assert f"loss of the average: {gain:.4g} (se {error:.2g}) less than" in output
         assert ("the plain model is kept" in output) == (gain <= error)
 
 
@@ -571,7 +598,10 @@ def test_times_and_groups_are_told_to_averages_and_intercepts(form, tmp_path):
         told = run(*base, *extra)
         assert "Warning: --known-groups" not in invoke(*base, *extra).stderr
         known = "known" if "--known-groups" in extra else "new"
-        assert f"3 of 16 eras, from era 2024-04-01 on, of {known} groups" in told
+        held_out = "2 of 16 eras, from era 2024-04-08 on"
+        if "--horizon" not in extra:
+            held_out = "3 of 16 eras, from era 2024-04-01 on"
+        assert f"{held_out}, of {known} groups" in told
         assert "768 rows of 16 eras" in told
         model.fit(rows[["a"]], rows.y, eras=eras)
         run("predict", "m.era", data, "--out", "p.csv")

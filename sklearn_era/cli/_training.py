@@ -1,0 +1,40 @@
+"""The rows to fit to: features, target and eras, from the columns that options name."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sklearn_era.cli import _tables
+from sklearn_era.cli._ui import InputError
+
+_Names = Sequence[str] | None
+
+
+def read_training(
+    table: _tables.TableFile, target: str, era: str | None, groups: str | None,
+    features: _Names, exclude: _Names, categorical: _Names, task: str,
+) -> tuple[Any, Any, bool, Any]:  # fmt: skip
+    """Return features, the target, whether it has classes, and eras, if there are any;
+    InputError for columns that do not fit each other.
+    """
+    labels = table.distinct({"--target": target, "--era": era, "--groups": groups})
+    asked = table.select(features, "--features")
+    excluded = {*table.select(exclude, "--exclude")}
+    for name in {*asked}.intersection(labels) - excluded:
+        text = f"'{name}' is the {labels[name]} column"
+        raise InputError(f"--features: {text}; leave it out with --exclude.")
+    excluded |= {*labels, *(() if asked else table.index)}
+    names = [name for name in asked or table.columns if name not in excluded]
+    if not names:
+        raise InputError("--features: no columns are left.")
+    declared = table.select(categorical, "--categorical")
+    for name in {*declared}.difference(names):
+        what = f"the {labels[name]} column, which is no" if name in labels else "not a"
+        raise InputError(f"--categorical: '{name}' is {what} feature.")
+    declared += [name for name in table.categories if name in names]
+    frame = table.read([*names, *labels], declared)
+    _tables.refuse_missing(frame, labels)
+    remedy = "declare it with --categorical, or leave it out with --exclude"
+    X = _tables.make_features(frame[names], declared, remedy, table.decimal)
+    y, is_classes = _tables.make_target(frame[target], task, table)
+    used = [x for x in (era, groups) if x is not None]
+    return X, y, is_classes, _tables.make_eras(frame, used, table)
