@@ -83,4 +83,5 @@ def _print_numbers(ax: Any, table: _Values, counts: Any) -> None:
     right, size = ax.secondary_yaxis("right"), ax.get_yticklabels()[0].get_fontsize()
     right.set_yticks(places, [columns[i] for i in places], fontsize=size)
     right.tick_params(length=0)
-    ax.set_title(header, loc="right", fontsize=size)
+    above: Any = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    ax.annotate(header, (1, 1), xytext=(4, 3), fontsize=size, **above)
