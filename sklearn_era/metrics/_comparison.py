@@ -156,11 +156,13 @@ def compare_predictions(
     era_order : {'auto', 'ordered', 'unordered'}, default='auto'
         Whether eras follow each other in the order of their labels. Numbers do, so that
         hospitals called 101, 102, ... need 'unordered'; names have to say so.
-    sample_weight, greater_is_better, row_params :
+    sample_weight, greater_is_better :
         As in :func:`era_scores`.
     n_resamples, random_state :
         As in :func:`era_standard_errors`, for metrics without a closed form; with 0,
         the default, the `standard_errors` of these are NaN.
+    row_params : dict of str to array-like, default=None
+        As in :func:`era_scores`.
     **metric_params : dict
         Further arguments of the metric.
 

@@ -121,12 +121,14 @@ def era_standard_errors(
 
     Parameters
     ----------
-    y_true, y_pred, eras, metric, sample_weight, row_params :
+    y_true, y_pred, eras, metric, sample_weight :
         As in :func:`era_scores`, with a single metric. Rows of weight 0 do not count.
     n_resamples : int, default=200
         Samples of the bootstrap; with 0, errors without a closed form are NaN.
     random_state : int, RandomState instance or None, default=0
         Of the bootstrap; an int gives an era's rows the same error in each call.
+    row_params : dict of str to array-like, default=None
+        As in :func:`era_scores`.
     **metric_params : dict
         Further arguments of the metric.
 
