@@ -190,8 +190,9 @@ class EraScoreDisplay:
         style = {"color": GRAY, "label": f"mean{of}: {self.mean:.4g}"}
         self.mean_line_ = ax.axhline(self.mean, linestyle="--", **style)
         if forecast is not None:
-            next_place, of = scores.size, {"standard_error": next_error}
-            wide, near = (forecast.interval(x, **of) for x in (0.95, 0.8))
+            next_place = scores.size
+            given: Any = {"standard_error": next_error}
+            wide, near = (forecast.interval(x, **given) for x in (0.95, 0.8))
             ends, name = np.append(ends, wide), f"next{next_text(forecast, next_error)}"
             ax.vlines(next_place, *wide, color=ORANGE, linewidth=1)
             ax.vlines(next_place, *near, color=ORANGE, linewidth=4)
