@@ -15,10 +15,23 @@ from ._era_columns import label_columns
 from ._eras import EncodedEras, encode_eras, read_eras
 from ._tables.columns import check_collected, list_columns
 from ._typing import Eras, Table
-from ._warnings import warn_user
+from ._warnings import did_you_mean, warn_user
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+
+# Arguments of other packages' fits, and ours that do it: the first one that `fit` or
+# the constructor has.
+_FOREIGN = {
+    "eval_set": "X_val cv oob_score", "validation_data": "X_val cv oob_score",
+    "eval_sample_weight": "sample_weight_val", "eval_group": "eras_val",
+    "sample_weight_eval_set": "sample_weight_val", "eval_metric": "scoring",
+    "early_stopping_rounds": "n_iter_no_change", "init_model": "warm_start",
+    "xgb_model": "warm_start", "categorical_feature": "categorical_features",
+    "cat_features": "categorical_features", "group": "eras", "groups": "eras",
+    "era": "eras", "weight": "sample_weight", "weights": "sample_weight",
+    "verbose": "verbose", "callbacks": "set_callbacks",
+}  # fmt: skip
 
 
 def suggest_eras_keyword(sample_weight: ArrayLike | None, error: Exception) -> None:
@@ -106,15 +119,35 @@ def without_era_column(model: BaseEstimator, X: Table) -> Any:
     return take_era_column(X, name)[0] if has_all else X
 
 
+def _refuse_foreign(model: Any, known: Any, given: Any) -> None:
+    """Raise TypeError for the first argument that `fit` lacks, and name ours for it."""
+    if any(x.kind is x.VAR_KEYWORD for x in known.values()):
+        return
+    for name in (x for x in given if x not in known):
+        ours = _FOREIGN.get(name, "").split()
+        found = [x for x in ours if x in known or hasattr(model, x)]
+        hint = did_you_mean(name, known)
+        if found and found[0] in known:
+            also = " and y_val=..." if found[0] == "X_val" else ""
+            hint = f" Pass {found[0]}=...{also} here."
+        elif found:
+            hint = f" Use {found[0]} of the estimator here."
+        what = f"{type(model).__name__}.fit got an unexpected keyword argument"
+        raise TypeError(f"{what} {name!r}.{hint}")
+
+
 def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Refuse labels of eras by position if `fit` takes none, or warn of integers passed
-    as `sample_weight`, which may be labels; keep the name of a column of eras.
+    """Refuse arguments of other packages, and labels of eras by position if `fit` takes
+    none, or warn of integers passed as `sample_weight`, which may be labels; keep the
+    name of a column of eras.
     """
     unwrap(fit).__qualname__ = "fit"  # for Python's errors about arguments
-    takes_weights = [*signature(fit).parameters.values()][3].kind.value < 2
+    known = signature(fit).parameters
+    takes_weights = [*known.values()][3].kind.value < 2
 
     @wraps(fit)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        _refuse_foreign(args[0], known, kwargs)
         if len(args) > 3 and not takes_weights:
             raise TypeError(
                 f"{type(args[0]).__name__}.fit takes X and y by position: pass labels "

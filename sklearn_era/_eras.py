@@ -257,8 +257,8 @@ def are_ordered(
 ) -> bool:
     """Return whether eras follow each other, which `what` depends on. Times of two
     columns, whose order is a pair, do. With "auto", numbers, dates and ordered
-    categoricals do, booleans do not, and text does, with a warning, if it is numbers or
-    dates of one form; other text raises ValueError.
+    categoricals do, booleans do not, and text does if it is numbers or dates of one
+    form, which sort as numbers and dates do; other text raises ValueError.
     """
     if eras.labels.size < 2:
         return True
@@ -292,10 +292,6 @@ def are_ordered(
             f"Labels are text such as {texts[0]!r}, and {what} depends on its order: "
             f"{remedy}."
         )
-    warn_user(
-        f"Labels are text such as {texts[0]!r}, which {what} takes for numbers or "
-        f"dates that follow each other: {remedy}."
-    )
     return True
 
 

@@ -12,7 +12,8 @@ BLUE = "#0072b2"
 ORANGE = "#d55e00"
 GRAY = "0.35"
 
-# Numbers of labels on an axis of eras.
+# Numbers of labels on an axis of eras; up to the first one, all have names.
+_MOST_NAMES = 40
 _MOST_LABELS = 12
 _FEWEST_LABELS = 6
 _COMPACT: dict[str, Any] = {
@@ -22,14 +23,20 @@ _COMPACT: dict[str, Any] = {
 _SMALLEST_SIZE = 5.0  # of the labels of rows, in points
 
 
-def axes_or_new(ax: Axes | None) -> Any:
-    """Return the given axes, or those of a new pyplot figure."""
+def axes_or_new(ax: Axes | None, n_rows: int = 0) -> Any:
+    """Return the given axes, or those of a new pyplot figure, high enough for rows."""
     pyplot = import_optional("matplotlib.pyplot", extra="plot")
-    return pyplot.subplots(layout="constrained")[1] if ax is None else ax
+    if ax is not None:
+        return ax
+    width, height = pyplot.rcParams["figure.figsize"]
+    size = width, max(height, 1 + 0.25 * n_rows)
+    return pyplot.subplots(layout="constrained", figsize=size)[1]
 
 
 def label_eras(ax: Any, texts: Sequence[str]) -> None:
-    """Label an axis of eras at 0, 1, ..., as many as fit, upright where few would."""
+    """Label an axis of eras at 0, 1, ..., upright and smaller where not all would fit;
+    of many eras, as many as fit.
+    """
     properties = import_optional("matplotlib.font_manager", extra="plot").FontProperties
     text_path = import_optional("matplotlib.textpath", extra="plot").TextPath
     tick_size = import_optional("matplotlib", extra="plot").rcParams["xtick.labelsize"]
@@ -42,10 +49,13 @@ def label_eras(ax: Any, texts: Sequence[str]) -> None:
     widest = max(widths, default=0.0)
     room = int(width / (widest + 1.5 * size))
     style: dict[str, Any] = {}
-    if room < min(len(texts), _FEWEST_LABELS):
-        room = int(width / (1.5 * size))
-        style = {"rotation": 90}
-    step = -(-len(texts) // max(1, min(room, _MOST_LABELS)))
+    is_few = len(texts) <= _MOST_NAMES
+    if room < (len(texts) if is_few else _FEWEST_LABELS):
+        if is_few:  # a line is about 1.2 of its size high
+            size = min(size, max(_SMALLEST_SIZE, width / (1.2 * len(texts))))
+        room = int(width / (1.2 * size) + 1e-9)
+        style = {"rotation": 90, "fontsize": size}
+    step = -(-len(texts) // max(1, room if is_few else min(room, _MOST_LABELS)))
     ax.set_xticks(range(len(texts))[::step], texts[::step], **style)
     ax.set_xlabel("era")
 

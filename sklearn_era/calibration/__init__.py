@@ -1,7 +1,8 @@
 """Intervals, sets of classes and probabilities for eras not yet seen."""
 
 from ._conformal import EraConformalClassifier, EraConformalRegressor, coverage_score
-from ._recalibration import EraCalibratedClassifier, era_calibration
+from ._era_calibration import era_calibration
+from ._recalibration import EraCalibratedClassifier
 
 __all__ = [
     "EraCalibratedClassifier", "EraConformalClassifier", "EraConformalRegressor",

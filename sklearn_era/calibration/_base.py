@@ -104,8 +104,8 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         )
         self.era_order_ = "ordered" if are_ordered else "unordered"
         keep_pair(self, encoded)
-        for name in ("_known_eras", "_known_groups"):
-            vars(self).pop(name, None)
+        for attribute in ("_known_eras", "_known_groups"):
+            self.__dict__.pop(attribute, None)
         if encoded.groups is not None:
             self._known_eras = encoded.labels
             self._known_groups = encoded.groups.labels

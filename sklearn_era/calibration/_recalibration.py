@@ -1,21 +1,18 @@
-"""Level and slope of probabilities in each era, and recalibration by them."""
+"""Recalibration of probabilities by levels and slopes of eras."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import expit, logit
 from sklearn.base import ClassifierMixin
-from sklearn.metrics._classification import _validate_binary_probabilistic_prediction
 from sklearn.utils import _safe_indexing
 
 from .._era_labels import find
 from .._era_routing import score
-from .._eras import era_means, read_eras
-from .._scikit_learn import check_sample_weight
-from ..metrics import EraScores
+from .._eras import read_eras
 from ..model_selection._search_scores import prediction
 from ._base import DOC, OF_PROBABILITIES, Array, OutOfEra
 
@@ -37,27 +34,17 @@ class RandomEffects(NamedTuple):
         cls, y: Array, p: Array, weights: Array, codes: NDArray[Any], n_eras: int
     ) -> Self:
         """Fit by EM, with normal E-steps at modes (Stiratelli, Laird, Ware 1984)."""
-        z = _logit(p)
+        z = log_odds(p)
         center = float(np.average(z, weights=weights))
         x = np.stack([np.ones_like(p), z - center])
         mean, covariance = np.array([0.0, 1.0]), np.eye(2) / 4
         effects, errors = np.tile(mean, (n_eras, 1)), np.empty((n_eras, 2, 2))
 
-        def sums(values: Array) -> Array:
-            flat = [np.bincount(codes, v, n_eras) for v in values.reshape(-1, p.size)]
-            return np.reshape(flat, (*values.shape[:-1], n_eras)).T
-
         for _ in range(_N_STEPS):
             precision = np.linalg.inv(covariance)
-            for _ in range(_N_STEPS):
-                now = expit(center + (effects[codes].T * x).sum(axis=0))
-                gradient = sums(weights * (y - now) * x) + (mean - effects) @ precision
-                curvature = sums(weights * now * (1 - now) * x * x[:, np.newaxis])
-                errors = np.linalg.inv(curvature + precision)
-                step = np.clip((errors @ gradient[..., np.newaxis])[..., 0], -1, 1)
-                effects = effects + step
-                if np.abs(step).max() < _TOLERANCE:
-                    break
+            effects, errors = modes(
+                y, x, center, weights, codes, effects, mean, precision
+            )
             before, mean = np.append(mean, covariance), effects.mean(axis=0)
             # As in restricted likelihood, where eras are equally large.
             squares = (effects - mean).T @ (effects - mean) / max(1, n_eras - 1)
@@ -68,7 +55,7 @@ class RandomEffects(NamedTuple):
 
     def probabilities(self, p: Array, codes: NDArray[Any]) -> Array:
         """Return mean P(y = 1) over effects of eras; -1 is a new one (MacKay 1992)."""
-        z = _logit(p) - self.center
+        z = log_odds(p) - self.center
         level, slope = np.vstack([self.effects, self.mean])[codes].T
         spread = np.concatenate([self.errors, self.covariance[np.newaxis]])[codes]
         variance = spread[:, 0, 0] + z * (2 * spread[:, 0, 1] + z * spread[:, 1, 1])
@@ -76,8 +63,38 @@ class RandomEffects(NamedTuple):
         return expit(z / np.sqrt(1 + np.pi / 8 * variance))
 
 
-def _logit(p: Array) -> Array:
+def log_odds(p: Array) -> Array:
     return np.clip(logit(p), -15.0, 15.0)  # of probabilities of 0 and 1
+
+
+def modes(
+    y: Array, x: Array, offset: Any, weights: Array, codes: NDArray[Any],
+    effects: Array, mean: Any, precision: Any,
+) -> tuple[Array, Array]:  # fmt: skip
+    """Return each era's effects of x on log-odds, and their covariances, by Newton's
+    method from given effects; a precision of 0 makes them maximum likelihood.
+    """
+    n_eras = len(effects)
+
+    def sums(values: Array) -> Array:
+        flat = [np.bincount(codes, v, n_eras) for v in values.reshape(-1, codes.size)]
+        return np.reshape(flat, (*values.shape[:-1], n_eras)).T
+
+    largest = np.zeros((n_eras, len(x)))
+    np.maximum.at(largest, codes, np.abs(x.T))
+    for _ in range(_N_STEPS):
+        now = expit(offset + (effects[codes].T * x).sum(axis=0))
+        gradient = sums(weights * (y - now) * x) + (mean - effects) @ precision
+        curvature = sums(weights * now * (1 - now) * x * x[:, np.newaxis])
+        errors = np.linalg.inv(curvature + precision)
+        step = (errors @ gradient[..., np.newaxis])[..., 0]
+        # Shortened so that the likelihood rises (Sun, Tran-Dinh 2019).
+        size = np.maximum((np.abs(step) * largest).sum(axis=1, keepdims=True), 1e-9)
+        step = step * np.log1p(size) / size
+        effects = effects + step
+        if np.abs(step).max() < _TOLERANCE:
+            break
+    return effects, errors
 
 
 class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
@@ -161,81 +178,3 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
         p = np.vstack([1 - found, found]) if len(found) == 1 else found
         p = (p / p.sum(axis=0)).T
         return p if method == "predict_proba" else self.classes_[p.argmax(axis=1)]
-
-
-class _Calibration(EraScores):
-    typical: dict[str, float]
-    spread: dict[str, float]
-
-
-def era_calibration(
-    y_true: ArrayLike, y_prob: ArrayLike, *, eras: Any, pos_label: Any = None,
-    sample_weight: ArrayLike | None = None,
-) -> _Calibration:  # fmt: skip
-    """Estimate level and slope of probabilities in each era, and their spread.
-
-    The level is positive where log-odds are too low, at their mean: calibration in the
-    large. The slope is below 1 where they are too extreme [1]_. Both are shrunk to
-    their means, as in :class:`EraCalibratedClassifier`.
-
-    Parameters
-    ----------
-    y_true, y_prob, eras : array-like of shape (n_samples,)
-        True classes, of two; probabilities of the positive class, by a model that has
-        not seen the eras; and the eras of rows.
-    pos_label : int, float, bool or str, default=None
-        The positive class; None is the larger label, and text needs one.
-    sample_weight : array-like of shape (n_samples,), default=None
-        How often each row counts; eras without weight are left out.
-
-    Returns
-    -------
-    calibration : EraScores
-        The ``level`` and ``slope`` of each era with ``level_error`` and
-        ``slope_error``, and the means ``observed`` and ``predicted``. The dicts
-        `typical` and `spread` have the mean and the standard deviation of the levels
-        and slopes that eras are drawn from.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ, probabilities are none, or classes are not two.
-
-    References
-    ----------
-    .. [1] B. Van Calster et al. (2016), A calibration hierarchy for risk models was
-       defined. Journal of Clinical Epidemiology 74, 167-176.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_era.calibration import era_calibration
-    >>> rng = np.random.default_rng(0)
-    >>> p, clinics = rng.uniform(size=4000), np.repeat(["a", "b", "c", "d"], 1000)
-    >>> y = rng.uniform(size=4000) < np.where(clinics == "a", p / 2, p)
-    >>> found = era_calibration(y, p, eras=clinics)
-    >>> round(found["a"]["level"], 1), round(found["b"]["level"], 1)
-    (-1.2, 0.1)
-    """
-    both, p = _validate_binary_probabilistic_prediction(
-        y_true, y_prob, sample_weight, pos_label
-    )
-    weights = check_sample_weight(sample_weight, p)
-    rows = np.flatnonzero(weights)
-    encoded = read_eras(eras, p, X_name="y_true").take(rows)
-    is_pos, p = (x[rows, 1].astype(np.float64) for x in (both, p))
-    if is_pos.min() == is_pos.max():
-        raise ValueError("y_true must hold pos_label and another class: it has one.")
-    weights, codes = weights[rows], encoded.codes
-    found = RandomEffects.fit(is_pos, p, weights, codes, encoded.labels.size)
-    errors = np.sqrt(np.diagonal(found.errors, axis1=1, axis2=2))
-    means = era_means(codes, weights, np.stack([is_pos, p]))
-    names = ["level", "slope", "level_error", "slope_error", "observed", "predicted"]
-    table = dict(zip(names, [*found.effects.T, *errors.T, *means], strict=True))
-    calibration = _Calibration(
-        encoded.labels, table, encoded.counts, directions=dict.fromkeys(names)
-    )
-    spread = np.sqrt(np.diagonal(found.covariance))
-    calibration.typical = dict(zip(names, found.mean.tolist(), strict=False))
-    calibration.spread = dict(zip(names, spread.tolist(), strict=False))
-    return calibration

@@ -41,8 +41,8 @@ def describe_model(model: Any, metadata: Any) -> Iterator[str]:
         told = "" if metadata.group is None else f"; for {metadata.group} groups"
         yield f"  groups: {number}of column '{metadata.groups}'{told}"
     if (horizon := metadata.horizon) is not None:
-        shown = _ui.count(horizon, "era") if isinstance(horizon, int) else horizon
-        yield f"  horizon: {shown} ahead"
+        far = _ui.count(horizon, "era") if isinstance(horizon, int) else horizon
+        yield f"  horizon: {far} ahead"
     yield f"  parameters: {' '.join(repr(model).split())}"
     for inner in inner_models(model) or [model]:
         if hasattr(inner, "_predictors"):

@@ -76,8 +76,8 @@ PARAMETERS = {
         Whether eras follow each other, for parameters that depend on it. With 'auto',
         numbers, dates, periods and ordered categoricals (by their categories) do; so
         does text that is numbers or dates of one form (``"0001"``, ``"2024-01"``,
-        ``"2024-W07"``), with a warning; booleans do not, and other text raises an
-        error. With 'ordered', text is in its own order. Of two columns, ``("ordered",
+        ``"2024-W07"``); booleans do not, and other text raises an error. With
+        'ordered', text is in its own order. Of two columns, ``("ordered",
         "unordered")`` are times and groups: eras are then the times, and intercepts
         have groups as well; a single word takes combinations for eras.
         """),

@@ -1,5 +1,6 @@
 """Splits, features and scores of a model by era, and which values eras share."""
 
+from sklearn_era.inspection._calibration_display import EraCalibrationDisplay
 from sklearn_era.inspection._era_score_display import EraScoreDisplay
 from sklearn_era.inspection._heat_maps import EraShapDisplay, EraStabilityDisplay
 from sklearn_era.inspection._permutation import era_permutation_importance
@@ -15,8 +16,9 @@ from sklearn_era.inspection._support_match import domain_classifier_auc, support
 from sklearn_era.inspection._tree_text import export_graphviz, export_text
 
 __all__ = [
-    "EraScoreDisplay", "EraShapDisplay", "EraStabilityDisplay", "ShapValues",
-    "SplitAgreementDisplay", "domain_classifier_auc", "era_feature_importances",
-    "era_permutation_importance", "era_stability", "export_graphviz", "export_text",
-    "plot_tree", "shap_values", "split_statistics", "support_match",
+    "EraCalibrationDisplay", "EraScoreDisplay", "EraShapDisplay",
+    "EraStabilityDisplay", "ShapValues", "SplitAgreementDisplay",
+    "domain_classifier_auc", "era_feature_importances", "era_permutation_importance",
+    "era_stability", "export_graphviz", "export_text", "plot_tree", "shap_values",
+    "split_statistics", "support_match",
 ]  # fmt: skip

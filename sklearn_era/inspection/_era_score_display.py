@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
-from sklearn.base import BaseEstimator
-from sklearn.metrics import check_scoring, make_scorer
 from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -23,17 +21,16 @@ from sklearn_era._plotting import (
     legend_above,
 )
 from sklearn_era._typing import Axes, Eras, Estimator, Scoring, Table
-from sklearn_era.inspection._forest_plot import draw_forest
+from sklearn_era.inspection._era_scorer import scorer_of_an_era
+from sklearn_era.inspection._forest_plot import draw_forest, next_text
 from sklearn_era.metrics import (
     EraComparison,
     EraScoreForecast,
-    EraScorer,
     era_scores,
     era_standard_errors,
 )
 from sklearn_era.metrics._aggregation import check_direction
 from sklearn_era.metrics._metric import find_direction, metric_name
-from sklearn_era.model_selection._search_scores import asks_for_eras
 
 
 class EraScoreDisplay:
@@ -53,6 +50,8 @@ class EraScoreDisplay:
     standard_errors : EraScores or array-like of shape (n_eras,), default=None
         Errors of the scores, such as of `sklearn_era.metrics.era_standard_errors`, of
         which 1.96 are drawn on both sides; none where one is NaN.
+    n_samples : array-like of shape (n_eras,), default=None
+        Numbers of rows, which a forest plot prints.
 
     Attributes
     ----------
@@ -83,6 +82,7 @@ class EraScoreDisplay:
     def __init__(
         self, *, scores: ArrayLike, era_labels: ArrayLike, score_name: str = "score",
         greater_is_better: bool = True, standard_errors: ArrayLike | None = None,
+        n_samples: ArrayLike | None = None,
     ) -> None:  # fmt: skip
         self.scores = np.asarray(scores, dtype=np.float64)
         self.era_labels = np.asarray(era_labels)
@@ -90,12 +90,13 @@ class EraScoreDisplay:
         self.greater_is_better = greater_is_better
         errors = getattr(standard_errors, "scores", standard_errors)
         self.standard_errors = None if errors is None else np.asarray(errors, float)
-        arrays = self.scores, self.era_labels, self.standard_errors
+        self.n_samples = None if n_samples is None else np.asarray(n_samples)
+        arrays = self.scores, self.era_labels, self.standard_errors, self.n_samples
         shapes = [x.shape for x in arrays if x is not None]
         if self.scores.ndim != 1 or len({*shapes}) > 1:
             raise ValueError(
-                "scores, era_labels and standard_errors must be one-dimensional, with "
-                "one value an era each; got the shapes "
+                "scores, era_labels, standard_errors and n_samples must be "
+                "one-dimensional, with one value an era each; got the shapes "
                 f"{' and '.join(map(str, shapes))}."
             )
         defined = np.flatnonzero(np.isfinite(self.scores))
@@ -110,7 +111,8 @@ class EraScoreDisplay:
 
     def plot(
         self, ax: Axes | None = None, *, kind: str = "bar",
-        forecast: EraScoreForecast | None = None, **kwargs: Any,
+        forecast: EraScoreForecast | None = None, next_error: float | None = None,
+        numbers: bool | None = None, **kwargs: Any,
     ) -> EraScoreDisplay:  # fmt: skip
         """Draw the scores, at equal distances.
 
@@ -125,6 +127,13 @@ class EraScoreDisplay:
             The forecast of the next era, drawn after the last one: its mean with the
             intervals of 80 % and, thin, of 95 %, in a forest plot a band. There, the
             pooled mean is a diamond, as wide as its interval of 95 %.
+        next_error : float, default=None
+            The sampling error of the next era's score, which its intervals contain:
+            None for one as large as those of the forecast's scores ("measured"), and 0
+            for the true score, of endlessly many rows, as in metafor.
+        numbers : bool, default=None
+            Whether scores, their intervals of 95 % and `n_samples` are printed at the
+            right of a forest plot. None prints them there.
         **kwargs : dict
             Passed to the ``bar`` or ``plot`` of the axes.
 
@@ -136,11 +145,17 @@ class EraScoreDisplay:
         Raises
         ------
         ValueError, MissingPackageError
-            If `kind` is another one, or matplotlib is not installed.
+            If `kind` is another one, or has no place for numbers, `next_error` comes
+            without a forecast, or matplotlib is not installed.
         """
         if kind not in ("bar", "line", "forest"):
             raise ValueError(f"kind must be 'bar', 'line' or 'forest'; got {kind!r}.")
-        ax, places = axes_or_new(ax), np.arange(self.scores.size)
+        if numbers and kind != "forest":
+            raise ValueError(f"numbers are for kind='forest', and kind is {kind!r}.")
+        if next_error is not None and forecast is None:
+            raise ValueError("next_error is for a forecast: pass one, or leave it out.")
+        places = np.arange(self.scores.size)
+        ax = axes_or_new(ax, places.size if kind == "forest" else 0)
         is_defined, texts = np.isfinite(self.scores), label_texts(self.era_labels)
         scores = np.where(is_defined, self.scores, np.nan)
         errors = self.standard_errors
@@ -148,7 +163,10 @@ class EraScoreDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         self.bars_ = self.line_ = self.mean_line_ = self.forecast_ = None
         if kind == "forest":
-            found = draw_forest(ax, scores, errors, texts, forecast, kwargs)
+            found = draw_forest(
+                ax, scores, errors, texts, forecast, kwargs, counts=self.n_samples,
+                numbers=numbers is not False, next_error=next_error,
+            )  # fmt: skip
             self.line_, self.errorbar_, self.forecast_ = found
             ax.set_xlabel(self.score_name)
             return self
@@ -173,11 +191,13 @@ class EraScoreDisplay:
         style = {"color": GRAY, "label": f"mean{of}: {self.mean:.4g}"}
         self.mean_line_ = ax.axhline(self.mean, linestyle="--", **style)
         if forecast is not None:
-            next_place, wide = scores.size, forecast.interval(0.95)
-            near, ends = forecast.interval(0.8), np.append(ends, wide)
+            next_place = scores.size
+            given: Any = {"standard_error": next_error}
+            wide, near = (forecast.interval(x, **given) for x in (0.95, 0.8))
+            ends, name = np.append(ends, wide), f"next{next_text(forecast, next_error)}"
             ax.vlines(next_place, *wide, color=ORANGE, linewidth=1)
             ax.vlines(next_place, *near, color=ORANGE, linewidth=4)
-            label = f"next: {forecast.mean_:.4g}, 80 % {near[0]:.4g} to {near[1]:.4g}"
+            label = f"{name}: {forecast.mean_:.4g}, 80 % {near[0]:.4g} to {near[1]:.4g}"
             style = {"color": ORANGE, "label": label}
             (self.forecast_,) = ax.plot(next_place, forecast.mean_, "D", **style)
         label_eras(ax, texts)
@@ -226,6 +246,7 @@ class EraScoreDisplay:
         display = cls(
             scores=forecast.scores_, era_labels=forecast.eras_, score_name=score_name,
             standard_errors=errors if errors.any() else None,
+            n_samples=forecast._counts,
         )  # fmt: skip
         return display.plot(ax, kind=kind, forecast=forecast, **kwargs)
 
@@ -253,6 +274,7 @@ class EraScoreDisplay:
             scores=comparison.differences, era_labels=comparison.scores.eras,
             score_name=f"gain of b, {comparison.metric_name.replace('_', ' ')}",
             standard_errors=errors if np.isfinite(errors).any() else None,
+            n_samples=comparison.scores.n_samples,
         )  # fmt: skip
         kind = "line" if comparison.is_ordered else "forest"  # which names each era
         style: dict[str, Any] = {"kind": kind} | kwargs
@@ -302,7 +324,7 @@ class EraScoreDisplay:
             `estimator` is not fitted.
         """
         check_is_fitted(estimator)
-        scorer, name = _scorer_of_an_era(estimator, scoring)
+        scorer, name = scorer_of_an_era(estimator, scoring)
         check_consistent_length(X, y)
 
         def score(y: ArrayLike, rows: NDArray[np.intp], **weights: Any) -> float:
@@ -314,7 +336,10 @@ class EraScoreDisplay:
             y, rows, eras=eras, metric=score, sample_weight=sample_weight
         )
         name = name if score_name is None else score_name
-        display = cls(scores=result.scores, era_labels=result.eras, score_name=name)
+        display = cls(
+            scores=result.scores, era_labels=result.eras, score_name=name,
+            n_samples=result.n_samples,
+        )  # fmt: skip
         return display.plot(ax, **kwargs)
 
     @classmethod
@@ -364,29 +389,6 @@ class EraScoreDisplay:
             scores=result.scores, era_labels=result.eras, score_name=score_name,
             greater_is_better=bool(is_score),
             standard_errors=errors if np.isfinite(errors.scores).any() else None,
+            n_samples=result.n_samples,
         )  # fmt: skip
         return display.plot(ax, **kwargs)
-
-
-def _scorer_of_an_era(estimator: BaseEstimator, scoring: Scoring) -> tuple[Any, str]:
-    """A scorer that is called with the rows of an era, and what to call its score."""
-    if isinstance(scoring, EraScorer):
-        metric = scoring._score_func
-        name = metric_name(metric.metric).replace("_", " ")
-        name = name if metric.greater_is_better else f"minus {name}"
-        scorer = make_scorer(
-            metric.metric, greater_is_better=metric.greater_is_better,
-            response_method=scoring._response_method, **scoring._kwargs,
-        )  # fmt: skip
-        return scorer, name
-    if isinstance(scoring, (list, tuple, set, dict)):
-        raise ValueError(
-            f"scoring must be one scorer: one score an era is drawn; got {scoring!r}."
-        )
-    scorer = check_scoring(estimator, scoring)
-    if asks_for_eras(scorer):
-        raise ValueError(
-            f"scoring={scoring!r} asks for eras, but each era is scored by itself: "
-            "pass a scorer without a parameter eras."
-        )
-    return scorer, scoring if isinstance(scoring, str) else "score"

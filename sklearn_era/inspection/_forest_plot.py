@@ -9,17 +9,33 @@ from .._plotting import BLUE, GRAY, ORANGE, label_rows
 from .._typing import Axes
 from ..metrics import EraScoreForecast
 
+_Values = NDArray[np.float64]
+_SPACE = "\u2007"  # as wide as a digit
+
+
+def next_text(forecast: EraScoreForecast, error: float | None) -> str:
+    """Return what the next era's interval is of: a score with the sampling error that
+    it is measured with, or the true one.
+    """
+    if error is None:
+        return ", measured" if forecast.sampling_error_ > 0 else ""
+    return f", error {error:.2g}" if error > 0 else ", true score"
+
 
 def draw_forest(
-    ax: Axes, scores: NDArray[np.float64], errors: NDArray[np.float64] | None,
-    texts: list[str], forecast: EraScoreForecast | None, style: Any,
+    ax: Axes, scores: _Values, errors: _Values | None, texts: list[str],
+    forecast: EraScoreForecast | None, style: Any, *, counts: Any = None,
+    numbers: bool = True, next_error: float | None = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """Draw scores with their errors, and of a forecast the pooled mean as a diamond, as
     wide as its interval of 95 %, and the next era as a band; return these artists.
+    Numbers of rows and what is drawn are printed at the right.
     """
     rows = np.arange(scores.size)
     style = {"color": BLUE, "marker": "s", "linestyle": "none", "zorder": 3} | style
     (line,) = ax.plot(scores, rows, **style)
+    half = np.full(scores.size, np.nan) if errors is None else errors
+    table = [*zip(scores, scores - half, scores + half, strict=True)]
     bars = next_era = None
     if errors is not None:
         bars = ax.errorbar(scores, rows, xerr=errors, fmt="none", ecolor=BLUE)
@@ -31,10 +47,42 @@ def draw_forest(
             [low, middle, high, middle], row + np.array([0, 0.3, 0, -0.3]), color=GRAY
         )
         ax.axvline(middle, color=GRAY, linestyle="--", linewidth=1)
-        ax.axvspan(*forecast.interval(0.95), color=ORANGE, alpha=0.1, linewidth=0)
-        ax.hlines(row + 1, *forecast.interval(0.95), color=ORANGE, linewidth=1)
-        ax.hlines(row + 1, *forecast.interval(0.8), color=ORANGE, linewidth=4)
+        wide, near = (
+            forecast.interval(x, standard_error=next_error) for x in (0.95, 0.8)
+        )
+        ax.axvspan(*wide, color=ORANGE, alpha=0.1, linewidth=0)
+        ax.hlines(row + 1, *wide, color=ORANGE, linewidth=1)
+        ax.hlines(row + 1, *near, color=ORANGE, linewidth=4)
         (next_era,) = ax.plot(forecast.mean_, row + 1, "D", color=ORANGE)
-        texts = [*texts, "pooled", "next era"]
+        texts = [*texts, "pooled", f"next era{next_text(forecast, next_error)}"]
+        table += [(middle, low, high), (forecast.mean_, *wide)]
     label_rows(ax, texts)
+    if numbers:
+        _print_numbers(ax, np.array(table), counts)
     return line, bars, next_era
+
+
+def _print_numbers(ax: Any, table: _Values, counts: Any) -> None:
+    """Print estimates, intervals and numbers of rows at the right of labelled rows."""
+    widths = table[:, 2] - table[:, 1]
+    width = np.nanmedian(widths) if (widths > 0).any() else np.nanmax(abs(table[:, 0]))
+    n_decimals = max(0, int(np.floor(2.5 - np.log10(width)))) if width > 0 else 1
+    texts = [[f"{x:.{n_decimals}f}" for x in row] for row in table]
+    widest = max(len(x) for row in texts for x in row if x != "nan")
+    columns = []
+    for row in texts:
+        score, low, high = (x.rjust(widest, _SPACE) for x in row)
+        interval = "" if "nan" in low else f" [{low}, {high}]"
+        columns.append("" if "nan" in score else score + interval)
+    header = "score [95 %]" if any("[" in x for x in columns) else "score"
+    if counts is not None:
+        header, shown = f"{header}  n", [f"{n:,}" for n in counts]
+        widest = max(map(len, shown))
+        for i, n in enumerate(shown):
+            columns[i] += "  " + n.rjust(widest, _SPACE)
+    places = np.asarray(ax.get_yticks(), dtype=int)
+    right, size = ax.secondary_yaxis("right"), ax.get_yticklabels()[0].get_fontsize()
+    right.set_yticks(places, [columns[i] for i in places], fontsize=size)
+    right.tick_params(length=0)
+    above: Any = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    ax.annotate(header, (1, 1), xytext=(4, 3), fontsize=size, **above)

@@ -129,6 +129,8 @@ def era_stability(
             turn: their names in `dropped`, and the mean gain of score without them,
             with its error, in rows left out of known eras (`known`, `known_error`) and
             in eras left out, later ones of ordered eras (`new`, `new_error`).
+        era_order : {'ordered', 'unordered'}
+            Whether eras were taken in the order of their labels, as time.
         era_labels, feature_names : of shape (n_eras,), (n_features,)
             The sorted labels; and the names of columns, else ``x0``, ``x1``, ...
 
@@ -178,7 +180,8 @@ def era_stability(
             f"estimator: {type(estimator).__name__} is a classifier without "
             "predict_proba, which residuals need; pass one that has it."
         )
-    estimator = with_order(estimator, "ordered" if are_ordered else "unordered")
+    order = "ordered" if are_ordered else "unordered"
+    estimator = with_order(estimator, order)
     with Progress(name, verbose, "steps") as progress:
         measured = measure_features(
             estimator,
@@ -198,7 +201,7 @@ def era_stability(
     result = Bunch(
         **found, importances=mean_over_folds(measured.importances).T,
         mean_importance=mean, importance_error=error, q_value=q_values,
-        turns=q_values <= alpha, era_labels=encoded.labels,
+        turns=q_values <= alpha, era_labels=encoded.labels, era_order=order,
         feature_names=np.array([column.name for column in columns], dtype=object),
     )  # fmt: skip
     if price:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from .._eras import are_ordered
 from ._aggregation import check_direction
 from ._era_scores import EraScores, era_scores
 from ._forecast import EraScoreForecast
-from ._forecast_input import check_level
+from ._forecast_input import check_level, known_places
 from ._mean_errors import error_of_neighbours, mean_and_error
 from ._metric import Metric, check_metric, find_direction, metric_name
 from ._standard_errors import Rows, sampling_error
@@ -40,6 +40,7 @@ class EraComparison:
     differences, standard_errors : ndarray of shape (n_eras,)
         Those of b less those of a, or the other way round for errors, so that b is
         better where they are positive; and their errors by the rows of the era.
+        Differences whose error is NaN, while others have one, are left out.
     mean, standard_error : float
         The mean difference, each era counting once, and its error between eras.
     p_value : float
@@ -109,8 +110,9 @@ class EraComparison:
     def __repr__(self) -> str:
         known = self.differences[~np.isnan(self.differences)]
         low, high = self.interval()
+        order = "in the order of their labels" if self.is_ordered else "without order"
         return (
-            f"EraComparison of {known.size} eras by {self.metric_name}\n"
+            f"EraComparison of {known.size} eras {order} by {self.metric_name}\n"
             f"  gain of b: {self.mean:.4g} ± {self.standard_error:.2g}, 95 % from "
             f"{low:.4g} to {high:.4g}, p = {self.p_value:.2g}\n"
             f"  b is better in {np.count_nonzero(known > 0)} of {known.size} eras, and "
@@ -122,6 +124,7 @@ class EraComparison:
     {name: ["array-like"] for name in ("y_true", "a", "b", "eras")}
     | {"metric": [callable], "sample_weight": ["array-like", None]}
     | {"era_order": [StrOptions({"auto", "ordered", "unordered"})]}
+    | {"row_params": [dict, None]}
     | {"greater_is_better": ["boolean", None], "random_state": ["random_state"]}
     | {"n_resamples": [Interval(Integral, 0, None, closed="left")]},
     prefer_skip_nested_validation=True,
@@ -130,9 +133,14 @@ def compare_predictions(
     y_true: ArrayLike, a: ArrayLike, b: ArrayLike, *, eras: Any, metric: Metric,
     era_order: str = "auto", sample_weight: ArrayLike | None = None,
     greater_is_better: bool | None = None, n_resamples: int = 0, random_state: Any = 0,
-    **metric_params: Any,
+    row_params: Mapping[str, Any] | None = None, **metric_params: Any,
 ) -> EraComparison:  # fmt: skip
     """Compare two predictions of the same rows, champion and challenger, by era.
+
+    Each era counts once, and the differences themselves tell how much they vary, so
+    that an area of 1 in both counts as any other. Eras whose rows do not tell the error
+    of their difference, such as a single row or death, are left out with a warning, but
+    not if all are such.
 
     Of eras that follow each other, the error of the mean difference is that of an AR(1)
     process, as in :class:`~sklearn_era.model_selection.EraSearchCV`; groups, such as
@@ -146,12 +154,15 @@ def compare_predictions(
     eras, metric :
         As in :func:`era_scores`, with a single metric and one column of eras.
     era_order : {'auto', 'ordered', 'unordered'}, default='auto'
-        Whether eras follow each other in the order of their labels; text has to say so.
+        Whether eras follow each other in the order of their labels. Numbers do, so that
+        hospitals called 101, 102, ... need 'unordered'; names have to say so.
     sample_weight, greater_is_better :
         As in :func:`era_scores`.
     n_resamples, random_state :
         As in :func:`era_standard_errors`, for metrics without a closed form; with 0,
         the default, the `standard_errors` of these are NaN.
+    row_params : dict of str to array-like, default=None
+        As in :func:`era_scores`.
     **metric_params : dict
         Further arguments of the metric.
 
@@ -176,7 +187,7 @@ def compare_predictions(
     >>> y, noise = rng.normal(size=1200), rng.normal(size=(2, 1200))
     >>> compare_predictions(y, y + noise[0], y + 0.9 * noise[1], eras=months,
     ...                     metric=mean_squared_error)
-    EraComparison of 24 eras by mean_squared_error
+    EraComparison of 24 eras in the order of their labels by mean_squared_error
       gain of b: 0.2454 ± 0.051, 95 % from 0.1391 to 0.3518, p = 0.00014
       b is better in 19 of 24 eras, and in the next one with a probability of 86%
     """
@@ -192,19 +203,23 @@ def compare_predictions(
             )
 
     def of(predictions: Any) -> Callable[..., float]:
-        def score(y: Any, rows: NDArray[np.intp], **weights: Any) -> float:
+        def score(y: Any, rows: NDArray[np.intp], **by_row: Any) -> float:
             own = _safe_indexing(predictions, rows)
-            return metric(y, own, **metric_params, **weights)
+            return metric(y, own, **metric_params, **by_row)
 
         score.__name__ = name
         return score
 
-    def error(y: Any, rows: NDArray[np.intp], sample_weight: Any = None) -> Any:
-        pair = Rows(y, [_safe_indexing(x, rows) for x in (a, b)], sample_weight)
+    def error(
+        y: Any, rows: NDArray[np.intp], sample_weight: Any = None, **by_row: Any
+    ) -> Any:
+        both = [_safe_indexing(x, rows) for x in (a, b)]
+        pair = Rows(y, both, sample_weight, by_row)
         return sampling_error(pair, metric, metric_params, n_resamples, random_state)
 
     # In the place of predictions, these get the rows.
     given: Any = {"eras": eras, "sample_weight": sample_weight}
+    given["row_params"] = row_params
     given |= {"y_true": y_true, "y_pred": np.arange(n_samples)}
     scores = era_scores(
         metric={"a": of(a), "b": of(b)}, greater_is_better=is_score, **given
@@ -216,6 +231,10 @@ def compare_predictions(
     [labels] = scores._columns.values()
     is_ordered = are_ordered(labels, era_order, "compare_predictions")
     differences = (scores.scores["b"] - scores.scores["a"]) * (1 if is_score else -1)
+    errors = era_scores(metric=error, **given).scores
+    if np.count_nonzero(np.isfinite(errors)) > 1:
+        known = known_places(differences, errors, labels.labels)
+        differences[np.setdiff1d(np.arange(errors.size), known)] = np.nan
     trend, places = "auto" if is_ordered else "none", np.arange(differences.size)
     forecast = EraScoreForecast(trend).fit(differences, eras=places)
     mean, error_of_mean = map(float, mean_and_error(differences))
@@ -226,7 +245,6 @@ def compare_predictions(
     if error_of_mean > 0:
         statistic = abs(mean) / error_of_mean
         p_value = 2 * float(t.sf(statistic, max(1.0, n_effective - 1)))
-    errors = era_scores(metric=error, **given).scores
     return EraComparison(
         scores, differences, errors, mean, error_of_mean, p_value,
         forecast.probability_above(0.0), is_ordered, n_effective, name, forecast,

@@ -17,7 +17,14 @@ from .._era_arguments import encode_groups
 from .._eras import EncodedEras, encode_eras, label_texts
 from .._optional import import_optional
 from ._aggregation import CONSTRAINTS, DIRECTIONS, Aggregation, aggregate
-from ._metric import Metric, find_direction, is_number, metric_name, metrics_by_name
+from ._metric import (
+    Metric,
+    find_direction,
+    is_number,
+    metric_name,
+    metrics_by_name,
+    take_by_row,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -219,14 +226,14 @@ class EraScores(Mapping[Any, Any]):
 @validate_params(
     {name: ["array-like"] for name in ("y_true", "y_pred", "eras")}
     | {"metric": [callable, list, tuple, dict], "sample_weight": ["array-like", None]}
-    | {"greater_is_better": ["boolean", None]},
+    | {"greater_is_better": ["boolean", None], "row_params": [dict, None]},
     prefer_skip_nested_validation=True,
 )
 def era_scores(
     y_true: ArrayLike, y_pred: ArrayLike, *, eras: Any,
     metric: Metric | Sequence[Metric] | Mapping[str, Metric],
     sample_weight: ArrayLike | None = None, greater_is_better: bool | None = None,
-    **metric_params: Any,
+    row_params: Mapping[str, Any] | None = None, **metric_params: Any,
 ) -> EraScores:  # fmt: skip
     """Compute one or several metrics in each era separately.
 
@@ -248,6 +255,9 @@ def era_scores(
         Whether `metric` is a score (True) or an error. None decides by scikit-learn's
         names: ``*_score`` is a score; ``*_error``, ``*_loss`` and ``*_deviance`` are
         errors. For other names, aggregations that depend on it raise an error.
+    row_params : dict of str to array-like, default=None
+        Arguments of the metric that have a value a row, by name, such as
+        ``{"meta_model": ...}``: it gets those of the rows it is called with.
     **metric_params : dict
         Further arguments of each metric, the same for all eras.
 
@@ -277,7 +287,8 @@ def era_scores(
     """
     metrics = metrics_by_name(metric)
     n_samples = _num_samples(y_true)
-    for name, array in {"y_pred": y_pred, "sample_weight": sample_weight}.items():
+    by_row = {"y_pred": y_pred, "sample_weight": sample_weight, **(row_params or {})}
+    for name, array in by_row.items():
         if array is not None and _num_samples(array) != n_samples:
             raise ValueError(
                 f"{name} has {_num_samples(array)} rows, but y_true has {n_samples}; "
@@ -294,7 +305,7 @@ def era_scores(
         directions={x: find_direction(metrics[x], greater_is_better) for x in metrics},
     )  # fmt: skip
     for place, rows in enumerate(groups.rows):
-        params = dict(metric_params)
+        params = metric_params | take_by_row(row_params, rows)
         if weights is not None:
             params["sample_weight"] = weights[rows]
             if not np.any(params["sample_weight"]):

@@ -67,7 +67,8 @@ class EraScoreForecast(BaseEstimator):
     Parameters
     ----------
     trend : {'auto', 'none'}, default='auto'
-        Whether eras that follow each other, by their labels, may be related.
+        Whether eras that follow each other, by their labels, may be related: numbers
+        do, so that hospitals called 101, 102, ... need 'none'.
     bounds : tuple of (float or None, float or None), default=None
         Ends of the metric's range, within which intervals stay, such as (0, 1) for an
         area under the ROC curve or (None, 1) for R^2. The model is of
@@ -79,6 +80,9 @@ class EraScoreForecast(BaseEstimator):
 
     Attributes
     ----------
+    era_order_ : {'ordered', 'unordered'}
+        Whether eras were taken in the order of their labels, as time, or for
+        exchangeable.
     mean_ : float
         The score to expect of the next era.
     spread_ : float
@@ -179,6 +183,7 @@ or (n_candidates, n_eras)
         is_ordered = self.trend == "auto" and are_ordered(
             encoded, order, "trend='auto'", remedy
         )
+        self.era_order_ = "ordered" if is_ordered else "unordered"
         best, self.optimism_ = best_candidate(scores, table)
         self.eras_, self.scores_, self._groups = encoded.labels, table[best], None
         self.standard_errors_ = errors
@@ -217,6 +222,7 @@ or (n_candidates, n_eras)
         table, of_table = np.full(shape, np.nan), np.zeros(shape)
         at = groups.codes[known], time.codes[known]
         table[at], of_table[at] = self._link(values), errors * self._link.slope(values)
+        self.era_order_ = "ordered" if self.trend == "auto" else "unordered"
         model = CrossedEras(table, of_table, self.trend == "auto" and shape[1] > 2)
         return self._describe(model, shape[1], errors)
 

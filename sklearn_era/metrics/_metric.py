@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics._scorer import _BaseScorer
+from sklearn.utils import _safe_indexing
 
 Metric = Callable[..., float]
 
 # scikit-learn's endings of the names of metrics, and whether greater values are better:
 # https://scikit-learn.org/stable/modules/model_evaluation.html
 _ENDINGS = {"_score": True, "_error": False, "_loss": False, "_deviance": False}
-_ENDINGS |= {"_corr": True}  # Numerai's
+_ENDINGS |= {"_corr": True, "_contribution": True}  # Numerai's
 
 
 def metrics_by_name(
@@ -72,6 +73,11 @@ def find_direction(metric: Metric, greater_is_better: bool | None) -> bool | Non
     if greater_is_better is None and not name.startswith("neg_"):
         return next((_ENDINGS[x] for x in _ENDINGS if name.endswith(x)), None)
     return greater_is_better is not False
+
+
+def take_by_row(row_params: Any, rows: Any) -> dict[str, Any]:
+    """Return the arguments of a metric that have a value a row, of some rows."""
+    return {x: _safe_indexing(y, rows) for x, y in (row_params or {}).items()}
 
 
 def is_number(value: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from sklearn.utils.validation import _num_samples
 
 from ._era_scores import EraScores, era_scores
 from ._linearized import linearize
-from ._metric import Metric, check_metric, is_number, metric_name
+from ._metric import Metric, check_metric, is_number, metric_name, take_by_row
 
 
 class Rows(NamedTuple):
@@ -23,23 +24,27 @@ class Rows(NamedTuple):
     y: Any
     predictions: list[Any]
     weights: Any
+    params: dict[str, Any]  # of the metric, with a value a row
 
     def take(self, rows: NDArray[np.intp]) -> Rows:
         y, *predictions = (_safe_indexing(x, rows) for x in (self.y, *self.predictions))
         return Rows(
-            y, predictions, None if self.weights is None else self.weights[rows]
-        )
+            y, predictions, None if self.weights is None else self.weights[rows],
+            take_by_row(self.params, rows),
+        )  # fmt: skip
 
     def scores(self, metric: Metric, params: Any) -> list[Any]:
+        params = params | self.params
         if self.weights is not None:
-            params = params | {"sample_weight": self.weights}
+            params["sample_weight"] = self.weights
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # such as of a single class
             return [metric(self.y, p, **params) for p in self.predictions]
 
     def order(self) -> NDArray[np.intp]:
         """Return an order of rows that does not depend on the one they have."""
-        n, columns = _num_samples(self.y), [self.y, *self.predictions]
+        n = _num_samples(self.y)
+        columns = [self.y, *self.predictions, *self.params.values()]
         columns += [] if self.weights is None else [self.weights]
         tables = (np.asarray(x).reshape(n, -1).T for x in columns)
         keys = [np.unique(x, return_inverse=True)[1] for table in tables for x in table]
@@ -60,7 +65,7 @@ def sampling_error(
     if n < 2 or not np.isfinite(found).all():
         return np.nan
     added: list[Any] = [
-        linearize(metric, score, rows.y, p, rows.weights, params)
+        linearize(metric, score, rows.y, p, rows.weights, params | rows.params)
         for score, p in zip(found, rows.predictions, strict=True)
     ]
     if all(x is not None for x in added):
@@ -88,13 +93,15 @@ def _unless_0(error: float, found: list[Any]) -> float:
 
 @validate_params(
     {"metric": [callable], "random_state": ["random_state"]}
+    | {"row_params": [dict, None]}
     | {"n_resamples": [Interval(Integral, 0, None, closed="left")]},
     prefer_skip_nested_validation=True,
 )
 def era_standard_errors(
     y_true: ArrayLike, y_pred: ArrayLike, *, eras: Any, metric: Metric,
     sample_weight: ArrayLike | None = None, n_resamples: int = 200,
-    random_state: Any = 0, **metric_params: Any,
+    random_state: Any = 0, row_params: Mapping[str, Any] | None = None,
+    **metric_params: Any,
 ) -> EraScores:  # fmt: skip
     """Estimate the standard error of a metric in each era, by its finitely many rows.
 
@@ -120,6 +127,8 @@ def era_standard_errors(
         Samples of the bootstrap; with 0, errors without a closed form are NaN.
     random_state : int, RandomState instance or None, default=0
         Of the bootstrap; an int gives an era's rows the same error in each call.
+    row_params : dict of str to array-like, default=None
+        As in :func:`era_scores`.
     **metric_params : dict
         Further arguments of the metric.
 
@@ -150,8 +159,8 @@ def era_standard_errors(
     """
     check_metric(metric)
 
-    def error(y: Any, p: Any, sample_weight: Any = None) -> Any:
-        rows = Rows(y, [p], sample_weight)
+    def error(y: Any, p: Any, sample_weight: Any = None, **by_row: Any) -> Any:
+        rows = Rows(y, [p], sample_weight, by_row)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of an era that has a single class
             return sampling_error(
@@ -161,5 +170,5 @@ def era_standard_errors(
     error.__name__ = f"standard error of {metric_name(metric)}"
     return era_scores(
         y_true, y_pred, eras=eras, metric=error, sample_weight=sample_weight,
-        greater_is_better=False,
+        greater_is_better=False, row_params=row_params,
     )  # fmt: skip

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 import sklearn_era

@@ -92,10 +92,10 @@ class EraSearchCV(PredictsByEra, SearchByEra):
     era_order : {'auto', 'ordered', 'unordered'} or tuple of two, default='auto'
         Whether eras follow each other, in the order of their labels. By 'auto' numbers,
         dates and ordered categoricals do, and text that is numbers or dates of one
-        form, such as '0001' or '2024-W07', with a warning; other text raises. Of two
-        columns, ``("ordered", "unordered")`` are times and groups, whose times are the
-        eras of scores; 'auto' finds out which is which, as :class:`EraSplit` does, and
-        a single word takes combinations for eras.
+        form, such as '0001' or '2024-W07'; other text raises. Groups with numbers for
+        names need 'unordered'. Of two columns, ``("ordered", "unordered")`` are times
+        and groups, whose times are the eras of scores; 'auto' finds out which is which,
+        as :class:`EraSplit` does, and a single word takes combinations for eras.
     choose_by : {'mean', 'worst'}, default='mean'
         Whether the candidates that qualify are ranked by the mean over eras or by the
         worst era.

@@ -63,8 +63,8 @@ class EraWalkForwardSplit(BaseCrossValidator):
     era_order : {'auto', 'ordered'}, default='auto'
         How the order of eras is known. With 'auto', numbers, dates, periods and ordered
         categoricals follow each other, and so does text that is numbers or dates of one
-        form (``"0001"``, ``"2024-01"``, ``"2024-W07"``), with a warning; other text
-        raises. With 'ordered' it is taken in the order of the text.
+        form (``"0001"``, ``"2024-01"``, ``"2024-W07"``); other text raises. With
+        'ordered' it is taken in the order of the text.
 
     See Also
     --------

@@ -94,21 +94,91 @@ def test_calibration_by_era_is_a_table():
     y, p, eras = make_rows(5, 4000)
     found = era_calibration(y > 0, p, eras=eras)
     table = found.to_frame()
-    columns = ["level", "slope", "level_error", "slope_error", "observed", "predicted"]
+    names = ["in_the_large", "intercept", "slope", "ratio", "shrunken_level",
+             "shrunken_slope"]  # fmt: skip
+    columns = [x for name in names for x in (name, f"{name}_error")]
+    columns += ["observed", "predicted", "n_events"]
     assert [*table] == [*columns, "n_samples"]
-    assert found[3]["level"] == table.level[3]
+    assert found[3]["shrunken_level"] == table.shrunken_level[3]
     assert found.scores["observed"] == pytest.approx(y.reshape(5, -1).mean(axis=1))
     assert found.scores["predicted"] == pytest.approx(p.reshape(5, -1).mean(axis=1))
     mirror = era_calibration(np.where(y > 0, "a", "b"), p, eras=eras, pos_label="a")
-    np.testing.assert_allclose(mirror.scores["slope"], found.scores["slope"])
+    for name in ("slope", "shrunken_slope"):
+        np.testing.assert_allclose(mirror.scores[name], found.scores[name])
     twice = era_calibration(*(np.tile(x, 2) for x in (y, p)), eras=np.tile(eras, 2))
     heavy = era_calibration(y, p, eras=eras, sample_weight=np.full(y.size, 2))
-    np.testing.assert_allclose(twice.scores["level"], heavy.scores["level"])
+    for name in columns[:-1]:
+        np.testing.assert_allclose(twice.scores[name], heavy.scores[name])
     # With many rows, an era's own logistic regression.
     rows, z = eras == 2, (logit(p) - logit(p).mean())[:, np.newaxis]
     own = LogisticRegression(C=np.inf).fit(z[rows], y[rows])
-    assert found[2]["slope"] == pytest.approx(own.coef_[0, 0], abs=0.05)
-    assert found[2]["level"] == pytest.approx(own.intercept_[0] + 1.0, abs=0.1)
+    assert found[2]["shrunken_slope"] == pytest.approx(own.coef_[0, 0], abs=0.05)
+    assert found[2]["shrunken_level"] == pytest.approx(own.intercept_[0] + 1.0, abs=0.1)
+
+
+def newton(y, x, offset, weights):
+    """Logistic regression by plain Newton steps, and standard errors."""
+    effects = np.zeros(x.shape[1])
+    for _ in range(50):
+        now = expit(offset + x @ effects)
+        information = x.T @ (x * (weights * now * (1 - now))[:, np.newaxis])
+        effects = effects + np.linalg.solve(information, x.T @ (weights * (y - now)))
+    return effects, np.sqrt(np.diagonal(np.linalg.inv(information)))
+
+
+def test_unshrunken_values_are_those_of_each_era_alone():
+    y, p, eras = make_rows(6, 80)
+    weights = np.random.default_rng(1).integers(1, 3, y.size).astype(float)
+    p[0], p[1] = 0.0, 1.0  # the log-odds of which are cut
+    found = era_calibration(y, p, eras=eras, sample_weight=weights)
+    z = np.clip(logit(p), -15, 15)
+    for era in range(6):
+        rows = eras == era
+        own, w, ones = y[rows], weights[rows], np.ones((80, 1))
+        [a], [error] = newton(own, ones, z[rows], w)
+        got = found[era]
+        assert [got["in_the_large"], got["in_the_large_error"]] == pytest.approx(
+            [a, error], rel=1e-6
+        )
+        x = np.column_stack([ones, z[rows]])
+        effects, errors = newton(own, x, np.zeros(80), w)
+        names = "intercept", "slope"
+        assert [got[x] for x in names] == pytest.approx(effects, rel=1e-6)
+        assert [got[f"{x}_error"] for x in names] == pytest.approx(errors, rel=1e-6)
+        share, expected = np.average(own, weights=w), np.average(p[rows], weights=w)
+        assert got["ratio"] == pytest.approx(share / expected)
+        error = np.sqrt(share * (1 - share) / w.sum()) / expected
+        assert got["ratio_error"] == pytest.approx(error)
+        assert got["n_events"] == own.sum()
+
+
+def test_two_probabilities_have_closed_forms():
+    """With two distinct log-odds, the recalibration has the observed shares."""
+    p = np.repeat([0.2, 0.6], [50, 40])
+    y = np.concatenate([np.arange(50) < 15, np.arange(40) < 18])
+    found = era_calibration([*y, 0, 1], [*p, 0.5, 0.5], eras=[0] * 90 + [1] * 2)[0]
+    low, high = logit(0.3), logit(0.45)
+    slope = (high - low) / (logit(0.6) - logit(0.2))
+    assert found["slope"] == pytest.approx(slope)
+    assert found["intercept"] == pytest.approx(low - slope * logit(0.2))
+    variance = 1 / (50 * 0.3 * 0.7) + 1 / (40 * 0.45 * 0.55)
+    error = np.sqrt(variance) / (logit(0.6) - logit(0.2))
+    assert found["slope_error"] == pytest.approx(error)
+
+
+def test_what_an_era_does_not_tell_by_itself_is_nan():
+    y = np.array([0, 0, 0, 0, 1, 1, 0, 1, 0, 0, 1, 1])
+    p = np.array([0.1, 0.2, 0.3, 0.1, 0.6, 0.7, 0.5, 0.5, 0.2, 0.6, 0.4, 0.8])
+    eras = np.repeat(["one class", "apart", "equal", "known"], [3, 3, 2, 4])
+    found = era_calibration(y, p, eras=eras)
+    known = {era: {x for x, v in found[era].items() if v == v} for era in found}
+    shrunken = "shrunken_level", "shrunken_slope"
+    rest = {"ratio", "observed", "predicted", "n_events", *shrunken}
+    rest |= {f"{name}_error" for name in shrunken}
+    assert known["one class"] == rest
+    large = {"in_the_large", "in_the_large_error", "ratio_error"}
+    assert known["apart"] == known["equal"] == rest | large
+    assert known["known"] == {*found["known"]}
 
 
 @pytest.mark.parametrize(("y", "p", "params", "message"), [

@@ -126,7 +126,6 @@ MONTHS = pd.date_range("2023-01-01", periods=12, freq="MS", tz="Europe/Berlin")
     slow(MONTHS), slow(MONTHS.strftime("%Y-%m")),
     slow(MONTHS.strftime("%Y%m").astype(int)), slow(MONTHS.tz_localize(None)),
 ], ids=["ordered", "zoned", "text", "YYYYMM", "naive"])  # fmt: skip
-@pytest.mark.filterwarnings("ignore:Labels are text such as")
 def test_labels_of_every_kind(client, labels):
     X, y, eras = make_rows()
     named = pd.Series(labels)[eras].reset_index(drop=True)

@@ -40,11 +40,11 @@ LABELS = {
                           "ordered"),
     "polars categories": (pl.Series(take(MONTHS).tolist(), dtype=pl.Enum(MONTHS)),
                           "ordered"),
-    "padded numbers": (take([f"{i:04d}" for i in range(6)]), "warns"),
-    "months": (take([f"2024-{i + 1:02d}" for i in range(6)]), "warns"),
-    "weeks of a year": (take([f"2024-W{i + 5:02d}" for i in range(6)]), "warns"),
-    "days": (take([f"2024-01-{i + 1:02d}" for i in range(6)]), "warns"),
-    "quarters": (take([f"2024Q{i + 1}" for i in range(6)]), "warns"),
+    "padded numbers": (take([f"{i:04d}" for i in range(6)]), "ordered"),
+    "months": (take([f"2024-{i + 1:02d}" for i in range(6)]), "ordered"),
+    "weeks of a year": (take([f"2024-W{i + 5:02d}" for i in range(6)]), "ordered"),
+    "days": (take([f"2024-01-{i + 1:02d}" for i in range(6)]), "ordered"),
+    "quarters": (take([f"2024Q{i + 1}" for i in range(6)]), "ordered"),
     "numbers not padded": (take([str(i + 7) for i in range(6)]), "raises"),
     "months before years": (take([f"0{1 + i % 3}-{2024 + i // 3}" for i in range(6)]),
                             "raises"),
@@ -100,10 +100,6 @@ def test_order_of_labels(labels, tool):
     if expected == "raises":
         with pytest.raises(ValueError, match=r"text such as .* depends on its order"):
             run(eras)
-    elif expected == "warns":
-        with pytest.warns(UserWarning, match="takes for numbers or dates"):
-            assert run(eras)
-        assert run(eras, era_order="ordered")
     elif expected == "ordered":
         assert run(eras)
     elif tool == "walk":
@@ -325,3 +321,17 @@ def test_there_are_no_intercepts_without_era_effects():
     model = Regressor(max_iter=2).fit(X, Y, eras=CODES)
     with pytest.raises(AttributeError, match="after a fit with era_effects only"):
         model.era_intercepts_  # noqa: B018
+
+
+@pytest.mark.parametrize(("model", "name", "hint"), [
+    (Regressor(), "eval_set", r"Pass X_val=... and y_val=... here"),
+    (Regressor(), "groups", r"Pass eras=... here"),
+    (Regressor(), "early_stopping_rounds", "Use n_iter_no_change of the estimator"),
+    (Regressor(), "sample_weigth", "Did you mean 'sample_weight'"),
+    (EraForestRegressor(), "eval_set", "Use oob_score of the estimator"),
+    (AutoEraRegressor(), "eval_set", "Use cv of the estimator"),
+    (AutoEraRegressor(), "verbose", "Use verbose of the estimator"),
+])  # fmt: skip
+def test_arguments_of_other_packages_get_a_hint(model, name, hint):
+    with pytest.raises(TypeError, match=f"fit got an unexpected .* {name!r}.*{hint}"):
+        model.fit(X, Y, **{name: 1})

@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm
 from sklearn.metrics import f1_score, mean_absolute_error, roc_auc_score
 
-from sklearn_era.inspection import EraScoreDisplay
+from sklearn_era.calibration import era_calibration
+from sklearn_era.inspection import EraCalibrationDisplay, EraScoreDisplay
 from sklearn_era.metrics import (
     EraScoreForecast,
     compare_predictions,
@@ -96,7 +97,7 @@ def test_a_forest_plot_has_rows_the_pooled_mean_and_the_next_era(ax):
     forecast = EraScoreForecast("none").fit(scores, errors)
     display = EraScoreDisplay.from_forecast(forecast, score_name="MAE", ax=ax)
     texts = [x.get_text() for x in ax.get_yticklabels()]
-    assert texts == ["east", "north", "south", "west", "pooled", "next era"]
+    assert texts == ["east", "north", "south", "west", "pooled", "next era, measured"]
     assert_allclose(display.line_.get_xdata(), scores.scores)
     assert_allclose(display.line_.get_ydata(), np.arange(4))
     assert_allclose(display.forecast_.get_xydata(), [[forecast.mean_, 5]])
@@ -107,9 +108,24 @@ def test_a_forest_plot_has_rows_the_pooled_mean_and_the_next_era(ax):
     assert_allclose(corners[1, 0], forecast.mean_, rtol=1e-4)
     span = band.get_x(), band.get_x() + band.get_width()
     assert_allclose(span, forecast.interval(0.95))
+    [right] = ax.child_axes
+    printed = [x.get_text().replace("\u2007", "") for x in right.get_yticklabels()]
+    half = norm.ppf(0.975) * errors.scores[0]
+    ends = scores.scores[0] + half * np.array([-1, 1])
+    assert printed[0] == "{:.2f} [{:.2f}, {:.2f}]  60".format(scores.scores[0], *ends)
+    ends = forecast.interval(0.95)
+    assert printed[5] == "{:.2f} [{:.2f}, {:.2f}]".format(forecast.mean_, *ends)
     assert ax.yaxis_inverted()
     assert ax.get_xlabel() == "MAE"
     assert len(ends_of(display.errorbar_, 0)) == 4
+    ax.clear()
+    EraScoreDisplay.from_forecast(forecast, ax=ax, numbers=False, next_error=0)
+    assert not ax.child_axes
+    assert ax.get_yticklabels()[-1].get_text() == "next era, true score"
+    band = ax.patches[1]
+    span = band.get_x(), band.get_x() + band.get_width()
+    assert_allclose(span, forecast.interval(0.95, standard_error=0))
+    ax.clear()
     without = EraScoreForecast("none").fit(scores)
     assert EraScoreDisplay.from_forecast(without, ax=ax).errorbar_ is None
     pairs = {"day": [1, 1, 2, 2], "shop": ["a", "b", "a", "b"]}
@@ -160,6 +176,63 @@ def test_labels_of_candidates_do_not_overlap(pyplot, names, shape):
     assert label.x1 <= figure.bbox.width
     assert label.y0 >= 0
     assert ax.get_window_extent().width > 0.4 * figure.bbox.width
+
+
+@pytest.mark.parametrize("kind", ["bar", "line"])
+@pytest.mark.parametrize("n_eras", [13, 40])
+def test_up_to_forty_eras_all_have_names(pyplot, kind, n_eras):
+    names = [f"hospital {i}" for i in range(n_eras)]
+    figure, ax = pyplot.subplots(layout="constrained")
+    EraScoreDisplay(scores=np.arange(n_eras), era_labels=names).plot(ax, kind=kind)
+    figure.canvas.draw()
+    assert [x.get_text() for x in ax.get_xticklabels()] == names
+    boxes = [x.get_window_extent() for x in ax.get_xticklabels()]
+    for left, right in itertools.pairwise(boxes):
+        assert left.x1 < right.x0 + 1
+
+
+def test_a_new_forest_plot_is_as_high_as_its_rows(pyplot):
+    names = [f"hospital {i}" for i in range(40)]
+    display = EraScoreDisplay(scores=np.arange(40), era_labels=names)
+    labels = display.plot(kind="forest").ax_.get_yticklabels()
+    assert [x.get_text() for x in labels] == names
+    assert labels[0].get_fontsize() > 8
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"numbers": True}, "numbers are for kind='forest', and kind is 'bar'"),
+    ({"next_error": 0}, "next_error is for a forecast"),
+])  # fmt: skip
+def test_what_cannot_be_drawn_is_refused(ax, options, message):
+    display = EraScoreDisplay(scores=AREAS, era_labels=NAMES)
+    with pytest.raises(ValueError, match=message):
+        display.plot(ax, **options)
+
+
+def test_calibration_is_drawn_as_forest_plots(pyplot):
+    rng, eras = np.random.default_rng(0), np.repeat(NAMES, 200)
+    p = rng.uniform(size=800)
+    y = (rng.uniform(size=800) < p).astype(int)
+    y[eras == "west"] = 0  # which tells no error
+    found = era_calibration(y, p, eras=eras)
+    values = ("in_the_large", "slope", "ratio")
+    drawn = EraCalibrationDisplay.from_predictions(y, p, eras=eras, values=values)
+    assert [*drawn.displays_] == [*values]
+    for value, exact in zip(values, (0, 1, 1), strict=True):
+        display, errors = drawn.displays_[value], found.scores[f"{value}_error"]
+        assert_allclose(display.scores, found.scores[value])
+        assert_allclose(display.standard_errors, errors)
+        assert display.ax_.lines[-1].get_xdata()[0] == exact
+        known = np.isfinite(errors)
+        bounds = (0, None) if value == "ratio" else None
+        forecast = EraScoreForecast("none", bounds=bounds).fit(
+            found.scores[value][known], errors[known]
+        )
+        assert_allclose(display.forecast_.get_xdata(), [forecast.mean_])
+    with pytest.raises(ValueError, match="values has 'level': pass some of"):
+        drawn.plot(values=["level"])
+    with pytest.raises(ValueError, match="axes are 1, and values 2"):
+        drawn.plot(pyplot.subplots()[1])
 
 
 def test_of_too_many_rows_some_are_labelled(ax):

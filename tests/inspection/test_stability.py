@@ -224,6 +224,7 @@ def test_classes_turn_too(n_classes):
     y = np.array(["a", "b", "c"])[np.digitize(y, [0, 1][: n_classes - 1])]
     model = LogisticRegression()
     result = era_stability(X, y, eras=ERAS, estimator=model, price=False)
+    assert result.era_order == "ordered"
     assert result.turns.tolist() == [False, True, False]
 
 

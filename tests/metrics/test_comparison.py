@@ -122,7 +122,16 @@ def test_tables_and_texts():
     assert table.index.tolist() == [*range(10)]
     lines = repr(found).splitlines()
     low, high = found.interval()
-    assert lines[0] == "EraComparison of 10 eras by mean_squared_error"
+    name = "mean_squared_error"
+    assert (
+        lines[0] == f"EraComparison of 10 eras in the order of their labels by {name}"
+    )
+    of_groups = compare_predictions(
+        y, a, b, eras=eras, metric=mean_squared_error, era_order="unordered"
+    )
+    assert repr(of_groups).startswith(
+        f"EraComparison of 10 eras without order by {name}"
+    )
     assert f"gain of b: {found.mean:.4g} ± {found.standard_error:.2g}" in lines[1]
     assert f"95 % from {low:.4g} to {high:.4g}, p = {found.p_value:.2g}" in lines[1]
     wins = (found.differences > 0).sum()
@@ -140,6 +149,64 @@ def test_eras_without_a_score_are_left_out():
     known = found.differences[[0, 1, 3, 4]]
     assert found.mean == pytest.approx(known.mean())
     assert "of 4 eras" in repr(found)
+
+
+def test_eras_that_do_not_tell_their_error_are_left_out():
+    rng, eras = np.random.default_rng(0), np.repeat(np.arange(6), 20)
+    y = rng.integers(0, 2, 120)
+    y[eras == 2] = np.arange(20) == 0  # a single death
+    a, b = rng.random((2, 120))
+    for p in (a, b):
+        p[eras == 4] = y[eras == 4] + 0.01 * rng.random(20)  # an area of 1 in both
+    given = {"metric": roc_auc_score, "era_order": "unordered"}
+    with pytest.warns(
+        UserWarning, match=r"standard_errors is NaN for era 2, .* left out"
+    ):
+        found = compare_predictions(y, a, b, eras=eras, **given)
+    kept = eras != 2
+    without = compare_predictions(y[kept], a[kept], b[kept], eras=eras[kept], **given)
+    assert np.flatnonzero(np.isnan(found.differences)).tolist() == [2]
+    assert found.differences[4] == 0
+    assert (found.mean, found.p_value) == (without.mean, without.p_value)
+    assert found.n_effective == 5
+    assert found.probability_next == pytest.approx(without.probability_next)
+    assert "of 5 eras" in repr(found)
+    # Where no era tells its error, all count, as in a series of single rows.
+    y, a, b, _ = draw()
+    given = {"metric": mean_absolute_error, "eras": np.arange(400)}
+    found = compare_predictions(y, a, b, **given)
+    assert found.mean == pytest.approx(np.mean(abs(y - a) - abs(y - b)))
+    assert np.isnan(found.standard_errors).all()
+
+
+def test_a_metric_gets_its_columns_by_row():
+    y, a, b, eras = draw()
+    m = np.random.default_rng(2).uniform(1, 3, y.size)
+
+    def scaled_error(y, p, *, scale, power):
+        return float(np.mean(abs((y - p) / scale) ** power))
+
+    given = {"eras": eras, "row_params": {"scale": m}, "power": 2}
+    found = compare_predictions(y, a, b, metric=scaled_error, n_resamples=50, **given)
+    expected = compare_predictions(
+        y / m, a / m, b / m, eras=eras, metric=mean_squared_error
+    )
+    assert_allclose(found.differences, expected.differences)
+    ratio = found.standard_errors / expected.standard_errors
+    assert np.median(ratio) == pytest.approx(1, abs=0.15)
+    scores = era_scores(y, b, metric=scaled_error, **given)
+    assert_allclose(scores.scores, expected.scores.scores["b"])
+    errors = era_standard_errors(y, b, metric=scaled_error, **given).scores
+    other = np.random.default_rng(3).permutation(y.size)
+    again = era_standard_errors(
+        y[other], b[other], eras=eras[other], metric=scaled_error, power=2,
+        row_params={"scale": m[other]},
+    ).scores  # fmt: skip
+    assert_allclose(again, errors)
+    with pytest.raises(ValueError, match="scale has 3 rows, but y_true has 400"):
+        era_scores(
+            y, b, metric=scaled_error, **given | {"row_params": {"scale": m[:3]}}
+        )
 
 
 def test_equal_predictions_and_equal_gains():

@@ -330,6 +330,14 @@ def test_optimism_is_taken_off_where_scores_have_no_bounds():
     assert_allclose(forecast.interval(), 1 / (1 + np.exp(-expected)))
 
 
+def test_a_forecast_says_whether_eras_were_taken_for_time():
+    scores, hospitals = [0.7, 0.8, 0.75], [101, 102, 105]
+    assert EraScoreForecast().fit(scores, eras=hospitals).era_order_ == "ordered"
+    forecast = EraScoreForecast("none").fit(scores, eras=hospitals)
+    assert forecast.era_order_ == "unordered"
+    assert EraScoreForecast().fit(scores).era_order_ == "unordered"
+
+
 def test_eras_with_an_unknown_error_are_left_out_with_a_warning():
     errors, labels = np.full(7, 0.05), list("abcdefg")
     errors[[1, 4]] = np.nan

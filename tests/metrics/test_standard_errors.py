@@ -76,7 +76,7 @@ def test_areas_have_the_intervals_that_pROC_prints(marker, area, low, high):
 def test_two_areas_of_the_same_rows_differ_as_pROC_prints():
     y, a, b = (ASAH[name] for name in ("poor", "s100b", "wfns"))
     area = metrics.roc_auc_score
-    error = sampling_error(Rows(y, [a, b], None), area, {}, 2, 0)
+    error = sampling_error(Rows(y, [a, b], None, {}), area, {}, 2, 0)
     z = (area(y, b) - area(y, a)) / error
     assert_allclose([z, 2 * norm.sf(z)], [2.209, 0.02718], rtol=2e-4)
 
@@ -105,7 +105,7 @@ def test_closed_forms_are_near_the_jackknife(metric, weighed):
     params = {} if weights is None else {"sample_weight": weights}
     score = metric(y, p, **params)
     assert linearize(metric, score, y, p, weights, {}) is not None
-    found = sampling_error(Rows(y, [p], weights), metric, {}, 2, 0)
+    found = sampling_error(Rows(y, [p], weights, {}), metric, {}, 2, 0)
     left = []
     for row in range(300):
         others = {name: np.delete(x, row) for name, x in params.items()}
@@ -133,7 +133,7 @@ def test_the_order_of_rows_does_not_matter(metric):
 @pytest.mark.parametrize("metric", RESAMPLED, ids=name_of)
 def test_other_metrics_are_resampled(metric):
     y, p = draw(metric, 300)
-    rows = Rows(y, [p], None)
+    rows = Rows(y, [p], None, {})
     assert linearize(metric, metric(y, p), y, p, None, {}) is None
     found = sampling_error(rows, metric, {}, 100, 0)
     again = sampling_error(rows, metric, {}, 400, 1)

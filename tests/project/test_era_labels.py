@@ -29,8 +29,6 @@ from sklearn_era.model_files import load_model, save_model
 from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
 from sklearn_era.rules import RuleEnsembleClassifier
 
-pytestmark = pytest.mark.filterwarnings("ignore:Labels are text such as")
-
 RNG = np.random.default_rng(0)
 CODES = RNG.permutation(np.repeat(np.arange(N), 12))
 LEVELS = np.cumsum(1 + RNG.normal(size=AHEAD) / 4)
