@@ -101,7 +101,7 @@ _NEW = f"create_submission({_FILE} $modelId: String $triggerId: String $source: 
 CREATE = Query("Creating the submission", _NEW, CREATED, kind="mutation")
 
 
-class Round(NamedTuple):
+class TournamentRound(NamedTuple):
     """A round of the tournament; times are in UTC, None if unknown."""
 
     number: int
@@ -185,9 +185,9 @@ class Numerai:
     def datasets(self) -> list[str]:
         return list(self.ask(DATASETS))
 
-    def current_round(self) -> Round:
+    def current_round(self) -> TournamentRound:
         """The round that opened last; the first to open if none has yet."""
-        found: list[Round] = []
+        found: list[TournamentRound] = []
         for number in (0, None):
             try:
                 found += self._rounds(number)
@@ -208,12 +208,15 @@ class Numerai:
         openings = [x.opens for x in self._rounds(None) if x.opens and x.opens > now]
         return min(openings, default=None)
 
-    def _rounds(self, number: int | None) -> list[Round]:
+    def _rounds(self, number: int | None) -> list[TournamentRound]:
         """The rounds with this number: 0 is the current one, None means all."""
         found = self.ask(ROUNDS, number)
         rounds = [(x.number, x.openTime, x.closeStakingTime) for x in found]
         now = self.http.now()
-        return [Round(*x, (x[1] or _BEGIN) <= now < (x[2] or _END)) for x in rounds]
+        return [
+            TournamentRound(*x, (x[1] or _BEGIN) <= now < (x[2] or _END))
+            for x in rounds
+        ]
 
     def submissions(self, model_id: str) -> list[Listed]:
         """The submissions of a model, the newest first."""

@@ -29,7 +29,7 @@ from sklearn_era.numerai.errors import ExportError, first_names
 from sklearn_era.numerai.export_check import PortableCheck, check_portable_model
 from sklearn_era.numerai.files import Record, file_sha256, utc_now, write_whole
 from sklearn_era.numerai.http import SITE, redact
-from sklearn_era.numerai.store import DECIMALS, Blend, ModelRecord, Part
+from sklearn_era.numerai.store import DECIMALS, Blend, ModelRecord, WeightedFit
 
 PORTABLE = "portable.pkl"  # in a model's folder
 _PAUSE = 15.0  # most seconds between two polls
@@ -110,7 +110,7 @@ def write_portable_model(
     names: Any = feature_names
     if names is None:
         names = [*getattr(model, "feature_names_in_", ())]
-    write_blend(Blend([Part(model, names)]), Path(path))
+    write_blend(Blend([WeightedFit(model, names)]), Path(path))
 
 
 def write_blend(blend: Blend, path: Path) -> None:
@@ -136,7 +136,7 @@ def export_model(
         write_whole(path, draft.read_bytes())
     ExportRecord(
         sha256=file_sha256(path), model_sha256=[record.sha256 for record in records],
-        weights=[part.weight for part in blend.parts], created=utc_now(),
+        weights=[part.weight for part in blend.fits], created=utc_now(),
     ).write(Path(f"{path}.json"))  # fmt: skip
     return check
 
@@ -240,7 +240,7 @@ def _live_function(blend: Blend) -> _Call:
     """The calls that make the function of the live data: era by era, the ranks of a
     fit, or of the sum of several fits' gaussianized ranks.
     """
-    predictors = {f"fit_{k}": _predictor(part) for k, part in enumerate(blend.parts)}
+    predictors = {f"fit_{k}": _predictor(part) for k, part in enumerate(blend.fits)}
     fits = list(predictors)
     steps = [methodcaller("assign", **predictors), itemgetter(fits), *_rank(fits)]
     last = fits[0]
@@ -260,7 +260,7 @@ def _live_function(blend: Blend) -> _Call:
     return _Call(getattr, _transformer(by_era), "transform")
 
 
-def _predictor(part: Part) -> _Call:
+def _predictor(part: WeightedFit) -> _Call:
     """A function of a frame that predicts like a part, by LightGBM."""
     model, names = part.estimator, part.features
     try:

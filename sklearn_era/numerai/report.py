@@ -28,7 +28,7 @@ from sklearn_era._optional import import_optional
 from sklearn_era._plotting import BLUE, GRAY, ORANGE, label_eras
 from sklearn_era.inspection import SplitAgreementDisplay, split_statistics
 from sklearn_era.numerai.api import Numerai, Query
-from sklearn_era.numerai.config import Config, Member, Model, Workspace
+from sklearn_era.numerai.config import BlendMember, Config, Model, Workspace
 from sklearn_era.numerai.data import read_rows, select_eras
 from sklearn_era.numerai.errors import DataError
 from sklearn_era.numerai.files import Record, plain, utc_now, write_whole
@@ -145,7 +145,7 @@ def write_report(validation: Validation, results: Rows) -> list[Path]:
 
 
 def read_training_sample(
-    workspace: Workspace, member: Member, record: ModelRecord
+    workspace: Workspace, member: BlendMember, record: ModelRecord
 ) -> Sample:
     """Rows of evenly spaced eras of a fit's training."""
     files = [workspace.need(name) for name in member.train.files]

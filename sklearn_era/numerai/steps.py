@@ -5,23 +5,16 @@ from contextlib import suppress
 from functools import cache, cached_property
 from math import isfinite, nan
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from sklearn_era.numerai import config, data, export, report, store, submit, training
 from sklearn_era.numerai.api import Numerai
-from sklearn_era.numerai.config import Member, Model, TrainSection, Workspace
+from sklearn_era.numerai.config import BlendMember, Model, TrainSection, Workspace
 from sklearn_era.numerai.download import download
 from sklearn_era.numerai.errors import ConfigError, DataError, warn
 from sklearn_era.numerai.files import file_sha256, lock, utc_now, write_whole
+from sklearn_era.numerai.reporter import Reporter
 from sklearn_era.numerai.validation import Validation
-
-
-class Reporter(Protocol):
-    """Receives messages, the progress of stages, and validation scores."""
-
-    def step(self, text: str) -> None: ...
-    def progress(self, stage: str, done: int, total: int) -> None: ...
-    def validated(self, model: Model, results: Any, files: list[Path]) -> None: ...
 
 
 class Steps:
@@ -81,7 +74,7 @@ class Steps:
         reasons = {_spell(model, x): why(model, x) for x in model.members}
         return {shown: reason for shown, reason in reasons.items() if reason}
 
-    def _why_train(self, model: Model, member: Member) -> str | None:
+    def _why_train(self, model: Model, member: BlendMember) -> str | None:
         """The reason, if any; without features.json, only whether the fit exists."""
         folder, fit = self.workspace.model_dir(model.name), member.train
         if self.workspace.newest("features") is None:
@@ -228,7 +221,7 @@ class Steps:
         return self.config.export.automatic and trees and not share
 
 
-def _spell(model: Model, member: Member) -> str:
+def _spell(model: Model, member: BlendMember) -> str:
     """The name of a model's member in messages."""
     of_blend = "" if member.name == "model" else f" member {member.name!r}"
     return f"{model.name!r}{of_blend}"

@@ -183,7 +183,7 @@ def _traits(record: ModelRecord, is_read: bool) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Part:
+class WeightedFit:
     """A fit, its features in order, and its weight."""
 
     estimator: Any
@@ -204,18 +204,18 @@ class Part:
 class Blend:
     """A weighted average of the ranks of fits with any features and targets."""
 
-    parts: Sequence[Part]
+    fits: Sequence[WeightedFit]
 
     @property
     def features(self) -> list[str]:
         """The features of all parts, each once."""
-        return list(dict.fromkeys(x for part in self.parts for x in part.features))
+        return list(dict.fromkeys(x for part in self.fits for x in part.features))
 
     @property
     def shares(self) -> list[float]:
         """The parts' weights, normalised."""
-        total = sum(part.weight for part in self.parts)
-        return [part.weight / total for part in self.parts]
+        total = sum(part.weight for part in self.fits)
+        return [part.weight / total for part in self.fits]
 
     def combine(self, predictions: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
         """Ranks of an era's rows: of one part, or of mean gaussianized ranks."""
@@ -229,12 +229,12 @@ class Blend:
 
     def ranks(self, block: NDArray[Any], names: Sequence[str]) -> NDArray[np.float64]:
         """Ranks in (0, 1) of the rows of one era; `names` are the block's columns."""
-        return self.combine([part.predict(block, names) for part in self.parts])
+        return self.combine([part.predict(block, names) for part in self.fits])
 
 
 def load_blend(folder: Path, model: Model) -> tuple[Blend, list[ModelRecord]]:
     fits = [(*load_fit(folder, x.name), x.weight) for x in model.members]
-    parts = [Part(fit, record.features, weight) for fit, record, weight in fits]
+    parts = [WeightedFit(fit, record.features, weight) for fit, record, weight in fits]
     return Blend(parts), [record for _, record, _ in fits]
 
 
@@ -255,7 +255,7 @@ def predict_live(
         data.open_columns(live).check_numeric([*frame])
     _check_values(frame[features], records)
     block = frame[features].to_numpy()
-    predictions = [part.predict(block, features) for part in blend.parts]
+    predictions = [part.predict(block, features) for part in blend.fits]
     for record, x in zip(records, predictions, strict=True):
         if not 0 < np.ptp(x) < np.inf:
             raise SubmissionError(

@@ -19,7 +19,7 @@ from pydantic import AliasChoices, Field
 
 from sklearn_era._optional import import_optional
 from sklearn_era.numerai import errors
-from sklearn_era.numerai.api import Listed, Numerai, Round
+from sklearn_era.numerai.api import Listed, Numerai, TournamentRound
 from sklearn_era.numerai.config import Workspace
 from sklearn_era.numerai.data import parse_predictions, read_ids, read_predictions
 from sklearn_era.numerai.download import Fetch, check_new, served_name
@@ -75,7 +75,7 @@ def read_submission_record(path: Path) -> SubmissionRecord | None:
     return SubmissionRecord.read(path, advice=advice)
 
 
-def round_state(current: Round, now: datetime) -> str:
+def round_state(current: TournamentRound, now: datetime) -> str:
     """A phrase with a round's state and its times."""
     opens, closes = (x and f"{x:%Y-%m-%d %H:%M} UTC" for x in current[1:3])
     state = "is open" if current.is_open else "closed"
@@ -194,7 +194,7 @@ class _Upload:
     path: Path
     content: bytes
     report: Callable[[str], object]
-    current: Round
+    current: TournamentRound
     record: SubmissionRecord
 
     def check_live(self, frame: Any, live: Path | None, workspace: Workspace) -> None:

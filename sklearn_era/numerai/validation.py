@@ -18,12 +18,24 @@ from sklearn_era._optional import import_optional
 from sklearn_era._tables.parquet import ParquetColumns
 from sklearn_era.model_selection import EraWalkForwardSplit
 from sklearn_era.numerai import data, score_table, training
-from sklearn_era.numerai.config import Config, Member, Model, TrainSection, Workspace
+from sklearn_era.numerai.config import (
+    BlendMember,
+    Config,
+    Model,
+    TrainSection,
+    Workspace,
+)
 from sklearn_era.numerai.data import era_runs, read_columns
 from sklearn_era.numerai.errors import DataError, first_names
 from sklearn_era.numerai.metrics import neutralize_ranks
 from sklearn_era.numerai.score_table import EXAMPLE, Fold, Row, ScoredEra, read_numbers
-from sklearn_era.numerai.store import Blend, Part, load_blend, load_fit, read_record
+from sklearn_era.numerai.store import (
+    Blend,
+    WeightedFit,
+    load_blend,
+    load_fit,
+    read_record,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,7 +188,9 @@ class Validation:
             parts.append(self._fit(member, recipe, folder, text))
         return Blend(parts)
 
-    def _fit(self, member: Member, recipe: TrainSection, folder: Path, of: str) -> Part:
+    def _fit(
+        self, member: BlendMember, recipe: TrainSection, folder: Path, of: str
+    ) -> WeightedFit:
         """A fit for the validation, trained if missing or damaged."""
         files = [self.workspace.need(name) for name in recipe.files]
         if groups := recipe.era_groups:
@@ -204,7 +218,7 @@ class Validation:
                 on_progress=lambda x, *done: self.on_progress(f"{x}{of}", *done),
             )  # fmt: skip
             fit, record = load_fit(folder, member.name)
-        return Part(fit, record.features, member.weight)
+        return WeightedFit(fit, record.features, member.weight)
 
     def _blocks(
         self, fold: Fold, names: list[str]

@@ -27,7 +27,7 @@ from sklearn_era.numerai.config import PredictSection
 from sklearn_era.numerai.errors import ApiError, DataError, ExportError, UploadError
 from sklearn_era.numerai.export import _Call, _public, export_is_current, write_blend
 from sklearn_era.numerai.export_check import check_portable_model
-from sklearn_era.numerai.store import Blend, ModelRecord, Part
+from sklearn_era.numerai.store import Blend, ModelRecord, WeightedFit
 
 # All that a pickle calls: of Python itself, and by public names elsewhere.
 CALLED = {
@@ -46,7 +46,7 @@ OPPOSED = [(1, 0.1), (1, 0.3), (-1, 0.1), (-1, 0.3)]
 
 @pytest.fixture(scope="module")
 def blends():
-    return {"single": Blend([Part(fit(), NAMES)]), "several": make_blend()}
+    return {"single": Blend([WeightedFit(fit(), NAMES)]), "several": make_blend()}
 
 
 @pytest.fixture(scope="module")
@@ -80,12 +80,12 @@ def test_predictions_are_our_own_bit_for_bit(blends, exported, kind, eras):
 
 def test_ties_share_their_rank(tmp_path):
     stumps = [
-        Part(fit([name], max_iter=1, max_leaf_nodes=2), [name], weight)
+        WeightedFit(fit([name], max_iter=1, max_leaf_nodes=2), [name], weight)
         for name, weight in zip(NAMES[:3], (0.1, 0.2, 0.1), strict=True)
     ]
     # What opposes each other adds up to 0, but for rounding.
     signed = {s: fit(NAMES[:1], sign=s, max_iter=1) for s in (-1, 1)}
-    opposed = [Part(signed[s], NAMES[:1], weight) for s, weight in OPPOSED]
+    opposed = [WeightedFit(signed[s], NAMES[:1], weight) for s, weight in OPPOSED]
     for number, blend in enumerate((Blend(stumps[:1]), Blend(stumps), Blend(opposed))):
         path = tmp_path / f"{number}.pkl"
         write_blend(blend, path)

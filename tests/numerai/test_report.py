@@ -16,7 +16,7 @@ from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.numerai import report, validation
 from sklearn_era.numerai.config import Workspace
 from sklearn_era.numerai.score_table import EXAMPLE
-from sklearn_era.numerai.store import Blend, Part, read_record
+from sklearn_era.numerai.store import Blend, WeightedFit, read_record
 from sklearn_era.numerai.validation import GAIN, MODEL, Validation
 
 BENCHMARK = "v53_lgbm_amber20"
@@ -104,7 +104,7 @@ def test_the_table_fits_into_80_columns(config, results, capsys, monkeypatch):
 
 def test_constant_predictions_are_undefined_noted_null_and_drawn(own, monkeypatch):
     constant = SimpleNamespace(predict=lambda X: np.full(len(X), 0.5))
-    blend = Blend([Part(constant, own.features)])
+    blend = Blend([WeightedFit(constant, own.features)])
     monkeypatch.setattr(validation, "load_blend", lambda *_: (blend, []))
     config = own.config(predict={"neutralize_proportion": 0.5})
     results = validate(own, config)

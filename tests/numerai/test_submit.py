@@ -19,7 +19,7 @@ from helpers.grids import slow
 from helpers.numerai.live import make_frame
 from helpers.numerai.server import MODEL_ID, make_client
 from sklearn_era.numerai import data, errors, submit
-from sklearn_era.numerai.api import Round
+from sklearn_era.numerai.api import TournamentRound
 from sklearn_era.numerai.config import Workspace
 from sklearn_era.numerai.download import NotPublishedError
 from sklearn_era.numerai.errors import DataError, SubmissionError, UploadError
@@ -267,7 +267,7 @@ def test_a_closed_round_is_warned_of_or_stops(desk, server):
     assert (record.status, record.numerai_round) == ("queued", 1402)
     # One that has not opened yet did not close.
     now = datetime.fromisoformat("2026-11-21T12:30:00Z")
-    coming = Round(1401, now + timedelta(minutes=5), None, False)
+    coming = TournamentRound(1401, now + timedelta(minutes=5), None, False)
     state = submit.round_state(coming, now)
     assert state == "Round 1401 opens at 2026-11-21 12:35 UTC"
 

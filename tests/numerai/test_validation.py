@@ -16,7 +16,13 @@ from sklearn_era.numerai.data import META_MODEL_COLUMN, read_features
 from sklearn_era.numerai.errors import ConfigError, DataError, NoModelError
 from sklearn_era.numerai.metrics import numerai_corr
 from sklearn_era.numerai.score_table import EXAMPLE, coming_round, summarize
-from sklearn_era.numerai.store import Blend, Part, load_blend, load_fit, read_record
+from sklearn_era.numerai.store import (
+    Blend,
+    WeightedFit,
+    load_blend,
+    load_fit,
+    read_record,
+)
 from sklearn_era.numerai.validation import GAIN, MODEL, Validation
 
 BENCHMARK = "v53_lgbm_amber20"
@@ -54,7 +60,7 @@ def given(monkeypatch):
     """Let something else than the trained fit predict."""
 
     def give(estimator, features):
-        blend = Blend([Part(estimator, features)])
+        blend = Blend([WeightedFit(estimator, features)])
         monkeypatch.setattr(validation, "load_blend", lambda *_: (blend, []))
 
     return give
