@@ -13,7 +13,7 @@ from rich.prompt import Prompt
 
 from sklearn_era.cli import _ui
 from sklearn_era.cli._ui import InputError, echo, number, option, print_table
-from sklearn_era.numerai.errors import ApiError, ConfigError, NumeraiError
+from sklearn_era.numerai.errors import ApiError, ConfigError, ExportError, NumeraiError
 
 if TYPE_CHECKING:
     from sklearn_era.numerai.config import Model
@@ -314,8 +314,8 @@ def upload(
 
         one = steps.config.model(model)
         path = file or steps.portable(one)
-        if file is None:
-            export.check_portable(one)
+        if file is None and (reason := export.why_not_portable(one)):
+            raise ExportError(reason)
         if file is None and not steps.is_exported(one):
             text = "is missing or out of date: run 'sklearn-era numerai export' first"
             raise InputError(f"{path} {text}.")

@@ -128,12 +128,10 @@ class Run:
     def _open_round(self) -> TournamentRound:
         """The current round, once it is open or the waiting time is over."""
         current = self.client.current_round()
-        if current.is_open or monotonic() >= self._deadline:
-            return current
-        opening = self.client.next_opening()
-        text = "has closed; waiting for the next one."
-        text += f" It opens at {opening:%Y-%m-%d %H:%M} UTC." if opening else ""
-        raise NotPublishedError(f"Round {current.number} {text}")
+        if not current.is_open and monotonic() < self._deadline:
+            text = f"Round {current.number} has closed; waiting for the next one."
+            raise NotPublishedError(text)
+        return current
 
     def _begin_round(self, current: TournamentRound) -> None:
         """Download a round's files, and submit with the existing fits."""

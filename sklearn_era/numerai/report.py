@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from sklearn_era import inspection
@@ -37,7 +38,6 @@ from sklearn_era.numerai.store import ModelRecord, load_fit
 from sklearn_era.numerai.validation import GAIN, MODEL, Validation, purge_of
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 REPORT_NAME = "report.json"
@@ -88,7 +88,7 @@ class RoundScore(NamedTuple):
 class Sample(NamedTuple):
     """A sample of training rows, indexed by era, and the number of training eras."""
 
-    X: "pd.DataFrame"
+    X: pd.DataFrame
     y: NDArray[Any]
     n_trained: int
 
@@ -178,10 +178,9 @@ def with_splits(name: str, model: Any) -> tuple[str, Any]:
 
 def corr_figures(rows: Rows) -> "tuple[Figure, Figure]":
     """Draw the CORR of the common eras: cumulative, and by era in an axes per row."""
-    pandas = import_optional("pandas", extra="numerai")
     scored = {name: result.scores["corr"] for name, result in rows.items()}
-    columns = {name: pandas.Series(x.scores, x.eras) for name, x in scored.items()}
-    corr = pandas.concat(columns, axis=1, join="inner")
+    columns = {name: pd.Series(x.scores, x.eras) for name, x in scored.items()}
+    corr = pd.concat(columns, axis=1, join="inner")
     first = next(iter(rows.values()))
     title = f"CORR{{}}, {first.target}, {first.way}"
     total, by_era = _new_figure(4.2), _new_figure(0.8 + 1.8 * len(rows))
@@ -211,9 +210,8 @@ def corr_figures(rows: Rows) -> "tuple[Figure, Figure]":
 
 def feature_exposure(rows: Rows) -> "Figure":
     """Draw the exposures to the features with the first model's largest exposures."""
-    pandas = import_optional("pandas", extra="numerai")
     followed = {name: x.exposures for name, x in rows.items() if x.exposures}
-    exposures, first = pandas.DataFrame(followed), next(iter(followed))
+    exposures, first = pd.DataFrame(followed), next(iter(followed))
     shown = exposures[exposures[first].notna()].head(_MOST_FEATURES)
     n_shown, height = len(shown), 0.8 / len(followed)
     figure = _new_figure(1.8 + 0.26 * max(n_shown, 4))
@@ -300,10 +298,9 @@ def promised_scores(workspace: Workspace, models: Sequence[str]) -> dict[str, An
 
 def draw_live_scores(rows: Sequence[RoundScore], promised: dict[str, Any]) -> "Figure":
     """Draw CORR and MMC by round, a line per model, dashed at its validation mean."""
-    pandas = import_optional("pandas", extra="numerai")
     figure = _new_figure(6.0)
     top, bottom = figure.subplots(2, 1, sharex=True)
-    models = pandas.DataFrame(rows).groupby("model", sort=False)
+    models = pd.DataFrame(rows).groupby("model", sort=False)
     for ax, metric in ((top, "corr"), (bottom, "mmc")):
         for i, (model, own) in enumerate(models):
             style: Any = {"color": _COLORS[i % len(_COLORS)]}
@@ -312,7 +309,7 @@ def draw_live_scores(rows: Sequence[RoundScore], promised: dict[str, Any]) -> "F
             ax.plot(numbers, scores, line, marker=".", label=model, **style)
             late = scores.mask(own["resolved"])
             ax.plot(numbers, late, "o", markerfacecolor="white", **style)
-            if (mean := promised.get(model, {}).get(metric)) is not None:
+            if (mean := promised.get(str(model), {}).get(metric)) is not None:
                 ax.axhline(mean, linestyle="--", linewidth=1, **style)
         ax.axhline(0, color=GRAY, linewidth=0.8)
         ax.set(title=f"{metric.upper()} by round", ylabel=metric.upper())

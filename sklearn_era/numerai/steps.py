@@ -11,7 +11,7 @@ from sklearn_era.numerai import config, data, export, report, store, submit, tra
 from sklearn_era.numerai.api import Numerai
 from sklearn_era.numerai.config import BlendMember, Model, TrainSection, Workspace
 from sklearn_era.numerai.download import download
-from sklearn_era.numerai.errors import ConfigError, DataError, warn
+from sklearn_era.numerai.errors import ConfigError, DataError, ExportError, warn
 from sklearn_era.numerai.files import file_sha256, lock, utc_now, write_whole
 from sklearn_era.numerai.reporter import Reporter
 from sklearn_era.numerai.validation import Validation
@@ -194,10 +194,11 @@ class Steps:
         self, model: Model, *, path: Path | None = None, python: str | None = None
     ) -> None:
         """Write the model as a pickle for Numerai, tested the way Numerai runs it."""
-        export.check_portable(model)
+        if reason := export.why_not_portable(model):
+            raise ExportError(reason)
         blend, records = store.load_blend(self.workspace.model_dir(model.name), model)
         path, live = path or self.portable(model), self.workspace.need("live")
-        check = export.export_model(blend, records, path, live, model.predict, python)
+        check = export.export_model(blend, records, path, live, python)
         size = path.stat().st_size
         shown = f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:.1f} kB"
         self.reporter.step(
@@ -210,15 +211,11 @@ class Steps:
         """Return whether the pickle is of the current fits."""
         records = self.read_records(model)
         weights = [member.weight for member in model.members]
-        with suppress(DataError):  # a damaged record is replaced
-            return export.export_is_current(self.portable(model), records, weights)
-        return False
+        return export.export_is_current(self.portable(model), records, weights)
 
     def wants_export(self, model: Model) -> bool:
         """Return whether a run exports the model: as configured, if a pickle can."""
-        trees = all(member.train.estimator == "boosting" for member in model.members)
-        share = model.predict.neutralize_proportion
-        return self.config.export.automatic and trees and not share
+        return self.config.export.automatic and not export.why_not_portable(model)
 
 
 def _spell(model: Model, member: BlendMember) -> str:

@@ -13,14 +13,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from sklearn_era._files import make_folder, put_in_place
-from sklearn_era._optional import import_optional
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import ModelFileError, load_model, save_model
 from sklearn_era.numerai import data, errors
@@ -28,9 +29,6 @@ from sklearn_era.numerai.config import Model
 from sklearn_era.numerai.errors import DataError, NoModelError, SubmissionError
 from sklearn_era.numerai.files import Record, file_sha256, plain, utc_now
 from sklearn_era.numerai.metrics import gaussianize, neutralize_ranks, rank_normalize
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DECIMALS = 12  # sums that differ by rounding only are ties on every machine
 _LARGEST_VALUE = 4  # of Numerai's features
@@ -102,7 +100,7 @@ def save_fit(folder: Path, name: str, fit: Any, record: ModelRecord) -> ModelRec
         "last_tree_with_splits": max(grown, default=0),
     }
     versions = {"python": platform.python_version(), "platform": sys.platform}
-    versions["pyarrow"] = import_optional("pyarrow", extra="numerai").__version__
+    versions["pyarrow"] = pyarrow.__version__
     try:
         saved = save_model(fit, waiting, target=record.target, era="era")
         result |= {"sha256": file_sha256(waiting), "created": utc_now()}
@@ -192,8 +190,7 @@ class WeightedFit:
 
     def predict(self, block: NDArray[Any], names: Sequence[str]) -> NDArray[np.float64]:
         """Predict the rows of a block; `names` are its columns, in any order."""
-        pandas = import_optional("pandas", extra="numerai")
-        X = pandas.DataFrame(block, columns=list(names), copy=False)[self.features]
+        X: Any = pd.DataFrame(block, columns=list(names), copy=False)[self.features]
         # An estimator fitted without names would warn of them.
         if not hasattr(self.estimator, "feature_names_in_"):
             X = X.to_numpy()
@@ -271,7 +268,7 @@ def predict_live(
     return frame[[]].assign(prediction=ranks)["prediction"]
 
 
-def _check_values(live: "pd.DataFrame", records: Sequence[ModelRecord]) -> None:
+def _check_values(live: pd.DataFrame, records: Sequence[ModelRecord]) -> None:
     """Refuse values that training never had; trees would accept them silently."""
     # A missing value is known if all fits with the feature had missing values.
     known = ({*x.features} - {*x.features_with_missing} for x in records)

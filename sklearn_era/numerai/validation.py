@@ -10,11 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from sklearn_era._optional import import_optional
 from sklearn_era._tables.parquet import ParquetColumns
 from sklearn_era.model_selection import EraWalkForwardSplit
 from sklearn_era.numerai import data, score_table, training
@@ -36,9 +36,6 @@ from sklearn_era.numerai.store import (
     load_fit,
     read_record,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MODEL, GAIN = "model", "gain"
 _FNC_FEATURE_SET = "fncv3_features"
@@ -222,17 +219,16 @@ class Validation:
 
     def _blocks(
         self, fold: Fold, names: list[str]
-    ) -> Iterator[tuple[Path, ScoredEra, "pd.DataFrame"]]:
+    ) -> Iterator[tuple[Path, ScoredEra, pd.DataFrame]]:
         """Yield the eras of a fold with their file and features."""
-        pandas = import_optional("pandas", extra="numerai")
         for path, file, eras in self.sources.values():
             inside = [era for label, era in eras.items() if fold.has(label)]
             runs = [era.run for era in inside]
             blocks = data.read_blocks(file, path, names, runs) if runs else ()
             for era, block in zip(inside, blocks, strict=True):
-                yield path, era, pandas.DataFrame(block, columns=names, copy=False)
+                yield path, era, pd.DataFrame(block, columns=names, copy=False)
 
-    def _ranks(self, blend: Blend, block: "pd.DataFrame", by: list[str]) -> Any:
+    def _ranks(self, blend: Blend, block: pd.DataFrame, by: list[str]) -> Any:
         """Ranks as submitted; constant ones are not neutralized."""
         ranks = blend.ranks(block.to_numpy(), block.columns.tolist())
         if by and np.ptp(ranks) > 0:

@@ -23,7 +23,6 @@ from helpers.numerai.server import MODEL_ID, refused
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.numerai import errors, export, export_check
-from sklearn_era.numerai.config import PredictSection
 from sklearn_era.numerai.errors import ApiError, DataError, ExportError, UploadError
 from sklearn_era.numerai.export import _Call, _public, export_is_current, write_blend
 from sklearn_era.numerai.export_check import check_portable_model
@@ -169,8 +168,7 @@ def test_an_export_that_fails_its_check_is_not_kept(blends, tmp_path, monkeypatc
     records = [ModelRecord(**usual, sha256=x) for x in "abc"]
     weights = [1.0, 0.3, 0.1]
 
-    def run(share=0.0, **options):
-        options["predict"] = PredictSection(neutralize_proportion=share)
+    def run(**options):
         return export.export_model(blends["several"], records, path, live, **options)
 
     with pytest.raises(ExportError, match=r"^portable\.pkl failed to .*feature_d"):
@@ -186,8 +184,6 @@ def test_an_export_that_fails_its_check_is_not_kept(blends, tmp_path, monkeypatc
     assert not export_is_current(path, records, [1.0, 0.3, 0.2])
     # A later one that fails leaves the first as it is.
     before = path.read_bytes()
-    with pytest.raises(ExportError, match="cannot neutralize"):
-        run(share=0.5)
     with pytest.raises(ExportError, match="cannot be started"):
         run(python=str(tmp_path / "none"))
     assert path.read_bytes() == before
@@ -207,7 +203,7 @@ def test_an_export_that_is_killed_leaves_nothing_in_the_folder(blends, tmp_path)
     stopped = patch.object(export, "check_portable_model", stop)
     given = blends["single"], [], tmp_path / "p.pkl", tmp_path
     with stopped, pytest.raises(KeyboardInterrupt):
-        export.export_model(*given, predict=PredictSection())
+        export.export_model(*given)
 
 
 def as_transformer(name, *arguments):
