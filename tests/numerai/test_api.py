@@ -258,16 +258,6 @@ def test_what_is_unclear_is_settled_by_numerais_list(server, upload, kind, made)
     assert "submissions" in server.operations
 
 
-def test_a_submission_made_meanwhile_is_not_taken_for_ours(server, client):
-    filename = client.store(CSV, "predictions.csv", MODEL_ID)
-    known = [server.add_submission(MODEL_ID, CSV, filename)]
-    server.add_submission(MODEL_ID, b"id,prediction\n", "theirs.csv")
-    server.fail("create_submission", "drop")
-    made = client.create(filename, MODEL_ID, known, SHA256)
-    assert contents(server)[2:] == [CSV]
-    assert server.submissions[2]["id"] == made
-
-
 @pytest.mark.parametrize(("kinds", "said"), [
     # A refusal does not settle the call before it.
     *((x, "it is unclear whether it was") for x in ([500] * 3, [500, 400], ["lost"])),

@@ -160,10 +160,3 @@ def test_fits_are_averaged_by_weight_each_on_its_own_columns():
     turned = np.column_stack([BLOCK[:, 2], BLOCK[:, 0] * 0, BLOCK[:, 1], BLOCK[:, 0]])
     names = ["feature_c", "other", "feature_b", "feature_a"]
     assert np.array_equal(blend.ranks(turned, names), blend.ranks(BLOCK, THREE))
-
-
-def test_sums_that_differ_by_rounding_are_ties():
-    x = np.arange(7.0)
-    parts = [WeightedFit(None, THREE, weight) for weight in (0.1, 0.3, 0.1, 0.3)]
-    opposed = [x, x, -x, -x]
-    assert Blend(parts).combine(opposed).tolist() == [0.5] * 7

@@ -240,25 +240,6 @@ def test_a_report_is_current_until_something_else_is_asked_for(own, results, con
     assert not is_current()
 
 
-IDS = {"my_model": MODEL_ID, "other": "22222222"}
-
-
-def test_rows_are_by_round_and_model(server, client):
-    server.add_score(1400, False, corr60=0.1, mmc60=0.2, canon_bmc=0.3)
-    server.add_score(1399, v2_corr20=0.5, fnc_v3=0.4)
-    server.scores += [{**score, "modelId": "22222222"} for score in server.scores]
-    assert report.live_scores(client, IDS, 2, {}) == [
-        report.RoundScore(1399, "my_model", True, fnc=0.4),
-        report.RoundScore(1399, "other", True, fnc=0.4),
-        report.RoundScore(1400, "my_model", False, 0.1, 0.2, 0.3),
-        report.RoundScore(1400, "other", False, 0.1, 0.2, 0.3),
-    ]
-    rows = report.live_scores(client, IDS, 2, {"my_model": 20, "other": None})
-    assert [row.corr for row in rows] == [0.5, None, None, 0.1]
-    rows = report.live_scores(client, IDS, 1, {})
-    assert {row.round_number for row in rows} == {1400}
-
-
 def test_scores_are_the_latest_of_the_horizon_that_was_asked_for(server, client):
     server.add_score(1398, canon_corr=0.5)
     server.add_score(1399, corr20=0.1, v2_corr20=0.2, canon_corr=0.3, fnc_v3=0.4)
@@ -275,7 +256,11 @@ def test_scores_are_the_latest_of_the_horizon_that_was_asked_for(server, client)
     first, second, _ = report.live_scores(client, mine, 4, {"a": 20})
     assert first == report.RoundScore(1398, "a", True, corr=0.5)
     assert second.corr == 0.2
-    assert report.live_scores(client, {"a": "22222222"}, 3, {}) == []
+    # Rounds come before models, whose order is that of the call.
+    server.scores += [{**score, "modelId": "22222222"} for score in server.scores]
+    rows = report.live_scores(client, {"b": "22222222", **mine}, 3, {"a": 20})
+    expected = [(1399, "b", 0.3), (1399, "a", 0.2), (1400, "b", 0.1), (1400, "a", 0.7)]
+    assert [(row.round_number, row.model, row.corr) for row in rows] == expected
 
 
 def report_of(summary):

@@ -336,21 +336,6 @@ def test_what_numerai_holds_is_compared(desk, server, hold, is_same):
     assert len(told) == (is_same is None)
 
 
-def test_the_file_of_any_model_is_submitted(desk, server, tmp_path):
-    path = tmp_path / "predictions.csv"
-    frame = pd.read_csv(desk.predictions, index_col="id")
-    desk.workspace.data_file("live", 1401).unlink()
-    frame.assign(era="X").to_csv(path)
-    record = desk.assert_submits_once("my_model", path)
-    assert server.submissions[0]["content"].startswith(b"id,prediction\nn")
-    assert desk.submit(file=path) == record
-    # It is checked before anything is sent.
-    path = tmp_path / "half.csv"
-    frame[:15].to_csv(path)
-    assert "15 of 30 live ids have no" in desk.refusal(SubmissionError, file=path)
-    assert len(server.stored) == 1
-
-
 @pytest.mark.filterwarnings("ignore:.* is not what 'predict' wrote")
 def test_rules_are_checked_before_any_call(desk, server):
     text = desk.predictions.read_text()

@@ -201,20 +201,6 @@ def test_the_fingerprint_tells_data_apart():
     assert len({first, *map(digest, others)}) == 7
 
 
-def test_a_feature_without_a_value(tmp_path):
-    frame = FRAME.assign(**{FEATURES[1]: np.nan})
-    path = helper.write_frame(frame, tmp_path / "train_7.parquet")
-    message = rf"X: column\(s\) '{FEATURES[1]}' have no value in the rows"
-    with pytest.warns(UserWarning, match=message) as caught:
-        record = train_on(path, tmp_path)
-    assert len(caught) == 1
-    model, _ = load_fit(tmp_path, "model")
-    assert record.features_with_missing == [FEATURES[1]]
-    predicted = model.predict(frame[FEATURES])
-    assert np.isfinite(predicted).all()
-    np.testing.assert_array_equal(model.predict(FRAME[FEATURES]), predicted)
-
-
 SMALL = {"max_iter": 4}
 ASKED = AUTO | {"parameters": SMALL}
 

@@ -338,21 +338,6 @@ def test_what_is_not_there_is_skipped_with_a_reason(own):
     assert "no validation_benchmark_models file" in skipped["bmc"]
 
 
-def test_a_file_is_read_once_for_all_rows_of_the_table(own, monkeypatch):
-    read = {name: [] for name in ("read_numbers", "read_columns", "era_runs")}
-    for name, calls in read.items():
-        called = getattr(validation, name)
-
-        def counted(*arguments, called=called, calls=calls):
-            calls.extend(str(x) for x in arguments if "validation_1." in str(x))
-            return called(*arguments)
-
-        monkeypatch.setattr(validation, name, counted)
-    config = own.config(validate={"compare_with_gain": True})
-    assert len(run(own, config)) == 4
-    assert [len(calls) for calls in read.values()] == [1, 1, 1]
-
-
 def fold_dir(demo, number):
     return demo.workspace.model_dir("someone") / "folds" / str(number)
 
