@@ -124,14 +124,10 @@ class Steps:
         folder = self.workspace.model_dir(model.name)
         return [store.read_record(folder, member.name) for member in model.members]
 
-    def live_round(self, round_number: int | None) -> int:
-        """The round to predict: by default the newest with a live file."""
+    def live_round(self) -> int:
+        """The newest round with a live file."""
         self.workspace.need("live")
-        rounds = self.workspace.rounds_of("live")
-        if round_number not in (None, *rounds):
-            text = f"has no live file for round {round_number}; the newest is for"
-            raise DataError(f"{self.workspace.data_dir} {text} round {rounds[-1]}.")
-        return rounds[-1] if round_number is None else round_number
+        return self.workspace.rounds_of("live")[-1]
 
     def predict(self, model: Model, round_number: int) -> None:
         """Predict a round's live file, and check and write the submission."""
@@ -190,14 +186,12 @@ class Steps:
     def portable(self, model: Model) -> Path:
         return self.workspace.model_dir(model.name) / export.PORTABLE
 
-    def export(
-        self, model: Model, *, path: Path | None = None, python: str | None = None
-    ) -> None:
+    def export(self, model: Model, *, python: str | None = None) -> None:
         """Write the model as a pickle for Numerai, tested the way Numerai runs it."""
         if reason := export.why_not_portable(model):
             raise ExportError(reason)
         blend, records = store.load_blend(self.workspace.model_dir(model.name), model)
-        path, live = path or self.portable(model), self.workspace.need("live")
+        path, live = self.portable(model), self.workspace.need("live")
         check = export.export_model(blend, records, path, live, python)
         size = path.stat().st_size
         shown = f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:.1f} kB"

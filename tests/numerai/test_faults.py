@@ -41,7 +41,6 @@ def test_a_fault_of_numerai(program, operation, kind, code, said):
 
 @pytest.mark.parametrize(("command", "change", "code", "said"), [
     ("submit", {"every_nth_era": '"x"'}, 2, "[train] every_nth_era = 'x' must"),
-    ("submit --round 1402", {}, 3, "has no live file for round 1402"),
     ("export", {"neutralize_proportion": "0.5"}, 7, "neutralize"),
     ("validate", lambda p: shutil.rmtree(p.data_folder), 3, "download"),
     *((x, lambda p: (p.model_folder / "model.json").write_text("[" * 9999), 3,
@@ -49,8 +48,6 @@ def test_a_fault_of_numerai(program, operation, kind, code, said):
     ("predict", lambda p: (p.round_folder / "predictions.csv").unlink()
      or (p.round_folder / "predictions.csv").mkdir(), 3,
      "predictions.csv cannot be written: Is a directory."),
-    ("export --out .", {}, 2, "'.'"),
-    ("export --out no/x.pkl", {}, 2, "--out: 'no/x.pkl' must be in an existing"),
 ])  # fmt: skip
 def test_a_mistake(program, command, change, code, said):
     if callable(change):

@@ -34,8 +34,7 @@ def test_a_round_goes_command_by_command(empty):
 
     said = "target_amber_20 on 800 rows of 20 eras (0001 to 0020) and 4 features."
     assert said in empty.run("train")
-    assert "is up to date" in empty.run("train --resume")
-    assert "cannot be combined" in empty.fail("train --resume --restart", code=2)
+    assert "is up to date" in empty.run("train")
 
     said = empty.run("validate")
     for row in ("max exposure", "v53_lgbm_amber20", "example predictions"):
@@ -103,7 +102,7 @@ def test_run_does_what_is_left_to_do(program, monkeypatch):
     read = Mock(side_effect=data.read_features)
     monkeypatch.setattr(data, "read_features", read)
     model = program.model()
-    for count, command in enumerate(("run", "weekly", "run"), 1):
+    for count, command in enumerate(("run", "weekly"), 1):
         said = program.run(command)
         for told in ("Training", "Portable", "Report"):
             assert told not in said
@@ -329,7 +328,6 @@ def test_any_predictions_are_submitted_without_configuration(program, tmp_path):
     assert made["modelId"] == program.server.models["other"]
     assert "already submitted" in program.run("submit", mine, "--model", "other")
     assert "--model" in program.fail("submit", mine, code=2)
-    assert "--round" in program.fail("submit", mine, "--round", 1, code=2)
 
 
 def test_a_file_of_the_user_is_checked_and_left_alone(program, tmp_path):

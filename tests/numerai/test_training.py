@@ -144,7 +144,6 @@ def test_parameters_are_checked_before_files_are_read(tmp_path, parameters, mess
     ({"features": []}, "features must name each column"),
     ({"features": ["a", "a"]}, "features must name each column"),
     ({"features": [TARGET]}, "features must name each column"),
-    ({"files": ()}, "files is empty"),
 ])  # fmt: skip
 def test_arguments_are_checked_before_files_are_read(tmp_path, changes, message):
     with pytest.raises(ConfigError, match=message):
