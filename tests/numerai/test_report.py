@@ -13,7 +13,7 @@ import pytest
 from helpers.numerai.server import MODEL_ID
 from sklearn_era.cli._ui import Terminal
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.numerai import report, validation
+from sklearn_era.numerai import report, store
 from sklearn_era.numerai.config import Workspace
 from sklearn_era.numerai.score_table import EXAMPLE
 from sklearn_era.numerai.store import Blend, WeightedFit, read_record
@@ -105,7 +105,7 @@ def test_the_table_fits_into_80_columns(config, results, capsys, monkeypatch):
 def test_constant_predictions_are_undefined_noted_null_and_drawn(own, monkeypatch):
     constant = SimpleNamespace(predict=lambda X: np.full(len(X), 0.5))
     blend = Blend([WeightedFit(constant, own.features)])
-    monkeypatch.setattr(validation, "load_blend", lambda *_: (blend, []))
+    monkeypatch.setattr(store, "load_blend", lambda *_: (blend, []))
     config = own.config(predict={"neutralize_proportion": 0.5})
     results = validate(own, config)
     assert "corr is undefined in 12 of 12 eras (0039" in "".join(results[MODEL].notes)

@@ -11,18 +11,12 @@ from scipy.stats import norm, rankdata
 
 from helpers.grids import slow
 from sklearn_era.metrics import EraScoreForecast
-from sklearn_era.numerai import metrics, validation
+from sklearn_era.numerai import metrics, store
 from sklearn_era.numerai.data import META_MODEL_COLUMN, read_features
 from sklearn_era.numerai.errors import ConfigError, DataError, NoModelError
 from sklearn_era.numerai.metrics import numerai_corr
 from sklearn_era.numerai.score_table import EXAMPLE, coming_round, summarize
-from sklearn_era.numerai.store import (
-    Blend,
-    WeightedFit,
-    load_blend,
-    load_fit,
-    read_record,
-)
+from sklearn_era.numerai.store import load_blend, load_fit, read_record
 from sklearn_era.numerai.validation import GAIN, MODEL, Validation
 
 BENCHMARK = "v53_lgbm_amber20"
@@ -60,8 +54,8 @@ def given(monkeypatch):
     """Let something else than the trained fit predict."""
 
     def give(estimator, features):
-        blend = Blend([WeightedFit(estimator, features)])
-        monkeypatch.setattr(validation, "load_blend", lambda *_: (blend, []))
+        blend = store.Blend([store.WeightedFit(estimator, features)])
+        monkeypatch.setattr(store, "load_blend", lambda *_: (blend, []))
 
     return give
 
