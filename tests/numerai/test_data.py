@@ -53,19 +53,6 @@ def fetch(server, workspace):
     return fetch
 
 
-def test_files_are_named_by_the_round_and_their_bytes_told(fetch, server, workspace):
-    fetch([*NAMES, "live"])
-    assert server.operations.count("GET") == len(NAMES), "one was fetched twice"
-    here = {path.name: path.read_bytes() for path in workspace.data_dir.iterdir()}
-    served = server.files.items()
-    assert here == {name[5:].replace(".", "_1401."): x for name, x in served}
-    size = len(server.files["v5.3/live.parquet"])
-    fetch(["live"])
-    *before, last = (call.args for call in fetch.reporter.progress.call_args_list)
-    assert last == ("live", size, size)
-    assert all(done <= total == size for _, done, total in before)
-
-
 def test_a_refreshed_file_is_fetched_once_a_round_and_live_ones_always(fetch, server):
     assert "train_1401.parquet" in fetch()
     for _ in range(2):

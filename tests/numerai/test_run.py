@@ -18,6 +18,7 @@ from sklearn_era.numerai.errors import DataError
 from sklearn_era.numerai.files import lock
 from sklearn_era.numerai.steps import Steps
 from sklearn_era.numerai.store import read_record
+from sklearn_era.numerai.submit import read_submission_record
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
@@ -374,7 +375,10 @@ def test_an_upgrade_trains_nothing_and_keeps_all(empty):
     model = "models/someone/model"
     for name in (f"{model}.era", f"{model}.json", "rounds/1/someone/predictions.csv"):
         assert after[name] == before[name]
-    # The submission's record is read, and looked up at Numerai.
+    # The submission's record is read, where the digest had another name.
+    path = empty.folder / "rounds/1/someone/submission.json"
+    digest = json.loads(path.read_text())["model_hash"]
+    assert read_submission_record(path).model_sha256 == digest
     assert "submission" in empty.run("run --dry-run")
 
 

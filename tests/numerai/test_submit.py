@@ -362,18 +362,6 @@ def test_a_file_that_is_no_record_is_not_overwritten(desk, server, text):
     assert len(server.submissions) <= 1
 
 
-def test_a_record_of_the_first_version_is_read(desk):
-    record = desk.submit()
-    old = json.loads(desk.record.read_text())
-    del old["status"], old["numerai_round"]
-    old["model_hash"] = old.pop("model_sha256")
-    old["versions"] = {"python": "3.11.7", "numerapi": "3.1.1"}
-    desk.record.write_text(json.dumps(old))
-    read = submit.read_submission_record(desk.record)
-    assert read.model_sha256 == record.model_sha256
-    desk.assert_submits_once()
-
-
 IDS = [f"n{number:015x}" for number in range(8)]
 VALUES = np.linspace(0.1, 0.9, 8)
 FRAME = data.make_submission(pd.Series(VALUES, IDS))
