@@ -183,7 +183,7 @@ class Http:
         try:
             chunk = _started(partial(raw.read1, _CHUNK, decode_content=True))
             return chunk.result(2 * self.timeout)
-        except TimeoutError:
+        except BaseException:  # Ctrl-C, too: to close it would wait for the thread
             with suppress(OSError, RuntimeError, ValueError):  # it is closed
                 raw.shutdown()
             raise
