@@ -161,10 +161,7 @@ def make_results(
     n_eras = len(rows["model"].scores["corr"])
     for name, row in rows.items():
         if (n := len(row.scores["corr"])) < _MIN_COVERAGE * n_eras:
-            notes.append(
-                f"{name} is not in the table: it has predictions for only {n} of the "
-                f"{n_eras} eras."
-            )
+            notes.append(f"{name} is left out: it covers {n} of the {n_eras} eras.")
             continue
         # Labels sort as the eras' numbers.
         table[name] = {}
@@ -184,10 +181,7 @@ def make_results(
         )
     for metric in ("mmc", "bmc"):
         if metric in model and (n := model[metric].eras.size) < n_eras:
-            notes.append(
-                f"{metric.upper()} covers {n} of the {n_eras} eras: the others have no "
-                "predictions to compare with."
-            )
+            notes.append(f"{metric.upper()} covers {n} of the {n_eras} eras.")
     results = {}
     for name, scores in table.items():
         exposures = rows[name].mean_exposures()

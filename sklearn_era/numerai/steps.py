@@ -115,9 +115,8 @@ class Steps:
                     tell = warn if 2 * n < record.n_trees else self.reporter.step
                     tell(
                         f"Only {n:,} of {record.n_trees:,} trees have splits: the eras "
-                        "agree on too little for the thresholds, and the model may be "
-                        "worse than plain gain: lower split_criterion__min_agreement "
-                        "or min_era_coverage."
+                        "agree on too little. Lower split_criterion__min_agreement or "
+                        "min_era_coverage."
                     )
 
     def read_records(self, model: Model) -> list[store.ModelRecord]:

@@ -279,7 +279,6 @@ def _check_values(live: pd.DataFrame, records: Sequence[ModelRecord]) -> None:
         raise DataError(
             f"Live data have {odd.to_numpy().sum():,} values that training never had, "
             f"in {len(names):,} features ({errors.first_names(names)}; {names[0]} has "
-            f"{first!s}): values must be from 0 to {_LARGEST_VALUE}, and missing only "
-            "where training had missing values. Download the file again, or train on "
-            "data with such values."
+            f"{first!s}): outside of 0 to {_LARGEST_VALUE}, or missing. Download the "
+            "file again, or train on data with such values."
         )

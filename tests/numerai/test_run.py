@@ -402,7 +402,7 @@ def test_trees_without_splits_are_told_and_warned_of(program, monkeypatch, n):
     counts = {"n_trees": 10, "n_trees_with_splits": n}
     record = read_record(program.model_folder, "model").model_copy(update=counts)
     monkeypatch.setattr(training, "train", lambda *_, **__: record)
-    told = f"Only {n} of 10 trees have splits: the eras agree on too little for the "
+    told = f"Only {n} of 10 trees have splits: the eras agree on too little. "
     said = program.run("train --restart", warned=told if n < 5 else "")
     assert (told in said) == (n == 5)
 

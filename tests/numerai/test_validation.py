@@ -309,7 +309,7 @@ def test_summaries_are_of_the_eras_that_all_rows_have(own, demo):
     own.change(name, lambda x: x[eras.reindex(x.index) >= "0049"])
     results = run(own)
     assert list(results) == [MODEL, BENCHMARK]
-    note = "example predictions is not in the table: it has predictions for only 2"
+    note = "example predictions is left out: it covers 2 of the 12 eras."
     assert note in "".join(results[MODEL].notes)
 
 
