@@ -85,14 +85,6 @@ class RoundScore(NamedTuple):
     fnc: float | None = None
 
 
-class Sample(NamedTuple):
-    """A sample of training rows, indexed by era, and the number of training eras."""
-
-    X: pd.DataFrame
-    y: NDArray[Any]
-    n_trained: int
-
-
 def report_is_current(
     config: Config, workspace: Workspace, model: Model, records: list[ModelRecord]
 ) -> bool:
@@ -133,7 +125,7 @@ def write_report(validation: Validation, results: Rows) -> list[Path]:
     loaded = {f"{x}{of}": load_fit(fits[x], member.name)[0] for x in fits}
     estimators = dict(map(with_splits, loaded, loaded.values()))
     sample = read_training_sample(workspace, member, records[0])
-    agreement = split_agreement(estimators, sample)
+    agreement = split_agreement(estimators, *sample)
     drawn = *corr_figures(rows), feature_exposure(rows), agreement
     paths = [folder / f"{name}.png" for name in _FIGURES]
     for path, figure in zip(paths, drawn, strict=True):
@@ -146,15 +138,15 @@ def write_report(validation: Validation, results: Rows) -> list[Path]:
 
 def read_training_sample(
     workspace: Workspace, member: BlendMember, record: ModelRecord
-) -> Sample:
-    """Rows of evenly spaced eras of a fit's training."""
+) -> tuple[pd.DataFrame, NDArray[Any], int]:
+    """Rows of evenly spaced training eras, targets, and the number of all eras."""
     files = [workspace.need(name) for name in member.train.files]
     settings = member.train.model_copy(update={"last_era": record.last_era})
     trained = sorted(select_eras(files, settings)[0])
     places = np.linspace(0, len(trained) - 1, min(_N_SAMPLE_ERAS, len(trained)))
     chosen = {x: x for x in (trained[i] for i in places.round().astype(int))}
     X, y, eras = read_rows(files, record.features, record.target, chosen)
-    return Sample(X.set_axis(eras), y, len(trained))
+    return X.set_axis(eras), y, len(trained)
 
 
 def _plain(result: ValidationResult) -> Any:
@@ -234,11 +226,13 @@ def feature_exposure(rows: Rows) -> "Figure":
     return figure
 
 
-def split_agreement(estimators: Mapping[str, Any], sample: Sample) -> "Figure":
+def split_agreement(
+    estimators: Mapping[str, Any], X: pd.DataFrame, y: NDArray[Any], n_trained: int
+) -> "Figure":
     """Draw the agreement of a sample's eras on the splits, an axes per fit."""
-    figure, eras = _new_figure(5.0, max(8.0, 5.5 * len(estimators))), sample.X.index
+    figure, eras = _new_figure(5.0, max(8.0, 5.5 * len(estimators))), X.index
     figure.suptitle(
-        f"Split agreement in {eras.nunique()} of {sample.n_trained} training eras: 1 "
+        f"Split agreement in {eras.nunique()} of {n_trained} training eras: 1 "
         "if all go the same way, 0 if half do"
     )
     figure.supxlabel(
@@ -248,7 +242,7 @@ def split_agreement(estimators: Mapping[str, Any], sample: Sample) -> "Figure":
     )
     axes = figure.subplots(1, len(estimators), squeeze=False, sharey=True)[0]
     for ax, (name, estimator) in zip(axes, estimators.items(), strict=True):
-        statistics = split_statistics(estimator, sample.X, sample.y, eras=eras)
+        statistics = split_statistics(estimator, X, y, eras=eras)
         if np.any(statistics.gain > 0):
             SplitAgreementDisplay(statistics).plot(ax)
         else:

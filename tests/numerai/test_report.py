@@ -154,33 +154,33 @@ def test_exposures_are_the_largest_of_the_model_and_those_of_gain(results):
 
 
 def test_split_agreement_is_of_a_sample_of_the_training(own, config, named):
-    train, sample = own.frame("train"), sample_of(own, config)
-    eras = sample.X.index.unique()
-    assert (len(eras), sample.n_trained) == (24, 30)
+    train, (X, y, n_trained) = own.frame("train"), sample_of(own, config)
+    eras = X.index.unique()
+    assert (len(eras), n_trained) == (24, 30)
     assert (eras[0], eras[-1]) == ("0001", "0030")
     rows = train[train["era"].isin(eras)]
-    assert np.array_equal(sample.X, rows[own.features])
-    assert np.array_equal(sample.y, rows[own.target])
-    figure = report.split_agreement({"one": named, "two": named}, sample)
+    assert np.array_equal(X, rows[own.features])
+    assert np.array_equal(y, rows[own.target])
+    figure = report.split_agreement({"one": named, "two": named}, X, y, n_trained)
     assert "in 24 of 30 training eras" in figure.get_suptitle()
     assert "Each bubble is all splits of one" in figure.get_supxlabel()
     assert [ax.get_title() for ax in figure.axes] == ["one", "two"]
     assert figure.axes[0].get_ylabel() == "direction agreement of eras"
-    few = sample_of(own, own.config(every_nth_era=3, era_offset=1))
-    assert few.X.index.unique().tolist() == [f"{i:04d}" for i in range(2, 30, 3)]
-    assert few.n_trained == 10
+    few, _, n_trained = sample_of(own, own.config(every_nth_era=3, era_offset=1))
+    assert few.index.unique().tolist() == [f"{i:04d}" for i in range(2, 30, 3)]
+    assert n_trained == 10
     model = HistGradientBoostingRegressor(max_iter=2, min_samples_leaf=10**6)
-    model.fit(sample.X, sample.y)
-    (ax,) = report.split_agreement({"none": model}, sample).axes
+    model.fit(X, y)
+    (ax,) = report.split_agreement({"none": model}, X, y, n_trained).axes
     assert [x.get_text() for x in ax.texts] == ["no split has a gain on these rows"]
 
 
 def test_a_blend_is_drawn_with_its_first_member(own, monkeypatch):
     drawn, original = [], report.split_agreement
 
-    def draw(estimators, sample):
+    def draw(estimators, *sample):
         drawn.extend(estimators)
-        return original(estimators, sample)
+        return original(estimators, *sample)
 
     monkeypatch.setattr(report, "split_agreement", draw)
     members = [{"name": "first"}, {"name": "second", "target": "target_birch_20"}]
