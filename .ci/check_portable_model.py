@@ -27,7 +27,7 @@ import pandas as pd
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.numerai.export import write_blend
 from sklearn_era.numerai.export_check import check_portable_model
-from sklearn_era.numerai.store import Blend, Part
+from sklearn_era.numerai.store import Blend, WeightedFit
 
 # The versions in the lock files of numerai/numerai-predict, at commit 19d1769.
 IMAGES = {
@@ -106,7 +106,9 @@ def make_frame(n_rows: int, eras: list[str], seed: int) -> pd.DataFrame:
     return frame
 
 
-def make_part(train: pd.DataFrame, names: list[str], seed: int, weight: float) -> Part:
+def make_part(
+    train: pd.DataFrame, names: list[str], seed: int, weight: float
+) -> WeightedFit:
     """Return a model of some features, as a part of a blend."""
     noise = np.random.default_rng(seed).normal(size=len(train))
     target = train[names[0]] * 0.1 + train[names[1]] * 0.05 + noise
@@ -114,7 +116,7 @@ def make_part(train: pd.DataFrame, names: list[str], seed: int, weight: float) -
         max_iter=200, split_criterion="directional", early_stopping=False
     )
     model.fit(train[names], target, eras=train["era"])
-    return Part(model, names, weight)
+    return WeightedFit(model, names, weight)
 
 
 def expected_csv(blend: Blend, frame: pd.DataFrame) -> bytes:

@@ -13,7 +13,7 @@ from rich.prompt import Prompt
 
 from sklearn_era.cli import _ui
 from sklearn_era.cli._ui import InputError, echo, number, option, print_table
-from sklearn_era.numerai.errors import ApiError, ConfigError, NumeraiError
+from sklearn_era.numerai.errors import ApiError, ConfigError, ExportError, NumeraiError
 
 if TYPE_CHECKING:
     from sklearn_era.numerai.config import Model
@@ -26,7 +26,6 @@ _TOML = Path("numerai.toml")
 _CONFIG = option("TOML", "Configuration; files go next to it.", "--config", "-c")
 _Config = Annotated[Path, _CONFIG]
 _Model = Annotated[_Text, option("NAME", "Only this model.", "--model", "-m")]
-_ROUND = option("INT", "Round; by default the newest downloaded.", "--round", min=0)
 _DRY_RUN = typer.Option("--dry-run", help="Print what would be done and exit.")
 _NO_SUBMIT = typer.Option("--no-submit", help="Skip the upload; needs no keys.")
 _RETRAIN = typer.Option("--retrain", help="Also train models that are up to date.")
@@ -38,7 +37,7 @@ _RESTART = typer.Option("--restart", help="Start again from the first tree.")
 _FILE = typer.Argument(metavar="FILE", help="Predictions, as CSV or Parquet.")
 _QUEUE = "Fail if the round is closed, or let Numerai queue the upload."
 _OPEN = typer.Option("--require-open/--allow-closed", help=_QUEUE)
-_FORCE = typer.Option("--force", "--again", help="Upload even if already submitted.")
+_FORCE = typer.Option("--force", help="Upload even if already submitted.")
 _PICKLE = option("PICKLE", "By default, export's output.", "--file", exists=True)
 _ASSIGN = "Let it make the submissions; Numerai then refuses predictions."
 
@@ -197,12 +196,9 @@ def download(
 def train(
     model: _Model = None,
     restart: Annotated[bool, _RESTART] = False,
-    resume: Annotated[bool, typer.Option("--resume", hidden=True)] = False,
     config: _Config = _TOML,
 ) -> None:
     """Train the models that are not up to date; resume an interrupted training."""
-    if restart and resume:
-        raise InputError("--resume cannot be combined with --restart.")
     with opened(config) as steps:
         steps.check_parameters()
         steps.workspace.need("features")  # by which a fit may be out of date
@@ -228,13 +224,10 @@ def validate(model: _Model = None, config: _Config = _TOML) -> None:
 
 
 @numerai.command()
-def predict(
-    model: _Model = None, round_number: Annotated[int | None, _ROUND] = None,
-    config: _Config = _TOML,
-) -> None:  # fmt: skip
+def predict(model: _Model = None, config: _Config = _TOML) -> None:
     """Predict the live era and write the submission."""
     with opened(config) as steps:
-        number = steps.live_round(round_number)
+        number = steps.live_round()
         for one in chosen(steps, model):
             steps.predict(one, number)
             _warn_of_age(steps, one)
@@ -244,7 +237,6 @@ def predict(
 def submit(
     file: Annotated[Path | None, _FILE] = None,
     model: _Model = None,
-    round_number: Annotated[int | None, _ROUND] = None,
     require_open: Annotated[bool | None, _OPEN] = None,
     force: Annotated[bool, _FORCE] = False,
     config: _Config = _TOML,
@@ -255,8 +247,6 @@ def submit(
     NUMERAI_SECRET_KEY in the environment or in a file .env next to the configuration.
     After an error, run it again: nothing is submitted twice.
     """
-    if file is not None and round_number is not None:
-        raise InputError("--round: leave it out; FILE goes to the current round.")
     if file is not None and model is None:
         raise InputError("--model: name the model to submit FILE for.")
     with opened(config, needed=file is None) as steps:
@@ -267,7 +257,7 @@ def submit(
             names, number = [model], steps.client.current_round().number
         else:
             names = [one.name for one in chosen(steps, model)]
-            number = steps.live_round(round_number)
+            number = steps.live_round()
         for name in names:
             of = steps, name, number, file
             record = submit(*of, require_open=require_open, force=force)
@@ -278,19 +268,13 @@ def submit(
 @numerai.command()
 def export(
     model: _Model = None,
-    out: Annotated[Path | None, option("PICKLE", "Output.", "--out", "-o")] = None,
     python: Annotated[_Text, option("PROGRAM", "Python to test it with.")] = None,
     config: _Config = _TOML,
 ) -> None:
     """Write a portable model, a pickle, and test it the way Numerai runs it."""
-    if out is not None and not out.parent.is_dir():
-        raise InputError(f"--out: '{out}' must be in an existing folder.")
     with opened(config) as steps:
-        models = chosen(steps, model)
-        if out is not None and len(models) > 1:
-            raise InputError("--out: choose one model with --model.")
-        for one in models:
-            steps.export(one, path=out, python=python)
+        for one in chosen(steps, model):
+            steps.export(one, python=python)
             _warn_of_age(steps, one)
 
 
@@ -314,8 +298,8 @@ def upload(
 
         one = steps.config.model(model)
         path = file or steps.portable(one)
-        if file is None:
-            export.check_portable(one)
+        if file is None and (reason := export.why_not_portable(one)):
+            raise ExportError(reason)
         if file is None and not steps.is_exported(one):
             text = "is missing or out of date: run 'sklearn-era numerai export' first"
             raise InputError(f"{path} {text}.")

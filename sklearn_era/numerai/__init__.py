@@ -7,10 +7,11 @@ Modules in the order of the work:
 - ``download``, ``data``: Numerai's files, their eras, and files of predictions;
 - ``training``, ``store``: fits, blends of them, and live predictions; ``submit``: the
   upload;
-- ``validation``, ``score_table``, ``report``, with ``metrics`` over ``era_rows``:
+- ``validation``, ``score_table``, ``report``, with ``metrics`` over ``rows_by_era``:
   scores on unseen eras, and live scores;
 - ``export``, ``export_check``: a model as a file that Numerai runs;
-- ``steps``: each of these for one model; ``pipeline``: a whole round.
+- ``steps``: each of these for one model, told to a ``reporter``; ``pipeline``: a
+  whole round.
 
 ``errors`` and ``files`` (folders, records, locks) are shared. Install
 ``sklearn-era[numerai]``.

@@ -97,11 +97,11 @@ ROUNDS = _open("Listing the rounds", "rounds($tournament: Int! $number: Int)", [
 SUBMISSIONS = Query("Listing the submissions", "submissions($modelId: String)", [_SENT])
 FETCH = Query("Downloading the file", "submissionDownloadAuth($id: String)", GRANT)
 STORE = Query("Uploading", f"submission_upload_auth({_FILE} $modelId: String)", GRANT)
-_NEW = f"create_submission({_FILE} $modelId: String $triggerId: String $source: String)"
+_NEW = f"create_submission({_FILE} $modelId: String $source: String)"
 CREATE = Query("Creating the submission", _NEW, CREATED, kind="mutation")
 
 
-class Round(NamedTuple):
+class TournamentRound(NamedTuple):
     """A round of the tournament; times are in UTC, None if unknown."""
 
     number: int
@@ -185,9 +185,9 @@ class Numerai:
     def datasets(self) -> list[str]:
         return list(self.ask(DATASETS))
 
-    def current_round(self) -> Round:
+    def current_round(self) -> TournamentRound:
         """The round that opened last; the first to open if none has yet."""
-        found: list[Round] = []
+        found: list[TournamentRound] = []
         for number in (0, None):
             try:
                 found += self._rounds(number)
@@ -202,18 +202,15 @@ class Numerai:
             raise ApiError(f"{ROUNDS.step}: Numerai's API returned none.")
         return min(found, key=attrgetter("number"))
 
-    def next_opening(self) -> datetime | None:
-        """The opening of the next round, None if unknown."""
-        now = self.http.now()
-        openings = [x.opens for x in self._rounds(None) if x.opens and x.opens > now]
-        return min(openings, default=None)
-
-    def _rounds(self, number: int | None) -> list[Round]:
+    def _rounds(self, number: int | None) -> list[TournamentRound]:
         """The rounds with this number: 0 is the current one, None means all."""
         found = self.ask(ROUNDS, number)
         rounds = [(x.number, x.openTime, x.closeStakingTime) for x in found]
         now = self.http.now()
-        return [Round(*x, (x[1] or _BEGIN) <= now < (x[2] or _END)) for x in rounds]
+        return [
+            TournamentRound(*x, (x[1] or _BEGIN) <= now < (x[2] or _END))
+            for x in rounds
+        ]
 
     def submissions(self, model_id: str) -> list[Listed]:
         """The submissions of a model, the newest first."""
@@ -260,9 +257,6 @@ class Numerai:
 
     def store(self, body: bytes, name: str, model_id: str, query: Query = STORE) -> str:
         """Upload a file to Numerai's storage; return its name there."""
-        # Numerai's own compute cluster identifies its runs by this.
-        run_id = query is STORE and os.environ.get("NUMERAI_COMPUTE_ID")
-        headers = {"x_compute_id": run_id} if run_id else {}
         grant: Any = None
 
         def attempt() -> str:
@@ -270,7 +264,7 @@ class Numerai:
             grant = None
             # A new address for each attempt, since addresses expire.
             grant = self.ask(query, name, model_id, retry=False)
-            self.http.put(query.step, grant.url, body, headers)
+            self.http.put(query.step, grant.url, body)
             return str(grant.filename)
 
         try:
@@ -285,12 +279,10 @@ class Numerai:
         self, filename: str, model_id: str, known_ids: Collection[str], sha256: str
     ) -> str:
         """Create a submission of a stored file; return its id, or raise UploadError."""
-        # TRIGGER_ID is set by Numerai's cluster only, as in `store`.
-        given = filename, model_id, os.environ.get("TRIGGER_ID")
         unclear = False
         for count in range(self.http.retries + 1):
             try:
-                return str(self.ask(CREATE, *given, retry=False).id)
+                return str(self.ask(CREATE, filename, model_id, retry=False).id)
             except HttpFailure as error:
                 failure = error
             unclear |= failure.unclear

@@ -177,7 +177,7 @@ class ExportSection(Section):
     automatic: bool = False
 
 
-class Member(Section):
+class BlendMember(Section):
     """A member of a blend: a fit and its weight."""
 
     name: _MemberName
@@ -191,7 +191,7 @@ class Model(Section):
     name: _Name
     train: TrainSection
     predict: PredictSection
-    members: tuple[Member, ...]
+    members: tuple[BlendMember, ...]
 
 
 class Config(Section):
@@ -311,7 +311,7 @@ def _parse_models(
         at = f"{where}, [[model.member]]"
         for own, member in _items(at, tables, ("name", "weight")):
             member["train"] = _parse_train(defaults, *shared, own)
-            members.append(Member.parse((own[0], member)))
+            members.append(BlendMember.parse((own[0], member)))
         predict = (f"{where} predict", model.get("predict", {}))
         model["predict"] = PredictSection.parse(layers["predict"], predict)
         model["train"] = _parse_train(defaults, *shared)

@@ -6,22 +6,20 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+import pyarrow.parquet
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sklearn_era._optional import import_optional
 from sklearn_era._tables.columns import list_columns
 from sklearn_era._tables.parquet import ParquetColumns
 from sklearn_era.numerai import errors
 from sklearn_era.numerai.config import TrainSection
 from sklearn_era.numerai.errors import ConfigError, DataError
 from sklearn_era.numerai.files import Record
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 META_MODEL_COLUMN = "numerai_meta_model"  # of the file meta_model
 _COLUMNS = ("prediction", "probability")  # of a submission
@@ -106,7 +104,7 @@ def read_ids(path: Path) -> list[str]:
     return read_columns(path, []).index.tolist()
 
 
-def read_columns(path: Path, columns: Sequence[str] | None) -> "pd.DataFrame":
+def read_columns(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
     """Read columns of a file, or all, as a frame with index ``id``."""
     key, table = _read(path, columns)
     with decoding(path):
@@ -120,10 +118,9 @@ def decoding(
     shown: object, template: str = "{shown} is damaged ({reason}). " + ADVICE
 ) -> Iterator[None]:
     """Raise errors of pyarrow and its callers about a file as `DataError`."""
-    arrow = import_optional("pyarrow", extra="numerai")
     try:
         yield
-    except (arrow.ArrowException, OSError, ValueError) as error:
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
         # ValueError: column names that are not UTF-8.
         reason = " ".join(str(error).split())[:500].rstrip(".")
         if isinstance(error, OSError) and error.errno is not None:
@@ -134,9 +131,8 @@ def decoding(
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    parquet = import_optional("pyarrow.parquet", extra="numerai")
     options = {"page_checksum_verification": True}
-    with decoding(path), parquet.ParquetFile(path, **options) as file:
+    with decoding(path), pyarrow.parquet.ParquetFile(path, **options) as file:
         yield file
 
 
@@ -204,9 +200,8 @@ def read_blocks(
 
 def read_rows(
     files: Sequence[Path], features: Sequence[str], target: str, eras: Mapping[str, Any]
-) -> tuple["pd.DataFrame", NDArray[Any], NDArray[Any]]:
+) -> tuple[pd.DataFrame, NDArray[Any], NDArray[Any]]:
     """Read features, targets and labels (values of `eras`) of rows with targets."""
-    pandas = import_optional("pandas", extra="numerai")
     parts = dict[str, Any]()
     for path in files:
         columns = open_columns(path)
@@ -219,7 +214,7 @@ def read_rows(
             parts[run.label] = block[has], y[has], np.full(has.sum(), eras[run.label])
     in_order = zip(*(parts[x] for x in sorted(parts)), strict=True)
     block, y, labels = map(np.concatenate, in_order)
-    return pandas.DataFrame(block, columns=[*features], copy=False), y, labels
+    return pd.DataFrame(block, columns=[*features], copy=False), y, labels
 
 
 def select_eras(files: Sequence[Path], fit: TrainSection) -> tuple[dict[str, int], int]:
@@ -287,7 +282,7 @@ def _read_eras(
     return labels, index
 
 
-def make_submission(predictions: "pd.Series[Any]", shown: str = "") -> "pd.DataFrame":
+def make_submission(predictions: "pd.Series[Any]", shown: str = "") -> pd.DataFrame:
     """Make the columns ``id`` (text) and ``prediction`` (float64) from a series."""
     try:
         values = predictions.astype(np.float64)
@@ -297,7 +292,7 @@ def make_submission(predictions: "pd.Series[Any]", shown: str = "") -> "pd.DataF
     return values.rename(str).rename_axis("id").reset_index(name="prediction")
 
 
-def read_predictions(path: Path) -> "pd.DataFrame":
+def read_predictions(path: Path) -> pd.DataFrame:
     """Read predictions with ids, of a column or the index, from CSV or Parquet."""
     with decoding(path):
         content = path.read_bytes()
@@ -310,12 +305,11 @@ def read_predictions(path: Path) -> "pd.DataFrame":
     return make_submission(read_columns(path, [name])[name], str(path))
 
 
-def parse_predictions(content: bytes, shown: str) -> "pd.DataFrame":
+def parse_predictions(content: bytes, shown: str) -> pd.DataFrame:
     """Read predictions from the bytes of a CSV file; errors name it `shown`."""
-    pandas = import_optional("pandas", extra="numerai")
     with decoding(shown, "{shown} cannot be read as CSV: {reason}."):
         # As text: ids stay as they are, and numbers keep every digit.
-        frame = pandas.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
+        frame = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
     if "id" not in frame:  # pandas' name of an index that was written
         frame = frame.rename(columns={"Unnamed: 0": "id"})
     frame = frame.set_index(_only([*frame], ["id"], shown))

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sklearn_era._files import put_in_place
 from sklearn_era.numerai import data, errors
@@ -23,9 +22,7 @@ from sklearn_era.numerai.data import read_features
 from sklearn_era.numerai.errors import ApiError, ConfigError, DataError
 from sklearn_era.numerai.files import lock
 from sklearn_era.numerai.http import HttpFailure
-
-if TYPE_CHECKING:
-    from sklearn_era.numerai.steps import Reporter
+from sklearn_era.numerai.reporter import Reporter
 
 
 class NotPublishedError(ApiError):
@@ -60,7 +57,7 @@ def wanted(workspace: Workspace, section: DataSection, number: int) -> dict[str,
 
 def download(
     client: Numerai, workspace: Workspace, section: DataSection, round_number: int,
-    reporter: "Reporter",
+    reporter: Reporter,
 ) -> None:  # fmt: skip
     """Fetch the wanted files, and local ones that prove damaged."""
     # Two locks, so that a round's small files do not wait for gigabytes of others.

@@ -13,6 +13,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from operator import itemgetter, methodcaller
 from pathlib import Path
@@ -23,13 +24,13 @@ from sklearn._loss.link import IdentityLink
 from sklearn_era.interop import to_lightgbm_text
 from sklearn_era.numerai import errors
 from sklearn_era.numerai.api import CREATED, GRANT, Numerai, Query
-from sklearn_era.numerai.config import Model, PredictSection
+from sklearn_era.numerai.config import Model
 from sklearn_era.numerai.data import decoding
-from sklearn_era.numerai.errors import ExportError, first_names
+from sklearn_era.numerai.errors import DataError, ExportError, first_names
 from sklearn_era.numerai.export_check import PortableCheck, check_portable_model
 from sklearn_era.numerai.files import Record, file_sha256, utc_now, write_whole
 from sklearn_era.numerai.http import SITE, redact
-from sklearn_era.numerai.store import DECIMALS, Blend, ModelRecord, Part
+from sklearn_era.numerai.store import DECIMALS, Blend, ModelRecord, WeightedFit
 
 PORTABLE = "portable.pkl"  # in a model's folder
 _PAUSE = 15.0  # most seconds between two polls
@@ -110,7 +111,7 @@ def write_portable_model(
     names: Any = feature_names
     if names is None:
         names = [*getattr(model, "feature_names_in_", ())]
-    write_blend(Blend([Part(model, names)]), Path(path))
+    write_blend(Blend([WeightedFit(model, names)]), Path(path))
 
 
 def write_blend(blend: Blend, path: Path) -> None:
@@ -118,16 +119,27 @@ def write_blend(blend: Blend, path: Path) -> None:
     write_whole(path, pickle.dumps(_live_function(blend), protocol=4))
 
 
-def export_model(
-    blend: Blend, records: Sequence[ModelRecord], path: Path, live: Path,
-    predict: PredictSection, python: str | None = None,
-) -> PortableCheck:  # fmt: skip
-    """Write a model's pickle and record, after a test run as at Numerai."""
-    if predict.neutralize_proportion:
-        raise ExportError(
+def why_not_portable(model: Model) -> str:
+    """Say why a pickle cannot hold a model; "" if it can."""
+    if any(member.train.estimator == "auto" for member in model.members):
+        return (
+            f"estimator = 'auto' of {model.name!r} cannot be exported, as a portable "
+            "model holds trees alone: submit its predictions with 'sklearn-era numerai "
+            "run', or set estimator = 'boosting'."
+        )
+    if model.predict.neutralize_proportion:
+        return (
             "A portable model cannot neutralize its predictions: set "
             "neutralize_proportion = 0 to export the model."
         )
+    return ""
+
+
+def export_model(
+    blend: Blend, records: Sequence[ModelRecord], path: Path, live: Path,
+    python: str | None = None,
+) -> PortableCheck:  # fmt: skip
+    """Write a model's pickle and record, after a test run as at Numerai."""
     # In a temporary folder, since a killed process leaves its draft behind.
     with tempfile.TemporaryDirectory(prefix="sklearn-era-") as folder:
         draft = Path(folder) / path.name
@@ -136,30 +148,21 @@ def export_model(
         write_whole(path, draft.read_bytes())
     ExportRecord(
         sha256=file_sha256(path), model_sha256=[record.sha256 for record in records],
-        weights=[part.weight for part in blend.parts], created=utc_now(),
+        weights=[fit.weight for fit in blend.fits], created=utc_now(),
     ).write(Path(f"{path}.json"))  # fmt: skip
     return check
-
-
-def check_portable(model: Model) -> None:
-    """Raise ExportError if a fit of the model is an average."""
-    if any(member.train.estimator == "auto" for member in model.members):
-        raise ExportError(
-            f"estimator = 'auto' of {model.name!r} cannot be exported, as a portable "
-            "model holds trees alone: submit its predictions with 'sklearn-era numerai "
-            "run', or set estimator = 'boosting'."
-        )
 
 
 def export_is_current(
     path: Path, fits: list[ModelRecord], weights: list[float]
 ) -> bool:
     """Return whether the checked pickle is of these fits and weights."""
-    made = ExportRecord.read(Path(f"{path}.json"), advice="Delete it and export again.")
-    if made is None or not path.is_file():
-        return False
-    now = [fit.sha256 for fit in fits], weights, file_sha256(path)
-    return now == (made.model_sha256, made.weights, made.sha256)
+    with suppress(DataError):  # a damaged record is replaced
+        made = ExportRecord.read(Path(f"{path}.json"), advice="")
+        if made is not None and path.is_file():
+            now = [fit.sha256 for fit in fits], weights, file_sha256(path)
+            return now == (made.model_sha256, made.weights, made.sha256)
+    return False
 
 
 def upload_pickle(
@@ -240,7 +243,7 @@ def _live_function(blend: Blend) -> _Call:
     """The calls that make the function of the live data: era by era, the ranks of a
     fit, or of the sum of several fits' gaussianized ranks.
     """
-    predictors = {f"fit_{k}": _predictor(part) for k, part in enumerate(blend.parts)}
+    predictors = {f"fit_{k}": _predictor(part) for k, part in enumerate(blend.fits)}
     fits = list(predictors)
     steps = [methodcaller("assign", **predictors), itemgetter(fits), *_rank(fits)]
     last = fits[0]
@@ -260,7 +263,7 @@ def _live_function(blend: Blend) -> _Call:
     return _Call(getattr, _transformer(by_era), "transform")
 
 
-def _predictor(part: Part) -> _Call:
+def _predictor(part: WeightedFit) -> _Call:
     """A function of a frame that predicts like a part, by LightGBM."""
     model, names = part.estimator, part.features
     try:

@@ -6,7 +6,6 @@ chained exceptions never show one.
 
 import json
 import logging
-import math
 import random
 import re
 import threading
@@ -102,12 +101,12 @@ class Http:
         text = f"{peer} did not answer with data (a proxy?): open {SITE} in a browser."
         raise HttpFailure(text, 200, unclear=True)
 
-    def put(self, step: str, url: str, content: bytes, headers: Any) -> None:
+    def put(self, step: str, url: str, content: bytes) -> None:
         """Put bytes to a signed address, once."""
         peer = f"{step}: the storage"
         # A stream: the timeout then applies to each block instead of the whole.
         stream, size = BytesIO(content), len(content)
-        with self._open(peer, "PUT", url, headers, size, data=stream) as response:
+        with self._open(peer, "PUT", url, {}, size, data=stream) as response:
             self._check(peer, response, is_signed=True)
 
     @contextmanager
@@ -138,23 +137,13 @@ class Http:
             raise HttpFailure(f"{peer} cannot be called: its address is not https.")
         seconds = 10 * self.timeout + size / _UPLOAD_SPEED
         send = partial(self._send, method, url, headers, **body)
-        outcome: Future[Any] = Future()
-
-        def run() -> None:
-            try:
-                outcome.set_result(self._classified(peer, send))
-            except BaseException as error:
-                outcome.set_exception(error)
-
-        # In a thread that is abandoned at the deadline: a socket's timeout starts again
-        # with every byte.
-        threading.Thread(target=run, name=_THREAD, daemon=True).start()
+        late = f"did not finish answering within {seconds:.3g} seconds"
+        outcome = _started(partial(self._classified, peer, send))
         try:
             return outcome.result(seconds)
         except TimeoutError:
             outcome.add_done_callback(lambda x: x.exception() or x.result().close())
-            text = f"{peer} did not finish answering within {seconds:.3g} seconds."
-        raise HttpFailure(text, transient=True, unclear=True)
+        raise HttpFailure(f"{peer} {late}.", transient=True, unclear=True)
 
     def _send(self, method: str, url: str, headers: Any, **body: Any) -> Any:
         requests = import_optional("requests", extra="numerai")
@@ -172,53 +161,32 @@ class Http:
     def _chunks(self, peer: str, reply: Any, limited: bool = True) -> Iterator[bytes]:
         """Yield a body as it arrives; fail if the peer stalls or never ends."""
         spent, taken, elapsed, total = 0.0, 0, 0.0, 0
-        with self._reader(reply.raw) as read:
+        read, began = partial(self._read, reply.raw), time.monotonic()
+        while chunk := self._classified(peer, read):
+            spent, taken = spent + time.monotonic() - began, taken + len(chunk)
+            total += len(chunk)
+            if limited and total > MOST_BYTES:
+                text = f"{peer} sent more than {MOST_BYTES:,} bytes."
+                raise HttpFailure(text, unclear=True)
+            if spent >= self.timeout:
+                elapsed += spent
+                late = limited and elapsed >= 10 * self.timeout
+                if late or taken < _LEAST_SPEED * spent:
+                    text = f"sent only {total:,} bytes in {elapsed:.3g} seconds"
+                    raise HttpFailure(f"{peer} {text}.", 0, True, unclear=True)
+                spent, taken = 0.0, 0
+            yield chunk
             began = time.monotonic()
-            while chunk := self._classified(peer, read):
-                spent, taken = spent + time.monotonic() - began, taken + len(chunk)
-                total += len(chunk)
-                if limited and total > MOST_BYTES:
-                    text = f"{peer} sent more than {MOST_BYTES:,} bytes."
-                    raise HttpFailure(text, unclear=True)
-                if spent >= self.timeout:
-                    elapsed += spent
-                    late = limited and elapsed >= 10 * self.timeout
-                    if late or taken < _LEAST_SPEED * spent:
-                        text = f"sent only {total:,} bytes in {elapsed:.3g} seconds"
-                        raise HttpFailure(f"{peer} {text}.", 0, True, unclear=True)
-                    spent, taken = 0.0, 0
-                yield chunk
-                began = time.monotonic()
 
-    @contextmanager
-    def _reader(self, raw: Any) -> Iterator[Callable[[], bytes]]:
-        """Yield a function that reads some of a body within twice the timeout."""
-        requests = import_optional("requests", extra="numerai")
-        due, late, ended = math.inf, threading.Event(), threading.Event()
-
-        def watch() -> None:
-            while not ended.wait(self.timeout / 4):
-                if time.monotonic() > due:
-                    late.set()
-                    with suppress(OSError, RuntimeError, ValueError):  # it is closed
-                        raw.shutdown()
-                    return
-
-        def read() -> bytes:
-            nonlocal due
-            due = time.monotonic() + 2 * self.timeout
-            try:
-                return raw.read1(_CHUNK, decode_content=True)
-            finally:
-                due = math.inf
-                if late.is_set():
-                    raise requests.Timeout
-
-        threading.Thread(target=watch, daemon=True).start()
+    def _read(self, raw: Any) -> bytes:
+        """Read some of a body within twice the timeout."""
         try:
-            yield read
-        finally:
-            ended.set()
+            chunk = _started(partial(raw.read1, _CHUNK, decode_content=True))
+            return chunk.result(2 * self.timeout)
+        except BaseException:  # Ctrl-C, too: to close it would wait for the thread
+            with suppress(OSError, RuntimeError, ValueError):  # it is closed
+                raw.shutdown()
+            raise
 
     def _classified(self, peer: str, call: Callable[[], _T]) -> _T:
         """Call, and raise network errors as `HttpFailure` without addresses."""
@@ -227,7 +195,7 @@ class Http:
         passing = False
         try:
             return call()
-        except (errors.Timeout, below.TimeoutError):
+        except (TimeoutError, errors.Timeout, below.TimeoutError):
             text, passing = f"did not answer within {self.timeout:g} seconds", True
         except errors.SSLError:
             text = "has a certificate that could not be verified"
@@ -262,6 +230,22 @@ class Http:
         failure = HttpFailure(text, status, transient, unclear)
         failure.retry_after, failure.asks_too_much = seconds, seconds > _MOST_ASKED
         raise failure
+
+
+def _started(call: Callable[[], _T]) -> Future[_T]:
+    """Call in a thread that can be abandoned: a socket's timeout starts again with
+    every byte.
+    """
+    outcome: Future[_T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(call())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name=_THREAD, daemon=True).start()
+    return outcome
 
 
 def _is_foreign(record: logging.LogRecord) -> bool:

@@ -26,7 +26,7 @@ from sklearn.feature_selection import r_regression
 from sklearn.utils import check_scalar
 
 from sklearn_era._optional import import_optional
-from sklearn_era.numerai.era_rows import Column, EraRows, Eras, Scores
+from sklearn_era.numerai.rows_by_era import Column, Eras, RowsByEra, Scores
 from sklearn_era.preprocessing._neutralizer import regression
 
 __all__ = [
@@ -57,7 +57,7 @@ def rank_normalize(x: ArrayLike, *, eras: Eras = None) -> Column:
     >>> rank_normalize([0.2, 0.7, 0.2, -1.0]).tolist()
     [0.5, 0.875, 0.5, 0.125]
     """
-    rows = EraRows(eras, x=x)
+    rows = RowsByEra(eras, x=x)
     ranks = np.empty_like(rows.x)
     for _, own in rows:
         ranks[own] = (rankdata(rows.x[own]) - 0.5) / rows.x[own].size
@@ -83,7 +83,7 @@ def gaussianize(ranks: ArrayLike) -> Column:
     >>> gaussianize([0.125, 0.5, 0.875]).round(3).tolist()
     [-1.15, 0.0, 1.15]
     """
-    values = EraRows(None, ranks=ranks).x
+    values = RowsByEra(None, ranks=ranks).x
     if not (values.min() > 0 and values.max() < 1):
         raise ValueError(
             "ranks must be strictly between 0 and 1, as rank_normalize returns them; "
@@ -118,7 +118,7 @@ def numerai_corr(
     >>> round(numerai_corr([0.0, 0.5, 0.25, 1.0], [0.1, 0.4, 0.3, 0.9]), 6)
     0.981449
     """
-    rows = EraRows(eras, y_pred=y_pred, y_true=y_true)
+    rows = RowsByEra(eras, y_pred=y_pred, y_true=y_true)
     return rows.score("numerai_corr", _corr, max_missing_share)
 
 
@@ -150,7 +150,7 @@ def correlation_contribution(
     >>> round(correlation_contribution([0.0, 0.5, 1.0], [1, 3, 2], [2, 1, 3]), 6)
     0.967422
     """
-    rows = EraRows(eras, y_pred=y_pred, meta_model=meta_model, y_true=y_true)
+    rows = RowsByEra(eras, y_pred=y_pred, meta_model=meta_model, y_true=y_true)
     return rows.score("correlation_contribution", _contribution, max_missing_share)
 
 
@@ -180,11 +180,11 @@ def feature_neutral_corr(
     >>> round(feature_neutral_corr([0, 0, 1, 1], [1, 2, 3, 4], [[0], [3], [1], [0]]), 6)
     0.801716
     """
-    rows = EraRows(eras, y_pred=y_pred, y_true=y_true, features=features)
+    rows = RowsByEra(eras, y_pred=y_pred, y_true=y_true, features=features)
     spread = gaussianize(rank_normalize(y_pred, eras=eras))
     for _, own, block in rows.blocks("features"):
         spread[own] = regression(spread[own, np.newaxis], block)[0][:, 0]
-    rows = EraRows(eras, y_pred=spread, y_true=y_true)
+    rows = RowsByEra(eras, y_pred=spread, y_true=y_true)
     return rows.score("feature_neutral_corr", _corr, max_missing_share)
 
 
@@ -210,7 +210,7 @@ def feature_exposures(
     >>> feature_exposures([1, 2, 3], [[0, 2], [1, 2], [2, 2]]).round(6).tolist()
     [1.0, nan]
     """
-    rows = EraRows(eras, y_pred=y_pred, features=features)
+    rows = RowsByEra(eras, y_pred=y_pred, features=features)
     exposures = []
     for _, own, block in rows.blocks("features"):
         # Shifted by the first row: large means cost no digits, constants are exactly 0.
@@ -245,7 +245,7 @@ def max_feature_exposure(
     exposures = np.atleast_2d(feature_exposures(y_pred, features, eras=eras))
     # `fmax` returns NaN for all-NaN input without the warning of `nanmax`.
     largest = np.fmax.reduce(np.abs(exposures), axis=1)
-    return EraRows(eras, y_pred=y_pred).result(largest, max_feature_exposure=False)
+    return RowsByEra(eras, y_pred=y_pred).result(largest, max_feature_exposure=False)
 
 
 def neutralize(
@@ -283,7 +283,7 @@ def neutralize(
     [-0.5, 0.5, -0.5, 0.5]
     """
     check_scalar(proportion, "proportion", Real, min_val=0, max_val=1)
-    rows = EraRows(eras, y_pred=y_pred, neutralizers=neutralizers)
+    rows = RowsByEra(eras, y_pred=y_pred, neutralizers=neutralizers)
     neutral = np.empty_like(rows.x)
     for where, own, block in rows.blocks("neutralizers"):
         x = rows.x[own]

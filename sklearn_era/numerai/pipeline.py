@@ -11,7 +11,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from sklearn_era.numerai import errors, submit
-from sklearn_era.numerai.api import Round
+from sklearn_era.numerai.api import TournamentRound
 from sklearn_era.numerai.config import Model
 from sklearn_era.numerai.download import OPTIONAL, NotPublishedError, wanted
 from sklearn_era.numerai.http import HttpFailure
@@ -125,17 +125,15 @@ class Run:
                     self.report(last)
             sleep(min(_POLL, max(self._deadline - monotonic(), 0.0)))
 
-    def _open_round(self) -> Round:
+    def _open_round(self) -> TournamentRound:
         """The current round, once it is open or the waiting time is over."""
         current = self.client.current_round()
-        if current.is_open or monotonic() >= self._deadline:
-            return current
-        opening = self.client.next_opening()
-        text = "has closed; waiting for the next one."
-        text += f" It opens at {opening:%Y-%m-%d %H:%M} UTC." if opening else ""
-        raise NotPublishedError(f"Round {current.number} {text}")
+        if not current.is_open and monotonic() < self._deadline:
+            text = f"Round {current.number} has closed; waiting for the next one."
+            raise NotPublishedError(text)
+        return current
 
-    def _begin_round(self, current: Round) -> None:
+    def _begin_round(self, current: TournamentRound) -> None:
         """Download a round's files, and submit with the existing fits."""
         names, number = self.data.files, current.number
         live = [name for name in names if name in _LIVE]
@@ -214,7 +212,7 @@ class Run:
         else:
             self._follow_rounds()
 
-    def _follow_rounds(self) -> Round | None:
+    def _follow_rounds(self) -> TournamentRound | None:
         """The current round, or None if it is new, which is then submitted."""
         current = self.client.current_round()
         if current.number == self._number:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from sklearn_era import inspection
@@ -28,7 +29,7 @@ from sklearn_era._optional import import_optional
 from sklearn_era._plotting import BLUE, GRAY, ORANGE, label_eras
 from sklearn_era.inspection import SplitAgreementDisplay, split_statistics
 from sklearn_era.numerai.api import Numerai, Query
-from sklearn_era.numerai.config import Config, Member, Model, Workspace
+from sklearn_era.numerai.config import BlendMember, Config, Model, Workspace
 from sklearn_era.numerai.data import read_rows, select_eras
 from sklearn_era.numerai.errors import DataError
 from sklearn_era.numerai.files import Record, plain, utc_now, write_whole
@@ -37,7 +38,6 @@ from sklearn_era.numerai.store import ModelRecord, load_fit
 from sklearn_era.numerai.validation import GAIN, MODEL, Validation, purge_of
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 REPORT_NAME = "report.json"
@@ -85,14 +85,6 @@ class RoundScore(NamedTuple):
     fnc: float | None = None
 
 
-class Sample(NamedTuple):
-    """A sample of training rows, indexed by era, and the number of training eras."""
-
-    X: "pd.DataFrame"
-    y: NDArray[Any]
-    n_trained: int
-
-
 def report_is_current(
     config: Config, workspace: Workspace, model: Model, records: list[ModelRecord]
 ) -> bool:
@@ -133,7 +125,7 @@ def write_report(validation: Validation, results: Rows) -> list[Path]:
     loaded = {f"{x}{of}": load_fit(fits[x], member.name)[0] for x in fits}
     estimators = dict(map(with_splits, loaded, loaded.values()))
     sample = read_training_sample(workspace, member, records[0])
-    agreement = split_agreement(estimators, sample)
+    agreement = split_agreement(estimators, *sample)
     drawn = *corr_figures(rows), feature_exposure(rows), agreement
     paths = [folder / f"{name}.png" for name in _FIGURES]
     for path, figure in zip(paths, drawn, strict=True):
@@ -145,16 +137,16 @@ def write_report(validation: Validation, results: Rows) -> list[Path]:
 
 
 def read_training_sample(
-    workspace: Workspace, member: Member, record: ModelRecord
-) -> Sample:
-    """Rows of evenly spaced eras of a fit's training."""
+    workspace: Workspace, member: BlendMember, record: ModelRecord
+) -> tuple[pd.DataFrame, NDArray[Any], int]:
+    """Rows of evenly spaced training eras, targets, and the number of all eras."""
     files = [workspace.need(name) for name in member.train.files]
     settings = member.train.model_copy(update={"last_era": record.last_era})
     trained = sorted(select_eras(files, settings)[0])
     places = np.linspace(0, len(trained) - 1, min(_N_SAMPLE_ERAS, len(trained)))
     chosen = {x: x for x in (trained[i] for i in places.round().astype(int))}
     X, y, eras = read_rows(files, record.features, record.target, chosen)
-    return Sample(X.set_axis(eras), y, len(trained))
+    return X.set_axis(eras), y, len(trained)
 
 
 def _plain(result: ValidationResult) -> Any:
@@ -178,10 +170,9 @@ def with_splits(name: str, model: Any) -> tuple[str, Any]:
 
 def corr_figures(rows: Rows) -> "tuple[Figure, Figure]":
     """Draw the CORR of the common eras: cumulative, and by era in an axes per row."""
-    pandas = import_optional("pandas", extra="numerai")
     scored = {name: result.scores["corr"] for name, result in rows.items()}
-    columns = {name: pandas.Series(x.scores, x.eras) for name, x in scored.items()}
-    corr = pandas.concat(columns, axis=1, join="inner")
+    columns = {name: pd.Series(x.scores, x.eras) for name, x in scored.items()}
+    corr = pd.concat(columns, axis=1, join="inner")
     first = next(iter(rows.values()))
     title = f"CORR{{}}, {first.target}, {first.way}"
     total, by_era = _new_figure(4.2), _new_figure(0.8 + 1.8 * len(rows))
@@ -211,9 +202,8 @@ def corr_figures(rows: Rows) -> "tuple[Figure, Figure]":
 
 def feature_exposure(rows: Rows) -> "Figure":
     """Draw the exposures to the features with the first model's largest exposures."""
-    pandas = import_optional("pandas", extra="numerai")
     followed = {name: x.exposures for name, x in rows.items() if x.exposures}
-    exposures, first = pandas.DataFrame(followed), next(iter(followed))
+    exposures, first = pd.DataFrame(followed), next(iter(followed))
     shown = exposures[exposures[first].notna()].head(_MOST_FEATURES)
     n_shown, height = len(shown), 0.8 / len(followed)
     figure = _new_figure(1.8 + 0.26 * max(n_shown, 4))
@@ -236,11 +226,13 @@ def feature_exposure(rows: Rows) -> "Figure":
     return figure
 
 
-def split_agreement(estimators: Mapping[str, Any], sample: Sample) -> "Figure":
+def split_agreement(
+    estimators: Mapping[str, Any], X: pd.DataFrame, y: NDArray[Any], n_trained: int
+) -> "Figure":
     """Draw the agreement of a sample's eras on the splits, an axes per fit."""
-    figure, eras = _new_figure(5.0, max(8.0, 5.5 * len(estimators))), sample.X.index
+    figure, eras = _new_figure(5.0, max(8.0, 5.5 * len(estimators))), X.index
     figure.suptitle(
-        f"Split agreement in {eras.nunique()} of {sample.n_trained} training eras: 1 "
+        f"Split agreement in {eras.nunique()} of {n_trained} training eras: 1 "
         "if all go the same way, 0 if half do"
     )
     figure.supxlabel(
@@ -250,7 +242,7 @@ def split_agreement(estimators: Mapping[str, Any], sample: Sample) -> "Figure":
     )
     axes = figure.subplots(1, len(estimators), squeeze=False, sharey=True)[0]
     for ax, (name, estimator) in zip(axes, estimators.items(), strict=True):
-        statistics = split_statistics(estimator, sample.X, sample.y, eras=eras)
+        statistics = split_statistics(estimator, X, y, eras=eras)
         if np.any(statistics.gain > 0):
             SplitAgreementDisplay(statistics).plot(ax)
         else:
@@ -300,10 +292,9 @@ def promised_scores(workspace: Workspace, models: Sequence[str]) -> dict[str, An
 
 def draw_live_scores(rows: Sequence[RoundScore], promised: dict[str, Any]) -> "Figure":
     """Draw CORR and MMC by round, a line per model, dashed at its validation mean."""
-    pandas = import_optional("pandas", extra="numerai")
     figure = _new_figure(6.0)
     top, bottom = figure.subplots(2, 1, sharex=True)
-    models = pandas.DataFrame(rows).groupby("model", sort=False)
+    models = pd.DataFrame(rows).groupby("model", sort=False)
     for ax, metric in ((top, "corr"), (bottom, "mmc")):
         for i, (model, own) in enumerate(models):
             style: Any = {"color": _COLORS[i % len(_COLORS)]}
@@ -312,7 +303,7 @@ def draw_live_scores(rows: Sequence[RoundScore], promised: dict[str, Any]) -> "F
             ax.plot(numbers, scores, line, marker=".", label=model, **style)
             late = scores.mask(own["resolved"])
             ax.plot(numbers, late, "o", markerfacecolor="white", **style)
-            if (mean := promised.get(model, {}).get(metric)) is not None:
+            if (mean := promised.get(str(model), {}).get(metric)) is not None:
                 ax.axhline(mean, linestyle="--", linewidth=1, **style)
         ax.axhline(0, color=GRAY, linewidth=0.8)
         ax.set(title=f"{metric.upper()} by round", ylabel=metric.upper())

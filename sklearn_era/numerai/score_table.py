@@ -5,21 +5,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from sklearn_era._optional import import_optional
 from sklearn_era._tables.parquet import ParquetColumns
 from sklearn_era.metrics import EraScoreForecast, EraScores
 from sklearn_era.metrics._aggregation import aggregate
 from sklearn_era.numerai import data, metrics
 from sklearn_era.numerai.config import Workspace, horizon_of
 from sklearn_era.numerai.errors import DataError, first_names
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 EXAMPLE = "example predictions"
 MIN_SHARE = 1 - metrics.MAX_MISSING_SHARE  # of an era's rows, else no score
@@ -81,7 +78,6 @@ def read_others(
     workspace: Workspace, benchmark: str
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Others' predictions by metric or row, and by id; reasons for missing ones."""
-    pandas = import_optional("pandas", extra="numerai")
     found, skipped = {}, {}
     for use, name, column in (
         ("mmc", "meta_model", data.META_MODEL_COLUMN),
@@ -101,7 +97,7 @@ def read_others(
             ids = data.read_columns(path, []).index
             if not ids.is_unique:
                 raise DataError(f"{path} has duplicate ids: download it again.")
-            found[use] = pandas.Series(read_numbers(path, column)[1], index=ids)
+            found[use] = pd.Series(read_numbers(path, column)[1], index=ids)
     return found, skipped
 
 
@@ -125,8 +121,8 @@ class Row:
         self._exposures: list[pd.Series[float]] = []
 
     def add(
-        self, era: ScoredEra, predictions: NDArray[np.float64], linear: "pd.DataFrame",
-        features: "pd.DataFrame | None",
+        self, era: ScoredEra, predictions: NDArray[np.float64], linear: pd.DataFrame,
+        features: pd.DataFrame | None,
     ) -> None:  # fmt: skip
         """Score an era on metrics with 80 % of its rows complete; FNC by `linear`."""
         has = ~np.isnan(predictions)
@@ -139,9 +135,8 @@ class Row:
             fnc = partial(metrics.feature_neutral_corr, features=linear[has])
             calls["fnc"] = fnc, y, x
         if features is not None:
-            pandas = import_optional("pandas", extra="numerai")
             whole = features.dropna(axis=1)  # exposures to the others are NaN
-            found = pandas.Series(np.nan, features.columns)
+            found = pd.Series(np.nan, features.columns)
             if whole.size:
                 found[whole.columns] = metrics.feature_exposures(predictions, whole)
             self._exposures.append(found)
@@ -153,10 +148,9 @@ class Row:
 
     def mean_exposures(self) -> dict[str, float]:
         """Mean exposures, in descending absolute size, NaN last."""
-        pandas = import_optional("pandas", extra="numerai")
-        means = pandas.DataFrame(self._exposures).mean()
+        means = pd.DataFrame(self._exposures).mean()
         by_size = means.sort_values(key=abs, ascending=False, kind="stable")
-        return dict[str, float](by_size.to_dict())
+        return {str(feature): float(mean) for feature, mean in by_size.items()}
 
 
 def make_results(
@@ -167,10 +161,7 @@ def make_results(
     n_eras = len(rows["model"].scores["corr"])
     for name, row in rows.items():
         if (n := len(row.scores["corr"])) < _MIN_COVERAGE * n_eras:
-            notes.append(
-                f"{name} is not in the table: it has predictions for only {n} of the "
-                f"{n_eras} eras."
-            )
+            notes.append(f"{name} is left out: it covers {n} of the {n_eras} eras.")
             continue
         # Labels sort as the eras' numbers.
         table[name] = {}
@@ -190,10 +181,7 @@ def make_results(
         )
     for metric in ("mmc", "bmc"):
         if metric in model and (n := model[metric].eras.size) < n_eras:
-            notes.append(
-                f"{metric.upper()} covers {n} of the {n_eras} eras: the others have no "
-                "predictions to compare with."
-            )
+            notes.append(f"{metric.upper()} covers {n} of the {n_eras} eras.")
     results = {}
     for name, scores in table.items():
         exposures = rows[name].mean_exposures()

@@ -5,23 +5,16 @@ from contextlib import suppress
 from functools import cache, cached_property
 from math import isfinite, nan
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from sklearn_era.numerai import config, data, export, report, store, submit, training
 from sklearn_era.numerai.api import Numerai
-from sklearn_era.numerai.config import Member, Model, TrainSection, Workspace
+from sklearn_era.numerai.config import BlendMember, Model, TrainSection, Workspace
 from sklearn_era.numerai.download import download
-from sklearn_era.numerai.errors import ConfigError, DataError, warn
+from sklearn_era.numerai.errors import ConfigError, DataError, ExportError, warn
 from sklearn_era.numerai.files import file_sha256, lock, utc_now, write_whole
+from sklearn_era.numerai.reporter import Reporter
 from sklearn_era.numerai.validation import Validation
-
-
-class Reporter(Protocol):
-    """Receives messages, the progress of stages, and validation scores."""
-
-    def step(self, text: str) -> None: ...
-    def progress(self, stage: str, done: int, total: int) -> None: ...
-    def validated(self, model: Model, results: Any, files: list[Path]) -> None: ...
 
 
 class Steps:
@@ -81,7 +74,7 @@ class Steps:
         reasons = {_spell(model, x): why(model, x) for x in model.members}
         return {shown: reason for shown, reason in reasons.items() if reason}
 
-    def _why_train(self, model: Model, member: Member) -> str | None:
+    def _why_train(self, model: Model, member: BlendMember) -> str | None:
         """The reason, if any; without features.json, only whether the fit exists."""
         folder, fit = self.workspace.model_dir(model.name), member.train
         if self.workspace.newest("features") is None:
@@ -122,23 +115,18 @@ class Steps:
                     tell = warn if 2 * n < record.n_trees else self.reporter.step
                     tell(
                         f"Only {n:,} of {record.n_trees:,} trees have splits: the eras "
-                        "agree on too little for the thresholds, and the model may be "
-                        "worse than plain gain: lower split_criterion__min_agreement "
-                        "or min_era_coverage."
+                        "agree on too little. Lower split_criterion__min_agreement or "
+                        "min_era_coverage."
                     )
 
     def read_records(self, model: Model) -> list[store.ModelRecord]:
         folder = self.workspace.model_dir(model.name)
         return [store.read_record(folder, member.name) for member in model.members]
 
-    def live_round(self, round_number: int | None) -> int:
-        """The round to predict: by default the newest with a live file."""
+    def live_round(self) -> int:
+        """The newest round with a live file."""
         self.workspace.need("live")
-        rounds = self.workspace.rounds_of("live")
-        if round_number not in (None, *rounds):
-            text = f"has no live file for round {round_number}; the newest is for"
-            raise DataError(f"{self.workspace.data_dir} {text} round {rounds[-1]}.")
-        return rounds[-1] if round_number is None else round_number
+        return self.workspace.rounds_of("live")[-1]
 
     def predict(self, model: Model, round_number: int) -> None:
         """Predict a round's live file, and check and write the submission."""
@@ -197,14 +185,13 @@ class Steps:
     def portable(self, model: Model) -> Path:
         return self.workspace.model_dir(model.name) / export.PORTABLE
 
-    def export(
-        self, model: Model, *, path: Path | None = None, python: str | None = None
-    ) -> None:
+    def export(self, model: Model, *, python: str | None = None) -> None:
         """Write the model as a pickle for Numerai, tested the way Numerai runs it."""
-        export.check_portable(model)
+        if reason := export.why_not_portable(model):
+            raise ExportError(reason)
         blend, records = store.load_blend(self.workspace.model_dir(model.name), model)
-        path, live = path or self.portable(model), self.workspace.need("live")
-        check = export.export_model(blend, records, path, live, model.predict, python)
+        path, live = self.portable(model), self.workspace.need("live")
+        check = export.export_model(blend, records, path, live, python)
         size = path.stat().st_size
         shown = f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:.1f} kB"
         self.reporter.step(
@@ -217,18 +204,14 @@ class Steps:
         """Return whether the pickle is of the current fits."""
         records = self.read_records(model)
         weights = [member.weight for member in model.members]
-        with suppress(DataError):  # a damaged record is replaced
-            return export.export_is_current(self.portable(model), records, weights)
-        return False
+        return export.export_is_current(self.portable(model), records, weights)
 
     def wants_export(self, model: Model) -> bool:
         """Return whether a run exports the model: as configured, if a pickle can."""
-        trees = all(member.train.estimator == "boosting" for member in model.members)
-        share = model.predict.neutralize_proportion
-        return self.config.export.automatic and trees and not share
+        return self.config.export.automatic and not export.why_not_portable(model)
 
 
-def _spell(model: Model, member: Member) -> str:
+def _spell(model: Model, member: BlendMember) -> str:
     """The name of a model's member in messages."""
     of_blend = "" if member.name == "model" else f" member {member.name!r}"
     return f"{model.name!r}{of_blend}"

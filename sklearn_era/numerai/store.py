@@ -13,14 +13,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from sklearn_era._files import make_folder, put_in_place
-from sklearn_era._optional import import_optional
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import ModelFileError, load_model, save_model
 from sklearn_era.numerai import data, errors
@@ -28,9 +29,6 @@ from sklearn_era.numerai.config import Model
 from sklearn_era.numerai.errors import DataError, NoModelError, SubmissionError
 from sklearn_era.numerai.files import Record, file_sha256, plain, utc_now
 from sklearn_era.numerai.metrics import gaussianize, neutralize_ranks, rank_normalize
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DECIMALS = 12  # sums that differ by rounding only are ties on every machine
 _LARGEST_VALUE = 4  # of Numerai's features
@@ -102,7 +100,7 @@ def save_fit(folder: Path, name: str, fit: Any, record: ModelRecord) -> ModelRec
         "last_tree_with_splits": max(grown, default=0),
     }
     versions = {"python": platform.python_version(), "platform": sys.platform}
-    versions["pyarrow"] = import_optional("pyarrow", extra="numerai").__version__
+    versions["pyarrow"] = pyarrow.__version__
     try:
         saved = save_model(fit, waiting, target=record.target, era="era")
         result |= {"sha256": file_sha256(waiting), "created": utc_now()}
@@ -183,7 +181,7 @@ def _traits(record: ModelRecord, is_read: bool) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Part:
+class WeightedFit:
     """A fit, its features in order, and its weight."""
 
     estimator: Any
@@ -192,8 +190,7 @@ class Part:
 
     def predict(self, block: NDArray[Any], names: Sequence[str]) -> NDArray[np.float64]:
         """Predict the rows of a block; `names` are its columns, in any order."""
-        pandas = import_optional("pandas", extra="numerai")
-        X = pandas.DataFrame(block, columns=list(names), copy=False)[self.features]
+        X: Any = pd.DataFrame(block, columns=list(names), copy=False)[self.features]
         # An estimator fitted without names would warn of them.
         if not hasattr(self.estimator, "feature_names_in_"):
             X = X.to_numpy()
@@ -204,18 +201,18 @@ class Part:
 class Blend:
     """A weighted average of the ranks of fits with any features and targets."""
 
-    parts: Sequence[Part]
+    fits: Sequence[WeightedFit]
 
     @property
     def features(self) -> list[str]:
         """The features of all parts, each once."""
-        return list(dict.fromkeys(x for part in self.parts for x in part.features))
+        return list(dict.fromkeys(x for part in self.fits for x in part.features))
 
     @property
     def shares(self) -> list[float]:
         """The parts' weights, normalised."""
-        total = sum(part.weight for part in self.parts)
-        return [part.weight / total for part in self.parts]
+        total = sum(part.weight for part in self.fits)
+        return [part.weight / total for part in self.fits]
 
     def combine(self, predictions: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
         """Ranks of an era's rows: of one part, or of mean gaussianized ranks."""
@@ -229,12 +226,12 @@ class Blend:
 
     def ranks(self, block: NDArray[Any], names: Sequence[str]) -> NDArray[np.float64]:
         """Ranks in (0, 1) of the rows of one era; `names` are the block's columns."""
-        return self.combine([part.predict(block, names) for part in self.parts])
+        return self.combine([part.predict(block, names) for part in self.fits])
 
 
 def load_blend(folder: Path, model: Model) -> tuple[Blend, list[ModelRecord]]:
     fits = [(*load_fit(folder, x.name), x.weight) for x in model.members]
-    parts = [Part(fit, record.features, weight) for fit, record, weight in fits]
+    parts = [WeightedFit(fit, record.features, weight) for fit, record, weight in fits]
     return Blend(parts), [record for _, record, _ in fits]
 
 
@@ -255,7 +252,7 @@ def predict_live(
         data.open_columns(live).check_numeric([*frame])
     _check_values(frame[features], records)
     block = frame[features].to_numpy()
-    predictions = [part.predict(block, features) for part in blend.parts]
+    predictions = [part.predict(block, features) for part in blend.fits]
     for record, x in zip(records, predictions, strict=True):
         if not 0 < np.ptp(x) < np.inf:
             raise SubmissionError(
@@ -271,7 +268,7 @@ def predict_live(
     return frame[[]].assign(prediction=ranks)["prediction"]
 
 
-def _check_values(live: "pd.DataFrame", records: Sequence[ModelRecord]) -> None:
+def _check_values(live: pd.DataFrame, records: Sequence[ModelRecord]) -> None:
     """Refuse values that training never had; trees would accept them silently."""
     # A missing value is known if all fits with the feature had missing values.
     known = ({*x.features} - {*x.features_with_missing} for x in records)
@@ -282,7 +279,6 @@ def _check_values(live: "pd.DataFrame", records: Sequence[ModelRecord]) -> None:
         raise DataError(
             f"Live data have {odd.to_numpy().sum():,} values that training never had, "
             f"in {len(names):,} features ({errors.first_names(names)}; {names[0]} has "
-            f"{first!s}): values must be from 0 to {_LARGEST_VALUE}, and missing only "
-            "where training had missing values. Download the file again, or train on "
-            "data with such values."
+            f"{first!s}): outside of 0 to {_LARGEST_VALUE}, or missing. Download the "
+            "file again, or train on data with such values."
         )

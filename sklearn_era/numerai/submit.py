@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pandas as pd
+from numerai_tools import submissions
 from pydantic import AliasChoices, Field
 
-from sklearn_era._optional import import_optional
 from sklearn_era.numerai import errors
-from sklearn_era.numerai.api import Listed, Numerai, Round
+from sklearn_era.numerai.api import Listed, Numerai, TournamentRound
 from sklearn_era.numerai.config import Workspace
 from sklearn_era.numerai.data import parse_predictions, read_ids, read_predictions
 from sklearn_era.numerai.download import Fetch, check_new, served_name
@@ -28,8 +29,6 @@ from sklearn_era.numerai.files import Record, file_sha256, lock, utc_now
 from sklearn_era.numerai.http import SITE
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sklearn_era.numerai.steps import Steps
 
 _ROUNDING = 1e-8  # beyond 0 or 1, which Numerai accepts
@@ -75,7 +74,7 @@ def read_submission_record(path: Path) -> SubmissionRecord | None:
     return SubmissionRecord.read(path, advice=advice)
 
 
-def round_state(current: Round, now: datetime) -> str:
+def round_state(current: TournamentRound, now: datetime) -> str:
     """A phrase with a round's state and its times."""
     opens, closes = (x and f"{x:%Y-%m-%d %H:%M} UTC" for x in current[1:3])
     state = "is open" if current.is_open else "closed"
@@ -137,16 +136,14 @@ def submit(
         return upload.run()
 
 
-def submission_csv(frame: "pd.DataFrame") -> bytes:
+def submission_csv(frame: pd.DataFrame) -> bytes:
     """A submission as CSV with all digits; its bytes depend on the frame alone."""
     return frame.to_csv(index=False, lineterminator="\n").encode()
 
 
-def check_submission(frame: "pd.DataFrame", live_ids: Sequence[str]) -> None:
+def check_submission(frame: pd.DataFrame, live_ids: Sequence[str]) -> None:
     """Check a submission by Numerai's rules, then by numerai-tools."""
-    tools = import_optional("numerai_tools.submissions", extra="numerai")
-    pandas = import_optional("pandas", extra="numerai")
-    live = pandas.Series(list(live_ids), dtype=str)
+    live = pd.Series(list(live_ids), dtype=str)
     ids, values = frame["id"], frame["prediction"]
     low, high = values.min(), values.max()
     for labels, wrong, problem in (
@@ -167,7 +164,7 @@ def check_submission(frame: "pd.DataFrame", live_ids: Sequence[str]) -> None:
     if others := int((~ids.isin(live)).sum()):
         warn(f"{others:,} ids of the submission are not live: Numerai ignores them.")
     try:
-        tools.validate_submission_numerai(live, frame)
+        submissions.validate_submission_numerai(live, frame)
     except AssertionError as error:
         reason = " ".join(str(error).split()).rstrip(".")
         raise SubmissionError(f"numerai-tools rejects it: {reason}.") from None
@@ -194,7 +191,7 @@ class _Upload:
     path: Path
     content: bytes
     report: Callable[[str], object]
-    current: Round
+    current: TournamentRound
     record: SubmissionRecord
 
     def check_live(self, frame: Any, live: Path | None, workspace: Workspace) -> None:

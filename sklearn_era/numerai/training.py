@@ -71,8 +71,6 @@ def train(
     counts features at stage ``"reading"``, then trees at stage `name`.
     """
     folder, paths, features = Path(folder), [Path(file) for file in files], [*features]
-    if not paths:
-        raise ConfigError("files is empty: pass at least one file to train on.")
     if not 0 < len({*features} - {settings.target}) == len(features):
         raise ConfigError("features must name each column once, and not the target.")
     estimator = make_estimator(settings, features)

@@ -10,23 +10,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from sklearn_era._optional import import_optional
 from sklearn_era._tables.parquet import ParquetColumns
 from sklearn_era.model_selection import EraWalkForwardSplit
-from sklearn_era.numerai import data, score_table, training
-from sklearn_era.numerai.config import Config, Member, Model, TrainSection, Workspace
-from sklearn_era.numerai.data import era_runs, read_columns
+from sklearn_era.numerai import data, metrics, score_table, store, training
+from sklearn_era.numerai.config import Config, Model, TrainSection, Workspace
 from sklearn_era.numerai.errors import DataError, first_names
-from sklearn_era.numerai.metrics import neutralize_ranks
-from sklearn_era.numerai.score_table import EXAMPLE, Fold, Row, ScoredEra, read_numbers
-from sklearn_era.numerai.store import Blend, Part, load_blend, load_fit, read_record
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sklearn_era.numerai.score_table import EXAMPLE, Fold, ScoredEra
 
 MODEL, GAIN = "model", "gain"
 _FNC_FEATURE_SET = "fncv3_features"
@@ -59,13 +53,14 @@ class Validation:
 
     def __post_init__(self) -> None:
         asked, self.target = self.config.validation, self.model.train.target
+        members = self.model.members
         # The training settings of each row of the table that is trained here.
-        self.recipes = {MODEL: [member.train for member in self.model.members]}
+        self.recipes = {MODEL: [member.train for member in members]}
         if asked.compare_with_gain:
             self.recipes[GAIN] = training.gain_settings(self.recipes[MODEL])
         self.metadata = data.read_features(self.workspace.need("features"))
         self.folder = self.workspace.model_dir(self.model.name)
-        self.records = [read_record(self.folder, x.name) for x in self.model.members]
+        self.records = [store.read_record(self.folder, x.name) for x in members]
         self.benchmark = asked.benchmark_of(self.config.data.version, self.target)
         given = self.workspace, self.benchmark
         self.others, self.skipped = score_table.read_others(*given)
@@ -77,7 +72,7 @@ class Validation:
         # The rows of others' predictions, by their use.
         uses = {"bmc": self.benchmark, EXAMPLE: EXAMPLE}
         names = {use: row for use, row in uses.items() if use in self.others}
-        rows = {name: Row() for name in (*self.recipes, *names.values())}
+        rows = {name: score_table.Row() for name in (*self.recipes, *names.values())}
         labels = [label for source in self.sources.values() for label in source.eras]
         n_all, n_done = sum(fold.has(x) for fold in self.folds for x in labels), 0
         columns_of = self.metadata.features
@@ -157,7 +152,7 @@ class Validation:
             usable = [era for era in usable if era >= first]
         return usable
 
-    def _fits(self, number: int, row: str) -> Blend:
+    def _fits(self, number: int, row: str) -> store.Blend:
         """The fits of a row for a fold, trained if missing."""
         folder, text = self.folder, ""
         last_eras = [record.last_era for record in self.records]
@@ -165,19 +160,21 @@ class Validation:
             folder, text = folder / "folds" / str(number), f" for fold {number}"
             last_eras = [self.folds[number - 1].last_trained] * len(last_eras)
         elif row == MODEL:
-            return load_blend(folder, self.model)[0]
+            return store.load_blend(folder, self.model)[0]
         if row == GAIN:
             folder, text = folder / GAIN, f" with plain gain{text}"
-        parts = []
-        members = zip(self.model.members, self.recipes[row], last_eras, strict=True)
-        for member, recipe, last in members:
-            until = min(recipe.last_era or last, last)
-            recipe = recipe.model_copy(update={"last_era": until})
-            parts.append(self._fit(member, recipe, folder, text))
-        return Blend(parts)
+        fits, recipes = [], zip(self.recipes[row], last_eras, strict=True)
+        for member, (recipe, last) in zip(self.model.members, recipes, strict=True):
+            until = {"last_era": min(recipe.last_era or last, last)}
+            recipe = recipe.model_copy(update=until)
+            fit, record = self._fit(member.name, recipe, folder, text)
+            fits.append(store.WeightedFit(fit, record.features, member.weight))
+        return store.Blend(fits)
 
-    def _fit(self, member: Member, recipe: TrainSection, folder: Path, of: str) -> Part:
-        """A fit for the validation, trained if missing or damaged."""
+    def _fit(
+        self, name: str, recipe: TrainSection, folder: Path, of: str
+    ) -> tuple[Any, store.ModelRecord]:
+        """A fit for the validation and its record, trained if missing or damaged."""
         files = [self.workspace.need(name) for name in recipe.files]
         if groups := recipe.era_groups:
             # There may be fewer eras than groups: then each is a group.
@@ -185,7 +182,7 @@ class Validation:
             groups = min(groups, len(data.select_eras(files, alone)[0]))
             recipe = recipe.model_copy(update={"era_groups": groups})
         wanted: dict[str, Any] = {
-            "folder": folder, "name": member.name, "files": files,
+            "folder": folder, "name": name, "files": files,
             "features": self.metadata.features(recipe.feature_set),
             "version": self.config.data.version,
             "purge": self.config.validation.purge_of(recipe.target),
@@ -193,37 +190,33 @@ class Validation:
         try:
             reason = training.why_train(recipe, **wanted)
             if reason is None:
-                fit, record = load_fit(folder, member.name)
+                return store.load_fit(folder, name)
         except DataError:
             reason = "the existing fit is damaged"
-        if reason is not None:
-            what = f"Training {member.name}{of}, up to era {recipe.last_era}"
-            self.on_step(f"{what}: {reason}.")
-            training.train(
-                recipe, **wanted, model_name=self.model.name,
-                on_progress=lambda x, *done: self.on_progress(f"{x}{of}", *done),
-            )  # fmt: skip
-            fit, record = load_fit(folder, member.name)
-        return Part(fit, record.features, member.weight)
+        self.on_step(f"Training {name}{of}, up to era {recipe.last_era}: {reason}.")
+        training.train(
+            recipe, **wanted, model_name=self.model.name,
+            on_progress=lambda x, *done: self.on_progress(f"{x}{of}", *done),
+        )  # fmt: skip
+        return store.load_fit(folder, name)
 
     def _blocks(
         self, fold: Fold, names: list[str]
-    ) -> Iterator[tuple[Path, ScoredEra, "pd.DataFrame"]]:
+    ) -> Iterator[tuple[Path, ScoredEra, pd.DataFrame]]:
         """Yield the eras of a fold with their file and features."""
-        pandas = import_optional("pandas", extra="numerai")
         for path, file, eras in self.sources.values():
             inside = [era for label, era in eras.items() if fold.has(label)]
             runs = [era.run for era in inside]
             blocks = data.read_blocks(file, path, names, runs) if runs else ()
             for era, block in zip(inside, blocks, strict=True):
-                yield path, era, pandas.DataFrame(block, columns=names, copy=False)
+                yield path, era, pd.DataFrame(block, columns=names, copy=False)
 
-    def _ranks(self, blend: Blend, block: "pd.DataFrame", by: list[str]) -> Any:
+    def _ranks(self, blend: store.Blend, block: pd.DataFrame, by: list[str]) -> Any:
         """Ranks as submitted; constant ones are not neutralized."""
         ranks = blend.ranks(block.to_numpy(), block.columns.tolist())
         if by and np.ptp(ranks) > 0:
             share = self.model.predict.neutralize_proportion
-            ranks = neutralize_ranks(ranks, block[by], proportion=share)
+            ranks = metrics.neutralize_ranks(ranks, block[by], proportion=share)
         return ranks
 
     def _read(self, name: str) -> Source:
@@ -231,10 +224,10 @@ class Validation:
         if name in self.sources:
             return self.sources[name]
         path = self.workspace.need(name)
-        columns, targets = read_numbers(path, self.target)
-        runs = era_runs(columns, path)
+        columns, targets = score_table.read_numbers(path, self.target)
+        runs = data.era_runs(columns, path)
         data.check_eras([run.label for run in runs], path, numbered=True)
-        ids = read_columns(path, []).index if self.others else None
+        ids = data.read_columns(path, []).index if self.others else None
         others = {use: x.reindex(ids).to_numpy() for use, x in self.others.items()}
         eras, too_few = {}, []
         for run in runs:

@@ -285,17 +285,6 @@ def test_a_full_disk_ends_no_training(tmp_path, path, trained, monkeypatch, name
     helper.assert_same_model(*(load_fit(x, "model")[0] for x in (tmp_path, trained)))
 
 
-def test_copies_are_made_only_where_one_is_due(tmp_path, monkeypatch):
-    kept = training.Checkpoints(tmp_path, None, range(4, 8, 4), lambda *_: None, 2)
-    monkeypatch.setattr(kept, "_save", lambda model: None)
-    fitted = Mock(return_value={})
-    for _ in range(6):
-        kept.begin_iteration(training.Regressor(max_iter=8))
-        kept.end_iteration(training.Regressor(max_iter=8), fitted)
-        assert fitted.called == (kept.n_trees >= 4)
-    assert fitted.call_count == 1  # of 4 trees; 8 are the model
-
-
 @pytest.mark.parametrize("version", [sklearn_era.__version__, "0.2.0"])
 def test_fits_of_the_version_before(tmp_path, monkeypatch, version):
     monkeypatch.setattr(sklearn_era, "__version__", version)

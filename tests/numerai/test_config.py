@@ -198,19 +198,6 @@ def test_wrong_parameters(tmp_path, after, parameters, said):
     assert said in message
 
 
-def test_a_model_is_compared_with_the_gain_unless_all_its_fits_are_by_it(tmp_path):
-    shared = train(parameters={"split_criterion": "gain"})
-    shared["validate"] = {"compare_with_gain": True}
-    workspace = Workspace(tmp_path, "v5.3", tmp_path / "numerai.toml")
-    other = {"name": "y", "parameters": {"split_criterion": "era"}}
-    for members in ([{"name": "x"}, other], [other]):
-        config = resolved(**shared, **member(*members))
-        Steps(config, workspace, Mock()).check_parameters()
-    config = resolved(**shared, **member({"name": "x"}, {"name": "z"}))
-    with pytest.raises(ConfigError, match=r"nothing to compare: \[train.parameters\]"):
-        Steps(config, workspace, Mock()).check_parameters()
-
-
 _TABLES = ["format", "data", "train", "model", "validate", "predict"]
 _KEYS = ["name", "member", "target", "parameters", "split_criterion", "x"]
 _ANYTHING = st.recursive(

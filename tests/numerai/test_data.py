@@ -1,6 +1,5 @@
 """The files of the data: what is fetched, kept and read, and what is refused."""
 
-import io
 import json
 import re
 import threading
@@ -18,7 +17,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helpers import numerai
-from helpers.numerai.demo import small_demo
 from helpers.numerai.program import shuffled_ids
 from helpers.numerai.server import discreet_server, make_client, refused
 from helpers.numerai.training import FEATURES, TARGET, make_frame, write_frame
@@ -55,19 +53,6 @@ def fetch(server, workspace):
     return fetch
 
 
-def test_files_are_named_by_the_round_and_their_bytes_told(fetch, server, workspace):
-    fetch([*NAMES, "live"])
-    assert server.operations.count("GET") == len(NAMES), "one was fetched twice"
-    here = {path.name: path.read_bytes() for path in workspace.data_dir.iterdir()}
-    served = server.files.items()
-    assert here == {name[5:].replace(".", "_1401."): x for name, x in served}
-    size = len(server.files["v5.3/live.parquet"])
-    fetch(["live"])
-    *before, last = (call.args for call in fetch.reporter.progress.call_args_list)
-    assert last == ("live", size, size)
-    assert all(done <= total == size for _, done, total in before)
-
-
 def test_a_refreshed_file_is_fetched_once_a_round_and_live_ones_always(fetch, server):
     assert "train_1401.parquet" in fetch()
     for _ in range(2):
@@ -94,16 +79,6 @@ def test_a_damaged_or_old_file_is_not_kept(fetch, server, workspace):
     path.write_bytes(bytes(path.stat().st_size))
     fetch(["live"])
     assert path.read_bytes() == server.files["v5.3/live.parquet"]
-
-
-def test_an_old_live_file_is_not_taken(fetch, server, workspace):
-    fetch()
-    message = refused(server, NotPublishedError, fetch, round_number=1402)
-    assert "round 1402 are not published yet" in message
-    assert "those of round 1401" in message
-    assert workspace.rounds_of("live") == [1401]
-    # The same round's may be fetched again.
-    fetch()
 
 
 def test_an_old_live_file_is_known_by_submissions_too(fetch, server, workspace):
@@ -201,19 +176,6 @@ def test_a_version_that_is_gone_or_an_unknown_file_is_told(server, fetch, tmp_pa
     assert latest_version(["v4.9/x", "v5.2/x", "v5.10/x", "signals/y"]) == "v5.10"
 
 
-def test_files_without_eras_or_features_are_accepted(fetch, server):
-    frame = pd.read_parquet(io.BytesIO(server.files["v5.3/validation.parquet"]))
-    parts = {
-        "meta_model": frame[["era", "data_type"]],
-        "validation_example_preds": frame[["data_type"]],
-        "live_benchmark_models": frame[["era", "data_type"]].assign(era="X"),
-    }
-    for name, part in parts.items():
-        server.files[f"v5.3/{name}.parquet"] = part.to_parquet()
-    assert len(fetch(parts)) == 3
-    assert fetch(parts) == ["live_benchmark_models_1401.parquet"]
-
-
 FRAME = make_frame(n_eras=6, rows_per_era=5)
 LIVE = FRAME[:30].assign(era="X")
 
@@ -232,16 +194,6 @@ def refusal(path, **options):
     message = numerai.refusal(DataError, check_parquet, path, **options)
     assert message.startswith(str(path))
     return message
-
-
-def test_a_whole_file_is_summarized_and_read_as_it_is_stored(write):
-    path = write()
-    assert check_parquet(path) == data.read_column_names(path) == [*FRAME.columns, "id"]
-    frame = data.read_columns(path, ["target_demo_20", "feature_a"])
-    assert [str(dtype) for dtype in frame.dtypes] == ["float32", "int8"]
-    with pytest.raises(DataError, match=r"lacks 2 of 3 columns \(first: feature_x\)"):
-        data.read_columns(path, ["feature_a", "feature_x", "feature_y"])
-    assert check_parquet(write(LIVE), live=True) == [*FRAME.columns, "id"]
 
 
 @pytest.mark.parametrize(("change", "options"), [
@@ -406,12 +358,6 @@ def test_chosen_eras(path, first, n_eras, every, offset, groups):
         assert new == numbers
 
 
-def test_eras_without_a_target_are_left_out(path):
-    labels, n_unlabelled = select_eras([path], settings(target="target_late_60"))
-    assert [*labels] == [f"{era:04}" for era in range(1, 28)]
-    assert n_unlabelled == 30
-
-
 @pytest.mark.parametrize(("changes", "error", "message"), [
     ({"first_era": "0031"}, ConfigError, r"No era is left: .* 0030, but \[tra"),
     ({"first_era": "0030", "every_nth_era": 2, "era_offset": 1}, ConfigError,
@@ -514,62 +460,3 @@ def test_columns_dtypes_and_index(demo, name):
     assert set(frame[TARGETS].dtypes) == {np.dtype(np.float32)}
     assert np.unique(frame[demo.features]).tolist() == [0, 1, 2, 3, 4]
     assert set(frame) < set(check_parquet(demo.path(name), live=name == "live"))
-
-
-def test_eras_follow_one_another_and_ids_are_unique_over_all(demo):
-    names = "train", "validation", "live"
-    rows = pd.concat([*map(demo.frame, names), pd.read_parquet(demo.data.future)])
-    numbers = [f"{i:04d}" for i in range(1, 59)]
-    assert rows["era"].unique().tolist() == [*numbers[:54], "X", *numbers[55:]]
-    assert rows.index.nunique() == len(rows) == (30 + 24 + 1 + 3) * 60
-
-
-def test_newest_targets_are_missing_by_horizon(demo):
-    validation = demo.frame("validation")
-    number = validation["era"].astype(int)
-    for target in TARGETS:
-        # The alias stands for a target of 60 days.
-        unknown = 4 if target.endswith("_20") else 12
-        assert validation[target].isna().eq(number > 54 - unknown).all()
-    kinds = np.where(validation["target"].isna(), "test", "validation")
-    assert (validation["data_type"] == kinds).all()
-    train = demo.frame("train")
-    assert train[TARGETS].notna().all(axis=None)
-    # The alias is another target than those to train on.
-    assert (train["target"] == train["target_amber_60"]).all()
-    assert demo.frame("live")[TARGETS].isna().all(axis=None)
-
-
-def test_feature_sets_and_targets_are_columns(demo):
-    metadata = data.read_features(demo.path("features"))
-    assert metadata.targets == TARGETS
-    for name in ("small", "medium", "fncv3_features"):
-        assert set(metadata.features(name)) < set(demo.features)
-    hidden = {*demo.data.stable_features, *demo.data.unstable_features}
-    assert len(hidden) == 18
-    assert hidden <= set(demo.features)
-
-    # The meta model begins later than the validation data.
-    meta = demo.frame("meta_model")
-    assert (meta["era"].iloc[0], meta["era"].iloc[-1]) == ("0035", "0054")
-    assert list(meta.columns) == ["era", "data_type", "numerai_meta_model"]
-
-
-@pytest.mark.parametrize("part", ["validation", "live"])
-def test_other_models_are_ranks_of_the_same_rows(demo, part):
-    models, rows = demo.frame(f"{part}_benchmark_models"), demo.frame(part)
-    known = [x.removeprefix("target_").replace("_", "") for x in TARGETS[1:]]
-    assert list(models.columns) == ["era", *(f"v53_lgbm_{x}" for x in known)]
-    assert models.index.equals(rows.index)
-    for _, one in models.groupby("era"):
-        ranks = np.sort(one["v53_lgbm_amber20"].to_numpy())
-        assert ranks == pytest.approx((np.arange(60) + 0.5) / 60)
-    example = demo.frame(f"{part}_example_preds")
-    assert example.index.equals(rows.index)
-    assert example["prediction"].between(0, 1, inclusive="neither").all()
-
-
-def test_same_seed_same_files(demo, tmp_path):
-    again = small_demo(tmp_path)
-    for name in ("train", "meta_model", "live_benchmark_models"):
-        pd.testing.assert_frame_equal(again.frame(name), demo.frame(name))

@@ -23,11 +23,10 @@ from helpers.numerai.server import MODEL_ID, refused
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.numerai import errors, export, export_check
-from sklearn_era.numerai.config import PredictSection
 from sklearn_era.numerai.errors import ApiError, DataError, ExportError, UploadError
 from sklearn_era.numerai.export import _Call, _public, export_is_current, write_blend
 from sklearn_era.numerai.export_check import check_portable_model
-from sklearn_era.numerai.store import Blend, ModelRecord, Part
+from sklearn_era.numerai.store import Blend, ModelRecord, WeightedFit
 
 # All that a pickle calls: of Python itself, and by public names elsewhere.
 CALLED = {
@@ -46,7 +45,7 @@ OPPOSED = [(1, 0.1), (1, 0.3), (-1, 0.1), (-1, 0.3)]
 
 @pytest.fixture(scope="module")
 def blends():
-    return {"single": Blend([Part(fit(), NAMES)]), "several": make_blend()}
+    return {"single": Blend([WeightedFit(fit(), NAMES)]), "several": make_blend()}
 
 
 @pytest.fixture(scope="module")
@@ -80,12 +79,12 @@ def test_predictions_are_our_own_bit_for_bit(blends, exported, kind, eras):
 
 def test_ties_share_their_rank(tmp_path):
     stumps = [
-        Part(fit([name], max_iter=1, max_leaf_nodes=2), [name], weight)
+        WeightedFit(fit([name], max_iter=1, max_leaf_nodes=2), [name], weight)
         for name, weight in zip(NAMES[:3], (0.1, 0.2, 0.1), strict=True)
     ]
     # What opposes each other adds up to 0, but for rounding.
     signed = {s: fit(NAMES[:1], sign=s, max_iter=1) for s in (-1, 1)}
-    opposed = [Part(signed[s], NAMES[:1], weight) for s, weight in OPPOSED]
+    opposed = [WeightedFit(signed[s], NAMES[:1], weight) for s, weight in OPPOSED]
     for number, blend in enumerate((Blend(stumps[:1]), Blend(stumps), Blend(opposed))):
         path = tmp_path / f"{number}.pkl"
         write_blend(blend, path)
@@ -169,8 +168,7 @@ def test_an_export_that_fails_its_check_is_not_kept(blends, tmp_path, monkeypatc
     records = [ModelRecord(**usual, sha256=x) for x in "abc"]
     weights = [1.0, 0.3, 0.1]
 
-    def run(share=0.0, **options):
-        options["predict"] = PredictSection(neutralize_proportion=share)
+    def run(**options):
         return export.export_model(blends["several"], records, path, live, **options)
 
     with pytest.raises(ExportError, match=r"^portable\.pkl failed to .*feature_d"):
@@ -186,8 +184,6 @@ def test_an_export_that_fails_its_check_is_not_kept(blends, tmp_path, monkeypatc
     assert not export_is_current(path, records, [1.0, 0.3, 0.2])
     # A later one that fails leaves the first as it is.
     before = path.read_bytes()
-    with pytest.raises(ExportError, match="cannot neutralize"):
-        run(share=0.5)
     with pytest.raises(ExportError, match="cannot be started"):
         run(python=str(tmp_path / "none"))
     assert path.read_bytes() == before
@@ -207,7 +203,7 @@ def test_an_export_that_is_killed_leaves_nothing_in_the_folder(blends, tmp_path)
     stopped = patch.object(export, "check_portable_model", stop)
     given = blends["single"], [], tmp_path / "p.pkl", tmp_path
     with stopped, pytest.raises(KeyboardInterrupt):
-        export.export_model(*given, predict=PredictSection())
+        export.export_model(*given)
 
 
 def as_transformer(name, *arguments):

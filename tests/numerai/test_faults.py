@@ -12,7 +12,6 @@ import time
 from unittest.mock import Mock
 
 import pytest
-import typer
 
 from helpers.numerai.program import BLEND, Program
 from helpers.numerai.server import PUBLIC_ID, SECRET_KEY, NumeraiServer
@@ -42,7 +41,6 @@ def test_a_fault_of_numerai(program, operation, kind, code, said):
 
 @pytest.mark.parametrize(("command", "change", "code", "said"), [
     ("submit", {"every_nth_era": '"x"'}, 2, "[train] every_nth_era = 'x' must"),
-    ("submit --round 1402", {}, 3, "has no live file for round 1402"),
     ("export", {"neutralize_proportion": "0.5"}, 7, "neutralize"),
     ("validate", lambda p: shutil.rmtree(p.data_folder), 3, "download"),
     *((x, lambda p: (p.model_folder / "model.json").write_text("[" * 9999), 3,
@@ -50,8 +48,6 @@ def test_a_fault_of_numerai(program, operation, kind, code, said):
     ("predict", lambda p: (p.round_folder / "predictions.csv").unlink()
      or (p.round_folder / "predictions.csv").mkdir(), 3,
      "predictions.csv cannot be written: Is a directory."),
-    ("export --out .", {}, 2, "'.'"),
-    ("export --out no/x.pkl", {}, 2, "--out: 'no/x.pkl' must be in an existing"),
 ])  # fmt: skip
 def test_a_mistake(program, command, change, code, said):
     if callable(change):
@@ -86,32 +82,6 @@ def test_missing_keys_are_named_before_any_call(program, monkeypatch, command):
     settings.write_text(f"{KEY_NAMES[0]}={PUBLIC_ID}\n{KEY_NAMES[1]}={SECRET_KEY}")
     program.run(command)
     settings.unlink()  # the one file that is to hold the key
-
-
-def test_a_closed_round_stops_or_is_warned_of_first(program, monkeypatch):
-    program.server.is_open = False
-    assert "--allow-closed" in program.fail("submit --require-open", code=5)
-    seen, echo = {}, typer.echo
-
-    def note(text="", **options):
-        seen.setdefault(str(text)[:8], len(program.server.submissions))
-        echo(text, **options)
-
-    monkeypatch.setattr(typer, "echo", note)
-    program.run("submit", warned="queue this upload for the next round")
-    assert seen["Warning:"] == 0, "the warning came after the upload"
-    assert len(program.server.submissions) == 1
-
-
-def test_what_was_downloaded_before_a_failure_is_told(program):
-    for name in ("train", "validation"):
-        (program.data_folder / f"{name}_1401.parquet").unlink()
-    program.server.files["v5.3/validation.parquet"] = b"PAR1 but no more of it"
-    result = program.invoke("download")
-    assert result.exit_code == 3
-    assert "Downloaded train_1401.parquet" in result.stdout
-    assert "validation_1401.parquet" not in result.stdout
-    assert "v5.3/validation.parquet is damaged" in result.stderr
 
 
 def test_a_damaged_file_to_compare_with_is_warned_of(program):

@@ -3,9 +3,12 @@
 import logging
 import re
 import socket
+import threading
 import time
 from datetime import timedelta
 from functools import partial
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -164,6 +167,15 @@ def test_a_download_that_stalls_is_given_up(server, tmp_path, kind):
     server.fail("GET", kind)
     assert fetch(server, tmp_path / "notes", timeout=0.2) < 6
     assert (tmp_path / "notes").read_bytes() == CONTENT
+
+
+def test_ctrl_c_does_not_wait_for_a_read_that_stalls(client, monkeypatch):
+    is_over = threading.Event()
+    raw = SimpleNamespace(read1=lambda *_, **__: is_over.wait(), shutdown=is_over.set)
+    monkeypatch.setattr(http.Future, "result", Mock(side_effect=KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        client.http._read(raw)
+    assert is_over.is_set()
 
 
 @pytest.mark.parametrize("kind", ["compressed", "bomb"])

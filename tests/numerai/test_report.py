@@ -13,10 +13,10 @@ import pytest
 from helpers.numerai.server import MODEL_ID
 from sklearn_era.cli._ui import Terminal
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.numerai import report, validation
+from sklearn_era.numerai import report, store
 from sklearn_era.numerai.config import Workspace
 from sklearn_era.numerai.score_table import EXAMPLE
-from sklearn_era.numerai.store import Blend, Part, read_record
+from sklearn_era.numerai.store import Blend, WeightedFit, read_record
 from sklearn_era.numerai.validation import GAIN, MODEL, Validation
 
 BENCHMARK = "v53_lgbm_amber20"
@@ -104,8 +104,8 @@ def test_the_table_fits_into_80_columns(config, results, capsys, monkeypatch):
 
 def test_constant_predictions_are_undefined_noted_null_and_drawn(own, monkeypatch):
     constant = SimpleNamespace(predict=lambda X: np.full(len(X), 0.5))
-    blend = Blend([Part(constant, own.features)])
-    monkeypatch.setattr(validation, "load_blend", lambda *_: (blend, []))
+    blend = Blend([WeightedFit(constant, own.features)])
+    monkeypatch.setattr(store, "load_blend", lambda *_: (blend, []))
     config = own.config(predict={"neutralize_proportion": 0.5})
     results = validate(own, config)
     assert "corr is undefined in 12 of 12 eras (0039" in "".join(results[MODEL].notes)
@@ -154,33 +154,33 @@ def test_exposures_are_the_largest_of_the_model_and_those_of_gain(results):
 
 
 def test_split_agreement_is_of_a_sample_of_the_training(own, config, named):
-    train, sample = own.frame("train"), sample_of(own, config)
-    eras = sample.X.index.unique()
-    assert (len(eras), sample.n_trained) == (24, 30)
+    train, (X, y, n_trained) = own.frame("train"), sample_of(own, config)
+    eras = X.index.unique()
+    assert (len(eras), n_trained) == (24, 30)
     assert (eras[0], eras[-1]) == ("0001", "0030")
     rows = train[train["era"].isin(eras)]
-    assert np.array_equal(sample.X, rows[own.features])
-    assert np.array_equal(sample.y, rows[own.target])
-    figure = report.split_agreement({"one": named, "two": named}, sample)
+    assert np.array_equal(X, rows[own.features])
+    assert np.array_equal(y, rows[own.target])
+    figure = report.split_agreement({"one": named, "two": named}, X, y, n_trained)
     assert "in 24 of 30 training eras" in figure.get_suptitle()
     assert "Each bubble is all splits of one" in figure.get_supxlabel()
     assert [ax.get_title() for ax in figure.axes] == ["one", "two"]
     assert figure.axes[0].get_ylabel() == "direction agreement of eras"
-    few = sample_of(own, own.config(every_nth_era=3, era_offset=1))
-    assert few.X.index.unique().tolist() == [f"{i:04d}" for i in range(2, 30, 3)]
-    assert few.n_trained == 10
+    few, _, n_trained = sample_of(own, own.config(every_nth_era=3, era_offset=1))
+    assert few.index.unique().tolist() == [f"{i:04d}" for i in range(2, 30, 3)]
+    assert n_trained == 10
     model = HistGradientBoostingRegressor(max_iter=2, min_samples_leaf=10**6)
-    model.fit(sample.X, sample.y)
-    (ax,) = report.split_agreement({"none": model}, sample).axes
+    model.fit(X, y)
+    (ax,) = report.split_agreement({"none": model}, X, y, n_trained).axes
     assert [x.get_text() for x in ax.texts] == ["no split has a gain on these rows"]
 
 
 def test_a_blend_is_drawn_with_its_first_member(own, monkeypatch):
     drawn, original = [], report.split_agreement
 
-    def draw(estimators, sample):
+    def draw(estimators, *sample):
         drawn.extend(estimators)
-        return original(estimators, sample)
+        return original(estimators, *sample)
 
     monkeypatch.setattr(report, "split_agreement", draw)
     members = [{"name": "first"}, {"name": "second", "target": "target_birch_20"}]
@@ -204,10 +204,9 @@ def test_a_blend_is_drawn_with_its_first_member(own, monkeypatch):
 
 
 def test_importing_needs_no_optional_package(tmp_path):
-    modules = ("metrics", "validation", "report", "score_table")
-    absent = "lightgbm matplotlib numerai_tools pandas pyarrow"
+    absent = "lightgbm matplotlib numerai_tools pandas pyarrow pydantic"
     code = f"import sys\nsys.modules.update(dict.fromkeys({absent!r}.split()))\n"
-    code += "\n".join(f"import sklearn_era.numerai.{module}" for module in modules)
+    code += "import sklearn_era.numerai.metrics"
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
 
 
@@ -241,25 +240,6 @@ def test_a_report_is_current_until_something_else_is_asked_for(own, results, con
     assert not is_current()
 
 
-IDS = {"my_model": MODEL_ID, "other": "22222222"}
-
-
-def test_rows_are_by_round_and_model(server, client):
-    server.add_score(1400, False, corr60=0.1, mmc60=0.2, canon_bmc=0.3)
-    server.add_score(1399, v2_corr20=0.5, fnc_v3=0.4)
-    server.scores += [{**score, "modelId": "22222222"} for score in server.scores]
-    assert report.live_scores(client, IDS, 2, {}) == [
-        report.RoundScore(1399, "my_model", True, fnc=0.4),
-        report.RoundScore(1399, "other", True, fnc=0.4),
-        report.RoundScore(1400, "my_model", False, 0.1, 0.2, 0.3),
-        report.RoundScore(1400, "other", False, 0.1, 0.2, 0.3),
-    ]
-    rows = report.live_scores(client, IDS, 2, {"my_model": 20, "other": None})
-    assert [row.corr for row in rows] == [0.5, None, None, 0.1]
-    rows = report.live_scores(client, IDS, 1, {})
-    assert {row.round_number for row in rows} == {1400}
-
-
 def test_scores_are_the_latest_of_the_horizon_that_was_asked_for(server, client):
     server.add_score(1398, canon_corr=0.5)
     server.add_score(1399, corr20=0.1, v2_corr20=0.2, canon_corr=0.3, fnc_v3=0.4)
@@ -276,7 +256,11 @@ def test_scores_are_the_latest_of_the_horizon_that_was_asked_for(server, client)
     first, second, _ = report.live_scores(client, mine, 4, {"a": 20})
     assert first == report.RoundScore(1398, "a", True, corr=0.5)
     assert second.corr == 0.2
-    assert report.live_scores(client, {"a": "22222222"}, 3, {}) == []
+    # Rounds come before models, whose order is that of the call.
+    server.scores += [{**score, "modelId": "22222222"} for score in server.scores]
+    rows = report.live_scores(client, {"b": "22222222", **mine}, 3, {"a": 20})
+    expected = [(1399, "b", 0.3), (1399, "a", 0.2), (1400, "b", 0.1), (1400, "a", 0.7)]
+    assert [(row.round_number, row.model, row.corr) for row in rows] == expected
 
 
 def report_of(summary):

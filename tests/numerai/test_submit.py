@@ -19,7 +19,7 @@ from helpers.grids import slow
 from helpers.numerai.live import make_frame
 from helpers.numerai.server import MODEL_ID, make_client
 from sklearn_era.numerai import data, errors, submit
-from sklearn_era.numerai.api import Round
+from sklearn_era.numerai.api import TournamentRound
 from sklearn_era.numerai.config import Workspace
 from sklearn_era.numerai.download import NotPublishedError
 from sklearn_era.numerai.errors import DataError, SubmissionError, UploadError
@@ -267,7 +267,7 @@ def test_a_closed_round_is_warned_of_or_stops(desk, server):
     assert (record.status, record.numerai_round) == ("queued", 1402)
     # One that has not opened yet did not close.
     now = datetime.fromisoformat("2026-11-21T12:30:00Z")
-    coming = Round(1401, now + timedelta(minutes=5), None, False)
+    coming = TournamentRound(1401, now + timedelta(minutes=5), None, False)
     state = submit.round_state(coming, now)
     assert state == "Round 1401 opens at 2026-11-21 12:35 UTC"
 
@@ -336,21 +336,6 @@ def test_what_numerai_holds_is_compared(desk, server, hold, is_same):
     assert len(told) == (is_same is None)
 
 
-def test_the_file_of_any_model_is_submitted(desk, server, tmp_path):
-    path = tmp_path / "predictions.csv"
-    frame = pd.read_csv(desk.predictions, index_col="id")
-    desk.workspace.data_file("live", 1401).unlink()
-    frame.assign(era="X").to_csv(path)
-    record = desk.assert_submits_once("my_model", path)
-    assert server.submissions[0]["content"].startswith(b"id,prediction\nn")
-    assert desk.submit(file=path) == record
-    # It is checked before anything is sent.
-    path = tmp_path / "half.csv"
-    frame[:15].to_csv(path)
-    assert "15 of 30 live ids have no" in desk.refusal(SubmissionError, file=path)
-    assert len(server.stored) == 1
-
-
 @pytest.mark.filterwarnings("ignore:.* is not what 'predict' wrote")
 def test_rules_are_checked_before_any_call(desk, server):
     text = desk.predictions.read_text()
@@ -375,18 +360,6 @@ def test_a_file_that_is_no_record_is_not_overwritten(desk, server, text):
     assert str(desk.record) in message
     assert desk.record.read_text() == text
     assert len(server.submissions) <= 1
-
-
-def test_a_record_of_the_first_version_is_read(desk):
-    record = desk.submit()
-    old = json.loads(desk.record.read_text())
-    del old["status"], old["numerai_round"]
-    old["model_hash"] = old.pop("model_sha256")
-    old["versions"] = {"python": "3.11.7", "numerapi": "3.1.1"}
-    desk.record.write_text(json.dumps(old))
-    read = submit.read_submission_record(desk.record)
-    assert read.model_sha256 == record.model_sha256
-    desk.assert_submits_once()
 
 
 IDS = [f"n{number:015x}" for number in range(8)]

@@ -144,7 +144,6 @@ def test_parameters_are_checked_before_files_are_read(tmp_path, parameters, mess
     ({"features": []}, "features must name each column"),
     ({"features": ["a", "a"]}, "features must name each column"),
     ({"features": [TARGET]}, "features must name each column"),
-    ({"files": ()}, "files is empty"),
 ])  # fmt: skip
 def test_arguments_are_checked_before_files_are_read(tmp_path, changes, message):
     with pytest.raises(ConfigError, match=message):
@@ -199,20 +198,6 @@ def test_the_fingerprint_tells_data_apart():
     )
     others = [FRAME.iloc[:-1], *(FRAME.assign(**change) for change in changes)]
     assert len({first, *map(digest, others)}) == 7
-
-
-def test_a_feature_without_a_value(tmp_path):
-    frame = FRAME.assign(**{FEATURES[1]: np.nan})
-    path = helper.write_frame(frame, tmp_path / "train_7.parquet")
-    message = rf"X: column\(s\) '{FEATURES[1]}' have no value in the rows"
-    with pytest.warns(UserWarning, match=message) as caught:
-        record = train_on(path, tmp_path)
-    assert len(caught) == 1
-    model, _ = load_fit(tmp_path, "model")
-    assert record.features_with_missing == [FEATURES[1]]
-    predicted = model.predict(frame[FEATURES])
-    assert np.isfinite(predicted).all()
-    np.testing.assert_array_equal(model.predict(FRAME[FEATURES]), predicted)
 
 
 SMALL = {"max_iter": 4}

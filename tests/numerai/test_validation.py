@@ -11,12 +11,12 @@ from scipy.stats import norm, rankdata
 
 from helpers.grids import slow
 from sklearn_era.metrics import EraScoreForecast
-from sklearn_era.numerai import metrics, validation
+from sklearn_era.numerai import metrics, store
 from sklearn_era.numerai.data import META_MODEL_COLUMN, read_features
 from sklearn_era.numerai.errors import ConfigError, DataError, NoModelError
 from sklearn_era.numerai.metrics import numerai_corr
 from sklearn_era.numerai.score_table import EXAMPLE, coming_round, summarize
-from sklearn_era.numerai.store import Blend, Part, load_blend, load_fit, read_record
+from sklearn_era.numerai.store import load_blend, load_fit, read_record
 from sklearn_era.numerai.validation import GAIN, MODEL, Validation
 
 BENCHMARK = "v53_lgbm_amber20"
@@ -54,8 +54,8 @@ def given(monkeypatch):
     """Let something else than the trained fit predict."""
 
     def give(estimator, features):
-        blend = Blend([Part(estimator, features)])
-        monkeypatch.setattr(validation, "load_blend", lambda *_: (blend, []))
+        blend = store.Blend([store.WeightedFit(estimator, features)])
+        monkeypatch.setattr(store, "load_blend", lambda *_: (blend, []))
 
     return give
 
@@ -309,7 +309,7 @@ def test_summaries_are_of_the_eras_that_all_rows_have(own, demo):
     own.change(name, lambda x: x[eras.reindex(x.index) >= "0049"])
     results = run(own)
     assert list(results) == [MODEL, BENCHMARK]
-    note = "example predictions is not in the table: it has predictions for only 2"
+    note = "example predictions is left out: it covers 2 of the 12 eras."
     assert note in "".join(results[MODEL].notes)
 
 
@@ -330,21 +330,6 @@ def test_what_is_not_there_is_skipped_with_a_reason(own):
     skipped = judge(own).skipped
     assert skipped["mmc"] == "there is no meta_model file; download it."
     assert "no validation_benchmark_models file" in skipped["bmc"]
-
-
-def test_a_file_is_read_once_for_all_rows_of_the_table(own, monkeypatch):
-    read = {name: [] for name in ("read_numbers", "read_columns", "era_runs")}
-    for name, calls in read.items():
-        called = getattr(validation, name)
-
-        def counted(*arguments, called=called, calls=calls):
-            calls.extend(str(x) for x in arguments if "validation_1." in str(x))
-            return called(*arguments)
-
-        monkeypatch.setattr(validation, name, counted)
-    config = own.config(validate={"compare_with_gain": True})
-    assert len(run(own, config)) == 4
-    assert [len(calls) for calls in read.values()] == [1, 1, 1]
 
 
 def fold_dir(demo, number):

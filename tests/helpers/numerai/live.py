@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.numerai.store import Blend, Part
+from sklearn_era.numerai.store import Blend, WeightedFit
 
 # In the order of the models, which is not that of the files.
 NAMES = [f"feature_{letter}" for letter in "cabdefgh"]
@@ -31,10 +31,10 @@ def fit(names=NAMES, seed=0, sign=1, **parameters):
 
 def make_blend():
     """Three fits of different features, one of them categories, one of few values."""
-    few = Part(fit(seed=2, max_iter=1, max_leaf_nodes=3), NAMES, 0.1)
-    turned = Part(fit(NAMES[:2:-1], seed=1), NAMES[:2:-1], 0.3)
+    few = WeightedFit(fit(seed=2, max_iter=1, max_leaf_nodes=3), NAMES, 0.1)
+    turned = WeightedFit(fit(NAMES[:2:-1], seed=1), NAMES[:2:-1], 0.3)
     first = fit(NAMES[:5], categorical_features=["feature_b"])
-    return Blend([Part(first, NAMES[:5], 1.0), turned, few])
+    return Blend([WeightedFit(first, NAMES[:5], 1.0), turned, few])
 
 
 def expected_ranks(blend, frame, eras=None):

@@ -21,7 +21,7 @@ Scores = EraScores | Any  # or a float
 _MOST_TARGETS = 7  # distinct values of Numerai's targets
 
 
-class EraRows:
+class RowsByEra:
     """Arguments with rows grouped by era; the first is the column `x`."""
 
     def __init__(self, eras: Eras, **arguments: Any) -> None:

@@ -1,0 +1,14 @@
+"""What reports the work of a step, as to the terminal."""
+
+from pathlib import Path
+from typing import Any, Protocol
+
+from sklearn_era.numerai.config import Model
+
+
+class Reporter(Protocol):
+    """Receives messages, the progress of stages, and validation scores."""
+
+    def step(self, text: str) -> None: ...
+    def progress(self, stage: str, done: int, total: int) -> None: ...
+    def validated(self, model: Model, results: Any, files: list[Path]) -> None: ...
