@@ -97,7 +97,7 @@ ROUNDS = _open("Listing the rounds", "rounds($tournament: Int! $number: Int)", [
 SUBMISSIONS = Query("Listing the submissions", "submissions($modelId: String)", [_SENT])
 FETCH = Query("Downloading the file", "submissionDownloadAuth($id: String)", GRANT)
 STORE = Query("Uploading", f"submission_upload_auth({_FILE} $modelId: String)", GRANT)
-_NEW = f"create_submission({_FILE} $modelId: String $source: String)"
+_NEW = f"create_submission({_FILE} $modelId: String $triggerId: String $source: String)"
 CREATE = Query("Creating the submission", _NEW, CREATED, kind="mutation")
 
 
@@ -258,13 +258,16 @@ class Numerai:
     def store(self, body: bytes, name: str, model_id: str, query: Query = STORE) -> str:
         """Upload a file to Numerai's storage; return its name there."""
         grant: Any = None
+        # Numerai's own compute cluster identifies its runs by this.
+        run_id = query is STORE and os.environ.get("NUMERAI_COMPUTE_ID")
+        headers = {"x_compute_id": run_id} if run_id else {}
 
         def attempt() -> str:
             nonlocal grant
             grant = None
             # A new address for each attempt, since addresses expire.
             grant = self.ask(query, name, model_id, retry=False)
-            self.http.put(query.step, grant.url, body)
+            self.http.put(query.step, grant.url, body, headers)
             return str(grant.filename)
 
         try:
@@ -280,9 +283,11 @@ class Numerai:
     ) -> str:
         """Create a submission of a stored file; return its id, or raise UploadError."""
         unclear = False
+        # TRIGGER_ID is set by Numerai's cluster only, as in `store`.
+        given = filename, model_id, os.environ.get("TRIGGER_ID")
         for count in range(self.http.retries + 1):
             try:
-                return str(self.ask(CREATE, filename, model_id, retry=False).id)
+                return str(self.ask(CREATE, *given, retry=False).id)
             except HttpFailure as error:
                 failure = error
             unclear |= failure.unclear

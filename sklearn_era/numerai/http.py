@@ -101,12 +101,12 @@ class Http:
         text = f"{peer} did not answer with data (a proxy?): open {SITE} in a browser."
         raise HttpFailure(text, 200, unclear=True)
 
-    def put(self, step: str, url: str, content: bytes) -> None:
+    def put(self, step: str, url: str, content: bytes, headers: dict[str, str]) -> None:
         """Put bytes to a signed address, once."""
         peer = f"{step}: the storage"
         # A stream: the timeout then applies to each block instead of the whole.
         stream, size = BytesIO(content), len(content)
-        with self._open(peer, "PUT", url, {}, size, data=stream) as response:
+        with self._open(peer, "PUT", url, headers, size, data=stream) as response:
             self._check(peer, response, is_signed=True)
 
     @contextmanager

@@ -224,15 +224,21 @@ def contents(server):
     return [entry["content"] for entry in server.submissions]
 
 
-def test_a_submission_is_stored_and_made(server, client, upload):
+def test_a_submission_is_stored_and_made(server, client, upload, monkeypatch):
     made = upload()
     assert contents(server) == [CSV]
     assert client.fetch(made) == CSV
+    monkeypatch.setenv("NUMERAI_COMPUTE_ID", "compute-1")
+    monkeypatch.setenv("TRIGGER_ID", "trigger-1")
     server.fail("create_submission", 429, times=2)
     upload(known=[made])
     assert contents(server) == [CSV, CSV]
-    sources = {r.variables.get("source") for r in server.requests}
-    assert sources == {None, "sklearn-era"}
+    before, put = (r for r in server.requests if r.operation == "PUT")
+    first, *_, create = (r for r in server.requests if "source" in r.variables)
+    assert "x_compute_id" not in before.headers
+    assert put.headers["x_compute_id"] == "compute-1"
+    assert create.variables["triggerId"] == "trigger-1"
+    assert {first.variables["source"], create.variables["source"]} == {"sklearn-era"}
     assert "numerapi" not in str(server.requests)
 
 
