@@ -163,7 +163,8 @@ def fit(
         check_known(str(criterion), CRITERIA, subject)
     needs: dict[str, _Text] = {
         "--split-criterion": split_criterion, "--estimator": estimator,
-        "--groups": groups, "--horizon": horizon, "--cv": None if cv is None else str(cv),
+        "--groups": groups, "--horizon": horizon,
+        "--cv": None if cv is None else str(cv),
     }  # fmt: skip
     _ui.check_needs(needs, era is not None, era_order, known_groups)
     for name, given in (("--scoring", scoring), ("--cv", cv)):
