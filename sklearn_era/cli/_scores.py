@@ -206,9 +206,9 @@ def score_held_out(
     models, test = [], np.concatenate([test for _, test in folds])
     for train, own in folds:
         model = clone(estimator).set_params(verbose=0)
-        before, ahead = (None, None) if eras is None else (eras[train], eras[own])
+        before, later = (None, None) if eras is None else (eras[train], eras[own])
         model.fit(X.iloc[train], y[train], eras=before)
-        if (told_of := told_eras(model, ahead)) is not None:
+        if (told_of := told_eras(model, later)) is not None:
             model = with_eras(model, told_of)
         models.append((model, X.iloc[own]))
     X, y, known = X.iloc[test], y[test], encoded and encoded.take(test)
