@@ -15,13 +15,11 @@ from helpers.criteria import COVER_ALL, NAMES
 from helpers.data import make_data, make_only_category
 from helpers.estimators import ours, stock
 from helpers.trees import assert_same_model
-from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.criteria import Era
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._boosters import hooks
-from sklearn_era.rules import RuleEnsembleClassifier
 
 BOTH = pytest.mark.parametrize("split_criterion", ["gain", "era"])
 
@@ -233,56 +231,6 @@ def test_unusable_X_is_refused(X, message, split_criterion):
     eras = [0, 0, 1, 1, 1][:n]
     with pytest.raises(ValueError, match=message):
         ours(split_criterion=split_criterion).fit(X, np.arange(n), eras=eras)
-
-
-KIND = np.array(list("abc") * 20)
-CATEGORIES = pd.DataFrame({"x": np.arange(60.0), "k": pd.Categorical(KIND)})
-NUMBERS = CATEGORIES.assign(k=pd.Categorical(np.arange(60) % 3))
-ONE = {"x": [1.0], "k": [np.nan]}
-
-
-@pytest.mark.parametrize("model", [
-    ours(max_iter=3), EraForestRegressor(3, random_state=0),
-    RuleEnsembleClassifier(n_estimators=3),
-    AutoEraRegressor(ours(max_iter=3), members=["linear"], random_state=0),
-], ids=lambda model: type(model).__name__)  # fmt: skip
-def test_categories_are_of_the_type_of_the_fit(model):
-    eras, y = np.arange(60) % 4, 1 * (KIND == "a")
-    with warnings.catch_warnings():  # an array has no names
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
-        model.fit(CATEGORIES, y, eras=eras)
-        codes = np.tile([0, 1, 2], 20)
-        for X in (
-            np.column_stack([np.arange(60), codes]), CATEGORIES.assign(k=codes),
-            CATEGORIES.assign(k=codes.astype(object)), [[0.0, 1.0]],
-        ):  # fmt: skip
-            with pytest.raises(
-                ValueError, match=r"column 'k' holds .* such as '[abc]'"
-            ):
-                model.predict(X)
-        # A row whose only category is missing is a number to pandas and polars.
-        missing = CATEGORIES[:1].assign(x=1.0, k=pd.Categorical([None]))
-        expected = model.predict(missing)
-        for X in (pd.DataFrame(ONE), pl.DataFrame(ONE), pa.table({**ONE, "k": [None]})):
-            np.testing.assert_array_equal(model.predict(X), expected)
-        dates = CATEGORIES.assign(x=pd.Timestamp("2024-01-01"))
-        with pytest.raises(ValueError, match=r"column 'x'.* holds dat"):
-            model.predict(dates)
-        lazy = pl.LazyFrame({"x": range(60), "week": range(60)})
-        for call in (
-            lambda: model.fit(lazy, y, eras=eras),
-            lambda: model.fit(lazy, y, eras="week"),
-            lambda: model.predict(lazy),
-        ):
-            with pytest.raises(ValueError, match=r"lazy frame, .* pass X.collect"):
-                call()
-        model.fit(NUMBERS, y, eras=eras)
-        numbers = model.predict(NUMBERS)
-        for dtype in (int, float, object):
-            X = NUMBERS.assign(k=NUMBERS["k"].astype(dtype))
-            np.testing.assert_array_equal(model.predict(X), numbers)
-        with pytest.raises(ValueError, match=r"column 'k' holds '\d', .* such as \d"):
-            model.predict(NUMBERS.assign(k=NUMBERS["k"].astype(str)))
 
 
 def test_a_column_is_not_blamed_for_another_error():
