@@ -15,8 +15,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor as StockRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 
-from helpers.data import make_data
-from helpers.inspection import make_mixed_frame
+from helpers.data import make_data, make_mixed_frame
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.auto._linear import LinearClassifier, LinearRegressor
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from helpers.forests import classifier, make_classes, make_data, regressor
 from helpers.grids import on_grid
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
-from sklearn_era.interop import to_lightgbm_text, to_sklearn
+from sklearn_era.interop import to_sklearn
 from sklearn_era.model_files import load_model, save_model
 
 
@@ -23,16 +23,6 @@ def forest():
     X = X.astype(np.float32).astype(np.float64)
     model = regressor(split_criterion="era", bootstrap="within_eras")
     return model.fit(X, y, eras=eras), X
-
-
-def test_lightgbm_predicts_the_same_bits(forest):
-    lightgbm = pytest.importorskip("lightgbm")
-    model, X = forest
-    booster = lightgbm.Booster(model_str=to_lightgbm_text(model))
-    assert_array_equal(booster.predict(X), model.predict(X))
-    stump = regressor(n_estimators=2).fit(X * 0, np.ones(X.shape[0]))
-    booster = lightgbm.Booster(model_str=to_lightgbm_text(stump))
-    assert_array_equal(booster.predict(X), stump.predict(X))
 
 
 def test_the_pickle_for_numerai_has_the_forest(forest, tmp_path):

@@ -154,6 +154,8 @@ def test_regressor_round_trip(parameters, tmp_path):
     assert metadata.feature_names is None
     for name in PARAMETERS:
         assert getattr(loaded, name) == getattr(model, name)
+    for name, value in parameters.items():  # which a fit leaves as they were
+        assert getattr(model, name) is value
     assert_same_model(loaded, model, X)
     for tree, other in zip(trees_of(loaded), trees_of(model), strict=True):
         assert vars(tree).keys() == vars(other).keys()

@@ -26,7 +26,6 @@ from oracle.formulas import boltzmann_mean
 from sklearn_era.criteria import Directional, Era, Invariant, TimeRobust, VREx
 from sklearn_era.datasets import make_synthetic_memorization
 from sklearn_era.ensemble import (
-    EraForestClassifier,
     EraForestRegressor,
     InvariantForestRegressor,
 )
@@ -511,45 +510,6 @@ def test_equation_5_4_of_moneda_orders_and_stops_a_tree(aggregation):
 
 # Each paper's own data, with all else at its defaults or as the paper has it: the gain
 # follows the shortcut, and so does the criterion by the default rule.
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "make", [Regressor, EraForestRegressor], ids=["booster", "forest"]
-)
-@pytest.mark.parametrize(("criterion", "at_least"), [(Directional, 0.98), (Era, 0.7)])
-def test_the_papers_rule_finds_the_spiral(criterion, at_least, make):
-    data = make_synthetic_memorization(random_state=0)
-    settings = {"n_estimators": 20, "random_state": 0}
-    if make is Regressor:
-        settings = {"early_stopping": False}
-    found = []
-    for rule in ("every_era", None):
-        model = make(split_criterion=criterion(rule=rule), **settings)
-        model.fit(data.X_train, data.y_train, eras=data.eras_train)
-        found.append(np.mean((model.predict(data.X_test) > 0.5) == data.y_test))
-    assert found[0] > at_least
-    assert found[1] < 0.6
-
-
-@pytest.mark.slow
-def test_the_papers_rule_leaves_a_copy_of_the_target_out():
-    tree = EraForestClassifier(1, bootstrap=False, max_depth=30, min_samples_leaf=1)
-    boosted = Classifier(max_iter=10, early_stopping=False)
-    limits = {tree: (10, 0.005), boosted: (50, 0.01)}
-    scores = {model: [] for model in limits}
-    for seed, (model, (rows, decrease)) in itertools.product(range(5), limits.items()):
-        data = make_moneda_drift(random_state=seed)
-        for rule in ("every_era", None):
-            criterion = TimeRobust(min_impurity_decrease=decrease, rule=rule)
-            model.set_params(split_criterion=criterion, min_samples_per_era=rows)
-            model.fit(data.X_train, data.y_train, eras=data.eras_train)
-            predicted = model.predict_proba(data.X_test)[:, 1]
-            scores[model].append(roc_auc_score(data.y_test, predicted))
-    for found in scores.values():
-        by_rule, by_default = np.mean(np.reshape(found, (5, 2)), axis=0)
-        assert by_rule > 0.8  # the thesis' tree: 0.81
-        assert by_default < 0.78
 
 
 @pytest.mark.slow

@@ -11,10 +11,9 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import mean_squared_error, r2_score
 
-from helpers.calendar_labels import REFUSED, RIGHT
 from helpers.cli import params
 from helpers.cli import run as run_command
-from helpers.era_labels import AHEAD, KINDS, NAMES, OTHERS, N
+from helpers.era_labels import AHEAD, KINDS, NAMES, OTHERS, REFUSED, RIGHT, N
 from sklearn_era import calibration, inspection, preprocessing
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.effects import GroupDRO, Intercepts

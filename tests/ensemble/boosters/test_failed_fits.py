@@ -226,22 +226,6 @@ def test_a_fit_that_is_interrupted_early_leaves_the_model_as_it_was(is_warm, fai
     assert joblib.hash(model) == before
 
 
-@pytest.mark.parametrize("make", [EraForestRegressor, RuleEnsembleClassifier])
-def test_interrupted_forests_and_rules_are_as_before(make, monkeypatch):
-    X, y, _, eras = make_data()
-    model = fit(make(n_estimators=2), X, y > 0, eras)
-    before = joblib.hash(model)
-
-    def interrupt(*args, **kwargs):
-        raise KeyboardInterrupt
-
-    name = "_grow_forest" if make is EraForestRegressor else "_find_rules"
-    monkeypatch.setattr(make, name, interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        fit(model, X[:, :2], y > 1, eras)
-    assert joblib.hash(model) == before
-
-
 OTHER_CATEGORIES = "X has other categorical features, or other categories in them"
 KEPT = "the trees that warm_start=True keeps"
 OTHER_DATA = {

@@ -100,17 +100,6 @@ def test_trees_are_those_of_the_definition(seed, weighted, is_class):
             assert_allclose(got, raw, rtol=1e-4, atol=1e-4)
 
 
-def test_each_depth_has_one_split():
-    X, y, _ = make(0, 3_000)
-    for (tree,) in SymmetricRegressor(**PARAMS).fit(X, y)._predictors:
-        inner = tree.nodes[tree.nodes["is_leaf"] == 0]
-        splits = {(x["feature_idx"], x["num_threshold"], x["is_categorical"])
-                  for x in inner}  # fmt: skip
-        assert len(splits) <= 4
-        assert (tree.nodes["count"] > 0).all()
-        assert tree.nodes["count"][0] == 3_000
-
-
 @pytest.mark.parametrize("loss", ["absolute_error", "quantile", "poisson", "gamma"])
 def test_losses_set_the_values_of_leaves(loss):
     X, y, _ = make(1)
