@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn._loss.loss import HalfBinomialLoss
 from threadpoolctl import threadpool_limits
 
+from helpers.grids import on_grid
 from sklearn_era.ensemble._boosters.estimators import (
     SymmetricClassifier,
     SymmetricRegressor,
@@ -72,9 +73,7 @@ def grow(X, g, h):
     return nodes, total
 
 
-@pytest.mark.parametrize("is_class", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("seed", range(3))
+@on_grid("seed weighted is_class", range(3), [False, True], [False, True], every=2)
 def test_trees_are_those_of_the_definition(seed, weighted, is_class):
     X, y, weights = make(seed)
     weights = weights / weights.mean() if weighted else np.ones(len(y))
