@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pytest
 
-from helpers.criteria import CRITERIA
 from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.grids import on_grid
@@ -79,22 +78,6 @@ def test_classes_of_an_iteration_draw_apart(growth):
         assert features_of(tree) <= grown.interaction_cst[0]
     draws = [grown.interaction_cst[0] for grown in growth]
     assert any(len(set(draws[i : i + 3])) == 3 for i in range(0, 15, 3))
-
-
-@on_grid("criterion", dict(reversed(CRITERIA.items())), every=3)
-def test_a_tree_is_that_of_its_features_alone(criterion, growth):
-    X, y, weights, eras = make_wide_data()
-    params = {"max_iter": 1, **criterion}
-    model = fitted((X, y, weights, eras), colsample_bytree=0.5, **params)
-    columns = sorted(growth[0].interaction_cst[0])
-    alone = fitted((X[:, columns], y, weights, eras), **params)
-    nodes, theirs = trees_of(model)[0].nodes, trees_of(alone)[0].nodes
-    inner = nodes["is_leaf"] == 0
-    assert inner.sum() == 5
-    mapped = np.array(columns)[theirs["feature_idx"][inner]]
-    np.testing.assert_array_equal(nodes["feature_idx"][inner], mapped)
-    for name in set(nodes.dtype.names) - {"feature_idx"}:
-        np.testing.assert_array_equal(nodes[name], theirs[name])
 
 
 def test_a_single_feature_a_tree():
