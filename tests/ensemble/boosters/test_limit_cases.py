@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.tree import DecisionTreeRegressor
 
-from helpers.criteria import CRITERIA, ERA_CRITERIA, RATIO
+from helpers.criteria import COVERING, CRITERIA, ERA_CRITERIA, RATIO
 from helpers.data import N_SAMPLES, make_data
 from helpers.estimators import ours, stock
 from helpers.grids import grid, on_grid, slow
@@ -22,12 +22,21 @@ GAIN_OF_ONE_ERA = {
     name: criterion for name, criterion in ERA_CRITERIA.items()
     if "time_robust" not in name and "min_impurity_decrease" not in criterion
 }  # fmt: skip
+COVERING_GAIN = {name: COVERING[name] for name in GAIN_OF_ONE_ERA if name in COVERING}
 CONFIGURATIONS = [
     ("real", {"monotonic_cst": [0, 1, 0, 0, 0]}),
     ("binary", {"categorical_features": [0]}),
     ("multiclass", {"max_features": 0.5, "early_stopping": True}),
     ("count", {"loss": "poisson", "l2_regularization": 3.0}),
 ]
+
+
+def assert_same_partitions(a, b, X) -> None:
+    """Compare by the rows of each leaf: with empty bins, several bins part them so."""
+    for (one,), (other,) in zip(a._predictors, b._predictors, strict=True):
+        assert_array_equal(one.nodes["count"], other.nodes["count"])
+        assert_array_equal(one.nodes["feature_idx"], other.nodes["feature_idx"])
+    assert_allclose(a.predict(X), b.predict(X), rtol=1e-5, atol=1e-8)
 
 
 @on_grid("configuration criterion", CONFIGURATIONS, GAIN_OF_ONE_ERA, every=13)
@@ -40,6 +49,15 @@ def test_one_era_is_gain(configuration, criterion):
         model.fit(X, y, weights, eras=["2024w1"] * len(y))
     assert [warning.filename for warning in caught] == [__file__]
     assert_same_model(model, stock(target, **params).fit(X, y, weights), X)
+
+
+@on_grid("criterion", COVERING_GAIN, every=2)
+def test_one_era_whose_sides_need_more_rows_is_gain_with_larger_leaves(criterion):
+    X, y, _, _ = make_data()
+    model = ours(min_samples_per_era=30, min_samples_leaf=5, **criterion)
+    with pytest.warns(UserWarning, match="single era"):
+        model.fit(X, y, eras=np.zeros(len(y)))
+    assert_same_partitions(model, stock(min_samples_leaf=30).fit(X, y), X)
 
 
 def test_time_robust_of_one_era_has_nothing_to_compare():
