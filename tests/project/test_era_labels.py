@@ -8,14 +8,14 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import mean_squared_error, r2_score
 
 from helpers.cli import params
 from helpers.cli import run as run_command
 from helpers.era_labels import AHEAD, KINDS, NAMES, OTHERS, REFUSED, RIGHT, N
 from helpers.grids import on_grid
-from sklearn_era import calibration, inspection
+from sklearn_era import calibration, inspection, preprocessing
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.effects import GroupDRO, Intercepts
 from sklearn_era.ensemble import (
@@ -90,6 +90,21 @@ def earlier_eras(train, ask):
     with pytest.raises(ValueError, match="lies before the last known era"):
         auto.update(X[~later], Y[~later], eras=ask(CODES[~later]))
     return 0.0
+
+
+def transformers(train, ask):
+    scaler = preprocessing.EraStandardScaler(unseen="train")
+    target = preprocessing.EraTargetRegressor(LinearRegression())
+    return (
+        scaler.fit(Y[:, None], eras=train(CODES)).transform(X[:5, :1], eras=ask(ASKED)),
+        target.fit(X, Y, eras=train(CODES)).predict(X[:5], eras=ask(ASKED)),
+    )
+
+
+def probabilities(train, ask):
+    model = calibration.EraCalibratedClassifier(LogisticRegression(), cv=2, **ORDERED)
+    model.fit(X, LEVELS[CODES] < Y, eras=train(CODES))
+    return model.predict_proba(X[:5], eras=ask(ASKED))
 
 
 def intervals(train, ask):
@@ -193,9 +208,9 @@ def rest(train, ask):
 
 
 PLACES = [
-    predictions, updates, updates_with_a_refit, earlier_eras, intervals, forecasts,
-    splits, early_stopping, stability, binned_data, model_files, parquet, command_line,
-    blocks, rest, warm_starts,
+    predictions, updates, updates_with_a_refit, earlier_eras, transformers,
+    probabilities, intervals, forecasts, splits, early_stopping, stability, binned_data,
+    model_files, parquet, command_line, blocks, rest, warm_starts,
 ]  # fmt: skip
 PERIODS = {"periods", "quarters"}  # which no Parquet file has
 NAMED = {"numbered text"}  # which may be names, and has to be called ordered
