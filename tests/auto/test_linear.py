@@ -2,8 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
@@ -129,15 +127,3 @@ def test_categories_count_by_their_weights():
     weights = np.where(X["kind"] == "w", 5.0, 1.0)
     model.fit(X, SIGNAL, sample_weight=weights)
     assert model._codings[3] == ["u", "v", "w"]
-
-
-@pytest.mark.parametrize("make", [
-    lambda X: X.assign(a=X["a"].astype(object), kind=X["kind"].astype(object)),
-    lambda X: X.assign(extra=1.0)[["kind", "extra", "c", "b", "a"]],
-    pl.from_pandas, pa.Table.from_pandas,
-    lambda X: X.assign(c=pd.array([1] * N, dtype="Int64"), kind=list(X["kind"])),
-])  # fmt: skip
-def test_later_columns_are_read_as_in_the_fit(make):
-    model = LinearRegressor("squared_error").fit(X, SIGNAL)
-    assert_allclose(model.predict(make(X)), model.predict(X))
-    assert_allclose(model._terms(make(X))[0], model._terms(X)[0])

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 
+from helpers.grids import on_grid
 from sklearn_era._tables.columns import read_columns
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.auto._candidates import make_members
@@ -103,8 +104,7 @@ def test_strings_take_the_loss_of_the_plain_model(name, loss):
     assert losses(y, peer.fit(X, y).predict(X)).mean() < 0.9 * constant
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@packages
+@on_grid("name n_classes", list(PEERS), [2, 3], every=2)
 def test_averages_have_peers_as_members(name, n_classes):
     pytest.importorskip(name)
     y = np.array(["no", "yes", "very"])[np.digitize(Y, [0.5, 1.5][: n_classes - 1])]

@@ -6,14 +6,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal, assert_equal
-from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.effects import Intercepts, Recency
-from sklearn_era.ensemble import BinnedDataset, EraForestRegressor, JustTrainTwice
+from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import load_model, save_model
@@ -293,17 +292,6 @@ def test_integers_by_position_are_warned_of(cls):
             cls().fit(X, Y, labels)
     cls().fit(X, Y, sample_weight=CODES + 1)  # without a warning
     cls().fit(X, Y, RNG.random(240))
-
-
-def test_just_train_twice_takes_a_column_by_name():
-    frame = pd.DataFrame(X, columns=[*"abc"])
-    classes = (np.median(Y) < Y).astype(int)
-    booster = Classifier(max_iter=3, split_criterion="era")
-    model = JustTrainTwice(booster, upweight=2)
-    expected = model.fit(frame, classes, eras=CODES).predict_proba(frame)
-    by_name = clone(model).fit(frame.assign(week=CODES), classes, eras="week")
-    assert by_name.feature_names_in_.tolist() == [*"abc"]
-    assert_array_equal(by_name.predict_proba(frame), expected)
 
 
 def test_a_score_of_several_metrics_knows_the_eras():

@@ -221,8 +221,10 @@ def test_column_of_eras_is_dropped_or_that_of_transformers():
     X, y, _, eras = make_data("binary")
     X = np.nan_to_num(X) + 9 * eras[:, np.newaxis]
     frame = pd.DataFrame(X, columns=[*"abcde"]).assign(era=eras)
-    model = JustTrainTwice(ours("binary", max_iter=5), identification_iterations=2)
+    booster = ours("binary", max_iter=5, split_criterion="era")
+    model = JustTrainTwice(booster, identification_iterations=2)
     model.fit(frame, y, eras="era")
+    assert model.feature_names_in_.tolist() == [*"abcde"]
     assert np.array_equal(
         model.predict(frame), model.predict(frame.drop(columns="era"))
     )

@@ -24,6 +24,16 @@ def make_data(target: str = "real", n_samples: int = N_SAMPLES, seed: int = 0):
     return X, y, weights, eras
 
 
+def make_mixed_frame(target="real"):
+    """`make_data` with missing values, categories by name in the last column."""
+    import pandas as pd
+
+    X, y, _, eras = make_data(target)
+    frame = pd.DataFrame(X[:, ::-1], columns=list("pqrst"))
+    names = frame["t"].map("tree {:.0f}".format, na_action="ignore")
+    return frame.assign(t=names.astype("category")), y, eras
+
+
 def make_only_category(n_samples: int = 600):
     """X with a category or a missing value, other categories and a number, and y.
 

@@ -1,5 +1,6 @@
 """The displays: what they draw, where, and what they refuse to."""
 
+import functools
 import itertools
 import sys
 
@@ -11,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_absolute_error, roc_auc_score
 
-from helpers.inspection import fit_data, make_mixed_frame
+from helpers.data import make_mixed_frame
 from sklearn_era._optional import MissingPackageError
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
@@ -21,6 +22,15 @@ from sklearn_era.inspection import (
     split_statistics,
 )
 from sklearn_era.metrics import EraScoreForecast, make_era_scorer
+
+
+@functools.cache
+def fit_data():
+    """A model, X, y, and eras of which one differs: not to be changed."""
+    X, week = np.random.default_rng(0).normal(size=(200, 4)), np.arange(200) % 4
+    y = X[:, 0] * X[:, 1] + X[:, 2] * np.where(week == 0, 2, -1)
+    model = Regressor(max_iter=4, min_samples_leaf=5)
+    return model.fit(X, y), X, y, np.array(["w1", "w2", "w3", "w4"])[week]
 
 
 def legend(ax):

@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import mean_squared_error
 from sklearn.model_selection import LeaveOneGroupOut
 
-from helpers.inspection import make_mixed_frame
+from helpers.data import make_mixed_frame
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.inspection import era_permutation_importance
 from sklearn_era.metrics import make_era_scorer

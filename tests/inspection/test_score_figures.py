@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm
 from sklearn.metrics import f1_score, mean_absolute_error, roc_auc_score
 
+from helpers.grids import on_grid
 from sklearn_era.calibration import era_calibration
 from sklearn_era.inspection import EraCalibrationDisplay, EraScoreDisplay
 from sklearn_era.metrics import (
@@ -54,9 +55,10 @@ def test_predictions_have_the_errors_that_are_known(ax):
     assert (display.standard_errors > 0).all()
 
 
-@pytest.mark.parametrize("shape", [(6, 3), (9, 4), (4, 3)])
-@pytest.mark.parametrize("layout", ["constrained", None])
-@pytest.mark.parametrize("kind", ["bar", "line"])
+@on_grid(
+    "shape layout kind", [(6, 3), (9, 4), (4, 3)], ["constrained", None],
+    ["bar", "line"], every=2,
+)  # fmt: skip
 def test_the_legend_hides_nothing(pyplot, kind, shape, layout):
     figure, axes = pyplot.subplots(1, 2, sharey=True, figsize=shape, layout=layout)
     forecast = EraScoreForecast("none").fit(AREAS, ERRORS)

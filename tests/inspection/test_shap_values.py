@@ -15,8 +15,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor as StockRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 
-from helpers.data import make_data
-from helpers.inspection import make_mixed_frame
+from helpers.data import make_data, make_mixed_frame
+from helpers.grids import on_grid
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.auto._linear import LinearClassifier, LinearRegressor
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
@@ -216,8 +216,7 @@ def test_averages_of_trees_and_linear_models():
         shap_values(model, X, background=X)
 
 
-@pytest.mark.parametrize("background", [None, 30])
-@pytest.mark.parametrize("kind", ["two", "three", "poisson"])
+@on_grid("kind background", ["two", "three", "poisson"], [None, 30], every=2)
 def test_averages_after_a_link_add_up(kind, background):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 4))

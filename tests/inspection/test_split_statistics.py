@@ -16,10 +16,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import compute_sample_weight
 
 from helpers.criteria import COVER_ALL, COVERING
-from helpers.data import N_SAMPLES, make_data
+from helpers.data import N_SAMPLES, make_data, make_mixed_frame
 from helpers.estimators import make_estimator
 from helpers.grids import on_grid
-from helpers.inspection import make_mixed_frame
 from helpers.trees import gain_and_direction, n_splits, rows_of_nodes, trees_of
 from sklearn_era import ensemble
 from sklearn_era._optional import MissingPackageError

@@ -126,17 +126,6 @@ def test_an_era_is_held_against_all_others_of_the_same_quantiles():
     assert np.isnan(only.ks[0, 0])
 
 
-def test_drift_within_a_range():
-    """The match is 1, and the shares of the bins change."""
-    rng = np.random.default_rng(0)
-    eras = np.repeat(np.arange(6), 2000)
-    x = rng.beta(2 + 0.5 * eras, 4)[:, np.newaxis]
-    result = support_match(x, eras=eras, reference_eras=[0])
-    assert result.match[0] == 1
-    assert np.all(np.diff(result.psi[1:, 0]) > 0)
-    assert result.psi[5, 0] > 0.25 > 0.1 > result.psi[1, 0]
-
-
 def test_categories_count_without_bins():
     columns = {"same": list("abab"), "own": list("aabc")}
     columns["gone"] = ["a", "a", None, None]

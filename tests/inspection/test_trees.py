@@ -11,8 +11,8 @@ from matplotlib.quiver import Quiver
 from numpy.testing import assert_allclose
 from sklearn.linear_model import LinearRegression
 
+from helpers.data import make_mixed_frame
 from helpers.grids import on_grid
-from helpers.inspection import make_mixed_frame
 from helpers.trees import trees_of
 from sklearn_era import ensemble, inspection
 from sklearn_era.inspection import export_graphviz, export_text, plot_tree

@@ -160,6 +160,7 @@ REFUSED = {
     "numbers as text": (ROWS.assign(g=ROWS.g.astype(str)), "'g' holds '[0-3]'"),
     "numbers for text": (ROWS.assign(t=1), "'t' holds 1"),
     "no column": (ROWS.drop(columns="x"), "now missing:\n- x"),
+    "lazy frame": (pl.DataFrame(plain()).lazy(), r"lazy frame, .* pass X\.collect\(\)"),
 }  # fmt: skip
 
 

@@ -87,7 +87,9 @@ def test_a_tool_refuses_and_names_what_it_takes(name, use, message, fitted):
 @pytest.mark.parametrize("name", MODELS)
 def test_figures_of_any_estimator(name, fitted):
     y = CLASSES if "classes" in name else Y
-    EraScoreDisplay.from_estimator(fitted[name], X, y, eras=ERAS)
+    display = EraScoreDisplay.from_estimator(fitted[name], X, y, eras=ERAS)
+    assert np.isfinite(display.scores).all()
     draw = PartialDependenceDisplay.from_estimator
-    draw(fitted[name], X, [(0, 1)], grid_resolution=3)
+    drawn = draw(fitted[name], X, [(0, 1)], grid_resolution=3)
+    assert np.ptp(drawn.pd_results[0]["average"]) > 0
     plt.close("all")

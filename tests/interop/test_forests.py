@@ -13,8 +13,8 @@ from sklearn.exceptions import NotFittedError
 from helpers.forests import classifier, make_classes, make_data, regressor
 from helpers.grids import on_grid
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
-from sklearn_era.interop import to_lightgbm_text, to_sklearn
-from sklearn_era.model_files import ModelFileError, load_model, save_model
+from sklearn_era.interop import to_sklearn
+from sklearn_era.model_files import load_model, save_model
 
 
 @pytest.fixture(scope="module")
@@ -23,16 +23,6 @@ def forest():
     X = X.astype(np.float32).astype(np.float64)
     model = regressor(split_criterion="era", bootstrap="within_eras")
     return model.fit(X, y, eras=eras), X
-
-
-def test_lightgbm_predicts_the_same_bits(forest):
-    lightgbm = pytest.importorskip("lightgbm")
-    model, X = forest
-    booster = lightgbm.Booster(model_str=to_lightgbm_text(model))
-    assert_array_equal(booster.predict(X), model.predict(X))
-    stump = regressor(n_estimators=2).fit(X * 0, np.ones(X.shape[0]))
-    booster = lightgbm.Booster(model_str=to_lightgbm_text(stump))
-    assert_array_equal(booster.predict(X), stump.predict(X))
 
 
 def test_the_pickle_for_numerai_has_the_forest(forest, tmp_path):
@@ -93,13 +83,6 @@ def test_a_model_file_has_the_whole_forest(make, parameters, tmp_path):
     assert set(vars(loaded)) == set(vars(model))
     assert_array_equal(loaded.feature_importances_, model.feature_importances_)
     loaded.set_params(n_estimators=8).fit(X, y, eras=eras)
-
-
-def test_a_score_of_ones_own_does_not_go_into_a_file(tmp_path):
-    X, y, _ = make_data()
-    model = regressor(n_estimators=40, oob_score=lambda y, p: 0.0).fit(X, y)
-    with pytest.raises(ModelFileError, match="its `oob_score` to a bool"):
-        save_model(model, tmp_path / "f.era")
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -21,7 +21,7 @@ from sklearn.inspection import partial_dependence
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
-from helpers.averages import fit_average
+from helpers.estimators import fit_average
 from helpers.trees import trees_of
 from sklearn_era._optional import MissingPackageError
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor

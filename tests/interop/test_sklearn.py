@@ -14,9 +14,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import make_scorer, r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from helpers.averages import fit_average
 from helpers.data import make_data
-from helpers.estimators import make_estimator
+from helpers.estimators import fit_average, make_estimator
 from helpers.grids import slow
 from helpers.trees import assert_same_model
 from sklearn_era import ensemble as era_ensemble

@@ -424,5 +424,6 @@ def test_a_column_of_times_is_refused_by_its_name(transformer, others, kind):
 ])  # fmt: skip
 def test_lazy_frames_are_refused(estimator):
     X, eras = pl.LazyFrame({"a": np.arange(12.0)}), np.arange(12) // 4
-    with pytest.raises(ValueError, match=r"X is a lazy frame, .* pass X\.collect\(\)"):
-        estimator.fit(X, np.arange(12.0), eras=eras)
+    for given in (eras, "a"):
+        with pytest.raises(ValueError, match=r"X is a lazy frame, .* pass X\.collect"):
+            estimator.fit(X, np.arange(12.0), eras=given)

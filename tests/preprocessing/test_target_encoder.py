@@ -12,7 +12,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import TargetEncoder
 
-from helpers.grids import slow
+from helpers.grids import on_grid, slow
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Booster
 from sklearn_era.model_files import load_model, save_model
 from sklearn_era.model_selection import EraSearchCV
@@ -201,8 +201,7 @@ def test_effects_that_turn_between_eras_are_not_believed(peer):
     assert ours < theirs / 2
 
 
-@pytest.mark.parametrize("era_order", ["ordered", "unordered"])
-@pytest.mark.parametrize("how", ["pipeline", "search"])
+@on_grid("era_order how", ["ordered", "unordered"], ["pipeline", "search"], every=2)
 def test_noise_tells_nothing(era_order, how):
     rng = np.random.default_rng(0)
     eras = np.repeat(np.arange(24), 1000)

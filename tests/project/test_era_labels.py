@@ -11,10 +11,10 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import mean_squared_error, r2_score
 
-from helpers.calendar_labels import REFUSED, RIGHT
 from helpers.cli import params
 from helpers.cli import run as run_command
-from helpers.era_labels import AHEAD, KINDS, NAMES, OTHERS, N
+from helpers.era_labels import AHEAD, KINDS, NAMES, OTHERS, REFUSED, RIGHT, N
+from helpers.grids import on_grid
 from sklearn_era import calibration, inspection, preprocessing
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.effects import GroupDRO, Intercepts
@@ -266,8 +266,7 @@ def test_text_is_in_the_order_of_known_categories(place, folder):
 BY_CALENDAR = [splits, predictions, forecasts, averages, intervals, command_line]
 
 
-@pytest.mark.parametrize("place", BY_CALENDAR)
-@pytest.mark.parametrize("kind", RIGHT | REFUSED)
+@on_grid("place kind", BY_CALENDAR, [*RIGHT, *REFUSED], every=4)
 def test_calendar_labels_are_right_or_refused(place, kind, folder, monkeypatch):
     """By default, whatever the labels; none is so many eras ahead by its digits."""
     expected = right(place, folder)

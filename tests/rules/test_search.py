@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import rules as reference
-from helpers.grids import on_grid
 from sklearn_era.rules._beam import BeamSearch, Round, Rule
 from sklearn_era.rules._boosting import quality_scales
 from sklearn_era.rules._columns import fit_bins, list_conditions
@@ -101,35 +100,6 @@ def test_a_wide_beam_finds_the_best_rule_of_all(seed, variance_of, **parameters)
         return
     quality = state.measure(as_reference(found, search.conditions.missing_bin))
     assert quality == pytest.approx(best, abs=1e-12)
-
-
-@on_grid(
-    "quality variance_of has_disjunctions", QUALITIES,
-    [None, "loss", "score", "probability"], [False, True], every=3,
-)  # fmt: skip
-def test_sums_by_bin_are_those_of_masks(quality, variance_of, has_disjunctions):
-    """The quality of every refinement of each rule of a beam, to 1e-12."""
-    n_compared = 0
-    for seed in range(8):
-        state, search, this_round, _ = draw_problem(
-            seed, n_samples=200, n_features=4, n_bins=5, quality=quality, m=20.0,
-            variance_of=variance_of,
-        )  # fmt: skip
-        search = replace(search, has_disjunctions=has_disjunctions)
-        conditions = search.conditions
-        bins_of = [conditions.bins(i) for i in range(len(conditions.column))]
-        rules = [search.find(this_round)]
-        rules.append(rules[0].refined(bins_of[seed], is_union=True))
-        for rule in rules:
-            for is_union, qualities in search._measure(rule, this_round):
-                for condition, measured in zip(bins_of, qualities, strict=True):
-                    if measured == -np.inf:
-                        continue
-                    refined = rule.refined(condition, is_union)
-                    refined = as_reference(refined, conditions.missing_bin)
-                    assert measured == pytest.approx(state.measure(refined), abs=1e-12)
-                    n_compared += 1
-    assert n_compared > 200
 
 
 @pytest.mark.parametrize("has_disjunctions", [False, True])

@@ -196,7 +196,8 @@ def test_validation_rows_of_either_kind():
 @pytest.mark.parametrize("early_stopping", [False, True])
 def test_warm_start(early_stopping):
     X, y, weights = make_integers("uint8")
-    ours, theirs = pair(warm_start=True, early_stopping=early_stopping)
+    params = {"warm_start": True, "max_features": 0.5}
+    ours, theirs = pair(early_stopping=early_stopping, **params)
     for max_iter in (2, 5):
         ours.set_params(max_iter=max_iter).fit(X, y, weights)
         theirs.set_params(max_iter=max_iter).fit(as_floats(X), y, weights)

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from helpers.callbacks import MAX_ITER, Hook, Propagated, Recorder, logged
 from helpers.data import N_SAMPLES, make_data
-from helpers.estimators import ours, stock
+from helpers.estimators import ours
 from helpers.grids import on_grid
 from helpers.trees import assert_same_model
 from sklearn_era.metrics import era_scores, make_era_scorer
@@ -215,20 +215,6 @@ def test_a_callback_may_stop_the_fit(target, early_stopping):
     assert len(recorder.of("end", "fit")) == 1
     n_scores = 4 if early_stopping else 0
     assert model.train_score_.shape == model.validation_score_.shape == (n_scores,)
-
-
-@pytest.mark.parametrize("early_stopping", [False, True])
-@pytest.mark.parametrize("target", TARGETS)
-def test_with_callbacks_trees_are_scikit_learn_s(target, early_stopping):
-    X, y, _, _ = make_data(target)
-    params = {"early_stopping": early_stopping, "max_features": 0.5}
-    model = ours(target, **params)
-    monitor = ScoringMonitor(scoring="r2" if target == "real" else "accuracy")
-    model.set_callbacks(Recorder(), monitor).fit(X, y)
-    theirs = stock(target, **params).fit(X, y)
-    assert_same_model(model, theirs, X)
-    added = set(vars(model)) - {"_skl_callbacks"} - set(vars(theirs))
-    assert added == set(model.get_params()) - set(theirs.get_params())
 
 
 @pytest.mark.parametrize("error", [ValueError, TypeError, KeyboardInterrupt])

@@ -96,28 +96,6 @@ def test_one_or_more_is_a_column_less(kind, criterion, more, penalty):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_gain_with_penalties_is_that_of_the_fast_one(kind):
-    """So small a penalty settles ties at most."""
-    X, y, weights, _ = make_data()
-    X, y = np.nan_to_num(X), y + 0.01 * X[:, 3:].sum(axis=1, where=~np.isnan(X[:, 3:]))
-    fast = Gain(splitter="era" if kind == "booster" else "sklearn")
-    expected = KINDS[kind](min_samples_leaf=20, split_criterion=fast).fit(X, y, weights)
-    model = KINDS[kind](min_samples_leaf=20, feature_penalty=[0, 1e-9, 0, 0, 0])
-    found = model.fit(X, y, weights).predict(X)
-    np.testing.assert_allclose(found, expected.predict(X), rtol=1e-9)
-
-
-def test_a_single_era_leaves_the_gain():
-    X, y, _, _ = make_data()
-    penalties = [0, 0.3, 0, 0, 0]
-    expected = ours(feature_penalty=penalties).fit(X, y)
-    model = ours(split_criterion="era", feature_penalty=penalties)
-    with pytest.warns(UserWarning, match="is the same as 'gain'"):
-        model.fit(X, y, eras=np.zeros(len(y)))
-    assert_same_trees(model, expected)
-
-
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["gain", "era", "time_robust"])
 def test_a_mapping_is_the_array(kind, name):
     X, y, _, eras = make_data()

@@ -84,30 +84,6 @@ def test_predictions_add_the_intercepts_of_time_and_group(model, target, tmp_pat
     assert_allclose(raw_of(model, X, eras=later), raw_of(model, X), atol=1e-12)
 
 
-def test_shops_in_later_weeks_are_predicted_best_by_both():
-    n_shops, n_weeks = 40, 30
-    losses = {}
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        week, shop = map(np.ravel, np.indices((n_weeks, n_shops)))
-        X = rng.normal(size=(week.size, 2))
-        level = np.cumsum(rng.normal(size=n_weeks, scale=0.3))[week]
-        y = X[:, 0] + rng.normal(size=n_shops)[shop] + level
-        y += 0.5 * rng.normal(size=week.size)
-        train, test = week < 25, week >= 27
-        both = np.column_stack([week, shop])
-        for name, eras, effects, order in (
-            ("both", both, AUTO, ("ordered", "unordered")),
-            ("week", week, AUTO, "auto"),
-            ("shop", shop, Intercepts("mean"), "unordered"),
-        ):  # fmt: skip
-            model = regressor(max_iter=60, era_effects=effects, era_order=order)
-            model.fit(X[train], y[train], eras=eras[train])
-            error = y[test] - model.predict(X[test], eras=eras[test])
-            losses[name] = losses.get(name, 0) + np.mean(error**2) / 3
-    assert losses["both"] < 0.75 * min(losses["week"], losses["shop"])
-
-
 @pytest.mark.parametrize("weights", [None, rng.uniform(0.5, 2.0, week.size)])
 def test_group_intercepts_are_shrunken_means_of_residuals(weights):
     """Where trees cannot split, as by a one-way model of what the weeks leave."""

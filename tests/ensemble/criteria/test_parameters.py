@@ -11,7 +11,7 @@ from sklearn.base import clone
 from helpers.criteria import BLEND, COVER_ALL, COVERING, NAMES, RATIO
 from helpers.data import make_data
 from helpers.estimators import ours
-from helpers.trees import assert_same_trees, n_splits, rows_of_nodes
+from helpers.trees import assert_same_trees
 from sklearn_era._eras import number_of_share
 from sklearn_era.criteria import (
     Blend,
@@ -211,37 +211,6 @@ def test_era_with_too_few_rows_is_refused_by_name():
         with pytest.raises(ValueError, match=message):
             model.fit(X, y, eras=eras)
     model.set_params(split_criterion="gain").fit(X, y, eras=eras)
-
-
-@pytest.mark.parametrize("estimator", [ours, EraForestRegressor])
-def test_share_of_eras_alike_is_a_number_of_rows(estimator):
-    X, y, _, _ = make_data(n_samples=240)
-    params = {"split_criterion": "era", "random_state": 0, **COVER_ALL}
-    if estimator is EraForestRegressor:
-        params |= {"n_estimators": 3, "bootstrap": "within_eras"}
-    share, same, fewer = (
-        estimator(**params, min_samples_per_era=least).fit(
-            X, y, eras=np.arange(240) % 4
-        )
-        for least in (0.1, 6, 1)
-    )
-    assert_same_trees(share, same)
-    assert n_splits(share) < n_splits(fewer)
-
-
-def test_share_of_an_era_is_of_its_own_rows():
-    X, y, _, _ = make_data(n_samples=240)
-    eras = np.repeat([0, 1, 2], [40, 81, 119])
-    params = {"split_criterion": "era", "max_iter": 9, **COVER_ALL}
-    model = ours(**params, min_samples_per_era=0.1).fit(X, y, eras=eras)
-    fewest = np.full(3, 240)
-    for (tree,) in model._predictors:
-        rows = rows_of_nodes(tree, X)
-        for node in tree.nodes[~tree.nodes["is_leaf"].astype(bool)]:
-            for child in (node["left"], node["right"]):
-                counts = np.bincount(eras[rows[child]], minlength=3)
-                fewest = np.minimum(fewest, counts)
-    assert fewest.tolist() == [4, 9, 12]
 
 
 def test_era_too_small_for_a_share_is_refused():

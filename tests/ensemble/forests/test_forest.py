@@ -97,7 +97,8 @@ PARAMETERS = ERA_CRITERIA | {
     "leaves": {"split_criterion": "era", "max_leaf_nodes": 9},
     "leaf": {"split_criterion": BLEND, "min_samples_leaf": 3},
     "gain, leaves": {"split_criterion": "gain", "max_leaf_nodes": 6},
-    "gain, decrease": {"split_criterion": "gain", "min_impurity_decrease": 0.1},
+    "gain, decrease": {"split_criterion": "gain", "min_impurity_decrease": 0.1,
+                       "l2_regularization": 2.0},
     "l2": {"split_criterion": "directional", "l2_regularization": 2.0},
 }  # fmt: skip
 

@@ -239,7 +239,6 @@ def test_nodes_draw_on_where_categories_cannot_be_parted(weights, max_leaf_nodes
     np.testing.assert_allclose(forest.predict(X), y, rtol=0, atol=1e-6)
 
 
-@pytest.mark.slow
 def test_a_split_looks_at_as_many_features_as_it_may():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 6))
