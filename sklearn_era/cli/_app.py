@@ -166,10 +166,10 @@ def fit(
         "--groups": groups, "--horizon": horizon,
         "--cv": None if cv is None else str(cv),
     }  # fmt: skip
-    _ui.check_needs(needs, era is not None, era_order, known_groups)
     for name, given in (("--scoring", scoring), ("--cv", cv)):
         if given is not None and not score:
             raise InputError(f"{name}: '{given}' is of no use with --no-score.")
+    _ui.check_needs(needs, era is not None, era_order, known_groups)
     if time_budget is not None and (estimator != "auto" or time_budget <= 0):
         text = "is for --estimator auto, and a positive number of seconds"
         raise InputError(f"--time-budget: {time_budget:g} {text}.")

@@ -35,10 +35,14 @@ def draw_forest(
     style = {"color": BLUE, "marker": "s", "linestyle": "none", "zorder": 3} | style
     (line,) = ax.plot(scores, rows, **style)
     half = np.full(scores.size, np.nan) if errors is None else errors
-    table = [*zip(scores, scores - half, scores + half, strict=True)]
+    ends = [scores - half, scores + half]
+    if forecast is not None:  # on its scale, within its bounds
+        ends = forecast._intervals_of(scores, half)
+    table = [*zip(scores, *ends, strict=True)]
     bars = next_era = None
     if errors is not None:
-        bars = ax.errorbar(scores, rows, xerr=errors, fmt="none", ecolor=BLUE)
+        sides = abs(np.subtract(ends, scores))
+        bars = ax.errorbar(scores, rows, xerr=sides, fmt="none", ecolor=BLUE)
     if forecast is not None:
         low, high = forecast.interval(0.95, of="mean")
         # The median of the same distribution.
@@ -74,6 +78,8 @@ def _print_numbers(ax: Any, table: _Values, counts: Any) -> None:
         score, low, high = (x.rjust(widest, _SPACE) for x in row)
         interval = "" if "nan" in low else f" [{low}, {high}]"
         columns.append("" if "nan" in score else score + interval)
+    longest = max(map(len, columns))
+    columns = [text.ljust(longest, _SPACE) for text in columns]
     header = "score [95 %]" if any("[" in x for x in columns) else "score"
     if counts is not None:
         header, shown = f"{header}  n", [f"{n:,}" for n in counts]

@@ -299,6 +299,15 @@ or (n_candidates, n_eras)
         low, high = (self._link.inverse(ahead.quantile(x)) for x in (tail, 1 - tail))
         return low, high
 
+    def _intervals_of(self, scores: Array, half: Array) -> list[Array]:
+        """Return the ends of intervals, symmetric on the scale of the link."""
+        with np.errstate(divide="ignore", invalid="ignore"):  # scores at a bound
+            center, half = self._link(scores), half * self._link.slope(scores)
+            return [
+                np.array([self._link.inverse(x) for x in center + sign * half])
+                for sign in (-1, 1)
+            ]
+
     def probability_above(
         self, threshold: float, *, of: str = "next_era", horizon: int = 1,
         standard_error: float | None = None, group: Any = None,

@@ -136,6 +136,17 @@ def test_a_forest_plot_has_rows_the_pooled_mean_and_the_next_era(ax):
         EraScoreDisplay.from_forecast(by_pair)
 
 
+def test_intervals_of_a_forest_plot_are_within_the_bounds_of_its_forecast(ax):
+    scores, errors = np.array([0.7, 0.8, 0.9, 0.95]), np.array([0.05, 0.04, 0.1, 0.2])
+    forecast = EraScoreForecast("none", bounds=(0, 1)).fit(scores, errors)
+    display = EraScoreDisplay.from_forecast(forecast, ax=ax)
+    ends = np.array([x[:, 0] for x in display.errorbar_[2][0].get_segments()])
+    odds = np.log(scores / (1 - scores))
+    half = norm.ppf(0.975) * errors / (scores * (1 - scores))
+    for side, expected in zip(ends.T, (odds - half, odds + half), strict=True):
+        assert_allclose(side, 1 / (1 + np.exp(-expected)))
+
+
 @pytest.mark.parametrize("kind", ["line", "bar", "forest"])
 def test_a_comparison_is_drawn_around_0(ax, kind):
     rng, eras = np.random.default_rng(0), np.repeat(np.arange(8), 50)
