@@ -108,14 +108,15 @@ def ask(model: BaseEstimator, method: str, X: Table, eras: Eras | None) -> Any:
 
 
 def own_eras(model: BaseEstimator, X: Table, eras: Eras | None) -> tuple[Any, Any]:
-    """Return X and eras: without any, transformers have those of the fit's column. Of
-    two columns, times come first.
+    """Return X and eras: without any, transformers have those of the fit's columns, and
+    so have models of known groups. Of two columns, times come first.
     """
+    pair = vars(model).get("_pair")
     rest = without_era_column(model, X) if eras is None else X
-    if rest is not X and prepares_by_era(model):
+    is_of_known = pair is not None and getattr(model, "group", None) == "known"
+    if rest is not X and (is_of_known or prepares_by_era(model)):
         rest, eras = X, model._era_column
     X, eras = take_era_column(rest, eras)
-    pair = vars(model).get("_pair")
     if pair and not isinstance(eras, EraColumns | None):
         eras = read_again(model, eras, X)[0]
     return X, eras

@@ -132,6 +132,22 @@ def test_averages_know_times_and_groups(group, horizon, tmp_path):
     )
 
 
+@pytest.mark.parametrize("group", ["known", "new"])
+def test_models_of_known_groups_read_the_columns_that_the_fit_named(group):
+    frame = pd.DataFrame(X).add_prefix("x").assign(week=ERAS.week, shop=ERAS.shop)
+    names = ["week", "shop"]
+    average = AutoEraRegressor(PLAIN, group=group, random_state=0)
+    for model in average, EraConformalRegressor(clone(average), cv=2, group=group):
+        model.fit(frame, y, eras=names)
+        asked, told = model.predict(frame), model.predict(frame, eras=names)
+        rest = model.predict(frame.drop(columns=names))
+        if group == "known":
+            assert_allclose(asked, told)
+            assert not np.allclose(asked, rest)
+        else:
+            assert_allclose(asked, rest)
+
+
 def test_both_axes_are_better_than_either_for_known_shops():
     train, test = week < 12, week >= 13
     of_both = AutoEraRegressor(PLAIN, group="known", horizon=2)
