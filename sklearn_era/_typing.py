@@ -21,7 +21,7 @@ class Table(Protocol):
 
 
 class Estimator(Protocol):
-    """What scikit-learn clones and fits."""
+    """An estimator that scikit-learn can clone and fit."""
 
     def fit(self, X: Any, y: Any, /) -> Any: ...
     def get_params(self, deep: bool = True) -> dict[str, Any]: ...
@@ -29,7 +29,7 @@ class Estimator(Protocol):
 
 
 class Splitter(Protocol):
-    """What yields the rows to train on and to test, of one fold after the other."""
+    """A splitter: yields the rows to train on and to test, fold by fold."""
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterable[Any]: ...
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int: ...

@@ -258,7 +258,7 @@ def _answering(models: list[tuple[Any, Any]]) -> Any:
     answering = answered_by(last, answer)
     if classes is not None:
         answering.classes_ = classes
-        # Models may have other classes: probabilities are told of all.
+        # Models may have other classes: probabilities are of all.
         answering.decision_function = None
     return answering
 

@@ -1,4 +1,4 @@
-"""What reports the work of a step, as to the terminal."""
+"""The protocol of reporters: of the terminal, or of tests."""
 
 from pathlib import Path
 from typing import Any, Protocol
