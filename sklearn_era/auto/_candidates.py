@@ -27,6 +27,8 @@ _DEFAULT = (
 )  # fmt: skip
 # Members that folds of rows cannot assess, and that need so many eras.
 _OF_ERAS, _LEAST_ERAS = ("level", "last_levels"), 6
+# Members to fit first if time is short and known groups are asked for.
+FIRST = (PLAIN, *_OF_ERAS)
 # With few rows, weights of many members are noise.
 _ROWS_PER_MEMBER = 50
 # In folds, boosters have fewer trees, at rates up to this one.

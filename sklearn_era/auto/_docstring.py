@@ -43,7 +43,8 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
         them, but pickle can.
     time_budget : float, default=None
         Seconds that the fit may take. Members for which there is no time are left out,
-        the last first; the plain model is fitted in all cases.
+        the last first, with a warning. The plain model and one other, which has effects
+        of groups if known ones are asked for, are fitted in all cases.
     random_state : int, RandomState instance or None, default=None
         Of the plain model, where `estimator` is None.
     verbose : int, default=0

@@ -37,7 +37,7 @@ from ..model_selection import EraSearchCV, _out_of_era
 from ..model_selection._era_split import steps_of
 from ..model_selection._out_of_era import with_order
 from ..model_selection._search_scores import prediction
-from ._candidates import PLAIN, make_members, uses_eras
+from ._candidates import FIRST, PLAIN, make_members, uses_eras
 from ._categories import Columns, beside, columns_of, encode
 from ._docstring import DOC
 from ._losses import Loss, loss_of
@@ -178,6 +178,10 @@ class _AutoEra(PredictsByEra, BaseEstimator):
             )  # fmt: skip
             made, order = members, known_order(encoded, are_ordered)
             members = {x: with_order(model, order) for x, model in made.items()}
+            if (
+                deadline is not None and self.group == "known"
+            ):  # whose effects come first
+                members = dict(sorted(members.items(), key=lambda x: x[0] not in FIRST))
             search = start(members, folds=folds, by_eras=by_eras).run()
         warn_of_no_value(empty, "rows that some fold trains on")
         of_eras = of_rows = search.left_out()

@@ -57,10 +57,14 @@ _LOSSES = {
         Loss("squared_error", lambda y, p: (y - p) ** 2, lambda y, p: 2 * (p - y)),
         Loss("absolute_error", lambda y, p: abs(y - p), lambda y, p: np.sign(p - y)),
         _of_positive(
-            "poisson", lambda y, p: p - y + xlogy(y, y / p), lambda y, p: 1 - y / p
+            "poisson",
+            lambda y, p: 2 * (p - y + xlogy(y, y / p)),
+            lambda y, p: 2 * (1 - y / p),
         ),
         _of_positive(
-            "gamma", lambda y, p: y / p - np.log(y / p) - 1, lambda y, p: (p - y) / p**2
+            "gamma",
+            lambda y, p: 2 * (y / p - np.log(y / p) - 1),
+            lambda y, p: 2 * (p - y) / p**2,
         ),
         _of_positive("log_loss", lambda y, p: -np.log(p), lambda y, p: -1 / p),
     )

@@ -148,9 +148,15 @@ class Search:
                 self.seconds[name] = self.seconds.get(name, 0.0) + now - start
                 start = now
                 self._take(name, of_folds)
-            if self.deadline is not None and self.done == numbers:
+            if self.deadline is not None and self.done == numbers and to_come:
                 spent = sum(self.seconds.values()) * (1 + 1 / len(self.found))
-                if spent * (1 + n_later) > self.deadline - self.start:
+                is_late = spent * (1 + n_later) > self.deadline - self.start
+                if is_late and len(self.found) > 1:  # without another, no average
+                    warn_user(
+                        f"time_budget: no time is left for {len(to_come)} of "
+                        f"{len(self.members)} members ({', '.join(to_come)}); the "
+                        "average is of the others."
+                    )
                     to_come = []
 
     def _take(self, name: str, of_folds: dict[int, Any]) -> None:

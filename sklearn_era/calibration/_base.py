@@ -33,7 +33,7 @@ DOC = """{summary}
         As in :class:`~sklearn_era.model_selection.EraSearchCV`.
     verbose : int, default=0
         1 prints a line a fit with the time left, under a bar where rich is installed
-        and the output is a terminal.
+        and the output is a terminal.{more}
 
     Attributes
     ----------

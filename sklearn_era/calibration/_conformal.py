@@ -29,6 +29,12 @@ _FOLDS = """, and
         of ordered eras by :class:`~sklearn_era.model_selection.EraWalkForwardSplit`,
         which leaves out the later five sixths"""
 _AXES = ", horizon, group"
+_POWER = """
+    power : float, default=0
+        The scale is the prediction to the power `power` / 2, as the standard deviation
+        of a Tweedie distribution: 0 for the same width everywhere, 1 for counts, 2 for
+        amounts whose error is a share of them, and between for counts that vary more
+        than chance. Predictions must be above 0 if it is not 0."""
 _SCORES = """    conformity_scores_ : ndarray of shape (n_rows_left_out,)
         The scores, one fold after another."""
 _NOTES = """
@@ -173,10 +179,12 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
     __doc__ = DOC.format(
         summary="""Make prediction intervals that cover targets in eras not yet seen.
 
-    The score of a row left out is its absolute residual. The upper end of an interval
-    is the quantile of prediction plus score, each by the model of its fold (CV+ [3]_),
-    or by that of all rows where eras are ordered; the lower end likewise.""",
-        task="regressor", folds=_FOLDS, of_axes=_AXES, attributes=_SCORES,
+    The score of a row left out is its absolute residual, divided by its scale. The
+    upper end of an interval is the quantile of prediction plus score times scale, each
+    by the model of its fold (CV+ [3]_), or by that of all rows where eras are ordered;
+    the lower end likewise.""",
+        task="regressor", folds=_FOLDS, of_axes=_AXES, more=_POWER,
+        attributes=_SCORES,
         rest=f"""{_NOTES}
     >>> y = X[:, 0] + rng.normal(size=20)[shops]
     >>> from sklearn.linear_model import LinearRegression
@@ -187,11 +195,35 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
            [-0.5,  2.4]])
     """,
     )  # fmt: skip
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_Conformal._parameter_constraints,
+        "power": [Interval(Real, 0, None, closed="left")],
+    }
     _if_too_few = "intervals are infinite"
     score = score
 
+    def __init__(
+        self, estimator: Any, *, cv: Any = 5, era_order: Any = "auto",
+        n_jobs: int | None = None, horizon: Any = 1, group: str = "new",
+        verbose: int = 0, power: float = 0.0,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            estimator, cv=cv, era_order=era_order, n_jobs=n_jobs, horizon=horizon,
+            group=group, verbose=verbose,
+        )  # fmt: skip
+        self.power = power
+
     def _score_rows(self, y: Any, found: Any) -> Array:
-        return np.abs(y - found)
+        return np.abs(y - found) / self._scales(found)
+
+    def _scales(self, predicted: Array) -> Array:
+        if self.power > 0 and not (lowest := predicted.min()) > 0:
+            raise ValueError(
+                f"power={self.power:g} needs predictions above 0, and one is "
+                f"{lowest:.3g}: use a model of a positive mean, such as "
+                "loss='poisson' or 'gamma', or power=0."
+            )
+        return predicted ** (self.power / 2)
 
     @validate_params(_LEVELS, prefer_skip_nested_validation=True)
     def predict_interval(
@@ -218,7 +250,8 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
         """
         known: list[Any]
         centers, *known = self._ask_models(X, level, share_of_eras, eras)
-        lower, upper = (_upper_ends(x, *known) for x in (-centers, centers))
+        scales = self._scales(centers)
+        lower, upper = (_upper_ends(x, scales, *known) for x in (-centers, centers))
         return np.column_stack([-lower, upper])
 
 
@@ -230,16 +263,20 @@ def _mass(atoms: _Atoms, values: Any, side: Any) -> Any:
     )
 
 
-def _upper_ends(centers: Array, atoms: _Atoms, least: float, score: float) -> Array:
-    """Bisect for the least numbers with the mass `least` of center plus score below, as
-    scores of all have below `score`; rounded up, since ends belong to intervals.
+def _upper_ends(
+    centers: Array, scales: Array, atoms: _Atoms, least: float, score: float
+) -> Array:
+    """Bisect for the least numbers with the mass `least` of center plus score times
+    scale below, as scores of all have below `score`; rounded up, since ends belong to
+    intervals.
     """
-    low, high = centers.min(axis=0) + score, centers.max(axis=0) + score
+    ends = centers + score * scales
+    low, high = ends.min(axis=0), ends.max(axis=0)
     for _ in range(_N_HALVINGS):
         middle = (low + high) / 2
-        is_enough = _mass(atoms, middle - centers, "right") >= least
+        is_enough = _mass(atoms, (middle - centers) / scales, "right") >= least
         low, high = np.where(is_enough, [low, middle], [middle, high])
-    return high + _DIGITS * (np.abs(centers).max(axis=0) + score)
+    return high + _DIGITS * (np.abs(centers) + score * scales).max(axis=0)
 
 
 class EraConformalClassifier(ClassifierMixin, _Conformal):
@@ -251,7 +288,7 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
     model of its fold, or by that of all rows where eras are ordered. A set is empty
     where no class is as probable as true ones mostly are.""",
         task="classifier with `predict_proba`", folds=_FOLDS, of_axes=_AXES,
-        attributes=_SCORES,
+        more="", attributes=_SCORES,
         rest=f"""{_NOTES}
     >>> y = X[:, 0] + rng.logistic(size=600) > 0
     >>> from sklearn.linear_model import LogisticRegression

@@ -115,6 +115,7 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
         task="classifier with `predict_proba`",
         folds=", ordered or not",
         of_axes="",
+        more="",
         attributes="""    effects_ : ndarray of shape (n_classes, n_eras_left_out, 2)
         Levels and slopes of eras; of two classes, those of the second one alone.
     mean_effects_, spread_effects_ : ndarray of shape (n_classes, 2)

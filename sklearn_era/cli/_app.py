@@ -148,13 +148,16 @@ def fit(
     """
     # Check the requirements of the last step first.
     _ui.check_packages("cli", "pandas", "pyarrow")
+    import numpy as np
     from rich.console import Console
 
     from sklearn_era._era_axes import TIME_FIRST
     from sklearn_era.cli import _scores, _tables
     from sklearn_era.cli._training import read_training
     from sklearn_era.criteria._criteria import CRITERIA
+    from sklearn_era.effects import Intercepts
     from sklearn_era.model_files import save_model
+    from sklearn_era.model_selection._era_split import steps_of
 
     _ui.check_output(out, (".era",), data)
     criterion = _ui.parse_value(split_criterion)
@@ -170,6 +173,11 @@ def fit(
         if given is not None and not score:
             raise InputError(f"{name}: '{given}' is of no use with --no-score.")
     _ui.check_needs(needs, era is not None, era_order, known_groups)
+    if known_groups and estimator == "forest":
+        text = (
+            f"a forest has no effects of '{groups}': use --estimator auto or boosting"
+        )
+        raise InputError(f"--known-groups: {text}.")
     if time_budget is not None and (estimator != "auto" or time_budget <= 0):
         text = "is for --estimator auto, and a positive number of seconds"
         raise InputError(f"--time-budget: {time_budget:g} {text}.")
@@ -185,12 +193,11 @@ def fit(
         "categorical_features": "from_dtype",
     }  # fmt: skip
     model = _tables.make_estimator(estimator, is_classes, param, options)
-    if known_groups and not getattr(model, "era_effects", estimator == "auto"):
-        text = f"'{groups}' is no feature, and this model has no effects of groups: use"
-        text += " --estimator auto, or --param era_effects=intercept."
-        _ui.echo(f"Warning: --known-groups: {text}", err=True)
     question: dict[str, Any] = {"group": "known" if known_groups else "new"}
     question["horizon"] = 1 if horizon is None else _ui.parse_value(horizon)
+    if known_groups and getattr(model, "era_effects", 0) is None:
+        steps = steps_of(question["horizon"], np.unique(eras.columns[0]))
+        model.set_params(era_effects=Intercepts("auto", horizon=steps))
     if estimator == "auto":
         model.set_params(time_budget=time_budget, verbose=int(verbose), **question)
 

@@ -20,6 +20,7 @@ from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from sklearn_era._era_axes import TIME_FIRST, read_known
 from sklearn_era._era_routing import answered_by, told_eras, with_eras
+from sklearn_era.auto._candidates import PLAIN
 from sklearn_era.cli._ui import (
     InputError,
     check_known,
@@ -146,9 +147,6 @@ def describe_average(model: Any) -> Iterator[str]:
     of_all = sorted(model.weights_.items(), key=lambda pair: -pair[1])
     shown = ", ".join(f"{name} {weight:.2f}" for name, weight in of_all if weight)
     yield f"  weights: {shown}"
-    if len(of_all) == 1:
-        yield "  there was no time for other models: the plain model is kept"
-        return
     gain, error = (model.cv_results_[f"{x}_difference"][-1] for x in ("mean", "se"))
     if np.isnan(error):
         yield "  a gain in one era left out may be chance: the plain model is kept"
@@ -204,8 +202,12 @@ def score_held_out(
         held_out = f"{n_test:,} of {labels.size:,} eras, {held_out}"
     yield f"Score on held-out data ({held_out}; {told}):"
     models, test = [], np.concatenate([test for _, test in folds])
+    options: dict[str, Any] = {"verbose": 0}
+    if vars(estimator).get("time_budget") is not None:  # the members that it allowed
+        tried = [name for name in estimator.weights_ if name != PLAIN]
+        options |= {"members": tried, "time_budget": None}
     for train, own in folds:
-        model = clone(estimator).set_params(verbose=0)
+        model = clone(estimator).set_params(**options)
         before, later = (None, None) if eras is None else (eras[train], eras[own])
         model.fit(X.iloc[train], y[train], eras=before)
         if (told_of := told_eras(model, later)) is not None:

@@ -197,6 +197,15 @@ def make_features(frame: Any, categorical: Any, remedy: str, decimal: str) -> An
     return X
 
 
+def has_categories(column: pd.Series) -> bool:
+    """Return whether values are names that recur, and none is a number or a date."""
+    if types.infer_dtype(column, skipna=True) != "string":
+        return False
+    values = column.dropna().unique()
+    is_number = any(_NUMBER.fullmatch(value.strip()) for value in values)
+    return not is_number and values.size <= max(20, column.count() / 2)
+
+
 def match_categories(X: pd.DataFrame, estimator: Any) -> None:
     """Replace categories by the estimator's of the same text; warn of unknown ones."""
     is_encoded = getattr(estimator, "encoder_", None) is not None

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from sklearn_era._tables.columns import list_columns
 from sklearn_era.cli import _tables
-from sklearn_era.cli._ui import InputError
+from sklearn_era.cli._ui import InputError, echo
 
 _Names = Sequence[str] | None
 
@@ -33,6 +34,10 @@ def read_training(
     declared += [name for name in table.categories if name in names]
     frame = table.read([*names, *labels], declared)
     _tables.refuse_missing(frame, labels)
+    others = [name for name in names if name not in declared]
+    if found := [name for name in others if _tables.has_categories(frame[name])]:
+        declared += found
+        echo(f"Categories, as they are text: {list_columns(found)}.", err=True)
     remedy = "declare it with --categorical, or leave it out with --exclude"
     X = _tables.make_features(frame[names], declared, remedy, table.decimal)
     y, is_classes = _tables.make_target(frame[target], task, table)

@@ -240,8 +240,8 @@ def test_members_of_eras_alone_have_no_weight_by_rows():
 @pytest.mark.parametrize(("params", "metric"), [
     ({}, mean_squared_error),
     ({"loss": "absolute_error"}, metrics.mean_absolute_error),
-    ({"loss": "poisson"}, lambda y, p: metrics.mean_poisson_deviance(y, p) / 2),
-    ({"loss": "gamma"}, lambda y, p: metrics.mean_gamma_deviance(y, p) / 2),
+    ({"loss": "poisson"}, metrics.mean_poisson_deviance),
+    ({"loss": "gamma"}, metrics.mean_gamma_deviance),
     ({"loss": "quantile", "quantile": 0.8},
      partial(metrics.mean_pinball_loss, alpha=0.8)),
 ], ids=["squared_error", "absolute_error", "poisson", "gamma", "quantile"])  # fmt: skip
@@ -445,13 +445,19 @@ def test_a_time_budget_leaves_members_out(monkeypatch):
     for module in (_estimator, _member_search):
         now = SimpleNamespace(perf_counter=lambda: clock[0])
         monkeypatch.setattr(module, "time", now)
-    for budget, most in ((25, 6), (1e-9, 1)):
+    for budget, most in ((25, 6), (1e-9, 2)):
         before = clock[0]
-        model = auto(time_budget=budget).fit(X, Y, eras=ERAS)
-        assert most > 1 or model.weights_ == {"plain": 1.0}
-        assert {*model.weights_} == {*ALL[: len(model.weights_)]}
-        assert 0.5 * most < len(model.weights_) <= most
-        assert most == 1 or clock[0] - before <= budget
+        with pytest.warns(UserWarning, match="no time is left for [2-6] of 8") as told:
+            model = auto(time_budget=budget).fit(X, Y, eras=ERAS)
+        tried = {*model.weights_}
+        assert tried == {*ALL[: len(tried)]}
+        assert f"({', '.join(ALL[len(tried) :])})" in str(told[0].message)
+        assert most - 2 < len(tried) <= most
+        assert most == 2 or clock[0] - before <= budget
+    pairs = pd.DataFrame({"t": ERAS, "g": (np.arange(Y.size) % 7).astype(str)})
+    known = auto(time_budget=1e-9, group="known")
+    with pytest.warns(UserWarning, match="no time is left for 6 of 8"):
+        assert [*known.fit(X, Y, eras=pairs).weights_] == ["plain", "level"]
 
 
 def test_tables_with_categories_and_missing_values():

@@ -100,9 +100,13 @@ def quantile(values, masses, level):
     return values[order][is_enough][0] if is_enough.any() else np.inf
 
 
-@on_grid("ordered weighted share", [False, True], [False, True], [None, 0.75], every=2)
-def test_ends_and_sets_are_those_of_brute_force(ordered, weighted, share):
+@on_grid(
+    "ordered weighted share power", [False, True], [False, True], [None, 0.75],
+    [0, 1.5], every=3,
+)  # fmt: skip
+def test_ends_and_sets_are_those_of_brute_force(ordered, weighted, share, power):
     X, y, eras = make_rows(11)
+    y += 9.0
     new = make_rows(2, seed=1)[0]
     weights = np.random.default_rng(2).uniform(0, 2, y.size) ** weighted
     params = {"cv": 4, "era_order": "ordered" if ordered else "unordered"}
@@ -120,20 +124,24 @@ def test_ends_and_sets_are_those_of_brute_force(ordered, weighted, share):
         fits, scores, _, masses = zip(*rows, strict=True)
         return fits, np.array(scores), np.array(masses), every
 
-    model = EraConformalRegressor(Ridge(), **params).fit(X, y, **of_fit)
+    model = EraConformalRegressor(Ridge(), power=power, **params).fit(X, y, **of_fit)
     ends = model.predict_interval(new, 0.7, share_of_eras=share)
-    fits, scores, masses, every = parts(
-        Ridge(), lambda fit, i: abs(y[i] - fit.predict(X[[i]])[0])
-    )
+
+    def score(fit, i):
+        center = fit.predict(X[[i]])[0]
+        return abs(y[i] - center) / center ** (power / 2)
+
+    fits, scores, masses, every = parts(Ridge(), score)
     assert sorted(model.conformity_scores_) == pytest.approx(sorted(every))
     centers = np.array([fit.predict(new) for fit in fits])
     level = 0.7 if share is None else share
     for j in range(len(new)):
-        upper = quantile(centers[:, j] + scores, masses, level)
-        lower = -quantile(scores - centers[:, j], masses, level)
+        errors = scores * centers[:, j] ** (power / 2)
+        upper = quantile(centers[:, j] + errors, masses, level)
+        lower = -quantile(errors - centers[:, j], masses, level)
         assert ends[j] == pytest.approx([lower, upper])
 
-    y = thirds(0.3 * y + 0.7 * X[:, 0])
+    y = thirds(0.3 * (y - 9) + 0.7 * X[:, 0])
     model = EraConformalClassifier(GaussianNB(), **params).fit(X, y, **of_fit)
     sets = model.predict_set(new, 0.7, share_of_eras=share)
     fits, scores, masses, _ = parts(
@@ -186,6 +194,21 @@ def test_scores_that_tie_with_a_class_are_not_below_it():
     model.fit(X, np.ones(9, int), eras=np.arange(9))
     for level, expected in ((0.1, [1, 0]), (0.5, [1, 0]), (0.6, [1, 1]), (0.9, [1, 1])):
         assert model.predict_set(X[[0, -1]], level)[:, 1].tolist() == expected
+
+
+def test_large_means_have_wider_intervals_by_a_power():
+    """Which cover small and large counts alike."""
+    rng = np.random.default_rng(0)
+    eras, means = np.arange(40).repeat(50), np.tile([2.0, 200.0], 1000)
+    y, X = rng.poisson(means) + 0.0, means[:, np.newaxis]
+    covered = {}
+    for power in (0, 1):
+        model = EraConformalRegressor(LinearRegression(), power=power)
+        ends = model.fit(X, y, eras=eras).predict_interval(X, 0.8)
+        is_in = (ends[:, 0] <= y) & (y <= ends[:, 1])
+        covered[power] = [is_in[means == mean].mean() for mean in (2, 200)]
+    assert covered[0][0] > 0.95 > 0.7 > covered[0][1]
+    assert covered[1] == pytest.approx([0.82, 0.8], abs=0.06)
 
 
 def test_too_few_eras_are_warned_of():
@@ -251,6 +274,8 @@ def test_eras_are_passed_on_also_by_name_and_by_routing():
     (lambda m, X, y, e: m.set_params(cv="x").fit(X, y, eras=e), "'cv' parameter"),
     (lambda m, X, y, e: m.fit(X, y, eras=e).predict_interval(X, 90),
      "'level' parameter of EraConformalRegressor.predict_interval"),
+    (lambda m, X, y, e: m.set_params(power=1).fit(X, y, eras=e),
+     "power=1 needs predictions above 0, and one is -"),
 ])  # fmt: skip
 def test_refusals(call, message):
     X, y, eras = make_rows(5)

@@ -273,9 +273,11 @@ FRACTIONS += "classes; pass --task regression."
      "classification if they are classes."),
     ({"y": pd.date_range("2024", periods=60)}, [*fit(), "--task", "regression"],
      "--target: column 'y' is not numeric; correct such values, or "),
-    ({"sector": "energy"}, fit(features=[]),
-     "DATA: column 'sector' is not numeric ('energy' in row 1); declare it with "
+    ({"sector": [f"n° {n}" for n in range(60)]}, fit(features=[]),
+     "DATA: column 'sector' is not numeric ('n° 0' in row 1); declare it with "
      "--categorical, or leave it out with --exclude."),
+    ({"sector": np.resize(["2024-01-01", "2024-01-02 08:00"], 60)}, fit(features=[]),
+     "DATA: column 'sector' is not numeric ('2024-01-01' in row 1); declare "),
     ({"beta": pd.date_range("2024", periods=60)}, fit(),
      "DATA: column 'beta' is not numeric; declare "),
     ({"prediction": 1}, [*predict(), "--id", "prediction"],
@@ -447,9 +449,10 @@ EVIL, SHOWN = "b\x1b]0;owned\x07\x1b[2J\u202e", "b?]0;owned??[2J?"
 
 
 def test_names_in_files_do_not_command_the_terminal(small, capsys):
-    small.rename(columns={"sector": EVIL}).to_csv("d.csv", index=False)
+    named = small.rename(columns={"sector": EVIL})
+    named.assign(**{EVIL: [f"n° {n}" for n in small.index]}).to_csv("d.csv")
     told = fail(*fit(features=[]))
-    assert told.startswith(f"DATA: column '{SHOWN}' is not numeric ('energy' in row ")
+    assert told.startswith(f"DATA: column '{SHOWN}' is not numeric ('n° 0' in row ")
     small.rename(columns={"y": EVIL}).to_csv("d.csv", index=False)
     assert f"of '{SHOWN}' to 60 rows" in run(*fit(target=EVIL))
     print_table("Scores", ["Model"], [[EVIL]])

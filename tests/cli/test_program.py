@@ -548,14 +548,16 @@ def test_other_estimators(frame, features, estimator):
 
 @pytest.mark.parametrize(("given", "told"), [
     (["--verbose"], "AutoEra 1/22 fits: plain, loss "),
-    (["--time-budget", "1e-9"], "  weights: plain 1.00\n  there was no time for"),
+    (["--time-budget", "1e-9"], "leaves_4); the average is of the others"),
     (params(learning_rate=1e-300, loss="absolute_error"), "no more than its error"),
 ], ids=["verbose", "no time", "kept"])  # fmt: skip
 def test_an_average_tells_of_its_members(frame, given, told):
     write(frame.assign(y=np.random.default_rng(0).poisson(2, len(frame))), "d.csv")
     base = ["--target", "y", "--era", "week", "--estimator", "auto", *CHOICE]
-    output = run("fit", "d.csv", *base, *params(max_iter=4), *given, "-o", "m.era")
-    assert told in output
+    command = "fit", "d.csv", *base, *params(max_iter=4), *given, "-o", "m.era"
+    result = invoke(*command)
+    output = result.stdout
+    assert told in output + result.stderr
     model, metadata = load_model("m.era")
     assert (metadata.estimator, metadata.era) == ("AutoEraRegressor", "week")
     assert metadata.categorical_features == ["sector", "grade"]
@@ -594,9 +596,9 @@ def test_times_and_groups_are_told_to_averages_and_intercepts(form, tmp_path):
          AutoEraRegressor(Regressor(max_iter=10), horizon="14D")),
         (params(era_effects="intercept"),
          Regressor(max_iter=10, era_effects="intercept")),
+        (["--known-groups"], Regressor(max_iter=10, era_effects=Intercepts("auto"))),
     ):  # fmt: skip
         told = run(*base, *extra)
-        assert "Warning: --known-groups" not in invoke(*base, *extra).stderr
         known = "known" if "--known-groups" in extra else "new"
         held_out = "2 of 16 eras, from era 2024-04-08 on"
         if "--horizon" not in extra:
@@ -619,9 +621,8 @@ def test_times_and_groups_are_told_to_averages_and_intercepts(form, tmp_path):
         result = invoke(*base, "--estimator", "auto", *extra)
         assert result.exit_code == 2
         assert error in result.stderr
-    assert "'shop' is no feature, and this model has no effects of groups" in (
-        invoke(*base, "--known-groups").stderr
-    )
+    result = invoke(*base, "--known-groups", "--estimator", "forest")
+    assert "--known-groups: a forest has no effects of 'shop'" in result.stderr
     for extra in (["--groups", "shop"], ["--horizon", "2"]):
         result = invoke("fit", data, "--target", "y", "--out", "m.era", *extra)
         assert "needs --era" in result.stderr

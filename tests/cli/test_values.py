@@ -131,6 +131,21 @@ def test_categories_of_parquet_need_no_declaration(frame):
     assert read_metadata("m.era").categorical_features == ["sector"]
 
 
+@pytest.mark.parametrize("path", ["d.csv", "d.parquet"])
+def test_text_that_recurs_is_categories(frame, path):
+    base = ["fit", write(frame[["a", "sector", "y"]], path), "--target", "y", *BASE]
+    told = invoke(*base)
+    assert told.stderr == "Categories, as they are text: 'sector'.\n"
+    alone = load_model("m.era")[0].predict(frame[["a", "sector"]])
+    assert read_metadata("m.era").categorical_features == ["sector"]
+    run("predict", "m.era", path, "--out", "p.csv")
+    np.testing.assert_array_equal(pd.read_csv("p.csv").prediction, alone)
+    assert not invoke(*base, "--categorical", "sector").stderr
+    np.testing.assert_array_equal(
+        load_model("m.era")[0].predict(frame[["a", "sector"]]), alone
+    )
+
+
 @pytest.mark.parametrize("path", ["d.parquet", "d.feather"])
 @pytest.mark.parametrize("dtype", [int, float, bool])
 def test_categories_of_numbers_need_no_declaration(frame, path, dtype):

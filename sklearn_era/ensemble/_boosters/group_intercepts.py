@@ -70,25 +70,33 @@ def _of_groups(estimator: BaseEstimator, labels: NDArray[Any]) -> Array:
     return np.where(at[:, np.newaxis] >= 0, estimator._group_intercepts[at], 0.0)
 
 
-def take_in_groups(estimator: BaseEstimator, rows: HeldOut, raw: Array) -> None:
-    """Update intercepts by further rows, whose raw predictions include theirs: a value
-    is the mean of that before and that of these rows, each by its precision.
+def take_in_groups(
+    estimator: BaseEstimator, rows: HeldOut, raw: Array, n_steps: int
+) -> None:
+    """Update intercepts by Newton steps for further rows, whose raw predictions include
+    them and are overwritten: a value is the mean of that before and that of these rows,
+    each by its precision.
     """
     groups = rows.eras.groups
     assert groups is not None
-    series = values_of_eras(
-        estimator._loss, groups, rows.y, raw, rows.sample_weight,
-        _of_groups(estimator, groups.labels), largest_step=_LARGEST_STEP,
-    )  # fmt: skip
-    labels = estimator._group_labels
-    labels = join(labels, groups.labels[find(labels, groups.labels) < 0])
-    sums = np.zeros((2, labels.size, raw.shape[1]))  # of precisions times values
-    parts = (estimator._group_labels, estimator._group_series), (groups.labels, series)
-    for own, (values, variances) in parts:
-        precisions = np.where(np.isnan(variances), 0.0, 1 / variances)
-        sums[:, find(labels, own)] += precisions * values, precisions
-    with np.errstate(divide="ignore", invalid="ignore"):
-        merged = np.stack([sums[0] / sums[1], 1 / sums[1]])
-    merged[:, sums[1] == 0] = [[0.0], [np.nan]]
+    before = estimator._group_series
+    known, own = estimator._group_labels, groups.labels
+    labels = join(known, own[find(known, own) < 0])
+    intercepts, at = _of_groups(estimator, labels), find(labels, own)
+    for _ in range(n_steps):
+        in_raw = intercepts[at]
+        series = values_of_eras(
+            estimator._loss, groups, rows.y, raw, rows.sample_weight, in_raw,
+            largest_step=_LARGEST_STEP,
+        )  # fmt: skip
+        sums = np.zeros((2, labels.size, raw.shape[1]))  # of precisions times values
+        for places, (values, variances) in (find(labels, known), before), (at, series):
+            precisions = np.where(np.isnan(variances), 0.0, 1 / variances)
+            sums[:, places] += precisions * values, precisions
+        with np.errstate(divide="ignore", invalid="ignore"):
+            merged = np.stack([sums[0] / sums[1], 1 / sums[1]])
+        merged[:, sums[1] == 0] = [[0.0], [np.nan]]
+        intercepts = shrink(merged)
+        raw += (intercepts[at] - in_raw)[groups.codes]
     estimator._group_labels, estimator._group_series = labels, merged
-    estimator._group_intercepts = shrink(merged)
+    estimator._group_intercepts = intercepts

@@ -123,7 +123,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
             intercepts = self._era_intercepts
         if rows.eras.groups is not None:
             raw += (intercepts[at] - in_raw)[rows.eras.codes]
-            take_in_groups(self, rows, raw)
+            take_in_groups(self, rows, raw, n_steps)
 
 
 def _by_label(labels: NDArray[Any], intercepts: Any) -> dict[Any, Any]:

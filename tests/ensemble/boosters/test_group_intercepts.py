@@ -185,6 +185,18 @@ def test_updates_take_in_weeks_of_known_and_new_groups():
     assert n_old < len(times)
 
 
+def test_groups_far_from_the_others_that_open_in_held_out_weeks():
+    """They need several steps of a loss that is not quadratic."""
+    is_far = shop == 0
+    counts = np.random.default_rng(1).poisson(np.exp(y / 3 + 3.0 * is_far)) + 0.0
+    model = regressor("poisson", max_iter=60, early_stopping=True, n_iter_no_change=60)
+    is_open, last = ~is_far | (week >= 10), (week >= 10) & is_far
+    model.set_params(validation_fraction=4)
+    model.fit(X[is_open], counts[is_open], eras=ERAS[is_open])
+    predicted = model.predict(X[last], eras=ERAS[last])
+    assert predicted.mean() == pytest.approx(counts[last].mean(), rel=0.2)
+
+
 def test_a_warm_start_goes_on():
     model = regressor(max_iter=30, warm_start=True).fit(X, y, eras=ERAS)
     model.set_params(max_iter=60).fit(X, y, eras=ERAS)
