@@ -110,6 +110,11 @@ def era_calibration(
     >>> round(found["a"]["in_the_large"], 1), round(found["b"]["in_the_large"], 1)
     (-1.6, 0.1)
     """
+    if np.ndim(y_prob) > 1:
+        raise ValueError(
+            f"y_prob is of shape {np.shape(y_prob)}: pass the probabilities of the "
+            "positive class alone, such as y_prob[:, 1]."
+        )
     both, p = _validate_binary_probabilistic_prediction(
         y_true, y_prob, sample_weight, pos_label
     )

@@ -21,6 +21,7 @@ from ._forecast import EraScoreForecast
 from ._forecast_input import check_level, known_places
 from ._mean_errors import error_of_neighbours, mean_and_error
 from ._metric import Metric, check_metric, find_direction, metric_name
+from ._pooled import PooledScore
 from ._standard_errors import Rows, sampling_error
 
 if TYPE_CHECKING:
@@ -77,6 +78,12 @@ class EraComparison:
     n_effective: float
     metric_name: str
     forecast: EraScoreForecast
+
+    @property
+    def pooled(self) -> PooledScore:
+        """The mean difference of eras weighted by their errors, as if independent."""
+        errors = None if np.isnan(self.standard_errors).all() else self.standard_errors
+        return EraScoreForecast("none").fit(self.differences, errors).pooled_
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return a confidence interval of the mean difference, by Student's t.

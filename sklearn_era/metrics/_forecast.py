@@ -67,16 +67,17 @@ class EraScoreForecast(BaseEstimator):
     Parameters
     ----------
     trend : {'auto', 'none'}, default='auto'
-        Whether eras that follow each other, by their labels, may be related: numbers
-        do, so that hospitals called 101, 102, ... need 'none'.
+        Whether eras that follow each other may be related; with 'none' they are
+        exchangeable, as those without an order always are.
     bounds : tuple of (float or None, float or None), default=None
         Ends of the metric's range, within which intervals stay, such as (0, 1) for an
         area under the ROC curve or (None, 1) for R^2. The model is of
         ``log((s - low) / (high - s))``, or the part that has an end (Snell et al.
         2018), and `mean_` is then a median.
-    era_order : 'auto' or tuple of two, default='auto'
-        Which of two columns of labels is time, such as ("unordered", "ordered") where
-        groups come first; by default their labels tell.
+    era_order : {'auto', 'ordered', 'unordered'} or tuple of two, default='auto'
+        Whether eras follow each other in the order of their labels. Numbers do by
+        'auto', so that hospitals called 101, 102, ... need 'unordered'. Of two columns,
+        a tuple such as ("unordered", "ordered") has time second.
 
     Attributes
     ----------
@@ -122,7 +123,7 @@ class EraScoreForecast(BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "trend": [StrOptions({"auto", "none"})], "bounds": [tuple, list, None],
-        "era_order": [StrOptions({"auto"}), tuple, list],
+        "era_order": [StrOptions({"auto", "ordered", "unordered"}), tuple, list],
     }  # fmt: skip
 
     def __init__(
@@ -172,6 +173,7 @@ or (n_candidates, n_eras)
         if (pairs := read_pairs(scores, eras, self.era_order)) is not None:
             return self._fit_pairs(*pairs, standard_errors)
         table, encoded, order = read_scores(scores, eras)
+        order = order if self.era_order == "auto" else self.era_order
         errors = read_errors(standard_errors, table, table.ndim == 2, "era")
         if encoded.labels.size < errors.size:
             raise ValueError("eras has a label twice: pass one score an era.")
@@ -179,7 +181,7 @@ or (n_candidates, n_eras)
         table, errors = table[:, by_label], errors[by_label]
         if self._counts is not None:
             self._counts = self._counts[by_label]
-        remedy = "pass trend='none' for groups, such as hospitals"
+        remedy = "pass era_order='unordered' for groups, such as hospitals"
         is_ordered = self.trend == "auto" and are_ordered(
             encoded, order, "trend='auto'", remedy
         )

@@ -29,6 +29,11 @@ def read_pairs(scores: Any, eras: Any, order: Any) -> tuple[Array, EraAxes] | No
                 "columns, times and groups."
             )
         return None
+    if order in ("ordered", "unordered"):
+        raise ValueError(
+            f"era_order={order!r} is for one column of eras; of two, times and groups, "
+            "pass ('ordered', 'unordered') in their order, or 'auto'."
+        )
     found = np.asarray(getattr(found, "era_scores_", found), dtype=np.float64)
     return found, read_axes(eras, found, order, "EraScoreForecast")
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
-from scipy.stats import norm, t
+from scipy.optimize import brentq, minimize_scalar
+from scipy.stats import chi2, norm, t
 
 from ._forecast_input import check_level
 from ._spread import Link, least_errors
@@ -32,9 +32,10 @@ class PooledScore:
         Of the mean, by the normal distribution.
     tau, tau2 : float
         The standard deviation between eras, and its square.
-    Q, I2 : float
-        Cochran's Q, and how much of the variance of scores is that between eras, in %
-        (Higgins, Thompson 2002); NaN without standard errors.
+    Q, p_value, I2 : float
+        Cochran's Q, its p-value if no era differs from another, and how much of the
+        variance of scores is that between eras, in % (Higgins, Thompson 2002); NaN
+        without standard errors.
     n_eras : int
         The number of scores.
     weight, shrunken : ndarray of shape (n_eras,)
@@ -47,7 +48,7 @@ class PooledScore:
     >>> areas, errors = [0.71, 0.78, 0.74, 0.69], [0.03, 0.02, 0.03, 0.02]
     >>> EraScoreForecast().fit(areas, errors).pooled_
     PooledScore of 4 eras: mean 0.7307, 95 % from 0.6652 to 0.7961; tau 0.03556, \
-I2 68.5 %, Q 10.8
+I2 68.5 %, Q 10.8 (p = 0.013)
     """
 
     mean: float
@@ -56,11 +57,14 @@ I2 68.5 %, Q 10.8
     tau2: float
     I2: float
     Q: float
+    p_value: float
     n_eras: int
     weight: Array
     shrunken: Array
     _link: Link
     _knha: float  # the standard error by the scores' own spread
+    _values: Array  # the scores and their errors, on the scale of the link
+    _errors: Array
 
     def interval(
         self, level: float = 0.95, *, test: str = "knha"
@@ -90,12 +94,45 @@ I2 68.5 %, Q 10.8
         center = float(self._link(self.mean))
         return self._link.inverse(center - half), self._link.inverse(center + half)
 
+    def tau_interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return a confidence interval of `tau`, of the values of tau at which
+        Cochran's Q is neither too large nor too small (Viechtbauer 2007).
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            The probability to contain the deviation between all possible eras.
+
+        Returns
+        -------
+        low, high : float
+            Both ends, like `tau` on the scale of `bounds`.
+        """
+        tail, freedom = (1 - check_level(level)) / 2, self.n_eras - 1
+        if not (unit := float(np.ptp(self._values))) > 0:
+            return 0.0, 0.0
+        values, squares = self._values / unit, (self._errors / unit) ** 2
+
+        def excess(tau: float, most: float) -> float:
+            weights = 1 / (squares + tau**2)
+            mean = np.average(values, weights=weights)
+            return float(weights @ (values - mean) ** 2 - most)
+
+        ends = []
+        for most in (chi2.isf(tail, freedom), chi2.ppf(tail, freedom)):
+            high = 1.0
+            while excess(high, most) > 0:
+                high *= 2
+            is_above = excess(0.0, most) > 0
+            ends.append(unit * brentq(excess, 0.0, high, (most,)) if is_above else 0.0)
+        return ends[0], ends[1]
+
     def __repr__(self) -> str:
         low, high = self.interval()
         return (
             f"PooledScore of {self.n_eras} eras: mean {self.mean:.4g}, 95 % from "
             f"{low:.4g} to {high:.4g}; tau {self.tau:.4g}, I2 {self.I2:.1f} %, "
-            f"Q {self.Q:.1f}"
+            f"Q {self.Q:.1f} (p = {self.p_value:.2g})"
         )
 
 
@@ -131,7 +168,10 @@ def pool(scores: Array, errors: Array, link: Link) -> PooledScore:
         mean=link.inverse(float(origin + unit * mean)), standard_error=float(error),
         tau=float(unit * tau2**0.5), tau2=float(unit**2 * tau2),
         I2=float(100 * tau2 / (tau2 + typical)) if has_errors else np.nan,
-        Q=q if has_errors else np.nan, n_eras=n, weight=weights / weights.sum(),
+        Q=q if has_errors else np.nan,
+        p_value=float(chi2.sf(q, n - 1)) if has_errors else np.nan,
+        n_eras=n, weight=weights / weights.sum(),
         shrunken=np.array([link.inverse(x) for x in origin + unit * shrunken]),
         _link=link, _knha=float(error * np.sqrt(rest / (n - 1))),
+        _values=scores, _errors=errors,
     )  # fmt: skip

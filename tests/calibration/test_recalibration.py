@@ -264,5 +264,7 @@ def test_eras_without_weight_are_none():
     expected = era_calibration(y[kept], p[kept], **given)
     assert found.spread == expected.spread
     np.testing.assert_array_equal(found.eras, expected.eras)
+    with pytest.raises(ValueError, match=r"of shape \(4, 2\): pass .* y_prob\[:, 1\]"):
+        era_calibration([0, 1, 0, 1], np.full((4, 2), 0.5), eras=[1, 1, 2, 2])
     with pytest.raises(ValueError, match="pos_label and another class"):
         era_calibration(y, p, eras=eras, sample_weight=y)

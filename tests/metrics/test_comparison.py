@@ -53,6 +53,8 @@ def test_groups_are_compared_by_the_paired_t_test(metric, sign):
     scale = np.std(expected, ddof=1) * np.sqrt(1.1)
     above = t.cdf(expected.mean() / scale, 9)
     assert found.probability_next == pytest.approx(above, abs=2e-3)
+    alone = EraScoreForecast("none").fit(found.differences, found.standard_errors)
+    assert repr(found.pooled) == repr(alone.pooled_)
     # The other way round.
     other = compare_predictions(
         y, b, a, eras=eras.astype(str), metric=metric, era_order="unordered",

@@ -248,7 +248,10 @@ def test_more_eras_make_intervals_narrow():
      "standard_errors of era b is negative"),
     ({}, {"scores": [1, 2], "eras": [3, 3]}, "eras has a label twice"),
     ({}, {"scores": [1, 2], "eras": [1]}, "eras has 1 labels, but scores has 2"),
-    ({}, {"scores": [1, 2, 3], "eras": ["x", "y", "z"]}, "pass trend='none'"),
+    ({}, {"scores": [1, 2, 3], "eras": ["x", "y", "z"]},
+     "pass era_order='unordered'"),
+    ({"era_order": "ordered"}, {"scores": [1, 2], "eras": [[0, 1], [1, 0]]},
+     "is for one column of eras; of two, times and groups, pass"),
     ({"bounds": (0, 1)}, {"scores": [0.5, 1.0]}, "which go from 0.5 to 1: pass"),
     ({"bounds": (1, 0)}, {"scores": [0.5, 0.6]}, "must be two ends of a range"),
     ({"trend": "linear"}, {"scores": [1, 2]}, "The 'trend' parameter"),
@@ -257,8 +260,11 @@ def test_more_eras_make_intervals_narrow():
      "scores are of several metrics, or"),
 ])  # fmt: skip
 def test_what_cannot_be_fitted_is_refused(options, given, message):
-    if "pass trend='none'" in message:
-        EraScoreForecast(trend="none").fit(**given)
+    if "era_order='unordered'" in message:
+        without, alike = {"trend": "none"}, {"era_order": "unordered"}
+        found = [EraScoreForecast(**x).fit(**given) for x in (without, alike)]
+        assert found[0].interval() == found[1].interval()
+        assert found[0].era_order_ == found[1].era_order_ == "unordered"
     with pytest.raises(ValueError, match=message):
         EraScoreForecast(**options).fit(**given)
 

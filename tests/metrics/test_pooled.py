@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from scipy.stats import t
+from scipy.stats import chi2, t
 from sklearn.metrics import mean_squared_error
 
 from sklearn_era.metrics import (
@@ -51,13 +51,29 @@ def test_numbers_are_those_of_metafor():
     blup = [-0.80023, -1.25171, -0.98690, -1.39790, -0.28738, -0.78457, -1.24396,
             0.00288, -0.50684, -1.24717, -0.35366, -0.28473, -0.14674]  # fmt: skip
     assert_allclose(pooled.shrunken, blup, atol=6e-6)
+    assert pooled.p_value == pytest.approx(chi2.sf(152.233008, 12), rel=1e-4)
+    # As ``confint`` prints it, by the Q-profile.
+    assert_allclose(pooled.tau_interval(), [0.3460, 1.0543], atol=6e-5)
     expected = (
         "PooledScore of 13 eras: mean -0.7145, 95 % from -1.108 to -0.3206; tau 0.5597,"
-        " I2 92.2 %, Q 152.2"
+        " I2 92.2 %, Q 152.2 (p = 2e-26)"
     )
     assert repr(pooled) == expected
     # By the model of the forecast, in which tau is not known, it is a bit wider.
     assert_allclose(forecast.interval(0.95, of="mean"), [-1.123, -0.323], atol=1e-3)
+
+
+def test_deviations_between_eras_have_intervals():
+    alone = EraScoreForecast().fit(SCORES).pooled_
+    known = SCORES.std(ddof=1) * np.sqrt(6 / chi2.ppf([0.975, 0.025], 6))
+    assert_allclose(alone.tau_interval(), known, rtol=1e-5)
+    assert np.isnan(alone.p_value)
+    none = EraScoreForecast().fit(SCORES, np.full(7, 0.5)).pooled_
+    assert (none.tau, none.tau_interval()[0]) == (0.0, 0.0)
+    assert none.p_value > 0.99
+    assert EraScoreForecast().fit([0.5, 0.5, 0.5]).pooled_.tau_interval() == (0, 0)
+    with pytest.raises(ValueError, match="level"):
+        alone.tau_interval(95)
 
 
 @pytest.mark.parametrize("error", [None, 0.01, 0.05])
