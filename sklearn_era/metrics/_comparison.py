@@ -83,7 +83,9 @@ class EraComparison:
     def pooled(self) -> PooledScore:
         """The mean difference of eras weighted by their errors, as if independent."""
         errors = None if np.isnan(self.standard_errors).all() else self.standard_errors
-        return EraScoreForecast("none").fit(self.differences, errors).pooled_
+        pooled = EraScoreForecast("none").fit(self.differences, errors).pooled_
+        assert pooled is not None  # of one column of eras
+        return pooled
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return a confidence interval of the mean difference, by Student's t.
