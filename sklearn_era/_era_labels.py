@@ -8,11 +8,13 @@ Labels of another *kind* are never compared.
 import datetime
 import numbers
 import re
+from collections.abc import Collection
 from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils._missing import is_pandas_na
 
 Labels = NDArray[Any]
 
@@ -358,3 +360,37 @@ def _places_of_dates(dates: list[Any], n_known: int) -> list[Any]:
     workdays = np.busday_count(days[0], days, weekmask=is_workday)
     series = [months.astype(np.int64), workdays, instants]
     return series if (np.diff(workdays[:n_known]) == 1).any() else series[::2]
+
+
+def missing_rows(labels: Labels) -> NDArray[np.intp]:
+    """Return the rows whose labels are missing: None, NaN, NaT or pandas' NA."""
+    if labels.dtype.kind in "fc":
+        return np.flatnonzero(np.isnan(labels))
+    if labels.dtype.kind in "mM":
+        return np.flatnonzero(np.isnat(labels))
+    if labels.dtype.kind == "O" and any(map(_is_missing, _distinct(labels))):
+        return np.array([i for i, x in enumerate(labels) if _is_missing(x)], np.intp)
+    return np.array([], np.intp)
+
+
+def _distinct(labels: NDArray[Any]) -> Collection[Any]:
+    try:
+        return set(labels)
+    except TypeError:  # not hashable, so not sortable: `_check_sortable` raises
+        return labels.tolist()
+
+
+def _is_missing(label: object) -> bool:
+    if label is None or is_pandas_na(label):
+        return True
+    # Only NaN and NaT differ from themselves. For an array the result is an array: no
+    # label, and `_check_sortable` raises.
+    different = label != label
+    return bool(different) if np.ndim(different) == 0 else False
+
+
+def label_texts(labels: Labels) -> list[str]:
+    """Return the labels of eras as text, dates without superfluous digits."""
+    if labels.dtype.kind == "M":
+        return np.datetime_as_string(labels, unit="auto").tolist()
+    return [str(label) for label in labels]

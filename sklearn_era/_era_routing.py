@@ -17,8 +17,8 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from ._era_arguments import take_era_column, without_era_column
 from ._era_axes import read_again
 from ._era_columns import EraColumns
-from ._era_labels import find
-from ._eras import check_eras, encode_eras, label_texts
+from ._era_labels import find, label_texts
+from ._eras import check_eras, encode_eras
 from ._typing import Eras, Table
 from ._warnings import listed, warn_user
 

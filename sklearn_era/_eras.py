@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
-from sklearn.utils._missing import is_pandas_na
 from sklearn.utils.validation import _num_samples
 
 from ._era_columns import LabelColumn, label_columns
@@ -21,6 +20,7 @@ from ._era_labels import (
     find,
     in_order_of,
     joined_categories,
+    missing_rows,
 )
 from ._typing import EraOrder, Table
 from ._warnings import warn_user
@@ -66,7 +66,7 @@ def check_eras(
             f"{name} has {labels.shape[0]} labels, but {X_name} has {n_samples} rows; "
             "pass one label a row."
         )
-    missing = _missing_rows(labels)
+    missing = missing_rows(labels)
     if np.ma.is_masked(eras):
         missing = np.union1d(missing, np.flatnonzero(np.ma.getmaskarray(eras)))
     if missing.size:
@@ -98,32 +98,6 @@ def _combinations(columns: list[LabelColumn], X: Table, X_name: str) -> NDArray[
         return encoded[0].decode()
     rows = zip(*(as_objects(column.decode()) for column in encoded), strict=True)
     return np.fromiter(rows, dtype=object, count=_num_samples(X))
-
-
-def _missing_rows(labels: NDArray[Any]) -> NDArray[np.intp]:
-    if labels.dtype.kind in "fc":
-        return np.flatnonzero(np.isnan(labels))
-    if labels.dtype.kind in "mM":
-        return np.flatnonzero(np.isnat(labels))
-    if labels.dtype.kind == "O" and any(map(_is_missing, _distinct(labels))):
-        return np.array([i for i, x in enumerate(labels) if _is_missing(x)], np.intp)
-    return np.array([], np.intp)
-
-
-def _distinct(labels: NDArray[Any]) -> Collection[Any]:
-    try:
-        return set(labels)
-    except TypeError:  # not hashable, so not sortable: `_check_sortable` raises
-        return labels.tolist()
-
-
-def _is_missing(label: object) -> bool:
-    if label is None or is_pandas_na(label):
-        return True
-    # Only NaN and NaT differ from themselves. For an array the result is an array: no
-    # label, and `_check_sortable` raises.
-    different = label != label
-    return bool(different) if np.ndim(different) == 0 else False
 
 
 def _check_sortable(labels: NDArray[Any], name: str) -> None:
@@ -401,10 +375,3 @@ def check_splittable(labels: NDArray[Any], counts: NDArray[Any], plan: Any) -> N
         f"{labels[first]!s}, has {counts[first]}. Drop or merge small eras, lower "
         f"min_samples_per_era, or {plan.remedy}."
     )
-
-
-def label_texts(labels: NDArray[Any]) -> list[str]:
-    """Return the labels of eras as text, dates without superfluous digits."""
-    if labels.dtype.kind == "M":
-        return np.datetime_as_string(labels, unit="auto").tolist()
-    return [str(label) for label in labels]

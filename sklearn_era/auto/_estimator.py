@@ -12,16 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.model_selection import KFold
-from sklearn.utils import column_or_1d, get_tags, indexable
+from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name
 from .._era_axes import keep_pair, known_order, read_again
 from .._era_columns import EraColumns
 from .._era_labels import find
-from .._era_routing import PredictsByEra, ask, own_eras, prepares_by_era, score
+from .._era_routing import PredictsByEra, ask, prepares_by_era, score
 from .._eras import EncodedEras, read_eras
 from .._fit_attributes import restores_on_failure
 from .._progress import Progress
@@ -42,13 +41,13 @@ from ._categories import Columns, beside, columns_of, encode
 from ._docstring import DOC
 from ._losses import Loss, loss_of
 from ._member_search import PlainModelError, Rows, Search, at_stage, fit_members
-from ._update import update_average
+from ._update import TakesInEras
 from ._weights import LeftOut, error_of_mean, keep, promising
 
 _OF_SEARCH = ("era_order", "cv", "n_jobs", "verbose", "horizon", "group")
 
 
-class _AutoEra(PredictsByEra, BaseEstimator):
+class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
     """The weighted average of members, for the task of a subclass."""
 
     _booster: ClassVar[type]
@@ -293,50 +292,6 @@ class _AutoEra(PredictsByEra, BaseEstimator):
             f"model's{note}"
         )
         return {name: stages[name] for name in kept}
-
-    @restores_on_failure
-    def update(self, X: Any, y: Any, *, eras: Eras, sample_weight: Any = None) -> Self:
-        """Take in rows of eras whose targets have become known since the fit.
-
-        The levels of members with intercepts are estimated anew, trees being as they
-        are. The weights of members move to those by all eras that no model was fitted
-        to, as far as they are better in them, as in ``fit``. If the average has lost
-        more in the new eras than in those left out before, by a t-test at 5 %, and `X`
-        has the rows of all earlier eras, too, the members are fitted to all rows; if
-        it has not, a warning asks for them. A dict is added to `update_log_`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows of new eras; and of all earlier ones, if there may be a refit.
-        y, eras : array-like of shape (n_samples,)
-            Their targets and eras, or the name of the column of eras.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of rows.
-
-        Returns
-        -------
-        self : object
-            The model, updated.
-
-        Raises
-        ------
-        ValueError
-            If all eras were seen before, or one lies before the last of them and eras
-            are ordered; if new eras have no weight, or classes that the fit lacks.
-        """
-        check_is_fitted(self)
-        if eras is None or y is None:
-            raise ValueError("update needs targets and eras: pass X, y and eras=...")
-        X, eras = own_eras(self, X, eras)
-        X, y = indexable(X, self._as_target(y))
-        sample_weight = self._weights_of(X, y, sample_weight)
-        log = self.__dict__.get("update_log_", [])
-        loss = loss_of(self._plain_model())
-        with config_context(enable_metadata_routing=False):
-            entry = update_average(self, X, y, eras, sample_weight, loss)
-        self.update_log_ = [*log, entry]
-        return self
 
     def _as_target(self, y: Any) -> Any:
         """Return targets as a vector, of float64 in regression."""

@@ -1,21 +1,28 @@
 """Eras whose targets arrive after a fit: levels, then weights, then perhaps trees."""
 
 from copy import copy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as t_distribution
+from sklearn import config_context
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_y, check_consistent_length
+from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.validation import (
+    _check_y,
+    check_consistent_length,
+    check_is_fitted,
+)
 
 from .._era_labels import as_objects, find, join, ranks
+from .._era_routing import own_eras
+from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from .._typing import Eras, Table
 from .._warnings import warn_user
 from ._categories import columns_of
-from ._losses import Loss
+from ._losses import Loss, loss_of
 from ._member_search import Rows, respond
 from ._weights import LeftOut, equal_eras, update_weights
 
@@ -23,7 +30,59 @@ from ._weights import LeftOut, equal_eras, update_weights
 _LEAST_P_VALUE = 0.05
 
 
-def update_average(
+class TakesInEras:
+    """An average that takes in eras whose targets have become known."""
+
+    _as_target: Any  # a vector of targets
+    _weights_of: Any  # rows' weights, with those of their classes
+    _plain_model: Any
+
+    @restores_on_failure
+    def update(self, X: Any, y: Any, *, eras: Eras, sample_weight: Any = None) -> Self:
+        """Take in rows of eras whose targets have become known since the fit.
+
+        The levels of members with intercepts are estimated anew, trees being as they
+        are. The weights of members move to those by all eras that no model was fitted
+        to, as far as they are better in them, as in ``fit``. If the average has lost
+        more in the new eras than in those left out before, by a t-test at 5 %, and `X`
+        has the rows of all earlier eras, too, the members are fitted to all rows; if
+        it has not, a warning asks for them. A dict is added to `update_log_`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of new eras; and of all earlier ones, if there may be a refit.
+        y, eras : array-like of shape (n_samples,)
+            Their targets and eras, or the name of the column of eras.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of rows.
+
+        Returns
+        -------
+        self : object
+            The model, updated.
+
+        Raises
+        ------
+        ValueError
+            If all eras were seen before, or one lies before the last of them and eras
+            are ordered; if new eras have no weight, or classes that the fit lacks.
+        """
+        check_is_fitted(self)
+        if eras is None or y is None:
+            raise ValueError("update needs targets and eras: pass X, y and eras=...")
+        X, eras = own_eras(self, X, eras)
+        X, y = indexable(X, self._as_target(y))
+        sample_weight = self._weights_of(X, y, sample_weight)
+        log = self.__dict__.get("update_log_", [])
+        loss = loss_of(self._plain_model())
+        with config_context(enable_metadata_routing=False):
+            entry = _update_average(self, X, y, eras, sample_weight, loss)
+        self.update_log_ = [*log, entry]
+        return self
+
+
+def _update_average(
     model: BaseEstimator, X: Any, y: Any, eras: Any, sample_weight: Any, loss: Loss
 ) -> dict[str, Any]:
     """Take in rows of new eras, and return what was changed, and why."""

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import get_scorer
 
+from sklearn_era._era_labels import label_texts
 from sklearn_era._era_routing import known_labels
-from sklearn_era._eras import label_texts
 from sklearn_era.cli import _ui
 from sklearn_era.cli._scores import LEAST_ERAS, describe_average, promise, range_of
 from sklearn_era.model_files._estimators import first_booster, inner_models

@@ -18,8 +18,9 @@ from pyarrow import csv, dataset
 
 from sklearn_era import auto, ensemble
 from sklearn_era._era_columns import EraColumns
+from sklearn_era._era_labels import label_texts
 from sklearn_era._era_routing import known_labels
-from sklearn_era._eras import check_eras, encode_eras, label_texts
+from sklearn_era._eras import check_eras, encode_eras
 from sklearn_era._tables.parquet import categorical_names, index_names
 from sklearn_era._warnings import refuse_moved
 from sklearn_era.cli import _ui

@@ -2,8 +2,8 @@
 
 On the client, ``_fit`` loads ``_partitions``, makes decisions for all rows by a
 ``_survey``, makes ``_bins`` of a sample, assigns eras to workers (``_placement``), and
-lets these grow trees in lockstep (``_training``) over a ``_collective``. ``_cluster``
-waits for workers and classifies their failures.
+lets these grow trees in lockstep (``_training``) over a ``_collective``, and shows
+their ``_progress``. ``_cluster`` waits for workers and classifies their failures.
 """
 
 from .._optional import import_optional

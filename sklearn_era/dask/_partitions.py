@@ -17,7 +17,8 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_consistent_length
 
 from .._era_arguments import warn_of_row_order
-from .._eras import _missing_rows, check_eras, encode_eras
+from .._era_labels import missing_rows
+from .._eras import check_eras, encode_eras
 from .._scikit_learn import check_sample_weight
 
 Floats = NDArray[np.float64]
@@ -121,7 +122,7 @@ def _check_part(X: Any, y: Any, sample_weight: Any, eras: Any) -> Part:
             raise ValueError(f"X has the shape {X.shape}, and has to be a matrix.")
     y = column_or_1d(y, warn=True)
     check_consistent_length(X, y)
-    n_missing = _missing_rows(y).size
+    n_missing = missing_rows(y).size
     if y.dtype.kind == "f":
         n_missing = int(np.count_nonzero(~np.isfinite(y)))
     if n_missing:

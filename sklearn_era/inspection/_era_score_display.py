@@ -11,7 +11,7 @@ from scipy.stats import norm
 from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from sklearn_era._eras import label_texts
+from sklearn_era._era_labels import label_texts
 from sklearn_era._plotting import (
     BLUE,
     GRAY,

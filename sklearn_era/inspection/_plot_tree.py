@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_era._eras import label_texts, read_eras
+from sklearn_era._era_labels import label_texts
+from sklearn_era._eras import read_eras
 from sklearn_era._optional import import_optional
 from sklearn_era._plotting import BLUE, ORANGE, axes_or_new
 from sklearn_era._typing import Eras, Estimator, Table

@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import validate_parameter_constraints
 
-from sklearn_era._eras import label_texts, min_rows_of_side
+from sklearn_era._era_labels import label_texts
+from sklearn_era._eras import min_rows_of_side
 from sklearn_era._optional import import_optional
 from sklearn_era._trees.traversal import column_of_feature
 from sklearn_era._typing import Eras, Estimator, Table

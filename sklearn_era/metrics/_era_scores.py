@@ -14,7 +14,8 @@ from sklearn.utils._param_validation import validate_params
 from sklearn.utils.validation import _num_samples
 
 from .._era_arguments import encode_groups
-from .._eras import EncodedEras, encode_eras, label_texts
+from .._era_labels import label_texts
+from .._eras import EncodedEras, encode_eras
 from .._optional import import_optional
 from ._aggregation import CONSTRAINTS, DIRECTIONS, Aggregation, aggregate
 from ._metric import (

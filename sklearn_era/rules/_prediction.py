@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
-from .._eras import EncodedEras, label_texts, read_eras
+from .._era_labels import label_texts
+from .._eras import EncodedEras, read_eras
 from .._optional import import_optional
 from .._scikit_learn import check_categorical_features, check_sample_weight
 from .._typing import Eras, Table

@@ -14,7 +14,8 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import _get_feature_names, check_consistent_length
 
 from ..._era_arguments import take_era_column
-from ..._eras import EncodedEras, _missing_rows, read_eras
+from ..._era_labels import missing_rows
+from ..._eras import EncodedEras, read_eras
 from ..._scikit_learn import check_categorical_features, check_sample_weight
 from ..._tables.parquet import ParquetColumns
 from ..._typing import Eras, Seed, Table
@@ -141,7 +142,7 @@ class BinnedDataset:
         feature_names = _get_feature_names(X)
         y = np.array(column_or_1d(y, warn=True))
         check_consistent_length(X, y)
-        if n_missing := _missing_rows(y).size:
+        if n_missing := missing_rows(y).size:
             raise ValueError(
                 f"y has {n_missing} missing value(s) in {y.size} rows; drop these rows."
             )

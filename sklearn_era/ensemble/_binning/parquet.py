@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 
-from ..._era_labels import find
-from ..._eras import EncodedEras, _missing_rows, check_eras, encode_eras
+from ..._era_labels import find, missing_rows
+from ..._eras import EncodedEras, check_eras, encode_eras
 from ..._tables.columns import list_columns
 from ..._tables.parquet import ParquetColumns
 from .codes import map_codes
@@ -58,7 +58,7 @@ def read_target(
     y = columns.read_labels(target)
     if kept.size < y.size:
         y = y[kept]
-    missing = _missing_rows(y)
+    missing = missing_rows(y)
     if missing.size and not drop_missing:
         raise ValueError(
             f"target {target!r} has no value in {missing.size} of {y.size} rows. Pass "
@@ -76,7 +76,7 @@ def read_kept_eras(
     """Return the eras of the rows to keep, and these rows."""
     distinct, index = columns.read_distinct(era)
     if keep_eras is None:
-        is_missing = (index < 0) | np.isin(index, _missing_rows(distinct))
+        is_missing = (index < 0) | np.isin(index, missing_rows(distinct))
         if n_missing := is_missing.sum():
             raise ValueError(
                 f"era {era!r} has {n_missing} missing label(s) in {index.size} rows; "
