@@ -71,8 +71,8 @@ def takes_eras(model: BaseEstimator, method: str) -> bool:
     return prepares_by_era(model) or takes(getattr(_last(model), method), "eras")
 
 
-def told_eras(model: BaseEstimator, eras: Eras | None) -> Any:
-    """Return the eras that predictions of rows left out may know: for transformers in a
+def eras_for_prediction(model: BaseEstimator, eras: Eras | None) -> Any:
+    """Return the eras that predictions of rows left out may use: for transformers in a
     pipeline; and of two columns, whose groups may be known, for intercepts; else None.
     """
     last = _last(model)
@@ -107,7 +107,9 @@ def ask(model: BaseEstimator, method: str, X: Table, eras: Eras | None) -> Any:
         return respond(X, eras=eras)
 
 
-def own_eras(model: BaseEstimator, X: Table, eras: Eras | None) -> tuple[Any, Any]:
+def take_fitted_columns(
+    model: BaseEstimator, X: Table, eras: Eras | None
+) -> tuple[Any, Any]:
     """Return X and eras: without any, transformers have those of the fit's columns, and
     so have models of known groups. Of two columns, times come first.
     """
@@ -122,12 +124,12 @@ def own_eras(model: BaseEstimator, X: Table, eras: Eras | None) -> tuple[Any, An
     return X, eras
 
 
-def asked_eras(model: Any, X: Any, eras: Any) -> tuple[Any, Any]:
+def take_eras_to_predict(model: Any, X: Any, eras: Any) -> tuple[Any, Any]:
     """Return the same for predictions, and warn of groups that a model of known ones
     lacks; eras that are columns already were read, and told, by a model around it.
     """
     is_read = isinstance(eras, EraColumns)
-    X, eras = own_eras(model, X, eras)
+    X, eras = take_fitted_columns(model, X, eras)
     if isinstance(eras, EraColumns) and not is_read:
         warn_of_new_groups(model, eras, getattr(model, "group", None))
     return X, eras
@@ -179,16 +181,19 @@ def score(
         1 is the best.
     """
     kind: Any = RegressorMixin if is_regressor(self) else ClassifierMixin
-    known = self if eras is None else with_eras(self, eras)
-    return kind.score(known, X, y, sample_weight)
+    return kind.score(with_eras(self, eras), X, y, sample_weight)
 
 
 def with_eras(model: BaseEstimator, eras: Eras | None) -> Any:
-    """Return a copy of a fitted model whose predictions know the eras of the rows."""
-    return answered_by(model, lambda method, X: ask(model, method, X, eras))
+    """Return a copy of a fitted model whose predictions know the eras of the rows; the
+    model itself if eras are None.
+    """
+    if eras is None:
+        return model
+    return with_answers(model, lambda method, X: ask(model, method, X, eras))
 
 
-def answered_by(model: BaseEstimator, answer: Callable[..., Any]) -> Any:
+def with_answers(model: BaseEstimator, answer: Callable[..., Any]) -> Any:
     """Return a shallow copy of a fitted model whose predictions a function answers."""
     copied = object.__new__(type(model))
     copied.__dict__.update(vars(model))

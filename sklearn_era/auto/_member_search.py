@@ -14,7 +14,7 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
-from .._era_routing import ask, told_eras
+from .._era_routing import ask, eras_for_prediction
 from .._eras import EncodedEras
 from .._progress import Progress
 from .._typing import Eras, Table
@@ -275,10 +275,10 @@ def _fit_fold(
         if isinstance(model, BOOSTERS) and stages != [0]:
             at = np.zeros(test.size) if is_classifier(model) else y_test
             w = None if weights is None or not weights[test].any() else weights[test]
-            told = told_eras(model, eras[test])
+            known = eras_for_prediction(model, eras[test])
             one = _Stages(
                 stages, X_test, y_test, lambda p: np.average(loss(at, p), weights=w),
-                patience, told,
+                patience, known,
             )  # fmt: skip
             fit_rows(model, X_train, y_train, given, follower=one)
             last = [one.predicted[-1]] * (len(stages) - len(one.predicted))
@@ -298,7 +298,7 @@ def respond(
     """
     method = "predict_proba" if is_classifier(model) else "predict"
     if stages == [0]:
-        found = [ask(model, method, X, told_eras(model, eras))]
+        found = [ask(model, method, X, eras_for_prediction(model, eras))]
     elif isinstance(model, Peer):
         found = model.predict_after(method, X, stages)
     else:

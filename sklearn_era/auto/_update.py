@@ -16,7 +16,7 @@ from sklearn.utils.validation import (
 )
 
 from .._era_labels import as_objects, find, join, ranks
-from .._era_routing import own_eras
+from .._era_routing import take_fitted_columns
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from .._typing import Eras, Table
@@ -71,7 +71,7 @@ class TakesInEras:
         check_is_fitted(self)
         if eras is None or y is None:
             raise ValueError("update needs targets and eras: pass X, y and eras=...")
-        X, eras = own_eras(self, X, eras)
+        X, eras = take_fitted_columns(self, X, eras)
         X, y = indexable(X, self._as_target(y))
         sample_weight = self._weights_of(X, y, sample_weight)
         log = self.__dict__.get("update_log_", [])

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.validation import check_is_fitted
 
-from .._era_routing import asked_eras, score, with_eras
+from .._era_routing import score, take_eras_to_predict, with_eras
 from .._warnings import warn_user
 from ..model_selection._out_of_era import OF_AXES
 from ..model_selection._search_scores import prediction
@@ -168,9 +168,8 @@ class _Conformal(OutOfEra):
         for fold in range(len(models)):
             own = is_one | (folds == fold)
             atoms.append((scores[own], np.append(0.0, np.cumsum(masses[own]))))
-        X, eras = asked_eras(self, X, eras)
-        if eras is not None:
-            models = [with_eras(model, eras) for model in models]
+        X, eras = take_eras_to_predict(self, X, eras)
+        models = [with_eras(model, eras) for model in models]
         predicted = np.array([self._respond(model, X) for model in models])
         return predicted, atoms, level, float(np.append(scores, np.inf)[place])
 

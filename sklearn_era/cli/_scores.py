@@ -19,7 +19,7 @@ from sklearn.metrics import (
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from sklearn_era._era_axes import TIME_FIRST, read_known
-from sklearn_era._era_routing import answered_by, told_eras, with_eras
+from sklearn_era._era_routing import eras_for_prediction, with_answers, with_eras
 from sklearn_era.auto._candidates import PLAIN
 from sklearn_era.cli._ui import (
     InputError,
@@ -210,8 +210,7 @@ def score_held_out(
         model = clone(estimator).set_params(**options)
         before, later = (None, None) if eras is None else (eras[train], eras[own])
         model.fit(X.iloc[train], y[train], eras=before)
-        if (told_of := told_eras(model, later)) is not None:
-            model = with_eras(model, told_of)
+        model = with_eras(model, eras_for_prediction(model, later))
         models.append((model, X.iloc[own]))
     X, y, known = X.iloc[test], y[test], encoded and encoded.take(test)
     model = _answering(models)
@@ -257,7 +256,7 @@ def _answering(models: list[tuple[Any, Any]]) -> Any:
             found = [getattr(model, method)(X) for model, X in models]
         return np.concatenate(found)
 
-    answering = answered_by(last, answer)
+    answering = with_answers(last, answer)
     if classes is not None:
         answering.classes_ = classes
         # Models may have other classes: probabilities are of all.
@@ -272,8 +271,7 @@ def score_lines(
     """Score a model, also by era; with a horizon, tell what that promises. Of several
     scores, those that are undefined are left out.
     """
-    if (own_eras := told_eras(model, eras)) is not None:
-        model = with_eras(model, own_eras)
+    model = with_eras(model, eras_for_prediction(model, eras))
     for name, scorer in scorers.items():
         by_era, sign = ScorerByEra(scorer, None), scorer._sign
         try:

@@ -22,7 +22,7 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from .._era_arguments import take_era_column, warn_of_row_order
 from .._era_axes import TIME_FIRST, read_known, read_one
-from .._era_routing import ask, prepares_by_era, routed, takes, told_eras
+from .._era_routing import ask, eras_for_prediction, prepares_by_era, routed, takes
 from .._eras import EncodedEras
 from .._progress import QUIET, Progress
 from .._tables.columns import check_collected
@@ -306,7 +306,7 @@ def respond(
     eras: Eras | None = None,
 ) -> NDArray[np.float64]:  # fmt: skip
     """Return predictions, or probabilities of classes, 0 of those not trained on."""
-    eras = told_eras(model, eras)
+    eras = eras_for_prediction(model, eras)
     if classes is None:
         return np.asarray(ask(model, "predict", X, eras), dtype=np.float64)
     p = ask(model, "predict_proba", X, eras)

@@ -19,7 +19,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name, take_era_column, warn_of_row_order
 from .._era_axes import known_order
-from .._era_routing import PredictsByEra, ask, own_eras, routed, takes_eras, with_eras
+from .._era_routing import (
+    PredictsByEra,
+    ask,
+    routed,
+    take_fitted_columns,
+    takes_eras,
+    with_eras,
+)
 from .._fit_attributes import restores_on_failure
 from .._scikit_learn import check_sample_weight
 from .._tables.no_value import warn_of_no_value
@@ -304,7 +311,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         score : float
             Greater is better.
         """
-        X, eras = own_eras(self, X, eras)
+        X, eras = take_fitted_columns(self, X, eras)
         if eras is None:
             return super().score(X, y, **params)
         check_is_fitted(self)

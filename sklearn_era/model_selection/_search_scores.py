@@ -20,7 +20,12 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from .._era_columns import EraColumns
-from .._era_routing import answered_by, asked_eras, told_eras, with_eras
+from .._era_routing import (
+    eras_for_prediction,
+    take_eras_to_predict,
+    with_answers,
+    with_eras,
+)
 from .._eras import EncodedEras
 from .._typing import Eras, Table
 from .._warnings import listed, warn_user
@@ -65,8 +70,7 @@ class ScorerByEra:
             eras = EraColumns([self.labels[era_codes], self.group_labels[groups]])
         elif self.labels is not None:
             eras = self.labels[era_codes]
-        if told_eras(estimator, eras) is not None:
-            estimator = with_eras(estimator, eras)
+        estimator = with_eras(estimator, eras_for_prediction(estimator, eras))
         if asks_for_eras(self.scorer):
             params["eras"] = era_codes
         order = np.argsort(era_codes, kind="stable")
@@ -134,7 +138,7 @@ def _asked_once(
                 return [values[part] for values in known[method]]
             return _safe_indexing(known[method], part)
 
-        yield part, answered_by(model, answer), X_part
+        yield part, with_answers(model, answer), X_part
 
 
 def prediction(
@@ -146,7 +150,7 @@ def prediction(
         self: BaseEstimator, X: Table, *, eras: Eras | None = None
     ) -> NDArray[Any]:
         check_is_fitted(self)
-        return self._ask(method, *asked_eras(self, X, eras))
+        return self._ask(method, *take_eras_to_predict(self, X, eras))
 
     predict.__name__ = method
     predict.__doc__ = f"""Predict {returned}.
