@@ -10,6 +10,7 @@ import narwhals
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _num_samples
 
 from ._era_columns import label_columns
 from ._eras import EncodedEras, encode_eras, read_eras
@@ -66,9 +67,16 @@ def names_columns(eras: Any, X: Any) -> bool:
     """Return whether `eras` names a column, or is a list of columns of the frame X."""
     if not isinstance(eras, list):
         return isinstance(eras, str)
-    if not (hasattr(X, "__len__") and 0 < len(eras) < len(X)):  # one label a row
+    if not eras or not all(isinstance(x, str) for x in eras):
         return False
-    return all(isinstance(x, str) and x in _columns_of(X) for x in eras)
+    columns = [*_columns_of(X)]
+    others = [x for x in eras if x not in columns]
+    if others and len(others) < len(eras) != _num_samples(X):
+        raise ValueError(
+            f"eras={eras!r} names {others[0]!r}, which is no column of X."
+            f"{did_you_mean(others[0], columns)}"
+        )
+    return not others and len({*eras}) == len(eras)
 
 
 def take_era_column(X: Table, eras: Any) -> tuple[Any, Any]:

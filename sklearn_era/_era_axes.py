@@ -63,7 +63,7 @@ def read_axes(
     if is_pair:
         at = list(era_order).index("ordered")
     else:
-        kinds = [_likeness_to_time(x.labels) for x in encoded]
+        kinds = [likeness_to_time(x.labels) for x in encoded]
         at = int(np.argmax(kinds))
         if kinds[0] == kinds[1]:
             shown = " and ".join(repr(as_objects(x.labels)[0]) for x in encoded)
@@ -127,7 +127,7 @@ def keep_pair(model: BaseEstimator, eras: EncodedEras | None) -> None:
         model._pair = eras.pair
 
 
-def _likeness_to_time(labels: Labels) -> int:
+def likeness_to_time(labels: Labels) -> int:
     """Return a number that is larger for the column of two that is time."""
     values = as_objects(labels)
     kinds = {"bool" if isinstance(x, bool) else _kind_of(x) for x in values}

@@ -148,16 +148,14 @@ def fit(
     """
     # Check the requirements of the last step first.
     _ui.check_packages("cli", "pandas", "pyarrow")
-    import numpy as np
     from rich.console import Console
 
     from sklearn_era._era_axes import TIME_FIRST
     from sklearn_era.cli import _scores, _tables
-    from sklearn_era.cli._training import read_training
+    from sklearn_era.cli._training import check_times, read_training
     from sklearn_era.criteria._criteria import CRITERIA
     from sklearn_era.effects import Intercepts
     from sklearn_era.model_files import save_model
-    from sklearn_era.model_selection._era_split import steps_of
 
     _ui.check_output(out, (".era",), data)
     criterion = _ui.parse_value(split_criterion)
@@ -195,9 +193,11 @@ def fit(
     model = _tables.make_estimator(estimator, is_classes, param, options)
     question: dict[str, Any] = {"group": "known" if known_groups else "new"}
     question["horizon"] = 1 if horizon is None else _ui.parse_value(horizon)
-    if known_groups and getattr(model, "era_effects", 0) is None:
-        steps = steps_of(question["horizon"], np.unique(eras.columns[0]))
-        model.set_params(era_effects=Intercepts("auto", horizon=steps))
+    if groups or horizon:
+        times = [era, groups], era_order, question["horizon"]
+        steps = check_times(eras, *times)
+        if known_groups and getattr(model, "era_effects", 0) is None:
+            model.set_params(era_effects=Intercepts("auto", horizon=steps))
     if estimator == "auto":
         model.set_params(time_budget=time_budget, verbose=int(verbose), **question)
 
@@ -213,6 +213,8 @@ def fit(
     with _ui.writable(out):
         asked = question if groups or horizon else {}
         asked |= {} if groups else {"group": None}
+        if era is not None:  # for predictions in Python
+            model._era_column = [era, groups] if groups else era
         save_model(model, out, target=target, era=era, groups=groups, **asked)
     of_eras = ""
     if era is not None:
@@ -223,7 +225,7 @@ def fit(
         f"{count(len(y), 'row')}{of_eras} and {count(X.shape[1], 'feature')}: "
         f"{_ui.describe_fit(model)} in {seconds:.1f} s."
     )
-    for line in _scores.describe_average(model):
+    for line in _scores.describe_average(model, forecasts=not score):
         _ui.echo(line)
     _ui.echo(f"Wrote {out}.")
     lines = _scores.score_held_out(model, X, y, eras, scorers, **question, n_models=cv)
@@ -265,8 +267,9 @@ def predict(
     names = metadata.feature_names
     if names is None:
         raise InputError(f"MODEL: {model} was fitted without column names.")
-    known = set(table.columns)
-    if missing := [name for name in names if name not in known]:
+    known, pair = set(table.columns), _tables.pair_of(estimator)
+    needed = [*names, *(pair if metadata.group == "known" else ())]
+    if missing := [name for name in needed if name not in known]:
         if len(known) == 1:  # perhaps another separator
             table.find(missing[0], "DATA")
         text = f"the model was fitted to {list_columns(missing)}, which '{data}' lacks."
@@ -278,7 +281,6 @@ def predict(
         raise InputError(f"--id: '{name}' is also a column of the predictions.")
 
     categorical = [str(name) for name in metadata.categorical_features]
-    pair = _tables.pair_of(estimator)
     if lacks := [name for name in pair if name not in known]:
         text = f"'{data}' lacks '{lacks[0]}': all rows are taken for new groups."
         _ui.echo(f"Warning: DATA: {text}", err=True)
@@ -286,6 +288,7 @@ def predict(
     frame = table.read(
         [*names, *kept, *pair], {*kept}.difference([*names, *pair]) | {*categorical}
     )
+    _tables.refuse_missing(frame, dict.fromkeys(pair, "DATA"))
     copied = table.read(kept, kept) if {*kept}.intersection(names) else frame[kept]
     remedy = "the model was fitted to numbers"
     X = _tables.make_features(frame[names], categorical, remedy, table.decimal)

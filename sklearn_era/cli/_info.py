@@ -47,7 +47,7 @@ def describe_model(model: Any, metadata: Any) -> Iterator[str]:
     for inner in inner_models(model) or [model]:
         if hasattr(inner, "_predictors"):
             yield f"  {type(inner).__name__}: {_ui.describe_fit(inner)}"
-    yield from describe_average(model)
+    yield from describe_average(model, forecasts=True)
     yield from _describe_scores(model)
 
 

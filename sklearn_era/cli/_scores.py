@@ -19,7 +19,12 @@ from sklearn.metrics import (
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from sklearn_era._era_axes import TIME_FIRST, read_known
-from sklearn_era._era_routing import eras_for_prediction, with_answers, with_eras
+from sklearn_era._era_routing import (
+    eras_for_prediction,
+    known_labels,
+    with_answers,
+    with_eras,
+)
 from sklearn_era.auto._candidates import PLAIN
 from sklearn_era.cli._ui import (
     InputError,
@@ -140,8 +145,10 @@ def ahead(horizon: Any) -> str:
     return f"{horizon}{' eras' if isinstance(horizon, int) else ''} after"
 
 
-def describe_average(model: Any) -> Iterator[str]:
-    """Lines on an average: its weights, and its gain over the plain model."""
+def describe_average(model: Any, *, forecasts: bool) -> Iterator[str]:
+    """Lines on an average: its weights, its gain over the plain model, and what its
+    folds promise, unless scores will.
+    """
     if not hasattr(model, "members_"):
         return
     of_all = sorted(model.weights_.items(), key=lambda pair: -pair[1])
@@ -151,11 +158,14 @@ def describe_average(model: Any) -> Iterator[str]:
     if np.isnan(error):
         yield "  a gain in one era left out may be chance: the plain model is kept"
         return
-    text = f"{gain:.4g} (se {error:.2g}) less than the plain model's in eras left out"
+    plain = "the plain model's"
+    if known_labels(model)[1] is not None:
+        plain += ", which knows no groups,"
+    text = f"{gain:.4g} (se {error:.2g}) less than {plain} in eras left out"
     if not gain > error:
         text += ", no more than its error: the plain model is kept"
     yield f"  loss of the average: {text}"
-    if (labels := model.era_labels_).size >= LEAST_ERAS:
+    if forecasts and (labels := model.era_labels_).size >= LEAST_ERAS:
         options: Any = {"form": ".4g", "ends": OF_LOSSES, "sign": -1}
         yield f"  its loss {promise(model, model.horizon, labels, **options)}"
 

@@ -3,9 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
+from sklearn_era._era_axes import likeness_to_time
+from sklearn_era._era_labels import label_texts
+from sklearn_era._eras import check_order, encode_eras
 from sklearn_era._tables.columns import list_columns
 from sklearn_era.cli import _tables
-from sklearn_era.cli._ui import InputError, echo
+from sklearn_era.cli._ui import InputError, echo, one_sentence
+from sklearn_era.model_selection._era_split import steps_of
 
 _Names = Sequence[str] | None
 
@@ -43,3 +47,33 @@ def read_training(
     y, is_classes = _tables.make_target(frame[target], task, table)
     used = [x for x in (era, groups) if x is not None]
     return X, y, is_classes, _tables.make_eras(frame, used, table)
+
+
+def check_times(eras: Any, names: Sequence[Any], era_order: str, horizon: Any) -> int:
+    """Return a horizon in eras, or raise InputError if it is none, if there are no eras
+    so far ahead, or labels have no order or are rather those of `names` in turn.
+    """
+    columns = [encode_eras(x) for x in getattr(eras, "columns", [eras])]
+    kinds = [likeness_to_time(x.labels) for x in columns]
+    if len(kinds) > 1 and kinds[0] < kinds[1]:
+        text = f"'{names[1]}' is rather a time than '{names[0]}'"
+        raise InputError(f"--groups: {text}: turn --era and --groups around.")
+    try:
+        check_order(columns[0], era_order, "--horizon", "--era alone")
+    except ValueError as error:
+        text = one_sentence(error)
+        if len(columns) > 1:
+            label = label_texts(columns[0].labels)[0]
+            text = (
+                f"--era: '{label}' of column '{names[0]}' tells no order: write times"
+            )
+            text += " so that they sort, such as 2024-05-31 or 2024-W22."
+        raise InputError(text) from error
+    try:
+        steps = steps_of(horizon, columns[0].labels)
+    except ValueError as error:
+        raise InputError(one_sentence(error)) from error
+    if steps >= (n_eras := columns[0].labels.size):
+        text = f"{horizon} is as long as the {n_eras} eras of '{names[0]}', or longer"
+        raise InputError(f"--horizon: {text}.")
+    return steps

@@ -309,6 +309,9 @@ def test_the_score_of_the_next_era_is_forecast(small, estimator):
         forecast = EraScoreForecast(bounds=(None, 0)).fit(model)
         low, high = forecast.interval()
         told = f"{-forecast.mean_:.4g}, with 80 % from {-high:.4g} to {-low:.4g}"
+        # One forecast: that of the folds, unless there are scores.
+        assert "its loss in" not in "".join(lines)
+        lines = run(*fit(), *options, "--no-score").splitlines()
         assert f"  its loss in the next era: {told}" in lines
 
 
@@ -609,13 +612,33 @@ def test_times_and_groups_are_told_to_averages_and_intercepts(form, tmp_path):
         run("predict", "m.era", data, "--out", "p.csv")
         expected = model.predict(rows[["a"]], eras=eras)
         np.testing.assert_allclose(read("p.csv").prediction, expected, rtol=1e-6)
-        run("predict", "m.era", "new.csv", "--out", "p.csv")
+        if known == "known" or "--estimator" not in extra:  # by the names in the file
+            loaded, dates = load_model("m.era")[0], rows.week
+            named = rows[["a", "shop"]].assign(
+                week=pd.to_datetime(dates) if form == "csv" else dates
+            )
+            np.testing.assert_allclose(loaded.predict(named), expected, rtol=1e-6)
+            found = loaded.predict(named[:1], eras=["week", "shop"])
+            np.testing.assert_allclose(found, expected[:1], rtol=1e-6)
+        result = invoke("predict", "m.era", "new.csv", "--out", "p.csv")
+        if known == "known":
+            lacks = "the model was fitted to 'shop', which 'new.csv' lacks."
+            assert lacks in result.stderr
+            continue
         expected = model.predict(rows[["a"]])
         np.testing.assert_allclose(read("p.csv").prediction, expected, rtol=1e-6)
+    write(rows.assign(week=rows.week.mask(rows.index == 3)), "gap.csv")
+    result = invoke("predict", "m.era", "gap.csv", "--out", "p.csv")
+    assert "DATA: column 'week' has 1 missing value: fill" in result.stderr
+    texts = rows.week.str.split("-").str[::-1].str.join(".")
+    write(rows.assign(week=texts), "texts.csv")
+    result = invoke("fit", "texts.csv", *base[2:], "--groups", "shop")
+    assert "--era: '01.01.2024' of column 'week' tells no order: write" in result.stderr
     for extra, error in (
         (["--groups", "week"], "--groups: 'week' is the --era column."),
         (["--era-order", "unordered"], "--era-order: 'unordered' is for --era without"),
-        (["--horizon", "99"], "16 eras, and block 1 of n_splits=1 would"),
+        (["--era", "shop", "--groups", "week"], "'week' is rather a time than 'shop'"),
+        (["--horizon", "99"], "--horizon: 99 is as long as the 16 eras of 'week'"),
         (["--horizon", "9 pints"], "horizon must be a number of eras or a duration"),
     ):
         result = invoke(*base, "--estimator", "auto", *extra)

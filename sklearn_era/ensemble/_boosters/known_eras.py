@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..._era_arguments import names_columns, take_era_column
+from ..._era_arguments import names_columns, take_era_column, without_era_column
 from ..._era_axes import read_again, read_known
 from ..._era_columns import label_columns
 from ..._era_labels import find, horizons
@@ -30,7 +30,12 @@ def in_eras(estimator: BaseEstimator, X: Table, eras: Eras | None) -> Any:
     eras have their own intercept, and later ones the forecast of their horizon.
     """
     # During a fit, raw predictions already include the intercepts of their rows.
-    if eras is None or getattr(estimator, "_in_fit", False):
+    if getattr(estimator, "_in_fit", False):
+        return estimator
+    if eras is None and hasattr(estimator, "_group_labels"):
+        has_columns = without_era_column(estimator, X) is not X
+        eras = estimator._era_column if has_columns else None
+    if eras is None:
         return estimator
     check_is_fitted(estimator)
     is_name = names_columns(eras, X)

@@ -47,7 +47,8 @@ class EraPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
     `era_effects`. Rows of a training era get its intercept. All others, and all rows
     without `eras`, get the forecast; with ``Intercepts(forecast="auto")``, for as many
     eras ahead as numbers and dates show. Unknown labels that resemble a known one raise
-    a warning.""",
+    a warning. After a fit to two named columns, times and groups, rows of an X that has
+    both are of these eras without `eras`, too.""",
     )
     def predict(self, X: Table, *, eras: Eras | None = None) -> NDArray[Any]:
         return super(EraPredictionMixin, in_eras(self, X, eras)).predict(X)

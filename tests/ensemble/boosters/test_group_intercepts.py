@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
+from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.effects import Intercepts
 from sklearn_era.ensemble import (
     EraForestRegressor,
@@ -149,6 +150,31 @@ def test_columns_that_are_constant_within_shops_are_left_to_trees():
     model.fit(X[train], y[train], eras=eras[train])
     error = y[~train] - model.predict(X[~train], eras=eras[~train])
     assert np.mean(error**2) < 0.15 * y[~train].var()
+
+
+@pytest.mark.filterwarnings("ignore:.* that the fit has not seen")
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 40])
+def test_columns_that_the_fit_named_are_read_of_any_number_of_rows(n_rows):
+    """Two names of two rows, or of one, are not labels."""
+    frame = ERAS.assign(a=X[:, 0])[["a", "week", "shop"]]
+    names = ["week", "shop"]
+    asked = frame.iloc[-n_rows:].replace({"shop": {"s9": "new"}})
+    expected = regressor().fit(frame[["a"]], y, eras=frame[names])
+    expected = expected.predict(asked[["a"]], eras=asked[names])
+    model = regressor().fit(frame, y, eras=names)
+    average = AutoEraRegressor(regressor(era_effects=None), group="known", cv=2)
+    average.set_params(members=[("own", regressor())]).fit(frame, y, eras=names)
+    for one in (model, average):
+        np.testing.assert_array_equal(
+            one.predict(asked), one.predict(asked, eras=asked[names])
+        )
+        np.testing.assert_array_equal(
+            one.predict(asked), one.predict(asked, eras=names)
+        )
+    np.testing.assert_array_equal(model.predict(asked), expected)
+    if n_rows != 2:
+        with pytest.raises(ValueError, match=r"'shops', which is no .*mean 'shop'\?"):
+            model.predict(asked, eras=["week", "shops"])
 
 
 def test_validation_rows_of_known_groups_have_their_intercepts():
