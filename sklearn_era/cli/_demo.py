@@ -44,10 +44,8 @@ def demo(
     for place, (name, criterion) in enumerate(CRITERIA.items(), 1):
         ax = figure.add_subplot(n_rows, 4, place)
         # By default the shortcut's gain would shortlist the splits.
-        rule: dict[str, Any] = {"rule": "every_era"}
-        if name in ("gain", "held_out"):
-            rule = {}
-        elif name == "era":
+        rule: dict[str, Any] = {} if name == "gain" else {"rule": "every_era"}
+        if name == "era":
             rule["boltzmann_alpha"] = -1.0
         # Deep trees and full steps: a few trees can then follow the spiral.
         model = HistGradientBoostingRegressor(
