@@ -68,13 +68,6 @@ cdef struct era_sums:
     double count
 
 
-cdef inline era_sums added(era_sums a, era_sums b) noexcept nogil:
-    a.gradients += b.gradients
-    a.hessians += b.hessians
-    a.count += b.count
-    return a
-
-
 cdef struct era_facts:
     # An era in a node, independent of the split.
     era_sums all_rows
