@@ -13,10 +13,10 @@ import sklearn
 from sklearn import ensemble as theirs
 
 from sklearn_era import auto, ensemble, model_files
-from sklearn_era.criteria import Directional, Era, HeldOut, Invariant, TimeRobust, VREx
+from sklearn_era.criteria import Directional, Era, Invariant, TimeRobust, VREx
 from sklearn_era.effects import Intercepts
 
-CRITERIA = (Directional, Era, HeldOut, Invariant, TimeRobust, VREx)
+CRITERIA = (Directional, Era, Invariant, TimeRobust, VREx)
 N_RANDOM = 200
 
 

@@ -136,7 +136,6 @@ MODELS: dict[str, dict[str, Any]] = {
         f"{name}, default coverage": {"split_criterion": name}
         for name in ("era", "directional", "time_robust", "invariant", "vrex")
     },
-    "held_out": {"split_criterion": "held_out", "min_gain_share": 0.0},
 }
 
 

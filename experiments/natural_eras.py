@@ -156,7 +156,7 @@ def _shuffled(task: Task, seed: int) -> Any:
     return _auto(task, seed).set_params(members=members, cv=folds)
 
 
-_CRITERIA = ("era", "directional", "time_robust", "invariant", "vrex", "held_out")
+_CRITERIA = ("era", "directional", "time_robust", "invariant", "vrex")
 # By the gain, as `REFERENCE`.
 _EFFECTS = {
     "intercepts": booster(era_effects="intercept"),
@@ -179,7 +179,6 @@ MODELS: dict[str, Factory] = {
         booster(max_iter=400), max_leaf_nodes=[4, *_LEAVES], learning_rate=_RATES
     ),
     **{name: booster(split_criterion=name) for name in _CRITERIA},
-    "held_out": booster(split_criterion="held_out", min_gain_share=0.0),
     **_EFFECTS,
     "EraForest": _of(
         EraForestRegressor,

@@ -157,8 +157,7 @@ def compares_eras(split_criterion: str | SplitCriterion) -> bool:
 def era_booster(
     data: Data, split_criterion: str | SplitCriterion, n_trees: int, **parameters: Any
 ) -> Any:
-    asks = compares_eras(split_criterion) and split_criterion != "held_out"
-    if asks and data.trees is TREES:
+    if compares_eras(split_criterion) and data.trees is TREES:
         parameters = COVERAGE | parameters
     make = (
         HistGradientBoostingClassifier

@@ -39,7 +39,7 @@ class EraBenchmark:
 
     param_names = ("split_criterion", "n_eras", "n_bins", "n_rows")
     params = (
-        ["gain", "era", "directional", "time_robust", "invariant", "vrex", "held_out"],
+        ["gain", "era", "directional", "time_robust", "invariant", "vrex"],
         [1, 5, 100, 1000],
         [None, 5, 64, 255],  # None: floats, fitted with default parameters
         [int(n_rows) for n_rows in ROWS.split(",")],

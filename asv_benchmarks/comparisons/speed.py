@@ -71,7 +71,7 @@ BY_DEFAULT = {
     FAST_GAIN.name: FAST_GAIN,
     **{
         f"`{name}`": era_learner(name)
-        for name in ("directional", "era", "invariant", "time_robust", "held_out")
+        for name in ("directional", "era", "invariant", "time_robust")
     },
     "papers' rule": era_learner("directional", min_era_coverage=1.0, min_gain_share=0),
 }

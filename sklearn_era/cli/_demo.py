@@ -38,16 +38,14 @@ def demo(
     plane = np.zeros((300 * 300, X.shape[1]))
     plane[:, :2] = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
     # Without pyplot, which chooses a backend for the whole process.
-    n_rows = -(-len(CRITERIA) // 4)
+    n_rows = -(-len(CRITERIA) // 3)
     figure = figures.Figure(figsize=(12, 0.5 + 3.2 * n_rows), layout="constrained")
     typer.echo(f"{'criterion':12}  train accuracy  test accuracy  fit time")
     for place, (name, criterion) in enumerate(CRITERIA.items(), 1):
-        ax = figure.add_subplot(n_rows, 4, place)
+        ax = figure.add_subplot(n_rows, 3, place)
         # By default the shortcut's gain would shortlist the splits.
-        rule: dict[str, Any] = {"rule": "every_era"}
-        if name in ("gain", "held_out"):
-            rule = {}
-        elif name == "era":
+        rule: dict[str, Any] = {} if name == "gain" else {"rule": "every_era"}
+        if name == "era":
             rule["boltzmann_alpha"] = -1.0
         # Deep trees and full steps: a few trees can then follow the spiral.
         model = HistGradientBoostingRegressor(

@@ -10,11 +10,17 @@ without j the pooled gain. Ties go to the larger pooled gain, then to the lower 
 index and bin.
 """
 
+from typing import TYPE_CHECKING
+
+from .._warnings import renamed
 from ._blend import Blend
-from ._criteria import Directional, Era, Gain, HeldOut, Invariant, TimeRobust, VREx
+from ._criteria import Directional, Era, Gain, Invariant, TimeRobust, VREx
 from ._custom import CustomCriterion, EraSums, ListedSplits, SplitKeys
 
 __all__ = [
-    "Blend", "CustomCriterion", "Directional", "Era", "EraSums", "Gain", "HeldOut",
-    "Invariant", "ListedSplits", "SplitKeys", "TimeRobust", "VREx",
+    "Blend", "CustomCriterion", "Directional", "Era", "EraSums", "Gain", "Invariant",
+    "ListedSplits", "SplitKeys", "TimeRobust", "VREx",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:
+    __getattr__ = renamed(__name__, {"HeldOut": "Era or a CustomCriterion"})

@@ -15,6 +15,7 @@ from ._criteria import (
     SplitCriterion,
     TimeRobust,
     parameter,
+    refuse_removed,
 )
 from ._custom import CustomCriterion
 
@@ -63,6 +64,7 @@ class Blend(EraCriterion):
         seen = set()
         n_added = sum(weight > 0 for weight in self.weights.values())
         for key, weight in self.weights.items():
+            refuse_removed(key)
             part: Any = (
                 CRITERIA[key]() if isinstance(key, str) and key in CRITERIA else key
             )
@@ -157,6 +159,9 @@ def _check_class(criterion: SplitCriterion) -> None:
 def as_criterion(value: Any) -> SplitCriterion:
     """Return the checked criterion of a value; a blend of one part is that part."""
     if isinstance(value, str):
+        refuse_removed(value)
+        if value not in CRITERIA:
+            raise ValueError(f"split_criterion={value!r} is no criterion.")
         return CRITERIA[value]()
     criterion: SplitCriterion = Blend(value) if isinstance(value, Mapping) else value
     _check_class(criterion)

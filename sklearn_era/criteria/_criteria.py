@@ -5,7 +5,11 @@ from math import inf
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, cast
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import (
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+)
 
 from .._parameter_object import ParameterObject, parameter
 
@@ -14,7 +18,6 @@ class KernelTraits(NamedTuple):
     """Facts on a key for the kernel: `criterion_traits` in ensemble/_criteria."""
 
     reads_impurities: bool = False
-    sees_all_eras: bool = False
     is_at_most_gain: bool = False
     worst_era_decides: bool = False
 
@@ -77,10 +80,6 @@ class Gain(SplitCriterion):
         to the choice among splits that are equally good for the training rows, where it
         takes the first feature and bin. Fits on several workers, and with a
         `feature_penalty`, always use the kernel.
-
-    See Also
-    --------
-    HeldOut : The gain, judged in each era by the rows of the others.
 
     Examples
     --------
@@ -336,45 +335,15 @@ class VREx(EraCriterion):
     name = "vrex"
 
 
-@dataclass(eq=False, repr=False)
-class HeldOut(EraCriterion):
-    """The decrease of the loss in each era, by the values of the other eras.
-
-    Leave-one-era-out within a node: for few eras, of any size.
-
-    The key is
-    ``sum_j [q(G_j, H_j, v_(-j)) - q(G_Lj, H_Lj, v_L(-j)) - q(G_Rj, H_Rj, v_R(-j))]``
-    with ``q(G, H, v) = 2 G v + H v^2`` and
-    ``v_L(-j) = -(G_L - G_Lj) / (H_L - H_Lj + l2)``; a split is valid if it is positive.
-    A side without rows of other eras predicts the others' value of the whole node. Eras
-    weigh by their numbers of rows, and none has to be covered.
-
-    Parameters
-    ----------
-    normalize : bool, default=False
-        As in :class:`Era`; the sum is then a mean.
-    rule : {'every_era'} or None, default=None
-        As in :class:`Era`, but no era has to be covered.
-
-    See Also
-    --------
-    Gain : The decrease of the loss by the values of all rows.
-
-    Examples
-    --------
-    >>> from sklearn_era.criteria import HeldOut
-    >>> HeldOut()
-    HeldOut()
-    """
-
-    normalize: bool = parameter(False, ["boolean"], "normalize_era_gain")
-    name = "held_out"
-    traits = KernelTraits(sees_all_eras=True)
-    asks_coverage = False
-
-
 # In the order of the kernel's numbers.
 CRITERIA: dict[str, type[SplitCriterion]] = {
-    cls.name: cls
-    for cls in (Gain, Era, Directional, TimeRobust, Invariant, VREx, HeldOut)
+    cls.name: cls for cls in (Gain, Era, Directional, TimeRobust, Invariant, VREx)
 }
+
+
+def refuse_removed(name: object) -> None:
+    """Raise InvalidParameterError for a criterion of earlier versions."""
+    if isinstance(name, str) and name in ("held_out", "HeldOut"):
+        raise InvalidParameterError(
+            f"{name!r} is no longer a criterion; use 'era' or a CustomCriterion."
+        )

@@ -79,11 +79,6 @@ class CriterionPlan:
         """Return whether the other criteria's kernel finds splits of the plain gain."""
         return getattr(self.criterion, "splitter", None) == "era"
 
-    @property
-    def sees_all_eras(self) -> bool:
-        """Return whether an era's part of a key depends on the other eras."""
-        return any(part.traits.sees_all_eras for part in self.criterion._parts)
-
     def compares(self, n_eras: int) -> bool:
         """Return whether more than the gain ranks splits of rows of `n_eras` eras."""
         return not (self.is_plain_gain or (n_eras == 1 and self.is_gain_of_one_era))
@@ -235,9 +230,8 @@ def warn_if_nothing_split(
     )
     if not any(part.asks_coverage for part in plan.criterion._parts):
         reason = (
-            "lower the loss of eras by the values of the other eras, and leave "
-            "min_samples_leaf rows on both sides. Check that eras have anything in "
-            "common, and have weight, or lower the thresholds."
+            "leave min_samples_leaf rows on both sides, and improve on the criterion. "
+            "Check that eras have weight, or lower the thresholds."
         )
     warn_user(nothing + reason)
 

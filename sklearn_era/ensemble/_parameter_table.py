@@ -46,7 +46,7 @@ PARAMETERS = {
             Interval(RealNotInt, 0, 0.5, closed="right")], "int or float", """
         Minimum number of rows on each side of a split for an era to be covered,
         whatever their weights; or, in (0, 0.5], the share of the era's training rows (a
-        tree's own, in a forest), rounded up. 'gain' and 'held_out' ignore it.
+        tree's own, in a forest), rounded up. 'gain' ignores it.
         """),
     "min_era_coverage": Parameter(
         0.1, [Interval(Real, 0, 1, closed="right")], "float", """
@@ -54,7 +54,7 @@ PARAMETERS = {
         default, and that of `min_gain_share`, were chosen on public data. The papers'
         rule, of which trees end early where eras are small, is the criterion's: with
         ``split_criterion=Directional(rule="every_era")`` both are overridden by 1 and
-        0. 'gain' and 'held_out' ignore it.
+        0. 'gain' ignores it.
         """),
     "min_gain_share": Parameter(
         0.5, [Interval(Real, 0, 1, closed="both")], "float", """
@@ -131,7 +131,7 @@ PARAMETERS = {
         The key of a split with penalty p is lowered by ``p K``, and so is the priority
         of its node. K is the largest key of the node's admissible splits: the pooled
         gain ('gain'), ``B_alpha`` ('era'), the agreement ('directional') or the key
-        ('vrex', 'held_out' and blends); where keys may be negative, the largest pooled
+        ('vrex' and blends); where keys may be negative, the largest pooled
         gain ('invariant') or decrease of impurity ('time_robust'). The split is valid
         if its key minus ``p K`` is positive; for 'invariant', its pooled gain minus
         ``p K``; for 'time_robust', if its decrease minus ``p K`` exceeds the

@@ -19,7 +19,7 @@ from .._eras import Array
 from .._parameter_object import ParameterObject
 from .._warnings import did_you_mean, refuse_moved
 from ..criteria._blend import Blend, as_float
-from ..criteria._criteria import CRITERIA
+from ..criteria._criteria import CRITERIA, refuse_removed
 from ..effects import Intercepts
 from ._parameter_table import MOVED, MOVED_VALUES
 
@@ -144,6 +144,7 @@ class ParametersMixin(BaseEstimator):
 
     def _validate_params(self) -> None:
         """Validate as scikit-learn does when a fit begins, with better hints."""
+        refuse_removed(self.split_criterion)
         try:
             super()._validate_params()
         except InvalidParameterError as error:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import sklearn
+from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import check_is_fitted
 
 import sklearn_era
@@ -247,6 +248,10 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, ModelMetadata]:
             raise ValueError("its metadata describe another model")
     except OSError:
         raise
+    except InvalidParameterError as error:
+        raise ModelFileError(
+            f"The model of {path} has to be fitted again: {printable(str(error))}"
+        ) from error
     except Exception as error:
         reason = printable(str(error))
         raise ModelFileError(f"{path} is damaged: {reason}.") from error

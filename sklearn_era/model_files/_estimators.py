@@ -21,7 +21,8 @@ from ..auto._linear import LinearClassifier, LinearRegressor
 from ..auto._weights import LeftOut
 from ..calibration._recalibration import RandomEffects
 from ..criteria import Blend
-from ..criteria._criteria import CRITERIA
+from ..criteria._blend import as_criterion
+from ..criteria._criteria import CRITERIA, refuse_removed
 from ..effects import GroupDRO, Intercepts, Recency
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..ensemble._binning import rare_categories as shared_bins
@@ -106,10 +107,15 @@ def take_apart(estimator: BaseEstimator) -> tuple[str, dict[str, Any], dict[str,
 
 def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -> Any:
     """Return the estimator of these parts; an exception if they are inconsistent."""
-    estimator = (CLASSES | _OBJECTS)[name](**parameters)
+    refuse_removed(name)
+    if (cls := (CLASSES | _OBJECTS).get(name)) is None:
+        raise ValueError(f"it has an object of the unknown class {name!r}")
+    estimator = cls(**parameters)
     _check_attributes(attributes)
     if not attributes:
         return estimator
+    if "split_criterion" in parameters:
+        as_criterion(estimator.split_criterion)
     vars(estimator).update(attributes)
     n_features = estimator.n_features_in_
     if (names := attributes.get("feature_names_in_")) is not None:

@@ -201,7 +201,7 @@ LOSSES = ["squared_error", "log_loss", "three classes", "poisson", "gamma"]
 @st.composite
 def cases(draw):
     choices = {
-        "split_criterion": ["gain", "era", "directional", "invariant", "held_out"],
+        "split_criterion": ["gain", "era", "directional", "invariant", "vrex"],
         "min_samples_per_era": [1, 2, 0.1], "min_samples_leaf": [1, 5, 30],
         "max_bins": [8, 16, 255], "l2_regularization": [0.0, 1.0],
         "colsample_bytree": [0.6, 1.0], "max_features": [0.5, 1.0],

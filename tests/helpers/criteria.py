@@ -10,7 +10,6 @@ from sklearn_era.criteria import (
     Blend,
     Directional,
     Era,
-    HeldOut,
     Invariant,
     TimeRobust,
     VREx,
@@ -37,7 +36,6 @@ CRITERIA = {
     "invariant": Invariant(penalty=0.3),
     "invariant, changing rate": Invariant(statistic="changing_rate"),
     "vrex": VREx(penalty=0.4),
-    "held_out": "held_out", "held_out, normalised": HeldOut(normalize=True),
     "era, sharing": "era", "directional, sharing": "directional",
     "time_robust, sharing": "time_robust", "invariant, sharing": Invariant(penalty=3.0),
     "blend": Blend(
@@ -47,7 +45,7 @@ CRITERIA = {
 }  # fmt: skip
 # By default, all eras have to be on both sides of a split.
 _LIMITS = dict.fromkeys(CRITERIA, COVER_ALL) | {
-    "gain": {}, "held_out": SHARED, "held_out, normalised": SHARED,
+    "gain": {},
     # The criterion's own rule overrides these.
     "directional, agreeing": SHARED, "blend": SHARED,
     "invariant, changing rate": COVER_ALL | {"min_impurity_decrease": 0.001},
@@ -74,11 +72,7 @@ DEVIATIONS = {
 # Those that look at eras, and so are not found by scikit-learn's own splitter.
 ERA_CRITERIA = {name: CRITERIA[name] for name in CRITERIA if name != "gain"}
 # Those that refuse a split without all eras on both sides.
-COVERING = {
-    name: CRITERIA[name]
-    for name in ERA_CRITERIA
-    if "held_out" not in name and name not in SHARING
-}
+COVERING = {name: CRITERIA[name] for name in ERA_CRITERIA if name not in SHARING}
 # Names that `split_criterion` takes, and one blend.
-NAMES = ["gain", "era", "directional", "time_robust", "invariant", "vrex", "held_out"]
+NAMES = ["gain", "era", "directional", "time_robust", "invariant", "vrex"]
 BLEND = {"era": 1.0, "gain": 0.5}

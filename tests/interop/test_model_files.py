@@ -233,6 +233,39 @@ def test_a_parameter_that_the_file_does_not_know_has_its_default(regressor, tmp_
     assert np.array_equal(loaded.predict(fit()[1]), regressor.predict(fit()[1]))
 
 
+def with_criterion(criterion):
+    def change(forgery):
+        parameters = forgery.parts[0]
+        parameters[:] = [x for x in parameters if x[0] != "split_criterion"]
+        parameters.append(["split_criterion", criterion])
+
+    return change
+
+
+HELD_OUT = {"estimator": ["HeldOut", {"dict": []}, {"dict": []}]}
+
+
+@pytest.mark.parametrize("criterion", [
+    "held_out", HELD_OUT, {"dict": [["held_out", 1], ["gain", 1]]},
+])  # fmt: skip
+def test_a_criterion_that_was_removed_is_named(file, criterion):
+    with pytest.raises(ModelFileError) as raised:
+        load_model(forge(file, with_criterion(criterion)))
+    name = "HeldOut" if criterion is HELD_OUT else "held_out"
+    assert str(raised.value) == (
+        f"The model of {file.with_name('forged.era')} has to be fitted again: {name!r} "
+        "is no longer a criterion; use 'era' or a CustomCriterion."
+    )
+
+
+@pytest.mark.parametrize(("criterion", "message"), [
+    ("huber", "split_criterion='huber' is no criterion"),
+    ({"estimator": ["Huber", {"dict": []}, {"dict": []}]}, "unknown class 'Huber'"),
+])  # fmt: skip
+def test_an_unknown_criterion_is_named(file, criterion, message):
+    assert_refused(file, message, with_criterion(criterion))
+
+
 def test_files_archives_and_metadata_of_something_else_are_refused(saved):
     path = forge(saved, lambda forgery: forgery.documents[METADATA].pop("target"))
     with zipfile.ZipFile(saved, "w") as archive:

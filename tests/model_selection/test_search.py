@@ -274,12 +274,12 @@ def test_eras_and_weights_go_to_fit_and_scores(in_pipeline):
     if in_pipeline:
         model, name = make_pipeline(StandardScaler(), model), MODEL + "__"
     search = EraSearchCV(
-        model, {f"{name}split_criterion": ["held_out"]}, era_order="unordered"
+        model, {f"{name}split_criterion": ["vrex"]}, era_order="unordered"
     ).fit(X, y, eras=eras, sample_weight=weights)
-    held_out = clone(model).set_params(**{f"{name}split_criterion": "held_out"})
+    other = clone(model).set_params(**{f"{name}split_criterion": "vrex"})
     given = {f"{name}eras": eras, f"{name}sample_weight": weights}
     if search.best_index_ == 1:
-        assert (search.predict(X) == held_out.fit(X, y, **given).predict(X)).all()
+        assert (search.predict(X) == other.fit(X, y, **given).predict(X)).all()
     train, test = next(GroupKFold(3).split(eras, groups=eras))
     weights_of_fit = {f"{name}sample_weight": weights[train]}
     model = clone(search.estimator).fit(X[train], y[train], **weights_of_fit)

@@ -21,7 +21,6 @@ from sklearn_era.criteria import (
     Directional,
     Era,
     Gain,
-    HeldOut,
     Invariant,
     TimeRobust,
     VREx,
@@ -56,8 +55,6 @@ EXTREMES = {
         {"invariant": 1.0, "vrex": 2.0},
         # Penalties of one name, and of unlike scales.
         Blend({Invariant(0.1): 1.0, VREx(2.0): 0.5}, normalize=False),
-        Blend({"held_out": 1.0, "era": 0.5}, normalize=False),
-        {"held_out": 1.0, "gain": 0.5},
         Blend(
             {
                 "gain": 0.1, Era(-0.2): 1, Directional(0.4): 5, "invariant": 0.3,
@@ -91,7 +88,7 @@ ERA_CRITERIA = {
 COVERING = {
     name: criterion
     for name, criterion in ERA_CRITERIA.items()
-    if name not in criteria_table.SHARING and names_of(criterion) - {"held_out", "gain"}
+    if name not in criteria_table.SHARING
 }
 
 
@@ -144,7 +141,7 @@ def criteria(draw) -> dict:
             st.just(Gain()), st.builds(Era, alpha, normalizes),
             st.builds(Directional, agreement, ties, normalizes),
             st.builds(Invariant, penalty, statistic),
-            st.builds(VREx, penalty, normalizes), st.builds(HeldOut, normalizes),
+            st.builds(VREx, penalty, normalizes),
         ]  # fmt: skip
 
     parts = st.tuples(*any_part(st.just(False), st.just(0.0)))
@@ -152,7 +149,7 @@ def criteria(draw) -> dict:
         lambda parts, weights, normalizes: Blend(
             dict(zip(parts, weights, strict=True)), normalizes
         ),
-        parts, st.tuples(*6 * [weight]), flag,
+        parts, st.tuples(*5 * [weight]), flag,
     )  # fmt: skip
     aggregation = st.sampled_from(["max", "mean", 0.5, 30.0, 1e3])
     least = st.sampled_from([0.0, 0.0, 0.01])

@@ -292,58 +292,6 @@ def _mean_less_deviation(problem, eras, pooled, H) -> Interval:
     return found.widened(8 * EPSILON * max(sizes))
 
 
-def _held_out_gain(problem, eras, pooled, H) -> Interval:
-    found, sides = ZERO, zip(*((e.left, e.right, e.rows) for e in eras), strict=True)
-    wholes = [np.logical_or.reduce(masks) for masks in sides]
-    for era in eras:
-        if era.n == 0:
-            continue
-        key = wholes[2].tobytes(), era.rows.tobytes()  # alike for all splits of a node
-        if key not in problem.era_splits:
-            of_node = _value_of_others(problem, wholes, era, 2, ZERO)
-            problem.era_splits[key] = of_node
-        of_node = problem.era_splits[key]
-        saved = ZERO
-        for side in (0, 1):
-            G, h = era.sums[side]
-            value = _value_of_others(problem, wholes, era, side, of_node)
-            if value is not of_node:
-                slope = exactly(2 * G) + exactly(h) * (of_node + value)
-                saved += (of_node + -value) * slope
-        if problem.rules.normalize:
-            share = 1 / (era.H * len(eras)) if era.H else 0.0
-            saved *= exactly(share) * problem.variance.inverted()
-        found += saved
-    unit = rounding(problem, sum(era.n for era in eras))
-    return found.widened(unit * max(map(_finite, vars(found).values())))
-
-
-def _value_of_others(problem, wholes, era, side: int, fallback: Interval) -> Interval:
-    """v_(-j) of the left side, the right one or both; the fallback without others."""
-    mask = wholes[side] & ~era.rows
-    G, h = total(problem.gradients, mask), total(problem.hessians, mask)
-    share = h / ((h + era.sums[side][1]) or 1.0)
-    if not mask.any() or share < 0.9 * REL_TOL:
-        return fallback
-    sums = [(G, h), era.sums[side]]
-    if is_lost(problem, G, h, sums, problem.l2):
-        return Interval(-math.inf, math.inf)
-    value, mass = newton_value(G, h, problem.l2), h + problem.l2
-    n, size = int(mask.sum()) + era.n, total(problem.sizes, mask) + era.size
-    error = abs(value)
-    if not problem.sums_are_exact:
-        error = (size + abs(value) * (h + era.H + problem.l2)) / mass
-    error *= rounding(problem, n)
-    found = around(value, error + abs(value) * SCIKIT_LEARN_GUARD / mass)
-    gap, ends = found + -fallback, [*vars(found).values(), *vars(fallback).values()]
-    alike = REL_TOL * max(map(abs, ends))
-    if max(abs(gap.low), abs(gap.high)) <= 0.9 * alike:
-        return fallback
-    if share < 1.1 * REL_TOL or max(gap.low, -gap.high) <= 1.1 * alike:
-        return Interval(min(found.low, fallback.low), max(found.high, fallback.high))
-    return found
-
-
 def _penalised_gain(problem, eras, pooled, H) -> Interval:
     rules, penalty = problem.rules, ZERO
     if rules.statistic == "ratio":
@@ -369,8 +317,7 @@ def _finite(value: float) -> float:
 
 
 _KEYS = {
-    "era": _smoothed_gain, "vrex": _mean_less_deviation, "held_out": _held_out_gain,
-    "invariant": _penalised_gain,
+    "era": _smoothed_gain, "vrex": _mean_less_deviation, "invariant": _penalised_gain,
 }  # fmt: skip
 
 

@@ -12,9 +12,7 @@ from sklearn_era.criteria import Blend
 from sklearn_era.criteria._criteria import CRITERIA
 
 # With one era they are the gain, as the era is all that there is.
-THE_GAIN_OF_ONE_ERA = {"era", "directional", "invariant", "vrex", "held_out"}
-# They look at every era, whatever its rows.
-ASK_FOR_NO_COVERAGE = {"gain", "held_out"}
+THE_GAIN_OF_ONE_ERA = {"era", "directional", "invariant", "vrex"}
 
 
 @dataclass
@@ -64,7 +62,7 @@ def rules_of(est: Any, n_eras: int) -> Rules:
     coverage, share = est.min_era_coverage, est.min_gain_share
     coverage, share = (1.0, 0.0) if by_papers else (coverage, share)
     parameters.pop("splitter", None)
-    asks_for_coverage = not set(weights) <= ASK_FOR_NO_COVERAGE
+    asks_for_coverage = set(weights) != {"gain"}
     is_gain_of_one_era = (
         n_eras == 1
         and (THE_GAIN_OF_ONE_ERA & set(weights))

@@ -16,17 +16,11 @@ from helpers.grids import on_grid, slow
 from helpers.kernel_fits import RecordingSplitter, fit, make_eras
 from oracle.cases import Case, first_tree, fit_and_check, fit_case, of_each
 from oracle.reference import check_fit
-from sklearn_era.criteria import Blend, Era, Gain
+from sklearn_era.criteria import Era, Gain
 
 LIMITS = {
     "max_iter": 1, "min_samples_leaf": 5, "max_leaf_nodes": 6, "min_era_coverage": 0.5,
 }  # fmt: skip
-WITH_HELD_OUT = {
-    "split_criterion": Blend(
-        {"era": 1.0, "held_out": 0.5, "invariant": 0.2}, normalize=False
-    ),
-    "min_gain_share": 0.0,
-}
 # Eras, rows of each and bins; and the share of eras that a split covers.
 WAYS = {
     "kept sums": (3, 500, 5, 0.5),
@@ -54,8 +48,7 @@ def check(data, criterion, weights=None, **params):
 
 @on_grid(
     "criterion way missing penalties",
-    ERA_CRITERIA | {"with held_out": WITH_HELD_OUT} | DEVIATIONS,
-    WAYS, [0.0, 0.15], PENALTIES, every=29,
+    ERA_CRITERIA | DEVIATIONS, WAYS, [0.0, 0.15], PENALTIES, every=29,
 )  # fmt: skip
 def test_each_way(criterion, way, missing, penalties):
     *shape, coverage = way

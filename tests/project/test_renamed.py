@@ -10,6 +10,7 @@ from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
 
 
 @pytest.mark.parametrize(("module", "old", "new"), [
+    ("criteria", "HeldOut", "Era or a CustomCriterion"),
     ("metrics", "era_score", r"era_scores\(\.\.\.\)\.mean\(\)"),
     ("metrics", "aggregate_era_scores", r"\.aggregate\(\.\.\.\)"),
     ("datasets", "make_liao_regression", "experiments/_paper_data.py of the rep"),

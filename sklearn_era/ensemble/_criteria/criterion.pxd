@@ -14,11 +14,8 @@ cdef enum:
 
 
 cdef struct criterion_traits:
-    # The same as `KernelTraits` of sklearn_era/criteria; a blend has the first two if
-    # one of its parts has them.
+    # The same as `KernelTraits` of sklearn_era/criteria; none for a blend.
     bint reads_impurities    # of eras before the split
-    bint sees_all_eras       # an era's term depends on the sums over all eras
-    # False for a blend.
     bint is_at_most_gain     # the key is the pooled gain, or less
     bint worst_era_decides   # one era can rank a split below another
 

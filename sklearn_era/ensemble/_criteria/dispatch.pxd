@@ -18,9 +18,8 @@ from .era cimport (
 from .formulas cimport (
     LANES, N_MOMENT_FIELDS, add_to_moments, era_contrast, era_facts, era_gain, era_sums,
     eras_struct, is_covered, is_informative, lane_eras, merge_moments, neutral_unless,
-    set_sides_of_lane, side_sums, sums_over_eras,
+    set_sides_of_lane,
 )
-from .held_out cimport held_out_gain, rank_held_out
 from .invariant cimport era_changing_rate, era_effect, era_ratio, rank_invariant
 from .time_robust cimport (
     N_IMPURITY_FIELDS, WORST, add_impurity, add_smoothed_impurity, deviation_decrease,
@@ -37,7 +36,6 @@ cdef enum:
     TIME_ROBUST
     INVARIANT
     VREX
-    HELD_OUT
     CUSTOM  # in Python, with all eras of a split at once
     BLEND
 
@@ -56,7 +54,6 @@ cdef enum statistic:
     DEVIATIONS            # in place of impurities; the same for the smoothed ones
     SMOOTHED_IMPURITIES
     SMOOTHED_DEVIATIONS
-    HELD_OUT_GAINS
     CUSTOM_KEYS           # nothing of an era, but for the coverage
 
 
@@ -67,7 +64,7 @@ cdef enum:
 
 cdef inline bint is_sum(statistic what) noexcept nogil:
     """Return whether the statistic over all eras is the sum of those over parts."""
-    return what in (DIRECTIONS, DIRECTIONS_AND_GAINS, MEAN_GAINS, HELD_OUT_GAINS)
+    return what in (DIRECTIONS, DIRECTIONS_AND_GAINS, MEAN_GAINS)
 
 
 cdef inline int n_fields_of(statistic what) noexcept nogil:
@@ -105,7 +102,7 @@ cdef inline statistic statistic_of(
             (SMOOTHED_IMPURITIES if criterion.boltzmann_alpha > 0.0 else IMPURITIES)
             + criterion.takes_deviation
         )
-    return CUSTOM_KEYS if name == CUSTOM else HELD_OUT_GAINS
+    return CUSTOM_KEYS
 
 
 cdef inline bint reads(const criterion_struct * criterion, int name) noexcept nogil:
@@ -153,7 +150,7 @@ cdef inline era_terms compare_sides(
     statistic what,          # a constant
     bint are_counts,         # the hessians are; a constant
     const criterion_struct * criterion, era_sums left, era_sums right,
-    const side_sums * of_all, const era_facts * era,
+    const era_facts * era,
 ) noexcept nogil:
     """Return the contribution of an era to a statistic; 0 if it is not informative."""
     cdef:
@@ -165,9 +162,6 @@ cdef inline era_terms compare_sides(
     if not (are_counts or what in (DEVIATIONS, SMOOTHED_DEVIATIONS)):
         terms.informative = is_informative(left, right, era.min_samples)
     if what == CUSTOM_KEYS:
-        return terms
-    if what == HELD_OUT_GAINS:
-        terms.value = held_out_gain(left, right, of_all, l2) * era.unit_of_gains
         return terms
     if what == DEVIATIONS or what == SMOOTHED_DEVIATIONS:
         terms.value = deviation_decrease(left, right, era)
@@ -201,7 +195,7 @@ cdef inline void add_terms(
     cdef double alpha = criterion.boltzmann_alpha
     if what == DIRECTIONS:
         kept[0] += terms.direction
-    elif what == MEAN_GAINS or what == HELD_OUT_GAINS:
+    elif what == MEAN_GAINS:
         kept[0] += terms.value
     elif what == DIRECTIONS_AND_GAINS:
         kept[0] += terms.value
@@ -256,8 +250,6 @@ cdef inline void add_by_statistic(
         add_statistic(SMOOTHED_IMPURITIES, are_counts, criterion, lanes, field, sums)
     elif what == SMOOTHED_DEVIATIONS:
         add_statistic(SMOOTHED_DEVIATIONS, False, criterion, lanes, field, sums)
-    elif what == HELD_OUT_GAINS:
-        add_statistic(HELD_OUT_GAINS, are_counts, criterion, lanes, field, sums)
     elif what == CUSTOM_KEYS:
         add_statistic(CUSTOM_KEYS, are_counts, criterion, lanes, field, sums)
 
@@ -278,7 +270,6 @@ cdef inline void add_statistic(
         double counts = 1.0 if field == 1 else 0.0  # once for all statistics
         era_facts era
         era_sums a, b
-        side_sums of_all
         era_terms terms
         int first, i, j
         Py_ssize_t lane, place
@@ -294,10 +285,7 @@ cdef inline void add_statistic(
             place = j * n_lanes + first
             for lane in range(LANES):
                 set_sides_of_lane(are_counts, lanes, &era, place + lane, &a, &b)
-                if what == HELD_OUT_GAINS:
-                    of_all.left = sums_over_eras(&lanes.all_left, first + lane)
-                    of_all.right = sums_over_eras(&lanes.all_right, first + lane)
-                terms = compare_sides(what, are_counts, criterion, a, b, &of_all, &era)
+                terms = compare_sides(what, are_counts, criterion, a, b, &era)
                 covered_here[lane] += terms.covered * counts
                 add_terms(what, criterion, terms, &era, &kept_here[lane], LANES)
         for lane in range(LANES):
@@ -370,8 +358,6 @@ cdef inline bint rank_by(
         return rank_invariant(criterion, eras, own, rank)
     if name == VREX:
         return rank_vrex(criterion, own, rank)
-    if name == HELD_OUT:
-        return rank_held_out(criterion, eras, own[0], rank)
     if name == CUSTOM:
         rank.primary, rank.secondary = own[PRIMARY], own[SECONDARY]
         rank.priority = own[PRIORITY]

@@ -68,19 +68,6 @@ cdef struct era_sums:
     double count
 
 
-cdef struct side_sums:
-    # Both sides of a candidate split, over the rows of all eras.
-    era_sums left
-    era_sums right
-
-
-cdef inline era_sums added(era_sums a, era_sums b) noexcept nogil:
-    a.gradients += b.gradients
-    a.hessians += b.hessians
-    a.count += b.count
-    return a
-
-
 cdef struct era_facts:
     # An era in a node, independent of the split.
     era_sums all_rows
@@ -204,13 +191,6 @@ cdef inline double era_gain(
     return gain
 
 
-cdef struct side_arrays:
-    # One side of some splits.
-    const double * gradients
-    const double * hessians
-    const double * counts
-
-
 cdef struct left_sides:
     # The left sides of splits in some eras; arrays are (n_eras, n_lanes). Right sides
     # are differences from all rows, except gradients in more digits than these have.
@@ -228,18 +208,6 @@ cdef struct lane_eras:
     int n_splits                    # the lane after them has all rows
     int n_lanes
     left_sides left
-    side_arrays all_left            # (n_lanes,), over all eras, if `sees_all_eras`
-    side_arrays all_right
-
-
-cdef inline era_sums sums_over_eras(
-    const side_arrays * side, Py_ssize_t lane
-) noexcept nogil:
-    cdef era_sums sums
-    sums.gradients = side.gradients[lane]
-    sums.hessians = side.hessians[lane]
-    sums.count = side.counts[lane]
-    return sums
 
 
 cdef inline void set_sides_of_lane(

@@ -17,8 +17,8 @@ from .directional cimport split_direction
 from .dispatch cimport BLEND, MAX_SUMS, list_statistics
 from .era cimport N_GAIN_FIELDS, add_gain, boltzmann, kind_of_alpha
 from .formulas cimport (
-    added, bounded, era_contrast, era_facts, era_gain, era_sums, eras_struct,
-    facts_of_era, is_covered, is_informative, neutral_unless, node_value, side_sums,
+    bounded, era_contrast, era_facts, era_gain, era_sums, eras_struct,
+    facts_of_era, is_covered, is_informative, neutral_unless, node_value,
 )
 from .ranking cimport rank_split
 from .split_sums cimport add_era, merge_sums
@@ -58,10 +58,7 @@ cdef class Criterion:
         str impurity="squared_error", custom=None,
     ):
         self.custom = custom
-        parts = [KERNEL_NAMES[part].traits for part in weights or [name]]
-        traits = KernelTraits(*map(any, zip(*parts, strict=True)))._asdict()
-        if weights:  # traits of a single key
-            traits["is_at_most_gain"] = traits["worst_era_decides"] = False
+        traits = (KernelTraits() if weights else KERNEL_NAMES[name].traits)._asdict()
         traits["worst_era_decides"] &= takes_worst_era
         self.params.takes_deviation = impurity == "standard_deviation"
         traits["reads_impurities"] &= not self.params.takes_deviation
@@ -102,7 +99,6 @@ cdef class Criterion:
             const double [:, ::1] right_sums = np.array(right, dtype=np.float64)
             const double [::1] impurities_before, sizes, minima
             eras_struct eras
-            side_sums of_all
             era_facts facts
             era_sums a, b
             double [:, ::1] of_groups
@@ -118,15 +114,13 @@ cdef class Criterion:
             min_samples=&minima[0],
             sum_hessians=both[:, 1].sum(), gradient_variance=gradient_variance,
         )
-        of_all.left = sums_of(np.asarray(left_sums).sum(axis=0))
-        of_all.right = sums_of(np.asarray(right_sums).sum(axis=0))
         groups = [0] * len(both) if groups is None else groups
         of_groups = np.zeros((max(groups) + 1, MAX_SUMS))
         for era, group in enumerate(groups):
             a = sums_of(left_sums[era])
             b = sums_of(right_sums[era])
-            facts = facts_of_era(&self.params, &eras, era, added(a, b))
-            add_era(&self.params, &facts, a, b, &of_all, &of_groups[group, 0])
+            facts = facts_of_era(&self.params, &eras, era, sums_of(both[era]))
+            add_era(&self.params, &facts, a, b, &of_groups[group, 0])
         for group in range(1, of_groups.shape[0]):
             merge_sums(&self.params, &of_groups[0, 0], &of_groups[group, 0])
         if not rank_split(&self.params, &eras, &of_groups[0, 0], gain, &rank):

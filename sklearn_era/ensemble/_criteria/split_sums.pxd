@@ -6,7 +6,7 @@ from .dispatch cimport (
     is_sum, merge_terms, n_fields_of, statistic,
 )
 from .formulas cimport (
-    era_facts, era_sums, eras_struct, facts_of_era, is_covered, lane_eras, side_sums,
+    era_facts, era_sums, eras_struct, facts_of_era, is_covered, lane_eras,
 )
 
 
@@ -39,8 +39,7 @@ cdef inline void add_eras(
 cdef inline void add_era(
     const criterion_struct * criterion, const era_facts * era, era_sums left,
     era_sums right,
-    const side_sums * of_all,  # both sides over all eras, if the criterion needs them
-    double * sums,             # IN and OUT, of a split
+    double * sums,           # IN and OUT, of a split
 ) noexcept nogil:
     """Add an era to the sums of a single split."""
     cdef:
@@ -51,8 +50,7 @@ cdef inline void add_era(
     for i in range(criterion.n_statistics):
         what = <statistic> criterion.statistics[i]
         add_terms(
-            what, criterion,
-            compare_sides(what, False, criterion, left, right, of_all, era),
+            what, criterion, compare_sides(what, False, criterion, left, right, era),
             era, kept, 1,
         )
         kept += n_fields_of(what)

@@ -44,16 +44,10 @@ class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
             if self.random_segments is not None:
                 n_segments = rng.integers(2, self.random_segments, endpoint=True)
                 eras = merge_into_segments(eras, int(n_segments))
-        drawn = draw_tree_rows(
-            rng,
-            training.X_binned.shape[0],
-            eras,
-            self.bootstrap,
-            self.max_samples,
-            # An era must not be judged by its own copy.
-            joins_copies=training.plan.sees_all_eras,
+        n_samples = training.X_binned.shape[0]
+        return rng, draw_tree_rows(
+            rng, n_samples, eras, self.bootstrap, self.max_samples
         )
-        return rng, drawn
 
     def _grow_iteration(
         self, training: TrainingSet, iteration: int, n_threads: int, n_workers: int

@@ -57,9 +57,9 @@ def number_to_draw(max_samples: float | int | None, n_available: int) -> int:
 
 def draw_tree_rows(
     rng: np.random.Generator, n_samples: int, eras: EncodedEras | None,
-    bootstrap: Bootstrap, max_samples: float | int | None, joins_copies: bool = False,
+    bootstrap: Bootstrap, max_samples: float | int | None,
 ) -> TreeRows:  # fmt: skip
-    """Draw a tree's rows; with `joins_copies`, an era drawn twice counts as one."""
+    """Draw a tree's rows."""
     if bootstrap is False:
         return TreeRows(None, eras)
     if bootstrap == "rows":
@@ -79,9 +79,7 @@ def draw_tree_rows(
         n_drawn = number_to_draw(max_samples, labels.size)
         drawn = np.sort(rng.integers(labels.size, size=n_drawn))
         places = np.concatenate([np.arange(*eras.offsets[[j, j + 1]]) for j in drawn])
-        of_draw, n_rows = np.arange(n_drawn), eras.counts[drawn]
-        if joins_copies:
-            drawn, of_draw = np.unique(drawn, return_inverse=True)
-        codes, labels = np.repeat(of_draw, n_rows).astype(np.int32), labels[drawn]
+        codes = np.repeat(np.arange(n_drawn, dtype=np.int32), eras.counts[drawn])
+        labels = labels[drawn]
     rows = places if eras.order is None else eras.order[places].astype(np.intp)
     return TreeRows(rows, EncodedEras(labels, codes))

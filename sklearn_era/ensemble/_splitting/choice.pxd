@@ -10,7 +10,7 @@ from .candidates.best cimport best_by_gain, find_gains, rank_splits
 from .candidates.listing cimport keep_best, list_splits, prune_column
 from .candidates.splits cimport (
     CONTRASTS, DIRECTIONS_FIRST, FIRST_COLUMNS, ROWS_LOOKED_AT, SHARES_OF_GAIN, THREADS,
-    CandidateSplits, first_of, note_way, sides_of_column, stop_of, sums_of_column,
+    CandidateSplits, first_of, note_way, stop_of, sums_of_column,
     thread_team, wait_for_team,
 )
 from .lanes.functions cimport (
@@ -339,8 +339,6 @@ cdef inline void compare_column(
         int first = splits.rows.chunks[chunk]
         int last = splits.rows.chunks[chunk + 1]
         int stop, n_left
-    batch.lanes.all_left = sides_of_column(splits, column, 0)
-    batch.lanes.all_right = sides_of_column(splits, column, 1)
     while first < last and column.n_splits > 0:
         stop = last
         if splits.is_alone and visit.kept == NULL:

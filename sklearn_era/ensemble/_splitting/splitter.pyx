@@ -580,16 +580,12 @@ cdef bint keeps_eras(EraSplitter self) noexcept:
     )
 
 
-cdef bint lists_all_eras(EraSplitter self) noexcept nogil:
-    return self.criterion.traits.sees_all_eras or self.criterion.keeps_sides
-
-
 cdef int count_coverable(EraSplitter self, const grown_node * node) except -1:
     """Count the eras of this process that splits of a node can cover."""
     if self.criterion.name == GAIN:
         return 0
     self.rows.start_node(&self.partition[0] + node.node.start, node.n_rows)
-    self.rows.list_eras(lists_all_eras(self), &self.min_samples[0])
+    self.rows.list_eras(self.criterion.keeps_sides, &self.min_samples[0])
     return self.rows.n_coverable
 
 
@@ -648,7 +644,7 @@ cdef bint start_node(
         const criterion_struct * criterion = &self.criterion
     rows.start_node(&self.partition[0] + node.node.start, node.n_rows)
     if criterion.name != GAIN and search.step != GAINS_ALONE:
-        rows.list_eras(lists_all_eras(self), &self.min_samples[0])
+        rows.list_eras(criterion.keeps_sides, &self.min_samples[0])
         c_node.n_coverable = rows.n_coverable
         if not self.is_alone:
             c_node.n_coverable = node.n_coverable

@@ -187,7 +187,7 @@ def test_many_columns_are_counted():
 def test_values_of_rows_without_weight_do_not_count():
     X = FRAME.assign(never=np.where(ERAS < 3, 1.5, np.nan))
     X["neither"] = pd.Categorical(np.where(ERAS < 3, "x", None))
-    for params in ({}, {"split_criterion": "era"}, {"split_criterion": "held_out"}):
+    for params in ({}, {"split_criterion": "era"}):
         for model in (Regressor(max_iter=3, **params), EraForestRegressor(3, **params)):
             with warning_of("neither", "never"):
                 model.fit(X, Y, (ERAS >= 3) * 1.0, eras=ERAS)

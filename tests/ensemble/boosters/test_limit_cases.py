@@ -44,7 +44,7 @@ def test_one_era_is_gain(configuration, criterion):
     target, params = configuration
     X, y, weights, _ = make_data(target)
     model = ours(target, **criterion, **params)
-    message = "eras holds the single era 2024w1 .* is the same as 'gain'"
+    message = "(?s)eras holds the single era 2024w1 .* is the same as 'gain'"
     with pytest.warns(UserWarning, match=message) as caught:
         model.fit(X, y, weights, eras=["2024w1"] * len(y))
     assert [warning.filename for warning in caught] == [__file__]

@@ -273,6 +273,27 @@ def test_only_splits_that_cover_enough_eras_are_asked_about():
     assert all(seen)
 
 
+def test_a_criterion_may_look_at_every_era_whatever_it_covers():
+    X, y, _, eras = make_data(n_samples=300)
+    X = np.nan_to_num(X[:, :2]) + 100 * eras[:, np.newaxis]  # splits part eras
+
+    class Gain(CustomCriterion):
+        asks_coverage = False
+        least = 0.0
+
+        def keys(self, splits):
+            return valid(splits.pooled_gains, splits.pooled_gains > self.least)
+
+    plain = HistGradientBoostingRegressor(split_criterion="gain", max_iter=3)
+    own = clone(plain).set_params(split_criterion=Gain(), min_gain_share=0.0)
+    own.set_params(min_era_coverage=1.0).fit(X, y, eras=eras)
+    np.testing.assert_allclose(own.predict(X), plain.fit(X, y).predict(X))
+    Gain.least = np.inf
+    message = "split must leave min_samples_leaf rows on both sides, and improve on"
+    with pytest.warns(UserWarning, match=message):
+        own.fit(X, y, eras=eras)
+
+
 def test_refused_splits_are_left_to_the_gain_or_to_nobody():
     X, y, _, eras = make_data(n_samples=300)
     plain = HistGradientBoostingRegressor(split_criterion="gain", max_iter=3)

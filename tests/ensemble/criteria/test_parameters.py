@@ -18,7 +18,6 @@ from sklearn_era.criteria import (
     Directional,
     Era,
     Gain,
-    HeldOut,
     Invariant,
     TimeRobust,
     VREx,
@@ -120,7 +119,6 @@ BAD_PARAMETERS = {
     Invariant: bad(("penalty", -1e-9, math.nan, math.inf, None, "1"),
                    ("statistic", "rate", "Effect", None)),
     VREx: bad(("penalty", -1e-9, math.inf), ("normalize", "yes", 1, 0.0, None)),
-    HeldOut: bad(("normalize", 1)),
 }  # fmt: skip
 
 
@@ -162,6 +160,14 @@ def test_a_name_that_was_meant_is_suggested(kind):
         kind().set_params(min_coverage=1)
     with pytest.raises(ValueError, match="Invalid parameter 'xyz' for estimator"):
         kind().set_params(xyz=1)
+
+
+@pytest.mark.parametrize("kind", [HistGradientBoostingRegressor, EraForestRegressor])
+@pytest.mark.parametrize("criterion", ["held_out", {"era": 1.0, "held_out": 0.5}])
+def test_a_criterion_that_was_removed_is_refused(kind, criterion):
+    message = "^'held_out' is no longer a criterion; use 'era' or a CustomCriterion.$"
+    with pytest.raises(ValueError, match=message):
+        kind(split_criterion=criterion).fit([[0]], [0], eras=[0])
 
 
 @pytest.mark.parametrize("split_criterion", [*NAMES[1:], BLEND], ids=str)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from helpers.criteria import NAMES
 from oracle.reference import boltzmann_mean as exact_boltzmann_mean
-from sklearn_era.criteria import Directional, Era, HeldOut, Invariant, TimeRobust, VREx
+from sklearn_era.criteria import Directional, Era, Invariant, TimeRobust, VREx
 from sklearn_era.ensemble._criteria.objects import (
     Criterion,
     boltzmann_mean,
@@ -26,7 +26,7 @@ def rank(name, left, right, *, gain=10.0, **params):
     return Criterion(name, **params).rank(left, right, gain=gain, **given)
 
 
-ERA, DIRECTIONAL, TIME_ROBUST, INVARIANT, VREX, HELD_OUT = NAMES[1:]
+ERA, DIRECTIONAL, TIME_ROBUST, INVARIANT, VREX = NAMES[1:]
 
 
 # Eras with 6, 14 and 50 of their 20, 40 and 200 rows in the node, of which every third
@@ -68,17 +68,6 @@ SQUARES = [
 ]
 
 
-def held_out():
-    def of_others(G, H):
-        return -(G.sum() - G) / (H.sum() - H + L2)
-
-    def q(G, H, v):
-        return np.sum(2 * G * v + H * v**2)
-
-    v, v_L, v_R = of_others(G, H), of_others(G_L, H_L), of_others(G_R, H_R)
-    return q(G, H, v) - q(G_L, H_L, v_L) - q(G_R, H_R, v_R)
-
-
 B = exact_boltzmann_mean
 OF_DEVIATIONS = "L_j = (n_Lj s_Lj + n_Rj s_Rj) / n_j"
 OF_DECREASE = "agg_j n_j / N_j (L_before,j - L_j)"
@@ -102,8 +91,6 @@ OF_DECREASE = "agg_j n_j / N_j (L_before,j - L_j)"
      10 - 0.3 * H.sum() * np.var(V_L - V)),
     (VREx(0.3), "mean_j gain_j - penalty * std_j gain_j",
      GAIN.mean() - 0.3 * GAIN.std()),
-    (HeldOut(), "[q(G_j, H_j, v_(-j)) - q(G_Lj, H_Lj, v_L(-j)) - q(G_Rj, H_Rj, ",
-     held_out()),
 ])  # fmt: skip
 def test_formulas_of_docstrings(criterion, formula, key):
     """Of the kernel, by the rows of eras of unequal size."""
@@ -153,7 +140,6 @@ CRITERIA = [
     *((TIME_ROBUST, of | SD) for of in ({}, {"takes_worst_era": False},
       {"takes_worst_era": False, "boltzmann_alpha": 0.5})),
     (VREX, {}), (VREX, {"normalize_era_gain": True}),
-    (HELD_OUT, {"l2_regularization": 0.5}),
     ("blend", {"weights": {"era": 1.0, "vrex": 1.0, "invariant": 1.0}}),
 ]  # fmt: skip
 SIDE = st.tuples(st.integers(-4, 4), st.integers(0, 4))

@@ -30,11 +30,11 @@ def encoded(labels):
     return encode_eras(np.array(labels))
 
 
-def draw(labels, bootstrap, max_samples=None, seed=0, joins_copies=False):
+def draw(labels, bootstrap, max_samples=None, seed=0):
     return draw_tree_rows(
         np.random.default_rng(seed), len(labels),
         None if bootstrap == "no eras" else encoded(labels),
-        "rows" if bootstrap == "no eras" else bootstrap, max_samples, joins_copies,
+        "rows" if bootstrap == "no eras" else bootstrap, max_samples,
     )  # fmt: skip
 
 
@@ -59,20 +59,7 @@ def test_draws_are_of_rows_or_within_eras_or_of_whole_eras(labels, share, seed):
             for code, label in enumerate(eras.labels):
                 whole = np.flatnonzero(np.array(labels) == label)
                 assert_array_equal(rows[eras.codes == code], whole)
-            same_rows, joined = draw(labels, bootstrap, share, seed, joins_copies=True)
-            assert_array_equal(same_rows, rows)
-            assert_array_equal(joined.labels, np.unique(eras.labels))
-            assert_array_equal(joined.decode(), eras.decode())
         assert_array_equal(eras.decode(), np.array(labels)[rows])
-
-
-def test_an_era_is_judged_by_others_and_not_by_its_copy():
-    X, y, eras = make_data()
-    for criterion, are_joined in (("held_out", True), ("era", False)):
-        forest = regressor(bootstrap="whole_eras", split_criterion=criterion)
-        drawn = drawn_rows(forest.fit(X, y, eras=eras), X, eras)
-        copies = [tree.eras.labels.size > len(set(tree.eras.labels)) for tree in drawn]
-        assert any(copies) == (not are_joined)
 
 
 def test_nothing_is_drawn_without_a_bootstrap():

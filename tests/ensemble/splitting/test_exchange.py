@@ -188,7 +188,7 @@ OPTIONS = {
 
 
 @on_grid(
-    "name missing weighted options", ["directional", "era", "invariant", "held_out"],
+    "name missing weighted options", ["directional", "era", "invariant", "vrex"],
     [0.0, 0.2], [False, True], OPTIONS, every=4,
 )  # fmt: skip
 def test_processes_with_other_data(name, missing, weighted, options):

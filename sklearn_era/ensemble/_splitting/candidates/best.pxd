@@ -98,7 +98,6 @@ cdef inline void find_largest_gain(
         double largest = -INFINITY
         int k
     set_orders(splits, node, feature)
-    sides.wants_right = False
     for k in range(feature.n_orders):
         largest = max(largest, gains_of_order(splits, node, feature, k, &sides))
     feature.largest_gain = largest
@@ -125,7 +124,6 @@ cdef inline feature_split find_best_split(
         feature_split best, split
         int i, k
     best.found = False
-    sides.wants_right = False
     for k in range(feature.n_orders):
         gains_of_order(splits, node, feature, k, &sides)
         for i in range(sides.n_splits):
@@ -133,7 +131,7 @@ cdef inline feature_split find_best_split(
                 continue
             split = make_split(
                 splits, feature, k, sides.places[i], sides.gains[i],
-                sides.left.counts[i], sides.left.gradients[i], sides.left.hessians[i],
+                sides.counts[i], sides.gradients[i], sides.hessians[i],
             )
             if is_better(&split, &best):
                 best = split

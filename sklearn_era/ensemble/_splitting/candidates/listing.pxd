@@ -160,7 +160,6 @@ cdef inline void list_feature(
         return
     if feature.largest_gain == INFINITY:
         set_orders(splits, node, feature)
-    sides.wants_right = criterion.traits.sees_all_eras
     for k in range(feature.n_orders):
         order = &feature.orders[k]
         order.n_lanes = 0
@@ -205,7 +204,7 @@ cdef inline void list_order(
     for i in range(sides.n_splits):
         if not (sides.gains[i] > -INFINITY and suffices(criterion, sides.gains[i])):
             continue
-        if i > 0 and sides.left.counts[i] == sides.left.counts[i - 1]:
+        if i > 0 and sides.counts[i] == sides.counts[i - 1]:
             continue  # an empty bin repeats the split before
         if (
             n_covering == NULL
@@ -277,19 +276,15 @@ cdef inline void group_codes(
 cdef inline void set_lane(
     CandidateSplits splits, const order_sides * sides, int i, Py_ssize_t lane
 ) noexcept nogil:
-    """Set the sides, the gain and the place of a split, the i-th admissible one."""
+    """Set the left side, gain and place of a split, the i-th admissible one."""
     cdef:
         double * of_lane = splits.sides + lane
         Py_ssize_t n = splits.n_lanes
-    of_lane[0] = sides.left.gradients[i]
-    of_lane[n] = sides.left.hessians[i]
-    of_lane[2 * n] = sides.left.counts[i]
+    of_lane[0] = sides.gradients[i]
+    of_lane[n] = sides.hessians[i]
+    of_lane[2 * n] = sides.counts[i]
     splits.gains[lane] = sides.gains[i]
     splits.places[lane] = sides.places[i]
-    if sides.wants_right:
-        of_lane[3 * n] = sides.right.gradients[i]
-        of_lane[4 * n] = sides.right.hessians[i]
-        of_lane[5 * n] = sides.right.counts[i]
 
 
 cdef inline void keep_best(
@@ -367,7 +362,7 @@ cdef inline void move_lane(
         int i
     splits.gains[b] = splits.gains[a]
     splits.places[b] = splits.places[a]
-    for i in range(6):
+    for i in range(3):
         splits.sides[i * splits.n_lanes + b] = splits.sides[i * splits.n_lanes + a]
     for i in range(splits.n_fields):
         sums[i * column.n_lanes + target] = sums[i * column.n_lanes + source]

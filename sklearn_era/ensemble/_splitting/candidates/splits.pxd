@@ -6,7 +6,7 @@ from ..lanes.functions cimport bin_order, lane_column, lane_functions, node_stru
 from ..nodes cimport feature_split, tree_data
 from ..rows cimport MAX_BINS, EraRows
 from ..._criteria.criterion cimport criterion_struct
-from ..._criteria.formulas cimport LANES, side_arrays
+from ..._criteria.formulas cimport LANES
 
 
 cdef enum:
@@ -113,10 +113,10 @@ cdef class CandidateSplits:
         # Codes by row; differences from split to split of the eras that may cover it.
         X_BINNED_DTYPE_C * row_codes  # (n_features // COLUMNS + 1, n_samples, COLUMNS)
         int * changes                 # (n_features, MAX_BINS)
-        # The node's lanes: both sides, pooled; gains, -INFINITY unless listed; and the
+        # The node's lanes: left sides, pooled; gains, -INFINITY unless listed; and the
         # splits' places in their order.
         Py_ssize_t n_lanes
-        double * sides                # (6, n_lanes)
+        double * sides                # (3, n_lanes)
         double * gains
         X_BINNED_DTYPE_C * places
         # Sums over eras: for each column, (n_fields, n_lanes).
@@ -155,16 +155,3 @@ cdef inline double * sums_of_column(
 ) noexcept nogil:
     """Return the sums over eras of a column's splits."""
     return splits.sums + column.first_lane * splits.n_fields
-
-
-cdef inline side_arrays sides_of_column(
-    CandidateSplits splits, const lane_column * column, int side  # 0: left, 1: right
-) noexcept nogil:
-    """Return a side of a column's splits, pooled."""
-    cdef:
-        side_arrays arrays
-        double * first = splits.sides + 3 * side * splits.n_lanes + column.first_lane
-    arrays.gradients = first
-    arrays.hessians = first + splits.n_lanes
-    arrays.counts = first + 2 * splits.n_lanes
-    return arrays

@@ -323,8 +323,8 @@ cdef make_lanes(CandidateSplits self, int n_fields):
     cdef Py_ssize_t n = self.n_lanes
     self.n_fields = n_fields
     self.sides = <double *> alloc_zeros(
-        self.memory, (7 + n_fields) * n * sizeof(double)
+        self.memory, (4 + n_fields) * n * sizeof(double)
     )
-    self.gains = self.sides + 6 * n
+    self.gains = self.sides + 3 * n
     self.sums = self.gains + n
     self.places = <X_BINNED_DTYPE_C *> alloc_zeros(self.memory, n)

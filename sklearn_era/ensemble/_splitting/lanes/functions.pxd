@@ -88,20 +88,14 @@ cdef inline size_t batch_size() noexcept nogil:
     return (sizeof(era_batch) + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
 
 
-cdef struct order_side:
+cdef struct order_sides:
+    # The left sides of the admissible splits of an order, pooled; without those that
+    # repeat the one before, but for nodes with rows in most bins.
+    int n_splits
+    X_BINNED_DTYPE_C[MAX_BINS] places   # of the splits, in the order
     double[MAX_BINS] gradients
     double[MAX_BINS] hessians
     double[MAX_BINS] counts
-
-
-cdef struct order_sides:
-    # The admissible splits of an order, pooled; without those that repeat the one
-    # before, but for nodes with rows in most bins.
-    bint wants_right          # side, which gains do not need
-    int n_splits
-    X_BINNED_DTYPE_C[MAX_BINS] places   # of the splits, in the order
-    order_side left
-    order_side right
     double[MAX_BINS] gains    # -INFINITY if a side's weight or value does not do
 
 

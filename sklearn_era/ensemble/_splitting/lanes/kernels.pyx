@@ -12,7 +12,7 @@ from ..._arrays cimport NO_CST, X_BINNED_DTYPE_C
 from .eras cimport add_directions, add_masked_directions, sum_eras
 from .functions cimport (
     bin_order, era_batch, era_visit, lane_column, lane_functions, node_struct,
-    order_side, order_sides, run_up, take_planes,
+    order_sides, run_up, take_planes,
 )
 from .masked_rows cimport add_masked_block
 from ..bundles cimport MAX_BUNDLE_CELLS, bundle_struct
@@ -42,12 +42,12 @@ cdef void set_sides(
     const long long * bins,         # of the feature, plane after plane
     int n_codes, const bin_order * order, order_sides * sides,  # OUT
 ) noexcept nogil:
-    """Sum up the left side after each move, and the right side if wanted."""
+    """Sum up the left side after each move."""
     cdef:
         long long[MAX_PLANES * MAX_BINS] sums
         long long[MAX_BINS] moves
         const long long * of_plane
-        long long moved, total
+        long long moved
         int n_planes = n_words_of(node.values) + (node.count_bits == 0)
         int plane, i
     for plane in range(n_planes):
@@ -71,16 +71,7 @@ cdef void set_sides(
             continue
         for i in range(sides.n_splits):
             sums[plane * MAX_BINS + i] = moves[sides.places[i]]
-    take_side(node, sums, sides.n_splits, &sides.left)
-    if not sides.wants_right:
-        return
-    for plane in range(n_planes):
-        total = 0
-        for i in range(n_codes):
-            total += bins[plane * node.n_bins + i]
-        for i in range(sides.n_splits):
-            sums[plane * MAX_BINS + i] = total - sums[plane * MAX_BINS + i]
-    take_side(node, sums, sides.n_splits, &sides.right)
+    take_sides(node, sums, sides)
 
 
 cdef inline void sum_distinct(
@@ -142,20 +133,22 @@ cdef inline int n_below(
     return low
 
 
-cdef inline void take_side(
-    const node_struct * node, const long long * sums, int n, order_side * side  # OUT
+cdef inline void take_sides(
+    const node_struct * node, const long long * sums,
+    order_sides * sides,  # IN: their number; OUT
 ) noexcept nogil:
     cdef long long[MAX_PLANES * MAX_BINS] planes
+    cdef int n = sides.n_splits
     if node.count_bits > 0 and n_words_of(node.values) == 1:
         words_as_doubles(
             sums, n, node.count_bits, ldexp(node.values.unit, -node.count_bits),
-            side.gradients, side.counts,
+            sides.gradients, sides.counts,
         )
-        memcpy(side.hessians, side.counts, n * sizeof(double))
+        memcpy(sides.hessians, sides.counts, n * sizeof(double))
         return
     take_planes(node, sums, MAX_BINS, n, planes)
     sums_as_doubles(
-        node.values, planes, MAX_BINS, n, side.gradients, side.hessians, side.counts
+        node.values, planes, MAX_BINS, n, sides.gradients, sides.hessians, sides.counts
     )
 
 
@@ -172,11 +165,11 @@ cdef inline double gains_of_sides(
         side_values leaf
         int i, lane
     for i in range(n_splits):
-        hessians = sides.left.hessians[i]
+        hessians = sides.hessians[i]
         weight = node.pooled.sum_hessians - hessians
         lighter = weight if weight < hessians else hessians
-        leaf = values_of_sides(tree, &node.pooled, sides.left.gradients[i], hessians)
-        gain = gain_of_sides(&node.pooled, sides.left.gradients[i], leaf)
+        leaf = values_of_sides(tree, &node.pooled, sides.gradients[i], hessians)
+        gain = gain_of_sides(&node.pooled, sides.gradients[i], leaf)
         gain = gain if lighter >= min_weight else -INFINITY
         if is_monotonic:
             gain = -INFINITY if monotonic_cst * (leaf.right - leaf.left) < 0.0 else gain
@@ -199,7 +192,7 @@ cdef inline double gains_of_sides(
 cdef void compare_eras(
     const era_visit * visit, const lane_column * column, const row_block * blocks,
     int n_blocks, double * sums,  # IN and OUT, of the column's splits
-    era_batch * batch,    # scratch, except both sides over all eras
+    era_batch * batch,    # scratch
 ) noexcept nogil:
     """Add the eras of some blocks to the sums of a column's splits."""
     cdef:

@@ -8,7 +8,7 @@ from ..rows cimport add_squares, impurity_sums
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.dispatch cimport can_reach
 from ..._criteria.formulas cimport (
-    added, era_facts, era_sums, eras_struct, facts_of_era, is_covered, side_sums,
+    era_facts, era_sums, eras_struct, facts_of_era, is_covered,
 )
 from ..._criteria.split_sums cimport add_absent_eras, add_era, counts_uncovered_eras
 from ..._criteria.time_robust cimport impurity
@@ -19,7 +19,8 @@ cdef struct present_era:
     era_sums total            # over its rows in the node
     impurity_sums squares
     era_facts facts
-    side_sums sides           # of the split
+    era_sums left             # sides of the split
+    era_sums right
     bint is_covered           # by the split
 
 
@@ -94,12 +95,13 @@ cdef inline void start_order(
     eras.n_covered = 0
     for i in range(eras.n_present):
         era = &eras.present[i]
-        memset(&era.sides, 0, sizeof(side_sums))
+        memset(&era.left, 0, sizeof(era_sums))
+        memset(&era.right, 0, sizeof(era_sums))
         era.is_covered = False
     for i in range(n_rows - 1, -1, -1):
         era = &eras.present[eras.places[row_of(keys[i])]]
-        eras.right_of[i] = era.sides.right
-        add_row(eras, row_of(keys[i]), &era.sides.right)
+        eras.right_of[i] = era.right
+        add_row(eras, row_of(keys[i]), &era.right)
 
 
 cdef inline void move_rows(
@@ -111,11 +113,11 @@ cdef inline void move_rows(
         int i
     for i in range(eras.n_moved, n_left):
         era = &eras.present[eras.places[row_of(keys[i])]]
-        add_row(eras, row_of(keys[i]), &era.sides.left)
-        era.sides.right = eras.right_of[i]
+        add_row(eras, row_of(keys[i]), &era.left)
+        era.right = eras.right_of[i]
         eras.n_covered -= era.is_covered
         era.is_covered = 0.0 < is_covered(
-            era.sides.left, era.sides.right, era.facts.min_samples
+            era.left, era.right, era.facts.min_samples
         )
         eras.n_covered += era.is_covered
     eras.n_moved = n_left
@@ -131,12 +133,7 @@ cdef inline bint sum_eras(
         bint counts_all = counts_uncovered_eras(criterion)
         int n_present = eras.n_present
         const present_era * era
-        side_sums of_all
         int i, place
-    memset(&of_all, 0, sizeof(side_sums))
-    for i in range(n_present if criterion.traits.sees_all_eras else 0):
-        of_all.left = added(of_all.left, eras.present[i].sides.left)
-        of_all.right = added(of_all.right, eras.present[i].sides.right)
     # The era that excluded the split before is the likeliest to exclude this one.
     for i in range(-1 if criterion.traits.worst_era_decides else 0, n_present):
         place = i if i >= 0 else eras.decisive
@@ -145,7 +142,7 @@ cdef inline bint sum_eras(
             memset(sums, 0, criterion.n_fields * sizeof(double))
         if not (era.is_covered or counts_all):
             continue
-        add_era(criterion, &era.facts, era.sides.left, era.sides.right, &of_all, sums)
+        add_era(criterion, &era.facts, era.left, era.right, sums)
         if not can_reach(
             criterion, sums, 1, gain, eras.pooled.n_eras, n_present - 1 - max(i, 0),
             min_key,
