@@ -119,12 +119,37 @@ def without_eras(model: BaseEstimator, X: Table, eras: Eras | None) -> Any:
 def without_era_column(model: BaseEstimator, X: Table) -> Any:
     """Return X without the columns that the fit took eras from, if it has these."""
     check_collected(X)
+    return take_era_column(X, era_columns_in(model, X))[0]
+
+
+def has_era_columns(model: BaseEstimator, X: Table) -> bool:
+    """Return whether X has all columns that the fit took eras from, if it named any."""
     name = getattr(model, "_era_column", None)
-    if name is None:
-        return X
-    names = [name] if isinstance(name, str) else name
-    has_all = all(x in _columns_of(X) for x in names)
-    return take_era_column(X, name)[0] if has_all else X
+    names = [name] if isinstance(name, str) else name or []
+    return bool(names) and {*names} <= {*_columns_of(X)}
+
+
+def era_columns_in(model: BaseEstimator, X: Table, *, is_known: bool = False) -> Any:
+    """Return the columns that the fit took eras from, or None if X lacks them, with a
+    warning if known groups are told by them; ValueError if X has but a part.
+    """
+    name = getattr(model, "_era_column", None)
+    if name is None or has_era_columns(model, X):
+        return name
+    names, columns = [name] if isinstance(name, str) else name, [*_columns_of(X)]
+    lacking = [x for x in names if x not in columns]
+    if len(lacking) < len(names):
+        raise ValueError(
+            f"X lacks {list_columns(lacking)}, of the columns {list_columns(names)} "
+            "that the fit took eras from: pass all of them, or none."
+            f"{did_you_mean(lacking[0], columns)}"
+        )
+    if is_known and columns:
+        warn_user(
+            f"X lacks the columns {list_columns(names)} that the fit took eras from, "
+            "and eras are not passed: all rows are taken for new groups."
+        )
+    return None
 
 
 def _refuse_foreign(model: Any, known: Any, given: Any) -> None:

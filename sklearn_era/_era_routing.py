@@ -14,7 +14,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_regr
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from ._era_arguments import take_era_column, without_era_column
+from ._era_arguments import (
+    era_columns_in,
+    has_era_columns,
+    names_columns,
+    take_era_column,
+)
 from ._era_axes import read_again
 from ._era_columns import EraColumns
 from ._era_labels import find, label_texts
@@ -114,11 +119,16 @@ def take_fitted_columns(
     so have models of known groups. Of two columns, times come first.
     """
     pair = vars(model).get("_pair")
-    rest = without_era_column(model, X) if eras is None else X
-    is_of_known = pair is not None and getattr(model, "group", None) == "known"
-    if rest is not X and (is_of_known or prepares_by_era(model)):
-        rest, eras = X, model._era_column
-    X, eras = take_era_column(rest, eras)
+    if eras is not None and has_era_columns(model, X) and not names_columns(eras, X):
+        X = take_era_column(X, model._era_column)[0]
+    if eras is None:
+        is_of_known = pair is not None and getattr(model, "group", None) == "known"
+        name = era_columns_in(model, X, is_known=is_of_known)
+        if name is not None and (is_of_known or prepares_by_era(model)):
+            eras = name
+        else:
+            X = take_era_column(X, name)[0]
+    X, eras = take_era_column(X, eras)
     if pair and not isinstance(eras, EraColumns | None):
         eras = read_again(model, eras, X)[0]
     return X, eras

@@ -140,6 +140,9 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
                 with Progress("AutoEra", self.verbose) as progress:
                     self._fit_and_weigh(plain, rows, are_ordered, deadline, progress)
             except PlainModelError:  # the error of a fit to all rows may be clearer
+                given = self.members, rows, are_ordered, self.encode_categories
+                plain, columns = columns_of(plain, *given)
+                X = columns.of(PLAIN)
                 clone(plain).fit(X, y, eras=eras, sample_weight=sample_weight)
                 raise
         self.era_order_ = "ordered" if are_ordered else "unordered"

@@ -268,6 +268,7 @@ def predict(
     if names is None:
         raise InputError(f"MODEL: {model} was fitted without column names.")
     known, pair = set(table.columns), _tables.pair_of(estimator)
+    vars(estimator).pop("_era_column", None)  # which are read here
     needed = [*names, *(pair if metadata.group == "known" else ())]
     if missing := [name for name in needed if name not in known]:
         if len(known) == 1:  # perhaps another separator

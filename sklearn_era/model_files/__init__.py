@@ -301,6 +301,9 @@ def _read_json(archive: zipfile.ZipFile, name: str) -> Any:
 
 def _describe(estimator: Any, **given: Any) -> ModelMetadata:
     question = {x: getattr(estimator, x, None) for x in ("group", "horizon")}
+    effects: Any = getattr(estimator, "era_effects", None)
+    if getattr(effects, "_estimates", False):
+        question["horizon"] = effects.horizon
     if (pair := vars(estimator).get("_pair")) is None:
         question["group"] = None  # which asks of two columns
         if getattr(estimator, "era_order_", "") == "unordered":

@@ -885,3 +885,11 @@ def test_noise_in_many_categories_is_not_believed(era_order):
     gains = np.reshape((left - y[:train].mean()) ** 2 - (left - p) ** 2, (8, -1))
     gains = gains.mean(axis=1)
     assert abs(gains.mean()) < 2 * gains.std(ddof=1) / np.sqrt(8) + 1e-4
+
+
+def test_a_plain_model_that_fails_tells_why_beside_text():
+    """Text is categories to it in that error, too."""
+    frame = pd.DataFrame({"a": X[:, 0], "city": np.resize(["p", "q", "r"], Y.size)})
+    plain = Regressor(loss="poisson", categorical_features="from_dtype")
+    with pytest.raises(ValueError, match=r"poisson.*non-negative"):
+        AutoEraRegressor(plain).fit(frame, -abs(Y) - 1, eras=ERAS)

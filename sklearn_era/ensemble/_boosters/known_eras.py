@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..._era_arguments import names_columns, take_era_column, without_era_column
+from ..._era_arguments import era_columns_in, names_columns, take_era_column
 from ..._era_axes import read_again, read_known
 from ..._era_columns import label_columns
 from ..._era_labels import find, horizons
@@ -33,8 +33,7 @@ def in_eras(estimator: BaseEstimator, X: Table, eras: Eras | None) -> Any:
     if getattr(estimator, "_in_fit", False):
         return estimator
     if eras is None and hasattr(estimator, "_group_labels"):
-        has_columns = without_era_column(estimator, X) is not X
-        eras = estimator._era_column if has_columns else None
+        eras = era_columns_in(estimator, X, is_known=True)
     if eras is None:
         return estimator
     check_is_fitted(estimator)
@@ -62,6 +61,9 @@ def in_eras(estimator: BaseEstimator, X: Table, eras: Eras | None) -> Any:
     of_labels[at >= 0] = intercepts[at[at >= 0]]
     steps = of_labels[given.codes]
     if given.groups is not None:
+        of_groups, known = given.groups.labels, estimator._group_labels
+        is_new = find(known, of_groups) < 0
+        _warn_of_misspelt(of_groups[is_new].tolist(), known.tolist())
         steps += group_steps(estimator, given.groups)
     return _predictor_of(estimator, X, steps)
 
@@ -92,6 +94,7 @@ def _predictor_of(estimator: BaseEstimator, X: Table, steps: Any) -> Any:
     """Return a copy that predicts the rows X plus steps, whatever its input."""
     copied = object.__new__(type(estimator))
     copied.__dict__.update(vars(estimator))
+    copied.__dict__.pop("_group_labels", None)  # which X would be read for once more
     copied._raw_predict = lambda _: estimator._raw_predict(X) + steps
     copied._staged_raw_predict = lambda _: (
         raw + steps for raw in estimator._staged_raw_predict(X)

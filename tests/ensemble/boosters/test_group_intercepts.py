@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.metrics import r2_score
 
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.effects import Intercepts
@@ -172,6 +173,17 @@ def test_columns_that_the_fit_named_are_read_of_any_number_of_rows(n_rows):
             one.predict(asked), one.predict(asked, eras=names)
         )
     np.testing.assert_array_equal(model.predict(asked), expected)
+    for one in (model, average):
+        with pytest.raises(ValueError, match=r"lacks 'shop', of .*Did you mean 'Shop'"):
+            one.predict(asked.rename(columns={"shop": "Shop"}))
+        with pytest.warns(UserWarning, match="X lacks the columns 'week', 'shop'"):
+            one.predict(asked[["a"]])
+        of_asked = y[-n_rows:]
+        if n_rows > 1:
+            score = r2_score(of_asked, one.predict(asked))
+            assert one.score(asked, of_asked) == pytest.approx(score)
+    with pytest.warns(UserWarning, match=r"'S0' \(was 's0' meant\?\)"):
+        model.predict(asked.assign(shop="S0"))
     if n_rows != 2:
         with pytest.raises(ValueError, match=r"'shops', which is no .*mean 'shop'\?"):
             model.predict(asked, eras=["week", "shops"])
