@@ -1,5 +1,6 @@
 """Arguments of fits, folds of whole eras, and predictions of eras left out."""
 
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -230,7 +231,10 @@ def split_eras(
     cv = check_cv(cv, y)
     groups = groups_for(cv, eras, eras.codes if groups is None else groups)
     params = {"groups": groups} if takes(cv.split, "groups") else {}
-    return list(cv.split(X, y, **params))
+    try:
+        return list(cv.split(X, y, **params))
+    except ValueError as error:  # of a splitter's argument, whose labels are eras here
+        raise ValueError(re.sub(r"\Agroups has", "eras has", str(error))) from error
 
 
 def groups_for(cv: Folds, eras: EncodedEras, groups: ArrayLike | None) -> Any:
