@@ -132,6 +132,7 @@ def test_averages_know_times_and_groups(group, horizon, tmp_path):
     )
 
 
+@pytest.mark.filterwarnings("ignore:X lacks the columns")
 @pytest.mark.parametrize("group", ["known", "new"])
 def test_models_of_known_groups_read_the_columns_that_the_fit_named(group):
     frame = pd.DataFrame(X).add_prefix("x").assign(week=ERAS.week, shop=ERAS.shop)
