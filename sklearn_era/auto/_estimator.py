@@ -98,7 +98,8 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             The input samples.
         y, eras : array-like of shape (n_samples,)
-            Their targets and eras, or the name of the column of eras.
+            Their targets and eras, or the name of the column of eras. Times and groups
+            are two names, a frame of two columns, or a tuple of two arrays.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of rows, in fits and losses.
 

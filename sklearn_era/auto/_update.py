@@ -53,7 +53,8 @@ class TakesInEras:
         X : array-like of shape (n_samples, n_features)
             Rows of new eras; and of all earlier ones, if there may be a refit.
         y, eras : array-like of shape (n_samples,)
-            Their targets and eras, or the name of the column of eras.
+            Their targets and eras, or the name of the column of eras. Times and groups
+            are two names, a frame of two columns, or a tuple of two arrays.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of rows.
 

@@ -82,7 +82,8 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             The rows.
         y, eras : array-like of shape (n_samples,)
-            Their targets and eras, or the name of the column of eras.
+            Their targets and eras, or the name of the column of eras. Times and groups
+            are two names, a frame of two columns, or a tuple of two arrays.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of rows, in fits and within eras.
 

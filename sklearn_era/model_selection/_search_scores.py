@@ -160,7 +160,9 @@ def prediction(
         X : {rows} of shape (n_samples, n_features)
             The input samples.
         eras : {rows} of shape (n_samples,), default=None
-            Eras of the rows, for intercepts of eras, and transformers by era.
+            Eras of the rows, for intercepts of eras, and transformers by era: labels,
+            or what ``fit`` takes. None takes those of the columns that ``fit`` named,
+            for models of known groups and transformers.
 
         Returns
         -------
