@@ -119,8 +119,6 @@ def take_fitted_columns(
     so have models of known groups. Of two columns, times come first.
     """
     pair = vars(model).get("_pair")
-    if eras is not None and has_era_columns(model, X) and not names_columns(eras, X):
-        X = take_era_column(X, model._era_column)[0]
     if eras is None:
         is_of_known = pair is not None and getattr(model, "group", None) == "known"
         name = era_columns_in(model, X, is_known=is_of_known)
@@ -128,6 +126,8 @@ def take_fitted_columns(
             eras = name
         else:
             X = take_era_column(X, name)[0]
+    elif has_era_columns(model, X) and not names_columns(eras, X):
+        X = take_era_column(X, model._era_column)[0]
     X, eras = take_era_column(X, eras)
     if pair and not isinstance(eras, EraColumns | None):
         eras = read_again(model, eras, X)[0]

@@ -64,10 +64,8 @@ def check_times(eras: Any, names: Sequence[Any], era_order: str, horizon: Any) -
         text = one_sentence(error)
         if len(columns) > 1:
             label = label_texts(columns[0].labels)[0]
-            text = (
-                f"--era: '{label}' of column '{names[0]}' tells no order: write times"
-            )
-            text += " so that they sort, such as 2024-05-31 or 2024-W22."
+            text = f"--era: '{label}' of column '{names[0]}' tells no order: write "
+            text += "times so that they sort, such as 2024-05-31 or 2024-W22."
         raise InputError(text) from error
     try:
         steps = steps_of(horizon, columns[0].labels)

@@ -82,7 +82,8 @@ def take_in_groups(
     before = estimator._group_series
     known, own = estimator._group_labels, groups.labels
     labels = join(known, own[find(known, own) < 0])
-    intercepts, at = _of_groups(estimator, labels), find(labels, own)
+    intercepts = _of_groups(estimator, labels)
+    at_known, at = find(labels, known), find(labels, own)
     for _ in range(n_steps):
         in_raw = intercepts[at]
         series = values_of_eras(
@@ -90,7 +91,7 @@ def take_in_groups(
             largest_step=_LARGEST_STEP,
         )  # fmt: skip
         sums = np.zeros((2, labels.size, raw.shape[1]))  # of precisions times values
-        for places, (values, variances) in (find(labels, known), before), (at, series):
+        for places, (values, variances) in (at_known, before), (at, series):
             precisions = np.where(np.isnan(variances), 0.0, 1 / variances)
             sums[:, places] += precisions * values, precisions
         with np.errstate(divide="ignore", invalid="ignore"):
