@@ -20,6 +20,8 @@ def draw_tree_features(
     builds no histograms of others. Categorical ones come first. A penalty of 1 or more
     excludes a feature. The generator is not used if all are drawn.
     """
+    if share == 1.0 and penalties is None:
+        return interaction_cst
     usable = np.arange(n_features)
     if penalties is not None:
         usable = usable[penalties < 1.0]

@@ -138,6 +138,8 @@ cdef class EraSplitter:
 
     def start_tree(self, tree, gradients, hessians, int n_threads):
         """Take over the data and limits of a tree, attributes of `tree`, its owner."""
+        cdef const unsigned int [::1] order
+        cdef int i
         self.n_threads = n_threads
         self.store.take_all_back()
         self.spare.take_all_back()
@@ -154,9 +156,8 @@ cdef class EraSplitter:
         self.criterion.min_gain = tree.min_gain_to_split
         describe_tree(tree, gradients, hessians, self.penalties, &self.tree)
         order = self.rows.order
-        if order is None:
-            order = np.arange(self.rows.n_samples, dtype=np.uint32)
-        np.asarray(self.partition)[:] = order
+        for i in range(self.rows.n_samples):
+            self.partition[i] = i if order is None else order[i]
 
     def usable_features(self, features):
         """Return those of some features that have a penalty below 1."""
