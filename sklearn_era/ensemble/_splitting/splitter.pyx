@@ -45,6 +45,7 @@ from .rows cimport EraRows
 from .store cimport HistogramStore, NodeHistograms
 from .._criteria.criterion cimport criterion_struct
 from .._criteria.dispatch cimport DIRECTIONAL, GAIN
+from .._criteria.formulas cimport LANES
 from .._criteria.ranking cimport with_share_of
 
 
@@ -371,9 +372,10 @@ cdef class EraSplitter:
 
     cdef int search_deferred(self, int n) except -1:
         """Compare the eras of `n` nodes, a thread those of one after another."""
+        # A register of an era's sums takes as long as some rows.
+        cdef double n_rows = self.search.larger.n_rows + LANES * self.rows.n_eras
         search_side_by_side(self, n, 0, threads_for(
-            min(self.n_threads, n),
-            n * <double> self.search.larger.n_rows * self.splits.n_features
+            min(self.n_threads, n), n * n_rows * self.splits.n_features
         ))
         return 0
 
