@@ -1,10 +1,13 @@
 """The best split of a node over all features.
 
 - ``tree_grower``: a tree, node by node, in scikit-learn's order; ``node_queue``: those
-  that wait to be split; ``partition``: rows of nodes; ``records``: these as
-  scikit-learn's predictor has them;
+  that wait to be split; ``node_features``: what they may be split on; ``partition``:
+  their rows; ``grown_tree``: all nodes so far; ``records``: these as scikit-learn's
+  predictor has them;
 - ``symmetric``: a tree whose nodes of a level share a split, without eras;
-- ``splitter``: the steps of finding a split;
+- ``splitter``: the steps of finding a split; ``splitter_state``: what they share;
+  ``node_sums``: a node's sums; ``node_search``: its search; ``side_by_side``: of
+  several nodes at once;
 - ``rows``: a node's rows era by era, packed into words;
 - ``fixed_points``: integers in place of gradients and hessians;
 - ``bundles``: features of few bins that are summed up jointly;

@@ -1,7 +1,7 @@
 # A tree being grown, its nodes and their splits, pooled.
 
 from libc.stdint cimport uint8_t
-from .._arrays cimport BITSET_DTYPE_C, G_H_DTYPE_C, X_BINNED_DTYPE_C
+from .._arrays cimport BITSET_DTYPE_C, G_H_DTYPE_C, NO_CST, X_BINNED_DTYPE_C
 
 from .._criteria.criterion cimport split_rank
 from .._criteria.formulas cimport bounded, node_loss, node_value
@@ -231,3 +231,19 @@ cdef struct grown_node:
     # Lists of numbers of nodes, by place: the heap of those with a split; those taken
     # out of it; leaves.
     int waiting, popped, leaf
+
+
+cdef inline void set_bounds(
+    const tree_data * tree, const grown_node * node,
+    grown_node * left, grown_node * right,  # OUT
+) noexcept:
+    """Bound the values below a node by the mean of its children's, if their order is
+    constrained.
+    """
+    cdef:
+        signed char order = tree.monotonic_cst[node.split.feature_idx]
+        double middle = (left.node.value + right.node.value) / 2
+    if order > NO_CST:
+        left.node.pooled.upper_bound = right.node.pooled.lower_bound = middle
+    elif order < NO_CST:
+        left.node.pooled.lower_bound = right.node.pooled.upper_bound = middle

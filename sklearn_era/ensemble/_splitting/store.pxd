@@ -28,6 +28,8 @@ cdef class NodeHistograms:
         Py_ssize_t n_rows      # of the node
         uint8_t [::1] is_listed  # features to compare by era later; see `search_node`
 
+    cdef int make_list(self, int n_features) except -1
+
 
 cdef struct child_sums:
     # A child's sums, to be subtracted from its parent's.

@@ -93,6 +93,12 @@ cdef class NodeHistograms:
         self.capacity = buffer.shape[0]
         self.memory = &buffer[0] if self.capacity > 0 else NULL
 
+    cdef int make_list(self, int n_features) except -1:
+        """Make room for a mask of features."""
+        if self.is_listed.shape[0] < n_features:
+            self.is_listed = np.empty(n_features, dtype=np.uint8)
+        return 0
+
     def planes(self):
         """Return the sums by bin, a row for each plane."""
         return self.buffer[: self.n_planes * self.n_bins].reshape(self.n_planes, -1)

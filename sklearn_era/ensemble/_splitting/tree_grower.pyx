@@ -5,9 +5,8 @@ ties in the queue included. Nodes are structs; the rows of one are a range of th
 partition, in which splits keep their order.
 """
 
-from cython.parallel import prange
 from cpython.time cimport perf_counter
-from libc.math cimport INFINITY, ceil
+from libc.math cimport INFINITY
 from libc.stdint cimport uint8_t
 from libc.string cimport memset
 
@@ -15,26 +14,27 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from .._arrays cimport NO_CST
-
 from .candidates.splits cimport threads_for
-from .nodes cimport feature_split, grown_node, make_children, set_sums, tree_data
+from .grown_tree cimport ROWS_OF_ADDITION, GrownTree
+from .node_features cimport NodeFeatures
+from .nodes cimport (
+    feature_split, grown_node, make_children, set_bounds, set_sums,
+)
 from .node_queue cimport is_before, move_down, pop, push, take_next
-from .partition cimport part_rows, set_left_bins, unite_rows
-from .records cimport TreeRecords, add_leaf, split_leaf, tree_records
-from .rows cimport MAX_BINS, EraRows
+from .partition cimport part_rows, set_left_bins
+from .rows cimport MAX_BINS
 from .sorted_rows.node cimport is_pure
-from .splitter cimport MAX_AT_ONCE, EraSplitter
+from .splitter cimport EraSplitter
+from .splitter_state cimport MAX_AT_ONCE
 from .._criteria.formulas cimport node_value
 
 cdef enum:
-    ROWS_OF_ADDITION = 4  # moved rows that take as long as an addition of rows
     SHARED_ADDITIONS = 100_000  # to a node, from where on threads share them well
 
 cdef double LARGEST_SHARE = 2.0  # of a thread's even share of rows
 
 
-cdef class EraTreeGrower:
+cdef class EraTreeGrower(GrownTree):
     """Grows a tree; the parameters beside `era_splitter` are scikit-learn's.
 
     `sort_features` sorts those that `interaction_cst` allows. In a forest, where
@@ -43,27 +43,15 @@ cdef class EraTreeGrower:
     """
 
     cdef:
-        EraSplitter splitter
-        const tree_data * tree
-        readonly object data    # and limits of the tree, by scikit-learn's names
-        readonly object interaction_cst, monotonic_cst
+        readonly object monotonic_cst
         readonly double shrinkage, total_find_split_time, total_compute_hist_time
         readonly double total_apply_split_time
-        object rng, draw_features
         int max_leaf_nodes      # -1: without limit
         int max_depth
         unsigned int least_rows  # of a node to be split
-        bint is_of_forest, sort_features
-        double feature_fraction_per_split
-        int n_threads
-        # Features by number, with the interaction sets that allow them; those active.
-        readonly list allowed
-        dict numbers
-        uint8_t [::1] is_active
-        int active
-        object memory           # of the nodes
-        grown_node * nodes
-        int n_nodes, n_waiting, n_popped, n_leaves
+        bint is_of_forest
+        readonly NodeFeatures features
+        int n_waiting, n_popped
 
     def __init__(
         self, EraSplitter era_splitter, X_binned, gradients, hessians, *, n_bins,
@@ -82,34 +70,18 @@ cdef class EraTreeGrower:
             min_samples_leaf=min(min_samples_leaf, 2**30 - 1),
             partition=np.asarray(era_splitter.partition), **limits,
         )
-        self.splitter = era_splitter
-        self.tree = &era_splitter.tree
-        self.interaction_cst = interaction_cst
-        self.rng = rng
-        self.draw_features = draw_features
+        super().__init__(era_splitter, n_threads)
         self.shrinkage = shrinkage
         self.max_leaf_nodes = -1 if max_leaf_nodes is None else max_leaf_nodes
         self.max_depth = -1 if max_depth is None else max_depth
         self.is_of_forest = small_node_rows is not None
         self.least_rows = 1 + (small_node_rows or 0)
         self.least_rows = max(self.least_rows, 2 * <int> self.data.min_samples_leaf)
-        self.sort_features = sort_features
-        self.feature_fraction_per_split = feature_fraction_per_split
-        self.n_threads = n_threads
-        self.is_active = none.copy()
-        self.active = -1
-        self.memory = np.empty(0, dtype=np.uint8)
+        self.features = NodeFeatures(
+            X_binned.shape[1], era_splitter.usable_features, interaction_cst,
+            sort_features, feature_fraction_per_split, rng, draw_features,
+        )
         era_splitter.start_tree(self.data, gradients, hessians, n_threads)
-
-    @property
-    def grown_nodes(self):
-        return [
-            GrownNode(self, i) for i in range(self.n_nodes) if self.nodes[i].n_rows >= 0
-        ]
-
-    @property
-    def finalized_leaves(self):
-        return [GrownNode(self, self.nodes[i].leaf) for i in range(self.n_leaves)]
 
     def grow(self):
         """Grow the tree, and shrink its leaves."""
@@ -143,13 +115,6 @@ cdef class EraTreeGrower:
             double value = 0.0
             double tic = perf_counter()
             grown_node * root
-        self.numbers = {}
-        self.allowed = []
-        if self.interaction_cst is None:
-            features = splitter.usable_features(np.arange(self.tree.n_features))
-            self.allowed.append((features, ()))
-        else:
-            self.allow(tuple(range(len(self.interaction_cst))))
         self.reserve(1)
         root = &self.nodes[0]
         self.n_nodes = 1
@@ -175,22 +140,11 @@ cdef class EraTreeGrower:
         ):
             self.finalize(0)
             return 0
-        splitter.bundle_features(self.data, self.allowed[0][0])
+        splitter.bundle_features(self.data, self.features.of_root)
         splitter.sum_up_root(root)
         self.total_compute_hist_time += perf_counter() - tic
         self.find_split(root)
         self.add(0)
-        return 0
-
-    cdef int reserve(self, int n) except -1:
-        """Make room for some more nodes, which may move all."""
-        cdef uint8_t [::1] memory
-        if (self.n_nodes + n) * <Py_ssize_t> sizeof(grown_node) <= self.memory.size:
-            return 0
-        size = max(64 * sizeof(grown_node), 2 * self.memory.size)
-        memory = np.concatenate([self.memory, np.empty(size, dtype=np.uint8)])
-        self.memory = memory.base
-        self.nodes = <grown_node *> &memory[0]
         return 0
 
     cdef int split_nodes(self) except -1:
@@ -228,7 +182,7 @@ cdef class EraTreeGrower:
             elif looks_ahead and self.splitter.lend_children(
                 n_lent, node, left if left.n_rows < right.n_rows else right,
                 right if left.n_rows < right.n_rows else left,
-                self.active_features(left),
+                self.features.active(left, self.data.partition),
             ):
                 n_lent += 1
             else:
@@ -247,7 +201,7 @@ cdef class EraTreeGrower:
     cdef bint looks_ahead(self) noexcept:
         """Return whether threads search several nodes at once."""
         return self.splitter.is_alone and self.n_threads > 1 and not (
-            self.is_of_forest or self.draws_features() or self.splitter.is_in_python
+            self.is_of_forest or self.features.are_drawn or self.splitter.is_in_python
         )
 
     cdef int take_first(self, int * numbers, bint looks_ahead) noexcept:
@@ -271,6 +225,7 @@ cdef class EraTreeGrower:
             grown_node * left = &self.nodes[self.n_nodes]
             grown_node * right = left + 1
             feature_split * split = &node.split
+            uint8_t[MAX_BINS] goes_left
         node.left, node.right = self.n_nodes, self.n_nodes + 1
         node.is_split = True
         self.n_nodes += 2
@@ -280,10 +235,16 @@ cdef class EraTreeGrower:
         )
         left.slot = right.slot = -1
         left.slot_of_all = right.slot_of_all = -1
-        left.n_rows = partition_rows(self, node)
+        set_left_bins(split, self.tree.missing_values_bin_idx, goes_left)
+        left.n_rows = part_rows(
+            &self.splitter.partition[0] + node.node.start, node.n_rows,
+            self.tree.X_binned + split.feature_idx * self.tree.n_samples, goes_left,
+            &self.splitter.scratch[0],
+            threads_for(self.n_threads, node.n_rows // ROWS_OF_ADDITION),
+        )
         right.n_rows = node.n_rows - left.n_rows
         right.node.start = node.node.start + left.n_rows
-        left.allowed = right.allowed = self.allowed_below(node)
+        left.allowed = right.allowed = self.features.allowed_below(node)
         if not self.tree.has_missing_values[split.feature_idx]:
             # Missing only in rows to predict: they go to the larger child.
             split.missing_go_to_left = (
@@ -310,8 +271,10 @@ cdef class EraTreeGrower:
             self.splitter.sum_up_children(node, left, right)
         else:
             self.splitter.sum_up_children(node, right, left)
-        if not (self.splitter.is_alone or self.draws_features()):
-            self.splitter.merge_children(node, left, right, self.active_features(left))
+        if not (self.splitter.is_alone or self.features.are_drawn):
+            self.splitter.merge_children(
+                node, left, right, self.features.active(left, self.data.partition)
+            )
         self.total_compute_hist_time += perf_counter() - tic
         self.splitter.release(node)
         self.find_split(left)
@@ -324,7 +287,9 @@ cdef class EraTreeGrower:
             self.tree.gradients, self.tree.hessians,
             &self.splitter.partition[0] + node.node.start, node.n_rows,
         )):
-            self.splitter.find_split(node, self.active_features(node))
+            self.splitter.find_split(
+                node, self.features.active(node, self.data.partition)
+            )
         return 0
 
     cdef int add_children(self, int number) except -1:
@@ -432,175 +397,3 @@ cdef class EraTreeGrower:
                 if not self.nodes[child].is_leaf:
                     push(self.nodes, &self.n_waiting, child)
         return 0
-
-    cdef int undo_split(self, grown_node * node) except -1:
-        """Put the rows of a leaf in their order again; drop its children."""
-        cdef EraRows rows = self.splitter.rows
-        unite_rows(
-            &self.splitter.partition[0] + node.node.start, node.n_rows,
-            self.nodes[node.left].n_rows,
-            NULL if rows.order is None else &rows.era_codes[0],
-            &self.splitter.scratch[0],
-        )
-        self.nodes[node.left].n_rows = self.nodes[node.right].n_rows = -1
-        return 0
-
-    cdef rows_of(self, const grown_node * node):
-        return self.data.partition[node.node.start : node.node.start + node.n_rows]
-
-    cdef void finalize(self, int number) noexcept:
-        self.nodes[number].is_leaf = True
-        self.nodes[self.n_leaves].leaf = number
-        self.n_leaves += 1
-
-    cdef const uint8_t * active_features(self, const grown_node * node) except NULL:
-        """Return a mask of the features that a node may use, drawn as by scikit-learn.
-        """
-        features = self.allowed[node.allowed][0]
-        active = node.allowed
-        if self.draw_features is not None:
-            features = self.draw_features(
-                self.rows_of(node), node.node.pooled.sum_hessians
-            )
-            active = -1
-        elif self.feature_fraction_per_split < 1.0:
-            n_drawn = max(1, int(ceil(self.feature_fraction_per_split * features.size)))
-            mask = np.full(features.size, False)
-            mask[:n_drawn] = True
-            self.rng.shuffle(mask)
-            features = features[mask]
-            active = -1
-        if active < 0 or active != self.active:
-            self.is_active[:] = 0
-            np.asarray(self.is_active)[features] = 1
-            self.active = active
-        return &self.is_active[0]
-
-    cdef bint draws_features(self) noexcept:
-        return self.draw_features is not None or self.feature_fraction_per_split < 1.0
-
-    cdef int allowed_below(self, const grown_node * node) except -1:
-        """Return the number of the features allowed to the children of a node."""
-        if self.interaction_cst is None:
-            return 0
-        return self.allow(
-            tuple([
-                i for i in self.allowed[node.allowed][1]
-                if node.split.feature_idx in self.interaction_cst[i]
-            ])
-        )
-
-    def allow(self, sets):
-        """Return the number of the features of some interaction sets."""
-        if sets not in self.numbers:
-            features = set().union(*(self.interaction_cst[i] for i in sets))
-            if self.sort_features:
-                features = sorted(features)
-            features = np.fromiter(features, dtype=np.intp, count=len(features))
-            self.numbers[sets] = len(self.allowed)
-            self.allowed.append((self.splitter.usable_features(features), sets))
-        return self.numbers[sets]
-
-    def make_predictor(self, binning_thresholds):
-        """Return scikit-learn's predictor of the tree."""
-        records = TreeRecords(self.n_leaves)
-        self.add_records(records)
-        return records.predictor(binning_thresholds)
-
-    def add_records(self, TreeRecords tree, subtrees=None):
-        """Add the nodes in scikit-learn's order; small ones are grown by `subtrees`."""
-        cdef:
-            tree_records * records = &tree.records
-            int n_waiting = 1, number
-            grown_node * node
-        self.nodes[0].waiting = 0
-        while n_waiting > 0:
-            n_waiting -= 1
-            node = &self.nodes[self.nodes[n_waiting].waiting]
-            if node.is_leaf and subtrees is not None and (
-                <int> node.node.pooled.n_samples <= subtrees.max_rows
-            ):
-                subtrees.grow_small(node.node)
-                continue
-            number = add_leaf(records, &node.node)
-            if node.split.found:  # a leaf may have one too
-                records.nodes[number].gain = node.largest_gain
-            if not node.is_leaf:
-                split_leaf(records, number, &node.split)
-                self.nodes[node.left].node.parent = number
-                self.nodes[node.right].node.parent = number
-                self.nodes[n_waiting].waiting = node.right
-                self.nodes[n_waiting + 1].waiting = node.left
-                n_waiting += 2
-
-    def add_to(self, double [::1] raw_predictions):
-        """Add the values of leaves to the raw predictions of their rows."""
-        cdef:
-            const unsigned int * rows = &self.splitter.partition[0]
-            double * raw = &raw_predictions[0]
-            int n_threads = threads_for(
-                self.n_threads, self.tree.n_samples // ROWS_OF_ADDITION
-            )
-            const grown_node * leaf
-            int i, j
-        for i in prange(
-            self.n_leaves, schedule="static", nogil=True, num_threads=n_threads
-        ):
-            leaf = &self.nodes[self.nodes[i].leaf]
-            for j in range(leaf.node.start, leaf.node.start + leaf.n_rows):
-                raw[rows[j]] += leaf.node.value
-
-
-cdef class GrownNode:
-    """A node of a grown tree, whose value may be changed."""
-
-    cdef:
-        EraTreeGrower grower
-        grown_node * node
-
-    def __cinit__(self, EraTreeGrower grower, int number):
-        self.grower = grower
-        self.node = &grower.nodes[number]
-
-    @property
-    def value(self):
-        return self.node.node.value
-
-    @value.setter
-    def value(self, double value):
-        self.node.node.value = value
-
-    @property
-    def sample_indices(self):
-        return self.grower.rows_of(self.node)
-
-
-cdef void set_bounds(
-    const tree_data * tree, const grown_node * node,
-    grown_node * left, grown_node * right,  # OUT
-) noexcept:
-    """Bound the values below a node by the mean of its children's, if their order is
-    constrained.
-    """
-    cdef:
-        signed char order = tree.monotonic_cst[node.split.feature_idx]
-        double middle = (left.node.value + right.node.value) / 2
-    if order > NO_CST:
-        left.node.pooled.upper_bound = right.node.pooled.lower_bound = middle
-    elif order < NO_CST:
-        left.node.pooled.lower_bound = right.node.pooled.upper_bound = middle
-
-
-cdef int partition_rows(EraTreeGrower self, const grown_node * node) noexcept:
-    """Move the rows of the left child before the others, stably; return their number.
-    """
-    cdef:
-        const feature_split * split = &node.split
-        uint8_t[MAX_BINS] goes_left
-    set_left_bins(split, self.tree.missing_values_bin_idx, goes_left)
-    return part_rows(
-        &self.splitter.partition[0] + node.node.start, node.n_rows,
-        self.tree.X_binned + split.feature_idx * self.tree.n_samples, goes_left,
-        &self.splitter.scratch[0],
-        threads_for(self.n_threads, node.n_rows // ROWS_OF_ADDITION),
-    )

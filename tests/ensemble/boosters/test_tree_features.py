@@ -44,6 +44,7 @@ def growth(monkeypatch):
     class Recorder:
         def __init__(self, *args, **kwargs):
             self.allowed_at_nodes = []
+            self.sets = kwargs["interaction_cst"]
             grown.append(self)
             super().__init__(*args, **kwargs)
 
@@ -55,7 +56,8 @@ def growth(monkeypatch):
     class OfEras(Recorder, EraTreeGrower):
         def grow(self):
             super().grow()
-            self.allowed_at_nodes += [features.tolist() for features, _ in self.allowed]
+            allowed = [features.tolist() for features, _ in self.features.allowed]
+            self.allowed_at_nodes += allowed
 
     monkeypatch.setattr(hooks, "SortedFeaturesGrower", Plain)
     monkeypatch.setattr(hooks, "EraTreeGrower", OfEras)
@@ -75,8 +77,8 @@ def test_classes_of_an_iteration_draw_apart(growth):
     model = fitted(data, "multiclass", colsample_bytree=0.25)
     assert [len(trees) for trees in model._predictors] == [3] * 5
     for tree, grown in zip(trees_of(model), growth, strict=True):
-        assert features_of(tree) <= grown.interaction_cst[0]
-    draws = [grown.interaction_cst[0] for grown in growth]
+        assert features_of(tree) <= grown.sets[0]
+    draws = [grown.sets[0] for grown in growth]
     assert any(len(set(draws[i : i + 3])) == 3 for i in range(0, 15, 3))
 
 
@@ -111,7 +113,7 @@ def test_of_equal_features_drawn_the_first_is_used(criterion, interaction_cst, g
         interaction_cst=interaction_cst, random_state=0,
     )  # fmt: skip
     model.fit(X, effect, eras=np.arange(200) % 2)
-    sets = [set().union(*grown.interaction_cst) for grown in growth]
+    sets = [set().union(*grown.sets) for grown in growth]
     assert any(list(drawn) != sorted(drawn) for drawn in sets)
     for tree, drawn, grown in zip(trees_of(model), sets, growth, strict=True):
         assert min(drawn) in features_of(tree)
