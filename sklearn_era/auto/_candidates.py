@@ -16,7 +16,7 @@ from ..ensemble._boosters.estimators import (
 from ..model_selection._out_of_era import name_in_fit
 from ._linear import LinearClassifier, LinearRegressor
 from ._losses import Loss
-from ._peers import LIMITS, PEERS, as_peer, make_peer, package_of
+from ._other_packages import LIMITS, PEERS, as_peer, make_peer, package_of
 
 BOOSTERS = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 PLAIN = "plain"

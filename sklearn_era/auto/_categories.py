@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing
 from .._tables import columns as tables
 from ..preprocessing import EraTargetEncoder
 from ._candidates import PLAIN, quick
-from ._peers import LIMITS, PEERS, package_of
+from ._other_packages import LIMITS, PEERS, package_of
 
 # Columns are encoded where the largest has more categories, and where there are enough
 # eras; more classes would make too many columns.

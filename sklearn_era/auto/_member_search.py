@@ -30,7 +30,7 @@ from ._candidates import BOOSTERS, PLAIN
 from ._categories import Columns, beside, encode
 from ._linear import LinearClassifier, LinearRegressor
 from ._losses import Loss
-from ._peers import Peer
+from ._other_packages import Peer
 from ._weights import Array, LeftOut, equal_eras, promising
 
 # Shares of all iterations, of which the best one is chosen.

@@ -18,7 +18,6 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._category_effects import Cells, cells_of, effects
 from .._era_arguments import eras_by_name, take_era_column, warn_of_row_order
 from .._era_labels import find
 from .._eras import EncodedEras, are_ordered, era_means, read_eras
@@ -26,6 +25,7 @@ from .._fit_attributes import restores_on_failure
 from .._parameter_object import with_parameters
 from .._scikit_learn import check_sample_weight
 from .._tables import columns as tables
+from .._target_statistics import Cells, cells_of, effects
 from .._typing import Eras, Table
 from .._warnings import warn_user
 from ..ensemble._binning.errors import column_name

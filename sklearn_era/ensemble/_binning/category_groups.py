@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from ..._category_effects import Ints, effects_elsewhere
 from ..._eras import era_means
+from ..._target_statistics import Ints, effects_elsewhere
 from ..._warnings import warn_user
 from .errors import column_name
 from .rare_categories import encoder_of, numbers_of_categories, set_bins

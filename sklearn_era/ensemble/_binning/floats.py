@@ -11,9 +11,9 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import check_array
 
 from ..._scikit_learn import is_pandas_df, is_polars_df
+from .float_bins import search_bins
 from .integer_columns import Bytes, Floats, Rows, is_pyarrow_table
 from .integers import allocate_binned
-from .search import search_bins
 from .thresholds import draw_rows, find_thresholds, map_in_threads, set_thresholds
 
 # Maximum number of columns as float64 at a time.

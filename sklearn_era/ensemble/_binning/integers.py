@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 
-from .codes import count_codes, map_codes
+from .integer_bins import count_codes, map_codes
 from .integer_columns import Bytes, Floats, IntegerColumns, Rows, values_of_codes
 from .thresholds import draw_rows, find_thresholds, map_in_threads, set_thresholds
 

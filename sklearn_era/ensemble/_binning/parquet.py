@@ -11,8 +11,8 @@ from ..._era_labels import find, missing_rows
 from ..._eras import EncodedEras, check_eras, encode_eras
 from ..._tables.columns import list_columns
 from ..._tables.parquet import ParquetColumns
-from .codes import map_codes
 from .floats import bin_column
+from .integer_bins import map_codes
 from .integer_columns import Bytes, Floats, IntegerColumns, Rows, addresses_of
 from .integers import allocate_binned, fit_bin_mapper, make_tables
 from .thresholds import draw_rows, find_thresholds, map_in_threads, set_thresholds

@@ -1,4 +1,4 @@
-"""Effects of categories by empirical Bayes, from the sums of their rows in each era."""
+"""Target statistics: effects of categories by empirical Bayes, from sums by era."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
