@@ -220,8 +220,7 @@ def horizons(known: Labels, labels: Labels, default: int = 1) -> NDArray[np.intp
 
 def _steps_ahead(series: list[Any], n_known: int) -> NDArray[np.intp] | None:
     """Return the steps from the last known place to each other, by the first series
-    whose known places are even or, failing that, multiples of a step (2 on average at
-    most).
+    whose known places are even or, failing that, 2 steps apart on average at most.
     """
     for may_miss, places in product((False, True), series):
         at, asked = np.split(np.array(places, np.float64), [n_known])

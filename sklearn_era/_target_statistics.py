@@ -39,9 +39,8 @@ def effects(
     cells: Cells, categories: Ints, eras: Ints, smooth: Any, n_folds: int = 0
 ) -> list[Array]:
     """Return effects of rows' categories, their variation, (n_rows, n_outputs), and
-    counts of rows, (n_rows, 1), by earlier eras. With `n_folds`, effects are by other
-    folds, but counts by all eras, since fewer rows in other folds are more in the row's
-    own.
+    rows of these, (n_rows, 1), by earlier eras. With `n_folds`, effects are by other
+    folds, but rows by all eras: fewer in other folds would mean more in the row's own.
     """
     if not n_folds:
         return _by_earlier_eras(cells, categories, eras, smooth)
@@ -120,9 +119,8 @@ def _ratio(a: Array, b: Array) -> Array:
 
 
 def _variances(cells: Cells, i: int) -> Iterator[tuple[int, int, float, float, float]]:
-    """Yield stretches of eras (start, stop) and three variances, estimated by moments
-    from the eras before each: of noise, of a category's effects between eras, and of
-    effects.
+    """Yield stretches of eras (start, stop) and three variances, by moments, from the
+    eras before each: of noise, of a category's effects between eras, and of effects.
     """
     n_eras, n, s = cells.squares.shape[1], cells.n, cells.sums[i]
     is_first = np.append(True, np.diff(cells.categories) != 0)[: n.size]

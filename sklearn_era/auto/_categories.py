@@ -49,8 +49,7 @@ def encode(
     columns: Columns, rows: Any, train: NDArray[Any], test: NDArray[Any] | None = None
 ) -> Any:
     """Return an encoder fitted to the rows `train`, and encoded columns of these and of
-    the rows `test`, if any; None without an encoder. It takes codes for eras, without
-    warning.
+    the rows `test`, if any; None without an encoder. It gets codes as eras.
     """
     if columns.encoder is None:
         return None

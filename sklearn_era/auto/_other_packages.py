@@ -154,7 +154,7 @@ def make_peer(name: str, plain: BaseEstimator, loss: str) -> Peer:
 
 
 def as_peer(model: BaseEstimator, plain: BaseEstimator) -> Peer:
-    """Return a booster as a `Peer`, with its own `cat_features` or plain's categories."""
+    """Return a booster as a `Peer`, with its categories or the plain model's."""
     parameters, categories = model.get_params(), plain.categorical_features
     if parameters.get("cat_features") is not None:  # which cannot be cloned
         categories = parameters.pop("cat_features")
