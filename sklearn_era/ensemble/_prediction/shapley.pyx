@@ -40,7 +40,7 @@ cdef enum:
 
 
 cdef class Work:
-    """The arrays of a call."""
+    """The arrays and shapes of a call."""
     cdef:
         PackedTrees trees
         const double[:, ::1] X, background
@@ -215,7 +215,7 @@ cdef void add_tile(
 
 
 cdef inline double * rows_of(int level, int n_points, double * levels) noexcept nogil:
-    """Return which rows pass a level; products and sums by point follow."""
+    """Return which rows pass at a level; products and sums by point are next."""
     return levels + level * (2 * n_points + 1) * TILE_ROWS
 
 
@@ -378,7 +378,7 @@ cdef bint value_set(
     Work work, uint64_t fails, int n_features, const set_struct * sets,
     Py_ssize_t n_sets, double * values,
 ) noexcept nogil:
-    """Work out the values of features for a set that is failed; False if all are 0."""
+    """Work out the features' values for a set that fails; False if all are 0."""
     cdef:
         double total = 0.0       # that each of the failed features takes away
         double share
