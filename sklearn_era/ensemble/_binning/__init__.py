@@ -5,7 +5,7 @@
 - ``floats``: bins of any other X, some columns at a time, by ``float_bins``;
 - ``rare_categories``: the bins of categories in scikit-learn's encoder;
   ``category_groups``: which share one, if a column has more categories than bins;
-- ``thresholds``: those of a column of floats;
+- ``thresholds``: the thresholds of a column of floats;
 - ``dataset``: rows binned once, for many fits; ``parquet``: the same from files;
 - ``hooks``: the calls for bins in the patched ``fit`` of scikit-learn;
 - ``errors``: errors about values of X that name the column.
