@@ -200,7 +200,7 @@ def ranks(known: Labels, labels: Labels) -> tuple[list[Any], list[Any]]:
 
 
 def horizons(known: Labels, labels: Labels, default: int = 1) -> NDArray[np.intp]:
-    """Return how many regular steps labels are after the last known one."""
+    """Return how many steps after the last known label the others are, or `default`."""
     found = {}
     for name, series in readings_of(known, labels).items():
         if (ahead := _steps_ahead(series, known.size)) is not None:
@@ -335,7 +335,7 @@ def _as_dates_of(numbers: list[Any], forms: Any, n_known: int) -> dict[str, list
 
 
 def _dates_of(numbers: list[Any], form: Any) -> list[datetime.date]:
-    """Return the dates that numbers are in a form; an empty list if one is no date."""
+    """Return the dates that numbers stand for in a form; none if one is no date."""
     _, base, date_of = form
     try:
         if all(1900 <= x // base < 2100 and x % 1 == 0 for x in numbers):

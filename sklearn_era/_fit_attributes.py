@@ -43,7 +43,7 @@ class Snapshot:
         self._rng_state = None if rng is None else rng.bit_generator.state
 
     def attributes(self) -> dict[str, Any]:
-        """Return a copy of these attributes; the fit may change its own meanwhile."""
+        """Return a copy of the attributes at that point, whatever came later."""
         attributes = self._attributes.copy()
         for name, n in self._lengths.items():
             values = attributes[name][:n]

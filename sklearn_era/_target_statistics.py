@@ -39,8 +39,8 @@ def effects(
     cells: Cells, categories: Ints, eras: Ints, smooth: Any, n_folds: int = 0
 ) -> list[Array]:
     """Return effects of rows' categories, their variation, (n_rows, n_outputs), and
-    rows of these, (n_rows, 1), by earlier eras. With `n_folds`, effects are by other
-    folds, but rows by all eras: fewer in other folds would mean more in the row's own.
+    counts, (n_rows, 1), by earlier eras. With `n_folds`, effects are by other folds,
+    but counts by all eras: fewer rows in other folds would mean more in the row's own.
     """
     if not n_folds:
         return _by_earlier_eras(cells, categories, eras, smooth)

@@ -25,7 +25,7 @@ class Loss(NamedTuple):
 
 
 def loss_of(plain: BaseEstimator) -> Loss:
-    """Return the loss of a plain model; raise ValueError for one that is not a name."""
+    """Return the loss of a plain model, which has to be given by its name."""
     if not isinstance(plain.loss, str):
         raise ValueError(
             f"estimator: predictions under the loss {plain.loss!r} cannot be averaged, "

@@ -75,9 +75,9 @@ def fit_members(
 class Search:
     """Fits of members in folds, as many at once as `n_jobs` allows, until a deadline.
 
-    Of eras, all are fitted in the last fold, which has most to train on, the best of
-    them in the one before, and the best of these in all others; where groups are left
-    out, all in the last two.
+    With folds of eras, all members are fitted in the last fold, which has most rows to
+    train on; the best go on to the fold before, and the best of those to all others.
+    Where groups are left out, all are fitted in the last two folds.
     """
 
     members: dict[str, Any]

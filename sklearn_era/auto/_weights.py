@@ -203,8 +203,8 @@ def update_weights(
 
 
 def error_of_mean(differences: Array, are_ordered: bool) -> float:
-    """Return the standard error of a mean over eras; where these are ordered,
-    neighbours may resemble each other.
+    """Return the standard error of a mean over eras. If eras are ordered, neighbours
+    may resemble each other.
     """
     error = mean_and_error(differences)[1]
     known = differences[np.isfinite(differences)]
@@ -243,8 +243,8 @@ def _at(left_out: LeftOut, stages: dict[str, int]) -> Array:
 def _average(left_out: LeftOut, stages: dict[str, int], loss: Loss) -> Array:
     """Return weights of members at some stages, which add up to 1. Three quarters are
     the weights of least loss, which are found with an error; a quarter are equal
-    weights of the best three, less those that are worse than the first by more than a
-    standard error, which are hardly ever bad.
+    weights, which are hardly ever bad, of the best three, without those that are worse
+    than the first by more than a standard error.
     """
     predicted = _at(left_out, stages)
     of_eras = left_out.by_era(loss(left_out.y, predicted))

@@ -92,7 +92,7 @@ class TableFile:
         return list(dict.fromkeys(found))
 
     def read(self, columns: Sequence[str], text: Collection[str]) -> pd.DataFrame:
-        """Read columns; in a text file, those of `text` as text."""
+        """Return columns as a frame; in a text file, the columns `text` as text."""
         with self._readable():
             table = self.open(list(dict.fromkeys(columns)), text)
             plain = [(field.name, _plain_type(field)) for field in table.schema]

@@ -67,7 +67,7 @@ def check_packages(extra: str, *packages: str) -> None:
 
 
 def one_sentence(message: BaseException | str) -> str:
-    """Join the lines of another library's message to one."""
+    """Return another library's message on one line."""
     return printable(" ".join(str(message).split())) or type(message).__name__
 
 

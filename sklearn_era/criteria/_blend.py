@@ -157,7 +157,7 @@ def _check_class(criterion: SplitCriterion) -> None:
 
 
 def as_criterion(value: Any) -> SplitCriterion:
-    """Return the checked criterion of a value, of a blend of one that one."""
+    """Return the checked criterion for a value; a blend of one part becomes that."""
     if isinstance(value, str):
         refuse_removed(value)
         if value not in CRITERIA:

@@ -68,7 +68,7 @@ def draw_sample(
 def take_sample(
     parts: Sequence[EncodedPart], drawn: Sequence[Ints | None], preprocessor: Any
 ) -> tuple[list[list[Any]], Floats | None]:
-    """Return drawn values by block of columns, and weights unless drawn by these."""
+    """Return drawn values by block of columns, and weights, None if drawn by weight."""
     blocks: list[list[Any]] = []
     weights: list[Any] = []
     for part, rows in zip(parts, drawn, strict=True):
@@ -161,7 +161,7 @@ def make_shard(
 
 
 def _empty_shard(part: EncodedPart, n_rows: int, order: str) -> Shard:
-    """Return a shard with room for the rows of a part like this one."""
+    """Return a shard with room for rows like those of a part."""
     return Shard(
         allocate_binned((n_rows, part.X.shape[1]), order),
         np.empty(n_rows),

@@ -42,7 +42,7 @@ class ScoringEras:
         return np.flatnonzero(np.isin(self._eras.codes, drawn))
 
     def of(self, X: Table) -> NDArray[Any]:
-        """Return the labels of `X`, one of both sets of rows, or raise ValueError."""
+        """Return labels of `X`, training or validation rows, or raise ValueError."""
         name, labels, rows = "eras_val", self._eras_val, None
         if X is self.X_train:
             labels = None if self._eras is None else self._eras.decode()

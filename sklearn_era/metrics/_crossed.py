@@ -81,9 +81,9 @@ class CrossedEras:
     """The model of `EraScoreForecast` for a table of groups by eras.
 
     Variances are integrated over on a grid, in logarithms of one plus their ratio to
-    the residual's with its sampling errors; without these, all have its factor, which
-    is integrated out by itself. Coordinates have the prior of Jeffreys, uniform where
-    all groups are in as many eras; that of columns depends on how they are related.
+    the residual's with its sampling errors; without errors, the residual's is a factor
+    of all, integrated out by itself. Coordinates have the prior of Jeffreys, uniform if
+    groups are in equally many eras; columns' depends on how columns are related.
     """
 
     def __init__(self, table: Array, errors: Array, are_related: bool) -> None:

@@ -94,7 +94,7 @@ def check_of(of: Any) -> None:
 
 
 def read_scores(scores: Any, eras: Any) -> tuple[Any, EncodedEras, str]:
-    """Return scores, their eras, and the known order of these."""
+    """Return scores, their eras, and the order of these eras if it is known."""
     found: Any = getattr(scores, "era_scores_", scores)
     own, order = None, getattr(scores, "era_order_", "auto")
     if isinstance(scores, EraScores):

@@ -154,7 +154,7 @@ def check_rows(
 
 
 def check_enough(eras: EncodedEras, are_ordered: bool, name: str) -> None:
-    """Raise ValueError for fewer eras than those to train on and to test."""
+    """Raise ValueError if eras are too few to train on and to test."""
     n_eras = eras.labels.size
     if n_eras < 2 + are_ordered:
         raise ValueError(

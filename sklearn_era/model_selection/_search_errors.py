@@ -32,8 +32,8 @@ def mean_over_folds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _error_of_folds(differences: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the standard error of a mean for terms that are independent only between
-    folds, NaN of a single fold; for folds of as many eras, that of the folds' means.
+    """Return the standard error of a mean if terms are independent between folds alone,
+    NaN of one fold; of folds with equally many eras, it is that of the folds' means.
     """
     is_known = np.isfinite(differences)
     n_known = np.maximum(is_known.sum(axis=(-2, -1)), 1)

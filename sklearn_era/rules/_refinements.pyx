@@ -94,7 +94,7 @@ cdef class RefinementCounter:
     """Measures the refinements of rules, round by round.
 
     A condition covers the bins `lower` to `upper`, or with `is_complement` all others.
-    Column j has those from ``first_condition[j]`` to ``first_condition[j + 1] - 1``.
+    Those on column j are ``first_condition[j]`` to ``first_condition[j + 1] - 1``.
     """
 
     cdef:

@@ -115,7 +115,7 @@ def _warn_of_misspelt(unknown: list[Any], known: list[Any]) -> None:
 
 
 def guess_labels(unknown: list[str], known: list[str]) -> dict[str, str]:
-    """Return, by label, the known one that it may misspell: numbers are the same."""
+    """Return, by label, the known one with the same numbers that it may misspell."""
     by_numbers: dict[tuple[str, ...], dict[str, str]] = {}
     for label in known:
         digits, text = _simplify(label)

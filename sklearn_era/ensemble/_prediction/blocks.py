@@ -97,7 +97,7 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
         )
 
     def _predicts_blocks_alike(self, X: Table) -> bool:
-        """Return whether blocks of X pass the same checks, with the same warnings."""
+        """Return whether blocks of X pass the same checks as X, with its warnings."""
         fitted, given = getattr(self, "feature_names_in_", None), _get_feature_names(X)
         if self._preprocessor is None or fitted is None or given is None:
             return self._preprocessor is None or fitted is given

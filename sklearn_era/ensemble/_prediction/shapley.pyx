@@ -62,7 +62,7 @@ def add_shapley_values(
     known_cat_bitsets, f_idx_map, const Py_ssize_t[::1] columns,
     double[:, :, ::1] values, int n_threads,
 ):
-    """Add the Shapley values of trees, and return their base of each output, by paths.
+    """Add the Shapley values of trees; return the base of each output, by paths.
 
     X and background are transposed, of shapes (n_features, n_rows): without background
     rows, values are path-dependent. `columns` are those of `values` for each feature;
@@ -117,7 +117,7 @@ cdef Py_ssize_t size_of_work(const paths_struct * paths, Py_ssize_t n_others) no
 cdef void add_part(
     Work work, Py_ssize_t start, Py_ssize_t stop, double * memory
 ) noexcept nogil:
-    """Add the values of a thread's rows, all trees for one chunk after the other."""
+    """Add the values of a thread's rows, chunk by chunk, each of all trees."""
     cdef:
         Py_ssize_t end, row, i
         const paths_struct * paths

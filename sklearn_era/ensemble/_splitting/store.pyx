@@ -85,7 +85,7 @@ cdef class HistogramStore:
 
 
 cdef class NodeHistograms:
-    """The sums of a node by bin: a slot of the store, one node's after the other's."""
+    """The sums of a node by bin, in a slot of the store that serves node after node."""
 
     def __init__(self, int number):
         self.number = number

@@ -86,7 +86,7 @@ cdef inline bint set_left_categories(
     const X_BINNED_DTYPE_C * order, int n_left, int n_bins_non_missing,
     int missing_code,                 # -1 if missing values are not a category
 ) noexcept nogil:
-    """Set the bits of left categories; return whether missing values are one."""
+    """Set the bits of left categories; return whether missing values go left."""
     cdef int i
     init_bitset(left_cat_bitset)
     for i in range(n_left):
