@@ -118,7 +118,7 @@ def as_frame(X: Any) -> Any:
 def as_matrix(
     columns: Sequence[Column], *others: Sequence[Column]
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Return tables stacked, categories as codes, and each column's number of them."""
+    """Return stacked tables, with codes, and the number of categories by column."""
     tables = (columns, *others)
     n_categories = np.zeros(len(columns), dtype=np.intp)
     parts = []

@@ -265,9 +265,9 @@ def _mass(atoms: _Atoms, values: Any, side: Any) -> Any:
 def _upper_ends(
     centers: Array, scales: Array, atoms: _Atoms, least: float, score: float
 ) -> Array:
-    """Return, by bisection, the least ends below which the center plus score times
-    scale has the mass `least`, as scores of all models have below `score`; rounded up,
-    since ends belong to intervals.
+    """Return the least ends below which center plus score times scale has the mass
+    `least`, by bisection; scores of all models have it below `score`. Ends are rounded
+    up, since they belong to intervals.
     """
     ends = centers + score * scales
     low, high = ends.min(axis=0), ends.max(axis=0)

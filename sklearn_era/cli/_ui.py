@@ -96,7 +96,7 @@ def echo(text: str, err: bool = False) -> None:
 
 
 def echo_scores(lines: Iterable[str]) -> None:
-    """Print lines on scores as they come, and any warning on its own line."""
+    """Print lines on scores as they come; warn, with the reason, if there are none."""
     try:
         for line in lines:
             echo(line)

@@ -73,7 +73,7 @@ class MovingEraWeights:
         self, loss: BaseLoss, y: Array, raw: Array, base: Array
     ) -> tuple[Array, NDArray[np.bool_]]:
         """Return each era's mean loss, 0 without weight, and whether it has weight.
-        Constants that losses omit are added: large counts would seem to lose least.
+        Constants that losses omit are added, or large counts would seem to lose least.
         """
         if self._totals is None:
             constants = base * loss.constant_to_optimal_zero(y)

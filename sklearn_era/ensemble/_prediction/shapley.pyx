@@ -222,7 +222,7 @@ cdef inline double * rows_of(int level, int n_points, double * levels) noexcept 
 cdef inline void open_edge(
     const edge_struct * edge, int n_points, const double * table, double * levels
 ) noexcept nogil:
-    """Multiply products above by the factors of an edge, by point and row."""
+    """Set an edge's products: those above times its factors, by point and row."""
     cdef:
         double * o = rows_of(edge.level, n_points, levels)
         const double * o_before = rows_of(edge.previous, n_points, levels)
@@ -295,7 +295,7 @@ cdef void intervene(
     Work work, const paths_struct * paths, Py_ssize_t start, Py_ssize_t stop,
     double * memory,
 ) noexcept nogil:
-    """Add the values of a tree by a background, for a chunk of rows."""
+    """Add a tree's values against the background, for a chunk of rows."""
     cdef:
         Py_ssize_t n_rows = stop - start, n_others = work.background.shape[1]
         Py_ssize_t n_all = n_rows + n_others, i, row, feature
@@ -378,7 +378,7 @@ cdef bint value_set(
     Work work, uint64_t fails, int n_features, const set_struct * sets,
     Py_ssize_t n_sets, double * values,
 ) noexcept nogil:
-    """Work out the features' values for a set that fails; False if all are 0."""
+    """Work out features' values where a set of them fails; False if all are 0."""
     cdef:
         double total = 0.0       # that each of the failed features takes away
         double share
