@@ -226,7 +226,7 @@ def _check(name: str, path: Path) -> None:
 
 
 def _served(client: Numerai, version: str, names: Iterable[str]) -> list[str]:
-    """Return which files Numerai serves; warn if an optional one is not, else fail."""
+    """Return what Numerai serves; warn of missing optional files, refuse others."""
     served = client.datasets()
     known = sorted(Path(x).stem for x in served if x.startswith(f"{version}/"))
     if not known:

@@ -80,7 +80,7 @@ def split_arrays(
     X: Table, y: ArrayLike, *sample_weight: Any, train: NDArray[np.intp],
     validation: NDArray[np.intp],
 ) -> list[Any]:  # fmt: skip
-    """Return arrays split as by `train_test_split`, at indices by its options."""
+    """Return arrays split at indices, in the order of `train_test_split`."""
     for weights in sample_weight:
         for indices, of_part in ((validation, "holds out"), (train, "leaves to train")):
             if not weights[indices].any():

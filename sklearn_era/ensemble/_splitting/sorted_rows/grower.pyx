@@ -308,7 +308,7 @@ cdef bint find_split(
 cdef bint find_share(
     SubtreeGrower self, feature_split * split, bint is_coverable
 ) noexcept nogil:
-    """Find the best split with a share of the largest gain, or of that gain."""
+    """Find the best split of enough gain; without one, that of the largest gain."""
     cdef:
         criterion_struct sharing
         feature_split best
