@@ -26,7 +26,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def copy_attributes(estimator: BaseEstimator) -> dict[str, Any]:
     """Return the attributes of an estimator, except those of a running fit."""
-    return {name: x for name, x in vars(estimator).items() if name not in _RUNNING}
+    attributes = vars(estimator).copy()  # faster than a choice of names: once a tree
+    for name in _RUNNING:
+        attributes.pop(name, None)
+    return attributes
 
 
 class Snapshot:
@@ -35,9 +38,9 @@ class Snapshot:
     def __init__(self, estimator: BaseEstimator):
         self._attributes = copy_attributes(estimator)
         self._lengths = {
-            name: len(self._attributes[name])
+            name: len(values)
             for name in ("_predictors", *LISTS_OF_FIT)
-            if isinstance(self._attributes.get(name), list)
+            if isinstance(values := self._attributes.get(name), list)
         }
         rng = self._attributes.get("_feature_subsample_rng")
         self._rng_state = None if rng is None else rng.bit_generator.state

@@ -35,10 +35,14 @@ class Exchange:
 
     def sum_of(self, *values: Any) -> tuple[float, ...]:
         """Return the sum of each number over processes."""
+        if self.is_alone:
+            return tuple(map(float, values))
         return tuple(self.sum(np.array(values, dtype=np.float64)).tolist())
 
     def max_of(self, *values: Any) -> tuple[float, ...]:
         """Return the maximum of each number over processes."""
+        if self.is_alone:
+            return tuple(map(float, values))
         return tuple(self.max(np.array(values, dtype=np.float64)).tolist())
 
 

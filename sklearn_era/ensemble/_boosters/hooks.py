@@ -331,9 +331,10 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             self._feature_subsample_rng, self._n_features, self.colsample_bytree,
             interaction_cst, state.penalties,
         )  # fmt: skip
-        total = float(hessians.sum(dtype=np.float64))
         if hessians.size == 1:  # constant, and kept once
-            total *= X_binned.shape[0]
+            total = float(hessians[0]) * X_binned.shape[0]
+        else:
+            total = float(hessians.sum(dtype=np.float64))
         (total,) = self._exchange.sum_of(total)
         parameters["min_gain_to_split"] = least_gain(self, total)
         if self._is_symmetric:

@@ -20,6 +20,8 @@ def draw_tree_features(
     constraints: scikit-learn's grower builds no histograms of others. A penalty of 1 or
     more excludes a feature. If all are drawn, the generator is not used.
     """
+    if share == 1.0 and penalties is None:
+        return interaction_cst
     usable = np.arange(n_features)
     if penalties is not None:
         usable = usable[penalties < 1.0]

@@ -8,8 +8,8 @@ in float32. Then the remainder of each value is a second integer (a low word).
 
 from cython.parallel import prange
 from libc.math cimport fabs, frexp, isfinite, ldexp
-
-import numpy as np
+from libc.stdint cimport int32_t
+from libc.string cimport memcpy
 
 from .._arrays cimport G_H_DTYPE_C
 
@@ -71,11 +71,9 @@ cdef fix_point(
     Low words are for more than `share` of the values with fewer than `least_bits`.
     """
     cdef:
-        const G_H_DTYPE_C [::1] view = <const G_H_DTYPE_C [:n_samples]> values
         double limit
         int exponent = 0, n_small = 0, i
-    largest = max(np.max(view), -np.min(view))  # not finite if any value is not
-    (largest,) = exchange.max_of(largest)
+    (largest,) = exchange.max_of(largest_of(values, n_samples))
     if not isfinite(largest):
         summed.are_finite = False
         return
@@ -87,6 +85,21 @@ cdef fix_point(
         n_small += 0.0 < fabs(values[i]) < limit
     n_small_of_all, n_all = exchange.sum_of(n_small, n_samples)
     summed.has_low_words |= n_small_of_all > share * n_all
+
+
+cdef float largest_of(const G_H_DTYPE_C * values, int n_samples) noexcept nogil:
+    """Return the largest absolute value; it is not finite if any is not."""
+    cdef:
+        int32_t largest = 0, magnitude
+        float value
+        int i
+    # Without their sign, floats are in the order of their bits: a loop over vectors.
+    for i in range(n_samples):
+        memcpy(&magnitude, &values[i], sizeof(magnitude))
+        magnitude &= 0x7FFFFFFF
+        largest = magnitude if magnitude > largest else largest
+    memcpy(&value, &largest, sizeof(value))
+    return value
 
 
 cdef double sum_all(

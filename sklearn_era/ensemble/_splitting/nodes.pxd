@@ -40,6 +40,10 @@ cdef inline int describe_tree(
         const uint8_t [::1] has_missing_values = splitter.has_missing_values
         const uint8_t [::1] is_categorical = splitter.is_categorical
         const signed char [::1] monotonic_cst = splitter.monotonic_cst
+        int i
+    for i in range(X_binned.shape[1]):
+        if is_categorical[i] and monotonic_cst[i]:
+            raise ValueError("Categorical features cannot have monotonic constraints.")
     tree.X_binned = &X_binned[0, 0]
     tree.n_samples = X_binned.shape[0]
     tree.n_features = X_binned.shape[1]

@@ -45,6 +45,7 @@ from .rows cimport EraRows
 from .store cimport HistogramStore, NodeHistograms
 from .._criteria.criterion cimport criterion_struct
 from .._criteria.dispatch cimport DIRECTIONAL, GAIN
+from .._criteria.formulas cimport LANES
 from .._criteria.ranking cimport with_share_of
 
 
@@ -138,6 +139,8 @@ cdef class EraSplitter:
 
     def start_tree(self, tree, gradients, hessians, int n_threads):
         """Take over the data and limits of a tree, attributes of `tree`, its owner."""
+        cdef const unsigned int [::1] order
+        cdef int i
         self.n_threads = n_threads
         self.store.take_all_back()
         self.spare.take_all_back()
@@ -154,9 +157,8 @@ cdef class EraSplitter:
         self.criterion.min_gain = tree.min_gain_to_split
         describe_tree(tree, gradients, hessians, self.penalties, &self.tree)
         order = self.rows.order
-        if order is None:
-            order = np.arange(self.rows.n_samples, dtype=np.uint32)
-        np.asarray(self.partition)[:] = order
+        for i in range(self.rows.n_samples):
+            self.partition[i] = i if order is None else order[i]
 
     def usable_features(self, features):
         """Return those of some features that have a penalty below 1."""
@@ -370,9 +372,10 @@ cdef class EraSplitter:
 
     cdef int search_deferred(self, int n) except -1:
         """Compare the eras of `n` nodes, a thread those of one after another."""
+        # A register of an era's sums takes as long as some rows.
+        cdef double n_rows = self.search.larger.n_rows + LANES * self.rows.n_eras
         search_side_by_side(self, n, 0, threads_for(
-            min(self.n_threads, n),
-            n * <double> self.search.larger.n_rows * self.splits.n_features
+            min(self.n_threads, n), n * n_rows * self.splits.n_features
         ))
         return 0
 

@@ -75,8 +75,6 @@ cdef class EraTreeGrower:
         none = np.zeros(X_binned.shape[1], dtype=np.uint8)
         is_categorical = none if is_categorical is None else is_categorical
         self.monotonic_cst = none if monotonic_cst is None else monotonic_cst
-        if np.any(np.asarray(self.monotonic_cst)[np.asarray(is_categorical) > 0]):
-            raise ValueError("Categorical features cannot have monotonic constraints.")
         self.data = SimpleNamespace(
             X_binned=X_binned, missing_values_bin_idx=n_bins - 1,
             is_categorical=np.asarray(is_categorical, dtype=np.uint8),
