@@ -59,7 +59,7 @@ def suggest_eras_keyword(sample_weight: ArrayLike | None, error: Exception) -> N
 
 
 def _columns_of(X: Table) -> Any:
-    """Return the names of a frame's columns; none if X is no frame."""
+    """Return the names of a frame's columns, an empty tuple if X is no frame."""
     return getattr(X, "column_names", getattr(X, "columns", ()))
 
 
@@ -80,8 +80,8 @@ def names_columns(eras: Any, X: Any) -> bool:
 
 
 def take_era_column(X: Table, eras: Any) -> tuple[Any, Any]:
-    """Return X without the columns that `eras` names, and these; both unchanged if
-    `eras` holds labels.
+    """Return X without the columns that `eras` names, and these columns; if `eras`
+    holds labels, return both arguments unchanged.
     """
     check_collected(X)
     if not names_columns(eras, X):
@@ -117,21 +117,21 @@ def without_eras(model: BaseEstimator, X: Table, eras: Eras | None) -> Any:
 
 
 def without_era_column(model: BaseEstimator, X: Table) -> Any:
-    """Return X without the columns that the fit took eras from, if it has these."""
+    """Return X without the columns of eras of the fit; unchanged if it lacks them."""
     check_collected(X)
     return take_era_column(X, era_columns_in(model, X))[0]
 
 
 def has_era_columns(model: BaseEstimator, X: Table) -> bool:
-    """Return whether X has all columns that the fit took eras from, if it named any."""
+    """Return whether the fit named columns of eras and X has all of them."""
     name = getattr(model, "_era_column", None)
     names = [name] if isinstance(name, str) else name or []
     return bool(names) and {*names} <= {*_columns_of(X)}
 
 
 def era_columns_in(model: BaseEstimator, X: Table, *, is_known: bool = False) -> Any:
-    """Return the columns that the fit took eras from, or None if X lacks them, with a
-    warning if known groups are told by them; ValueError if X has but a part.
+    """Return the fit's columns of eras, or None if X lacks them, with a warning if
+    `is_known` (they tell known groups). Raise ValueError if X has only some of them.
     """
     name = getattr(model, "_era_column", None)
     if name is None or has_era_columns(model, X):
@@ -153,7 +153,7 @@ def era_columns_in(model: BaseEstimator, X: Table, *, is_known: bool = False) ->
 
 
 def _refuse_foreign(model: Any, known: Any, given: Any) -> None:
-    """Raise TypeError for the first argument that `fit` lacks, and name ours for it."""
+    """Raise TypeError for an argument that `fit` lacks, with ours in its place."""
     if any(x.kind is x.VAR_KEYWORD for x in known.values()):
         return
     for name in (x for x in given if x not in known):
@@ -170,9 +170,9 @@ def _refuse_foreign(model: Any, known: Any, given: Any) -> None:
 
 
 def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Refuse arguments of other packages, and labels of eras by position if `fit` takes
-    none, or warn of integers passed as `sample_weight`, which may be labels; keep the
-    name of a column of eras.
+    """Decorate a ``fit``: it refuses arguments of other packages and, if it takes no
+    weights, labels by position; it warns of integers passed as `sample_weight`, which
+    may be labels; and it stores the names of columns of eras in the model.
     """
     unwrap(fit).__qualname__ = "fit"  # for Python's errors about arguments
     known = signature(fit).parameters
@@ -214,7 +214,7 @@ def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
 def warn_of_row_order(
     eras: Eras | None, X: Table, name: str = "eras", X_name: str = "X"
 ) -> None:
-    """Warn if labels and rows have the same index in two orders, as it is ignored."""
+    """Warn if labels have the rows' index in another order: it is ignored."""
     index: Any = getattr(eras, "index", None)
     rows: Any = getattr(X, "index", None)
     if (
@@ -237,7 +237,7 @@ def warn_of_row_order(
 def encode_groups(
     eras: Eras, X: Any, X_name: str
 ) -> tuple[dict[Any, EncodedEras], EncodedEras]:
-    """Return each column's label in each group of labels, and the rows' groups."""
+    """Return the label of each group in each column (a dict), and the rows' groups."""
     columns = {
         "era" if key is None else key: read_eras(labels, X, name=text, X_name=X_name)
         for key, text, labels in label_columns(eras)

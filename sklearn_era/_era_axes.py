@@ -22,7 +22,7 @@ _EITHER = (
 
 @dataclass(eq=False)
 class EraAxes:
-    """The encoded labels of rows on each axis; None where one was not passed."""
+    """The encoded labels of rows by time and by groups, None if not passed."""
 
     time: EncodedEras | None
     groups: EncodedEras | None
@@ -38,7 +38,7 @@ def read_axes(
     eras: Any, X: Table, era_order: Any, what: str, name: str = "eras"
 ) -> EraAxes:
     """Return the axes of one column of labels, or of two: a table or a tuple of them.
-    `era_order` is that of the column or of both; with "auto", labels tell it.
+    `era_order` says which column has an order; with "auto", the labels tell.
     """
     check_collected(eras, name)
     columns, is_pair = label_columns(eras, name), not isinstance(era_order, str)
@@ -80,7 +80,7 @@ def read_axes(
 def read_one(
     eras: Eras, X: Table, era_order: str, name: str
 ) -> tuple[NDArray[Any], EncodedEras, bool]:
-    """Return checked labels, their codes, and if these are ordered."""
+    """Return rows' checked labels, the encoded ones, and whether they are ordered."""
     encoded = read_eras(eras, X)
     return encoded.decode(), encoded, are_ordered(encoded, era_order, name)
 
@@ -88,8 +88,8 @@ def read_one(
 def read_known(
     eras: Eras, X: Table, era_order: EraOrder, name: str
 ) -> tuple[Any, EncodedEras, bool]:
-    """Return the same of one column, or of times with their groups, if there are two
-    and `era_order` is that of both or to be found; labels then come in this order.
+    """Return what `read_one` does, of one column of labels or of two, times and groups,
+    if `era_order` is a pair or "auto"; the labels of two are columns, times first.
     """
     is_one = era_order in ("ordered", "unordered") or len(label_columns(eras)) != 2
     if is_one and isinstance(era_order, str):
@@ -104,8 +104,8 @@ def read_known(
 
 
 def read_again(model: BaseEstimator, eras: Eras, X: Table) -> tuple[Any, EncodedEras]:
-    """Return labels and codes of two columns by a fitted model's, in any order if they
-    have names.
+    """Return labels and encoded labels of two columns, as the fit of the model read
+    them; columns with the names of the fit may come in either order.
     """
     order, names = (tuple(x) for x in model._pair)
     if isinstance(eras, EraColumns):
@@ -116,19 +116,19 @@ def read_again(model: BaseEstimator, eras: Eras, X: Table) -> tuple[Any, Encoded
 
 
 def known_order(eras: EncodedEras, is_ordered: bool) -> Any:
-    """Return what `era_order` is for models that get eras by `read_known`."""
+    """Return the `era_order` of models that get eras as `read_known` returns them."""
     return TIME_FIRST if eras.pair else "ordered" if is_ordered else "unordered"
 
 
 def keep_pair(model: BaseEstimator, eras: EncodedEras | None) -> None:
-    """Let a model know which of two columns is time, for its predictions."""
+    """Store in the model which of two columns is time, for its predictions."""
     vars(model).pop("_pair", None)
     if eras is not None and eras.pair is not None:
         model._pair = eras.pair
 
 
 def likeness_to_time(labels: Labels) -> int:
-    """Return a number that is larger for the column of two that is time."""
+    """Return how much labels look like times, from 0 to 3."""
     values = as_objects(labels)
     kinds = {"bool" if isinstance(x, bool) else _kind_of(x) for x in values}
     if categories_of(labels) is not None or kinds <= {"number", "duration"}:

@@ -10,7 +10,7 @@ from ._typing import Eras
 
 
 class EraColumns:
-    """Labels of rows in columns, each of its own type, which rows index."""
+    """Columns of labels, each of its own type, which can be indexed by rows."""
 
     def __init__(self, columns: Iterable[Any], names: Iterable[Any] = (0, 1)) -> None:
         self.columns, self.names = [*columns], names
@@ -33,8 +33,8 @@ class LabelColumn(NamedTuple):
 
 
 def label_columns(eras: Eras, name: str = "eras") -> list[LabelColumn]:
-    """Return the columns of a table, or of a tuple of two arrays; else one column,
-    checked by `check_eras` later.
+    """Return the columns of a table or of a tuple of two arrays; all else is returned
+    as one column, which `check_eras` checks later.
     """
     if isinstance(eras, tuple) and [np.ndim(x) for x in eras] == [1, 1]:
         eras = EraColumns(eras)
@@ -58,7 +58,7 @@ def label_columns(eras: Eras, name: str = "eras") -> list[LabelColumn]:
 
 
 def _as_table(eras: Any) -> Labels | None:
-    """Return labels in rows and columns, masked or not; None if it is no such table."""
+    """Return 2-d labels as an array, masked if they are masked; None for others."""
     if hasattr(eras, "dtype"):
         return np.asanyarray(eras) if np.ndim(eras) == 2 else None
     try:

@@ -29,7 +29,7 @@ _DATE_SHAPE = re.compile("0(-0|-0-0|-?[QMW]0)")  # of text whose numbers are 0
 
 
 def _monday_of(year: int, week: int) -> datetime.date:
-    """Return the first day of a week; 0 and 53, which not all calendars have, too."""
+    """Return the Monday of a week; no error for 0 and 53, which some calendars have."""
     if not 0 <= week <= 53:
         raise ValueError(week)
     monday = datetime.date.fromisocalendar(year, 1, 1)
@@ -49,7 +49,7 @@ _FORMS = {
 
 
 class OrderedLabels(np.ndarray):
-    """Labels in the order of `categories`, an array, which parts of them keep."""
+    """Labels whose order is that of `categories`, an array; parts of them keep it."""
 
     categories: Labels | None
 
@@ -64,7 +64,7 @@ class OrderedLabels(np.ndarray):
 
 
 def in_order_of(categories: Labels | None, labels: Labels) -> Labels:
-    """Return labels in the order of categories, if there are any."""
+    """Return labels as `OrderedLabels`; as they are if categories are None."""
     if categories is not None:
         ordered = labels.view(OrderedLabels)
         ordered.categories = categories
@@ -73,8 +73,8 @@ def in_order_of(categories: Labels | None, labels: Labels) -> Labels:
 
 
 def categories_of(eras: Any) -> Labels | None:
-    """Return the categories of ordered labels: of an ordered categorical of pandas, of
-    an ordered dictionary of pyarrow or of a polars Enum.
+    """Return the categories of ordered labels (an ordered categorical of pandas, an
+    ordered dictionary of pyarrow or a polars Enum), None of others.
     """
     if isinstance(eras, OrderedLabels):
         return eras.categories
@@ -103,8 +103,8 @@ def _kind_of(label: object) -> str:
 
 
 def _key_of(label: object) -> Any:
-    """Return an object that is equal for equal labels of a kind, and sorts as they do;
-    of times the nanoseconds.
+    """Return a key that is equal for equal labels of a kind, and sorts as they do: of
+    times and durations the nanoseconds.
     """
     if isinstance(label, tuple):
         return tuple(map(_key_of, label))
@@ -141,8 +141,8 @@ def keys_of(labels: Labels) -> list[Any]:
 
 
 def find(known: Labels, labels: Labels, name: str | None = "eras") -> NDArray[np.intp]:
-    """Return the place of each label among the known ones, or -1; ValueError for labels
-    of another kind, if they have a name.
+    """Return the place of each label among the known ones, -1 if it is none of them. If
+    `name` is given, raise ValueError for labels of another kind.
     """
     of_known, given = as_objects(known), as_objects(labels)
     kinds = [{_kind_of(label) for label in x} for x in (of_known, given)]
@@ -159,7 +159,7 @@ def find(known: Labels, labels: Labels, name: str | None = "eras") -> NDArray[np
 
 
 def join(known: Labels, new: Labels) -> Labels:
-    """Return known labels, and new ones of their kind behind them."""
+    """Return the known labels with the new ones, of the same kind, after them."""
     categories = joined_categories(known, new)
     known, new = np.asarray(known), np.asarray(new)
     if known.dtype.kind != new.dtype.kind and "M" in known.dtype.kind + new.dtype.kind:
@@ -174,7 +174,7 @@ def _as_dates(labels: Labels) -> Labels:
 
 
 def joined_categories(known: Labels, new: Labels) -> Labels | None:
-    """Return the categories of both; where one has all of the other's, its own."""
+    """Return known, then new categories; new ones alone if they include the known."""
     of_known, of_new = categories_of(known), categories_of(new)
     if of_known is None or of_new is None:
         return of_known
@@ -185,7 +185,7 @@ def joined_categories(known: Labels, new: Labels) -> Labels | None:
 
 
 def ranks(known: Labels, labels: Labels) -> tuple[list[Any], list[Any]]:
-    """Return what sorts known and other labels; ValueError for no category."""
+    """Return the keys by which known and other labels sort, categories by place."""
     categories = joined_categories(known, labels)
     if categories is None:
         return keys_of(known), keys_of(labels)
@@ -200,7 +200,7 @@ def ranks(known: Labels, labels: Labels) -> tuple[list[Any], list[Any]]:
 
 
 def horizons(known: Labels, labels: Labels, default: int = 1) -> NDArray[np.intp]:
-    """Return how many eras labels are after the last known one, by regular steps."""
+    """Return how many steps after the last known label the others are, or `default`."""
     found = {}
     for name, series in readings_of(known, labels).items():
         if (ahead := _steps_ahead(series, known.size)) is not None:
@@ -219,8 +219,8 @@ def horizons(known: Labels, labels: Labels, default: int = 1) -> NDArray[np.intp
 
 
 def _steps_ahead(series: list[Any], n_known: int) -> NDArray[np.intp] | None:
-    """Return places after the last known one, in steps of the first series that has
-    any: all alike, or else with places left out, at most half of them.
+    """Return the steps from the last known place to each other, by the first series
+    whose known places are even or, failing that, 2 steps apart on average at most.
     """
     for may_miss, places in product((False, True), series):
         at, asked = np.split(np.array(places, np.float64), [n_known])
@@ -236,9 +236,9 @@ def _steps_ahead(series: list[Any], n_known: int) -> NDArray[np.intp] | None:
 
 
 def readings_of(known: Labels, labels: Labels) -> dict[str, list[Any]]:
-    """Return by name what known and other labels, in turn, may stand for, the likelier
-    first: series of numbers. There are none for other labels than numbers, dates, or
-    text that holds them.
+    """Return, by name and the likelier first, what the known and then the other labels
+    may stand for, as series of numbers. Labels have no readings unless they are
+    numbers, dates, durations, categories, or text that holds numbers.
     """
     if joined_categories(known, labels) is not None:
         return {"categories": [np.concatenate(ranks(known, labels))]}
@@ -255,7 +255,7 @@ def readings_of(known: Labels, labels: Labels) -> dict[str, list[Any]]:
 
 
 def instants_of(labels: Labels, name: str) -> list[int]:
-    """Return the nanoseconds of dates or durations; ValueError for other labels."""
+    """Return the nanoseconds of ascending dates or durations; else ValueError."""
     plain = np.asarray(labels)  # without categories, which may be dates
     readings = readings_of(plain, plain[:0])
     found = [name for name in readings if name != "numbers"]
@@ -270,7 +270,7 @@ def instants_of(labels: Labels, name: str) -> list[int]:
 
 
 def _shape_of(texts: list[str]) -> str:
-    """Return what texts have in common but numbers, "" for nothing."""
+    """Return the form that texts share, with 0 for numbers; "" if they differ."""
     shapes = {re.sub(r"\d+", "0", re.sub(r"[-/._ ]", "-", text)) for text in texts}
     return shapes.pop() if len(shapes) == 1 else ""
 
@@ -281,7 +281,7 @@ def are_dates(texts: list[str]) -> bool:
 
 
 def _readings_of_text(texts: list[str], n_known: int) -> dict[str, list[Any]]:
-    """Return readings of text with one number, such as "week 7", or of dates."""
+    """Return the readings of dates, or of text with one number, such as "week 7"."""
     groups, shape = [re.findall(r"\d+", text) for text in texts], _shape_of(texts)
     if len(groups[0]) == 1 and shape:
         numbers = [int(number) for [number] in groups]
@@ -300,8 +300,8 @@ def _readings_of_text(texts: list[str], n_known: int) -> dict[str, list[Any]]:
 def _readings_of_numbers(
     numbers: list[Any], labels: list[Any], n_known: int, forms: Any = _FORMS
 ) -> dict[str, list[Any]]:
-    """Return readings as dates, such as 202401, or the numbers; ValueError if those of
-    training alone are dates in steps.
+    """Return the readings of numbers as dates, such as 202401; without any, the
+    numbers. Raise ValueError if only the labels of training are dates in regular steps.
     """
     found = _as_dates_of(numbers, forms, n_known)
     is_gapless = (np.diff(np.unique(np.array(numbers, np.float64))) == 1).all()
@@ -319,12 +319,12 @@ def _readings_of_numbers(
 
 
 def _names_in_steps(readings: dict[str, list[Any]], n_known: int) -> list[str]:
-    """Return the names of readings in which known labels have steps."""
+    """Return the names of the readings in which known labels have regular steps."""
     return [x for x in readings if _steps_ahead(readings[x], n_known) is not None]
 
 
 def _as_dates_of(numbers: list[Any], forms: Any, n_known: int) -> dict[str, list[Any]]:
-    """Return places of numbers that are all dates of a form, by its name."""
+    """Return the places of dates, by each form in which all numbers are dates."""
     found = {}
     for name, form in forms.items():
         if dates := _dates_of(numbers, form):
@@ -335,7 +335,7 @@ def _as_dates_of(numbers: list[Any], forms: Any, n_known: int) -> dict[str, list
 
 
 def _dates_of(numbers: list[Any], form: Any) -> list[datetime.date]:
-    """Return dates, none if one of the numbers is no date of a form."""
+    """Return the dates that numbers stand for in a form; none if one is no date."""
     _, base, date_of = form
     try:
         if all(1900 <= x // base < 2100 and x % 1 == 0 for x in numbers):
@@ -346,8 +346,8 @@ def _dates_of(numbers: list[Any], form: Any) -> list[datetime.date]:
 
 
 def _places_of_dates(dates: list[Any], n_known: int) -> list[Any]:
-    """Return the instants; before them, unless steps are equally long, months and the
-    days of those weekdays that occur.
+    """Return series of places of dates: their instants alone if known dates are evenly
+    spaced; else months, perhaps days (of the weekdays that occur), and instants.
     """
     walls = instants = [_key_of(date) for date in dates]
     if (zone := getattr(dates[0], "tzinfo", None)) is not None:

@@ -32,7 +32,7 @@ _KNOWN = ("_known_eras", "_known_groups"), ("_era_labels", "_group_labels")
 
 
 class PredictsByEra:
-    """The requests of models whose fit and predictions take eras, and score may."""
+    """The requests of models: fit and predictions take eras, and score may."""
 
     __metadata_request__fit: ClassVar = {"eras": True}
     __metadata_request__predict: ClassVar = {"eras": True}
@@ -41,8 +41,8 @@ class PredictsByEra:
 
 
 def prepares_by_era(model: BaseEstimator, *, in_fit: bool = False) -> bool:
-    """Return whether a pipeline in a model hands eras to a transformer, by routing in
-    fits, and in predictions by models between them, too.
+    """Return whether a pipeline in the model hands eras to a transformer: the model
+    itself, its `regressor` or, in predictions, an estimator or a member inside it.
     """
     if isinstance(model, Pipeline):
         *steps, last = (step for _, step in model.steps)
@@ -58,13 +58,13 @@ def prepares_by_era(model: BaseEstimator, *, in_fit: bool = False) -> bool:
 
 
 def routed(estimator: BaseEstimator) -> AbstractContextManager[None]:
-    """Return a context that routes metadata if steps get eras in no other way."""
+    """Return a context that routes metadata if a transformer needs it in the fit."""
     is_routed = prepares_by_era(estimator, in_fit=True) or None
     return config_context(enable_metadata_routing=is_routed)
 
 
 def takes(function: Callable[..., Any], argument: str) -> bool:
-    """Return if a function takes an argument, by its name or as one of any."""
+    """Return whether a function takes an argument, by this name or as any keyword."""
     parameters = inspect.signature(function).parameters
     return argument in parameters or any(
         parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
@@ -72,13 +72,13 @@ def takes(function: Callable[..., Any], argument: str) -> bool:
 
 
 def takes_eras(model: BaseEstimator, method: str) -> bool:
-    """Return if predictions of a model, or transformers inside it, take eras."""
+    """Return whether predictions of a model, or transformers inside it, take eras."""
     return prepares_by_era(model) or takes(getattr(_last(model), method), "eras")
 
 
 def eras_for_prediction(model: BaseEstimator, eras: Eras | None) -> Any:
-    """Return the eras that predictions of rows left out may use: for transformers in a
-    pipeline; and of two columns, whose groups may be known, for intercepts; else None.
+    """Return `eras` if predictions of rows left out may use them, else None. They may
+    for transformers in a pipeline, and for intercepts if `eras` are times and groups.
     """
     last = _last(model)
     has_levels = getattr(last, "era_effects", None) is not None
@@ -93,7 +93,7 @@ def _last(model: BaseEstimator) -> Any:
 
 
 def ask(model: BaseEstimator, method: str, X: Table, eras: Eras | None) -> Any:
-    """Return what a model predicts of rows whose eras are known, or None."""
+    """Return what a model's method predicts; `eras` are those of the rows, or None."""
     respond = getattr(model, method)
     if eras is None:
         return respond(X)
@@ -115,8 +115,8 @@ def ask(model: BaseEstimator, method: str, X: Table, eras: Eras | None) -> Any:
 def take_fitted_columns(
     model: BaseEstimator, X: Table, eras: Eras | None
 ) -> tuple[Any, Any]:
-    """Return X and eras: without any, transformers have those of the fit's columns, and
-    so have models of known groups. Of two columns, times come first.
+    """Return X without columns of eras, and eras; without any passed, those in the
+    fit's columns, for transformers and models of known groups. Times come first.
     """
     pair = vars(model).get("_pair")
     if eras is None:
@@ -135,8 +135,8 @@ def take_fitted_columns(
 
 
 def take_eras_to_predict(model: Any, X: Any, eras: Any) -> tuple[Any, Any]:
-    """Return the same for predictions, and warn of groups that a model of known ones
-    lacks; eras that are columns already were read, and told, by a model around it.
+    """Do as `take_fitted_columns`, and warn of groups new to a model of known groups;
+    `EraColumns` come from a model around it, which has warned.
     """
     is_read = isinstance(eras, EraColumns)
     X, eras = take_fitted_columns(model, X, eras)
@@ -146,7 +146,7 @@ def take_eras_to_predict(model: Any, X: Any, eras: Any) -> tuple[Any, Any]:
 
 
 def known_labels(model: Any) -> tuple[Any, Any]:
-    """Return the labels of times and groups that a model was fitted to, or None."""
+    """Return the labels of times and of groups in a model's fit, or two None."""
     members = getattr(model, "members_", {}).values()
     for one in (model, getattr(model, "estimator_", None), *members):
         for times, groups in _KNOWN:
@@ -156,7 +156,7 @@ def known_labels(model: Any) -> tuple[Any, Any]:
 
 
 def warn_of_new_groups(model: Any, eras: EraColumns, group: str | None) -> None:
-    """Warn of rows, by times and groups, of groups that are new to a model of known."""
+    """Warn of rows in new groups, if the model's `group` is "known"."""
     known = known_labels(model)[1]
     if group != "known" or known is None:
         return
@@ -195,8 +195,8 @@ def score(
 
 
 def with_eras(model: BaseEstimator, eras: Eras | None) -> Any:
-    """Return a copy of a fitted model whose predictions know the eras of the rows; the
-    model itself if eras are None.
+    """Return a copy of a fitted model whose predictions know the eras of the rows, or
+    the model itself if `eras` are None.
     """
     if eras is None:
         return model
@@ -204,7 +204,7 @@ def with_eras(model: BaseEstimator, eras: Eras | None) -> Any:
 
 
 def with_answers(model: BaseEstimator, answer: Callable[..., Any]) -> Any:
-    """Return a shallow copy of a fitted model whose predictions a function answers."""
+    """Return a copy of a fitted model that predicts by ``answer(method, X)``."""
     copied = object.__new__(type(model))
     copied.__dict__.update(vars(model))
     names = ("predict", "predict_proba", "predict_log_proba", "decision_function")

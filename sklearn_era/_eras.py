@@ -32,8 +32,8 @@ Array = NDArray[np.float64]
 def check_eras(
     eras: Any, X: Any, *, name: str = "eras", X_name: str = "X"
 ) -> NDArray[Any]:
-    """Return sortable labels; ValueError unless each row of `X` has one. Of several
-    columns, the labels are tuples.
+    """Return labels that can be sorted; raise ValueError unless each row of `X` has
+    one. Labels of several columns become tuples.
     """
     if isinstance(eras, Mapping):
         raise ValueError(
@@ -82,7 +82,7 @@ def check_eras(
 def read_eras(
     eras: Any, X: Any, known: NDArray[Any] | None = None, **names: str
 ) -> "EncodedEras":
-    """Check and encode labels, in the order of known ones if these have categories."""
+    """Check and encode labels, in the order of the known labels' categories, if any."""
     encoded = encode_eras(check_eras(eras, X, **names), known)
     if encoded.labels.size and isinstance(encoded.labels[0], tuple):
         columns = label_columns(eras)
@@ -92,7 +92,7 @@ def read_eras(
 
 
 def _combinations(columns: list[LabelColumn], X: Table, X_name: str) -> NDArray[Any]:
-    """Return the labels of each row as a tuple; of a single column, its labels."""
+    """Return each row's labels as a tuple; those of a single column as they are."""
     encoded = [read_eras(x, X, name=text, X_name=X_name) for _, text, x in columns]
     if len(encoded) == 1:
         return encoded[0].decode()
@@ -112,9 +112,9 @@ def _check_sortable(labels: NDArray[Any], name: str) -> None:
 
 
 def consecutive_blocks(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
-    """Return the block of each era: ascending, none empty, of about t rows, where
-    sum_j min(n_j, t) = n_blocks t: a larger era counts as one block. An era goes to the
-    block that has its middle.
+    """Return the block of each era. Blocks are ascending, none is empty, and all have
+    about t rows, where sum_j min(n_j, t) = n_blocks t: a larger era counts as one
+    block. An era goes to the block in which its middle lies.
     """
     if n_blocks == counts.size:
         return np.arange(n_blocks)
@@ -186,8 +186,8 @@ class EncodedEras:
 
 
 def encode_eras(eras: NDArray[Any], known: Any = None) -> EncodedEras:
-    """Encode checked labels as 0..n_eras-1, by their order or that of categories, which
-    may be those of known labels.
+    """Encode checked labels as 0..n_eras-1, in sorted order; or in that of categories,
+    if these labels or the known ones have any.
     """
     categories = categories_of(eras)
     if categories_of(known) is not None:
@@ -229,10 +229,10 @@ TIME_ONLY = (
 def are_ordered(
     eras: EncodedEras, era_order: EraOrder, what: str, remedy: str = _ORDER_OR_GROUPS
 ) -> bool:
-    """Return whether eras follow each other, which `what` depends on. Times of two
-    columns, whose order is a pair, do. With "auto", numbers, dates and ordered
-    categoricals do, booleans do not, and text does if it is numbers or dates of one
-    form, which sort as numbers and dates do; other text raises ValueError.
+    """Return whether eras follow each other, on which `what` depends. With "auto",
+    numbers, dates and ordered categoricals do, booleans do not, and text does if it is
+    numbers or dates of one form that sort like text; other text raises ValueError. A
+    pair is the order of two columns, whose times follow each other.
     """
     if eras.labels.size < 2:
         return True
@@ -309,7 +309,7 @@ def is_fixed(era_weighting: str | Recency) -> bool:
 def weigh_eras(
     encoded: EncodedEras, sample_weight: Array | None, era_weighting: Any
 ) -> tuple[Array, Array]:
-    """Return the weights of rows times their eras' factors, and these factors."""
+    """Return the weights of rows times the factors of their eras, and the factors."""
     n_eras = encoded.labels.size
     weights = np.ones(encoded.codes.size) if sample_weight is None else sample_weight
     if era_weighting == "equal":
@@ -329,7 +329,7 @@ def weigh_eras(
 def era_means(
     codes: NDArray[Any], weights: Any, values: Array, n_eras: int = 0
 ) -> Array:
-    """Return means by era of values of rows, the last axis; NaN without weight."""
+    """Return each era's mean of values of rows (last axis), NaN without weight."""
     totals = np.bincount(codes, weights, n_eras)
     totals[totals == 0] = np.nan
     flat = values.reshape(-1, codes.size)
@@ -343,8 +343,8 @@ def number_of_share(share: float, n_all: int) -> int:
 
 
 def min_rows_of_side(min_samples_per_era: float, counts: NDArray[Any]) -> Array:
-    """Return the rows of each era that both sides of a split must have: that number, or
-    below 1 a share of the era's rows, as by `number_of_share`.
+    """Return how many rows of each era a split needs on both sides: the given number
+    or, below 1, this share of the era's rows, rounded up as by `number_of_share`.
     """
     if min_samples_per_era == 0 or min_samples_per_era >= 1:
         return np.full(counts.size, float(min_samples_per_era))
@@ -352,13 +352,13 @@ def min_rows_of_side(min_samples_per_era: float, counts: NDArray[Any]) -> Array:
 
 
 def minimum_text(min_samples_per_era: float) -> str:
-    """Return the parameter for messages, as a number of rows or a share of them."""
+    """Return `min_samples_per_era` as text: a number of rows, or a share of them."""
     what = "of the rows" if 0 < min_samples_per_era < 1 else "rows"
     return f"min_samples_per_era={min_samples_per_era} {what}"
 
 
 def check_splittable(labels: NDArray[Any], counts: NDArray[Any], plan: Any) -> None:
-    """Raise ValueError if too few eras have the rows that a split has to cover."""
+    """Raise ValueError if too few eras have enough rows for a split to cover them."""
     n_needed = 2 * min_rows_of_side(plan.min_samples_per_era, counts)
     small, n_eras = np.flatnonzero(counts < n_needed), labels.size
     n_covered = number_of_share(plan.min_era_coverage, n_eras)

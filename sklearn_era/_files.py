@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def put_in_place(written: Path, path: Path) -> None:
-    """Replace a file by one written beside it; after a crash, one of them is whole."""
+    """Replace a file by one beside it; a crash leaves one of them whole."""
     with written.open("rb+") as file:
         os.fsync(file.fileno())
     os.replace(written, path)
@@ -14,7 +14,7 @@ def put_in_place(written: Path, path: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and its parents, which survive a power cut."""
+    """Make a folder and its parents, on disk, so that they survive a power cut."""
     if not folder.is_dir():
         make_folder(folder.parent)
         folder.mkdir(exist_ok=True)

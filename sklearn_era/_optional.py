@@ -16,8 +16,8 @@ class MissingPackageError(ImportError):
 
 
 def import_optional(module: str, *, extra: str) -> ModuleType:
-    """Import a module of an optional package, or raise MissingPackageError, which names
-    the extra; errors of imports further down are passed on.
+    """Import a module of an optional package. If the package is missing, raise
+    MissingPackageError, which names the extra; other errors are passed on.
     """
     package = module.partition(".")[0]
     try:

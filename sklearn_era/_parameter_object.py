@@ -9,13 +9,13 @@ from sklearn.base import BaseEstimator, clone
 def parameter(
     default: Any, values: list[Any], kernel_name: str | None = None, **options: Any
 ) -> Any:
-    """Return a field with its valid values, and a criterion's name in the kernel."""
+    """Return a field with its valid values, and its name in the kernel."""
     metadata = {"values": values, "kernel_name": kernel_name}
     return field(default=default, metadata=metadata, **options)
 
 
 def with_parameters(cls: Any) -> Any:
-    """Make the constructor of an estimator; the rest is scikit-learn's."""
+    """Decorate an estimator: make its constructor from its fields."""
     made: Any = dataclass(kw_only=True, eq=False, repr=False)(cls)
     given = {x.name: x.metadata["values"] for x in fields(made) if x.metadata}
     made._parameter_constraints = getattr(cls, "_parameter_constraints", {}) | given

@@ -34,8 +34,8 @@ def axes_or_new(ax: Axes | None, n_rows: int = 0) -> Any:
 
 
 def label_eras(ax: Any, texts: Sequence[str]) -> None:
-    """Label an axis of eras at 0, 1, ..., upright and smaller where not all would fit;
-    of many eras, as many as fit.
+    """Label an axis of eras at 0, 1, ...: upright and smaller if not all labels fit,
+    and of many eras only as many as fit.
     """
     properties = import_optional("matplotlib.font_manager", extra="plot").FontProperties
     text_path = import_optional("matplotlib.textpath", extra="plot").TextPath
@@ -61,8 +61,8 @@ def label_eras(ax: Any, texts: Sequence[str]) -> None:
 
 
 def label_rows(ax: Any, texts: Sequence[str]) -> None:
-    """Label rows at 0, 1, ... from the top: in lines of two fifths of the figure, as
-    large as fits, and only some rows where the smallest size does not.
+    """Label rows at 0, 1, ... from the top, wrapped at two fifths of the figure's width
+    and as large as fits; some rows alone if the smallest size does not fit.
     """
     rc = import_optional("matplotlib", extra="plot").rcParams
     properties = import_optional("matplotlib.font_manager", extra="plot").FontProperties
@@ -82,8 +82,8 @@ def label_rows(ax: Any, texts: Sequence[str]) -> None:
 
 
 def legend_above(ax: Axes, low: float, high: float) -> None:
-    """Draw a legend over what is drawn from `low` to `high`, for which the axis, and
-    those that share it, get room.
+    """Draw a legend above what lies between `low` and `high`, and extend the vertical
+    axis (also of axes that share it) to make room.
     """
     n_entries = len(ax.get_legend_handles_labels()[0])
     ax.figure.figure.draw_without_rendering()  # which lays out the figure

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Progress:
-    """Lines and the bar of verbose fits; a context that ends the bar."""
+    """Prints a line for each fit and, on a terminal, a bar within the context."""
 
     def __init__(self, name: str, verbose: int, unit: str = "fits"):
         self.name, self.verbose, self.unit = name, verbose, unit
@@ -36,7 +36,7 @@ class Progress:
         self._n_all = self._n_done + n
 
     def step(self, n: int, text: str) -> None:
-        """Print a line after some units, with the time left if they are typical."""
+        """Print a line after `n` more units, with the time left if all take as long."""
         self._n_done += n
         self._n_all = max(self._n_all, self._n_done)
         if self._bar is not None:

@@ -15,7 +15,7 @@ try:  # from 1.9
 except ImportError:
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Takes no callbacks."""
+        """Stands in for scikit-learn's class in releases without callbacks."""
 
     ScoringMonitor = ()
 
@@ -39,7 +39,7 @@ BINS_ARE_WEIGHTED = _IS_1_9
 
 
 def check_categorical_features(X: Table, categorical_features: ColumnChoice) -> Any:
-    """Return which columns are categorical, or None; before 1.9 by boosters."""
+    """Return the mask of categorical columns or None; before 1.9, by a booster."""
     if _IS_1_9:
         from sklearn.utils.validation import _check_categorical_features
 
@@ -55,7 +55,7 @@ def check_sample_weight(
     sample_weight: ArrayLike | None, X: Table, *, allow_all_zero_weights: bool = False,
     **options: Any,
 ) -> Any:  # fmt: skip
-    """Return the checked weights; before 1.9, they may all be 0."""
+    """Return the checked weights; refuse zeros alone, as 1.9 does, in all releases."""
     if _IS_1_9:
         options["allow_all_zero_weights"] = allow_all_zero_weights
     checked = _check_sample_weight(sample_weight, X, **options)

@@ -34,7 +34,7 @@ def _openmp_controller() -> ThreadpoolController:
 
 @contextmanager
 def openmp_threads(n_jobs: int | None, caller: str) -> Iterator[None]:
-    """Limit the OpenMP threads of this Python thread in a ``with`` block."""
+    """Limit OpenMP to `n_jobs` in a ``with`` block of this Python thread."""
     if n_jobs is None:
         yield
         return

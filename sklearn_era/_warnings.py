@@ -24,7 +24,7 @@ def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> 
 
 @contextmanager
 def warned_once() -> Iterator[None]:
-    """Keep warnings back, and give those of different texts once at the end."""
+    """Keep the block's warnings back, and give each different text once at its end."""
     with warnings.catch_warnings(record=True) as caught:
         yield
     for warning in {str(x.message): x for x in caught}.values():
@@ -32,14 +32,14 @@ def warned_once() -> Iterator[None]:
 
 
 def listed(values: Iterable[Any], n_most: int = 5) -> str:
-    """Return values as the text of a message, which names a few and counts none."""
+    """Return values as text for a message: the first few, and "…" if there are more."""
     texts = [*map(str, values)]
     return ", ".join(texts[:n_most]) + (", …" if len(texts) > n_most else "")
 
 
 def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
-    """Return the ``__getattr__`` of a module, given the new names by former ones. It
-    raises ImportError: ``from`` would drop the message of an AttributeError.
+    """Return a module's `__getattr__` that, asked for a former name, tells the new one
+    by an ImportError: ``from ... import`` drops an AttributeError's message.
     """
 
     def __getattr__(name: str) -> NoReturn:

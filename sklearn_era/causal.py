@@ -329,7 +329,7 @@ def feature_penalties(
 def _ratios(
     X: Any, y: ArrayLike, invariant: Sequence[Any] | NDArray[Any], max_bins: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the ratios of all columns, and which columns are invariant."""
+    """Return each column's ratio of information, and which columns are invariant."""
     columns = read_columns(X)
     names = [column.name for column in columns]
     is_invariant = choose_columns(invariant, names, is_data_frame(X), name="invariant")

@@ -151,7 +151,7 @@ class Intercepts(ParameterObject):
 
     @property
     def _estimates(self) -> bool:
-        """Return whether estimated levels are the forecast, not a weighted mean."""
+        """Return whether the forecast is of estimated levels, not a weighted mean."""
         return self.forecast == "auto"
 
     def _forecast_weights(self, has_weight: NDArray[np.bool_]) -> NDArray[np.float64]:

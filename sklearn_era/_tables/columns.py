@@ -41,7 +41,7 @@ def read_columns(
     X: Table, *, categorical_features: ColumnChoice = "from_dtype", name: str = "X",
     remedy: str = _IN_FIT, names: Sequence[Any] | None = None,
 ) -> list[Column]:  # fmt: skip
-    """Read a table column by column; `names` are its own by default."""
+    """Read the columns of a table, each as numbers or as categories."""
     if hasattr(type(X), "toarray"):  # not of X, as a column may have such a name
         raise ValueError(
             f"{name} is a sparse matrix, and a dense table is needed; pass "
@@ -105,7 +105,7 @@ def check_no_dates(X: Any, name: str = "X") -> None:
 
 
 def as_frame(X: Any) -> Any:
-    """Return a table, that of pyarrow as one of pandas, and lists as an array."""
+    """Return pyarrow's table as pandas', lists as an array, others unchanged."""
     if isinstance(X, list | tuple):
         # Of text and numbers, None and NaN among them, NumPy would make text.
         array = np.asarray(X)
@@ -118,7 +118,7 @@ def as_frame(X: Any) -> Any:
 def as_matrix(
     columns: Sequence[Column], *others: Sequence[Column]
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Stack tables with the same columns to a matrix, with categories as codes."""
+    """Return stacked tables, with codes, and the number of categories by column."""
     tables = (columns, *others)
     n_categories = np.zeros(len(columns), dtype=np.intp)
     parts = []
@@ -131,7 +131,7 @@ def as_matrix(
 
 
 def encode_categories(values: NDArray[Any]) -> tuple[NDArray[np.float64], int]:
-    """Number the categories of a column from 0, in sorted order."""
+    """Return a column's codes (NaN if missing) and its number of categories."""
     known = sorted_categories(values)
     index: dict[Any, float] = {category: code for code, category in enumerate(known)}
     index[None] = np.nan
@@ -151,8 +151,8 @@ def sorted_categories(values: NDArray[Any]) -> list[Any]:
 def rows_as_in_fit(
     estimator: BaseEstimator, X: Table, known: Sequence[Sequence[Any]]
 ) -> list[Column]:
-    """Read rows to predict, of whatever dtypes, by the kinds of columns in the fit:
-    numbers, or categories of the type of those that are `known`. Refuse all others.
+    """Read rows to predict, of any dtype, by the fit's kinds of columns: numbers, or
+    categories of the types of the `known` ones. Raise ValueError for all others.
     """
     is_categorical, X = estimator.is_categorical_, as_frame(X)
     if is_categorical is not None and is_categorical.any():  # as scikit-learn does then
@@ -169,7 +169,7 @@ def rows_as_in_fit(
 
 
 def columns_of_fit(estimator: BaseEstimator, X: Any) -> Any:
-    """Return the columns of the fit, by name, of a frame that has them all; or X."""
+    """Return a frame's columns of the fit, if it has all of them; else X as it is."""
     names = [*getattr(estimator, "feature_names_in_", ())]
     has_all = names and is_data_frame(X) and {*names} <= {*X.columns}
     return X[names] if has_all else X
@@ -242,7 +242,7 @@ def holds_dates(dtype: object) -> bool:
 def choose_columns(
     given: Any, names: Sequence[Any], is_frame: bool, *, name: str, also: str = ""
 ) -> NDArray[np.bool_]:
-    """Return the mask of columns given by names, indices or a mask."""
+    """Return the mask of columns given by names, by indices or by a mask."""
     if isinstance(given, str) or np.ndim(given) != 1:
         raise ValueError(
             f"{name} must be {also}a list of names, of indices or of one bool a "
@@ -312,12 +312,12 @@ def _as_numbers(
 
 
 def may_mislead(dtype: object) -> bool:
-    """Return whether NumPy may convert values of a dtype that are no numbers."""
+    """Return whether NumPy may convert values of a dtype that are not numbers."""
     return getattr(dtype, "kind", "") in ("O", "c") or holds_dates(dtype)
 
 
 def _as_number(value: Any) -> float:
-    """Return a value as a number, NaN if it is missing; not dates, as NumPy would."""
+    """Return a value as a number, NaN if missing; ValueError for a date."""
     if value is None or is_pandas_na(value):
         return np.nan
     if isinstance(value, np.datetime64 | np.timedelta64):
@@ -345,8 +345,8 @@ def as_categories(values: Any, column: object, name: str = "X") -> NDArray[Any]:
 
 
 def check_kinds(values: Any, known: Any, column: str) -> None:
-    """Raise ValueError for a category that is text, a number or neither if no category
-    of the fit is so.
+    """Raise ValueError for a category of a kind (text, number, other) that no category
+    of the fit has.
     """
     examples = {_kind_of(each): each for each in known if each is not None}
     for value in {*values} - {None} if examples else ():

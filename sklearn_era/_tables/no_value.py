@@ -29,7 +29,7 @@ def warn_of_no_value(columns: Sequence[Any], rows: str) -> None:
 
 @contextmanager
 def no_value_noted() -> Iterator[list[Any]]:
-    """Collect the columns that fits would warn of, for one warning."""
+    """Yield a list that collects columns without a value, in place of warnings."""
     noted: list[Any] = []
     show = warnings.showwarning
 

@@ -104,7 +104,7 @@ class ParquetColumns:
     def iter_batches(
         self, names: list[str], wanted: NDArray[np.bool_] | None = None
     ) -> Iterator[tuple[int, Any]]:
-        """Yield batches of columns, each with the number of its first row; only row
+        """Yield the number of a batch's first row and the batch of columns; only row
         groups with `wanted` rows are read.
         """
         n_rows = max(_BATCH_ROWS, _BATCH_VALUES // len(names))
@@ -129,7 +129,7 @@ class ParquetColumns:
                     _check_whole(n_left, file)
 
     def values(self, batch: Any, name: str) -> NDArray[Any]:
-        """Return a column of a batch: small integers if complete, else float64."""
+        """Return a batch's column: small integers if complete, else float64."""
         column = batch.column(batch.schema.get_field_index(name))
         if column.null_count == 0 and self.sample_dtype(name) != _FLOAT:
             return column.to_numpy(zero_copy_only=False)
@@ -154,7 +154,7 @@ class ParquetColumns:
         return np.concatenate(parts).astype(np.float64)
 
     def read_distinct(self, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
-        """Return a column's distinct values, and each row's index, -1 if null."""
+        """Return a column's distinct values, and each row's place in them or -1."""
         column = self._read(name)
         if not self._arrow.types.is_dictionary(column.type):
             column = column.dictionary_encode()
@@ -207,7 +207,7 @@ def categorical_names(schema: Any) -> set[str]:
 def _runs_of_row_groups(
     metadata: Any, first: int, wanted: NDArray[np.bool_] | None
 ) -> list[tuple[int, list[int]]]:
-    """Return runs of row groups to read, each with the number of its first row."""
+    """Return runs of wanted row groups, each after the number of its first row."""
     sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
     starts = list(accumulate(sizes, initial=first))
 

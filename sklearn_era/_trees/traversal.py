@@ -20,8 +20,8 @@ def column_of_feature(estimator: BaseEstimator) -> NDArray[np.intp]:
 def gains_by_column(
     estimator: BaseEstimator, predictors: Iterable[TreePredictor]
 ) -> NDArray[np.float64]:
-    """Return the sum of gains by column of X. A loss counts as no gain: eras may prefer
-    a split with a pooled loss, once leaves are shrunk.
+    """Return the sum of gains by column of X. A negative gain counts as 0: splits that
+    eras prefer may raise the pooled loss once leaves are shrunk.
     """
     columns = column_of_feature(estimator)
     gains = np.zeros(columns.size)
@@ -36,14 +36,14 @@ def gains_by_column(
 def is_sent_left(
     predictor: TreePredictor, node: Any, codes: NDArray[np.intp]
 ) -> NDArray[np.bool_]:
-    """Return which categories, given by their bins, a split sends to the left."""
+    """Return which of the categories with these bins a split sends to the left."""
     words = predictor.raw_left_cat_bitsets[node["bitset_idx"]]
     bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
     return bits[codes] == 1
 
 
 def leaf_indices(predictor: TreePredictor) -> TreePredictor:
-    """Return the tree with leaf indices as predictions, for scikit-learn's walk."""
+    """Return a copy of the tree, which predicts the indices of its leaves."""
     nodes = predictor.nodes.copy()
     nodes["value"] = np.arange(nodes.shape[0])
     return TreePredictor(
@@ -52,7 +52,7 @@ def leaf_indices(predictor: TreePredictor) -> TreePredictor:
 
 
 def sum_up_tree(nodes: NDArray[np.void], sums: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Fill in the sums of split nodes, from the leaves, which hold the rows, up."""
+    """Fill in split nodes' sums from those of leaves; return these nodes' indices."""
     splits = np.flatnonzero(nodes["is_leaf"] == 0)
     depths = nodes["depth"][splits]
     for depth in np.unique(depths)[::-1]:

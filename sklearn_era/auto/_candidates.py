@@ -16,7 +16,7 @@ from ..ensemble._boosters.estimators import (
 from ..model_selection._out_of_era import name_in_fit
 from ._linear import LinearClassifier, LinearRegressor
 from ._losses import Loss
-from ._peers import LIMITS, PEERS, as_peer, make_peer, package_of
+from ._other_packages import LIMITS, PEERS, as_peer, make_peer, package_of
 
 BOOSTERS = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 PLAIN = "plain"
@@ -40,7 +40,7 @@ _OF_MEANS = ("squared_error", "poisson", "gamma", "log_loss")
 def default_members(
     plain: BaseEstimator, loss: Loss, n_eras: int, are_ordered: bool, horizon: int = 1
 ) -> dict[str, Any]:
-    """Return the members beside the plain model, by their names in `_DEFAULT`."""
+    """Return the default members beside the plain model, by name."""
 
     def booster(factor: float, leaves: int, **params: Any) -> Any:
         params |= {"max_leaf_nodes": leaves, "max_iter": round(factor * plain.max_iter)}
@@ -73,7 +73,7 @@ def default_members(
 
 
 def quick(model: BaseEstimator) -> Any:
-    """Return a copy of a default member with fewer trees, at a higher rate."""
+    """Return a copy of a booster with fewer trees and a higher rate; or the model."""
     if not isinstance(model, BOOSTERS):
         return model
     needs_steps = model.era_effects is not None or model._is_symmetric
@@ -87,7 +87,7 @@ def make_members(
     plain: BaseEstimator, given: Any, loss: Loss, n_rows: int, n_eras: int,
     are_ordered: bool, horizon: int = 1,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the plain model and all others, by their names, unfitted."""
+    """Return the plain model and all other members by their names, unfitted."""
     if plain.early_stopping == "auto":  # in folds as in a fit to all rows
         plain = clone(plain).set_params(early_stopping=n_rows > 10_000)
     members = {PLAIN: plain}

@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing
 from .._tables import columns as tables
 from ..preprocessing import EraTargetEncoder
 from ._candidates import PLAIN, quick
-from ._peers import LIMITS, PEERS, package_of
+from ._other_packages import LIMITS, PEERS, package_of
 
 # Columns are encoded where the largest has more categories, and where there are enough
 # eras; more classes would make too many columns.
@@ -20,9 +20,9 @@ _LEAST_CATEGORIES, _LEAST_ERAS, _MOST_CLASSES = 20, 6, 10
 
 
 class Columns(NamedTuple):
-    """X as members take it: those that were passed as it is, the plain model and other
-    packages' boosters with text as categories, and all others with encoded columns
-    beside them.
+    """X in the forms that members take: as it is, for models that were passed; with
+    text as categories, for the plain model and other packages' boosters; and with
+    encoded columns beside these, for all others.
     """
 
     X: Any
@@ -32,11 +32,11 @@ class Columns(NamedTuple):
     names_native: set[str]
 
     def of(self, name: str) -> Any:
-        """Return the columns of a member, without encoded ones."""
+        """Return the columns of a member, to which encoded ones may be added."""
         return self.X if name in self.names_given else self.native
 
     def in_folds(self, name: str, model: BaseEstimator) -> Any:
-        """Return a member as it is in folds."""
+        """Return a member as folds fit it: a default booster with fewer trees."""
         return model if name in self.names_given | self.names_native else quick(model)
 
     def is_encoded(self, name: str) -> bool:
@@ -48,8 +48,8 @@ class Columns(NamedTuple):
 def encode(
     columns: Columns, rows: Any, train: NDArray[Any], test: NDArray[Any] | None = None
 ) -> Any:
-    """Return an encoder fitted to some rows, and the columns of these and of others, if
-    any; None if there is none. Eras are their codes, of which it gives no warnings.
+    """Return an encoder fitted to the rows `train`, and encoded columns of these and of
+    the rows `test`, if any; None without an encoder. It gets codes as eras.
     """
     if columns.encoder is None:
         return None
@@ -70,9 +70,9 @@ def columns_of(
     plain: BaseEstimator, members: str | Sequence[Any], rows: Any, are_ordered: bool,
     wanted: Any,
 ) -> tuple[Any, Columns]:  # fmt: skip
-    """Return the plain model, whose categories are not given by a mask of all columns,
-    and the columns of members; without an encoder if there is nothing to encode, trees
-    are constrained by columns, or it is not worth it.
+    """Return the plain model, with indices in place of a mask of categorical columns,
+    and the columns of members. These have no encoder if there is nothing to encode, if
+    trees are constrained by columns, or if it is not worth it.
     """
     X, given = tables.as_frame(rows.X), plain.categorical_features
     is_frame, from_dtype = tables.is_data_frame(X), isinstance(given, str)
@@ -130,7 +130,7 @@ def text_as_categories(X: Any) -> Any:
 
 
 def beside(X: Any, encoder: Any, values: Any) -> Any:
-    """Return columns as they are in the encoder's fit, and encoded ones after them."""
+    """Return the columns of the encoder's fit with the encoded `values` after them."""
     X = tables.as_frame(X)
     if not tables.is_data_frame(X):
         return np.column_stack([X, values])

@@ -48,7 +48,7 @@ _OF_SEARCH = ("era_order", "cv", "n_jobs", "verbose", "horizon", "group")
 
 
 class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
-    """The weighted average of members, for the task of a subclass."""
+    """The weighted average of members: what the regressor and the classifier share."""
 
     _booster: ClassVar[type]
 
@@ -227,7 +227,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
     def _fit_members(
         self, models: dict[str, Any], columns: Columns, rows: Rows
     ) -> None:
-        """Fit members to all rows, and to the columns that they take."""
+        """Fit each member to all rows of the columns that it takes."""
         self._encoded = [*filter(columns.is_encoded, models)]
         y, eras, weights = rows.y, rows.eras, rows.sample_weight
         self.encoder_: Any = None
@@ -246,7 +246,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             _out_of_era.take_attributes(self, self.encoder_, names)
 
     def _columns_of(self, X: Table) -> Callable[[str], Any]:
-        """Return a function that returns the columns of a member, by its name."""
+        """Return a function from a member's name to the columns of X that it takes."""
         names = vars(self).get("_encoded") or []  # files of before have none
         more = X
         if names:
@@ -257,7 +257,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         self, of_eras: LeftOut, of_rows: LeftOut, dropped: LeftOut, loss: Loss,
         are_ordered: bool, progress: Progress,
     ) -> dict[str, int]:  # fmt: skip
-        """Set weights and scores; return the stages of members that have weight."""
+        """Set weights and scores; return the stage of each member that has weight."""
         found, average = keep(of_eras, of_rows, loss, are_ordered)
         names, stages, weights = list(found.weights), found.stages, found.weights
         predicted = np.vstack([found.predicted, *dropped.at_end(), average])
@@ -316,7 +316,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         return of_classes if sample_weight is None else sample_weight * of_classes
 
     def _read(self, eras: Any, X: Any) -> tuple[Any, EncodedEras]:
-        """Return checked labels of rows, and encoded ones."""
+        """Return the label of each row, and the encoded labels."""
         if isinstance(eras, EraColumns):
             return read_again(self, eras, X)
         encoded = read_eras(eras, X, self._known_eras)

@@ -34,9 +34,9 @@ _MOST_CATEGORIES = 50
 
 
 class _Linear(BaseEstimator):
-    """Generalised linear models by their penalties. Numbers are standardised; a missing
-    one counts as the mean and has an indicator, as has a category. Predicted numbers
-    stay within the range of the training targets.
+    """Generalised linear models, one for each penalty. Numbers are standardised; a
+    missing one counts as the mean and has an indicator, and so does each category.
+    Predicted numbers stay within the range of the training targets.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class _Linear(BaseEstimator):
         return self
 
     def _staged(self, X: Table) -> Iterator[NDArray[np.float64]]:
-        """Predictions by each of the penalties, of raw values of all classes."""
+        """Yield the raw predictions of all classes by each of the penalties."""
         check_is_fitted(self)
         Z = np.column_stack(self._design(self._read(X)))
         for intercept, coefficient in zip(
@@ -91,7 +91,7 @@ class _Linear(BaseEstimator):
             yield Z @ coefficient.T + intercept
 
     def _terms(self, X: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return each column's part of each raw prediction, and the columns."""
+        """Return each column's part of each raw prediction, and X as a matrix."""
         columns = self._read(X)
         parts = self._design(columns)
         ends = np.cumsum([part.shape[1] for part in parts])[:-1]
@@ -100,7 +100,7 @@ class _Linear(BaseEstimator):
         return np.stack(terms, axis=1), as_matrix(columns)[0]
 
     def check(self) -> bool:
-        """Return if the parts of a fitted model fit together."""
+        """Return whether the parts of a fitted model fit together."""
         widths = [
             len(x) if isinstance(x, list) else 1 + bool(x[2]) for x in self._codings
         ]
@@ -151,8 +151,8 @@ class LinearClassifier(ClassifierMixin, _Linear):
 def _coding_of(
     column: Column, weights: NDArray[np.float64]
 ) -> list[Any] | tuple[float, float, bool]:
-    """Return the common categories; or mean, deviation and if some are missing, all by
-    rows with weight. A category counts its share of the effective number of rows.
+    """Return a column's common categories; or the mean, the deviation and whether some
+    are missing; by rows with weight. A category's rows are effective numbers of rows.
     """
     values, weights = column.values[weights > 0], weights[weights > 0]
     if column.is_categorical:

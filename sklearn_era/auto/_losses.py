@@ -14,7 +14,7 @@ _LEAST = 1e-12
 
 
 class Loss(NamedTuple):
-    """A loss, convex in the prediction; of a class, in the probability that it had."""
+    """A loss by row, convex in the prediction; of a class, in its probability."""
 
     name: str
     function: Callable[[Rows, Rows], Rows]
@@ -25,7 +25,7 @@ class Loss(NamedTuple):
 
 
 def loss_of(plain: BaseEstimator) -> Loss:
-    """Return the loss of a plain model; ValueError for one without a name."""
+    """Return the loss of a plain model, which has to be given by its name."""
     if not isinstance(plain.loss, str):
         raise ValueError(
             f"estimator: predictions under the loss {plain.loss!r} cannot be averaged, "

@@ -30,7 +30,7 @@ from ._candidates import BOOSTERS, PLAIN
 from ._categories import Columns, beside, encode
 from ._linear import LinearClassifier, LinearRegressor
 from ._losses import Loss
-from ._peers import Peer
+from ._other_packages import Peer
 from ._weights import Array, LeftOut, equal_eras, promising
 
 # Shares of all iterations, of which the best one is chosen.
@@ -75,9 +75,9 @@ def fit_members(
 class Search:
     """Fits of members in folds, as many at once as `n_jobs` allows, until a deadline.
 
-    Of eras, all are fitted in the last fold, which has most to train on, the best of
-    them in the one before, and the best of these in all others; where groups are left
-    out, all in the last two.
+    With folds of eras, all members are fitted in the last fold, which has most rows to
+    train on; the best go on to the fold before, and the best of those to all others.
+    Where groups are left out, all are fitted in the last two folds.
     """
 
     members: dict[str, Any]
@@ -91,7 +91,7 @@ class Search:
     progress: Progress
 
     def run(self) -> "Search":
-        """Fit, and keep what is found; `seconds` has those that each member took."""
+        """Fit members, and keep predictions (`found`) and times (`seconds`)."""
         self.found: dict[str, dict[int, Array]] = {}
         self.seconds: dict[str, float] = {}
         self.done: list[int] = []
@@ -117,7 +117,7 @@ class Search:
         return not np.isin(groups.codes[test], groups.codes[train]).any()
 
     def _fit(self, numbers: list[int]) -> None:
-        """Fit members in some folds, and leave out those that fail."""
+        """Fit the members in some folds, and drop those that fail."""
         self.done, to_come, self.names = sorted([*self.done, *numbers]), self.names, []
         n_later = len(self.folds) - len(self.done) + 1 + self.by_eras
         n_fits = len(to_come) * len(numbers) + min(len(to_come), _MOST) * n_later
@@ -180,7 +180,7 @@ class Search:
         self.progress.step(len(of_folds), f"{name}, loss {loss:.5g} in {kind} left out")
 
     def left_out(self, names: Sequence[str] | None = None) -> LeftOut:
-        """Return predictions of members in the folds so far, NaN where they lack."""
+        """Return members' predictions of the folds so far, NaN if not fitted there."""
         names, rows, done = self.names if names is None else names, self.rows, self.done
         tests = np.concatenate([self.folds[k][1] for k in done])
         codes = np.unique(rows.encoded.codes[tests], return_inverse=True)[1]
@@ -206,8 +206,8 @@ class Search:
         return LeftOut(predicted, stages, y, weights, codes, of_groups)
 
     def _stages(self, name: str) -> list[int]:
-        """Return the trees of a fit to all rows for each stage in folds, as many more
-        as there are more rows.
+        """Return the stages of a member as numbers of trees for a fit to all rows: as
+        many more than in folds as there are more rows.
         """
         model = self.columns.in_folds(name, self.members[name])
         stages, n_trees = stages_of(model), getattr(self.members[name], "max_iter", 0)
@@ -219,8 +219,8 @@ class Search:
 
 
 class _Stages:
-    """Follows a booster in a fold: what it predicts of rows left out after each stage.
-    It stops after a share of all trees without a smaller loss.
+    """Follows a booster's fit in a fold: predicts the rows left out after each stage,
+    and stops the fit after a share of all trees (`patience`) without a smaller loss.
     """
 
     def __init__(
@@ -236,7 +236,7 @@ class _Stages:
     def end_iteration(
         self, estimator: BaseEstimator, fitted: Callable[[], Any]
     ) -> bool:
-        """Return whether the fit may stop."""
+        """Predict after a stage; return whether the fit may stop."""
         n_trees, n_before = len(estimator._predictors), len(self.predicted)
         if n_trees not in self.stages:
             return False
@@ -261,7 +261,7 @@ def _fit_fold(
     model: BaseEstimator, rows: Rows, train: NDArray[np.intp], test: NDArray[np.intp],
     parts: Any, loss: Loss, patience: float,
 ) -> Array | str:  # fmt: skip
-    """Return what a member predicts of a fold after each stage, or its error."""
+    """Return a member's predictions of a fold after each stage, or the error."""
     X, y, eras, weights, _ = rows
     try:
         given = fit_arguments(model, eras, weights)
@@ -293,8 +293,8 @@ def respond(
     model: BaseEstimator, X: Table, y: ArrayLike, stages: list[int],
     eras: Eras | None = None,
 ) -> Array:  # fmt: skip
-    """Return predictions of shape (n_stages, n_rows): of a regressor; or of a
-    classifier the probability of the row's own class. Eras are for transformers.
+    """Return predictions of shape (n_stages, n_rows), of a classifier the probability
+    of each row's own class. Eras are for transformers.
     """
     method = "predict_proba" if is_classifier(model) else "predict"
     if stages == [0]:
@@ -313,7 +313,7 @@ def respond(
 
 
 def stages_of(model: BaseEstimator) -> list[int]:
-    """Return the stages after which a model may end; 0 for all, without a choice."""
+    """Return the stages after which a model may end; [0] for all without a choice."""
     if isinstance(model, LinearRegressor | LinearClassifier):
         return list(range(1, len(model.penalties) + 1))
     if isinstance(model, _STAGED) and model.early_stopping is False:
@@ -322,7 +322,7 @@ def stages_of(model: BaseEstimator) -> list[int]:
 
 
 def at_stage(model: BaseEstimator, stage: int) -> Any:
-    """Return an unfitted copy that ends after a stage of those of `stages_of`."""
+    """Return an unfitted copy of a model that ends after one of its `stages_of`."""
     copied = clone(model)
     if stage and isinstance(model, _STAGED):
         copied.set_params(max_iter=stage)

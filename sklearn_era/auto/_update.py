@@ -193,7 +193,7 @@ def _with_new_eras(
     model: BaseEstimator, before: LeftOut, X: Table, y: Any, codes: Any, weights: Any,
     eras: Eras, groups: ArrayLike | None,
 ) -> LeftOut:  # fmt: skip
-    """Return the rows left out so far, and those of new eras, unseen by all models."""
+    """Return the rows left out so far, then those of new eras, seen by no model."""
     codes = np.unique(codes, return_inverse=True)[1]
     n_eras = np.unique(before.codes).size
     # All eras count the same.
@@ -211,7 +211,7 @@ def _with_new_eras(
 
 
 def _compare(losses: NDArray[np.float64], n_before: int) -> dict[str, Any]:
-    """Return the mean loss of new eras, and what was to be expected by those before."""
+    """Return the mean loss of new eras, and a test against the eras before."""
     of_before, of_new = (x[np.isfinite(x)] for x in np.split(losses, [n_before]))
     n_before = of_before.size
     expected, loss = float(of_before.mean()), float("nan")

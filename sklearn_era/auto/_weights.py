@@ -51,7 +51,7 @@ class LeftOut(NamedTuple):
         return np.array([values[-1] for values in self.predicted.values()])
 
     def by_era(self, values: Array) -> Array:
-        """Return means by era of values of rows, the last axis; NaN without weight."""
+        """Return each era's mean of values of rows (last axis), NaN without weight."""
         if self.groups is None:
             return era_means(self.codes, self.weights, values)
         # Of an era, some groups may be known of members that other folds lack.
@@ -61,8 +61,8 @@ class LeftOut(NamedTuple):
         return sums / np.where(shares > 0, shares, np.nan)
 
     def error_of_both(self, error: float, values: Array) -> float:
-        """Return the error of the mean of values of rows, by groups as well as by eras,
-        whose `error` is known (two-way clusters: Cameron, Gelbach, Miller 2011).
+        """Return the error of the mean of rows' values by groups as well as by eras,
+        given the `error` by eras (two-way clusters: Cameron, Gelbach, Miller 2011).
         """
         if self.groups is None:
             return error
@@ -79,7 +79,7 @@ class LeftOut(NamedTuple):
         return float(np.sqrt(max(error**2, of_groups, error**2 + of_groups - of_cells)))
 
     def parts(self) -> dict[str, Any]:
-        """Return the fields that there are, by name, to be kept."""
+        """Return the fields that are not None, by name, to be stored."""
         return {name: x for name, x in self._asdict().items() if x is not None}
 
 
@@ -101,8 +101,8 @@ def weigh(
     eras: LeftOut, rows: LeftOut, loss: Loss, are_ordered: bool = False,
     share: float | None = None,
 ) -> Weighted:  # fmt: skip
-    """Return the weights of members, by folds of eras and by folds of rows, with the
-    `share` of the former, by default as far as they are better in eras left out.
+    """Return members, with `share` of the weights by folds of eras, the rest by folds
+    of rows; the default share is large if the former are better in eras left out.
     """
     names = list(eras.predicted)
     of_eras = {name: eras.losses(name, loss) for name in names}
@@ -131,10 +131,10 @@ def weigh(
 def keep(
     eras: LeftOut, rows: LeftOut, loss: Loss, are_ordered: bool = False
 ) -> tuple[Weighted, Array]:
-    """Return the average, if it is better than the plain model in eras left out by more
-    than a standard error; else that by rows alone, if it is better in rows left out by
-    two errors of paired rows, and in eras in the mean; else the plain model. With it
-    comes what an average predicts in eras, which the plain model is kept in place of.
+    """Return the average if it is better than the plain model in eras left out by more
+    than a standard error; else the one by rows alone, if it is better in rows left out
+    by two errors of paired rows, and in eras on average; else the plain model. Return
+    also what the average predicts in eras, even where the plain model is kept.
 
     Few eras have a large error, where thousands of rows may leave no doubt. Rows of
     folds of eras resemble each other, and do not count as such.
@@ -173,8 +173,8 @@ def keep(
 
 
 def promising(left_out: LeftOut, loss: Loss, n_kept: int | None = None) -> list[str]:
-    """Return the plain and the linear member and the best `n_kept` others, those with
-    weight first; by default the plain one and all with weight.
+    """Return the names of the plain and the linear member and of the best `n_kept`
+    others, those with weight first; by default of the plain one and all with weight.
     """
     names = list(left_out.predicted)
     losses = [left_out.losses(name, loss) for name in names]
@@ -192,8 +192,8 @@ def promising(left_out: LeftOut, loss: Loss, n_kept: int | None = None) -> list[
 def update_weights(
     eras: LeftOut, weights: Array, loss: Loss, are_ordered: bool = False
 ) -> Array:
-    """Return weights moved to those by all eras, as far as these are better by more
-    than chance.
+    """Return the weights, moved towards those found by all eras as far as these are
+    better by more than chance.
     """
     ends = dict.fromkeys(eras.predicted, -1)
     found, predicted = _average(eras, ends, loss), eras.at_end()
@@ -203,8 +203,8 @@ def update_weights(
 
 
 def error_of_mean(differences: Array, are_ordered: bool) -> float:
-    """Return the standard error of a mean over eras; where these are ordered,
-    neighbours may resemble each other.
+    """Return the standard error of a mean over eras. If eras are ordered, neighbours
+    may resemble each other.
     """
     error = mean_and_error(differences)[1]
     known = differences[np.isfinite(differences)]
@@ -223,7 +223,7 @@ def _mean_and_error(
 
 
 def _share(eras: LeftOut, gains: Array, are_ordered: bool) -> float:
-    """Return the share of weights by eras, by how much less rows lose by them."""
+    """Return the share of weights by eras, from how many standard errors they gain."""
     mean, error = _mean_and_error(eras, gains, are_ordered)
     if not error > 0:
         return float(mean > 0)
@@ -232,7 +232,7 @@ def _share(eras: LeftOut, gains: Array, are_ordered: bool) -> float:
 
 
 def _relative(losses: Array) -> Array:
-    """Return how much larger losses are than the least one, in shares of it."""
+    """Return how much larger losses are than the least one, as a share of it."""
     return (losses - losses.min()) / (losses.min() or 1.0)
 
 
@@ -241,10 +241,10 @@ def _at(left_out: LeftOut, stages: dict[str, int]) -> Array:
 
 
 def _average(left_out: LeftOut, stages: dict[str, int], loss: Loss) -> Array:
-    """Return weights of members at some stages, which add up to 1: three quarters of
-    them those of least loss, found with an error, and the rest equal ones, which are
-    hardly ever bad, of the best three but for those behind the first by more than a
-    standard error.
+    """Return weights of members at some stages, which add up to 1. Three quarters are
+    the weights of least loss, which are found with an error; a quarter are equal
+    weights, which are hardly ever bad, of the best three, without those that are worse
+    than the first by more than a standard error.
     """
     predicted = _at(left_out, stages)
     of_eras = left_out.by_era(loss(left_out.y, predicted))

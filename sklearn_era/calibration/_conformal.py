@@ -136,9 +136,9 @@ class _Conformal(OutOfEra):
     def _ask_models(
         self, X: Any, level: float, share: float | None, eras: Any
     ) -> tuple[Array, _Atoms, float, float]:
-        """Return what each model predicts, its scores, the mass to be covered, and the
-        score of all models that has it. With a share of eras, an era has one score, the
-        quantile of its own at `level`.
+        """Return each model's predictions, each one's scores with their masses, the
+        mass to be covered, and the score of all models that has it. With a share of
+        eras, an era has one score, the quantile of its own scores at `level`.
         """
         check_is_fitted(self)
         # The model of all rows has seen the last ones of ordered eras.
@@ -255,7 +255,7 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
 
 
 def _mass(atoms: _Atoms, values: Any, side: Any) -> Any:
-    """Return the mass of all scores below values for their model, or also at them."""
+    """Return the mass of scores below each model's values, or up to them (`side`)."""
     return sum(
         sums[np.searchsorted(scores, of_model, side)]
         for (scores, sums), of_model in zip(atoms, values, strict=True)
@@ -265,9 +265,9 @@ def _mass(atoms: _Atoms, values: Any, side: Any) -> Any:
 def _upper_ends(
     centers: Array, scales: Array, atoms: _Atoms, least: float, score: float
 ) -> Array:
-    """Bisect for the least numbers with the mass `least` of center plus score times
-    scale below, as scores of all have below `score`; rounded up, since ends belong to
-    intervals.
+    """Return the least ends below which center plus score times scale has the mass
+    `least`, by bisection; scores of all models have it below `score`. Ends are rounded
+    up, since they belong to intervals.
     """
     ends = centers + score * scales
     low, high = ends.min(axis=0), ends.max(axis=0)

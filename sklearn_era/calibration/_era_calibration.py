@@ -21,8 +21,8 @@ class _Calibration(EraScores):
 
 
 def _overlap(y: Array, z: Array, codes: NDArray[Any], n_eras: int) -> NDArray[np.bool_]:
-    """Return in which eras both classes have log-odds among the other's, without which
-    a logistic regression has no finite maximum (Albert, Anderson 1984).
+    """Return in which eras the log-odds of both classes overlap, without which a
+    logistic regression has no finite maximum (Albert, Anderson 1984).
     """
     low, high = np.full((2, n_eras), np.inf), np.full((2, n_eras), -np.inf)
     at = y.astype(np.intp), codes
@@ -35,8 +35,8 @@ def _fit_alone(
     y: Array, x: Array, offset: Array, weights: Array, codes: NDArray[Any],
     is_known: NDArray[np.bool_],
 ) -> Array:  # fmt: skip
-    """Return maximum-likelihood effects and their errors, in turn, of some eras; NaN of
-    the others.
+    """Return rows of maximum-likelihood effects and of their errors, in turn, by era;
+    NaN in eras that are not `is_known`.
     """
     found = np.full((is_known.size, 2 * len(x)), np.nan)
     rows = np.flatnonzero(is_known[codes])

@@ -33,7 +33,9 @@ class RandomEffects(NamedTuple):
     def fit(
         cls, y: Array, p: Array, weights: Array, codes: NDArray[Any], n_eras: int
     ) -> Self:
-        """Fit by EM, with normal E-steps at modes (Stiratelli, Laird, Ware 1984)."""
+        """Estimate effects and their distribution by EM; the E-step takes each era's
+        posterior for normal about its mode (Stiratelli, Laird, Ware 1984).
+        """
         z = log_odds(p)
         center = float(np.average(z, weights=weights))
         x = np.stack([np.ones_like(p), z - center])
@@ -54,7 +56,7 @@ class RandomEffects(NamedTuple):
         return cls(center, mean, covariance, effects, errors)
 
     def probabilities(self, p: Array, codes: NDArray[Any]) -> Array:
-        """Return mean P(y = 1) over effects of eras; -1 is a new one (MacKay 1992)."""
+        """Return mean P(y = 1) over effects; code -1: of a new era (MacKay 1992)."""
         z = log_odds(p) - self.center
         level, slope = np.vstack([self.effects, self.mean])[codes].T
         spread = np.concatenate([self.errors, self.covariance[np.newaxis]])[codes]
@@ -72,7 +74,7 @@ def modes(
     effects: Array, mean: Any, precision: Any,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Return each era's effects of x on log-odds, and their covariances, by Newton's
-    method from given effects; a precision of 0 makes them maximum likelihood.
+    method from the given `effects`; with a precision of 0 by maximum likelihood.
     """
     n_eras = len(effects)
 

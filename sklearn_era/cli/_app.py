@@ -44,7 +44,7 @@ _VERBOSE = typer.Option("--verbose", "-v", help=_LINES)
 
 
 class _PlainErrors(typer.core.TyperGroup):
-    """Prints errors of commands and groups as one sentence."""
+    """A group that prints errors of its commands as one sentence."""
 
     def invoke(self, ctx: Any) -> Any:
         def told(message: Any) -> str:

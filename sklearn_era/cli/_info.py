@@ -18,7 +18,7 @@ _MOST_NAMES = 100
 
 
 def describe_model(model: Any, metadata: Any) -> Iterator[str]:
-    """Lines on a model: columns, rows, eras, parameters, and scores that it keeps."""
+    """Yield lines on a model: columns, rows, eras, parameters, and stored scores."""
     of = "" if metadata.target is None else f" of '{metadata.target}'"
     yield f"{metadata.estimator}{of}"
     versions = (" ".join(pair) for pair in metadata.versions.items())

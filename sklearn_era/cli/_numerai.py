@@ -52,7 +52,7 @@ numerai = typer.Typer(
 
 @contextmanager
 def opened(path: Path, *, needed: bool = True) -> "Iterator[Steps]":
-    """Yield the steps for a configuration's models, which report to the terminal."""
+    """Yield the steps of a configuration's models, which report to the terminal."""
     check_packages()
     from sklearn_era.numerai.config import Config, SubmitSection, Workspace, load_config
 
@@ -74,7 +74,7 @@ def opened(path: Path, *, needed: bool = True) -> "Iterator[Steps]":
 
 
 def chosen(steps: "Steps", name: str | None) -> "Sequence[Model]":
-    """The named model, or all models."""
+    """Return the named model alone, or all models."""
     return steps.config.models if name is None else [steps.config.model(name)]
 
 

@@ -85,7 +85,7 @@ def make_folder(folder: Path) -> Path:
 
 
 def run_demo(steps: Steps) -> None:
-    """Run a round, without download and upload, and score the eras that follow."""
+    """Run a round without download and upload, then score the eras after it."""
     data, (model,) = write_demo_data(steps.workspace), steps.config.models
     typer.echo(
         f"Made up data in Numerai's layout: {steps.workspace.data_dir}\n"
@@ -113,7 +113,7 @@ def run_demo(steps: Steps) -> None:
 
 
 class DemoData(NamedTuple):
-    """Files by name, the eras after the live one, and the features with effects."""
+    """Files by name, the eras after the live one, and features with effects."""
 
     paths: dict[str, Path]
     future: Path
@@ -125,7 +125,7 @@ def write_demo_data(
     workspace: Workspace, *, n_train_eras: int = 100, n_validation_eras: int = 52,
     n_future_eras: int = 20, rows_per_era: int = 400, n_features: int = 60,
 ) -> DemoData:  # fmt: skip
-    """Write a round 1 of `make_numerai_like`, and noisy regressions as others."""
+    """Write the files of round 1 by `make_numerai_like`, others' predictions too."""
     last = n_train_eras + n_validation_eras
     data = make_numerai_like(
         last, rows_per_era, n_features, n_fading_eras=n_validation_eras,
@@ -183,7 +183,9 @@ def write_demo_data(
 def _other_models(
     X: _Array, y: _Array, eras: _Array, last_seen: int, version: str, rng: Any
 ) -> dict[str, _Array]:
-    """Ranks of the example, the meta model and, last, the benchmark models."""
+    """Return made-up predictions, as ranks, by the name of their model: the example,
+    the meta model, then the benchmarks.
+    """
     seen, models = eras <= last_seen, {}
     fits = np.linalg.lstsq(X[seen] - 2.0, y[seen] - 0.5)[0].T
     wanted = [("prediction", fits[0], 0.0), (META_MODEL_COLUMN, fits[0], _META_NOISE)]

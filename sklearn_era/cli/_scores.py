@@ -59,8 +59,8 @@ _SCORERS_OF_LOSSES = {
 
 
 def find_scorers(name: str | None, y: NDArray[Any], is_classes: bool) -> dict[str, Any]:
-    """Return the scorer of --scoring, by the name to show; InputError if it is none, or
-    cannot score what a constant predicts of the target.
+    """Return the scorer of --scoring by the name to show; raise InputError if there is
+    none of that name, or it cannot score a constant prediction of the target.
     """
     if name is None:
         return {}
@@ -86,7 +86,7 @@ def find_scorers(name: str | None, y: NDArray[Any], is_classes: bool) -> dict[st
 
 
 def _usual_scorers(model: Any, y: Any) -> dict[str, Any]:
-    """Return the scorers for a kind of model, and for its loss."""
+    """Return the scorers for a kind of model, and one for its loss."""
     names, params, q = ["r2"], model.get_params(), "quantile"
     loss = params.get("loss", params.get("estimator__loss"))
     if is_classifier(model):
@@ -108,7 +108,7 @@ def _shown(name: str) -> str:
 
 
 def range_of(scorer: Any) -> tuple[float, float]:
-    """Return the ends that a score cannot pass, those of minus a loss if it is one."""
+    """Return the lowest and the highest score; of a loss, with a minus sign."""
     metric: Any = getattr(scorer, "_score_func", None)
     source = getattr(metric, "__module__", "")
     if source.partition(".")[0] not in _SOURCES or metric.__name__ in _UNBOUNDED:
@@ -123,8 +123,8 @@ def promise(
     scores: Any, horizon: Any, labels: Any, *, ends: tuple[float, float],
     eras: Any = None, form: str = ".4f", sign: int = 1,
 ) -> str:  # fmt: skip
-    """Tell what scores promise for an era so much later, shown times a sign, -1 for
-    losses; nothing passes the ends.
+    """Return text on the score of an era `horizon` ahead, by the scores so far. It is
+    shown times `sign` (-1 for losses), and stays between the ends.
     """
     highest = np.nanmax(getattr(scores, "era_scores_", scores))
     # A loss of 0 has no logarithm, and for other scores bounds are no gain.
@@ -141,13 +141,13 @@ def promise(
 
 
 def ahead(horizon: Any) -> str:
-    """Tell how much later eras are: "4 eras after", "28D after"."""
+    """Return the horizon in words: "4 eras after", "28D after"."""
     return f"{horizon}{' eras' if isinstance(horizon, int) else ''} after"
 
 
 def describe_average(model: Any, *, forecasts: bool) -> Iterator[str]:
-    """Lines on an average: its weights, its gain over the plain model, and what its
-    folds promise, unless scores will.
+    """Yield lines on an average: its weights, its gain over the plain model and, if it
+    `forecasts`, what the scores of its folds promise.
     """
     if not hasattr(model, "members_"):
         return
@@ -175,7 +175,7 @@ def score_held_out(
     scorers: dict[str, Any], group: str = "new", horizon: Any = 1,
     n_models: int | None = None,
 ) -> Iterator[str]:  # fmt: skip
-    """Hold out eras or rows, score clones, and yield lines to print. Eras that follow
+    """Score clones on eras or rows held out, and yield lines to print. Eras that follow
     each other are scored step by step, each as far ahead as the horizon.
     """
     encoded, follow, told = None, False, "a model fitted to the rest"
@@ -232,8 +232,8 @@ def _steps(
     estimator: Any, y: Any, eras: Any, encoded: Any, group: str, horizon: Any,
     n_models: int | None,
 ) -> tuple[list[Any], int]:  # fmt: skip
-    """Return the rows to fit to and to score of each step, and a step's eras: those of
-    a horizon, of a fifth of all eras at most.
+    """Return for each step the rows to fit to and to score, and the number of eras
+    scored: as many as the horizon has, but a fifth of all at most.
     """
     n_test = max(1, encoded.labels.size // 5)
     size = min(steps_of(horizon, encoded.labels), n_test)
@@ -254,7 +254,7 @@ def _steps(
 
 
 def _answering(models: list[tuple[Any, Any]]) -> Any:
-    """Return a model that answers for each part of the rows by that part's model."""
+    """Return a model whose predictions are each model's for its own rows."""
     last, classes = models[-1][0], None
     if is_classifier(last):
         classes = reduce(np.union1d, (model.classes_ for model, _ in models))
@@ -278,8 +278,8 @@ def score_lines(
     model: Any, X: pd.DataFrame, y: Any, eras: Any, encoded: Any,
     scorers: dict[str, Any], horizon: Any = None, follow: bool = False,
 ) -> Iterator[str]:  # fmt: skip
-    """Score a model, also by era; with a horizon, tell what that promises. Of several
-    scores, those that are undefined are left out.
+    """Score a model, also by era, and yield lines; with a horizon, also on what the
+    scores promise. Of several scores, those that are undefined are left out.
     """
     model = with_eras(model, eras_for_prediction(model, eras))
     for name, scorer in scorers.items():

@@ -44,7 +44,7 @@ _Text = str | None
 
 
 class TableFile:
-    """The table DATA: its named `columns`, those of `categories` and of an `index`."""
+    """The table DATA: its named columns, those of categories and of an index."""
 
     def __init__(self, path: Path, sep: _Text, encoding: _Text, decimal: _Text) -> None:
         self._path, self._encoding = path, "utf-8" if encoding is None else encoding
@@ -69,11 +69,11 @@ class TableFile:
             raise InputError(f"DATA: '{path}' has two columns named '{name}'.")
 
     def find(self, name: str, argument: str) -> str:
-        """Return the name of a column if it exists, or raise InputError."""
+        """Return a column's name if the file has it, else raise InputError."""
         return check_known(name, self.columns, f"{argument}: there is no column")
 
     def distinct(self, given: dict[str, str | None]) -> dict[str, str]:
-        """Return the options that name columns, by column; none may be named twice."""
+        """Return options by the columns that they name; none may be named twice."""
         found: dict[str, str] = {}
         for of, name in given.items():
             if name is not None and found.setdefault(self.find(name, of), of) != of:
@@ -81,7 +81,7 @@ class TableFile:
         return found
 
     def select(self, patterns: Sequence[str] | None, argument: str) -> list[str]:
-        """The columns that a repeatable option selects, by names and shell patterns."""
+        """Return the columns that an option's names and shell patterns select."""
         found: list[str] = []
         for pattern in patterns or ():
             # A column's name may contain commas, or brackets like a pattern.
@@ -92,7 +92,7 @@ class TableFile:
         return list(dict.fromkeys(found))
 
     def read(self, columns: Sequence[str], text: Collection[str]) -> pd.DataFrame:
-        """Read columns; in a text file, those of `text` as text."""
+        """Return columns as a frame; in a text file, the columns `text` as text."""
         with self._readable():
             table = self.open(list(dict.fromkeys(columns)), text)
             plain = [(field.name, _plain_type(field)) for field in table.schema]
@@ -112,7 +112,7 @@ class TableFile:
         return frame
 
     def open(self, columns: Any = None, text: Collection[str] = ()) -> Any:
-        """Open the file with all columns, or read some as an Arrow table."""
+        """Open the file with all columns; or return some, read as an Arrow table."""
         if not self._sep:
             opened = dataset.dataset(self._path, format=self._suffix[1:])
             return opened if columns is None else opened.to_table(columns=columns)
@@ -126,7 +126,7 @@ class TableFile:
         )
 
     def read_labels(self, column: pd.Series, argument: str) -> pd.Series:
-        """Return labels, as text if numbers are other ones: 2024.10, 20 digits, 01."""
+        """Return labels, as text if numbers do not tell it: 2024.10, 20 digits, 01."""
         name, is_number = str(column.name), column.dtype.kind in "biuf"
         texts = self.read([name], [name])[name] if is_number else column
         if types.infer_dtype(texts) != "string":
@@ -162,7 +162,7 @@ class TableFile:
 
 
 def _plain_type(field: Any) -> Any:
-    """The type of a column's values; refuse binary and nested columns."""
+    """Return the type of a column's values; refuse binary and nested columns."""
     kind, subject = field.type, f"column '{field.name}'"
     if pa.types.is_binary(kind):
         raise ValueError(f"{subject} is not UTF-8 text")
@@ -235,13 +235,13 @@ def match_categories(X: pd.DataFrame, estimator: Any) -> None:
 
 
 def _spell(value: Any) -> str:
-    """The text of a category: "1" for 1 and for 1.0, to which pandas converts it."""
+    """Return a category's text: "1" for 1 and for 1.0, which pandas makes of it."""
     text = _WHOLE_FLOAT.sub(r"\1", str(value))
     return "0" if text == "-0" else text
 
 
 def make_target(column: pd.Series, task: str, table: TableFile) -> tuple[Any, bool]:
-    """The target's values, and whether they are classes; numbers are float64."""
+    """Return the target's values, numbers as float64, and whether they are classes."""
     subject, remedy = f"--target: column '{column.name}'", "pass --task classification"
     if task != "classification" and not types.is_numeric_dtype(column.dtype):
         numbers, stray = _parse(column, table.decimal)
@@ -279,8 +279,8 @@ def refuse_missing(frame: pd.DataFrame, options: dict[str, str]) -> None:
 
 
 def read_truth(table: TableFile, metadata: Any, classes: list[Any]) -> tuple[Any, Any]:
-    """Return the target of a model of `classes`, if any, and the encoded eras of rows,
-    where a table has both.
+    """Return the target as the model has it, with its `classes` if any, and the encoded
+    eras of the rows, None if the table has none.
     """
     if (target := metadata.target) is None:
         raise InputError("--scoring: MODEL does not tell the name of its target.")
@@ -301,8 +301,8 @@ def read_truth(table: TableFile, metadata: Any, classes: list[Any]) -> tuple[Any
 
 
 def make_eras(frame: pd.DataFrame, names: Sequence[str], table: TableFile) -> Any:
-    """Return the labels of a column of eras, in the order of categories of the file, or
-    of times and groups; None without a name.
+    """Return labels of eras, in the order of the file's categories; of two columns
+    times and groups; None without a name.
     """
     found = []
     for name, argument in zip(names, ("--era", "--groups"), strict=False):
@@ -325,8 +325,8 @@ def pair_of(estimator: Any) -> list[str]:
 def eras_as_fitted(
     frame: pd.DataFrame, pair: Sequence[str], table: TableFile, estimator: Any
 ) -> Any:
-    """Return times and groups as the kind of label that a model knows: text, however
-    a text file's column may be read, or dates.
+    """Return times and groups as labels of the model's kinds: text, as spelled in a
+    text file, or dates.
     """
     eras = make_eras(frame, pair, table)
     for i, known in enumerate(known_labels(estimator)):
@@ -372,7 +372,7 @@ def _parse(column: pd.Series, decimal: str) -> tuple[pd.Series, str]:
 
 
 def make_estimator(name: str, is_classes: bool, pairs: Any, options: Any) -> Any:
-    """An estimator of options, and of the NAME=VALUE pairs given beside them."""
+    """Return an estimator with options, among them given NAME=VALUE pairs."""
     kind = "Classifier" if is_classes else "Regressor"
     prefix = "EraForest" if name == "forest" else "HistGradientBoosting"
     estimator = getattr(ensemble, f"{prefix}{kind}")()

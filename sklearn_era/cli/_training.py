@@ -18,8 +18,8 @@ def read_training(
     table: _tables.TableFile, target: str, era: str | None, groups: str | None,
     features: _Names, exclude: _Names, categorical: _Names, task: str,
 ) -> tuple[Any, Any, bool, Any]:  # fmt: skip
-    """Return features, the target, whether it has classes, and eras, if there are any;
-    InputError for columns that do not fit each other.
+    """Return features, the target, whether it has classes, and eras or None; raise
+    InputError for columns that contradict each other.
     """
     labels = table.distinct({"--target": target, "--era": era, "--groups": groups})
     asked = table.select(features, "--features")
@@ -50,8 +50,8 @@ def read_training(
 
 
 def check_times(eras: Any, names: Sequence[Any], era_order: str, horizon: Any) -> int:
-    """Return a horizon in eras, or raise InputError if it is none, if there are no eras
-    so far ahead, or labels have no order or are rather those of `names` in turn.
+    """Return the horizon as a number of eras. Raise InputError if it is not one or
+    reaches beyond the eras, if these have no order, or if groups look more like times.
     """
     columns = [encode_eras(x) for x in getattr(eras, "columns", [eras])]
     kinds = [likeness_to_time(x.labels) for x in columns]

@@ -43,12 +43,12 @@ _PART = re.compile(r"\b(\w+)=\w+\((\w+=[^(),]*)\)")
 
 
 def argument(name: str, help: str) -> Any:
-    """A positional argument that is an existing file."""
+    """Return a positional argument that is an existing file."""
     return typer.Argument(metavar=name, help=help, exists=True, dir_okay=False)
 
 
 def option(metavar: str, help: str, *names: str, **settings: Any) -> Any:
-    """An option of a command; paths are files."""
+    """Return an option of a command; paths are files."""
     return typer.Option(*names, metavar=metavar, help=help, dir_okay=False, **settings)
 
 
@@ -67,7 +67,7 @@ def check_packages(extra: str, *packages: str) -> None:
 
 
 def one_sentence(message: BaseException | str) -> str:
-    """Join the lines of another library's message."""
+    """Return another library's message on one line."""
     return printable(" ".join(str(message).split())) or type(message).__name__
 
 
@@ -96,7 +96,7 @@ def echo(text: str, err: bool = False) -> None:
 
 
 def echo_scores(lines: Iterable[str]) -> None:
-    """Print scores as they come, and a warning where there are none."""
+    """Print lines on scores as they come; warn, with the reason, if there are none."""
     try:
         for line in lines:
             echo(line)
@@ -147,7 +147,7 @@ def check_known(name: str, known: Collection[str], subject: str) -> str:
 def check_needs(
     needs: dict[str, str | None], has_eras: bool, era_order: str, known_groups: bool
 ) -> None:
-    """Raise InputError for options without the --era or --groups that they need."""
+    """Raise InputError for options that lack the --era or --groups they need."""
     for name, value in needs.items():
         if not (has_eras or value in (None, "gain", "boosting", "forest")):
             raise InputError(f"{name}: '{value}' needs --era.")
@@ -159,7 +159,7 @@ def check_needs(
 
 @contextmanager
 def warnings_printed(told: Callable[[Any], str]) -> Iterator[None]:
-    """Print what is `told` of each warning once, immediately, on a line of its own."""
+    """Print what ``told(message)`` returns of each warning, at once and only once."""
     printed = set()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -252,7 +252,7 @@ class Terminal:
 
 
 def print_table(title: str, headings: Sequence[str], rows: list[list[str]]) -> None:
-    """Print a table, which fits the terminal's width, if there is one."""
+    """Print a table, no wider than the terminal if there is one."""
     table = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in headings:
         left = heading in ("Model", "Metric")
@@ -264,7 +264,7 @@ def print_table(title: str, headings: Sequence[str], rows: list[list[str]]) -> N
 
 
 def number(value: float | int | None) -> str:
-    """Format a cell: a score, or a number of eras."""
+    """Format a cell: a score, or a whole number."""
     if value is None:
         return "-"
     return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"

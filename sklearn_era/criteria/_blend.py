@@ -88,7 +88,7 @@ class Blend(EraCriterion):
 
     @property
     def _parts(self) -> dict[SplitCriterion, float]:
-        """The criteria with a positive weight, as shares of the largest."""
+        """Return criteria of positive weight, and their shares of the largest."""
         weights = {
             CRITERIA[key]() if isinstance(key, str) else key: float(weight)
             for key, weight in self.weights.items()
@@ -141,7 +141,7 @@ def _not_blendable(part: object, normalize: bool, is_added: bool) -> str | None:
 
 
 def _check_class(criterion: SplitCriterion) -> None:
-    """Raise TypeError for a class whose key nobody would compute."""
+    """Raise TypeError for a class of criteria that no compiled code knows."""
     known = {*CRITERIA.values(), Blend}
     if isinstance(criterion, CustomCriterion) or type(criterion) in known:
         return
@@ -157,7 +157,7 @@ def _check_class(criterion: SplitCriterion) -> None:
 
 
 def as_criterion(value: Any) -> SplitCriterion:
-    """Return the checked criterion of a value; a blend of one part is that part."""
+    """Return the checked criterion for a value; a blend of one part becomes that."""
     if isinstance(value, str):
         refuse_removed(value)
         if value not in CRITERIA:

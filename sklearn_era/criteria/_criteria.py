@@ -15,7 +15,7 @@ from .._parameter_object import ParameterObject, parameter
 
 
 class KernelTraits(NamedTuple):
-    """Facts on a key for the kernel: `criterion_traits` in ensemble/_criteria."""
+    """What the kernel knows of a key: `criterion_traits` in ensemble/_criteria."""
 
     reads_impurities: bool = False
     is_at_most_gain: bool = False
@@ -32,7 +32,7 @@ class SplitCriterion(ParameterObject):
 
     @property
     def _parts(self) -> "dict[SplitCriterion, float]":
-        """The criteria whose keys are summed, with their weights."""
+        """Return the criteria whose keys are summed, with their weights."""
         return {self: 1.0}
 
     @property

@@ -46,8 +46,8 @@ def draw_sample(
     mapper: _BinMapper, n_trained: Ints, sample_weight: Floats | None,
     training_rows: Ints | None,
 ) -> list[Ints | None]:  # fmt: skip
-    """Draw the rows of each part that scikit-learn would bin by, None for all.
-    `training_rows` numbers the training rows in scikit-learn's order, if another.
+    """Draw each part's rows by which scikit-learn would bin; None stands for all rows.
+    `training_rows` has their numbers in scikit-learn's order, if that is another one.
     """
     rank: Any = slice(None)
     if training_rows is not None:
@@ -68,7 +68,7 @@ def draw_sample(
 def take_sample(
     parts: Sequence[EncodedPart], drawn: Sequence[Ints | None], preprocessor: Any
 ) -> tuple[list[list[Any]], Floats | None]:
-    """Return drawn values by block of columns, and weights unless drawn by them."""
+    """Return drawn values by block of columns, and weights, None if drawn by weight."""
     blocks: list[list[Any]] = []
     weights: list[Any] = []
     for part, rows in zip(parts, drawn, strict=True):
@@ -104,7 +104,7 @@ def find_blocks(
 
 
 def _pick(sample: tuple[list[list[Any]], Any], block: int) -> tuple[list[Any], Any]:
-    """The values of a block of columns, and the weights of the rows."""
+    """Return the values of a block of columns, and the weights of the rows."""
     blocks, weights = sample
     return (blocks[block] if blocks else []), weights
 
@@ -134,7 +134,7 @@ def bin_part(part: EncodedPart, estimator: BaseEstimator) -> EncodedPart:
 def make_shard(
     parts: Sequence[EncodedPart], estimator: BaseEstimator, encoding: Encoding
 ) -> tuple[Shard, Shard]:
-    """Bin a worker's training and held-out rows, in their order among all rows."""
+    """Return a worker's binned training and held-out rows, by number of row."""
     order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
     is_val = np.concatenate([part.held_out for part in parts])[order]
     # The index of each row in its shard.
@@ -161,7 +161,7 @@ def make_shard(
 
 
 def _empty_shard(part: EncodedPart, n_rows: int, order: str) -> Shard:
-    """Allocate a shard for rows like those of a part."""
+    """Return a shard with room for rows like those of a part."""
     return Shard(
         allocate_binned((n_rows, part.X.shape[1]), order),
         np.empty(n_rows),
@@ -173,7 +173,7 @@ def _empty_shard(part: EncodedPart, n_rows: int, order: str) -> Shard:
 def _bins_of(
     part: EncodedPart, estimator: BaseEstimator
 ) -> Iterator[tuple[slice, Bins]]:
-    """Yield the bins of a part, in batches that bound the float64 values."""
+    """Yield a part's rows and their bins, in batches that bound float64 values."""
     if part.is_binned:
         yield slice(0, part.y.size), part.X
         return

@@ -42,7 +42,7 @@ class Cluster:
         self._last_seen: dict[str, tuple[float, float]] = {}
 
     def _answering(self) -> list[str]:
-        """The addresses of all workers; DaskFitError unless each answers for itself."""
+        """Return all workers' addresses; DaskFitError unless each answers."""
         addresses = sorted(self.client.nthreads())
         if not addresses:
             raise DaskFitError("The cluster has no worker: scale it up, and fit again.")
@@ -57,7 +57,7 @@ class Cluster:
         return addresses
 
     def ask(self, addresses: Sequence[str], timeout: float) -> dict[str, Any]:
-        """The process id of each worker that answers in time."""
+        """Return the process id of each worker that answers in time, by address."""
 
         async def ask_all() -> dict[str, Any]:
             run = partial(self.client._run, _process, on_error="ignore")
@@ -77,7 +77,7 @@ class Cluster:
         self, futures: Sequence[Future],
         blame: Callable[[int, BaseException], Exception] | None = None,
     ) -> list[Any]:  # fmt: skip
-        """Wait for futures, and return their results; `blame` words a failure."""
+        """Wait for futures, and return their results; `blame` makes the error."""
         try:
             self.wait(futures)
         except Exception:
@@ -96,7 +96,7 @@ class Cluster:
             return self.client.submit(_identity, value, pure=False)
 
     def _results(self, futures: Sequence[Future]) -> list[Any]:
-        """The results of finished futures; their workers may hang by now."""
+        """Return results of finished futures, whose workers may hang by now."""
 
         async def gather() -> list[Any]:
             results = self.client.gather(list(futures), asynchronous=True)
@@ -119,7 +119,7 @@ class Cluster:
                 raise future.exception()
 
     def holders(self, futures: Sequence[Future]) -> list[str]:
-        """The worker that holds each result, "" while it is in transit."""
+        """Return the worker that holds each result, "" while it is in transit."""
         holders = self.client.who_has(list(futures))
         return [min(holders.get(each.key, ()), default="") for each in futures]
 
@@ -139,7 +139,7 @@ class Cluster:
             raise
 
     def post(self, address: str, function: Callable[..., Any], *args: Any) -> None:
-        """Run a function on a worker beside its tasks, without waiting or errors."""
+        """Start a function on a worker beside its tasks; never wait or fail."""
 
         async def run() -> None:
             with suppress(OSError):  # the scheduler is gone
@@ -154,7 +154,7 @@ class Cluster:
         self, futures: Mapping[str, Future], handle: Callable[[dict[str, Any]], None],
         messages: queue.SimpleQueue,
     ) -> list[Outcome]:  # fmt: skip
-        """Return a group's outcomes, or raise; call `handle` with each message."""
+        """Return the workers' outcomes or raise; call `handle` with each message."""
         outcomes: dict[str, Outcome] = {}
         names = {future.key: address for address, future in futures.items()}
         deadline = float("inf")
@@ -302,7 +302,7 @@ class Cluster:
 
     @contextmanager
     def messages(self, fit_id: str) -> Iterator[queue.SimpleQueue]:
-        """Yield a queue of the messages of a fit's workers."""
+        """Yield a queue, which receives the messages of a fit's workers."""
         received: queue.SimpleQueue = queue.SimpleQueue()
 
         def handle(event: tuple[float, dict[str, Any]]) -> None:

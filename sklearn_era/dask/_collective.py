@@ -54,7 +54,7 @@ class CollectiveExchange(Exchange):
 def start_tracker(
     fit_id: str, n_workers: int, timeout: int, dask_worker: Any = None
 ) -> dict[str, Any]:
-    """Start a tracker here, as clients may leave; return arguments of members."""
+    """Start a tracker here, as clients may leave; return what members need."""
     tracker = RabitTracker(
         n_workers=n_workers, host_ip=get_address_host(dask_worker.address),
         sortby="task", timeout=timeout,
@@ -96,8 +96,8 @@ def call_in_group(
     group: dict[str, Any] | None, rank: int, timeout: int,
     function: Callable[[Exchange], None],
 ) -> None:  # fmt: skip
-    """Call a function with the exchange of a group, or alone without one, in a thread
-    of its own: the collective is bound to it, and waits in it cannot be stopped.
+    """Call a function with the exchange of a group, or directly without one. It runs in
+    a thread of its own: the collective is bound to it, and waits in it never end.
     """
     if group is None:
         function(ALONE)
@@ -127,7 +127,7 @@ def call_in_group(
 def _serve(
     arguments: dict[str, Any], jobs: queue.SimpleQueue, results: queue.SimpleQueue
 ) -> None:
-    """Join a group and report the result, do one job, and leave."""
+    """Join a group, do one job, and leave; put errors or None into `results`."""
     try:
         collective.init(**arguments)
     except XGBoostError as error:
@@ -146,6 +146,6 @@ def _serve(
 
 
 def _reason(error: XGBoostError) -> str:
-    """The last line of a message with a trace through the library."""
+    """Return the last line of a message whose trace leads through the library."""
     lines = [line for line in str(error).splitlines() if line.startswith("- [")]
     return lines[-1].partition("]:")[2].strip() if lines else "the group broke up"

@@ -31,7 +31,7 @@ _DEFAULTS = {"client": None, "timeout": 300, "shuffle": True}
 
 
 def _constructor(local: BaseEstimator) -> Callable[..., None]:
-    """The constructor of a local estimator, with additional parameters."""
+    """Return the constructor of a local estimator with additional parameters."""
 
     @functools.wraps(local.__init__)
     def __init__(self: BaseEstimator, *args: Any, **parameters: Any) -> None:
@@ -223,7 +223,7 @@ class DaskMixin:
         return local
 
     def _in_one_place(self, X: Any, *, eras: Any = None) -> NoReturn:
-        """Raise TypeError: only the local estimator has this method."""
+        """Raise TypeError, since only the local estimator has this method."""
         raise TypeError(
             f"{type(self).__name__} has no staged predictions: call to_local(), and "
             "those of the local estimator, for rows that this machine holds."

@@ -88,7 +88,7 @@ class ClusterFit:
             raise
 
     def _load(self, X: Any, y: Any, sample_weight: Any, eras: Any) -> list[PartSummary]:
-        """Load the parts on workers; keep those with rows, and return summaries."""
+        """Load parts on workers; keep those with rows, and return summaries of them."""
         parts = _partitions.delay_parts(X, y, sample_weight, eras)
         self.parts = self.client.compute(parts)
         self._futures.update(self.parts)
@@ -113,7 +113,7 @@ class ClusterFit:
     def _prepare_columns(
         self, summaries: Sequence[PartSummary]
     ) -> list[Floats | None] | None:
-        """Fit the estimator's preprocessing of X; return the known categories."""
+        """Fit the preprocessing of X (the estimator's); return the known categories."""
         estimator, rows = self.estimator, summaries[0].head
         is_categorical = check_categorical_features(
             rows, estimator.categorical_features
@@ -308,7 +308,7 @@ class ClusterFit:
     def _ask_parts(
         self, function: Callable[..., Any], blame: Any = None, **arguments: Any
     ) -> Any:
-        """Return what a function finds in each part; `blame` words a failure."""
+        """Return a function's results for all parts; `blame` makes the error."""
         futures = [self._submit(function, part, **arguments) for part in self.parts]
         return self.cluster.gather(futures, blame)
 

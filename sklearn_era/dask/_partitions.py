@@ -66,7 +66,7 @@ def delay_parts(X: Any, y: Any, sample_weight: Any, eras: Any) -> list[Any]:
 
 
 def blocks_beside(X: Any, name: str, collection: Any) -> list[Any]:
-    """The partitions of a collection beside those of X; all None if it is None."""
+    """Return a collection's partitions, which match those of X; Nones if it is None."""
     n_blocks = len(X.chunks[0]) if isinstance(X, da.Array) else X.npartitions
     if collection is None:
         return [None] * n_blocks
@@ -84,7 +84,7 @@ def blocks_beside(X: Any, name: str, collection: Any) -> list[Any]:
 
 
 def blocks_of(name: str, collection: Any) -> list[Any]:
-    """Return the delayed partitions of a Dask collection, with whole rows."""
+    """Return the delayed partitions of a Dask collection; each holds whole rows."""
     if isinstance(collection, da.Array):
         if collection.ndim == 2:
             collection = collection.rechunk({1: -1})
@@ -165,7 +165,7 @@ def summarize(part: Part, has_classes: bool) -> PartSummary:
 
 
 def categories_of(part: Part, is_categorical: Flags) -> list[Any]:
-    """The number of rows of each category, by column; missing values count, too."""
+    """Return the number of rows of each category, missing ones too, by column."""
     X: Any = part.X if hasattr(part.X, "iloc") else pd.DataFrame(part.X)
     given = [X.iloc[:, i] for i in np.flatnonzero(is_categorical)]
     return [column.astype(object).value_counts(dropna=False) for column in given]
@@ -174,7 +174,7 @@ def categories_of(part: Part, is_categorical: Flags) -> list[Any]:
 def frame_of_categories(
     head: Any, is_categorical: Flags, found: Sequence[list[Any]]
 ) -> tuple[Any, Ints]:
-    """Return a frame of all categories in parts, and the number of rows of each."""
+    """Return a frame with all categories of parts, and the rows of each."""
     taken: dict[Any, pd.Series] = {}
     columns_found = zip(*found, strict=True)
     for i, of_parts in zip(np.flatnonzero(is_categorical), columns_found, strict=True):
@@ -201,7 +201,7 @@ def frame_of_categories(
 
 
 def _kinds(X: Any) -> dict[Any, str]:
-    """The kind of each column of a frame or matrix."""
+    """Return the kind of each column of a frame or matrix."""
     if not hasattr(X, "dtypes"):
         return dict.fromkeys(range(X.shape[1]), _kind(X.dtype))
     return {name: _kind(dtype) for name, dtype in zip(X.columns, X.dtypes, strict=True)}
@@ -215,7 +215,7 @@ def _kind(dtype: object) -> str:
 
 
 def _kind_of(values: NDArray[Any]) -> str:
-    """The kind of labels; for object dtype, of the first label."""
+    """Return the kind of labels; for object dtype, that of the first label."""
     if values.dtype == object and not isinstance(values[0], str):
         return type(values[0]).__name__
     return _kind(values.dtype)

@@ -37,7 +37,7 @@ class Survey:
         cls, summaries: Sequence[PartSummary], has_eras: bool,
         classes: NDArray[Any] | None,
     ) -> "Survey":  # fmt: skip
-        """Merge the summaries of parts; `classes` are None in regression."""
+        """Merge the summaries of parts; `classes` is None in regression."""
         n_classes = 1 if classes is None else classes.size
         tables = []
         for summary in summaries:
@@ -62,13 +62,13 @@ class Survey:
 
     @property
     def era_counts(self) -> Ints:
-        """The number of rows of each era over all parts."""
+        """Return the number of rows of each era in all parts."""
         assert self.eras is not None
         rows = self.counts.sum(axis=1)
         return np.bincount(self.eras.codes, rows).astype(np.intp)
 
     def training_rows(self, encoding: "Encoding", drawn: Ints | None) -> Ints:
-        """The number of training rows in each part, among those `drawn`, if any."""
+        """Return how many training rows (of those `drawn`, if any) each part has."""
         if drawn is not None:
             return np.diff(np.searchsorted(np.sort(drawn), self.starts))
         rows = self.counts.sum(axis=1)
@@ -120,7 +120,7 @@ def encode_part(
 
 
 def era_codes(part: Part, encoding: Encoding) -> Codes:
-    """The eras of a part's rows, as indices into all labels."""
+    """Return the eras of a part's rows, as indices into all labels."""
     if part.eras is None or encoding.era_labels is None:
         return np.zeros(part.y.size, dtype=np.int32)
     own = encode_eras(part.eras)
@@ -146,7 +146,7 @@ def decide(
     estimator: BaseEstimator, survey: Survey,
     gather_rows: Callable[[Encoding], tuple[Codes, Floats]],
 ) -> tuple[Encoding, Ints | None]:  # fmt: skip
-    """Decide how to encode parts; where early stopping holds out single rows, also the
+    """Return how to encode parts and, if early stopping holds out single rows, the
     training rows, for which `gather_rows` brings all eras and targets to the client.
     """
     eras = survey.eras

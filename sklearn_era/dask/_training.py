@@ -56,8 +56,8 @@ class FitCancelledError(RuntimeError):
 
 
 class _SharedMeans:
-    """Mixin for a loss: means over the rows of all workers. Its best constant may only
-    depend on the mean of the target, or on the shares of classes.
+    """Mixin for a loss: its means are over the rows of all workers. The loss's best
+    constant may only depend on the mean of the target, or on the shares of classes.
     """
 
     exchange: Exchange
@@ -89,7 +89,7 @@ class _SharedMeans:
 
 
 def share_means(loss: BaseLoss, exchange: Exchange) -> Any:
-    """A copy of a loss with means over all workers."""
+    """Return a copy of a loss whose means are over all workers."""
     shared = copy.copy(loss)
     shared.__class__ = type(type(loss).__name__, (_SharedMeans, type(loss)), {})
     shared.exchange = exchange
@@ -116,7 +116,7 @@ class ShardFitMixin(EraFitMixin):
     def _hold_out_eras(
         self, eras: EncodedEras | None, stratify: NDArray[Any] | None
     ) -> tuple[EncodedEras | None, None, Callable[..., list[Any]]]:
-        """The held-out rows of the client's choice, which ``fit`` did not get."""
+        """Return eras, None, and a function that adds the client's held-out rows."""
         held_out = self._held_out
         rows = ShardRows(held_out.X), held_out.y, held_out.sample_weight
 
@@ -235,13 +235,13 @@ class Lockstep:
 
 
 def answer(fit_id: str, stop: bool) -> None:
-    """Pass on to rank 0 whether a callback requests a stop."""
+    """Pass on to rank 0 whether a callback of the client requests a stop."""
     if fit_id in _answers:
         _answers[fit_id].put(stop)
 
 
 def _fitted_attributes(estimator: BaseEstimator) -> dict[str, Any]:
-    """The attributes of a fit on a shard, so far."""
+    """Return the attributes of a fit on a shard, so far."""
     params = estimator.get_params(deep=False)
     fitted = {
         name: value
@@ -254,7 +254,7 @@ def _fitted_attributes(estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def _local_loss(loss: BaseLoss) -> Any:
-    """A copy of the loss without the exchange, as of a local fit."""
+    """Return a copy of the loss without the exchange, as a local fit has it."""
     local = copy.copy(loss)
     local.__class__ = type(loss).__mro__[2]
     del local.exchange

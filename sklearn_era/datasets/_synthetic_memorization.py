@@ -157,7 +157,7 @@ def _spiral(
     y: NDArray[np.int64], n_rotations: float, radial_noise: float,
     rng: np.random.RandomState,
 ) -> Array:  # fmt: skip
-    """Draw a point on the spiral arm of each row's class."""
+    """Return a point on the spiral arm of each row's class."""
     radius = rng.uniform(_INNER_RADIUS, _OUTER_RADIUS, size=y.shape)
     angle = 2 * np.pi * n_rotations * radius + np.pi * y
     # After the angle: the noise moves points off their arm, not along it.

@@ -50,7 +50,7 @@ class Tasks:
             )
 
     def end_iteration(self) -> bool:
-        """Return whether a callback or the follower requests a stop."""
+        """Keep a snapshot; return whether a callback or the follower asks to stop."""
         state = self._estimator._fit_state
         if state.keeps_iterations:
             state.last_whole = Snapshot(self._estimator)
@@ -79,7 +79,7 @@ class Tasks:
         return result
 
     def _stopped(self) -> dict[str, Any] | None:
-        """Return the `__dict__` of an estimator whose fit stopped here."""
+        """Return the `__dict__` of an estimator whose fit stopped here, or None."""
         fitted = self._fitted()
         return None if fitted is None else {"__dict__": fitted}
 

@@ -66,7 +66,7 @@ class CriterionPlan:
 
     @property
     def remedy(self) -> str:
-        """Return what makes it ask for fewer eras."""
+        """Return what lets a fit ask for fewer eras, for messages."""
         return "leave the rule out" if self.is_by_rule else "lower min_era_coverage"
 
     @property
@@ -80,7 +80,7 @@ class CriterionPlan:
         return getattr(self.criterion, "splitter", None) == "era"
 
     def compares(self, n_eras: int) -> bool:
-        """Return whether more than the gain ranks splits of rows of `n_eras` eras."""
+        """Return whether more than the gain ranks splits of rows from `n_eras` eras."""
         return not (self.is_plain_gain or (n_eras == 1 and self.is_gain_of_one_era))
 
 
@@ -100,7 +100,7 @@ def make_target_weights(
     y: NDArray[Any], sample_weight: NDArray[Any] | None, n_classes: int | None = None,
     exchange: Exchange = ALONE,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # fmt: skip
-    """Return the relative weights of positive and of all rows, for the ratio."""
+    """Return relative weights of positive and of all rows, for "ratio"."""
     others = y[(y != 0) & (y != 1)]
     if n_classes is not None and n_classes > 2:
         raise ValueError(
@@ -127,8 +127,8 @@ def choose_splitter(
     penalties: NDArray[np.float64] | None = None,
 ) -> EraSplitter | None:  # fmt: skip
     """Return the splitter for an estimator's parameters; None for scikit-learn's. Only
-    the plain gain needs no `eras`. With an `exchange`, rows are those of this process
-    and labels those of all. `penalties` are in the order of binned columns.
+    the plain gain needs no `eras`. With an `exchange`, rows are those of this process,
+    and labels those of all processes. `penalties` are in the order of binned columns.
     """
     has_weights = sample_weight is not None
     check_equal_hessians(estimator, plan, has_weights)
@@ -153,7 +153,7 @@ def choose_splitter(
 def check_equal_hessians(
     estimator: BaseEstimator, plan: CriterionPlan, has_weights: bool
 ) -> None:
-    """Raise ValueError if rows differ in weight, and the impurity cannot."""
+    """Raise ValueError if hessians vary, and the impurity needs equal ones."""
     loss = getattr(estimator, "_loss", None)  # a forest has none
     varies = has_weights or not (loss is None or loss.constant_hessian)
     if varies and getattr(plan.criterion, "impurity", "") == "standard_deviation":
@@ -177,7 +177,7 @@ def target_weights_of(
     estimator: BaseEstimator, plan: CriterionPlan, y: NDArray[Any],
     sample_weight: NDArray[Any] | None, exchange: Exchange = ALONE,
 ) -> tuple[NDArray[np.float32], ...]:  # fmt: skip
-    """Return `make_target_weights` if the criterion compares targets, else nothing."""
+    """Return `make_target_weights` if the criterion compares targets, else ()."""
     if not plan.criterion._needs_target:
         return ()
     n_classes = estimator.classes_.size if is_classifier(estimator) else None
@@ -192,8 +192,8 @@ def least_gain(estimator: BaseEstimator, total_weight: float) -> float:
 
 
 def warn_of_limits(booster: BaseEstimator, mean_weight: float) -> bool:
-    """Warn of limits that scikit-learn sets, and leaves, without a word. Return whether
-    the least sum of hessians is one.
+    """Warn of limits that scikit-learn sets, and of constraints that it drops,
+    silently. Return whether the least sum of hessians is such a limit.
     """
     least = MIN_HESSIAN_TO_SPLIT / mean_weight if mean_weight > 0 else 0.0
     if weighs_little := least > booster.min_samples_leaf:

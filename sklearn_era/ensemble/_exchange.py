@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 
 class Exchange:
-    """Sums and maxima over a fit's processes; for a single one, its own values. All
-    call the same methods in one order, with arrays of one shape, and get the same bits.
+    """Sums and maxima over the processes of a fit (here, one). All of them call the
+    same methods in one order, with arrays of one shape, and get the same bits.
     """
 
     is_alone = True

@@ -31,8 +31,8 @@ class ScoringEras:
         self.X_train: Any = None
 
     def draw_training_rows(self, seed: int) -> NDArray[np.intp] | None:
-        """Return rows of random whole eras, enough to score by, or None for all: rows
-        drawn one by one would leave a few per era, whose score would be noise.
+        """Return rows of random whole eras, enough to score by, or None for all rows:
+        drawn one by one, they would be few of each era, whose score would be noise.
         """
         if self._eras is None or self._eras.codes.size <= N_ROWS_SCORED:
             return None
@@ -42,7 +42,7 @@ class ScoringEras:
         return np.flatnonzero(np.isin(self._eras.codes, drawn))
 
     def of(self, X: Table) -> NDArray[Any]:
-        """Return the labels of `X`, one of the two sets, or raise ValueError."""
+        """Return labels of `X`, training or validation rows, or raise ValueError."""
         name, labels, rows = "eras_val", self._eras_val, None
         if X is self.X_train:
             labels = None if self._eras is None else self._eras.decode()

@@ -28,7 +28,7 @@ _WITHOUT_ERAS = {"era_weighting": "rows", "leaf_shrinkage": None, "era_effects":
 
 
 def uses_of_eras(estimator: BaseEstimator, is_plain_gain: bool) -> dict[str, Any]:
-    """Return the parameters that need eras, each with a value that does not."""
+    """Return the parameters whose values need eras, each with a value that does not."""
     uses = {} if is_plain_gain else {"split_criterion": "gain"}
     return uses | {
         name: default
@@ -51,8 +51,8 @@ def check_class_weight(class_weight: str | Mapping[Any, float] | None) -> None:
 def weigh_classes(
     estimator: BaseEstimator, sample_weight: Array | None, y: Array
 ) -> Array | None:
-    """Return the weights of rows times those of their classes, which are numbers in
-    `y`. A dict has them by label; scikit-learn's boosters would look up these numbers.
+    """Return rows' weights times those of their classes, whose numbers are `y`. A dict
+    has weights by label, and scikit-learn's boosters would look up numbers.
     """
     if estimator.class_weight is None:
         return sample_weight
@@ -63,8 +63,8 @@ def weigh_classes(
 
 
 def encode_classes(estimator: BaseEstimator, y: Array) -> Array:
-    """Return the numbers of classes, or raise ValueError for others than those of the
-    fit. scikit-learn casts labels first, which cuts off text and digits.
+    """Return the number of each row's class; raise ValueError for classes that the fit
+    lacks. scikit-learn would cast labels first, which cuts off text and digits.
     """
     known = estimator.classes_.tolist()
     if unknown := sorted(set(y.tolist()).difference(known), key=str):

@@ -83,7 +83,7 @@ class PreviousFit(NamedTuple):
             )
 
     def warn_of_other_bins(self, booster: BaseEstimator) -> None:
-        """Warn if rows have other bins than those that the trees compare with."""
+        """Warn if rows have other bins than those that trees were grown on."""
         if not self._has_same_bins(booster):
             warn_user(
                 "X makes other bins than the rows that the trees which warm_start=True "

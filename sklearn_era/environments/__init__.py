@@ -96,7 +96,7 @@ def time_blocks(
 
 
 def _blocks_of_time(encoded: EncodedEras, n_blocks: int) -> NDArray[np.intp]:
-    """Return the block of each row, by blocks of equal length."""
+    """Return the number of each row's block; blocks span equal lengths of time."""
     labels: Any = encoded.labels
     if n_blocks == 1:
         return np.zeros(encoded.codes.size, dtype=np.intp)

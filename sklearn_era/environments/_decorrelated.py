@@ -128,7 +128,7 @@ def decorrelated_partition(
 
 
 def _sums(X: Array, weights: Array) -> list[Array]:
-    """Return sums of 1, x and x xᵀ by era, of rows with weights (n_rows, n_eras)."""
+    """Return, by era, sums of 1, x and x xᵀ over rows of weights (n_rows, n_eras)."""
     products = [(X * w[:, np.newaxis]).T @ X for w in weights.T]
     return [weights.sum(axis=0), weights.T @ X, np.array(products)]
 
@@ -151,9 +151,9 @@ def _best_moves(
     X: Array, labels: Array, counts: Array, means: Array, scales: Array, R: Array,
     _: float,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Return the best era of each row, and its change of J over M p (p-1) / 2, to first
-    order: of one more row in era e ``Σ_{j≠k} R_jk z_j z_k - Σ_j z_j² Σ_{k≠j} R_jk²``
-    over n_e, with z the row's standard scores there; one row less has the opposite.
+    """Return the best era for each row and how J, over M p (p-1) / 2, then changes, to
+    first order: by ``Σ_{j≠k} R_jk z_j z_k - Σ_j z_j² Σ_{k≠j} R_jk²`` over n_e for a row
+    more in era e, z being its standard scores there; for a row less, by the opposite.
     """
     z = (X[:, np.newaxis] - means) / scales  # (n_rows, n_eras, n_features)
     slopes = (np.einsum("nej,ejk->nek", z, R, optimize=True) * z).sum(axis=2)
@@ -166,8 +166,8 @@ def _best_moves(
 def _allowed(
     wanted: Array, sources: Array, targets: Array, counts: Array, least: int
 ) -> Iterator[list[int]]:
-    """Yield moves that leave every era `least` rows; one that has no more exchanges
-    rows, by two moves together.
+    """Yield moves that leave every era `least` rows. A row of an era that has no more
+    waits for one that comes in exchange: two moves together.
     """
     counts = counts.astype(int)
     waiting: dict[tuple[int, int], list[int]] = defaultdict(list)

@@ -11,8 +11,8 @@ Array = NDArray[np.float64]
 def stability_index(
     bins: NDArray[np.intp], codes: NDArray[np.intp], is_reference: NDArray[np.bool_]
 ) -> Array:
-    """Return the index of each set of rows to the other ones of the reference, NaN if
-    there are none. A bin that one of the two has alone is half a row of the other.
+    """Return the index of each set of rows against all other rows of the reference, NaN
+    without any. A bin that only one side has counts as half a row of the other side.
     """
     filled, bins = np.unique(bins, return_inverse=True)
     n = np.zeros((is_reference.size, filled.size))
@@ -29,8 +29,8 @@ def stability_index(
 def distances(
     values: Array, codes: NDArray[np.intp], is_reference: NDArray[np.bool_]
 ) -> Array:
-    """Return the distance of each set of rows to the other ones of the reference, NaN
-    if there are none; without missing values.
+    """Return the distance of each set of rows from all other rows of the reference, NaN
+    without any. Missing values are left out.
     """
     found = np.full(is_reference.size, np.nan)
     known = ~np.isnan(values)

@@ -10,7 +10,7 @@ from sklearn_era.model_selection._search_scores import asks_for_eras
 
 
 def scorer_of_an_era(estimator: Any, scoring: Any) -> tuple[Any, str]:
-    """A scorer that is called with the rows of an era, and what to call its score."""
+    """Return a scorer that is called with the rows of one era, and the score's name."""
     if isinstance(scoring, EraScorer):
         metric = scoring._score_func
         name = metric_name(metric.metric).replace("_", " ")

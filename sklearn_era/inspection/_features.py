@@ -19,7 +19,7 @@ def feature_names(estimator: Estimator) -> NDArray[Any]:
 
 
 def as_frames(result: Bunch, pandas: Any) -> Bunch:
-    """Make a Series of numbers by feature, and a DataFrame of those by era."""
+    """Turn numbers by feature into Series, and numbers by era into DataFrames."""
     names, index = result.feature_names, pandas.Index(result.era_labels, name="era")
     for name in result.keys() - {"feature_names", "era_labels"}:
         if isinstance(result[name], dict):

@@ -14,8 +14,8 @@ _SPACE = "\u2007"  # as wide as a digit
 
 
 def next_text(forecast: EraScoreForecast, error: float | None) -> str:
-    """Return what the next era's interval is of: a score with the sampling error that
-    it is measured with, or the true one.
+    """Return a note on what the next era's interval is for: a measured score, with its
+    sampling error, or the true score.
     """
     if error is None:
         return ", measured" if forecast.sampling_error_ > 0 else ""
@@ -27,9 +27,9 @@ def draw_forest(
     forecast: EraScoreForecast | None, style: Any, *, counts: Any = None,
     numbers: bool = True, next_error: float | None = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Draw scores with their errors, and of a forecast the pooled mean as a diamond, as
-    wide as its interval of 95 %, and the next era as a band; return these artists.
-    Numbers of rows and what is drawn are printed at the right.
+    """Draw scores with their errors. Of a forecast, draw the pooled mean as a diamond,
+    as wide as its 95 % interval, and the next era as a band. Return the artists. With
+    `numbers`, print what is drawn, and numbers of rows, at the right.
     """
     rows = np.arange(scores.size)
     style = {"color": BLUE, "marker": "s", "linestyle": "none", "zorder": 3} | style
@@ -67,7 +67,7 @@ def draw_forest(
 
 
 def _print_numbers(ax: Any, table: _Values, counts: Any) -> None:
-    """Print estimates, intervals and numbers of rows at the right of labelled rows."""
+    """Print scores, intervals and numbers of rows at the right of labelled rows."""
     widths = table[:, 2] - table[:, 1]
     width = np.nanmedian(widths) if (widths > 0).any() else np.nanmax(abs(table[:, 0]))
     n_decimals = max(0, int(np.floor(2.5 - np.log10(width)))) if width > 0 else 1

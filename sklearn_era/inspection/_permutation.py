@@ -116,7 +116,7 @@ def _falls_in_fold(
     X: Any, y: Any, eras: EncodedEras, weights: Array | None, scorer: ScorerByEra,
     n_repeats: int, model: BaseEstimator, train: NDArray[Any], test: Any, seed: int,
 ) -> Array:  # fmt: skip
-    """Return falls of the score of a fold by feature and era."""
+    """Return by how much a fold's score falls, by feature and era."""
     rng, codes = np.random.default_rng(seed), eras.codes[test]
     rows = _safe_indexing(X, test)
     options = {} if weights is None else {"sample_weight": weights[test]}

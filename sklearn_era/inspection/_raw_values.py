@@ -35,7 +35,7 @@ _N_PANELS, _N_NODES, _TOLERANCE = (1, 4, 32, 256), 16, 1e-10
 
 
 def explain(model: BaseEstimator, X: Table, background: Table | None) -> Sums:
-    """Return the values of a model's raw predictions."""
+    """Return the Shapley values of a model's raw predictions."""
     if isinstance(model, BaseHistGradientBoosting):
         check_is_fitted(model)
         return _of_trees(model, X, background)
@@ -75,16 +75,16 @@ def _along_paths(
     model: BaseEstimator, weights: list[float], parts: list[Sums],
     responses: list[Response],
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Share the rise of an average, in its link, among raw predictions of members by
-    their slopes along the straight path from all bases (Aumann and Shapley 1974), and
-    that of each member among features by its own values.
+    """Divide an average's difference from its base, on the scale of its link, among
+    members' raw predictions, by slopes along the straight path from all bases (Aumann
+    and Shapley 1974), and each member's part among features by its own values.
     """
     starts = [base[np.newaxis] for _, base, _ in parts]
     steps = [values.sum(axis=1) for values, _, _ in parts]
     is_binary = is_classifier(model) and steps[0].shape[1] == 1
 
     def average(at: float) -> tuple[Array, list[Array]]:
-        """Return the average in its link, and its slopes in the members' parts."""
+        """Return the average on its link's scale, and its slopes by member."""
         pairs = zip(responses, starts, steps, strict=True)
         found = [respond(start + at * step) for respond, start, step in pairs]
         mean = np.asarray(sum(w * p for w, (p, _) in zip(weights, found, strict=True)))
@@ -153,7 +153,7 @@ def _proportions(raw: Array) -> tuple[Array, Array]:
 
 
 def _of_sources(model: BaseEstimator, values: Array, base: Array, data: Array) -> Sums:
-    """Add the parts of encoded columns to those of the columns they are made of."""
+    """Add the values of encoded columns to those of the columns they are made of."""
     if values.shape[1] > (n := model.n_features_in_):
         values, encoded = values[:, :n].copy(), values[:, n:]
         sources = model.encoder_._columns
@@ -164,7 +164,7 @@ def _of_sources(model: BaseEstimator, values: Array, base: Array, data: Array) -
 
 
 def _of_trees(model: BaseEstimator, X: Table, background: Table | None) -> Sums:
-    """Those of a booster or forest, in raw predictions."""
+    """Return the values of a booster's or forest's raw predictions."""
     data, columns = model._preprocess_X(X, reset=False), column_of_feature(model)
     others = data[:0]
     if background is not None:
@@ -186,7 +186,7 @@ def _of_trees(model: BaseEstimator, X: Table, background: Table | None) -> Sums:
 
 
 class _Additive(NamedTuple):
-    """Values of a sum of functions of single columns: each less its background mean."""
+    """Values of a sum of functions of one column each, less their background mean."""
 
     name: str
     average: str

@@ -95,8 +95,8 @@ def check_replay_data(
 
 
 def replay_trees(estimator: BaseEstimator, data: ReplayData) -> Iterator[TreeSums]:
-    """Run a fit over `data` with its trees, and sum by node and era: gradients at the
-    sum of a booster's trees before, or at the mean of the rows that a forest's drew.
+    """Run a fit over `data` with its trees; yield sums by node and era of the gradients
+    at a booster's earlier trees, or at the mean of the rows of a forest's tree.
     """
     if hasattr(estimator, "_era_intercepts"):
         raise ValueError(
@@ -128,8 +128,8 @@ def replay_trees(estimator: BaseEstimator, data: ReplayData) -> Iterator[TreeSum
 def _leaves_by_tree(
     estimator: BaseEstimator, X: Array, n_threads: int
 ) -> Iterator[Array]:
-    """Yield the leaf of each row, tree by tree: several trees are predicted at once,
-    each an output whose values are the indices of nodes.
+    """Yield the leaf of each row, tree by tree. Several trees are predicted at once:
+    each is an output, and its values are the indices of nodes.
     """
     known = estimator._bin_mapper.make_known_categories_bitsets()
     add_trees = lane_module("sklearn_era.ensemble._prediction.trees").add_trees
@@ -143,7 +143,7 @@ def _leaves_by_tree(
 
 
 class _BoostingGradients:
-    """Gradients of the loss, at the sum of the trees before."""
+    """Gradients of the loss, at the sum of all trees before."""
 
     def __init__(
         self, estimator: BaseEstimator, data: ReplayData, n_threads: int
@@ -202,4 +202,4 @@ class _ForestGradients:
         return gradients.astype(G_H_DTYPE), self._hessians
 
     def add_tree(self, output: int, values: Array) -> None:
-        """Nothing: no tree of a forest builds on another."""
+        """Do nothing: no tree of a forest builds on another."""

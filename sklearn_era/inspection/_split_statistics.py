@@ -260,7 +260,7 @@ def era_feature_importances(
 def _compare_trees(
     estimator: BaseEstimator, data: ReplayData, minimum: float | None
 ) -> Iterator[tuple[TreeSums, EraComparison, EraComparison]]:
-    """Compare the splits of each tree over all rows and within each era."""
+    """Yield a tree's sums, and comparisons of its splits in all rows and by era."""
     if minimum is None:
         minimum = getattr(estimator, "min_samples_per_era", 1)
     valid = CONSTRAINTS["min_samples_per_era"]

@@ -218,7 +218,7 @@ def _prices(
     estimator: BaseEstimator, X: Table, y: ArrayLike, params: Mapping[str, Any],
     result: Bunch, options: Any, progress: Progress,
 ) -> dict[str, list[Any]]:  # fmt: skip
-    """Measure scores without features that turn, in known eras and in new ones."""
+    """Return changes of the score without features that turn, in known and new eras."""
     turning, features = np.flatnonzero(result.turns), np.arange(result.turns.size)
     ranked = turning[np.argsort(result.p_value[turning], kind="stable")]
     sets = [[j] for j in ranked[:_MOST_PRICED].tolist()]

@@ -209,7 +209,7 @@ default='from_dtype'
 def _bins(
     column: Column, other: NDArray[Any], n_bins: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
-    """Return the bins of values and of another set's, and which of these are new."""
+    """Return the bins of values and of others, and which of the others are new."""
     values = column.values
     if column.is_categorical:
         index: dict[Any, int] = {None: -1}

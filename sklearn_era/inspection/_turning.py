@@ -45,7 +45,7 @@ class Rows(NamedTuple):
 
 
 class Design(NamedTuple):
-    """The rows of eras that have enough; of these, the half and the shifts; blocks."""
+    """What all features share: the rows in eras with enough, halves, shifts, blocks."""
 
     is_used: NDArray[np.bool_]
     is_second: NDArray[np.bool_]
@@ -58,8 +58,8 @@ def measure_in_folds(
     eras: EncodedEras, weights: Any, cv: Folds, n_jobs: int | None,
     rng: np.random.RandomState, name: str, progress: Progress,
 ) -> tuple[list[Any], list[Any]]:  # fmt: skip
-    """Return folds of whole eras, two or more, and what a function measures by a model
-    fitted in each, the rows to train on and to test, and a seed.
+    """Return two or more folds of whole eras, and what ``measure`` returns for each: it
+    gets a model fitted in the fold, the rows to train on and to test, and a seed.
     """
     out_of_era.check_enough(eras, False, name)
     folds = out_of_era.split_eras(cv, X, y, eras, False, name)
@@ -155,8 +155,8 @@ def find_turning(
     columns: Sequence[Column], eras: EncodedEras, measured: Any, are_ordered: bool,
     rng: np.random.RandomState,
 ) -> dict[str, Array]:  # fmt: skip
-    """Return `effects` and `errors` by era and feature, and the `p_value` and
-    `n_merged` of each.
+    """Return `effects` and `errors` by era and feature, and for each feature `p_value`
+    and `n_merged`.
     """
     order = np.lexsort((measured.rows, eras.codes[measured.rows]))
     rows, n_eras = measured.rows[order], eras.labels.size
@@ -173,7 +173,7 @@ def find_turning(
 
 
 def _bins(column: Column) -> Codes:
-    """Number the quantiles or categories of a column; missing values have a bin."""
+    """Return the number of each value's quantile or category; missing is one more."""
     if column.is_categorical:
         ranked = Counter(column.values.tolist()).most_common()
         place = {value: i for i, (value, _) in enumerate(ranked)}
@@ -187,8 +187,8 @@ def _bins(column: Column) -> Codes:
 def make_design(
     codes: Codes, n_eras: int, are_ordered: bool, rng: np.random.RandomState
 ) -> Design:
-    """Part rows that are sorted by era, draw shifts along the rows of each, and merge
-    neighbours of ordered eras to half as many blocks, and again, down to two.
+    """Return halves of rows, which are sorted by era, shifts along the rows of each
+    era, and blocks: if ordered, neighbouring eras merged to half as many, down to two.
     """
     counts = np.bincount(codes, minlength=n_eras)
     is_used = (counts >= _LEAST_ROWS)[codes]
@@ -206,8 +206,8 @@ def make_design(
 def turning_of(
     rows: Rows, n_eras: int, design: Design
 ) -> tuple[Array, Array, float, int]:
-    """Return effects by era, positive ones as in all eras together, their errors, the
-    p-value of one sign of all, and the number of eras merged where it is least.
+    """Return effects by era, positive if like those of all eras together, their errors,
+    the p-value of one sign of all, and the number of eras merged where it is least.
     """
     rows = rows.take(design.is_used)
     if not rows.codes.size:
@@ -235,8 +235,8 @@ def turning_of(
 
 
 def _merge(sums: Array, starts: Codes) -> tuple[Array, Array]:
-    """Return effects of blocks of eras, and their errors by White (1980), from sums of
-    shape (..., 3, 2, n_eras).
+    """Return effects of blocks of eras, and their errors by White (1980), from sums by
+    era of shape (..., 3, 2, n_eras).
     """
     of_blocks = np.add.reduceat(sums, starts, axis=-1)
     products, squares, noise = np.moveaxis(of_blocks, -3, 0)
@@ -246,7 +246,7 @@ def _merge(sums: Array, starts: Codes) -> tuple[Array, Array]:
 
 
 def _inflation(of_shifts: Array, starts: Codes, n_rows: float) -> float:
-    """Return the variance of effects of shifted values by that of independent rows."""
+    """Return the variance of shifted values' effects, relative to independent rows'."""
     effects, errors = _merge(of_shifts, starts)
     z = effects[errors > 0] / errors[errors > 0]
     variance = float(np.mean(z**2)) if z.size else 1.0
@@ -257,7 +257,7 @@ def _inflation(of_shifts: Array, starts: Codes, n_rows: float) -> float:
 def _directions(
     rows: Rows, n_eras: int, is_second: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
-    """Return the scores of bins that each half gives the other one."""
+    """Return the scores of bins for both halves, each from the other half."""
     n_bins = int(rows.bins.max()) + 1
     halves = rows.take(~is_second), rows.take(is_second)
     (first, shape), (second, _) = (_direction(half, n_eras, n_bins) for half in halves)
@@ -273,7 +273,7 @@ def _directions(
 def _measure(
     rows: Rows, scores: tuple[Array, Array], n_eras: int, is_second: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
-    """Return the sums by era of both halves, and the residuals that slopes leave."""
+    """Return the sums by era of both halves, and what slopes leave of residuals."""
     left, sums = np.empty_like(rows.residuals), []
     for of_half, half in zip(scores, (~is_second, is_second), strict=True):
         found, left[half] = _slopes(of_half, rows.take(half), n_eras)
@@ -288,8 +288,8 @@ def _centered(values: Array, rows: Rows, n_eras: int) -> Array:
 
 
 def _direction(rows: Rows, n_eras: int, n_bins: int) -> tuple[Array, Array]:
-    """Return scores of bins, the leading right singular vector of the eras' mean
-    residuals and the shape they share, in units of about the same noise; and the shape.
+    """Return scores of bins, the leading singular vector of eras' mean residuals and
+    the shape that they share, in units of about equal noise; and the shape.
     """
     cells = rows.codes * n_bins + rows.bins
     n = np.bincount(cells, rows.weights, n_eras * n_bins).reshape(n_eras, n_bins, 1)
@@ -312,8 +312,8 @@ def _direction(rows: Rows, n_eras: int, n_bins: int) -> tuple[Array, Array]:
 
 
 def _slopes(scores: Array, rows: Rows, n_eras: int) -> tuple[Array, Array]:
-    """Return sums by era, whose ratios are slopes of residuals on scores and their
-    variances, and what slopes leave.
+    """Return three sums by era, whose ratios are slopes of residuals on scores and
+    their variances, and what slopes leave of residuals.
     """
 
     def of_eras(values: Array) -> Array:
@@ -331,8 +331,8 @@ def _slopes(scores: Array, rows: Rows, n_eras: int) -> tuple[Array, Array]:
 
 
 def qualitative(effects: Array, errors: Array) -> float:
-    """Return the p-value of one sign of all effects (Gail, Simon 1985), given which are
-    more than an error on the side of that sign (Zhao, Small, Su 2019).
+    """Return the p-value of all effects having one sign (Gail, Simon 1985), without
+    those that are more than an error on that side (Zhao, Small, Su 2019).
     """
     known = np.isfinite(effects) & (errors > 0)
     z = effects[known] / errors[known]

@@ -25,5 +25,5 @@ def categories_of_features(
 
 
 def listed_categories(tree: object, split: Any, bins: NDArray[np.intp]) -> Any:
-    """Return which categories do not go where missing and unknown ones go."""
+    """Return which categories go to another side than missing and unknown ones."""
     return is_sent_left(tree, split, bins) != bool(split["missing_go_to_left"])

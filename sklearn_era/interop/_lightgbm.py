@@ -172,8 +172,8 @@ def _feature_names(
 
 
 class _Categories(NamedTuple):
-    """The categories of a feature: their bins, and their numbers in LightGBM, which
-    are places in `levels`, the categories of a pandas column, if there are any.
+    """The categories of a feature: their bins, and their numbers in LightGBM. These are
+    places in `levels`, the categories of a pandas column, if there are any.
     """
 
     bins: NDArray[np.intp]
@@ -182,8 +182,8 @@ class _Categories(NamedTuple):
 
 
 def _number_categories(model: BaseHistGradientBoosting) -> list[_Categories]:
-    """Number the categories as LightGBM does: it takes numbers for themselves, and
-    counts the categories of text and of columns with the dtype "category".
+    """Return the categories by feature, numbered as in LightGBM: a number is its own,
+    and those of text and of columns with the dtype "category" are counted.
     """
     numbered = []
     by_dtype = isinstance(model.categorical_features, str)
@@ -208,7 +208,7 @@ def _number_categories(model: BaseHistGradientBoosting) -> list[_Categories]:
 
 
 def _check_levels(categories: NDArray[Any], name: str) -> None:
-    """Refuse categories that JSON does not keep, such as dates."""
+    """Raise ValueError for categories that JSON does not keep, such as dates."""
     levels = categories.tolist()
     try:
         is_kept = json.loads(json.dumps(levels)) == levels
@@ -304,7 +304,7 @@ def _tree_lines(
 
 
 def _bitset(tree: object, split: Any, categories: list[_Categories]) -> NDArray[Any]:
-    """Return the bits of the categories that go left in LightGBM, as words."""
+    """Return the bits of categories that go left, by number in LightGBM, as words."""
     bins, numbers, _ = categories[split["feature_idx"]]
     numbers = numbers[listed_categories(tree, split, bins)]
     bits = np.zeros(32 * (numbers.max(initial=0) // 32 + 1), dtype=np.uint8)

@@ -87,7 +87,7 @@ def register_onnx_converters() -> None:
 def _convert_average(
     convert: Callable[..., None], scope: Any, operator: Any, container: Any
 ) -> None:
-    """Convert a vote of the members, which have converters of their own."""
+    """Convert a vote of members; these have converters of their own."""
     average = operator.raw_operator
     operator.raw_operator = as_vote(average, copy.copy)
     try:
@@ -97,7 +97,7 @@ def _convert_average(
 
 
 def _refuse_wrong_graphs(convert: Callable[..., None]) -> Callable[..., None]:
-    """Wrap a converter of skl2onnx to mend its trees, and refuse wrong graphs."""
+    """Wrap a converter of skl2onnx: mend its trees, and refuse models it gets wrong."""
 
     def convert_or_refuse(scope: Any, operator: Any, container: Any) -> None:
         estimator = operator.raw_operator
@@ -120,7 +120,7 @@ def _refuse_wrong_graphs(convert: Callable[..., None]) -> Callable[..., None]:
 
 
 def _check_categories(model: BaseEstimator) -> None:
-    """Refuse categories that a tensor of single precision cannot hold."""
+    """Raise an error for categories that a tensor of single precision cannot hold."""
     for i, (categories, _) in enumerate(categories_of_features(model)):
         is_number = categories.dtype.kind in "biuf"
         if not is_number or (categories.astype(np.float32) != categories).any():
@@ -136,7 +136,7 @@ def _add_node(
     model: BaseEstimator, add_node: Any, op_type: str, *arguments: Any,
     **attributes: Any,
 ) -> None:  # fmt: skip
-    """Add a node to a graph, after mending it if it holds the trees."""
+    """Add a node to a graph; one that holds the trees is mended first."""
     if op_type.startswith("TreeEnsemble"):
         _mend_nodes(model, attributes)
     add_node(op_type, *arguments, **attributes)
@@ -144,7 +144,7 @@ def _add_node(
 
 def _mend_nodes(model: BaseEstimator, attributes: dict[str, Any]) -> None:
     """Replace splits by categories, which skl2onnx takes for thresholds, by chains of
-    comparisons: categories that part from all other values leave them one by one.
+    comparisons: each takes out one of the categories that differ from all other values.
     """
     trees = list(chain.from_iterable(model._predictors))
     columns, categories = column_of_feature(model), categories_of_features(model)

@@ -177,7 +177,7 @@ def as_vote(model: BaseEstimator, convert: Callable[[Any], Any]) -> Any:
 
 
 def _is_of_this_package(scoring: Scoring) -> bool:
-    """Return whether a pickle of `scoring` names something of sklearn_era."""
+    """Return whether the pickle of `scoring` would need sklearn_era."""
     if scoring is None or isinstance(scoring, str):
         return False
     try:

@@ -36,7 +36,7 @@ def aggregate(
     greater_is_better: bool | None = True, undefined: str | float = "raise",
     name: str = "the metric",
 ) -> float:  # fmt: skip
-    """Aggregate scores to one number, as documented in `EraScores.aggregate`."""
+    """Aggregate scores to one number, as `EraScores.aggregate` says."""
     check_direction(aggregation, greater_is_better, name)
     check_undefined(undefined)
     values = _resolve_undefined(values, labels, undefined, name)
@@ -73,7 +73,7 @@ def aggregate(
 def check_direction(
     aggregation: Any, greater_is_better: bool | None, name: str, what: str = ""
 ) -> None:
-    """Raise ValueError if a needed direction is unknown, or scores are needed."""
+    """Raise ValueError if a direction is needed but unknown, or scores are needed."""
     if callable(aggregation) or aggregation in ("mean", "std"):
         needs_score = False
     else:

@@ -24,8 +24,8 @@ _FAR = 12.0  # below the largest logarithm of a density, where it does not count
 
 
 class Equations(NamedTuple):
-    """Henderson's mixed-model equations at variances of rows and residuals. Rows are
-    absorbed, and columns are in coordinates in which they are not correlated.
+    """Henderson's mixed-model equations, for given variances of rows and residuals.
+    Rows are absorbed, and columns are in coordinates that are not correlated.
     """
 
     information: Array  # on each coordinate
@@ -35,8 +35,8 @@ class Equations(NamedTuple):
     log_determinant: float
 
     def at(self, columns: Array) -> tuple[Array, Array, Array]:
-        """Return, for variances of columns, those that data leave per coordinate, and
-        ``x' V^-1 y`` of ones, scores and the indicator, and ``log |V|``.
+        """Return, for each variance of columns, the posterior variance of each
+        coordinate, ``x' V^-1 y`` of ones, scores and the indicator, and ``log |V|``.
         """
         ratios = 1 + np.multiply.outer(columns, self.information)
         left, n = columns[:, np.newaxis] / ratios, len(self.gram)
@@ -46,7 +46,7 @@ class Equations(NamedTuple):
 
 
 class Variances(NamedTuple):
-    """Variances to integrate over: of rows, of residuals, and some of columns."""
+    """Variances to integrate over: of rows, of residuals, and several of columns."""
 
     way: int  # in which columns are related
     row: float
@@ -64,7 +64,7 @@ class Variances(NamedTuple):
 def _zoom(
     log_density: Callable[[Array], Array], high: Array, n: int
 ) -> tuple[Array, Array, Array]:
-    """Return points of a grid from 0 to `high`, or less where a density does not count,
+    """Return points of a grid from 0 to `high`, or to where the density is negligible,
     its logarithms there, and the steps.
     """
     low = np.zeros(high.size)
@@ -81,9 +81,9 @@ class CrossedEras:
     """The model of `EraScoreForecast` for a table of groups by eras.
 
     Variances are integrated over on a grid, in logarithms of one plus their ratio to
-    the residual's with its sampling errors; without these, all have its factor, which
-    is integrated out by itself. Coordinates have the prior of Jeffreys, uniform where
-    all groups are in as many eras; that of columns depends on how they are related.
+    the residual's with its sampling errors; without errors, the residual's is a factor
+    of all, integrated out by itself. Coordinates have the prior of Jeffreys, uniform if
+    groups are in equally many eras; columns' depends on how columns are related.
     """
 
     def __init__(self, table: Array, errors: Array, are_related: bool) -> None:
@@ -142,7 +142,7 @@ class CrossedEras:
             self._factors = np.divide.outer(squares, chi2.ppf(shares, self._n + 3))
 
     def _levels(self, point: Array) -> Any:
-        """Return variances of rows and residuals at a point, and a unit of columns'."""
+        """Return variances of rows and residuals at a point, and columns' unit."""
         level = self._square * np.exp(point[1]) if self._has_errors else 1.0
         row, column = self._units * level
         return np.expm1(point[0]) * row, level - self._square, column
@@ -150,7 +150,7 @@ class CrossedEras:
     def _solve(
         self, way: int, row: float, residual: float, at: int | None = None
     ) -> Equations:
-        """Return the equations, with the indicator of a row, if one is given."""
+        """Return the equations, with the indicator of the row `at` if there is one."""
         vectors = self._vectors
         if at is not None:
             vectors = np.append(vectors, np.zeros_like(vectors[:1]), axis=0)
@@ -170,7 +170,7 @@ class CrossedEras:
         return Equations(information.clip(0), basis, products, gram, determinant)
 
     def _likelihoods(self, equations: Equations, columns: Array) -> Array:
-        """Return logarithms of restricted likelihoods (Patterson, Thompson 1971) by
+        """Return logarithms of restricted likelihoods (Patterson, Thompson 1971) for
         variances of columns, and sums of squares.
         """
         _, grams, determinants = equations.at(columns)
@@ -182,7 +182,7 @@ class CrossedEras:
         return np.array([-(determinants + np.log(precision) + of_scores) / 2, squares])
 
     def _grid(self, way: int, points: Array, prior: float = 1.0) -> list[Variances]:
-        """Return for each point the variances of columns on a grid, and densities."""
+        """Return, by point, a grid of columns' variances, and its densities."""
         levels = [self._levels(point) for point in points]
         equations = [self._solve(way, *level[:2]) for level in levels]
 
@@ -229,8 +229,8 @@ class CrossedEras:
         return dict(zip([*names, "residual"], found, strict=True))
 
     def _weigh(self, shares: Any) -> Array:
-        """Return weights of variances, by the prior that matches the probability of a
-        sum of shares of them (Peers 1965), of rows, columns and residuals.
+        """Return weights of variances. Their prior matches the probability of a sum of
+        shares of rows', columns' and residuals' variances (Peers 1965).
         """
         of_residual = max(1, self._n - self._sizes.sum() + 1)
         freedom = np.append(self._sizes - 1, of_residual)
@@ -253,8 +253,8 @@ class CrossedEras:
         return float(half * self._unit)
 
     def predict(self, place: float, error: float, group: int | None = None) -> Mixture:
-        """Return the distribution of a score at the place of a later era, of a new
-        group or a known one: best linear unbiased predictions (Henderson 1975).
+        """Return the distribution of the score at a later place, of a new group or a
+        known one: best linear unbiased predictions (Henderson 1975).
         """
         row, is_new = group, np.array([group is None, 1.0, 1.0])
         if self._is_turned:  # a later era is a new row
@@ -284,7 +284,7 @@ class CrossedEras:
         return self._mixture(parts, error, is_new)
 
     def mean(self) -> Mixture:
-        """Return the distribution of the mean of all groups and eras there could be."""
+        """Return the distribution of the mean over all possible groups and eras."""
         parts = []
         for x in self._grids:
             grams = self._solve(x.way, x.row, x.residual).at(x.columns)[1]

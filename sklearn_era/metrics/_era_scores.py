@@ -69,7 +69,7 @@ class EraScores(Mapping[Any, Any]):
         return self.scores if is_dict else {next(iter(self.directions)): self.scores}
 
     def _like_scores(self, by_metric: dict[str, Any]) -> Any:
-        """Return a dict for several metrics, and its one value for one."""
+        """Return a dict of several metrics, or the value of a single metric."""
         return by_metric if isinstance(self.scores, dict) else by_metric.popitem()[1]
 
     @cached_property
@@ -335,7 +335,7 @@ def _score(metric: Metric, own: Any, params: dict[str, Any], era: Any) -> float:
 
 
 def _join(levels: Mapping[Any, NDArray[Any]]) -> NDArray[Any]:
-    """Return the one column of labels, or tuples of several."""
+    """Return the only column of labels, or tuples of several columns."""
     columns = list(levels.values())
     if len(columns) == 1:
         return columns[0]
@@ -343,5 +343,5 @@ def _join(levels: Mapping[Any, NDArray[Any]]) -> NDArray[Any]:
 
 
 def _as_list(labels: NDArray[Any]) -> list[Any]:
-    """Return labels as Python objects, but dates as NumPy's, in whatever unit."""
+    """Return labels as Python objects, but dates as NumPy's, in any unit."""
     return list(labels) if labels.dtype.kind in "mM" else labels.tolist()

@@ -229,7 +229,7 @@ or (n_candidates, n_eras)
         return self._describe(model, shape[1], errors)
 
     def _describe(self, model: Any, n_eras: int, errors: Array) -> "EraScoreForecast":
-        """Keep the model and what it says of the era after the last one."""
+        """Store the model and what it says of the era after the last one."""
         self._model, self._n_eras = model, n_eras
         self.related_ = float(1 - model.weights[0])
         self.sampling_error_ = float(np.sqrt(np.mean(errors**2)))
@@ -241,8 +241,8 @@ or (n_candidates, n_eras)
         return self
 
     def _ahead(self, of: str, horizon: int, error: float | None, group: Any) -> Mixture:
-        """Return the distribution of a score to come, or of the mean, on the scale of
-        the link.
+        """Return the distribution of a score to come, or of the mean, on the link's
+        scale.
         """
         check_is_fitted(self)
         check_of(of)
@@ -302,7 +302,7 @@ or (n_candidates, n_eras)
         return low, high
 
     def _intervals_of(self, scores: Array, half: Array) -> list[Array]:
-        """Return the ends of intervals, symmetric on the scale of the link."""
+        """Return the ends of intervals that are symmetric on the scale of the link."""
         with np.errstate(divide="ignore", invalid="ignore"):  # scores at a bound
             center, half = self._link(scores), half * self._link.slope(scores)
             return [

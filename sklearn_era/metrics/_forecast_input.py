@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 
 def read_pairs(scores: Any, eras: Any, order: Any) -> tuple[Array, EraAxes] | None:
-    """Return scores, their times and groups; None for one column of labels."""
+    """Return scores and their axes, times and groups; None for one column of labels."""
     found = scores
     if isinstance(scores, EraScores):
         found, eras = scores.scores, scores.levels if eras is None else eras
@@ -40,7 +40,7 @@ def read_pairs(scores: Any, eras: Any, order: Any) -> tuple[Array, EraAxes] | No
 
 
 def read_errors(errors: Any, scores: Array, has_right_shape: bool, one: str) -> Array:
-    """Return sampling errors, 0 for None, of one row of scores."""
+    """Return the sampling errors of one row of scores, 0 if None is given."""
     raw = errors.scores if isinstance(errors, EraScores) else errors
     raw = np.zeros(scores.shape[-1]) if raw is None else raw
     found = np.asarray(raw, dtype=np.float64)
@@ -55,7 +55,7 @@ def read_errors(errors: Any, scores: Array, has_right_shape: bool, one: str) -> 
 def known_places(
     scores: Array, errors: Array, labels: NDArray[Any]
 ) -> NDArray[np.intp]:
-    """Return where scores and errors are known; warn of errors that are not."""
+    """Return the places of known scores; warn of scores whose error is unknown."""
     is_lost = ~np.isnan(scores) & np.isnan(errors)
     places = np.flatnonzero(~np.isnan(scores) & ~is_lost)
     if is_lost.any() and places.size > 1:
@@ -88,13 +88,13 @@ def check_level(level: Any) -> float:
 
 
 def check_of(of: Any) -> None:
-    """Raise ValueError if it is not known what to describe."""
+    """Raise ValueError unless `of` is something that a forecast can describe."""
     if of not in ("next_era", "mean"):
         raise ValueError(f"of must be 'next_era' or 'mean'; got {of!r}.")
 
 
 def read_scores(scores: Any, eras: Any) -> tuple[Any, EncodedEras, str]:
-    """Return scores, their eras, and the known order of these."""
+    """Return scores, their eras, and the order of these eras if it is known."""
     found: Any = getattr(scores, "era_scores_", scores)
     own, order = None, getattr(scores, "era_order_", "auto")
     if isinstance(scores, EraScores):
@@ -116,7 +116,7 @@ def read_scores(scores: Any, eras: Any) -> tuple[Any, EncodedEras, str]:
 
 
 def best_candidate(scores: Any, table: Array) -> tuple[int, float]:
-    """Return the row of the model that was chosen, and the gain of the choice."""
+    """Return the row of the chosen candidate, and how much the choice flatters it."""
     if hasattr(scores, "weights_"):  # the average is the last one
         is_plain = next(iter(scores.weights_.values())) == 1
         return (0 if is_plain else len(table) - 1), 0.0

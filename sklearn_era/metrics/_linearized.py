@@ -20,7 +20,7 @@ _LARGEST_GAP = 1e-5  # between a closed form and its metric, relative
 
 
 def _mean(values: Array, weights: Array) -> Linearized:
-    """Linearize a mean; of equal weights, its variance is that of values / n."""
+    """Linearize a mean: return it, and what each row adds to it beside the mean."""
     shares, n = weights / weights.sum(), values.size
     mean = float(shares @ values)
     return mean, np.sqrt(n / (n - 1) if n > 1 else np.nan) * shares * (values - mean)
@@ -41,7 +41,7 @@ def _root_of(losses: Callable[..., Array]) -> Callable[..., Linearized]:
 def _share_explained(
     y: Any, p: Any, weights: Array, *, is_centered: bool = False
 ) -> Linearized:
-    """Linearize R² by the delta method; centered, without the residuals' mean."""
+    """Linearize R² by the delta method; if centered, of residuals less their mean."""
     y, p = (np.asarray(x, np.float64).reshape(weights.size, -1) for x in (y, p))
     found = []
     for residuals, own in zip((y - p).T, y.T, strict=True):
@@ -55,8 +55,8 @@ def _share_explained(
 
 def _area(y: Any, p: Any, weights: Array, **_: Any) -> Linearized | None:
     """Linearize the area under the ROC curve of two classes (DeLong, DeLong,
-    Clarke-Pearson 1988) by midranks (Sun, Xu 2014): the mean over positive rows of the
-    share of negative ones that are below, ties by half; and the other way round.
+    Clarke-Pearson 1988) by midranks (Sun, Xu 2014): the mean, over positive rows, of
+    the share of negative rows below (ties count half); and the other way round.
     """
     labels, scores = np.asarray(y), np.asarray(p)
     classes, rows = np.unique(labels), np.empty(weights.size)
@@ -73,7 +73,7 @@ def _area(y: Any, p: Any, weights: Array, **_: Any) -> Linearized | None:
 
 
 def _of_classes(y: Any, p: Any, labels: Any, positive: Any) -> tuple[Any, Any]:
-    """Return which class each row has, and the probabilities of classes."""
+    """Return a mask of each row's class, and the probabilities of classes."""
     y, p = np.asarray(y), np.asarray(p)
     classes = np.unique(y if labels is None else labels)
     if p.ndim > 1:
@@ -117,7 +117,7 @@ def _deviances(y: Any, p: Any, *, power: float = 0) -> Array:
 
 
 def _losses_of(metric: Metric) -> Callable[..., Array]:
-    """Return a function of rows' losses: to the metric, each row is an output."""
+    """Return a function of rows' losses: it passes rows to the metric as outputs."""
 
     def losses(y: Any, p: Any, **params: Any) -> Array:
         rows = [np.asarray(x, np.float64).reshape(1, -1) for x in (y, p)]
@@ -154,8 +154,8 @@ for _metric, _root in {
 def linearize(
     metric: Metric, score: float, y: Any, p: Any, weights: Any, params: Any
 ) -> Array | None:
-    """Return what rows add to a score; None without a form that has its value, which
-    parameters of the metric may change.
+    """Return what each row adds to a score; None if no form is known, or its value
+    differs, as parameters of the metric may change it.
     """
     own: Any = metric
     while isinstance(own, partial) and not own.args:

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 
 def mean_and_error(differences: NDArray[np.float64]) -> tuple[Any, Any]:
-    """Return means over the last axis, without NaN, and their errors as if eras were
-    independent, NaN of fewer than two.
+    """Return means over the last axis, without NaN, and their errors for independent
+    eras, NaN for fewer than two.
     """
     n_known = np.isfinite(differences).sum(axis=-1)
     with warnings.catch_warnings():
@@ -20,8 +20,8 @@ def mean_and_error(differences: NDArray[np.float64]) -> tuple[Any, Any]:
 
 
 def error_of_neighbours(differences: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the standard error of the mean of an AR(1) process, and how many
-    independent values have as large a one.
+    """Return the standard error of the mean of an AR(1) process, and the number of
+    independent values whose mean has the same error.
 
     With the correlation r of neighbours, the variance of a mean of M values is v times
     theirs, ``v = (1 + 2 sum_h (1 - h / M) r^h) / M``, and the mean square around the

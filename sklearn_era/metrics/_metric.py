@@ -20,7 +20,7 @@ _ENDINGS |= {"_corr": True, "_contribution": True}  # Numerai's
 def metrics_by_name(
     metric: Metric | Sequence[Metric] | Mapping[str, Metric],
 ) -> dict[str, Metric]:
-    """Return one or several metrics as a dict, checked."""
+    """Return one metric or several as a checked dict, by name."""
     several: Any = [metric] if callable(metric) else metric
     by_name = dict(several) if isinstance(several, Mapping) else {}
     by_name = by_name or {metric_name(one): one for one in several}
@@ -35,7 +35,7 @@ def metrics_by_name(
 
 
 def check_metric(metric: Any) -> None:
-    """Raise ValueError for scorers and callables that need eras."""
+    """Raise ValueError for a scorer, or for a function that needs eras."""
     if isinstance(metric, _BaseScorer) or not callable(metric):
         raise ValueError(
             f"metric is {metric!r}: pass a function of y_true and y_pred, such as "
@@ -52,7 +52,7 @@ def check_metric(metric: Any) -> None:
 
 
 def parameters_of(metric: Metric) -> list[inspect.Parameter]:
-    """Return the parameters of a metric: y_true and y_pred, if it has no signature."""
+    """Return a metric's parameters; y_true and y_pred if it has no signature."""
     try:
         return list(inspect.signature(metric).parameters.values())
     except (TypeError, ValueError):
@@ -76,7 +76,7 @@ def find_direction(metric: Metric, greater_is_better: bool | None) -> bool | Non
 
 
 def take_by_row(row_params: Any, rows: Any) -> dict[str, Any]:
-    """Return the arguments of a metric that have a value a row, of some rows."""
+    """Return some rows of the arguments of a metric that have a value for each row."""
     return {x: _safe_indexing(y, rows) for x, y in (row_params or {}).items()}
 
 

@@ -21,7 +21,7 @@ _STEP = 1e-3
 
 
 class Link(NamedTuple):
-    """A scale on which scores have no bounds: log odds, or logarithms."""
+    """A scale on which scores have no bounds: log odds, logarithms, or their own."""
 
     low: float
     high: float
@@ -45,7 +45,7 @@ class Link(NamedTuple):
 
 
 def make_link(bounds: Any, scores: Array) -> Link:
-    """Return the scale of bounds, within which scores have to be."""
+    """Return the scale for bounds; raise ValueError unless scores lie between them."""
     ends = (None, None) if bounds is None else tuple(bounds)
     if len(ends) == 2:
         low, high = ends
@@ -77,7 +77,7 @@ class Mixture(NamedTuple):
 
 
 def correlations(places: Array, to: Array, rho: float, slope: float) -> Array:
-    """Return covariances of eras with some places, in squares of the spread."""
+    """Return covariances of eras with the places `to`, by the squared spread."""
     center, width = places.mean(), places.std()
     steps = abs(places[:, np.newaxis] - to)
     of_slope = np.outer(places - center, to - center) / width**2
@@ -85,7 +85,7 @@ def correlations(places: Array, to: Array, rho: float, slope: float) -> Array:
 
 
 class Filtered(NamedTuple):
-    """What a Kalman filter has of vectors x with a value an era, for each spread."""
+    """What a Kalman filter finds, by spread, for vectors x with a value an era."""
 
     products: Array  # x' V^-1 x, of shape (n_vectors, n_vectors, n_spreads)
     log_determinant: Array
@@ -96,8 +96,8 @@ class Filtered(NamedTuple):
 def kalman_filter(
     vectors: Array, errors: Array, decay: Array, squares: Array
 ) -> Filtered:
-    """Filter eras of variances `squares`, measured with errors, each of which resembles
-    the one before it by a factor (Kalman 1960): V = S + T² K takes no matrix.
+    """Filter vectors of eras that resemble the one before by `decay` (Kalman 1960),
+    with variances `squares` and errors. V = S + T² K is never formed as a matrix.
     """
     n, n_spreads = len(vectors), squares.size
     products, last = np.zeros((n, n, n_spreads)), np.zeros((n, n_spreads))
@@ -114,12 +114,12 @@ def kalman_filter(
 
 
 def least_spread(scores: Array) -> float:
-    """Return a standard deviation of scores that is rounding."""
+    """Return the standard deviation of scores up to which it may be rounding."""
     return max(1e-9 * abs(scores).max(), 1e-100)
 
 
 def least_errors(scores: Array, errors: Array) -> Array:
-    """Return errors, or in place of 0 a small part of the scores' deviation."""
+    """Return errors; a small part of the scores' deviation stands for 0."""
     scale = max(scores.std(ddof=1), least_spread(scores))
     return np.maximum(errors, _LEAST_ERROR * scale)
 
@@ -161,8 +161,8 @@ class RelatedEras:
         self.log_evidence = logsumexp(total / 2) + np.log(np.log(grid[1] / grid[0]))
 
     def _solve(self, squares: Array) -> tuple[Array, Array, Array, Array, Any]:
-        """Return the mean's precision, the mean, Cochran's Q and log |V| by spread, and
-        the filter with the variance of the slope that data leave.
+        """Return the mean's precision, the mean, Cochran's Q and log |V|, each by
+        spread, and with the filter the posterior variance of the slope.
         """
         found = kalman_filter(self._vectors, self._errors, self._decay, squares)
         of_slope = self.slope * squares
@@ -175,12 +175,12 @@ class RelatedEras:
         return precision, mean, q, determinant, (found, left)
 
     def mean(self) -> tuple[Array, Array]:
-        """Return the mean of all eras there could be, by spread, and its variance."""
+        """Return the mean over all possible eras, and its variance, by spread."""
         precision, mean, *_ = self._solved
         return self._mean + mean, self.factors / precision
 
     def predict(self, place: float, error: float) -> tuple[Array, Array]:
-        """Return best linear unbiased predictions (Robinson 1991) and variances."""
+        """Return best linear unbiased predictions (Robinson 1991), and variances."""
         precision, mean, _, _, (found, left) = self._solved
         factor, squares = self.rho ** (place - self.places[-1]), self.spreads**2
         of_ones, of_scores, of_steps = factor * found.last
@@ -220,7 +220,7 @@ class AnyEras:
         return self._mixture([model.predict(place, error) for model in self.models])
 
     def mean(self) -> Mixture:
-        """Return the distribution of the mean of all eras there could be."""
+        """Return the distribution of the mean over all possible eras."""
         return self._mixture([model.mean() for model in self.models])
 
     def _mixture(self, parts: list[tuple[Array, Array]]) -> Mixture:

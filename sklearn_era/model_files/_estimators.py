@@ -88,7 +88,7 @@ _FITTED: dict[str, Any] = {
 
 
 def take_apart(estimator: BaseEstimator) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """Return an estimator's class, parameters and attributes, for `rebuild`."""
+    """Return the name of an estimator's class, its parameters and its attributes."""
     if hasattr(estimator, "to_local"):  # a Dask estimator
         estimator = estimator.to_local()
     cls = type(estimator)
@@ -106,7 +106,7 @@ def take_apart(estimator: BaseEstimator) -> tuple[str, dict[str, Any], dict[str,
 
 
 def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -> Any:
-    """Return the estimator of these parts; an exception if they are inconsistent."""
+    """Return the estimator made of these parts; raise any error if they do not fit."""
     refuse_removed(name)
     if (cls := (CLASSES | _OBJECTS).get(name)) is None:
         raise ValueError(f"it has an object of the unknown class {name!r}")
@@ -183,7 +183,7 @@ def first_booster(estimator: BaseEstimator) -> Any:
 def _check_average(
     weights: dict[str, float], members: dict[str, Any], parts: dict[str, Any]
 ) -> None:
-    """Check the weights of an average, and the held-out rows that `update` extends."""
+    """Raise ValueError unless weights, members and rows left out of an average fit."""
     _need({*members} <= {*weights}, "members and weights")
     _need(all(type(x) is str for x in weights), "names of members")
     _need(all(type(x) is float and x >= 0 for x in weights.values()), "weights")
@@ -201,7 +201,7 @@ def _check_average(
 
 
 def _check_linear(model: BaseEstimator) -> None:
-    """Check the codings and coefficients of a linear model."""
+    """Raise ValueError unless codings and coefficients of a linear model fit."""
     is_category = [type(coding) is list for coding in model._codings]
     _need(np.array_equal(model.is_categorical_, is_category), "codings")
     for coding in model._codings:
@@ -231,7 +231,7 @@ def _need(holds: object, what: str) -> None:
 
 
 def _categories(preprocessor: Any) -> list[Any] | None:
-    """The categories of each column, and their bins if some share one."""
+    """Return the categories of each column, with their bins if some share one."""
     if preprocessor is None:
         return None
     encoder: Any = getattr(preprocessor, "named_transformers_", {}).get("encoder")
@@ -245,7 +245,7 @@ def _categories(preprocessor: Any) -> list[Any] | None:
 
 
 def _restore_preprocessor(estimator: BaseEstimator) -> None:
-    """Rebuild the preprocessor by scikit-learn's own fit to a row, and categories."""
+    """Rebuild the preprocessor, which scikit-learn fits to a row, with categories."""
     is_categorical, parts = estimator.is_categorical_, estimator._preprocessor
     estimator._is_categorical_remapped = None
     if is_categorical is None:
@@ -284,7 +284,7 @@ def _restore_preprocessor(estimator: BaseEstimator) -> None:
 
 
 def _restore_bins(encoder: OrdinalEncoder, bins: tuple[Any, ...]) -> None:
-    """Set the bins of categories again."""
+    """Set the bins of categories; older files name those that share the last one."""
     sizes = shared_bins.numbers_of_categories(encoder).tolist()
     for i, (size, given) in enumerate(zip(sizes, bins, strict=True)):
         if 0 < given.size < size and np.all(np.diff(given) > 0):
@@ -298,7 +298,7 @@ def _restore_bins(encoder: OrdinalEncoder, bins: tuple[Any, ...]) -> None:
 
 
 def _bins(mapper: _BinMapper) -> dict[str, Any]:
-    """Return the parts of a bin mapper, for `_bin_mapper`."""
+    """Return the parts of which `_bin_mapper` makes the bin mapper again."""
     if type(mapper) is not _BinMapper:
         raise TypeError(f"the bin mapper {type(mapper).__qualname__}")
     known = vars(_BinMapper()).keys() | {x for x in vars(mapper) if x[-1] == "_"}
@@ -317,7 +317,7 @@ def _bin_mapper(
     is_categorical: NDArray[np.bool_], n_thresholds: NDArray[np.int64],
     thresholds: NDArray[np.float64], missing_bin: int, n_bins: int,
 ) -> _BinMapper:  # fmt: skip
-    """Return a fitted bin mapper, with bins and categories checked to be bytes."""
+    """Return a fitted bin mapper, after a check that bins and categories fit a byte."""
     _need(n_thresholds.dtype == np.int64 and thresholds.dtype == np.float64, "bins")
     used = n_thresholds + ~is_categorical
     _need(thresholds.ndim == 1 and n_thresholds.min() >= 0, "bins")

@@ -90,7 +90,7 @@ class ValueWriter:
         raise TypeError(f"{kind.__module__}.{kind.__qualname__}")
 
     def _encode_item(self, item: tuple[Any, Any]) -> list[Any]:
-        """As `encode`, for a dict's item: the first note of an error is its key."""
+        """Encode a dict's item; the first note of an error is its key."""
         try:
             return [self.encode(x) for x in item]
         except TypeError as error:
@@ -186,14 +186,14 @@ def _member(number: int) -> str:
 
 
 def _in_zone(stamp: datetime, name: str) -> datetime:
-    """Return a time in a zone, if it has a name and is known here."""
+    """Return a time in a zone, if `name` is one that is known here."""
     with suppress(KeyError, ValueError):
         return stamp if name == "None" else stamp.astimezone(ZoneInfo(name))
     return stamp
 
 
 def _generator(state: Any) -> Any:
-    """Return the generator of a checked state; NumPy does not check it."""
+    """Return a random generator of a state that is checked, as NumPy does not."""
     if state["bit_generator"] == "MT19937":
         if not 0 <= state["state"]["pos"] <= 624:
             raise ValueError("a random state points outside its numbers")

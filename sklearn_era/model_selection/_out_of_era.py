@@ -70,7 +70,7 @@ def name_in_fit(estimator: BaseEstimator, argument: str) -> str | None:
 def fit_arguments(
     estimator: BaseEstimator, eras: NDArray[Any], sample_weight: NDArray[Any] | None
 ) -> dict[str, NDArray[Any]]:
-    """Return eras, if a fit takes any, and weights, by its own names for them."""
+    """Return the arguments of a fit by name: eras, if it takes any, and weights."""
     arguments = {}
     if (eras_name := name_in_fit(estimator, "eras")) is not None:
         arguments[eras_name] = eras
@@ -87,9 +87,7 @@ def fit_arguments(
 
 
 def with_order(estimator: BaseEstimator, era_order: EraOrder) -> Any:
-    """Return a copy whose steps with ``era_order="auto"``, or that of two columns, know
-    the order of the eras that they get.
-    """
+    """Return a copy whose steps get `era_order` in place of "auto", or of a pair."""
     known = clone(estimator)
     names = [
         name
@@ -103,7 +101,7 @@ def with_order(estimator: BaseEstimator, era_order: EraOrder) -> Any:
 
 @contextmanager
 def quiet_folds(n_jobs: int | None) -> Iterator[list[Any]]:
-    """Keep warnings of single folds back; collect columns without a value."""
+    """Keep warnings of single folds back; yield a list for columns without a value."""
     with no_value_noted() as empty:
         for message in _IGNORED:
             warnings.filterwarnings("ignore", message=message)
@@ -139,7 +137,7 @@ def check_divisible(X: Table, name: str) -> None:
 def check_rows(
     X: Any, y: Any, eras: Any, era_order: Any, name: str, *, axes: bool = False
 ) -> tuple[Any, NDArray[Any], Any, EncodedEras, bool]:
-    """Return X without eras, y, checked labels, their codes, and if these are ordered.
+    """Return X without eras, y, checked and encoded labels, and if they are ordered.
 
     Not all types of labels that were passed can be indexed by rows. Two columns may be
     `axes`: see `read_known`.
@@ -156,7 +154,7 @@ def check_rows(
 
 
 def check_enough(eras: EncodedEras, are_ordered: bool, name: str) -> None:
-    """Raise ValueError for fewer eras than those to train on and to test."""
+    """Raise ValueError if eras are too few to train on and to test."""
     n_eras = eras.labels.size
     if n_eras < 2 + are_ordered:
         raise ValueError(
@@ -170,8 +168,8 @@ def folds_of_eras(
     cv: Any, eras: EncodedEras, are_ordered: bool, *, gap: int = 0,
     horizon: Duration = 1, group: str = "new", tests_half: bool = False,
 ) -> Any:  # fmt: skip
-    """Return a splitter of codes of eras in `cv` or 5 folds, perhaps of the last half
-    alone; or the folds themselves, if these go by durations, or by groups as well.
+    """Return a splitter of codes into `cv` or 5 folds, of the last half of eras if
+    `tests_half`; or folds of rows, where durations or groups decide.
     """
     n_folds, n_eras = 5 if cv is None else int(cv), eras.labels.size
     if not are_ordered:
@@ -200,7 +198,7 @@ def folds_of_eras(
 
 
 def check_folds(model: BaseEstimator, eras: EncodedEras, are_ordered: bool) -> None:
-    """Raise ValueError for a gap, horizon or group that folds would not follow."""
+    """Raise ValueError for a gap, horizon or group that the folds would ignore."""
     is_number = model.cv is None or isinstance(model.cv, Integral)
     for name, default in (("gap", 0), ("horizon", 1), ("group", "new")):
         value = getattr(model, name, default)
@@ -222,8 +220,8 @@ def split_eras(
     cv: Any, X: Any, y: Any, eras: EncodedEras, are_ordered: bool, name: str, *,
     groups: Any = None, **folds: Any,
 ) -> list[Any]:  # fmt: skip
-    """Return rows to train on and to test, by a splitter or in folds of whole eras,
-    with the keywords of `folds_of_eras`.
+    """Return the folds, as rows to train on and to test: by a splitter or, of whole
+    eras, by `folds_of_eras` with these keywords.
     """
     if cv is None or isinstance(cv, Integral):
         check_enough(eras, are_ordered, name)
@@ -238,7 +236,7 @@ def split_eras(
 
 
 def groups_for(cv: Folds, eras: EncodedEras, groups: ArrayLike | None) -> Any:
-    """Return groups for a splitter; of axes, labels, and of combinations, columns."""
+    """Return groups for `cv`: as they are; for an `EraSplit`, labels or columns."""
     if not isinstance(cv, EraSplit):
         return groups
     if eras.groups is not None:
@@ -255,8 +253,8 @@ def fit_rows(
     model: BaseEstimator, X: Table, y: ArrayLike, params: dict[str, Any],
     rows: NDArray[Any] | None = None, follower: Any = None,
 ) -> Any:  # fmt: skip
-    """Return a copy of a model, fitted to some rows, or all, by `fit_arguments`; a
-    booster's iterations may have a follower.
+    """Return a copy of a model, fitted to some rows (or all) and their `params`. The
+    follower, if any, follows a booster's iterations.
     """
     params = rows_of_params(X, params, indices=rows)
     fitted = clone(model)
@@ -297,7 +295,7 @@ def _fit_fold(
 
 
 def names_of(folds: Sequence[Any], eras: EncodedEras) -> list[str]:
-    """Return the numbers of folds, from 1, with the eras to train on and to test."""
+    """Return names of folds: numbers, from 1, and the eras to train on and to test."""
     texts = [[listed(eras.take(x).labels) for x in fold] for fold in folds]
     return [
         f"fold {number} of {len(folds)}, to eras {train} (tests {test})"
@@ -309,7 +307,7 @@ def respond(
     model: BaseEstimator, X: Table, classes: NDArray[Any] | None = None,
     eras: Eras | None = None,
 ) -> NDArray[np.float64]:  # fmt: skip
-    """Return predictions, or probabilities of classes, 0 of those not trained on."""
+    """Return predictions or, given classes, probabilities, 0 if not trained on."""
     eras = eras_for_prediction(model, eras)
     if classes is None:
         return np.asarray(ask(model, "predict", X, eras), dtype=np.float64)

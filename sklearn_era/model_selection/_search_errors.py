@@ -12,10 +12,9 @@ from ..metrics._mean_errors import error_of_neighbours, mean_and_error
 def mean_and_safe_error(
     differences: NDArray[np.float64], are_ordered: bool
 ) -> tuple[Any, Any]:
-    """Return means over eras of differences of shape (..., n_folds, n_eras), NaN where
-    a fold does not test an era, and the larger of two standard errors. One takes
-    neighbouring eras for related, where eras are ordered; the other one those of a
-    fold, which share a model.
+    """Return means over eras of differences (..., n_folds, n_eras), NaN where a fold
+    does not test an era, and the larger of two standard errors: one takes neighbours
+    among ordered eras for related, the other all eras of a fold, which share a model.
     """
     by_era = mean_over_folds(differences)
     mean, error = mean_and_error(by_era)
@@ -26,15 +25,15 @@ def mean_and_safe_error(
 
 
 def mean_over_folds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the scores of eras, most of which a single fold tests."""
+    """Return the score of each era: its mean over folds, mostly of a single one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of an era without a score
         return np.nanmean(scores, axis=-2)
 
 
 def _error_of_folds(differences: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the standard error of a mean whose terms are independent between folds
-    alone, NaN of a single fold: that of the folds' means where folds have as many eras.
+    """Return the standard error of a mean if terms are independent between folds alone,
+    NaN of one fold; of folds with equally many eras, it is that of the folds' means.
     """
     is_known = np.isfinite(differences)
     n_known = np.maximum(is_known.sum(axis=(-2, -1)), 1)

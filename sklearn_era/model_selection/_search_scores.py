@@ -34,7 +34,7 @@ from ._out_of_era import respond
 
 
 class EraMean(float):
-    """The mean score of a fold's eras, with the scores as attributes."""
+    """The mean score of a fold's eras, which keeps their scores."""
 
     codes: NDArray[np.integer]  # of the eras, ascending
     scores: NDArray[np.float64]  # of eras; NaN where the score is not defined
@@ -51,7 +51,7 @@ class EraMean(float):
 
 
 class ScorerByEra:
-    """A scorer that asks another one for the rows of one era at a time."""
+    """Scores the rows of one era at a time by another scorer."""
 
     def __init__(self, scorer: Callable[..., Any], eras: EncodedEras | None) -> None:
         self.scorer = of_classes(scorer)
@@ -94,7 +94,7 @@ class ScorerByEra:
         return EraMean(codes, scores)
 
     def _score(self, *args: Any, **params: Any) -> Any:
-        """Return the score of an era, or the error if it is not defined there."""
+        """Return the score of an era, or the ValueError if it is not defined there."""
         with warnings.catch_warnings():
             for category in (UserWarning, RuntimeWarning):  # of classes that it lacks
                 warnings.simplefilter("ignore", category)
@@ -110,7 +110,7 @@ class ScorerByEra:
         return "sample_weight" in signature(self.scorer).parameters
 
     def get_metadata_routing(self) -> Any:
-        """Return what the scorer requests, and the eras of the rows."""
+        """Return what the scorer requests, and the codes of eras."""
         routing: Any = get_routing_for_object(self.scorer)
         own = routing
         if isinstance(routing, MetadataRouter):
@@ -123,7 +123,7 @@ class ScorerByEra:
 def _asked_once(
     model: BaseEstimator, X: Table, parts: Sequence[NDArray[np.intp]]
 ) -> Iterator[tuple[NDArray[np.intp], Any, Any]]:
-    """Yield parts of rows, with a copy of the model that is asked for all at once."""
+    """Yield parts of rows, with a copy of the model that predicts all rows at once."""
     known: dict[str, Any] = {}
     for part in parts:
         X_part = _safe_indexing(X, part)
@@ -178,7 +178,7 @@ def asks_for_eras(scorer: Callable[..., Any]) -> bool:
 
 
 class _ScorerOfClasses(_Scorer):
-    """A scorer of probabilities, for models or rows that lack classes."""
+    """A scorer of probabilities that also works if the model or rows lack classes."""
 
     def _score(
         self, method_caller: Any, estimator: BaseEstimator, X: Table, y_true: ArrayLike,
@@ -206,8 +206,8 @@ class _ScorerOfClasses(_Scorer):
 
 
 def of_classes(scorer: Any) -> Any:
-    """Return a copy of scikit-learn's scorer of probabilities that knows the classes of
-    a model and its rows, if its metric takes their labels; any other as it is.
+    """Return a copy of scikit-learn's scorer of probabilities that passes the metric
+    all classes of the model and its rows, if the metric takes labels; else the scorer.
     """
     if (
         type(scorer) is not _Scorer
@@ -236,8 +236,8 @@ def warn_of_undefined(scores: Sequence[Any], labels: NDArray[Any], name: str) ->
 def tabulate(
     scores: Sequence[Any], n_folds: int
 ) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
-    """Return scores, (n_candidates, n_folds, n_eras), and the codes of eras. All eras
-    of a fold whose fit failed have what stands for its score.
+    """Return scores, (n_candidates, n_folds, n_eras), and the codes of eras. In a fold
+    whose fit failed, each era has the number that stands for its score.
     """
     known = [score for score in scores if isinstance(score, EraMean)]
     codes = np.unique(np.concatenate([[], *(x.codes for x in known)])).astype(np.intp)

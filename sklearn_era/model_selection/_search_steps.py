@@ -33,7 +33,7 @@ from ._search_scores import ScorerByEra, of_classes, tabulate, warn_of_undefined
 
 
 class SearchByEra(GridSearchCV):
-    """The steps of scikit-learn's search that `EraSearchCV` replaces."""
+    """The steps of scikit-learn's search for which `EraSearchCV` has its own."""
 
     # Parameters of `EraSearchCV`.
     param_grid: Any
@@ -48,7 +48,7 @@ class SearchByEra(GridSearchCV):
     _eras: Any = None  # of rows, in a fit: `EncodedEras`
 
     def _run_search(self, evaluate_candidates: Callable[..., Any]) -> None:
-        """Evaluate candidates; with a `verbose` of 1 in parts, to show progress."""
+        """Evaluate candidates; if `verbose` is 1, some at a time, to show progress."""
         candidates, verbose = [*ParameterGrid(self.param_grid)], self.verbose
         if verbose != 1:
             evaluate_candidates(candidates)
@@ -88,7 +88,7 @@ class SearchByEra(GridSearchCV):
         return self.cv is None or isinstance(self.cv, Integral)
 
     def _get_routed_params_for_fit(self, params: dict[str, Any]) -> Any:
-        """Hand eras to whom they are for, by scikit-learn's routing or without."""
+        """Route eras to what takes them, by scikit-learn's routing or without."""
         eras, is_routed = params["eras"], _routing_enabled()
         if not is_routed:
             params = {name: x for name, x in params.items() if name != "eras"}
@@ -140,7 +140,7 @@ class SearchByEra(GridSearchCV):
         return get_scorer("neg_mean_squared_error") if is_regression else None
 
     def _with_plain(self) -> Any:
-        """Return the grid, after the plain model's values of its parameters."""
+        """Return the grid with the plain model's values of its parameters in front."""
         grid = self.param_grid
         grids = [grid] if isinstance(grid, Mapping) else list(grid)
         own, tried = self.estimator.get_params(), set().union(*grids)
@@ -170,7 +170,7 @@ class SearchByEra(GridSearchCV):
         return results
 
     def _compare(self, scores: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
-        """Return the numbers of the rule, from scores by candidate, fold and era."""
+        """Return the rule's numbers, from scores by candidate, fold and era."""
         by_era = mean_over_folds(scores)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of candidates that failed in all eras
@@ -189,7 +189,7 @@ class SearchByEra(GridSearchCV):
     def _select_best_index(
         self, refit: bool | str | Callable[..., Any], refit_metric: str, results: Any
     ) -> int:
-        """Choose by the rule, unless `refit` is one."""
+        """Return the best candidate's index: by the rule, unless `refit` is one."""
         if callable(refit):
             return super()._select_best_index(refit, refit_metric, results)
         names = [f"split{k}_test_{refit_metric}" for k in range(self.n_splits_)]

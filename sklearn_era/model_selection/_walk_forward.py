@@ -205,7 +205,7 @@ class EraWalkForwardSplit(BaseCrossValidator):
         return self.n_splits
 
     def _in_order(self, eras: EncodedEras) -> EncodedEras:
-        """Return the eras, checked to follow each other."""
+        """Return the eras; raise ValueError if they do not follow each other."""
         name, remedy = type(self).__name__, f"{TIME_ONLY}; for groups use GroupKFold"
         check_order(eras, self.era_order, name, "GroupKFold", remedy)
         return eras

@@ -31,7 +31,7 @@ _SAME_FOR_ALL = {"tournament": _CLASSIC, "source": "sklearn-era"}
 
 
 class Query(NamedTuple):
-    """A query of one field; its shape selects fields and checks the answer."""
+    """A query of one field; `shape` says what is asked for and checks the answer."""
 
     step: str
     call: str
@@ -40,7 +40,7 @@ class Query(NamedTuple):
     kind: str = "query"
 
     def body(self, *given: Any) -> dict[str, Any]:
-        """The body to post; `given` are the values of arguments that vary."""
+        """Return the body to post; `given` are the values of arguments that vary."""
         declared = "".join(self.call.partition("(")[1:])
         passed = re.sub(r"\$(\w+): [\w!]+", r"\1: $\1", self.call)
         asked = f"{self.kind}{declared} {{ {passed}{_parts(self.shape)[0]} }}"
@@ -49,7 +49,7 @@ class Query(NamedTuple):
         return {"query": asked, "variables": variables}
 
     def read(self, data: Mapping[str, Any]) -> Any:
-        """Check the answer against the shape, and return the field's value."""
+        """Return the field's value, after a check of the answer's shape."""
         root = self.call.partition("(")[0]
         try:
             return getattr(_parts({root: self.shape})[1].model_validate(data), root)
@@ -61,7 +61,7 @@ class Query(NamedTuple):
 
 
 def _parts(shape: Any) -> tuple[str, Any]:
-    """A shape as GraphQL's selection, and as a type for pydantic."""
+    """Return a shape as a selection in GraphQL, and as a type for pydantic."""
     if isinstance(shape, list):
         text, kind = _parts(shape[0])
         return text, Annotated[GenericAlias(list, kind), _NO_NULLS]
@@ -111,7 +111,7 @@ class TournamentRound(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A submission in Numerai's list, with its round and status if known."""
+    """A submission in Numerai's list, with its round and status if these are known."""
 
     id: str
     filename: str | None = None
@@ -138,7 +138,7 @@ class Numerai:
     def from_environment(
         cls, folder: Path, timeout: float = 60.0, retries: int = 3
     ) -> Self:
-        """A client with the keys of the environment or of ``.env``, if any."""
+        """Return a client with the keys of the environment or of ``.env``, if any."""
         own = {name: os.environ.get(name, "").strip() for name in KEY_NAMES}
         other = {} if all(own.values()) else _read_settings(folder / ".env")
         keys = [own[name] or (other.get(name) or "").strip() for name in KEY_NAMES]
@@ -203,7 +203,7 @@ class Numerai:
         return min(found, key=attrgetter("number"))
 
     def _rounds(self, number: int | None) -> list[TournamentRound]:
-        """The rounds with this number: 0 is the current one, None means all."""
+        """Return the rounds with this number: 0 is the current one, None all."""
         found = self.ask(ROUNDS, number)
         rounds = [(x.number, x.openTime, x.closeStakingTime) for x in found]
         now = self.http.now()

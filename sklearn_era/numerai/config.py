@@ -35,7 +35,7 @@ _Layer = tuple[str, Any]
 
 
 def _form(pattern: str, demand: str) -> Any:
-    """A text field with a pattern, and its wording in error messages."""
+    """Return a text field that matches a pattern; `demand` is for its error message."""
     return Field(pattern=rf"^{pattern}\Z", description=f"must be {demand}")
 
 
@@ -52,7 +52,7 @@ _Trained = Annotated[list[Literal["train", "validation"]], _BOTH]
 
 
 class Section(BaseModel):
-    """A table. A field's description completes the message about a bad value."""
+    """A table of the file. A field's description ends the message about a bad value."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False,
@@ -61,7 +61,7 @@ class Section(BaseModel):
 
     @classmethod
     def parse(cls, *layers: _Layer) -> Self:
-        """Merge layers, later ones over earlier, and check; report the first error."""
+        """Return merged layers, later ones over earlier, checked as one table."""
         values, origins = _merge(*layers)
         check_keys(origins, cls.model_fields)
         try:
@@ -204,7 +204,7 @@ class Config(Section):
     export: ExportSection
 
     def model(self, name: str | None) -> Model:
-        """The model of this name; None if there is only one."""
+        """Return the model of this name; without a name, the only one."""
         found = [model for model in self.models if name in (None, model.name)]
         if len(found) == 1:
             return found[0]
@@ -272,7 +272,7 @@ def write_config(path: Path, *, name: str, target: str, version: str) -> None:
 
 
 def resolve(document: Mapping[str, Any]) -> Config:
-    """Check a document, and resolve the settings of each member of each model."""
+    """Return the checked configuration, with all settings of each model's members."""
     if (form := document.get("format", 1)) not in (1, 2):
         raise ConfigError(f"format = {form!r} is not supported: upgrade sklearn-era.")
     names = ("data", "train", "validate", "predict", "submit", "export")
@@ -304,7 +304,7 @@ def resolve(document: Mapping[str, Any]) -> Config:
 def _parse_models(
     given: Any, layers: Mapping[str, _Layer], defaults: Mapping[str, Any]
 ) -> Iterator[Model]:
-    """Merge the settings of models over the shared ones, and those of members last."""
+    """Return models with settings merged: shared ones, the model's, then a member's."""
     for layer, model in _items("[[model]]", given, ("name", "predict", "member")):
         where, shared = layer[0], (layers["train"], layer)
         members, tables = [], model.pop("member", [{"name": "model"}])
@@ -319,7 +319,7 @@ def _parse_models(
 
 
 def _items(where: str, given: Any, own: Sequence[str]) -> Iterator[tuple[_Layer, Any]]:
-    """For each table of an array: its training settings, and its own keys."""
+    """Return, for each table of an array, its training settings and its other keys."""
     if given == []:
         raise ConfigError(f"{where} is missing; {_WHOLE}.")
     seen = dict[str, str]()
@@ -336,7 +336,7 @@ def _items(where: str, given: Any, own: Sequence[str]) -> Iterator[tuple[_Layer,
 
 
 def _parse_train(defaults: Mapping[str, Any], *layers: _Layer) -> TrainSection:
-    """The settings of a fit, with parameters merged over all layers."""
+    """Return the settings of a fit, with parameters merged over all layers."""
     of = {"[train]": "[train.parameters]"}  # other names have two words
     own = [(of.get(x, f"{x} parameters"), y.get("parameters", {})) for x, y in layers]
     _, origins = _merge(*own)
@@ -361,7 +361,7 @@ def _parse_train(defaults: Mapping[str, Any], *layers: _Layer) -> TrainSection:
 
 
 def _merge(*layers: _Layer) -> tuple[dict[str, Any], dict[str, str]]:
-    """Merge tables, later ones over earlier; return them with each key's table."""
+    """Return merged tables, later ones over earlier, and the table of each key."""
     values, origins = dict[str, Any](), dict[str, str]()
     for where, table in layers:
         if not isinstance(table, dict):
@@ -372,7 +372,7 @@ def _merge(*layers: _Layer) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def check_keys(origins: Mapping[str, str], known: Collection[str]) -> None:
-    """Refuse unknown keys; `origins` maps each key to the name of its table."""
+    """Raise ConfigError for unknown keys; `origins` has the table of each key."""
     for key, where in origins.items():
         if key not in known:
             shown = f"{where} {key}" if where else f"[{key}]"

@@ -56,7 +56,7 @@ def read_features(path: Path) -> FeatureMetadata:
 
 
 def check_parquet(path: Path, live: bool = False, needs_era: bool = True) -> list[str]:
-    """Check a file, all columns of a live one; return its column names."""
+    """Check a file (if it is live, all its columns); return the names of columns."""
     names = read_column_names(path)
     has_era = ["era"] if "era" in names else []
     if needs_era and not has_era:
@@ -117,7 +117,7 @@ def read_columns(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
 def decoding(
     shown: object, template: str = "{shown} is damaged ({reason}). " + ADVICE
 ) -> Iterator[None]:
-    """Raise errors of pyarrow and its callers about a file as `DataError`."""
+    """Raise the block's errors about a file as `DataError`."""
     try:
         yield
     except (pyarrow.ArrowException, OSError, ValueError) as error:
@@ -137,7 +137,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _read(path: Path, columns: Sequence[str] | None) -> tuple[str, Any]:
-    """The name of the column or index with the ids, and a table of it and `columns`."""
+    """Return the name of the ids' column or index, and a table of it and `columns`."""
     with _opened(path) as file:
         schema = file.schema_arrow
         index = (schema.pandas_metadata or {}).get("index_columns", [])
@@ -174,8 +174,8 @@ def era_runs(columns: ParquetColumns, path: Path) -> list[EraRun]:
 def read_blocks(
     columns: ParquetColumns, path: Path, features: Sequence[str], runs: Sequence[EraRun]
 ) -> Iterator[NDArray[Any]]:
-    """Yield the features of each era, (n_rows_of_era, n_features) in Fortran order:
-    int8 if all are, else float64 with NaN. `runs` are in the order of the file.
+    """Yield each era's features, (n_rows_of_era, n_features) in Fortran order: int8 if
+    all are, else float64 with NaN. `runs` are in the order of the file.
     """
     names = list(features)
     check_has(path, names, columns.names)
@@ -201,7 +201,7 @@ def read_blocks(
 def read_rows(
     files: Sequence[Path], features: Sequence[str], target: str, eras: Mapping[str, Any]
 ) -> tuple[pd.DataFrame, NDArray[Any], NDArray[Any]]:
-    """Read features, targets and labels (values of `eras`) of rows with targets."""
+    """Return features, targets and labels (values of `eras`) of rows with targets."""
     parts = dict[str, Any]()
     for path in files:
         columns = open_columns(path)
@@ -218,7 +218,7 @@ def read_rows(
 
 
 def select_eras(files: Sequence[Path], fit: TrainSection) -> tuple[dict[str, int], int]:
-    """A fit's eras in order, with their labels, and its number of unlabelled rows."""
+    """Return a fit's eras in order, with labels, and its number of unlabelled rows."""
     counts: dict[str, list[int]] = {}
     for path in files:
         columns = open_columns(path)
@@ -271,7 +271,7 @@ def select_eras(files: Sequence[Path], fit: TrainSection) -> tuple[dict[str, int
 def _read_eras(
     columns: ParquetColumns, path: Path, *, numbered: bool = False
 ) -> tuple[list[str], NDArray[np.intp]]:
-    """The distinct eras of a file, and each row's index among them."""
+    """Return the distinct eras of a file, and each row's index among them."""
     if "era" not in columns.names:
         raise DataError(f"{path} has no column 'era': download it again.")
     with decoding(path):
@@ -283,7 +283,7 @@ def _read_eras(
 
 
 def make_submission(predictions: "pd.Series[Any]", shown: str = "") -> pd.DataFrame:
-    """Make the columns ``id`` (text) and ``prediction`` (float64) from a series."""
+    """Return a series as columns ``id`` (text) and ``prediction`` (float64)."""
     try:
         values = predictions.astype(np.float64)
     except (TypeError, ValueError):
@@ -293,7 +293,7 @@ def make_submission(predictions: "pd.Series[Any]", shown: str = "") -> pd.DataFr
 
 
 def read_predictions(path: Path) -> pd.DataFrame:
-    """Read predictions with ids, of a column or the index, from CSV or Parquet."""
+    """Read predictions and ids, a column or the index, from a CSV or Parquet file."""
     with decoding(path):
         content = path.read_bytes()
         is_parquet = content.startswith(b"PAR1")
@@ -306,7 +306,7 @@ def read_predictions(path: Path) -> pd.DataFrame:
 
 
 def parse_predictions(content: bytes, shown: str) -> pd.DataFrame:
-    """Read predictions from the bytes of a CSV file; errors name it `shown`."""
+    """Read predictions from the bytes of a CSV file; `shown` names it in errors."""
     with decoding(shown, "{shown} cannot be read as CSV: {reason}."):
         # As text: ids stay as they are, and numbers keep every digit.
         frame = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
@@ -318,7 +318,7 @@ def parse_predictions(content: bytes, shown: str) -> pd.DataFrame:
 
 
 def _only(names: Sequence[str], wanted: Sequence[str], shown: str) -> str:
-    """The one wanted column that exists; SubmissionError if none or several do."""
+    """Return the only wanted column that exists; SubmissionError unless one does."""
     found = [name for name in wanted if name in names]
     if len(found) != 1:
         has = "both" if found else list_columns(names)

@@ -42,7 +42,7 @@ def served_name(version: str, name: str) -> str:
 
 
 def wanted(workspace: Workspace, section: DataSection, number: int) -> dict[str, str]:
-    """Reasons to fetch, by file: live ones always, others if missing or to refresh."""
+    """Return reasons to fetch, by file: live ones always, others if missing or old."""
     reasons = {}
     for name in section.files:
         rounds = workspace.rounds_of(name)
@@ -59,7 +59,7 @@ def download(
     client: Numerai, workspace: Workspace, section: DataSection, round_number: int,
     reporter: Reporter,
 ) -> None:  # fmt: skip
-    """Fetch the wanted files, and local ones that prove damaged."""
+    """Fetch the files that are wanted, and those here that prove to be damaged."""
     # Two locks, so that a round's small files do not wait for gigabytes of others.
     is_small = {name.startswith("live") or name == "features" for name in section.files}
     what = f"downloading to {workspace.data_dir}"
@@ -94,7 +94,7 @@ def download(
 
 @dataclass(frozen=True)
 class Fetch:
-    """Fetches a file or resumes it, once more if `check` raises DataError."""
+    """Fetches a file, or the rest of it; once more if `check` raises DataError."""
 
     client: Numerai
     filename: str
@@ -177,7 +177,7 @@ class Fetch:
                 self.on_bytes(file.tell(), start + size if size else 0)
 
     def _begun(self) -> Path | None:
-        """The newest partial download, of this round or an earlier one."""
+        """Return the newest partial download, of this round or an earlier one."""
         stem = re.sub(r"_\d+$", "_[0-9]*", escape(self.path.stem))
         left = self.path.parent.glob(f"{stem}{self.path.suffix}.*.partial")
         return max(left, key=lambda x: x.stat().st_mtime, default=None)
@@ -226,7 +226,7 @@ def _check(name: str, path: Path) -> None:
 
 
 def _served(client: Numerai, version: str, names: Iterable[str]) -> list[str]:
-    """The names that Numerai serves; warn of missing optional files, refuse others."""
+    """Return what Numerai serves; warn of missing optional files, refuse others."""
     served = client.datasets()
     known = sorted(Path(x).stem for x in served if x.startswith(f"{version}/"))
     if not known:

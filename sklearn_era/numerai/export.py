@@ -120,7 +120,7 @@ def write_blend(blend: Blend, path: Path) -> None:
 
 
 def why_not_portable(model: Model) -> str:
-    """Say why a pickle cannot hold a model; "" if it can."""
+    """Return why a pickle cannot hold a model; "" if it can."""
     if any(member.train.estimator == "auto" for member in model.members):
         return (
             f"estimator = 'auto' of {model.name!r} cannot be exported, as a portable "
@@ -170,8 +170,8 @@ def upload_pickle(
     data_version: str | None = None, wait: float = 1800.0, assign: bool = False,
     on_step: Callable[[str], None] = lambda text: None,
 ) -> str:  # fmt: skip
-    """Upload a pickle to a model's slot, where it makes all submissions if assigned;
-    return the status of Numerai's validation, after `wait` seconds at most.
+    """Upload a pickle to a model, which submits by it if it is assigned; return the
+    status of Numerai's validation, after `wait` seconds at most.
     """
     model_id = client.model_id(model_name)
     run_by = _choose(client.ask(IMAGES), image, "image")
@@ -212,7 +212,7 @@ def upload_pickle(
 
 
 def _choose(entries: Sequence[Any], name: str | None, what: str) -> Any:
-    """The entry with this name or id, else the default one, or None."""
+    """Return the entry with this name or id; without one, the default or None."""
     for entry in entries:
         if entry.default if name is None else name in (entry.name, entry.id):
             return entry
@@ -222,7 +222,7 @@ def _choose(entries: Sequence[Any], name: str | None, what: str) -> Any:
 
 
 class _Call:
-    """A call that is made when the pickle is read."""
+    """A call that happens when the pickle is read."""
 
     def __init__(self, function: Any, *arguments: Any) -> None:
         self.function, self.arguments = function, arguments
@@ -240,8 +240,8 @@ def _public(name: str) -> _Call:
 
 
 def _live_function(blend: Blend) -> _Call:
-    """The calls that make the function of the live data: era by era, the ranks of a
-    fit, or of the sum of several fits' gaussianized ranks.
+    """Return calls that make the function of live data: by era, ranks of the one fit's
+    predictions, or of the sum of several fits' gaussianized ranks.
     """
     predictors = {f"fit_{k}": _predictor(part) for k, part in enumerate(blend.fits)}
     fits = list(predictors)
@@ -264,7 +264,7 @@ def _live_function(blend: Blend) -> _Call:
 
 
 def _predictor(part: WeightedFit) -> _Call:
-    """A function of a frame that predicts like a part, by LightGBM."""
+    """Return calls that make a function which predicts a frame as a part does."""
     model, names = part.estimator, part.features
     try:
         given: Any = {"feature_names": names or None, "node_statistics": False}
@@ -295,7 +295,7 @@ def _predictor(part: WeightedFit) -> _Call:
 
 
 def _rank(columns: Sequence[str]) -> list[Any]:
-    """Steps that rank columns, ties averaged."""
+    """Return steps that rank columns; ties have the average rank."""
     lines = "\n".join(f"{name} = ({name} - 0.5) / {name}.size" for name in columns)
     # Not by numexpr, where it is installed.
     return [methodcaller("rank"), methodcaller("eval", lines, engine="python")]
@@ -307,6 +307,6 @@ def _transformer(function: Any) -> _Call:
 
 
 def _chain(*functions: Any) -> _Call:
-    """The composition of functions, the first one applied first."""
+    """Return the composition of functions, the first of which is applied first."""
     steps = [(f"step_{k}", _transformer(x)) for k, x in enumerate(functions)]
     return _Call(getattr, _public("sklearn.pipeline:Pipeline")(steps), "transform")

@@ -61,7 +61,7 @@ _FAILURES = {
 
 @dataclass(frozen=True)
 class PortableCheck:
-    """A successful test run: its resources, versions and warnings."""
+    """The resources, versions and warnings of a successful test run."""
 
     rows: int
     seconds: float  # on one CPU of this machine, from the first import to the CSV
@@ -141,7 +141,7 @@ def check_portable_model(
 
 
 def _run(command: list[str], folder: Path, time_limit: float) -> dict[str, Any]:
-    """Run this file as a program; return its report, or one about its failure."""
+    """Run this file as a program; return its report, or a report on its failure."""
     inherited = {x: os.environ[x] for x in _INHERITED if x in os.environ}
     try:
         done = subprocess.run(
@@ -210,7 +210,7 @@ def main(memory_limit: str, model: str, live: str) -> None:
 
 
 def _predict(report: dict[str, Any], model: str, live: str) -> int:
-    """Predict and write the CSV; `report` has the current stage."""
+    """Predict and write the CSV; keep the current stage in `report`."""
     import pandas as pd
     import pyarrow.parquet  # noqa: F401 - pandas reads Parquet with it
 

@@ -39,7 +39,7 @@ _LOCAL = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 
 
 class HttpFailure(ApiError):
-    """A call failed; it may succeed later (`transient`), or did act (`unclear`)."""
+    """A call failed: it may succeed later (`transient`), or have acted (`unclear`)."""
 
     def __init__(
         self, text: str, status: int = 0, transient: bool = False, unclear: bool = False
@@ -51,7 +51,7 @@ class HttpFailure(ApiError):
 
 
 class Http:
-    """Sends requests of ten times `timeout` seconds at most, except downloads."""
+    """Sends requests, of ten times `timeout` seconds at most except downloads."""
 
     def __init__(self, timeout: float, retries: int, backoff: float = 1.0) -> None:
         self.timeout, self.retries, self.backoff = timeout, retries, backoff
@@ -61,11 +61,11 @@ class Http:
             logging.getLogger(name).addFilter(_is_foreign)
 
     def now(self) -> datetime:
-        """The time by Numerai's clock, from its last Date header."""
+        """Return the time by Numerai's clock: its last Date header."""
         return datetime.now(UTC) + self._skew
 
     def wait(self, attempt: int, asked: float = 0.0) -> None:
-        """Back off after a failed attempt, counted from 0; `asked` seconds at least."""
+        """Wait, longer after each failed attempt (from 0), at least `asked` seconds."""
         # Jitter: clients that failed at the same time must not return together.
         backoff = self.backoff * 2.0 ** min(attempt, 10) * random.uniform(0.5, 1.0)
         time.sleep(max(min(backoff, _MOST_WAIT), asked))
@@ -113,7 +113,7 @@ class Http:
     def get(
         self, step: str, url: str, limited: bool = True, **headers: str
     ) -> Iterator[tuple[Any, Iterator[bytes]]]:
-        """Open a signed address: the whole file, a range (206) or nothing (416)."""
+        """Open a signed address: all of the file, a range (206) or nothing (416)."""
         peer = f"{step}: the storage"
         for _ in range(_MOST_REDIRECTS):
             response = self._open(peer, "GET", url, headers)
@@ -132,7 +132,7 @@ class Http:
     def _open(
         self, peer: str, method: str, url: str, headers: Any, size: int = 0, **body: Any
     ) -> Any:
-        """Send a request whose body has `size` bytes; the answer's body is not read."""
+        """Send a request with a body of `size` bytes; the answer's is not read."""
         if not may_be_called(url):
             raise HttpFailure(f"{peer} cannot be called: its address is not https.")
         seconds = 10 * self.timeout + size / _UPLOAD_SPEED
@@ -233,8 +233,8 @@ class Http:
 
 
 def _started(call: Callable[[], _T]) -> Future[_T]:
-    """Call in a thread that can be abandoned: a socket's timeout starts again with
-    every byte.
+    """Start a call in a thread that can be left behind: a socket's timeout starts again
+    with every byte.
     """
     outcome: Future[_T] = Future()
 
@@ -277,7 +277,7 @@ def redact(text: object, *secrets: str) -> str:
 
 
 def _redirected(url: str, location: str) -> str:
-    """The target of a redirect; "" if invalid, or from elsewhere to this machine."""
+    """Return a redirect's target; "" if invalid, or from elsewhere to this machine."""
     with suppress(ValueError):
         target = urljoin(url, location)
         if is_loopback(url) or not is_loopback(target):
@@ -286,7 +286,7 @@ def _redirected(url: str, location: str) -> str:
 
 
 def _parse_answer(content: bytes, token: str | None) -> tuple[Any, str]:
-    """The data of a GraphQL answer, and its error messages on one line."""
+    """Return the data of a GraphQL answer, and its error messages as one line."""
     document: Any = None
     with suppress(ValueError, RecursionError):
         document = json.loads(content)
@@ -302,7 +302,7 @@ def _parse_answer(content: bytes, token: str | None) -> tuple[Any, str]:
 
 
 def _date(text: str) -> datetime | None:
-    """The time in a header, or None."""
+    """Return the time that a header has, or None."""
     with suppress(ValueError, OverflowError):
         date = parsedate_to_datetime(text)
         return date.replace(tzinfo=date.tzinfo or UTC)

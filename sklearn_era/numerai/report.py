@@ -100,7 +100,7 @@ def report_is_current(
 
 
 def identify(config: Config, model: Model, fits: list[ModelRecord]) -> dict[str, Any]:
-    """Identify a report: by its fits and the settings of the validation."""
+    """Return what identifies a report: its fits and the settings of the validation."""
     members = zip(model.members, fits, strict=True)
     return {
         "members": {member.name: record.sha256 for member, record in members},
@@ -113,7 +113,7 @@ def identify(config: Config, model: Model, fits: list[ModelRecord]) -> dict[str,
 
 
 def write_report(validation: Validation, results: Rows) -> list[Path]:
-    """Write the figures, then ``report.json``; return the paths, its own first."""
+    """Write figures, then ``report.json``; return the paths, that of the JSON first."""
     model, records = validation.model, validation.records
     workspace, member = validation.workspace, model.members[0]
     folder = workspace.report_dir(model.name)
@@ -139,7 +139,7 @@ def write_report(validation: Validation, results: Rows) -> list[Path]:
 def read_training_sample(
     workspace: Workspace, member: BlendMember, record: ModelRecord
 ) -> tuple[pd.DataFrame, NDArray[Any], int]:
-    """Rows of evenly spaced training eras, targets, and the number of all eras."""
+    """Return rows of evenly spaced training eras, targets, and the number of eras."""
     files = [workspace.need(name) for name in member.train.files]
     settings = member.train.model_copy(update={"last_era": record.last_era})
     trained = sorted(select_eras(files, settings)[0])
@@ -150,7 +150,7 @@ def read_training_sample(
 
 
 def _plain(result: ValidationResult) -> Any:
-    """Convert a result for JSON, with null for undefined numbers."""
+    """Return a result as JSON has it, with null for undefined numbers."""
     named: dict[str, Any] = {"folds": [fold._asdict() for fold in result.folds]}
     lists = ("eras", "scores", "n_samples")
     scores = result.scores.items()
@@ -160,7 +160,7 @@ def _plain(result: ValidationResult) -> Any:
 
 
 def with_splits(name: str, model: Any) -> tuple[str, Any]:
-    """A fit and its name; for an average, those of its heaviest member with trees."""
+    """Return a fit with its name; of an average, its heaviest member with trees."""
     of: Mapping[str, float] = getattr(model, "weights_", {})
     for member in sorted(of, key=lambda x: -of[x]):  # by their weights
         if hasattr(found := model.members_.get(member), "_predictors"):
@@ -201,7 +201,7 @@ def corr_figures(rows: Rows) -> "tuple[Figure, Figure]":
 
 
 def feature_exposure(rows: Rows) -> "Figure":
-    """Draw the exposures to the features with the first model's largest exposures."""
+    """Draw exposures to the features to which the first model is exposed most."""
     followed = {name: x.exposures for name, x in rows.items() if x.exposures}
     exposures, first = pd.DataFrame(followed), next(iter(followed))
     shown = exposures[exposures[first].notna()].head(_MOST_FEATURES)
@@ -229,7 +229,7 @@ def feature_exposure(rows: Rows) -> "Figure":
 def split_agreement(
     estimators: Mapping[str, Any], X: pd.DataFrame, y: NDArray[Any], n_trained: int
 ) -> "Figure":
-    """Draw the agreement of a sample's eras on the splits, an axes per fit."""
+    """Draw how far a sample's eras agree on splits, in an axes for each fit."""
     figure, eras = _new_figure(5.0, max(8.0, 5.5 * len(estimators))), X.index
     figure.suptitle(
         f"Split agreement in {eras.nunique()} of {n_trained} training eras: 1 "
@@ -257,7 +257,7 @@ def split_agreement(
 def live_scores(
     client: Numerai, ids: Mapping[str, str], n_rounds: int, horizons: Mapping[str, Any]
 ) -> list[RoundScore]:
-    """The latest scores of models by round; those of their horizon come first."""
+    """Return models' latest scores by round; those at their horizon come first."""
     rows = []
     for model, model_id in ids.items():
         horizon = str(horizons.get(model) or _HORIZON)
@@ -278,7 +278,7 @@ def live_scores(
 
 
 def promised_scores(workspace: Workspace, models: Sequence[str]) -> dict[str, Any]:
-    """The mean validation scores by metric, by model with a report."""
+    """Return the mean validation scores by metric, of each model that has a report."""
     promised = {}
     for model in models:
         path = workspace.report_dir(model) / REPORT_NAME
@@ -322,6 +322,6 @@ def as_png(figure: "Figure") -> bytes:
 
 
 def _new_figure(height: float, width: float = 9.0) -> "Figure":
-    """A figure without pyplot, which has global state."""
+    """Return a figure made without pyplot, whose state is global."""
     figure_class = import_optional("matplotlib.figure", extra="plot").Figure
     return figure_class(figsize=(width, height), layout="constrained")

@@ -22,7 +22,7 @@ _MOST_TARGETS = 7  # distinct values of Numerai's targets
 
 
 class RowsByEra:
-    """Arguments with rows grouped by era; the first is the column `x`."""
+    """Arguments with their rows grouped by era; the first has the name `x`."""
 
     def __init__(self, eras: Eras, **arguments: Any) -> None:
         check_consistent_length(*arguments.values())
@@ -67,7 +67,7 @@ class RowsByEra:
             yield where, own, block
 
     def score(self, name: str, metric: Any, max_missing_share: float) -> Scores:
-        """Compute a metric of each era's complete rows; refuse eras with too few."""
+        """Return a metric of each era's complete rows; refuse eras with too few."""
         share = {"min_val": 0, "max_val": 1, "include_boundaries": "left"}
         check_scalar(max_missing_share, "max_missing_share", Real, **share)
         _, *others = self._arguments
@@ -87,7 +87,7 @@ class RowsByEra:
         return self.result(np.array(scores), np.array(counts), **{name: True})
 
     def result(self, scores: Column, counts: Any = None, **directions: bool) -> Scores:
-        """The scores with their eras, or a float without labels."""
+        """Return scores with their eras, or a float if there are no labels."""
         if not self._has_labels:
             return float(scores[0])
         counts = self._eras.counts if counts is None else counts
@@ -95,8 +95,8 @@ class RowsByEra:
 
 
 def _refuse_swapped(y_true: ArrayLike, name: str, values: ArrayLike) -> None:
-    """Refuse predictions with the few values of Numerai's targets, quarters or sixths,
-    of targets that have more.
+    """Refuse predictions that have few values, as Numerai's targets do (quarters or
+    sixths), if the targets have more.
     """
     column = _as_column(values, name, "allow-nan")
     column = column[~np.isnan(column)]

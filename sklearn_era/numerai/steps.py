@@ -18,7 +18,7 @@ from sklearn_era.numerai.validation import Validation
 
 
 class Steps:
-    """The steps for the models of a configuration."""
+    """The steps for a configuration's models."""
 
     def __init__(
         self, config: config.Config, workspace: Workspace, reporter: Reporter
@@ -45,7 +45,7 @@ class Steps:
         return self._read_features(self.workspace.need("features"))
 
     def features_of(self, settings: TrainSection) -> list[str]:
-        """The features of a fit; check the target, too."""
+        """Return the features of a fit, after a check of the target."""
         metadata = self.metadata()
         config.check_target(settings.target, metadata.targets)
         return metadata.features(settings.feature_set)
@@ -69,13 +69,13 @@ class Steps:
                 raise ConfigError(f"'{self.workspace.toml}': {error}") from error
 
     def reasons_to_train(self, model: Model, restart: bool = False) -> dict[str, str]:
-        """By fit, the reason to train it: it differs from the configured one."""
+        """Return, by fit, why it is trained: how it differs from the configured one."""
         why = (lambda *_: "as requested") if restart else self._why_train
         reasons = {_spell(model, x): why(model, x) for x in model.members}
         return {shown: reason for shown, reason in reasons.items() if reason}
 
     def _why_train(self, model: Model, member: BlendMember) -> str | None:
-        """The reason, if any; without features.json, only whether the fit exists."""
+        """Return why to train a fit, or None; by its file alone without features."""
         folder, fit = self.workspace.model_dir(model.name), member.train
         if self.workspace.newest("features") is None:
             is_there = (folder / f"{member.name}.json").exists()
@@ -166,7 +166,7 @@ class Steps:
                 self.reporter.step(f"Rank correlation with {shown}: {correlation:.3f}")
 
     def validate(self, model: Model) -> None:
-        """Score the model on unseen eras, and write the report."""
+        """Score the model on eras it has not seen, and write the report."""
         workspace, own = self.workspace, self.reporter
         path = workspace.lock_file(f"validate-{model.name}")
         with lock(path, f"validating {model.name!r}"):
@@ -176,7 +176,7 @@ class Steps:
         own.validated(model, results, files)
 
     def is_validated(self, model: Model) -> bool:
-        """Return whether the report is of the current fits, or none can be made."""
+        """Return whether the report is of the current fits, or cannot be made."""
         if "validation" not in self.config.data.files:
             return True
         records = self.read_records(model)
@@ -212,6 +212,6 @@ class Steps:
 
 
 def _spell(model: Model, member: BlendMember) -> str:
-    """The name of a model's member in messages."""
+    """Return the name of a model's member in messages."""
     of_blend = "" if member.name == "model" else f" member {member.name!r}"
     return f"{model.name!r}{of_blend}"

@@ -115,7 +115,7 @@ def save_fit(folder: Path, name: str, fit: Any, record: ModelRecord) -> ModelRec
 
 
 def load_fit(folder: Path, name: str) -> tuple[Any, ModelRecord]:
-    """Read a fit and its record, and check that they belong together."""
+    """Return a fit and its record, after a check that they belong together."""
     record = read_record(folder, name)
     path, waiting = folder / f"{name}.era", folder / f"{name}.new.era"
     # A process killed between the last two steps of `save_fit` left the model waiting.
@@ -125,7 +125,7 @@ def load_fit(folder: Path, name: str) -> tuple[Any, ModelRecord]:
 
 
 def load_estimator(path: Path, sha256: str, advice: str = "") -> Any:
-    """Read a model file, and check its sha256."""
+    """Return the model of a file, after a check of its sha256."""
     try:
         if file_sha256(path) != sha256:
             raise DataError(f"{path} was changed or damaged: sha256 differs.{advice}")
@@ -146,7 +146,7 @@ def read_record(folder: Path, name: str) -> ModelRecord:
 
 
 def differences(was: ModelRecord, now: ModelRecord) -> list[str]:
-    """List, as phrases, the differences of two fits that change trees."""
+    """Return, as phrases, the differences between two fits that change trees."""
     # Rows are compared if the data of both were read, else the requests.
     both_read = bool(was.data_fingerprint and now.data_fingerprint)
     old, new = _traits(was, both_read), _traits(now, both_read)
@@ -166,7 +166,7 @@ def differences(was: ModelRecord, now: ModelRecord) -> list[str]:
 
 
 def _traits(record: ModelRecord, is_read: bool) -> dict[str, Any]:
-    """All that determines the trees, by name, except the features."""
+    """Return all that determines the trees, except the features, by name."""
     # Parameters that were not set have their defaults.
     default = Regressor(early_stopping=False, random_state=record.random_state)
     parameters = default.get_params() | record.parameters
@@ -189,7 +189,7 @@ class WeightedFit:
     weight: float = 1.0
 
     def predict(self, block: NDArray[Any], names: Sequence[str]) -> NDArray[np.float64]:
-        """Predict the rows of a block; `names` are its columns, in any order."""
+        """Return predictions of the rows; `names` are the block's columns."""
         X: Any = pd.DataFrame(block, columns=list(names), copy=False)[self.features]
         # An estimator fitted without names would warn of them.
         if not hasattr(self.estimator, "feature_names_in_"):
@@ -215,7 +215,7 @@ class Blend:
         return [part.weight / total for part in self.fits]
 
     def combine(self, predictions: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
-        """Ranks of an era's rows: of one part, or of mean gaussianized ranks."""
+        """Return ranks of an era's rows: by one part, or by mean gaussianized ranks."""
         if len(predictions) == 1:
             return rank_normalize(predictions[0])
         # In the pickle's order of products and sums, so that bits agree.
@@ -225,7 +225,7 @@ class Blend:
         return rank_normalize(total.round(DECIMALS))
 
     def ranks(self, block: NDArray[Any], names: Sequence[str]) -> NDArray[np.float64]:
-        """Ranks in (0, 1) of the rows of one era; `names` are the block's columns."""
+        """Return ranks in (0, 1) of an era's rows; `names` are the block's columns."""
         return self.combine([part.predict(block, names) for part in self.fits])
 
 
@@ -239,7 +239,7 @@ def predict_live(
     blend: Blend, records: Sequence[ModelRecord], live: Path, version: str,
     neutralizers: Sequence[str] = (), proportion: float = 0.0,
 ) -> "pd.Series[float]":  # fmt: skip
-    """Predict the live era, of `version`: ranks by id, neutralized if asked."""
+    """Return the live era's ranks by id, neutralized if `proportion` is not 0."""
     for trained in {record.version for record in records} - {version}:
         errors.warn(
             f"The model was trained on {trained}, but the live data are {version}: "
@@ -269,7 +269,7 @@ def predict_live(
 
 
 def _check_values(live: pd.DataFrame, records: Sequence[ModelRecord]) -> None:
-    """Refuse values that training never had; trees would accept them silently."""
+    """Raise DataError for values that training never had; trees would accept them."""
     # A missing value is known if all fits with the feature had missing values.
     known = ({*x.features} - {*x.features_with_missing} for x in records)
     odd = live.isna() & live.columns.isin(set[str]().union(*known))

@@ -75,7 +75,7 @@ def read_submission_record(path: Path) -> SubmissionRecord | None:
 
 
 def round_state(current: TournamentRound, now: datetime) -> str:
-    """A phrase with a round's state and its times."""
+    """Return a phrase on a round's state and times."""
     opens, closes = (x and f"{x:%Y-%m-%d %H:%M} UTC" for x in current[1:3])
     state = "is open" if current.is_open else "closed"
     if current.opens is not None and current.opens > now:
@@ -89,8 +89,8 @@ def submit(
     steps: "Steps", model_name: str, round_number: int, file: Path | None = None, *,
     require_open: bool | None = None, force: bool = False,
 ) -> SubmissionRecord:  # fmt: skip
-    """Check, upload and confirm a round's predictions, of ``predict`` or in a `file`.
-    `require_open` is configured by default; `force` repeats a submission.
+    """Check, upload and confirm a round's predictions: those of ``predict``, or a
+    `file`. `require_open` is as configured by default; `force` repeats a submission.
     """
     workspace, client, report = steps.workspace, steps.client, steps.reporter.step
     folder = workspace.round_dir(round_number, model_name)
@@ -137,7 +137,7 @@ def submit(
 
 
 def submission_csv(frame: pd.DataFrame) -> bytes:
-    """A submission as CSV with all digits; its bytes depend on the frame alone."""
+    """Return a submission as CSV with all digits; the frame alone decides its bytes."""
     return frame.to_csv(index=False, lineterminator="\n").encode()
 
 
@@ -171,7 +171,7 @@ def check_submission(frame: pd.DataFrame, live_ids: Sequence[str]) -> None:
 
 
 def _model_of(path: Path) -> str:
-    """The digest of the model that made the predictions; "" if they were changed."""
+    """Return the digest of the model that predicted; "" if predictions were changed."""
     if not path.exists():
         raise DataError(f"{path} is missing: run 'sklearn-era numerai predict' first.")
     with suppress(DataError):  # a damaged record
@@ -232,7 +232,7 @@ class _Upload:
         return self.finish(listed)
 
     def find(self) -> Listed | None:
-        """Numerai's entry for the recorded submission; warn of a newer one."""
+        """Return Numerai's entry for the recorded submission; warn of a newer one."""
         record, made = self.record, self.record.submission_id
         if made is None and record.server_filename is None:
             return None

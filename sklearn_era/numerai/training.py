@@ -66,9 +66,9 @@ def train(
     purge: int = 0, restart: bool = False,
     on_progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> store.ModelRecord:  # fmt: skip
-    """Train and save a fit: resumed from its last checkpoint, to the same bits, unless
-    `restart`; an average, whose folds purge `purge` weeks, starts over. `on_progress`
-    counts features at stage ``"reading"``, then trees at stage `name`.
+    """Train and save a fit. It resumes from the last checkpoint, to the same bits,
+    unless `restart`; an average, whose folds purge `purge` weeks, starts over.
+    `on_progress` counts features at stage ``"reading"``, then trees at stage `name`.
     """
     folder, paths, features = Path(folder), [Path(file) for file in files], [*features]
     if not 0 < len({*features} - {settings.target}) == len(features):
@@ -122,7 +122,7 @@ def train(
 
 
 def make_average(plain: Any, fit: TrainSection, n_eras: int, purge: int) -> Any:
-    """An unfitted average, whose folds are of the last half of the eras or groups."""
+    """Return an average, unfitted, with folds of the last half of eras or groups."""
     n_labels, n_weeks = fit.era_groups or n_eras, fit.every_nth_era
     # In eras of the fit: of `every_nth_era` weeks, one is taken.
     gap = -(-(purge + 1) // n_weeks) - 1
@@ -143,7 +143,7 @@ def make_average(plain: Any, fit: TrainSection, n_eras: int, purge: int) -> Any:
 
 @contextmanager
 def _naming_table(settings: TrainSection, errors: Any = ValueError) -> Iterator[None]:
-    """Raise `errors` about parameters as a ConfigError that names a table."""
+    """Raise the block's `errors` about parameters as ConfigError that names a table."""
     try:
         yield
     except errors as error:
@@ -151,7 +151,7 @@ def _naming_table(settings: TrainSection, errors: Any = ValueError) -> Iterator[
 
 
 def _read_binned(paths: Sequence[Path], features: list[str], **options: Any) -> Any:
-    """Bin the rows with a target; an error names the damaged file, if one is."""
+    """Return binned rows with a target; an error names the damaged file, if one is."""
     shown = ", ".join(path.name for path in paths)
     try:
         with data.decoding(shown, "Cannot train on {shown}: {reason}."):
@@ -170,7 +170,7 @@ def why_train(
     settings: TrainSection, folder: Path, name: str, *, files: Sequence[_File],
     features: Sequence[str], version: str, purge: int = 0,
 ) -> str | None:  # fmt: skip
-    """Return how the stored fit differs from the configured one, or None."""
+    """Return how the stored fit differs from the configured one, or None if not."""
     wanted = _request(settings, files, features, version=version, purge_of_folds=purge)
     with suppress(DataError):  # training warns of it
         checkpoint = read_checkpoint(folder / f"checkpoint-{name}")
@@ -203,7 +203,7 @@ def gain_settings(fits: Sequence[TrainSection]) -> list[TrainSection]:
 
 
 def make_estimator(settings: TrainSection, features: Sequence[str] | None) -> Regressor:
-    """The unfitted estimator (or plain model); its parameters are checked."""
+    """Return the unfitted estimator (or plain model), with checked parameters."""
     for name in filter(_REFUSED.get, settings.parameters):
         text = f"{settings.table_of(name)} {name} cannot be set"
         raise ConfigError(f"{text}: {_REFUSED[name]}.")
@@ -228,7 +228,7 @@ def make_estimator(settings: TrainSection, features: Sequence[str] | None) -> Re
 
 
 def fingerprint(dataset: BinnedDataset) -> str:
-    """The blake2b digest of all that a fit reads of a data set, without copies."""
+    """Return the blake2b digest of all that a fit reads of a data set, uncopied."""
     arrays = {"X_binned": dataset.X_binned, "y": dataset.y}
     for i, thresholds in enumerate(dataset.bin_mapper.bin_thresholds_):
         arrays[f"thresholds {i}"] = thresholds
@@ -240,7 +240,7 @@ def fingerprint(dataset: BinnedDataset) -> str:
 def _request(
     settings: TrainSection, files: Sequence[_File], features: Sequence[str], **of: Any
 ) -> store.ModelRecord:
-    """The record of a fit as far as known before the data are read."""
+    """Return the record of a fit as far as it is known before data are read."""
     asked = settings.model_dump(exclude={"first_era", "last_era"}) | of
     if settings.estimator != "auto":  # these two concern averages only
         asked |= {"purge_of_folds": 0, "time_budget": 0.0}
@@ -276,7 +276,7 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
 
 @dataclass(eq=False)
 class Checkpoints:
-    """Resumes a fit from its checkpoint, follows it, and writes the next ones."""
+    """Resumes a fit from its checkpoint, follows it, and writes further ones."""
 
     folder: Path
     fit: store.ModelRecord
@@ -285,7 +285,7 @@ class Checkpoints:
     n_trees: int = 0
 
     def resume(self, estimator: Any) -> Any:
-        """The checkpoint's estimator if it belongs to this fit, else `estimator`."""
+        """Return the checkpoint's estimator if it is of this fit, else `estimator`."""
         try:
             checkpoint = read_checkpoint(self.folder)
             if checkpoint is None:

@@ -36,14 +36,14 @@ class Source(NamedTuple):
 
 
 def purge_of(config: Config, model: Model) -> int:
-    """The number of eras to purge: the largest for any of the model's targets."""
+    """Return how many eras to purge: the most for any of the model's targets."""
     targets = {model.train.target, *(member.train.target for member in model.members)}
     return max(config.validation.purge_of(target) for target in targets)
 
 
 @dataclass
 class Validation:
-    """Scores a model and, where configured and available, plain gain and others."""
+    """Scores a model and, if configured and available, plain gain and others."""
 
     config: Config
     workspace: Workspace
@@ -104,7 +104,7 @@ class Validation:
         )  # fmt: skip
 
     def _plan(self) -> tuple[score_table.Way, list[Fold]]:
-        """Choose hold-out if enough eras are left, else walk-forward."""
+        """Return the folds: hold-out if enough eras are left, else walk-forward."""
         purge, n_folds = purge_of(self.config, self.model), self.config.validation.folds
         last = max(record.last_era for record in self.records)
         held_out, usable = list[str](), list[str]()
@@ -139,7 +139,7 @@ class Validation:
         return "hold-out", [Fold(last, held_out[0], held_out[-1])]
 
     def _eras_to_walk(self) -> list[str]:
-        """The eras for folds: from the first era that all members train on."""
+        """Return the eras for folds: from the first one that all members train on."""
         for name in _unique(*(x.files for x in self.recipes[MODEL])):
             self._read(name)
         usable = sorted(x for source in self.sources.values() for x in source.eras)
@@ -153,7 +153,7 @@ class Validation:
         return usable
 
     def _fits(self, number: int, row: str) -> store.Blend:
-        """The fits of a row for a fold, trained if missing."""
+        """Return the fits of a row for a fold, trained if they are missing."""
         folder, text = self.folder, ""
         last_eras = [record.last_era for record in self.records]
         if self.way == "walk-forward":
@@ -174,7 +174,7 @@ class Validation:
     def _fit(
         self, name: str, recipe: TrainSection, folder: Path, of: str
     ) -> tuple[Any, store.ModelRecord]:
-        """A fit for the validation and its record, trained if missing or damaged."""
+        """Return a fit for the validation and its record; train it if need be."""
         files = [self.workspace.need(name) for name in recipe.files]
         if groups := recipe.era_groups:
             # There may be fewer eras than groups: then each is a group.
@@ -212,7 +212,7 @@ class Validation:
                 yield path, era, pd.DataFrame(block, columns=names, copy=False)
 
     def _ranks(self, blend: store.Blend, block: pd.DataFrame, by: list[str]) -> Any:
-        """Ranks as submitted; constant ones are not neutralized."""
+        """Return ranks as they are submitted; constant ones are not neutralized."""
         ranks = blend.ranks(block.to_numpy(), block.columns.tolist())
         if by and np.ptp(ranks) > 0:
             share = self.model.predict.neutralize_proportion
@@ -220,7 +220,7 @@ class Validation:
         return ranks
 
     def _read(self, name: str) -> Source:
-        """Open a file, and find its eras with known targets."""
+        """Return a file, opened, and its eras with known targets."""
         if name in self.sources:
             return self.sources[name]
         path = self.workspace.need(name)

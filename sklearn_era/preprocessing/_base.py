@@ -141,7 +141,7 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return values, read_eras(eras, X)
 
     def _learn(self, X: Array, eras: EncodedEras, weights: Array) -> None:
-        """Take the means of the statistics of eras for those of the training."""
+        """Store the means of eras' statistics as those of the training."""
         n, own = map(np.array, zip(*self._of_eras, strict=True))
         shares = self._share(n)[:, np.newaxis]
         total = np.where(shares > 0, shares * own, 0.0).sum(axis=0)
@@ -161,7 +161,7 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _by_era(
         self, apply: Callable[..., Array], X: Table, eras: Eras | None
     ) -> Array:
-        """Apply the statistics of eras to their rows."""
+        """Return rows to which the statistics of their era are applied."""
         X, encoded = self._read(X, eras, reset=False)
         if self.unseen == "batch":
             measured = self._measure_eras(X, encoded, np.ones(X.shape[0]))
@@ -171,11 +171,11 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return apply(X, encoded, measured)
 
     def _share(self, n: Array) -> Array:
-        """Return the share of statistics of an era's own n rows; 0 without any."""
+        """Return the share of statistics of an era's own n rows; 0 for no row."""
         return np.divide(n, n + self.smooth, out=np.zeros(n.shape), where=n > 0)
 
     def _mixed(self, n: Array, own: Array, training: Array) -> Array:
-        """Return statistics of n rows, mixed with those of the training."""
+        """Return statistics of an era's n rows, mixed with those of the training."""
         shares = self._share(n)
         return np.where(shares > 0, shares * own + (1 - shares) * training, training)
 

@@ -26,8 +26,8 @@ _MIN_RECIPROCAL_CONDITION = 1e-10
 def regression(
     values: Array, block: NDArray[Any], weights: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return what a regression on the columns of a block and on ones leaves of values,
-    of shape (n, m), 0 where rounding, and its coefficients, those of ones last.
+    """Return residuals of values, (n, m), by a regression on the columns of a block and
+    on ones, 0 where they may be rounding; and its coefficients, the one of ones last.
     """
     # A constant column is what the ones are, and many are constant in early eras.
     varies = np.append((block != block[0]).any(axis=0), True)

@@ -69,8 +69,8 @@ class EraRankTransformer(EraTransformer):
 
 
 def _points(x: Array, weights: Array) -> Points:
-    """Return distinct values, and the share of weight below them and of half of theirs:
-    of n rows (rank - 1/2) / n, by average ranks for ties. NaN without values.
+    """Return distinct values, and the share of weight below each plus half of its own:
+    for n rows (rank - 1/2) / n, with average ranks for ties. NaN without values.
     """
     is_known = ~np.isnan(x)
     if not is_known.any():
@@ -91,6 +91,6 @@ def _fewer(points: Points) -> Points:
 
 
 def _rank(X: Array, points: list[Points]) -> Array:
-    """Return the ranks of columns among points."""
+    """Return the ranks of columns' values among points."""
     pairs = zip(X.T, points, strict=True)
     return np.transpose([np.interp(x, *own) for x, own in pairs])

@@ -65,7 +65,7 @@ class EraStandardScaler(EraTransformer):
 
     def _measure(self, X: Array, weights: Array) -> tuple[Array, Array]:
         """Return the median and the squared interquartile range, by lines between rows
-        as NumPy's; a weight is as many rows, and less than 1 where the least one is.
+        like NumPy's. A weight is a number of rows, and less than 1 if the least one is.
         """
         order = np.argsort(X, axis=0)  # missing values are last
         X = np.take_along_axis(X, order, axis=0)
@@ -102,7 +102,7 @@ class EraStandardScaler(EraTransformer):
         return [*zip(n, np.stack([center, square], axis=1), strict=True)]
 
     def _parts(self, n: Any, own: Any) -> tuple[Array, Array]:
-        """Return centres and scales of eras, 0 and 1 where these are not wanted."""
+        """Return the centres and scales of eras; 0 and 1 if they are not wanted."""
         n, own = np.asarray(n)[..., np.newaxis, :], np.asarray(own)
         center, square = np.moveaxis(self._mixed(n, own, self._training), -2, 0)
         is_used = (square != 0) & self.with_scaling

@@ -18,7 +18,6 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._category_effects import Cells, cells_of, effects
 from .._era_arguments import eras_by_name, take_era_column, warn_of_row_order
 from .._era_labels import find
 from .._eras import EncodedEras, are_ordered, era_means, read_eras
@@ -26,6 +25,7 @@ from .._fit_attributes import restores_on_failure
 from .._parameter_object import with_parameters
 from .._scikit_learn import check_sample_weight
 from .._tables import columns as tables
+from .._target_statistics import Cells, cells_of, effects
 from .._typing import Eras, Table
 from .._warnings import warn_user
 from ..ensemble._binning.errors import column_name
@@ -231,7 +231,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         return self._encode(X, find(self.era_labels_, encoded.labels)[encoded.codes])
 
     def _encode(self, X: Table, at: NDArray[Any]) -> Array:
-        """Encode rows by the places of their eras in the training; -1 if unseen."""
+        """Return rows encoded by their eras' places in the training, -1 if unseen."""
         is_known, parts = at >= 0, [np.empty((at.size, 0))]
         n_folds = _N_FOLDS if self.era_order_ == "unordered" else 0
         for i, j in enumerate(self._columns):
@@ -280,7 +280,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
     def _read(
         self, X: Any, eras: Eras | None, *, reset: bool
     ) -> tuple[Any, EncodedEras]:
-        """Return X as a frame or an array, without eras, and these."""
+        """Return X as a frame or an array, without eras, and the eras."""
         tables.check_collected(X)
         X, eras = take_era_column(X, eras)
         warn_of_row_order(eras, X)
@@ -342,7 +342,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         return np.array([codes == code for code in shown], dtype=np.float64)
 
     def _chosen(self, found: list[Array]) -> Array:
-        """Return the columns that were asked for."""
+        """Return, of all columns found, those that were asked for."""
         n = found[0].shape[1] - len(self._relative)
         effect, variation, count = found
         parts = [effect[:, :n]]
@@ -358,6 +358,6 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
 
 
 def _codes_of(values: NDArray[Any], known: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the places of categories among known ones; the last one if unknown."""
+    """Return the places of categories among known ones; the last place if unknown."""
     places = {category: place for place, category in enumerate(known)}
     return np.array([places.get(x, known.size) for x in values], dtype=np.intp)

@@ -23,7 +23,7 @@ class Rule:
     last: Conjunction = frozenset()  # the one that *and* refines
 
     def refined(self, condition: BinsOfColumn, is_union: bool) -> "Rule":
-        """Return this rule *and* the condition; with `is_union`, *or* the condition."""
+        """Return this rule *and* the condition; or, with `is_union`, *or* it."""
         if is_union:
             return Rule(self.others | {self.last}, frozenset([condition]))
         column, bins = condition
@@ -71,8 +71,8 @@ class Round:
 
 @dataclass(frozen=True)
 class BeamSearch:
-    """Finds the rule of the best quality, level by level from the `width` best ones.
-    Ties go to fewer conditions, then to lower columns and bins.
+    """Finds the best rule, level by level from the `width` best ones. Ties go to fewer
+    conditions, then to lower columns and bins.
     """
 
     X_binned: NDArray[np.uint8]
@@ -148,7 +148,7 @@ class BeamSearch:
     def _sums_of(
         self, staying: NDArray[np.bool_] | None, this_round: Round
     ) -> tuple[Any, NDArray[np.float64]]:
-        """Return the sums over the rows that stay covered, and moments by group."""
+        """Return the sums over rows that stay covered, and moments by group."""
         if staying is None:
             n_groups = self.variance.is_positive.size if self.variance else 0
             return (0.0, 0.0, 0.0, 0.0), np.zeros((n_groups, 2))

@@ -14,7 +14,7 @@ from ._refinements import newton_step
 def quality_scales(
     quality: str, m: float, positive: float, negative: float
 ) -> tuple[bool, float, float]:
-    """Return the last arguments of `start_round`: P and N, or rows of a prior."""
+    """Return the last arguments of `start_round`: P and N, or the rows of a prior."""
     if quality == "youden":
         return True, positive, negative
     if quality == "laplace":

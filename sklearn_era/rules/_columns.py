@@ -27,7 +27,7 @@ class Conditions:
     missing_bin: int
 
     def bins(self, condition: int) -> BinsOfColumn:
-        """Return the bins that a condition covers."""
+        """Return the bins that satisfy a condition."""
         bins = (2 << int(self.upper[condition])) - (1 << int(self.lower[condition]))
         if self.is_complement[condition]:
             bins ^= (2 << self.missing_bin) - 1
@@ -39,8 +39,8 @@ def fit_bins(
     sample_weight: NDArray[np.float64] | None, names: NDArray[Any], *, n_bins: int,
     binning: str, random_state: Seed, n_threads: int,
 ) -> _BinMapper:  # fmt: skip
-    """Fit scikit-learn's bin mapper, by equal width or weight; a column of at most
-    `n_bins` values has a bin for each.
+    """Return scikit-learn's bin mapper, fitted by equal width or weight; a column of at
+    most `n_bins` values has a bin for each.
     """
     mapper = _BinMapper(
         n_bins=n_bins + 1, known_categories=known_categories, random_state=random_state,
@@ -61,9 +61,9 @@ def fit_bins(
 
 
 def list_conditions(mapper: _BinMapper, has_missing: NDArray[np.bool_]) -> Conditions:
-    """List all distinct conditions: ``<=`` and ``>`` the edge of a bin, ``=`` and
-    ``!=`` a category, missing and not. Missing values are on neither side of a
-    threshold, and no category: they meet ``!=``.
+    """Return all distinct conditions: ``<=`` and ``>`` the edge of a bin, ``=`` and
+    ``!=`` a category, missing and not. Missing values are on neither side of an edge,
+    and no category: they meet ``!=``.
     """
     missing_bin = mapper.missing_values_bin_idx_
     rows: list[tuple[int, int, int, bool]] = []

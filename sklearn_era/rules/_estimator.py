@@ -128,7 +128,7 @@ class RuleEnsembleClassifier(
     def _fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, eras: Any, groups: Any
     ) -> None:
-        """Check the arguments of ``fit``, find the rules, and measure them."""
+        """Check the arguments of ``fit``, find rules, and measure them on the rows."""
         rng = check_random_state(self.random_state)
         values, known_categories = self._columns_of(X, reset=True)
         encoded = None if eras is None else read_eras(eras, X)
@@ -218,7 +218,7 @@ class RuleEnsembleClassifier(
         return X_binned
 
     def _group_labels(self, X: Any, eras: Eras, groups: Any) -> NDArray[Any] | None:
-        """Return the labels of the variance term's groups, None without a penalty."""
+        """Return the labels of groups for the variance term, None without a penalty."""
         if isinstance(groups, str):
             if groups not in getattr(X, "columns", ()):
                 raise ValueError(

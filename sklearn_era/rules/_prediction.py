@@ -29,7 +29,7 @@ from ._beam import Rule
 
 @dataclass(frozen=True)
 class WeightedRule:
-    """A rule for a class, with the sum of its steps."""
+    """A rule for a class; its weight is the sum of its steps."""
 
     rule: Rule
     text: str
@@ -188,7 +188,7 @@ def rate_rules(
     rules: Sequence[WeightedRule], X_binned: NDArray[np.uint8], y: NDArray[np.intp],
     classes: NDArray[Any], sample_weight: NDArray[np.float64], eras: EncodedEras | None,
 ) -> Bunch:  # fmt: skip
-    """Return the columns of `rule_table`; `y` has indices of classes."""
+    """Return the columns of `rule_table`; `y` holds indices of classes."""
     class_index = np.array([rule.class_index for rule in rules], dtype=np.intp)
     codes = np.zeros(y.size, np.intp) if eras is None else eras.codes.astype(np.intp)
     shape = 1 if eras is None else eras.labels.size, classes.size
@@ -220,7 +220,7 @@ def rate_rules(
 
 
 def _share(covered: Any, total: Any) -> Any:
-    """Return the quotient, NaN without rows."""
+    """Return a quotient, NaN if `total` is 0."""
     return np.divide(covered, total, out=np.full(total.shape, np.nan), where=total > 0)
 
 

@@ -31,7 +31,7 @@ cdef inline void add(sums_struct * to, const sums_struct * more) noexcept nogil:
 cdef inline sums_struct difference(
     const sums_struct * whole, const sums_struct * part
 ) noexcept nogil:
-    """The sums of a whole minus a part, clipped at 0 against rounding."""
+    """Return the sums of a whole less a part, clipped at 0 against rounding."""
     cdef sums_struct rest
     rest.positive = max(whole.positive - part.positive, 0.0)
     rest.negative = max(whole.negative - part.negative, 0.0)
@@ -53,7 +53,7 @@ cpdef double newton_step(
     double sum_residuals, double sum_curvatures,
     double learning_rate, double l2_regularization,
 ) noexcept nogil:
-    """Newton's step for the log loss of some rows."""
+    """Return Newton's step for the log loss of some rows."""
     cdef double total = sum_curvatures + l2_regularization
     if total <= 0.0:
         return 0.0
@@ -69,7 +69,7 @@ cdef inline double variance_after(
     bint is_of_loss,
     bint is_positive,
 ) noexcept nogil:
-    """The variance in a group after a rule: Du et al. (2025), equations 5 and 6."""
+    """Return a group's variance after a rule: Du et al. (2025), equations 5 and 6."""
     cdef double mean, mean_square
     if is_of_loss:
         inside = exp(-inside if is_positive else inside)
@@ -94,7 +94,7 @@ cdef class RefinementCounter:
     """Measures the refinements of rules, round by round.
 
     A condition covers the bins `lower` to `upper`, or with `is_complement` all others.
-    Column j has those from ``first_condition[j]`` to ``first_condition[j + 1] - 1``.
+    Those on column j are ``first_condition[j]`` to ``first_condition[j + 1] - 1``.
     """
 
     cdef:
@@ -148,8 +148,8 @@ cdef class RefinementCounter:
         self, weights, is_positive, curvatures, totals,
         bint compares_rates, double positive_scale, double negative_scale,
     ):
-        """Set the rows' weights and the parameters of `quality`; return that of all
-        rows, from their `totals`.
+        """Set the rows' weights and the parameters of `quality`; return the quality of
+        all rows, from their `totals`.
         """
         cdef sums_struct whole
         self.weights = weights
@@ -189,7 +189,7 @@ cdef class RefinementCounter:
         const double [:, ::1] covered_moments, const double [::1] penalties,
         int min_samples_rule,
     ):
-        """The quality of each refinement of a rule; -inf if it is not admissible."""
+        """Return each refinement's quality; -inf if it is not admissible."""
         cdef:
             sums_struct stays
             int n_features = self.X_binned.shape[1]
@@ -263,7 +263,7 @@ cdef class RefinementCounter:
             qualities[condition] = quality
 
     cdef double quality(self, const sums_struct * covered) noexcept nogil:
-        """The true minus the false positive rate, or an estimate of precision with a
+        """Return the true less the false positive rate, or a precision estimated with a
         prior: `positive_scale` and `negative_scale` are totals, or rows added.
         """
         if self.compares_rates:
@@ -299,7 +299,7 @@ cdef class RefinementCounter:
         self, int condition, int thread,
         const sums_struct * covered, const double [:, ::1] stays_moments,
     ) noexcept nogil:
-        """The mean over groups of ``variance ** power`` after the rule's steps."""
+        """Return the mean of ``variance ** power`` over groups after the rule."""
         cdef:
             Py_ssize_t n_groups = self.n_groups
             const double * moments = &self.moments[thread, 0, 0]

@@ -15,7 +15,7 @@ def make_term(
     labels: NDArray[Any], is_positive: NDArray[np.bool_], class_label: object,
     *term: Any,
 ) -> "VarianceTerm":  # fmt: skip
-    """Return the term of the nonempty groups; ValueError if one has a single row."""
+    """Return the term of nonempty groups; ValueError if one has a single row."""
     encoded = encode_eras(labels)
     pairs = 2 * encoded.codes.astype(np.int64) + is_positive
     present, codes, counts = np.unique(pairs, return_inverse=True, return_counts=True)
@@ -59,7 +59,7 @@ class VarianceTerm:
         **steps: float,
     ) -> NDArray[np.float64]:  # fmt: skip
         """Pass a round's sums to the counter; return the two moments of each row, or
-        what `of_probability` takes.
+        what `of_probability` needs.
         """
         if self.of == "probability":
             return np.stack([scores, sample_weight, residuals], axis=1)
@@ -81,7 +81,7 @@ class VarianceTerm:
         self, covered: NDArray[np.bool_], moments: NDArray[np.float64],
         curvatures: NDArray[np.float64], rates: dict[str, float],
     ) -> float:  # fmt: skip
-        """Return the term of the probability after a rule has been added."""
+        """Return the term of the probability after a rule is added."""
         scores, weight, residuals = moments.T
         steps = [
             newton_step(residuals[rows].sum(), curvatures[rows].sum(), **rates)

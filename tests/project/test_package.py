@@ -74,7 +74,7 @@ def test_the_openmp_runtime_is_loaded_before_what_needs_it(tmp_path, package):
     in_order = run_python(code, tmp_path).split()
     last = in_order.index("sklearn.utils._openmp_helpers")
     assert in_order.index("sklearn_era.ensemble._cyutility") > last
-    assert in_order.index("sklearn_era.ensemble._binning.codes") > last
+    assert in_order.index("sklearn_era.ensemble._binning.integer_bins") > last
 
 
 def test_modules_are_attributes_once_asked_for(tmp_path):

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from ..._category_effects import Ints, effects_elsewhere
 from ..._eras import era_means
+from ..._target_statistics import Ints, effects_elsewhere
 from ..._warnings import warn_user
 from .errors import column_name
 from .rare_categories import encoder_of, numbers_of_categories, set_bins
@@ -27,10 +27,10 @@ def group_categories(
     estimator: BaseEstimator, X: Array, targets: Array, sample_weight: Array | None,
     eras: Any,
 ) -> None:  # fmt: skip
-    """Set bins of categories in the encoder, and of rows in X, whose first columns have
-    codes of categories. Rows of rare categories have the bin of their category without
-    the targets, (n_rows, n_outputs), of their own era; that of missing values if other
-    eras do not have the category. Otherwise trees would fit their noise.
+    """Set the bins of categories in the encoder, and of rows in X, whose first columns
+    hold codes. A row of a rare category has the bin that its category gets by targets
+    (n_rows, n_outputs) of other eras, missing if it is in no other: with its own, trees
+    would fit noise.
     """
     encoder, is_single = encoder_of(estimator), eras is None or eras.labels.size == 1
     sizes, unknown = numbers_of_categories(encoder), []
@@ -61,8 +61,8 @@ def group_categories(
 def _group(
     codes: Ints, parts: Ints, y: Array, weights: Array, n_categories: int, max_bins: int
 ) -> tuple[Ints, Array | None]:
-    """Return the bins of categories, and of rows with the parts that are left out of
-    their effects; None of these if no category is frequent or in several parts.
+    """Return the bins of categories, and of rows by the other parts; None in place of
+    the latter if no category is frequent or in several parts.
     """
     if codes.size == 0:
         return np.zeros(n_categories, dtype=np.intp), None
@@ -94,8 +94,8 @@ def bins_of_codes(codes: Array, bins: Ints) -> Array:
 
 
 def _limits(n_rows: Array, effects: Array, max_bins: int) -> tuple[Ints, Array]:
-    """Return the categories with a bin of their own, the most frequent ones, and the
-    thresholds of effects between bins of others, of about equally many rows.
+    """Return the most frequent categories, which have bins of their own, and thresholds
+    of effects between the bins of all others, which have about equally many rows.
     """
     n_shared = max(1, max_bins // 4)
     n_own = max(max_bins - n_shared, 2 * max_bins - n_rows.size)
@@ -113,7 +113,7 @@ def _limits(n_rows: Array, effects: Array, max_bins: int) -> tuple[Ints, Array]:
 
 
 def _first_axis(targets: Array, codes: Ints, weights: Array) -> Array:
-    """Return targets along the line on which the means of categories differ most."""
+    """Return targets' parts along the line on which categories' means differ most."""
     if targets.shape[1] == 1:
         return targets[:, 0]
     n = np.bincount(codes, weights)
@@ -124,7 +124,7 @@ def _first_axis(targets: Array, codes: Ints, weights: Array) -> Array:
 
 
 def _folds(codes: Ints) -> Ints:
-    """Return rows' numbers within their categories, modulo the number of folds."""
+    """Return each row's number within its category, modulo the number of folds."""
     order, n = np.argsort(codes, kind="stable"), np.bincount(codes, minlength=1)
     folds = np.empty(codes.size, dtype=np.intp)
     folds[order] = np.arange(codes.size) - np.repeat(np.cumsum(n) - n, n)

@@ -323,7 +323,7 @@ def make_bin_mapper(max_bins: int, random_state: Seed) -> _BinMapper:
 def _sort_by_era(
     y: NDArray[Any], sample_weight: Any, eras: EncodedEras | None
 ) -> tuple[NDArray[np.uint32] | None, NDArray[Any], Any, EncodedEras | None]:
-    """Return the order of rows by era, None for theirs, and checked, sorted arrays."""
+    """Return the order that sorts rows by era, None if they are, and sorted arrays."""
     if y.dtype.kind == "f":
         y = y.astype(np.float64, copy=False)
     if sample_weight is not None:

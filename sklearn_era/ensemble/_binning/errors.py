@@ -26,8 +26,8 @@ _EXACT = {"M": "M8[us]", "m": "m8[us]"}
 
 
 def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
-    """Preprocess X as scikit-learn does, but rows to predict by column where that
-    fails, or may take them for others than the fit's.
+    """Preprocess X as scikit-learn does, but read rows to predict by column where that
+    fails, or might take other values for those of the fit.
     """
     check_collected(X)
     preprocess: Any = gradient_boosting.BaseHistGradientBoosting._preprocess_X
@@ -54,8 +54,8 @@ def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
 
 
 def must_be_read(estimator: BaseEstimator, X: Table) -> bool:
-    """Return whether NumPy may take for numbers what is none: dates, alone or among
-    objects, and complex numbers.
+    """Return whether NumPy may convert what is no number: dates, also among objects, or
+    complex numbers.
     """
     dtypes, mask = _dtypes_of(X), estimator.is_categorical_
     names = [*getattr(X, "column_names", getattr(X, "columns", ()))]
@@ -73,8 +73,8 @@ def read_by_column(
     estimator: BaseEstimator, X: Table, rows: NDArray[Any] | None = None,
     error: Exception | None = None,
 ) -> NDArray[np.float64]:  # fmt: skip
-    """Return rows as numbers, categories first and as codes, read as in the fit; raise
-    `error` if X is no table.
+    """Return rows to predict as numbers, after codes of categories, read as in the fit;
+    raise `error`, if given, for an X that is no table.
     """
     try:
         table = as_frame(X)
@@ -104,7 +104,7 @@ def read_by_column(
 def check_numbers(
     estimator: BaseEstimator, X: Any, error: Exception | None = None
 ) -> None:
-    """Raise ValueError for a column of dates, or that `error` is about."""
+    """Raise ValueError for a column of dates, or for the one that caused `error`."""
     if error is None and not any(map(holds_dates, {*_dtypes_of(X)})):
         return
     table, is_category = as_frame(X), getattr(estimator, "is_categorical_", None)
@@ -141,7 +141,7 @@ def _dtypes_of(X: Table) -> list[Any]:
 
 
 def column_name(estimator: BaseEstimator, column: int) -> str:
-    """Return a column of X as shown in messages: its quoted name, or its number."""
+    """Return a column of X as messages show it: its quoted name, or its number."""
     names = getattr(estimator, "feature_names_in_", None)
     return str(column) if names is None else repr(str(names[column]))
 

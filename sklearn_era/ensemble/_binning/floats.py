@@ -11,9 +11,9 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import check_array
 
 from ..._scikit_learn import is_pandas_df, is_polars_df
+from .float_bins import search_bins
 from .integer_columns import Bytes, Floats, Rows, is_pyarrow_table
 from .integers import allocate_binned
-from .search import search_bins
 from .thresholds import draw_rows, find_thresholds, map_in_threads, set_thresholds
 
 # Maximum number of columns as float64 at a time.
@@ -50,7 +50,7 @@ class FloatColumns:
         self.names = list(range(self.shape[1]) if names is None else names)
 
     def batch(self, features: range, rows: Rows | None = None) -> list[Floats]:
-        """Return consecutive columns; of an array, optionally some rows."""
+        """Return consecutive columns; of an array, perhaps some rows only."""
         if self._array is None:
             return [self._convert(feature) for feature in features]
         # In blocks of rows that fit the cache, as columns share lines in C order.
@@ -78,7 +78,7 @@ class FloatColumns:
 def fit_float_mapper(
     mapper: _BinMapper, X: Floats, sample_weight: Floats | None, columns: Sequence[Any]
 ) -> None:
-    """Fit a bin mapper as its ``fit`` does, but allow `columns` without a value."""
+    """Fit a bin mapper as its ``fit`` does, but allow that `columns` have no value."""
     drawn = draw_rows(mapper, X.shape[0], sample_weight)
     if drawn is not None:
         sample_weight = None
@@ -104,7 +104,7 @@ def fit_and_bin_columns(
     mapper: _BinMapper, columns: FloatColumns, order: NDArray[np.uint32] | None,
     sample_weight: Floats | None,
 ) -> Bytes:  # fmt: skip
-    """Fit a bin mapper, and return the bins of all rows, as its ``fit_transform``; they
+    """Fit a bin mapper, and return all rows' bins as its ``fit_transform`` does; rows
     and `sample_weight` are in the order of `order`.
     """
     binned = allocate_binned(columns.shape)

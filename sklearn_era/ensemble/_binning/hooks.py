@@ -27,7 +27,7 @@ from .rare_categories import (
 
 
 class DatasetRows(UnbinnedRows):
-    """X as a `BinnedDataset`, or as rows of one."""
+    """X as a `BinnedDataset`, or as some of its rows."""
 
     def __init__(self, dataset: BinnedDataset):
         super().__init__(*dataset.shape)
@@ -46,8 +46,8 @@ class DatasetRows(UnbinnedRows):
 
 
 class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
-    """Uses the bins of a `BinnedDataset`, and bins small integers by table, bit for bit
-    as scikit-learn does, which bins any other X, and categories, as a float64 copy.
+    """Uses the bins of a `BinnedDataset`, and bins small integers by table. Bins are
+    scikit-learn's, which copies any other X, and categories, to float64.
     """
 
     _bin_mapper: Any
@@ -60,7 +60,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
     def _arrays_of_fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None, eras: Eras | None
     ) -> tuple[Any, Any, Any]:
-        """Return `y`, `sample_weight` and `eras` of a fit, from X if a data set."""
+        """Return the fit's `y`, `sample_weight` and `eras`; a data set has its own."""
         check_collected(X)
         if not isinstance(X, BinnedDataset):
             if y is None:
@@ -103,8 +103,8 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         return (columns, None) if reset else columns
 
     def _encode(self, X: Table, reset: bool) -> Any:
-        """Preprocess X as scikit-learn does; rare categories of values that stand for
-        several rows share a bin.
+        """Preprocess X as scikit-learn does; if its values stand for several rows, let
+        rare categories share a bin.
         """
         encoded = encode(self, X, reset=reset)
         n_rows = self._fit_state.rows_of_values if reset else None
@@ -113,7 +113,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         return encoded
 
     def _group_categories(self, X: Any, is_training_data: bool) -> None:
-        """Take codes of more categories than bins for those of groups, in X itself."""
+        """Replace codes of more categories than bins by those of groups, in X."""
         if self.is_categorical_ is None or self._fit_state.target is None:
             return
         encoder = encoder_of(self)
@@ -159,8 +159,8 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
             self.feature_names_in_ = X.feature_names.copy()
 
     def _check_categories(self) -> list[NDArray[np.float64] | None]:
-        """Return the categories as scikit-learn does, but allow more than bins; for a
-        column without one, make the encoder accept text and numbers alike.
+        """Return the categories as scikit-learn does, but allow more than bins. For a
+        column without a category, make the encoder accept both text and numbers.
         """
         encoder = encoder_of(self)
         known: list[Any] = [None] * self._preprocessor.n_features_in_

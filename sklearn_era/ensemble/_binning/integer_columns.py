@@ -32,7 +32,7 @@ _BATCH_OF_COPIES = 4
 
 
 class ColumnBatch(NamedTuple):
-    """Columns of one item size, as the loops of `codes` take them."""
+    """Columns of one item size, as the loops of `integer_bins` take them."""
 
     features: Rows  # column numbers in X
     arrays: list[NDArray[Any]]  # (n_rows,) each; keep the addresses valid
@@ -40,7 +40,7 @@ class ColumnBatch(NamedTuple):
 
 
 class UnbinnedRows:
-    """Stands for X in ``fit`` until its rows are binned; takes rows without copies."""
+    """Stands for X in ``fit`` until its rows are binned; taking rows copies nothing."""
 
     ndim = 2
     rows: Rows | None = None  # taken so far; None for all
@@ -58,7 +58,7 @@ class UnbinnedRows:
         return self.shape[0]
 
     def __getitem__(self, key: object) -> Self:
-        """Take rows by their indices, as ``X[indices]`` or ``X[indices, ...]``."""
+        """Return the rows at indices, for ``X[indices]`` or ``X[indices, ...]``."""
         taken = np.asarray(key[0] if isinstance(key, tuple) else key)
         rows = np.arange(self._n_rows) if self.rows is None else self.rows
         some = copy.copy(self)
@@ -87,7 +87,7 @@ class IntegerColumns(UnbinnedRows):
         self._columns = []
 
     def column(self, feature: int) -> NDArray[Any]:
-        """Return the rows of one column, as a copy if rows were taken."""
+        """Return a column's rows, a copy if only some rows are taken."""
         column = self._load(feature)
         return column if self.rows is None else column[self.rows]
 
@@ -106,8 +106,8 @@ class IntegerColumns(UnbinnedRows):
                 yield ColumnBatch(np.array(batch, dtype=np.intp), arrays, memory)
 
     def as_one_matrix(self) -> Bytes | None:
-        """Return all columns as a read-only Fortran-ordered matrix of bytes, or None if
-        this needs a copy, or for a memory map: other processes may write to its file.
+        """Return all columns as a read-only Fortran-ordered matrix of bytes; None if
+        this needs a copy, or for a memory map, whose file other processes may change.
         """
         n_rows = self._n_rows
         if self.rows is not None or any(dtype.itemsize != 1 for dtype in self.dtypes):
@@ -152,7 +152,7 @@ def values_of_codes(dtype: np.dtype[Any]) -> Floats:
 
 
 def as_integer_columns(X: Any) -> IntegerColumns | None:
-    """Return columns if all are int8, uint8, int16 or bool, and complete; or None."""
+    """Return X's columns if all are complete and small integers, else None."""
     if get_config()["array_api_dispatch"]:
         return None
     if type(X) in (np.ndarray, np.memmap):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 
-from .codes import count_codes, map_codes
+from .integer_bins import count_codes, map_codes
 from .integer_columns import Bytes, Floats, IntegerColumns, Rows, values_of_codes
 from .thresholds import draw_rows, find_thresholds, map_in_threads, set_thresholds
 
@@ -66,8 +66,8 @@ def bin_columns(mapper: _BinMapper, columns: IntegerColumns, order: str = "F") -
 
 
 def make_tables(thresholds: list[Floats | None], dtypes: list[np.dtype[Any]]) -> Bytes:
-    """Return the bins of all codes, for columns of one item size, as `transform` does:
-    the value of a threshold is below it.
+    """Return the bins of all codes for columns of one item size. As in `transform`, the
+    value of a threshold is in the bin below it.
     """
     tables = np.empty((len(dtypes), 2 ** (8 * dtypes[0].itemsize)), dtype=np.uint8)
     for table, column, dtype in zip(tables, thresholds, dtypes, strict=True):
@@ -77,8 +77,8 @@ def make_tables(thresholds: list[Floats | None], dtypes: list[np.dtype[Any]]) ->
 
 
 def matrix_of_own_bins(mapper: _BinMapper, columns: IntegerColumns) -> Bytes | None:
-    """Return X itself as the binned matrix, read-only, if the values of each column are
-    exactly 0, 1, ..., k - 1; else None, also if X is not Fortran-ordered or of bytes.
+    """Return X itself as the binned matrix, read-only; None unless each column has
+    exactly the values 0, 1, ..., k - 1, and X is Fortran-ordered and of bytes.
     """
     edges = mapper.bin_thresholds_
     if not all(np.array_equal(x, np.arange(x.size) + 0.5) for x in edges):
@@ -105,7 +105,7 @@ def take_rows(
 
 
 def find_missing_values(X_binned: Bytes, mapper: _BinMapper) -> Bytes:
-    """Return whether each column has missing values, by columns to save a copy."""
+    """Return which columns have missing values, column by column to save a copy."""
     missing = mapper.missing_values_bin_idx_
     has_missing = [(column == missing).any() for column in X_binned.T]
     return np.array(has_missing, dtype=np.uint8)

@@ -11,8 +11,8 @@ from ..._era_labels import find, missing_rows
 from ..._eras import EncodedEras, check_eras, encode_eras
 from ..._tables.columns import list_columns
 from ..._tables.parquet import ParquetColumns
-from .codes import map_codes
 from .floats import bin_column
+from .integer_bins import map_codes
 from .integer_columns import Bytes, Floats, IntegerColumns, Rows, addresses_of
 from .integers import allocate_binned, fit_bin_mapper, make_tables
 from .thresholds import draw_rows, find_thresholds, map_in_threads, set_thresholds
@@ -28,7 +28,7 @@ def check_names(
     columns: ParquetColumns, features: Sequence[Any] | None, target: str,
     era: str | None, sample_weight: str | None,
 ) -> list[str]:  # fmt: skip
-    """Return the names of the features, after a check of all named columns."""
+    """Return the names of the features, and check all named columns."""
     others = {"target": target, "era": era, "sample_weight": sample_weight}
     for argument, name in others.items():
         if name is not None:
@@ -54,7 +54,7 @@ def check_names(
 def read_target(
     columns: ParquetColumns, target: str, kept: Rows, drop_missing: bool
 ) -> tuple[NDArray[Any], Rows]:
-    """Return the targets of the rows `kept` that have one, and their places in it."""
+    """Return targets of the rows `kept` that have one, and their places in it."""
     y = columns.read_labels(target)
     if kept.size < y.size:
         y = y[kept]
@@ -73,7 +73,7 @@ def read_target(
 def read_kept_eras(
     columns: ParquetColumns, era: str, keep_eras: Eras | None
 ) -> tuple[EncodedEras, Rows]:
-    """Return the eras of the rows to keep, and these rows."""
+    """Return the eras of the rows to keep, and the numbers of these rows."""
     distinct, index = columns.read_distinct(era)
     if keep_eras is None:
         is_missing = (index < 0) | np.isin(index, missing_rows(distinct))
@@ -99,7 +99,7 @@ def read_kept_eras(
 def _choose_eras(
     distinct: NDArray[Any], era: str, keep_eras: Eras
 ) -> tuple[Rows, NDArray[Any]]:
-    """Return the indices of the distinct labels to keep, and their new labels."""
+    """Return the indices of the distinct labels to keep, and the labels for them."""
     given = list(keep_eras)
     if isinstance(keep_eras, str):
         raise ValueError(
@@ -155,7 +155,7 @@ def bin_features(
 def _read_sample(
     columns: ParquetColumns, group: list[str], sample_rows: Rows
 ) -> list[NDArray[Any]]:
-    """Return the values of some rows, in the order and multiplicity of these."""
+    """Return the values of some rows, in their order and with repetitions."""
     slots = np.argsort(sample_rows, kind="stable")
     in_order = sample_rows[slots]
     is_sampled = np.zeros(columns.n_rows, dtype=bool)
@@ -195,7 +195,7 @@ def _read_bins(
     columns: ParquetColumns, group: list[str], thresholds: list[Floats | None],
     place: Rows, mapper: _BinMapper, binned: Bytes,
 ) -> None:  # fmt: skip
-    """Bin all rows, each at its place in `binned`."""
+    """Bin all rows into `binned`, each at its place."""
     dtypes = [columns.sample_dtype(name) for name in group]
     tables = _make_small_tables(dtypes, thresholds)
     for first, batch in columns.iter_batches(group, place >= 0):
@@ -232,7 +232,7 @@ def _read_bins(
 def _make_small_tables(
     dtypes: list[np.dtype[Any]], thresholds: list[Floats | None]
 ) -> list[tuple[int, Rows, Bytes]]:
-    """Return each item size, its columns of small integers, and their tables."""
+    """Return, by item size, the columns of small integers and their tables."""
     tables = []
     for itemsize in (1, 2):
         small = [i for i, dtype in enumerate(dtypes) if dtype.itemsize == itemsize]

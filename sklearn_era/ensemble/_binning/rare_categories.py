@@ -31,7 +31,7 @@ def share_bins(
     estimator: BaseEstimator, X: NDArray[np.float64], n_rows: NDArray[Any] | None = None
 ) -> None:
     """Give rare categories one code, in the encoder and in the encoded rows X, and warn
-    once; `n_rows` has the rows that each value stands for, (n_samples, n_encoded).
+    once. Each value of X stands for `n_rows` rows, of shape (n_samples, n_encoded).
     """
     encoder, max_bins = encoder_of(estimator), estimator.max_bins
     if numbers_of_categories(encoder).max() <= max_bins:
@@ -63,14 +63,14 @@ def share_bins(
 def group_rare(
     encoder: OrdinalEncoder, counts: Sequence[NDArray[Any]], max_bins: int
 ) -> None:
-    """Give rare categories one code, by the rows of each entry of `categories_`."""
+    """Give rare categories one code; `counts` has the rows of each of `categories_`."""
     encoder.max_categories = max_bins
     encoder._check_infrequent_enabled()
     encoder._fit_infrequent_category_mapping(0, counts, encoder._missing_indices)
 
 
 def set_bins(encoder: OrdinalEncoder, i: int, bins: NDArray[np.intp]) -> None:
-    """Set the bin of each category of a column; some share one."""
+    """Set the bin of each category of a column; several may have the same."""
     if not hasattr(encoder, "_default_to_infrequent_mappings"):
         n_columns = len(encoder.categories_)
         encoder._infrequent_enabled = True

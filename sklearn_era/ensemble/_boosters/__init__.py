@@ -3,10 +3,10 @@
 - ``estimators``: the two classes and their parameters;
 - ``hooks``: the methods that the patched ``fit`` calls, in the order of the calls;
 - ``held_out_eras``: the rows of early stopping; ``scoring``: the eras of a scorer;
-- ``predictions``: those for rows of known eras, by the labels in ``known_eras``;
+- ``predictions``: predictions for rows of known eras; ``known_eras``: their labels;
 - ``era_effects``: intercepts of eras; ``era_values``: their Newton steps and shrinkage;
-  ``level_forecast``: the level that they follow; ``group_intercepts``: those of groups
-  beside times; ``intercept_updates``: of eras whose labels arrive after the fit;
+  ``level_forecast``: the level that they follow; ``group_intercepts``: intercepts of
+  groups beside times; ``intercept_updates``: of eras whose labels come after the fit;
 - ``era_weights``: the weights of eras in each iteration;
 - ``leaf_shrinkage``: the shrinkage of leaves that differ between eras;
 - ``tree_features``: the features that a tree may split on.

@@ -29,7 +29,7 @@ _ESTIMATED_AT = frozenset([0, *(4**k for k in range(1, 16))])
 
 class EraIntercepts:
     """The intercepts of all eras in a fit, the same in all processes. Raw predictions
-    of training rows include those of their eras, and others the forecast.
+    of training rows include their era's intercept, those of other rows the forecast.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ def settle_intercepts(
 
 
 def _drop_held_out(estimator: BaseEstimator, labels: NDArray[Any]) -> None:
-    """Make a warm start drop the eras that early stopping held out or holds out."""
+    """Drop the intercepts of held-out eras before a warm start; refuse other eras."""
     n_eras, known = labels.size, estimator._era_labels
     held_out = getattr(estimator, "validation_eras_", known[:0])
     is_same = np.array_equal(find(known, labels), np.arange(n_eras))
@@ -128,7 +128,7 @@ def begin_intercepts(
     estimator: BaseEstimator, eras: EncodedEras | None, is_warm: bool,
     exchange: Exchange,
 ) -> EraIntercepts | None:  # fmt: skip
-    """Return the intercepts that a fit updates, or None; drop earlier ones."""
+    """Return the intercepts that a fit updates, if any; drop those of a former fit."""
     if not is_warm:
         for name in FITTED_INTERCEPTS:
             estimator.__dict__.pop(name, None)
@@ -147,7 +147,7 @@ def begin_intercepts(
 def constant_columns(
     X_binned: NDArray[np.uint8], eras: EncodedEras, exchange: Exchange = ALONE
 ) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
-    """Return the columns that are constant within eras, and their bins in each."""
+    """Return the columns that are constant within each era, and their bins by era."""
     order = np.arange(eras.codes.size) if eras.order is None else eras.order
     varies = np.zeros(X_binned.shape[1], dtype=np.uint8)
     for rows in eras.rows:

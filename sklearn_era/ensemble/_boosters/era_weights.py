@@ -26,7 +26,7 @@ FITTED_WEIGHTS = ("_weighted_eras", "_era_weights", "_era_log_weights")
 
 
 class MovingEraWeights:
-    """The weights of all eras during a fit; those of eras without weight stay."""
+    """The weights of all eras in a fit; eras whose rows have no weight keep theirs."""
 
     def __init__(
         self, eras: EncodedEras, step_size: float, exchange: Exchange = ALONE,
@@ -42,7 +42,7 @@ class MovingEraWeights:
         self._constants = np.zeros(n_eras)
 
     def base_weights(self, sample_weight: Array) -> Array:
-        """Return the weights of rows without those of eras, as in the first call."""
+        """Return rows' weights without the factors of eras: those of the first call."""
         if self._base is None:
             self._base = sample_weight.copy()
         return self._base
@@ -50,7 +50,7 @@ class MovingEraWeights:
     def update(
         self, estimator: BaseEstimator, y: Array, raw: Array, sample_weight: Array
     ) -> None:
-        """Update the weights of eras (the estimator's) and of rows, in place."""
+        """Update the estimator's weights of eras and, in place, those of rows."""
         base = self.base_weights(sample_weight)
         losses, has_weight = self._mean_losses(estimator._loss, y, raw, base)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -72,8 +72,8 @@ class MovingEraWeights:
     def _mean_losses(
         self, loss: BaseLoss, y: Array, raw: Array, base: Array
     ) -> tuple[Array, NDArray[np.bool_]]:
-        """Return the mean loss of each era, or 0, and whether it has weight. Constants
-        that losses omit are added, or eras of large counts would seem to lose least.
+        """Return each era's mean loss, 0 without weight, and whether it has weight.
+        Constants that losses omit are added, or large counts would seem to lose least.
         """
         if self._totals is None:
             constants = base * loss.constant_to_optimal_zero(y)
@@ -136,7 +136,7 @@ def begin_era_weights(
     estimator: BaseEstimator, eras: EncodedEras | None, is_warm: bool,
     exchange: Exchange,
 ) -> MovingEraWeights | None:  # fmt: skip
-    """Start recording the weights of eras; return their updater, if any."""
+    """Start the record of eras' weights; return what updates them, or None."""
     reached = estimator.__dict__.get("_era_log_weights") if is_warm else None
     known = estimator.__dict__.get("_weighted_eras")
     record: list[Array] = []
@@ -175,7 +175,7 @@ def begin_era_weights(
 
 
 def _by_iteration(rows: Array, n_iter: int) -> Array:
-    """Return a row of factors for each iteration; the last holds for missing ones."""
+    """Return a row of factors for each iteration; the last stands for missing ones."""
     n_missing = max(0, n_iter - len(rows))
     return np.concatenate([rows[:n_iter], np.repeat(rows[-1:], n_missing, axis=0)])
 

@@ -103,6 +103,6 @@ class SymmetricRegressor(HistGradientBoostingRegressor):
 
 
 class SymmetricClassifier(HistGradientBoostingClassifier):
-    """As the regressor."""
+    """A booster of symmetric trees, like the regressor."""
 
     _is_symmetric = True

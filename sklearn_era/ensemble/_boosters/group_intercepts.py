@@ -61,7 +61,7 @@ class GroupIntercepts:
 
 
 def group_steps(estimator: BaseEstimator, groups: EncodedEras) -> Array:
-    """Return the intercept of each row's group, 0 of a new one."""
+    """Return the intercept of each row's group, 0 for a new one."""
     return _of_groups(estimator, groups.labels)[groups.codes]
 
 
@@ -73,9 +73,9 @@ def _of_groups(estimator: BaseEstimator, labels: NDArray[Any]) -> Array:
 def take_in_groups(
     estimator: BaseEstimator, rows: HeldOut, raw: Array, n_steps: int
 ) -> None:
-    """Update intercepts by Newton steps for further rows, whose raw predictions include
-    them and are overwritten: a value is the mean of that before and that of these rows,
-    each by its precision.
+    """Update intercepts of groups by Newton steps for further rows, whose raw
+    predictions include them and are overwritten. A new value is the mean of the old one
+    and that of these rows, by their precisions.
     """
     groups = rows.eras.groups
     assert groups is not None

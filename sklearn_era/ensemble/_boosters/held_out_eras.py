@@ -23,7 +23,7 @@ from ...effects import Recency, intercepts_of
 def resolve_validation_eras(
     estimator: BaseEstimator, eras: EncodedEras, n_rows: int
 ) -> str | None:
-    """Check the order of eras; return which ones early stopping holds out."""
+    """Check that eras have an order where it matters; return which are held out."""
     order, held_out = estimator.era_order, estimator.validation_eras
     stops_early = estimator.early_stopping is True or (
         # scikit-learn's rule
@@ -80,7 +80,7 @@ def split_arrays(
     X: Table, y: ArrayLike, *sample_weight: Any, train: NDArray[np.intp],
     validation: NDArray[np.intp],
 ) -> list[Any]:  # fmt: skip
-    """Split arrays as `train_test_split` does, by indices made with its options."""
+    """Return arrays split at indices, in the order of `train_test_split`."""
     for weights in sample_weight:
         for indices, of_part in ((validation, "holds out"), (train, "leaves to train")):
             if not weights[indices].any():

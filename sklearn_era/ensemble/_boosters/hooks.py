@@ -164,7 +164,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     def _check_eras(
         self, eras: Any, X: Any, eras_val: Any, X_val: Any
     ) -> tuple[EncodedEras | None, NDArray[Any] | None]:
-        """Check labels against their rows, and columns against a warm start's."""
+        """Return checked eras and `eras_val`; set the plan and penalties of the fit."""
         state = self._fit_state
         if state.previous is not None:
             state.previous.check_same(self)
@@ -201,7 +201,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     def _weigh_eras(
         self, eras: EncodedEras | None, sample_weight: Array | None
     ) -> Array | None:
-        """Return the weights of rows times those of eras, or weights to be updated."""
+        """Return rows' weights times those of eras, or a copy to be updated."""
         check_weights(self, sample_weight)
         if sample_weight is not None:
             sums = self._exchange.sum_of(sample_weight.sum(), sample_weight.size)
@@ -211,7 +211,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     def _hold_out_eras(
         self, eras: EncodedEras | None, stratify: NDArray[Any] | None
     ) -> tuple[EncodedEras | None, NDArray[Any] | None, Callable[..., list[Any]]]:
-        """Return the eras of training and held-out rows, and how to split arrays."""
+        """Return eras of training and held-out rows, and a function to split arrays."""
         if eras is None:
             return None, None, train_test_split
         state, plan = self._fit_state, self._fit_state.plan
@@ -272,7 +272,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             )
 
     def _find_missing_values(self, X_binned: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return whether each column has missing values, without a copy of all rows."""
+        """Return which columns have missing values; set `era_patterns`, if wanted."""
         effects, state = intercepts_of(self), self._fit_state
         if effects is not None and effects._estimates:
             state.era_patterns = constant_columns(
@@ -284,7 +284,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         self, X: Table, y: NDArray[Any], y_train: NDArray[Any],
         sample_weight: ArrayLike | None, eras: EncodedEras | None, first_iteration: int,
     ) -> Tasks:  # fmt: skip
-        """Return the tasks of the fit; the rows are those passed to ``fit``."""
+        """Begin the intercepts and weights of eras; return the tasks of the fit."""
         state, is_warm = self._fit_state, first_iteration > 0
         if state.previous is not None:
             state.previous.warn_of_other_bins(self)
@@ -302,8 +302,8 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         self, y: Array, raw_predictions: Array, sample_weight: Array | None,
         raw_predictions_val: Array | None,
     ) -> None:  # fmt: skip
-        """Update intercepts and weights of eras: raw predictions and weights change in
-        place. Intercepts, which do not depend on weights of eras, come before losses.
+        """Update intercepts and weights of eras; raw predictions and weights of rows
+        change in place. Intercepts come first, as weights of eras depend on losses.
         """
         dro, weights = self._fit_state.group_dro, sample_weight
         if dro is not None:

@@ -50,7 +50,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         return {"times": times, "groups": groups}
 
     def _keep_held_out(self, eras: EncodedEras, y: Any, weights: Any = None) -> None:
-        """Keep held-out rows of the last eras, whose levels are carried forward."""
+        """Keep held-out rows of the last eras, to be added after the fit."""
         effects, state = intercepts_of(self), self._fit_state
         is_last = state.validation_eras == "last" and hasattr(self, "validation_eras_")
         if effects is not None and effects._is_ordered and is_last:
@@ -85,7 +85,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         self._take_in(HeldOut(encoded, y, weights, bins), self._raw_predict(X))
 
     def _take_in(self, rows: HeldOut, raw: NDArray[np.float64]) -> None:
-        """Add rows to the series of eras; `raw`, their forecasts, is overwritten."""
+        """Add rows to the series of eras; overwrite `raw`, their raw predictions."""
         effects = intercepts_of(self)
         assert effects is not None
         assert rows.X is not None

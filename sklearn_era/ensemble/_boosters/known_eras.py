@@ -26,8 +26,8 @@ _MOST_GUESSED = 50
 
 
 def in_eras(estimator: BaseEstimator, X: Table, eras: Eras | None) -> Any:
-    """Return an estimator that predicts rows X of the given eras, maybe a copy: known
-    eras have their own intercept, and later ones the forecast of their horizon.
+    """Return an estimator, maybe a copy, that predicts the rows X in the given eras:
+    known eras have their own intercept, later ones the forecast for their horizon.
     """
     # During a fit, raw predictions already include the intercepts of their rows.
     if getattr(estimator, "_in_fit", False):
@@ -71,8 +71,8 @@ def in_eras(estimator: BaseEstimator, X: Table, eras: Eras | None) -> Any:
 def read_for_fit(
     estimator: BaseEstimator, eras: Any, X: Any, known: Any = None
 ) -> EncodedEras:
-    """Return encoded eras; of two columns, times with groups, if `era_order` is a pair,
-    or 'auto' for intercepts that depend on an order.
+    """Return encoded eras. Two columns are times with groups if `era_order` is a pair,
+    or "auto" for intercepts that depend on an order.
     """
     order, effects = estimator.era_order, intercepts_of(estimator)
     is_pair = not isinstance(order, str)
@@ -91,7 +91,7 @@ def read_as_fitted(estimator: BaseEstimator, eras: Eras, X: Table) -> EncodedEra
 
 
 def _predictor_of(estimator: BaseEstimator, X: Table, steps: Any) -> Any:
-    """Return a copy that predicts the rows X plus steps, whatever its input."""
+    """Return a copy that predicts the rows X plus steps, whatever rows it is given."""
     copied = object.__new__(type(estimator))
     copied.__dict__.update(vars(estimator))
     copied.__dict__.pop("_group_labels", None)  # which X would be read for once more
@@ -103,7 +103,7 @@ def _predictor_of(estimator: BaseEstimator, X: Table, steps: Any) -> Any:
 
 
 def _warn_of_misspelt(unknown: list[Any], known: list[Any]) -> None:
-    """Warn of text that resembles a training label, but is none."""
+    """Warn of text that is no training label but resembles one."""
     texts = ([x for x in labels if type(x) is str] for labels in (unknown, known))
     if guesses := guess_labels(*texts):
         shown = [f"{x!r} (was {guess!r} meant?)" for x, guess in guesses.items()]
@@ -115,7 +115,7 @@ def _warn_of_misspelt(unknown: list[Any], known: list[Any]) -> None:
 
 
 def guess_labels(unknown: list[str], known: list[str]) -> dict[str, str]:
-    """Return the one known label with the same numbers that each may misspell."""
+    """Return, by label, the known one with the same numbers that it may misspell."""
     by_numbers: dict[tuple[str, ...], dict[str, str]] = {}
     for label in known:
         digits, text = _simplify(label)

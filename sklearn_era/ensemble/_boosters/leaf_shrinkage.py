@@ -30,7 +30,7 @@ def cell_values(
     cells: NDArray[np.integer], n_cells: int, gradients: NDArray[np.floating],
     hessians: NDArray[np.floating], exchange: Exchange = ALONE,
 ) -> tuple[Array, Array, float]:  # fmt: skip
-    """Return ``-G / H`` and H of each cell of rows, and s2 within all cells."""
+    """Return ``-G / H`` and H of each cell of rows, and s2, the variance in cells."""
     has_weight = hessians > 0
     G, H = np.empty((2, n_cells))
     G[:] = np.bincount(cells, gradients, n_cells)
@@ -63,7 +63,7 @@ def empirical_bayes_factors(
 def leaf_factors(
     values: Array, H: Array, s2: float, exchange: Exchange = ALONE
 ) -> Array:
-    """Return the factor of each leaf, a row of `values` and `H`."""
+    """Return the factor of each leaf, which has a row of `values` and of `H`."""
     total = exchange.sum(H.sum(axis=1))
     share = np.divide(H, total[:, None], out=np.zeros(H.shape), where=H > 0)
     by_era = np.stack([share * values, H > 0, H * share, share**2])
@@ -79,9 +79,9 @@ def leaf_factors(
 def shrink_leaves(
     booster: BaseEstimator, grower: Any, gradients: NDArray[Any], hessians: NDArray[Any]
 ) -> None:
-    """Multiply a grown tree's leaves by their factors, if asked to; with monotonic
-    constraints by their mean, which keeps the order: the grower does not know all
-    bounds, and a line search ignores them.
+    """Multiply a grown tree's leaves by their factors, if `leaf_shrinkage` is set; with
+    monotonic constraints by their mean, which keeps the order of leaves: the grower
+    does not know all bounds, and a line search ignores them.
     """
     if booster.leaf_shrinkage is None:
         return

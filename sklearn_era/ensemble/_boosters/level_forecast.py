@@ -55,7 +55,7 @@ class Level(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A level in each era, given all of them, and its end."""
+    """A level in each era, given all eras, and its parts in the last one."""
 
     levels: Array
     decaying: float
@@ -69,7 +69,8 @@ def follow_levels(
     values: Array, variances: Array, groups: NDArray[np.intp], paths: Array | None
 ) -> tuple[Array, Array]:
     """Return levels, (n_eras, n_outputs), and paths, (n_outputs, 8): parameters, by
-    default estimated, if forecasts help, and what decays, what lasts and its slope.
+    default estimated, if forecasts help, and the last era's decaying and lasting part
+    and slope.
     """
     n_eras, n_outputs = values.shape
     levels, reached = np.zeros((n_eras, n_outputs)), np.zeros((n_outputs, 8))
@@ -103,7 +104,7 @@ def forecast_levels(paths: Array, horizon: NDArray[np.integer]) -> Array:
 
 
 def fit_level(series: Series) -> Level:
-    """Return the most likely level on a grid, or none."""
+    """Return the most likely level on a grid, or `Level()` if it is hardly better."""
     values, _, groups = series
     known = series.is_known
     n_constants = np.unique(groups[known]).size
@@ -209,7 +210,7 @@ def forecasts_gain(series: Series, level: Level) -> bool:
 
 
 def forecast_errors(series: Series, level: Level) -> Array:
-    """Return each value less its mean given those before it, by the Kalman filter."""
+    """Return each value less its forecast from those before, by the Kalman filter."""
     values, variances, groups = series
     known = series.is_known
     phi, q, tau2, trend = level

@@ -34,7 +34,7 @@ class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
         return X, y, weights, indices
 
     def _score_with_raw_predictions(self, X, y, sample_weight, raw_predictions=None):
-        """Pass eras to a scorer that takes them."""
+        """Score; a scorer that takes eras gets those of X."""
         asked_for, scorer = self._asked_for_eras(), self._scorer
         self._scorer = of_classes(scorer)
         if asked_for:
@@ -48,7 +48,7 @@ class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
             self._scorer = scorer
 
     def _should_stop(self, scores):
-        """Take a score that is NaN for the worst; raise if there is no other."""
+        """Return whether to stop, NaN being the worst; ValueError if all are NaN."""
         is_undefined = np.isnan(scores)
         stops = super()._should_stop(np.where(is_undefined, -np.inf, scores).tolist())
         if stops and is_undefined.all():

@@ -16,9 +16,9 @@ def draw_tree_features(
     interaction_cst: list[set[int]] | None,
     penalties: NDArray[np.float64] | None = None,
 ) -> list[set[int]] | list[frozenset[int]] | None:  # fmt: skip
-    """Draw the features of one tree, as interaction constraints: scikit-learn's grower
-    builds no histograms of others. Categorical ones come first. A penalty of 1 or more
-    excludes a feature. The generator is not used if all are drawn.
+    """Return the features drawn for a tree, categorical ones first, as interaction
+    constraints: scikit-learn's grower builds no histograms of others. A penalty of 1 or
+    more excludes a feature. If all are drawn, the generator is not used.
     """
     if share == 1.0 and penalties is None:
         return interaction_cst
@@ -42,8 +42,8 @@ def draw_tree_features(
 
 
 class SortedFeaturesGrower(TreeGrower):
-    """scikit-learn's grower, with a node's allowed features in ascending order: that of
-    its sets, of a hash table, would decide ties and what `max_features` draws.
+    """scikit-learn's grower, with a node's allowed features in ascending order: the
+    order of its hash tables would decide ties and what `max_features` draws.
     """
 
     def _compute_best_split_and_push(self, node: Any) -> None:

@@ -308,8 +308,8 @@ cdef inline void add_absent_terms(
 
 
 cdef inline bint counts_uncovered(statistic what) noexcept nogil:
-    """Return whether an era that a split does not cover adds to the statistic. To say
-    so of one to which it adds 0 costs time alone.
+    """Return whether an era that a split does not cover adds to the statistic. True
+    where it adds 0 is not wrong, but costs time.
     """
     return what not in (
         DIRECTIONS, DIRECTIONS_AND_GAINS, MEAN_GAINS, EFFECTS, CHANGING_RATES, RATIOS,

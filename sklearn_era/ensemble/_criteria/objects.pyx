@@ -87,10 +87,10 @@ cdef class Criterion:
         self, left, right, *, double gain, impurities=None, era_sizes=None,
         double gradient_variance=1.0, groups=None,
     ):
-        """Rank one candidate; None if it is not admissible or not valid. For tests.
+        """Return the rank of a candidate, None if not admissible or valid. For tests.
 
         Sides have a row for each era: sum of gradients, sum of hessians, number of
-        rows; `gain` is the pooled one. `impurities` are those of eras before the split,
+        rows; `gain` is the pooled one. `impurities` are the eras' before the split,
         `era_sizes` their rows in the training set (by default in the node). Eras are
         summed by group, and then groups are merged, as the sums of processes are.
         """

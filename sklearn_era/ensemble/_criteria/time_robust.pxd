@@ -39,7 +39,7 @@ cdef inline double impurity_decrease(era_sums left, era_sums right) noexcept nog
 cdef inline double deviation_decrease(
     era_sums left, era_sums right, const era_facts * era
 ) noexcept nogil:
-    """The same of the standard deviation: L_j = (n_L std_L + n_R std_R) / n.
+    """Decrease of the standard deviation, to L_j = (n_L std_L + n_R std_R) / n.
 
     Section 5.3 of Moneda (2021). 0 if both sides have the same mean and deviation.
     """

@@ -87,7 +87,7 @@ def check_forest_eras(
 def check_bootstrap(
     forest: BaseEstimator, n_samples: int, era_columns: list[EncodedEras]
 ) -> None:
-    """Raise ValueError if rows cannot be drawn so, or none is left out for scores."""
+    """Raise ValueError for rows that cannot be drawn, or options that need draws."""
     if forest.bootstrap is False:
         for name in ("oob_score", "max_samples"):
             value = getattr(forest, name)

@@ -15,7 +15,7 @@ _OF_CLASSES = (
 
 
 def index_of_class(forest: BaseEstimator, label: object) -> int:
-    """Return the index of a class by its label; by default, of the second of two."""
+    """Return the index of the class with a label; by default, of the second of two."""
     classes = forest.classes_.tolist()
     if label is None:
         if len(classes) == 2:
@@ -30,7 +30,7 @@ def index_of_class(forest: BaseEstimator, label: object) -> int:
 
 
 def trees_of_class(forest: BaseEstimator, index: int) -> list[list[TreePredictor]]:
-    """Return for each iteration the tree that predicts the proportion of a class."""
+    """Return, by iteration, the tree that predicts the proportion of a class."""
     if forest.n_trees_per_iteration_ > 1:
         return [[trees[index]] for trees in forest._predictors]
     if index == forest.classes_.size - 1 == 1:

@@ -43,7 +43,9 @@ from .sampling import encode_era_columns
 
 
 class ForestFitMixin(IterationMixin, OutOfBagMixin):
-    """``fit`` of a forest; leaves of an iteration's tree hold a share of the mean."""
+    """``fit`` of a forest. Values of leaves are divided by the number of trees, so that
+    trees add up to the mean.
+    """
 
     @eras_by_name
     @_fit_context(prefer_skip_nested_validation=True)
@@ -119,7 +121,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, eras: Eras | None, n_threads: int
     ) -> tuple[TrainingSet, Array]:
-        """Check, encode and bin the arguments of ``fit``; return also encoded `y`."""
+        """Check, encode and bin what ``fit`` gets; return it, and encoded `y`."""
         self._fit_state.previous = previous = check_warm_start(self)
         plan = CriterionPlan.from_estimator(self)
         era_columns = []
@@ -187,7 +189,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
         return self._make_targets(y)
 
     def _make_targets(self, y: Array) -> Array:
-        """Return the targets, of which each tree of an iteration predicts the mean."""
+        """Return the targets: each tree of an iteration predicts the mean of one."""
         if self.n_trees_per_iteration_ == 1:
             return y[:, np.newaxis]
         classes = np.arange(self.n_trees_per_iteration_)
@@ -220,7 +222,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
             warn_if_nothing_split(self, training.plan, "forest")
 
     def _trees_so_far(self) -> list[list[TreePredictor]]:
-        """Return all trees as one forest, whose leaves hold a share of the mean."""
+        """Return all trees so far, with values of leaves divided by their number."""
         before, grown = self._predictors, self._fit_state.trees
         n_trees = max(1, len(before) + len(grown))
         return [
@@ -230,7 +232,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
         ]
 
     def _fitted_so_far(self) -> dict[str, Any] | None:
-        """Return the attributes of a forest of the trees so far; None without trees."""
+        """Return the attributes of a forest of the trees so far; None without one."""
         trees = self._trees_so_far()
         return copy_attributes(self) | {"_predictors": trees} if trees else None
 

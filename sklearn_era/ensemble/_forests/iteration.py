@@ -36,7 +36,7 @@ class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
     def _draw(
         self, training: TrainingSet, iteration: int
     ) -> tuple[np.random.Generator, TreeRows]:
-        """Return an iteration's generator and rows, by seed and number alone."""
+        """Return an iteration's generator and rows, by its number and the seed."""
         rng = np.random.default_rng([self._forest_seed, iteration])
         eras = None
         if training.era_columns:
@@ -111,7 +111,7 @@ class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
     def _tree_bins(
         self, X_binned: NDArray[np.uint8], columns: NDArray[np.intp]
     ) -> TreeBins:
-        """Return the bins of a tree's columns; missing values are those of its rows."""
+        """Return the bins of a tree's columns, and which have missing values."""
         mapper = self._bin_mapper
         return TreeBins(
             n_bins=self.max_bins + 1,
@@ -123,7 +123,7 @@ class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
 
 
 def _usable_columns(training: TrainingSet) -> tuple[NDArray[np.intp], Array | None]:
-    """Return the columns that no penalty excludes, and penalties; None if all are 0."""
+    """Return columns that no penalty excludes, and penalties, None if all are 0."""
     penalties = training.penalties
     if penalties is None:
         return np.arange(training.X_binned.shape[1]), None

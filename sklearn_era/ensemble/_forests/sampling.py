@@ -26,8 +26,8 @@ class TreeRows(NamedTuple):
 def encode_era_columns(
     eras: Eras, X: Table, era_order: EraOrder = "auto"
 ) -> list[EncodedEras]:
-    """Check and encode the eras passed to ``fit``: of a dict, each of its labels; of
-    two columns whose order is a pair, the times.
+    """Return the checked and encoded eras passed to ``fit``: of a dict one for each
+    key; of two columns, if `era_order` is a pair, the times with groups.
     """
     if isinstance(eras, EncodedEras):  # from a `BinnedDataset`, checked before
         return [eras]
@@ -59,7 +59,7 @@ def draw_tree_rows(
     rng: np.random.Generator, n_samples: int, eras: EncodedEras | None,
     bootstrap: Bootstrap, max_samples: float | int | None,
 ) -> TreeRows:  # fmt: skip
-    """Draw a tree's rows."""
+    """Draw the rows of a tree, and with them their eras."""
     if bootstrap is False:
         return TreeRows(None, eras)
     if bootstrap == "rows":

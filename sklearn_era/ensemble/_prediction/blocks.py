@@ -56,7 +56,7 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
         return raw_predictions
 
     def _blocks(self, X: Any) -> Iterator[tuple[slice, NDArray[Any]]] | None:
-        """Return X in converted blocks once it is checked; None to convert it whole."""
+        """Return an iterator over converted rows of X; None to convert X whole."""
         take = _block_taker(X)
         if take is None or 0 in X.shape or not self._predicts_blocks_alike(X):
             return None
@@ -87,7 +87,7 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
         self, X: NDArray[Any], predictors: list[list[Any]],
         raw_predictions: NDArray[np.float64], is_binned: bool, n_threads: int,
     ) -> None:  # fmt: skip
-        """Walk down the trees as scikit-learn, after a check of their indices."""
+        """Add up trees as scikit-learn does, after a check of their indices."""
         known, f_idx_map = self._bin_mapper.make_known_categories_bitsets()
         categories = f"{'binned' if is_binned else 'raw'}_left_cat_bitsets"
         out_shape = raw_predictions.shape
@@ -97,7 +97,7 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
         )
 
     def _predicts_blocks_alike(self, X: Table) -> bool:
-        """Return whether blocks of X pass the same checks, with the same warnings."""
+        """Return whether blocks of X pass the same checks as X, with its warnings."""
         fitted, given = getattr(self, "feature_names_in_", None), _get_feature_names(X)
         if self._preprocessor is None or fitted is None or given is None:
             return self._preprocessor is None or fitted is given

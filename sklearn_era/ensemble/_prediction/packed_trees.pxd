@@ -141,7 +141,7 @@ cdef inline int place(uint64_t leaves) noexcept nogil:
 
 
 cdef inline double category_code(double value) noexcept nogil:
-    """Return the bit of a category in `goes_left`."""
+    """Return the bit that a category has in `goes_left`."""
     if isnan(value) or value < 0:
         return MISSING_CATEGORY
     return <uint8_t> value

@@ -81,7 +81,7 @@ cdef class PackedTrees:
     cdef const node_struct[::1] open_tree(
         self, Py_ssize_t i, tree_struct * tree, tree_limits * limits
     ):
-        """Return the nodes of a tree and set its limits; indices are not yet checked.
+        """Return the nodes of a tree, and set its limits; indices are not yet checked.
         """
         cdef:
             const node_struct[::1] nodes
@@ -114,7 +114,7 @@ cdef class PackedTrees:
         return nodes
 
     cdef int pack(self) except -1:
-        """Pack all trees; raise ValueError if indices of one are out of bounds."""
+        """Pack all trees; raise ValueError if an index in one is out of bounds."""
         cdef:
             const node_struct[::1] nodes
             tree_struct * tree
@@ -168,7 +168,7 @@ cdef class PackedTrees:
         return 0
 
     cdef void list_columns(self, char * is_read) noexcept:
-        """List the columns of X to read; all if a tree is large."""
+        """List the columns of X to read: those of splits, or all for large trees."""
         cdef:
             Py_ssize_t i
             int column
@@ -180,7 +180,7 @@ cdef class PackedTrees:
                 self.n_columns += 1
 
     cdef int pack_paths(self) except -1:
-        """List the edges of all trees; raise ValueError as `pack` does."""
+        """List the edges of all trees; ValueError if an index is out of bounds."""
         cdef:
             Py_ssize_t i
             edge_struct * edges
@@ -198,7 +198,7 @@ cdef class PackedTrees:
         return 0
 
     cdef int list_edges(self, Py_ssize_t i, paths_struct * paths) except -1:
-        """List the edges of a tree; ValueError if it reaches beyond its arrays."""
+        """List the edges of a tree; ValueError if an index is out of bounds."""
         cdef:
             tree_limits limits
             const node_struct[::1] nodes = self.open_tree(i, &paths.tree, &limits)
@@ -251,7 +251,7 @@ cdef class PackedTrees:
 def check_trees(
     predictors, X_shape, out_shape, known_cat_bitsets, f_idx_map, categories
 ):
-    """Check all nodes before scikit-learn's own walk; ValueError as `PackedTrees`."""
+    """Raise ValueError if an index of any node is out of bounds."""
     cdef:
         PackedTrees trees = PackedTrees(
             predictors, X_shape, out_shape, known_cat_bitsets, f_idx_map, categories
@@ -271,8 +271,8 @@ def check_trees(
 cdef inline uint32_t pack_categories(
     const node_struct * node, const tree_limits * limits, tree_struct * tree
 ) noexcept nogil:
-    """Add the categories that go left, unknown ones as missing values; return their
-    place. Splits by the only category of a column have the bitset of another one.
+    """Add the categories that go left, with unknown ones if missing values do; return
+    their place. Splits by a column's only category have the bitset of another one.
     """
     cdef:
         uint32_t * goes_left = tree.goes_left + tree.n_categorical * CATEGORY_WORDS

@@ -40,7 +40,7 @@ cdef enum:
 
 
 cdef class Work:
-    """The arrays of a call."""
+    """The arrays and shapes of a call."""
     cdef:
         PackedTrees trees
         const double[:, ::1] X, background
@@ -62,7 +62,7 @@ def add_shapley_values(
     known_cat_bitsets, f_idx_map, const Py_ssize_t[::1] columns,
     double[:, :, ::1] values, int n_threads,
 ):
-    """Add the Shapley values of trees, and return their base of each output, by paths.
+    """Add the Shapley values of trees; return the base of each output, by paths.
 
     X and background are transposed, of shapes (n_features, n_rows): without background
     rows, values are path-dependent. `columns` are those of `values` for each feature;
@@ -117,7 +117,7 @@ cdef Py_ssize_t size_of_work(const paths_struct * paths, Py_ssize_t n_others) no
 cdef void add_part(
     Work work, Py_ssize_t start, Py_ssize_t stop, double * memory
 ) noexcept nogil:
-    """Add the values of a thread's rows, all trees for one chunk after the other."""
+    """Add the values of a thread's rows, chunk by chunk, each of all trees."""
     cdef:
         Py_ssize_t end, row, i
         const paths_struct * paths
@@ -215,14 +215,14 @@ cdef void add_tile(
 
 
 cdef inline double * rows_of(int level, int n_points, double * levels) noexcept nogil:
-    """Return which rows pass a level; products and sums by point follow."""
+    """Return which rows pass at a level; products and sums by point are next."""
     return levels + level * (2 * n_points + 1) * TILE_ROWS
 
 
 cdef inline void open_edge(
     const edge_struct * edge, int n_points, const double * table, double * levels
 ) noexcept nogil:
-    """Multiply products above by the factors of an edge, by point and row."""
+    """Set an edge's products: those above times its factors, by point and row."""
     cdef:
         double * o = rows_of(edge.level, n_points, levels)
         const double * o_before = rows_of(edge.previous, n_points, levels)
@@ -295,7 +295,7 @@ cdef void intervene(
     Work work, const paths_struct * paths, Py_ssize_t start, Py_ssize_t stop,
     double * memory,
 ) noexcept nogil:
-    """Add the values of a tree by a background, for a chunk of rows."""
+    """Add a tree's values against the background, for a chunk of rows."""
     cdef:
         Py_ssize_t n_rows = stop - start, n_others = work.background.shape[1]
         Py_ssize_t n_all = n_rows + n_others, i, row, feature
@@ -378,7 +378,7 @@ cdef bint value_set(
     Work work, uint64_t fails, int n_features, const set_struct * sets,
     Py_ssize_t n_sets, double * values,
 ) noexcept nogil:
-    """Work out the values of features for a set that is failed; False if all are 0."""
+    """Work out features' values where a set of them fails; False if all are 0."""
     cdef:
         double total = 0.0       # that each of the failed features takes away
         double share

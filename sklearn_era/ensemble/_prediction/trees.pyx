@@ -196,7 +196,7 @@ cdef void add_tiles(
     Py_ssize_t n_abreast, double * values, double[:, :] raw_predictions,
 ) noexcept nogil:
     """Add the trees' predictions for the tiles of a thread: each tree adds to
-    `n_abreast` of them in a pass, and `values` are the scratch for these.
+    `n_abreast` of them in a pass, for which `values` is scratch memory.
     """
     cdef:
         Py_ssize_t stride = raw_predictions.strides[0] // <Py_ssize_t> sizeof(double)

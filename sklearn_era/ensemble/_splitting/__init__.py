@@ -1,6 +1,6 @@
 """The best split of a node over all features.
 
-- ``tree_grower``: a tree, node by node, in scikit-learn's order; ``node_queue``: those
+- ``tree_grower``: a tree, node by node, in scikit-learn's order; ``node_queue``: nodes
   that wait to be split; ``node_features``: what they may be split on; ``partition``:
   their rows; ``grown_tree``: all nodes so far; ``records``: these as scikit-learn's
   predictor has them;
@@ -12,7 +12,7 @@
 - ``fixed_points``: integers in place of gradients and hessians;
 - ``bundles``: features of few bins that are summed up jointly;
 - ``nodes``: a tree's data and limits, a node, and the pooled gain of a split;
-- ``histograms``: a node's sums by bin, pooled, and those by era that it keeps;
+- ``histograms``: a node's sums by bin, pooled, and the sums by era that it keeps;
   ``store``: the memory of both;
 - ``candidates``: the splits that a node may have, and the best of them;
 - ``choice``: their sums over eras, and the split of the node;

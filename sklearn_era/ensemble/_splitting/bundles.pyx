@@ -54,7 +54,7 @@ def bundle_features(n_codes, has_missing, is_categorical):
 
 
 def n_numeric_splits(n_codes, has_missing):
-    """Return the number of splits by `set_orders`."""
+    """Return the number of splits of a numeric feature, by `set_orders`."""
     return n_codes - 1 + (max(n_codes - 2, 0) if has_missing else 0)
 
 

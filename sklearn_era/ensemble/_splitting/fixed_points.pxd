@@ -105,7 +105,7 @@ cdef inline void words_as_doubles(
     double * gradients,            # OUT
     double * counts,               # OUT
 ) noexcept nogil:
-    """Take sums of gradients and counts from words: these have 53 digits at most."""
+    """Convert words' sums of gradients and counts to doubles: 53 digits hold them."""
     cdef:
         long long one = 1
         long long mask = (one << count_bits) - 1
@@ -176,7 +176,7 @@ cdef inline void take_right_gradients(
     int last,                      # cell: all rows
     int n, double * gradients,  # OUT
 ) noexcept nogil:
-    """Subtract from the gradients of all rows, as integers, which cancel exactly."""
+    """Set right gradients: all rows' less the left ones, as integers, exactly."""
     cdef:
         const long long * high = planes + (1 + (values.hessians != NULL)) * stride
         const long long * low = high + stride

@@ -35,7 +35,7 @@ cdef set_units(
     int n_threads,
     exchange,                # an `Exchange`
 ):
-    """Set the units of all processes, and whether values need low words."""
+    """Set the units, the same in all processes, and whether values need low words."""
     cdef bint vary = values.hessians != NULL
     cdef int least_bits
     values.are_finite = True

@@ -146,7 +146,7 @@ cdef inline void pool_eras(
     const bundle_struct * bundle, const long long * by_era, int n_eras,
     NodeHistograms histograms,  # OUT, the bins of a bundle
 ) noexcept nogil:
-    """Sum over the eras, and take differences of neighbouring splits for bins."""
+    """Sum a bundle's left sides over eras; neighbours' differences are the bins."""
     cdef:
         long long[MAX_SPLIT_LANES] left  # sides of splits
         long long * bins
@@ -249,7 +249,7 @@ cdef inline void add_bundles(
 cdef inline code_column column_of(
     const bin_sums * to, const bundle_struct * bundle, int member
 ) noexcept nogil:
-    """Return the column of a member, or of all jointly."""
+    """Return the column of codes of a member, or of all members jointly (-1)."""
     cdef:
         code_column column
         int j

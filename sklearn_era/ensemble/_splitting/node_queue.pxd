@@ -86,8 +86,8 @@ cdef inline int take_next(
     int n,               # of these
     int most, bint are_deferred,
 ) noexcept nogil:
-    """Add those next in the queue that are to be split, or to be compared, to some
-    numbers of nodes; return how many these are then.
+    """Append to `numbers` the nodes next in the queue, up to `most`: those still to be
+    compared by eras if `are_deferred`, else those to be split. Return the new `n`.
     """
     cdef int best, number, i
     while n < most:

@@ -45,7 +45,8 @@ cdef inline int code_rows(SplitterState self, int n_rows) except -1:
 cdef inline void begin(
     SplitterState self, NodeSearch search, grown_node * node
 ) noexcept nogil:
-    """Count a node as searched, for now without a split; or go on with a deferred one.
+    """Begin the search of a node, for now without a split; or go on where it was
+    deferred.
     """
     memset(&search.chosen, 0, sizeof(chosen_split))
     search.step = WHOLE_SEARCH
@@ -110,7 +111,7 @@ cdef inline bint start_node(
 cdef inline void describe_sums(
     NodeSearch search, NodeHistograms histograms
 ) noexcept nogil:
-    """Describe a node's own sums."""
+    """Let a search read the sums of its node."""
     search.node.bins = histograms.sums
     search.node.n_bins = histograms.n_bins
     search.node.count_bits = histograms.count_bits

@@ -22,7 +22,7 @@ cdef enum:
 
 
 cdef inline int give_back(HistogramStore store, int * slot) except -1:
-    """Return a slot to its store, if there is one."""
+    """Return the memory of a slot, if the node has one, to its store."""
     if slot[0] >= 0:
         store.free.append(store.slots[slot[0]])
         slot[0] = -1
@@ -37,7 +37,7 @@ cdef inline NodeHistograms lend(
     SplitterState self, HistogramStore store, const grown_node * node,
     NodeHistograms parent, bint keeps
 ):
-    """Return memory for a node's sums, by era where that pays; None without any."""
+    """Return memory for a node's sums, by era where that pays; None if it is spent."""
     cdef:
         NodeHistograms histograms
         Py_ssize_t n_rows = node.n_rows  # later the larger child's
@@ -63,7 +63,9 @@ cdef inline NodeHistograms sum_up(
     SplitterState self, HistogramStore store, const grown_node * node,
     NodeHistograms parent, bint keeps
 ):
-    """Sum up a node's rows and subtract them from its parent's; None without memory."""
+    """Return the sums of a node's rows, subtracted from its parent's sums; None if memory
+    is spent.
+    """
     cdef:
         NodeHistograms histograms = lend(self, store, node, parent, keeps)
         int n_threads
@@ -90,7 +92,7 @@ cdef inline void begin_sums(
     SplitterState self, NodeSearch search, NodeHistograms histograms,
     NodeHistograms parent,
 ) noexcept nogil:
-    """Describe the sums of a started node's rows, and its parent's or None."""
+    """Describe what `add_sums` adds to, for a started node and its parent, or None."""
     search.child = describe_child(histograms, parent, search.rows, self.is_alone)
     note_way(search.splits, SUMS_BY_ERA, histograms.by_era != NULL)
     note_way(search.splits, PACKED_SUMS, histograms.count_bits > 0)

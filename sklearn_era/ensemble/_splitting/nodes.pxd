@@ -66,7 +66,7 @@ cdef inline int describe_tree(
 cdef inline double penalty_of_feature(
     const tree_data * tree, int feature_idx, double unit  # 0: without penalties
 ) noexcept nogil:
-    """Return the penalty of a feature, a share of `unit`, which may be infinite."""
+    """Return a feature's penalty: its share of `unit`, which may be infinite."""
     if tree.penalties == NULL or tree.penalties[feature_idx] == 0.0:
         return 0.0
     return tree.penalties[feature_idx] * unit

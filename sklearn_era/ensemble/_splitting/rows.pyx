@@ -122,8 +122,8 @@ cdef class EraRows:
         return self.exchange.sum_of(*sums)
 
     def compare_squares(self):
-        """Compare eras by gradients and their squares, where hessians are 1; return the
-        largest variance that may be rounding.
+        """Compare eras by gradients and, in place of hessians, all 1, their squares;
+        return the largest variance that may be rounding.
         """
         cdef summed_values * values = &self.of_others
         self.compares_others = True
@@ -133,7 +133,7 @@ cdef class EraRows:
         return 0.0 if values.has_low_words else 2.0 * values.hessian_unit
 
     cdef take_values(self, EraRows other):
-        """Take over what the same tree's rows have at another node."""
+        """Take over what rows at another node of the same tree have."""
         self.n_threads = other.n_threads
         self.arrays = other.arrays
         self.of_gradients = other.of_gradients
@@ -158,8 +158,7 @@ cdef class EraRows:
         self, bint lists_all,
         const double * min_samples,  # (n_eras,), on both sides to cover an era; or NULL
     ) noexcept nogil:
-        """List the eras of the node, or those that splits can cover, cut into blocks.
-        """
+        """List the eras of the node (all, or coverable ones), cut into blocks."""
         cdef int start = 0, n_seen = 0, era, stop
         cdef bint is_coverable
         self.n_listed = self.n_coverable = self.n_blocks = self.n_chunks = 0
@@ -183,7 +182,7 @@ cdef class EraRows:
     cdef packed_rows packed(
         self, const summed_values * values, bint wants_contrasts
     ) noexcept nogil:
-        """Describe the words of a chunk."""
+        """Return a description of the words of a chunk."""
         cdef packed_rows packed
         packed.indices = self.sample_indices
         packed.words = &self.words[0]

@@ -21,7 +21,7 @@ cdef class HistogramStore:
         self.free = []
 
     cpdef NodeHistograms lend(self, Py_ssize_t n_integers):
-        """Return a free slot of at least so many integers; None beyond the budget."""
+        """Return a free slot for so many integers; None beyond the budget."""
         cdef:
             NodeHistograms slot, best = None
             Py_ssize_t n_left = self.allocated
@@ -58,7 +58,9 @@ cdef class HistogramStore:
     cdef NodeHistograms allocate(
         self, Py_ssize_t n_bins, Py_ssize_t n_by_era, int n_planes
     ):
-        """Lend memory, with `n_by_era` sums by era if it suffices; None without any."""
+        """Lend memory for a node's sums by bin, and for those by era if there is
+        enough; return None if there is not even the first.
+        """
         cdef NodeHistograms slot = None
         if n_by_era > 0:
             slot = self.lend((n_bins + n_by_era) * n_planes)
@@ -83,7 +85,7 @@ cdef class HistogramStore:
 
 
 cdef class NodeHistograms:
-    """The sums of a node by bin: a slot of the store, one node's after the other's."""
+    """The sums of a node by bin, in a slot of the store that serves node after node."""
 
     def __init__(self, int number):
         self.number = number
@@ -109,8 +111,8 @@ cdef class NodeHistograms:
         planes -= other.planes()
 
     def sum_over_processes(self, exchange, is_active, NodeHistograms merged, *counts):
-        """Set the sums over all processes in `merged`, for the bins that are active;
-        return those of some counts.
+        """Set the sums over all processes in `merged`, for the active bins; return the
+        sums of some counts.
         """
         own = self.planes()[:, is_active].ravel()
         of_all = exchange.sum(np.append(own, counts).astype(np.float64))

@@ -46,7 +46,9 @@ cdef struct scratch:
 
 
 cdef class SymmetricGrower:
-    """Grows a tree; the parameters are scikit-learn's, of which some are fixed."""
+    """Grows a tree whose nodes of a level share a split. Takes the arguments of
+    scikit-learn's grower, and ignores those that it has no use for.
+    """
 
     cdef:
         const uint8_t [::1, :] X_binned
@@ -88,7 +90,7 @@ cdef class SymmetricGrower:
         self.node_of = np.zeros(X_binned.shape[0], dtype=np.uint8)
 
     def grow(self):
-        """Find the split of one level after another, and the values of leaves."""
+        """Find the split of one level after another, then set the values of leaves."""
         tic = perf_counter()
         while self.depth < self.n_levels and self.split_level():
             self.depth += 1
@@ -131,8 +133,8 @@ cdef class SymmetricGrower:
         return True
 
     cdef sums_of_nodes(self):
-        """Return sums of gradients, hessians and rows of the nodes of the last level,
-        of shape (3, n_nodes), and of those before it, backwards.
+        """Return, from the last level up to the root, the sums of gradients, hessians
+        and rows of each node, of shape (3, n_nodes).
         """
         nodes, n_nodes = np.asarray(self.node_of), 1 << self.depth
         counts = np.bincount(nodes, minlength=n_nodes)
@@ -149,7 +151,7 @@ cdef class SymmetricGrower:
 
     @property
     def finalized_leaves(self):
-        """The leaves that have rows, whose values may be changed."""
+        """Return the leaves that have rows; their values may be changed."""
         if self.leaves is None:
             nodes = np.asarray(self.node_of)
             order = np.argsort(nodes, kind="stable").astype(np.uint32)
@@ -169,7 +171,7 @@ cdef class SymmetricGrower:
 
     def make_predictor(self, binning_thresholds):
         """Return scikit-learn's predictor of the tree, without nodes that have no rows:
-        a split that leaves one side empty is none.
+        a split that leaves a side empty is left out.
         """
         cdef TreeRecords records = TreeRecords(1 << self.depth)
         self.add_node(records, self.levels[::-1], 0, 0, -1, False, 0)
@@ -179,7 +181,7 @@ cdef class SymmetricGrower:
         self, TreeRecords records, list levels, int level, int number, int parent,
         bint is_right, int depth,
     ) except -1:
-        """Add a node of a level and all below it."""
+        """Add a node of a level and all below it; skip splits with an empty side."""
         cdef:
             tree_node node
             feature_split split

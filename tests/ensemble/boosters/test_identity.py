@@ -12,7 +12,7 @@ from helpers import estimators
 from helpers.data import make_data
 from helpers.grids import on_grid
 from helpers.trees import assert_same_model
-from sklearn_era.ensemble._binning import codes as integer_codes
+from sklearn_era.ensemble._binning import integer_bins
 from sklearn_era.ensemble._splitting import splitter as era_splitting
 
 
@@ -97,7 +97,7 @@ def test_gain_of_data_frames_is_scikit_learn():
 
 @pytest.mark.skipif(platform.system() != "Linux", reason="ELF symbols")
 @pytest.mark.skipif(shutil.which("nm") is None, reason="needs binutils")
-@pytest.mark.parametrize("extension", [era_splitting, integer_codes])
+@pytest.mark.parametrize("extension", [era_splitting, integer_bins])
 def test_extension_needs_no_openmp_runtime(extension):
     command = ["nm", "-D", "--undefined-only", extension.__file__]
     printed = subprocess.check_output(command, text=True)

@@ -67,7 +67,7 @@ cdef inline feature_split rank_splits(
     const node_struct * node, thread_team team, double unit_of_penalties=0.0,
     bint of_first=False,             # only the columns compared first
 ) noexcept nogil:
-    """Return the best of the listed splits."""
+    """Return the best of the listed splits, once all threads have compared theirs."""
     cdef:
         feature_bins * feature
         feature_split best
@@ -176,7 +176,7 @@ cdef inline void rank_feature(
     const node_struct * node, double unit_of_penalties, bint of_first,
     feature_bins * feature,   # IN; OUT: its best split
 ) noexcept nogil:
-    """Find the best of the listed splits of a feature."""
+    """Set the best of a feature's listed splits, if there is one."""
     cdef:
         double penalty = penalty_of_feature(
             splits.tree, feature.feature_idx, unit_of_penalties

@@ -88,7 +88,7 @@ cdef inline void list_splits(
 cdef inline void list_columns(
     CandidateSplits splits, const node_struct * node, const feature_bins * feature
 ) noexcept nogil:
-    """Set what the columns of a feature have of its listed splits."""
+    """Set the largest gain of a feature's columns, and the splits of a bundle's."""
     cdef:
         lane_column * column
         int k
@@ -105,7 +105,7 @@ cdef inline void list_columns(
 cdef inline void order_columns(
     CandidateSplits splits, bint prunes, thread_team team
 ) noexcept nogil:
-    """List the columns that have splits, those to be compared first in front."""
+    """List the columns that have splits; those that are compared first are in front."""
     cdef int n_first = 0
     splits.count_listed()
     if prunes and splits.n_listed > FEW_COLUMNS:
@@ -313,7 +313,7 @@ cdef inline void prune_column(
     int n_left,             # eras not yet added
     double min_key, lane_column * column,  # IN and OUT
 ) noexcept nogil:
-    """Drop the splits that cannot reach the key or cover enough eras, unless few."""
+    """Drop splits that cannot reach the key or cover enough eras, unless few."""
     cdef:
         double * sums = sums_of_column(splits, column)
         const double * gains = splits.gains + column.first_lane

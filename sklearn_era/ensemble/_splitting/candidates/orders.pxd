@@ -41,7 +41,7 @@ cdef inline int order_categories(
     double support_factor,       # the node's rows by its sum of hessians
     X_BINNED_DTYPE_C * order,    # OUT
 ) noexcept nogil:
-    """Sort categories; return how many have the support for splits, and come first."""
+    """Sort categories, those with the support for splits first; return their number."""
     cdef:
         category_struct[MAX_BINS] categories
         double sum_hessians, value
@@ -71,7 +71,7 @@ cdef inline int order_categories(
 # others.
 
 cdef inline int n_moved_from_end(int n_used, bint is_reversed) noexcept nogil:
-    """Return the number of categories that move from the first or the last end."""
+    """Return how many categories move to the left from the first or the last end."""
     return (n_used + 1) // 2 - is_reversed
 
 
@@ -86,7 +86,7 @@ cdef inline bint set_left_categories(
     const X_BINNED_DTYPE_C * order, int n_left, int n_bins_non_missing,
     int missing_code,                 # -1 if missing values are not a category
 ) noexcept nogil:
-    """Set the bits of categories on the left; return whether missing values are."""
+    """Set the bits of left categories; return whether missing values go left."""
     cdef int i
     init_bitset(left_cat_bitset)
     for i in range(n_left):

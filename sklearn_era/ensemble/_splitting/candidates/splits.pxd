@@ -21,7 +21,7 @@ cdef enum:  # ways to the sums and splits of nodes
 
 
 cdef inline int threads_for(int n_threads, double n_additions) noexcept nogil:
-    """Return the threads: all if the work outweighs waking them up, else 1."""
+    """Return a number of threads: all if the work outweighs waking them, else 1."""
     return n_threads if n_additions > FEW_ADDITIONS else 1
 
 
@@ -86,7 +86,7 @@ cdef struct feature_bins:
 
 
 cdef inline int lanes_for(int n_splits) noexcept nogil:
-    """Return the lanes of some splits and one for all rows, in whole registers."""
+    """Return the number of lanes for some splits and all rows, in whole registers."""
     return (n_splits // LANES + 1) * LANES
 
 

@@ -112,7 +112,7 @@ cdef class CandidateSplits:
             self.columns[self.listed[i]].is_first = True
 
     def active_bins(self):
-        """Return a mask of the bins of active features."""
+        """Return a mask of bins: those of active features."""
         mask = np.zeros(self.bundles.n_bins, dtype=bool)
         for i in range(self.n_features):
             first = self.features[i].first_bin
@@ -120,7 +120,7 @@ cdef class CandidateSplits:
         return mask
 
     cdef code_rows(self):
-        """Copy the codes of all rows row by row, once for the same bundles."""
+        """Copy all rows' codes, side by side for a row; once for the same bundles."""
         cdef:
             Py_ssize_t n = self.tree.n_samples
             Py_ssize_t n_columns = (self.n_features // COLUMNS + 1) * COLUMNS
@@ -137,7 +137,7 @@ cdef class CandidateSplits:
                 ]
 
     cdef make_room(self):
-        """Make room for both sides of the listed columns' splits, in each era."""
+        """Make room for the sums of both sides of the listed splits in each era."""
         cdef:
             Py_ssize_t size = 0
             lane_column * column
@@ -233,7 +233,7 @@ cdef sides_of_eras(
     Py_ssize_t n,               # of them
 ):
     """Return the sums of each era on both sides of the listed splits: gradients, rows,
-    and hessians unless these are 1; shape (2, n_planes, n_eras, n).
+    and hessians unless all are 1. The shape is (2, n_planes, n_eras, n).
     """
     cdef:
         EraRows rows = self.rows

@@ -98,7 +98,7 @@ cdef class SubtreeGrower:
             self._compare_eras(era_splitter)
 
     cdef _make_columns(self):
-        """Describe the features of the tree, all of them drawn."""
+        """Describe the features of the tree, all of them as drawn."""
         cdef:
             Py_ssize_t n = self.tree.n_features
             sorted_feature * feature
@@ -147,7 +147,7 @@ cdef class SubtreeGrower:
         self.eras.pooled.impurities = self.eras.impurities
 
     def grow(self, root):
-        """Add the nodes below `root`, of scikit-learn's grower, in its order."""
+        """Grow what is below `root`, a node of scikit-learn's grower, in its order."""
         cdef:
             list waiting = [(root, -1, False)]
             tree_node node
@@ -308,7 +308,7 @@ cdef bint find_split(
 cdef bint find_share(
     SubtreeGrower self, feature_split * split, bint is_coverable
 ) noexcept nogil:
-    """Find the best split with a share of the largest gain, or of that gain."""
+    """Find the best split of enough gain; without one, that of the largest gain."""
     cdef:
         criterion_struct sharing
         feature_split best

@@ -38,8 +38,8 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
 
 
 class Peer(BaseEstimator):
-    """A booster of another package that is fitted to columns as ours are, and predicts
-    by its first `max_iter` trees; it has all of them, as its rate may depend on them.
+    """A booster of another package, fitted to the same columns as ours. It predicts by
+    its first `max_iter` trees but has all, since its rate may depend on their number.
     """
 
     early_stopping = False
@@ -94,7 +94,7 @@ class Peer(BaseEstimator):
     def predict_after(
         self, method: str, X: Table, numbers: list[int]
     ) -> list[NDArray[Any]]:
-        """Return what the model predicts after each of some numbers of trees."""
+        """Return what the model predicts after each of the given numbers of trees."""
         check_is_fitted(self)
         known = [x[1:] for x in self.categories_]
         table = self._table(rows_as_in_fit(self, X, known))
@@ -104,8 +104,8 @@ class Peer(BaseEstimator):
         return [np.asarray(predict(table, **{name: n})) for n in numbers]
 
     def _table(self, columns: list[Column]) -> Any:
-        """Return numbers, and the places of categories: 0 for missing ones, and one
-        above all others for those that are not in the fit.
+        """Return the columns as the package takes them, with places of categories: 0 if
+        missing, one above all others if the fit has not seen them.
         """
         known, made = iter(self.categories_), []
         for column in columns:
@@ -135,7 +135,7 @@ def package_of(model: BaseEstimator) -> str:
 
 
 def make_peer(name: str, plain: BaseEstimator, loss: str) -> Peer:
-    """Return a package's booster of the plain model's task, loss, seed and columns."""
+    """Return a package's booster for the plain model's task, loss and columns."""
     package = import_optional(name, extra=name)
     of = "Classifier" if is_classifier(plain) else "Regressor"
     kind = getattr(package, ("CatBoost" if name == "catboost" else "LGBM") + of)
@@ -154,7 +154,7 @@ def make_peer(name: str, plain: BaseEstimator, loss: str) -> Peer:
 
 
 def as_peer(model: BaseEstimator, plain: BaseEstimator) -> Peer:
-    """Return a booster of another package with the plain model's categories."""
+    """Return a booster as a `Peer`, with its categories or the plain model's."""
     parameters, categories = model.get_params(), plain.categorical_features
     if parameters.get("cat_features") is not None:  # which cannot be cloned
         categories = parameters.pop("cat_features")
@@ -165,8 +165,8 @@ def as_peer(model: BaseEstimator, plain: BaseEstimator) -> Peer:
 
 
 def _loss_of(name: str, plain: BaseEstimator, loss: str) -> dict[str, Any]:
-    """Return the parameters of a loss other than the default one; ValueError for one
-    that the package lacks.
+    """Return the package's parameters for a loss other than its default; raise
+    ValueError for a loss that the package lacks.
     """
     if name == "lightgbm":
         names = {"absolute_error": "l1", "poisson": "poisson", "gamma": "gamma"}

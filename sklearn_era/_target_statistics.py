@@ -1,4 +1,4 @@
-"""Effects of categories by empirical Bayes, from the sums of their rows in each era."""
+"""Target statistics: effects of categories by empirical Bayes, from sums by era."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ _TINY = 1e-12
 
 
 class Cells(NamedTuple):
-    """Sums over the rows of each category and era, sorted by both."""
+    """Sums over the rows of each pair of a category and an era, sorted by both."""
 
     categories: Any
     eras: Any
@@ -38,9 +38,9 @@ def cells_of(categories: Ints, eras: Ints, values: Array, weights: Array) -> Cel
 def effects(
     cells: Cells, categories: Ints, eras: Ints, smooth: Any, n_folds: int = 0
 ) -> list[Array]:
-    """Return effects and their variation, of shape (n_rows, n_outputs), and rows of
-    categories, (n_rows, 1), by the eras before a row's own; or by those of other folds,
-    and rows by all, since fewer ones in these are more in the row's own.
+    """Return effects of rows' categories, their variation, (n_rows, n_outputs), and
+    counts, (n_rows, 1), by earlier eras. With `n_folds`, effects are by other folds,
+    but counts by all eras: fewer rows in other folds would mean more in the row's own.
     """
     if not n_folds:
         return _by_earlier_eras(cells, categories, eras, smooth)
@@ -65,7 +65,7 @@ def _by_earlier_eras(
     last = np.searchsorted(keys, categories * (n_eras + 1) + eras)
 
     def total(x: Array, rows: slice | NDArray[Any] = slice(None)) -> Array:
-        """Return sums over the cells of a row's category before its era."""
+        """Return each row's sum over the cells of its category before its era."""
         sums = np.append(0.0, np.cumsum(x))
         return sums[last[rows]] - sums[first[rows]]
 
@@ -91,8 +91,8 @@ def _by_earlier_eras(
 def effects_elsewhere(
     categories: Ints, eras: Ints, y: Array, weights: Array, n_categories: int
 ) -> tuple[Array, Array]:
-    """Return the effects of categories, and for each row that in eras other than its
-    own, NaN if there are none. The values y have the mean 0.
+    """Return the effect of each category, and for each row that of its category in all
+    eras but its own, NaN if there are no such eras. The values y have the mean 0.
     """
     cells = cells_of(categories, eras, y[np.newaxis], weights)
     *_, (_, _, noise, between, of_effects) = _variances(cells, 0)
@@ -110,7 +110,7 @@ def effects_elsewhere(
 
 
 def _precisions(n: Array, noise: float, between: float, of_effects: float) -> Array:
-    """Return those of the means of n rows of an era."""
+    """Return the precisions of means of n rows of an era."""
     return 1 / np.maximum(between + noise / n, _TINY * (of_effects or 1.0))
 
 
@@ -119,8 +119,8 @@ def _ratio(a: Array, b: Array) -> Array:
 
 
 def _variances(cells: Cells, i: int) -> Iterator[tuple[int, int, float, float, float]]:
-    """Yield stretches of eras, and the variances of noise, of categories' effects
-    between eras and of these effects by the eras before each stretch, by moments.
+    """Yield stretches of eras (start, stop) and three variances, by moments, from the
+    eras before each: of noise, of a category's effects between eras, and of effects.
     """
     n_eras, n, s = cells.squares.shape[1], cells.n, cells.sums[i]
     is_first = np.append(True, np.diff(cells.categories) != 0)[: n.size]
@@ -130,7 +130,7 @@ def _variances(cells: Cells, i: int) -> Iterator[tuple[int, int, float, float, f
         return np.cumsum(np.bincount(cells.eras, x, n_eras))
 
     def of_category(x: Array) -> tuple[Array, Array]:
-        """Return sums of the category's eras, with the cell's and before it."""
+        """Return sums of a category's eras up to each cell, and before it."""
         sums = np.cumsum(x)
         own = sums - (sums - x)[start]
         return own, np.where(is_first, 0.0, own - x)

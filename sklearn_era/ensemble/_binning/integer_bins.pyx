@@ -78,8 +78,8 @@ def map_codes(
     uint8_t[:, :] binned,  # OUT, (n_rows, n_features)
     const int n_threads,
 ):
-    """Write the table's entry for each row of each column into `binned`, with the
-    caller's promises of `count_codes`, for columns too.
+    """Write the table's entry for each row of each column into `binned`. The caller
+    promises what `count_codes` asks for, and columns within bounds.
     """
     cdef:
         intp_t n_columns = addresses.shape[0]

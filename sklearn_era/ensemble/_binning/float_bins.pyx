@@ -28,7 +28,7 @@ def search_bins(
     int n_threads,
     uint8_t[::1, :] binned,           # OUT, of the shape of X
 ):
-    """Write the number of thresholds below each value of their column.
+    """Write the number of thresholds below each value into `binned`.
 
     NaN and negative categories are missing.
     """
@@ -67,7 +67,7 @@ cdef void bin_tile(
     intp_t end_row, intp_t first_column, intp_t end_column, uint8_t* binned,
     intp_t n_rows,
 ) noexcept nogil:
-    """Bin a tile; strides are in bytes, `tables` of shape (n_columns, size)."""
+    """Bin a tile. Strides are in bytes; `tables` has the shape (n_columns, size)."""
     cdef:
         double[AT_ONCE] values
         long long[AT_ONCE] places
