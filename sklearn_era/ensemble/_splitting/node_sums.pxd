@@ -63,8 +63,8 @@ cdef inline NodeHistograms sum_up(
     SplitterState self, HistogramStore store, const grown_node * node,
     NodeHistograms parent, bint keeps
 ):
-    """Return the sums of a node's rows, subtracted from its parent's sums; None if memory
-    is spent.
+    """Return the sums of a node's rows, subtracted from its parent's sums; None if
+    memory is spent.
     """
     cdef:
         NodeHistograms histograms = lend(self, store, node, parent, keeps)

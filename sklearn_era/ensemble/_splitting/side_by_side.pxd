@@ -80,7 +80,7 @@ cdef inline void sum_place(
 cdef inline void search_place(
     SplitterState self, NodeSearch own, NodeSearch search, int place, bint is_larger
 ) noexcept nogil:
-    """Search a child of the node at some place of the list, by a thread's own search."""
+    """Search a child of the node at some place of the list by a thread's own search."""
     if place > 0:
         search_place(self, own, search.next, place - 1, is_larger)
     elif is_larger:

@@ -157,8 +157,8 @@ cdef inline double gains_of_sides(
     signed char monotonic_cst, int n_splits, const tree_data * tree,
     const node_struct * node, order_sides * sides,  # IN; OUT: gains
 ) noexcept nogil:
-    """Compute the gains by scikit-learn's rules, -INFINITY where a side weighs too little
-    or its value breaks a monotonic constraint; return the largest.
+    """Compute the gains by scikit-learn's rules, -INFINITY where a side weighs too
+    little or its value breaks a monotonic constraint; return the largest.
     """
     cdef:
         double[LANES] largest
