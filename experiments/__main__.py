@@ -18,9 +18,6 @@ from experiments._sources import SOURCES
 from experiments.common import ExperimentError, format_table, write_results
 from sklearn_era._optional import MissingPackageError, import_optional
 
-# A figure's size in inches.
-_SIZE = (7.0, 4.0)
-
 
 def positive_int(text: str) -> int:
     number = int(text)
@@ -104,9 +101,8 @@ def measure(name: str, options: argparse.Namespace) -> None:
         print("Reduced, to see that it runs: these are not the table's numbers.")
     show = getattr(experiment, "show", format_table)
     print(f"\n{show(frame)}\n")
-    figure = import_optional("matplotlib.figure", extra="plot").Figure(
-        figsize=_SIZE, layout="constrained"
-    )
+    figures = import_optional("matplotlib.figure", extra="plot")
+    figure = figures.Figure(layout="constrained")
     experiment.draw(frame, figure)
     file_name = f"{name}-quick" if options.quick else name
     csv, png = write_results(frame, figure, options.out, file_name)

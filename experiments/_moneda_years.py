@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -33,7 +32,7 @@ from sklearn.model_selection import (
 )
 from sklearn.preprocessing import OrdinalEncoder
 
-from experiments.common import COLORS, RULE_OF_PAPERS, draw_bars, seed_of, summarize
+from experiments.common import RULE_OF_PAPERS, seed_of, summarize
 from sklearn_era.criteria import TimeRobust
 from sklearn_era.ensemble import EraForestClassifier
 from sklearn_era.inspection import domain_classifier_auc, support_match
@@ -145,25 +144,6 @@ def measure_years(
         value="value",
         paper=paper,
     )
-
-
-def draw_years(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw the areas under the curve by model, and the reverse learning curve."""
-    *panels, curve = figure.subplots(1, 3, sharey=True, width_ratios=(2, 2, 1))
-    for axes, chosen in zip(panels, (BY_FOLDS, BY_YEARS), strict=True):
-        here = frame[(frame["chosen"] == chosen) & frame["part"].isin(PARTS)]
-        draw_bars(axes, here, label="model", group="part")
-        axes.set_title(f"limits: {chosen}", fontsize="small")
-        axes.tick_params("x", labelsize="xx-small", rotation=20)
-    from_year = frame[frame["part"].str.startswith(_FROM)]
-    for color, (model, points) in zip(COLORS, from_year.groupby("model"), strict=False):
-        years = points["part"].str.removeprefix(_FROM).astype(int)
-        curve.plot(years, points["mean"], marker="o", color=color, label=model)
-    curve.invert_xaxis()
-    curve.set_xticks(years)
-    curve.set_title("holdout, trained\nfrom this year on", fontsize="small")
-    curve.legend(frameon=False, fontsize="xx-small")
-    curve.set_ylim(0.5, None)
 
 
 def _split(table: YearTable, number: int, quick: bool) -> dict[str, NDArray[np.int64]]:

@@ -23,9 +23,7 @@ class Experiment(Protocol):
     DATA_FILES: tuple[str, ...]
     N_RUNS: int
 
-    def run(
-        self, *, data_dir: Path | None, n_runs: int, quick: bool = False
-    ) -> "pd.DataFrame":
+    def run(self, data_dir: Path | None, n_runs: int, quick: bool) -> "pd.DataFrame":
         """Measure the table: a row for each cell, with the mean and the paper's number.
 
         `quick` takes seconds, and its numbers mean little.

@@ -34,14 +34,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from pandas.api.types import is_numeric_dtype
 from sklearn import config_context
 from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import GroupKFold
 from sklearn.preprocessing import TargetEncoder
 
-from experiments.common import find_data_file, summarize
+from experiments.common import bars, find_data_file, summarize
 from sklearn_era._optional import import_optional
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
@@ -167,10 +166,12 @@ MODELS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
+draw = bars("set", "model", "size")
+
+
 def run(
-    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False,
-    cache: Path | None = None,
-) -> pd.DataFrame:  # fmt: skip
+    data_dir: Path | None, n_runs: int, quick: bool, cache: Path | None = None
+) -> pd.DataFrame:
     """A row for each set, size and model; the cheapest models first.
 
     `cache` is a CSV of scores, to stop and to go on; `quick` has one set, and boosters.
@@ -213,12 +214,3 @@ def _measure(
     p = MODELS[model](X.iloc[train], y[train], eras[train], X.iloc[test], task)
     score = roc_auc_score if task == "binary" else r2_score
     return float(score(y[test], p)), time.perf_counter() - start
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw what each model gains over the booster, set by set, at the first size."""
-    table = frame[frame["size"] == frame["size"].max()]
-    table = table.pivot_table("mean", "set", "model", sort=False)
-    gains = table.sub(table["booster"], axis=0).drop(columns="booster")
-    axes = gains.plot(style="o", rot=30, ax=figure.subplots())
-    axes.set_ylabel("R² or AUC above the booster's")

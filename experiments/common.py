@@ -1,7 +1,7 @@
 """Shared by the experiments: data files, seeds, summaries, tables and figures."""
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +11,7 @@ from experiments._sources import SOURCES
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-# Okabe & Ito's colours, which colour-blind readers distinguish.
-COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "0.5")
 
 # Splits cover all eras, however much of the gain they have.
 RULE_OF_PAPERS: dict[str, Any] = {"min_era_coverage": 1.0, "min_gain_share": 0.0}
@@ -129,45 +125,35 @@ def write_results(
     return csv, png
 
 
-def draw_bars(
-    axes: "Axes", frame: "pd.DataFrame", *, label: str, group: str | None = None
-) -> None:
-    """Draw a bar for each cell, with its standard deviation and the paper's number.
+def bars(
+    label: str, group: str | None = None, panel: str | None = None, **only: Any
+) -> "Callable[[pd.DataFrame, Figure], None]":
+    """A function that draws a bar for each cell, with its deviation and the paper's.
 
-    `label` names the places of the horizontal axis, `group` the bars of each place.
+    `label` names the places of the horizontal axis, `group` the bars of each place, and
+    `panel` the axes. Drawn are the cells that have values of `only`, one or several.
     """
-    labels = list(dict.fromkeys(frame[label]))
-    groups = [None] if group is None else list(dict.fromkeys(frame[group]))
-    width = 0.8 / len(groups)
-    named = False
-    for index, name in enumerate(groups):
-        rows = frame if name is None else frame[frame[group] == name]
-        shift = (index - (len(groups) - 1) / 2) * width
-        places = [labels.index(text) + shift for text in rows[label]]
-        axes.bar(
-            places,
-            rows["mean"],
-            width=0.9 * width,
-            # A single run has no deviation.
-            yerr=rows["std"] if rows["std"].notna().any() else None,
-            capsize=2,
-            color=COLORS[index % len(COLORS)],
-            label=name,
-        )
-        told = rows["paper"].notna().to_numpy()
-        if not told.any():
-            continue
-        axes.scatter(
-            np.asarray(places)[told],
-            rows["paper"][told],
-            marker="D",
-            s=25,
-            facecolor="white",
-            edgecolor="black",
-            zorder=3,
-            label=None if named else "paper",
-        )
-        named = True
-    axes.set_xticks(range(len(labels)), [str(text) for text in labels])
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(fontsize="small")
+
+    def draw(frame: "pd.DataFrame", figure: "Figure") -> None:
+        for name, values in only.items():
+            frame = frame[frame[name].isin(np.atleast_1d(values))]
+        parts = list(frame.groupby(panel, sort=False)) if panel else [("", frame)]
+        figure.set_size_inches(8, 1 + 3 * len(parts))
+        panels = figure.subplots(len(parts), squeeze=False).ravel()
+        for axes, (title, rows) in zip(panels, parts, strict=True):
+            cells = rows.set_index([label, group] if group else [label])
+            cells = cells.reindex(columns=["mean", "std", "paper"])
+            means, errors, paper = (
+                cells[name].unstack(sort=False) if group else cells[[name]]
+                for name in cells.columns
+            )
+            means.plot.bar(ax=axes, title=title, legend=bool(group))
+            # Bars come group by group.
+            places = [bar.get_x() + bar.get_width() / 2 for bar in axes.patches]
+            height, error, told = (
+                x.to_numpy().ravel("F") for x in (means, errors, paper)
+            )
+            axes.errorbar(places, height, error, fmt="none", color="0.3")
+            axes.plot(places, told, "D", color="black", markerfacecolor="white")
+
+    return draw

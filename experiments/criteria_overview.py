@@ -12,13 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.datasets import make_friedman1
 from sklearn.metrics import accuracy_score, r2_score
 
 from experiments._paper_data import make_shortcut_classification
-from experiments.common import RULE_OF_PAPERS, draw_bars, summarize_beside
+from experiments.common import RULE_OF_PAPERS, bars, summarize_beside
 from sklearn_era.criteria import Blend, Directional, Era, Invariant, TimeRobust, VREx
 from sklearn_era.criteria._criteria import SplitCriterion
 from sklearn_era.datasets import make_synthetic_memorization
@@ -139,9 +138,10 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 
 
-def run(
-    *, data_dir: Path | None = None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
+draw = bars("model", panel="data")
+
+
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the table; `quick` has 5 trees a model instead of 50 or 100.
 
     A row for each model and kind of data.
@@ -180,12 +180,3 @@ def show(frame: pd.DataFrame) -> str:
         for x, row in zip(means.index, means.to_numpy(), strict=True)
     ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw the means by model, an axes a kind of data."""
-    figure.set_size_inches(8, 3 * len(DATA))
-    for axes, name in zip(figure.subplots(len(DATA), sharex=True), DATA, strict=True):
-        draw_bars(axes, frame[frame["data"] == name], label="model")
-        axes.set_title(name)
-        axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))

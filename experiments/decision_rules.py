@@ -32,7 +32,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
@@ -40,8 +39,8 @@ from sklearn.model_selection import train_test_split
 
 from experiments._du import make_rules
 from experiments.common import (
+    bars,
     coverage_of_papers,
-    draw_bars,
     find_data_file,
     seed_of,
     summarize_beside,
@@ -78,9 +77,10 @@ PAPER = {
 }
 
 
-def run(
-    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
+draw = bars("model", "question", "data", measure="worst balanced accuracy")
+
+
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the table; `quick` has few rows and trees, and all groups known.
 
     A row for each model, data set, question and measure.
@@ -212,16 +212,3 @@ def _splits(
     )
     for group in np.unique(groups):
         yield drawn[groups[drawn] != group], rows[groups == group]
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw the worst group's balanced accuracy and area under the curve."""
-    panels = figure.subplots(2, 2, sharex=True, sharey="row")
-    for row, measure in zip(
-        panels, ("worst balanced accuracy", "worst AUC"), strict=True
-    ):
-        for axes, data in zip(row, (ADULT, CHURN), strict=True):
-            here = frame[(frame["data"] == data) & (frame["measure"] == measure)]
-            draw_bars(axes, here, label="model", group="question")
-            axes.set(ylim=(0.4, 1), title=f"{data}, {measure}")
-            axes.tick_params("x", labelsize="xx-small", rotation=60)

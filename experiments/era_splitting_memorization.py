@@ -22,7 +22,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
@@ -38,7 +37,7 @@ from experiments._era_splitting import (
     fit,
     rows_of_choices,
 )
-from experiments.common import draw_bars, find_data_file, seed_of, summarize_beside
+from experiments.common import bars, find_data_file, seed_of, summarize_beside
 from sklearn_era.datasets import make_synthetic_memorization
 
 TITLE = "DeLise (2023), table 3: synthetic memorization, accuracy in %"
@@ -66,9 +65,10 @@ PAPER = {
 _N_HELD_OUT = 4
 
 
-def run(
-    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
+draw = bars("criterion", "chosen", "grid", data=ARRAYS, score=TEST)
+
+
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the table; `quick` has 2 configurations instead of 30, of few trees.
 
     A row for each criterion, data set, grid, way of choosing and score.
@@ -137,18 +137,3 @@ def _search(data: Bunch, configurations: list[dict], seed: int) -> list[dict]:
 def _accuracy(predicted: NDArray[np.float64], y: NDArray[np.number]) -> float:
     """In percent, of predictions rounded to a class."""
     return 100 * float(np.mean(predicted.round() == y))
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw a panel of the test accuracies for each data set and grid."""
-    frame = frame[frame["score"] == TEST]
-    cases = frame[["data", "grid"]].drop_duplicates().itertuples(index=False)
-    panels = figure.subplots(2, 2, sharex=True, sharey=True)
-    for axes, (data, grid) in zip(panels.flat, cases, strict=True):
-        here = frame[(frame["grid"] == grid) & (frame["data"] == data)]
-        draw_bars(axes, here, label="criterion", group="chosen")
-        axes.set(ylim=(40, 102))
-        axes.set_title(f"{data}, {grid}", fontsize="small")
-        if axes is not panels[0, 0]:
-            axes.get_legend().remove()
-    figure.suptitle("Synthetic memorization: accuracy in %")

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from experiments._era_splitting import (
@@ -34,7 +33,7 @@ from experiments._era_splitting import (
     fit,
     rows_of_choices,
 )
-from experiments.common import draw_bars, find_data_file, seed_of, summarize
+from experiments.common import bars, find_data_file, seed_of, summarize
 from sklearn_era.environments import time_blocks
 from sklearn_era.metrics import era_scores
 from sklearn_era.numerai.data import open_columns, read_features, read_rows
@@ -83,9 +82,10 @@ class Rows(NamedTuple):
         return Rows(*(column[chosen] for column in self))
 
 
-def run(
-    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
+draw = bars("eras", "chosen", "criterion", score=TEST)
+
+
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the table; `quick` has 2 configurations and numbers of eras, few trees.
 
     A row for each criterion, number of training eras, configuration and score.
@@ -178,15 +178,3 @@ def _pearson(y: NDArray[np.float64], predicted: NDArray[np.float64]) -> float:
     if np.ptp(y) == 0 or np.ptp(predicted) == 0:
         return 0.0
     return float(np.corrcoef(y, predicted)[0, 1])
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw CORR and Sharpe ratios of each criterion and number of eras."""
-    frame = frame.assign(case=frame["criterion"] + "\n" + frame["eras"])
-    panels = figure.subplots(2, 1, sharex=True)
-    for axes, score in zip(panels, (TEST, SHARPE), strict=True):
-        draw_bars(axes, frame[frame["score"] == score], label="case", group="chosen")
-        axes.set_title(score, fontsize="small")
-        axes.tick_params(axis="x", labelsize="x-small")
-    panels[1].get_legend().remove()
-    figure.suptitle("Numerai: correlation by era in the last fold")

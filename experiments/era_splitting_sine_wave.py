@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from sklearn.model_selection import GroupKFold
 from sklearn.utils import Bunch
 
@@ -30,7 +29,6 @@ from experiments._era_splitting import (
     BY_TEST,
     CRITERIA,
     GAP,
-    MEDIAN,
     N_CONFIGURATIONS,
     TEST,
     TRAINING,
@@ -39,7 +37,7 @@ from experiments._era_splitting import (
     rows_of_choices,
 )
 from experiments._paper_data import make_shifted_sine_wave
-from experiments.common import draw_bars, seed_of, summarize_beside
+from experiments.common import bars, seed_of, summarize_beside
 
 TITLE = "DeLise (2023), table 3: shifted sine wave, mean squared error"
 DATA_FILES: tuple[str, ...] = ()
@@ -65,9 +63,10 @@ PAPER = {
 }
 
 
-def run(
-    *, data_dir: Path | None = None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
+draw = bars("criterion", "chosen", "data", score=TEST)
+
+
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the table; `quick` has 2 configurations instead of 30, of few trees.
 
     A row for each criterion, data set, way of choosing a configuration and score.
@@ -136,24 +135,3 @@ def _scores(
     training = float(np.mean((data.y_train - model.predict(data.X_train)) ** 2))
     shape = float(np.var(data.signal_test - predicted))
     return {TEST: test, TRAINING: training, GAP: test - training, SHAPE: shape}
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw test errors of both choices above the medians, with the sine's own error."""
-    for column, panels in enumerate(figure.subplots(2, len(DATA)).T):
-        here = frame[frame["data"] == [*DATA][column]]
-        models = here[here["criterion"] != ORACLE]
-        is_test, is_median = models["score"] == TEST, models["chosen"] == MEDIAN
-        draw_bars(
-            panels[0], models[is_test & ~is_median], label="criterion", group="chosen"
-        )
-        medians = models[is_median & (models["score"] != SHAPE)]
-        draw_bars(panels[1], medians, label="criterion", group="score")
-        known = here.loc[here["criterion"] == ORACLE, "mean"].item()
-        panels[0].axhline(known, color="0.35", linestyle="--", linewidth=1)
-        panels[0].set_title([*DATA][column], fontsize="small")
-        for axes in panels:
-            axes.tick_params(labelsize="x-small")
-            if column and axes.get_legend() is not None:
-                axes.get_legend().remove()
-    figure.suptitle("Shifted sine wave: MSE, and medians of all configurations below")

@@ -35,7 +35,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.stats import false_discovery_control, norm
 from sklearn.base import clone
@@ -46,7 +45,7 @@ from experiments._natural_eras_fresh import FRESH
 from experiments._natural_eras_measure import score_rows, splits, thinned
 from experiments._natural_eras_raw import RAW
 from experiments._stable_selection import select
-from experiments.common import draw_bars, seed_of, summarize
+from experiments.common import bars, seed_of, summarize
 from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -225,9 +224,10 @@ def summarize_columns(scores: pd.DataFrame) -> pd.DataFrame:
     return summarize(pd.concat([rows, over_all]), by=["what", "case"], value="value")
 
 
-def run(
-    *, data_dir: Path | None = None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
+draw = bars("case", "what", part="planted")
+
+
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure both parts; `quick` takes the smallest cell of each, and few rows.
 
     A row for each kind of column and number of eras, and for each selection and
@@ -264,12 +264,3 @@ def show(frame: pd.DataFrame) -> str:
         table = table if part == "planted" else table.T
         texts.append(table.round(digits).to_string())
     return "\n\n".join(texts)
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw what is found of planted columns."""
-    axes = figure.add_subplot()
-    planted = frame[frame["part"] == "planted"]
-    draw_bars(axes, planted, label="case", group="what")
-    axes.axhline(100 * ALPHA, color="0.5", linestyle="--")
-    axes.set(ylabel="% found")

@@ -28,11 +28,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-from experiments.common import ExperimentError, coverage_of_papers, seed_of
+from experiments.common import ExperimentError, bars, coverage_of_papers, seed_of
 from sklearn_era.ensemble import (
     EraForestClassifier,
     EraForestRegressor,
@@ -90,9 +89,10 @@ class Problem(NamedTuple):
     eras: NDArray[np.int64]
 
 
-def run(
-    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
+draw = bars("settings", "criterion", "task", beside=SCIKIT_LEARN)
+
+
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the table; `quick` has few rows and trees, and not all comparisons.
 
     A row for each comparison: `mean` is the ratio of the fastest times, ours by theirs,
@@ -262,18 +262,3 @@ def _mean_leaves(forest: Any) -> float:
         return float(np.mean([tree.get_n_leaves() for tree in forest.estimators_]))
     trees = [tree for of_iteration in forest._predictors for tree in of_iteration]
     return float(np.mean([tree.get_n_leaf_nodes() for tree in trees]))
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw the ratios to scikit-learn, on a logarithmic axis."""
-    for axes, task in zip(
-        figure.subplots(1, 2, sharey=True), (REGRESSION, CLASSIFICATION), strict=True
-    ):
-        here = frame[(frame["task"] == task) & (frame["beside"] == SCIKIT_LEARN)]
-        for name, rows in here.groupby("settings", sort=False):
-            axes.plot(rows["criterion"], rows["mean"], "o-", label=name)
-        axes.axhline(1, color="0.5", linewidth=0.8)
-        axes.set(yscale="log", title=task)
-        axes.tick_params("x", labelsize="small", rotation=30)
-        axes.legend(frameon=False, fontsize="x-small")
-    figure.suptitle("Time of a fit, ours by scikit-learn's")

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 from sklearn.cluster import KMeans
 from sklearn.metrics import mean_squared_error
 from sklearn.preprocessing import StandardScaler
 
-from experiments.common import RULE_OF_PAPERS, draw_bars, seed_of, summarize
+from experiments.common import RULE_OF_PAPERS, bars, seed_of, summarize
 from sklearn_era.criteria import Directional, Era, Invariant
 from sklearn_era.datasets import make_numerai_like
 from sklearn_era.ensemble import HistGradientBoostingRegressor
@@ -171,9 +170,10 @@ TABLES: dict[str, Callable[[int, bool], Iterator[Cell]]] = {
 }
 
 
-def run(
-    *, data_dir: Path | None = None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
+draw = bars("row", "column", "table")
+
+
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the tables; `quick` has fewer trees and rows.
 
     A row for each cell of each table.
@@ -206,13 +206,3 @@ def _markdown(name: str, cells: pd.DataFrame) -> str:
     lines = [[name, *columns], ["---"] * (len(columns) + 1)]
     lines += [[row, *(text_of.get((row, c), "") for c in columns)] for row in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw each table's first column of numbers by row."""
-    figure.set_size_inches(8, 3 * len(TABLES))
-    for axes, name in zip(figure.subplots(len(TABLES)), TABLES, strict=True):
-        cells = frame[frame["table"] == name]
-        column = cells["column"].iloc[-1]
-        draw_bars(axes, cells[cells["column"] == column], label="row")
-        axes.set_title(f"{name}: {column}")

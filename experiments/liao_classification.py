@@ -19,11 +19,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from sklearn.ensemble import RandomForestClassifier
 
 from experiments._liao import (
-    ANY_ERA,
     COVERAGE,
     COVERAGE_ALONE,
     DEPTH_OF_CLASSIFIERS,
@@ -40,7 +38,7 @@ from experiments._liao import (
     linear_predictions,
 )
 from experiments._paper_data import make_liao_classification
-from experiments.common import draw_bars, seed_of, summarize
+from experiments.common import bars, seed_of, summarize
 
 TITLE = "Liao et al. (2024), tables 1 and 3: synthetic classes, accuracy in %"
 DATA_FILES: tuple[str, ...] = ()
@@ -95,9 +93,10 @@ def _paper() -> dict[tuple[str, str, str, str], float]:
     return numbers
 
 
-def run(
-    *, data_dir: Path | None = None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
+draw = bars("dimension", "model", "coverage", score=ACCURACY)
+
+
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the tables; `quick` has d = 2, and 5 trees on 200 rows an era.
 
     A row for each dimension, model, rule of coverage and score.
@@ -153,17 +152,3 @@ def _one_run(d: int, number: int, quick: bool) -> list[dict]:
         case = {"model": irf(penalty), "coverage": rule}
         rows += [{**case, "score": score, "value": values[score]} for score in values]
     return rows
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw the accuracies by dimension, for both rules of coverage."""
-    accuracies = frame[frame["score"] == ACCURACY]
-    for axes, rule in zip(
-        figure.subplots(1, 2, sharey=True), (EVERY_ERA, ANY_ERA), strict=True
-    ):
-        shown = accuracies[accuracies["coverage"].isin(["", rule])]
-        shown = shown[shown["model"].str.match("RF|boosting|XGBoost|IRF")]
-        shown = shown[shown["model"] != irf(COVERAGE_ALONE)]
-        draw_bars(axes, shown, label="dimension", group="model")
-        axes.set(ylim=(35, 65), title=f"{rule} on both sides")
-    figure.suptitle("Synthetic classes: accuracy in % in the test era")

@@ -27,7 +27,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from sklearn.ensemble import RandomForestRegressor
 
 from experiments._liao import (
@@ -54,7 +53,7 @@ from experiments._liao_scenarios import (
     training_eras,
     tuned_models,
 )
-from experiments.common import draw_bars, find_data_file, seed_of, summarize
+from experiments.common import bars, find_data_file, seed_of, summarize
 from sklearn_era.environments import time_blocks
 
 TITLE = "Liao et al. (2024), tables 7 and 8: energy and air, MSE by that of RF"
@@ -132,9 +131,10 @@ def _paper() -> dict[tuple[str, ...], float]:
     return paper
 
 
-def run(
-    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
+draw = bars("data", "model", "scenario", statistic="effect", coverage=EVERY_ERA)
+
+
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the tables; `quick` has few splits and rows, and 2 trees.
 
     A row for each scenario, split of table 6, model, statistic and rule of coverage,
@@ -273,19 +273,3 @@ def _tuned(data: Part, number: int, quick: bool) -> list[dict]:
             row |= {"statistic": "effect", "coverage": EVERY_ERA}
         rows.append({**row, "value": _error(model, test) / baseline})
     return rows
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw each scenario's ratios with the statistic "effect"."""
-    panels = figure.subplots(3, 1, sharey=True)
-    for axes, scenario in zip(panels, ("1", *ERAS_OF_SCENARIO), strict=True):
-        shown = frame[
-            (frame["scenario"] == scenario)
-            & (frame["statistic"] == "effect")
-            & (frame["coverage"] == EVERY_ERA)
-        ]
-        draw_bars(axes, shown, label="data", group="model")
-        axes.axhline(1, color="0.35", linestyle="--", linewidth=1)
-        axes.tick_params(axis="x", labelsize="small")
-        axes.set(ylim=(0.5, 1.5), title=f"Scenario {scenario}")
-    figure.suptitle("Energy and air: MSE by that of a random forest")

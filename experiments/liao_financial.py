@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import log_loss
 
@@ -54,7 +53,7 @@ from experiments._liao_scenarios import (
     training_eras,
     tuned_models,
 )
-from experiments.common import draw_bars, find_data_file, seed_of, summarize
+from experiments.common import bars, find_data_file, seed_of, summarize
 
 TITLE = "Liao et al. (2024), tables 4 and 5: shares that rise, accuracy in %"
 DATA_FILES = ("financial_2014_2018_cleaned.parquet",)
@@ -92,9 +91,10 @@ def _paper() -> dict[tuple[str, ...], float]:
     return paper
 
 
-def run(
-    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
+draw = bars("eras", "model", "columns", scenario="1", coverage=["", EVERY_ERA])
+
+
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the tables; `quick` has one choice of years, few rows and 2 trees.
 
     A row for each set of columns, model, way to make eras and rule of coverage.
@@ -203,18 +203,3 @@ def _tuned(data: Part, number: int, quick: bool) -> list[dict]:
             row |= {"eras": ERAS_OF_SCENARIO[scenario], "coverage": EVERY_ERA}
         rows.append(row)
     return rows
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw the accuracies with all columns, by what the eras are."""
-    shown = frame[
-        (frame["scenario"] == "1")
-        & (frame["columns"] == ALL_COLUMNS)
-        & (frame["coverage"] != ANY_ERA)
-        & (frame["model"] != irf(COVERAGE_ALONE))
-    ]
-    shown = shown.assign(eras=shown["eras"].replace("", "none"))
-    axes = figure.subplots()
-    draw_bars(axes, shown, label="eras", group="model")
-    axes.set(ylim=(40, 65), xlabel="eras")
-    figure.suptitle("Shares that rise: accuracy in % in two other years")

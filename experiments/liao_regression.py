@@ -20,7 +20,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from sklearn.ensemble import RandomForestRegressor
 
 from experiments._liao import (
@@ -40,7 +39,7 @@ from experiments._liao import (
     linear_predictions,
 )
 from experiments._paper_data import make_liao_regression
-from experiments.common import draw_bars, seed_of, summarize
+from experiments.common import bars, seed_of, summarize
 
 TITLE = "Liao et al. (2024), tables 2 and 3: synthetic numbers, MSE by that of RF"
 DATA_FILES: tuple[str, ...] = ()
@@ -106,9 +105,12 @@ def _paper() -> dict[tuple[str, ...], float]:
     return numbers
 
 
-def run(
-    *, data_dir: Path | None = None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
+draw = bars(
+    "dimension", "model", "leaf", statistic="effect", coverage=EVERY_ERA, score=RATIO
+)
+
+
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the tables; `quick` has d = 2, and 3 trees on 100 rows an era.
 
     A row for each dimension, size of leaves, model, statistic, rule of coverage and
@@ -173,20 +175,3 @@ def _one_run(d: int, leaf: int, number: int, quick: bool) -> list[dict]:
         case = {"model": irf(penalty), "statistic": statistic, "coverage": rule}
         rows += [{**case, "score": score, "value": values[score]} for score in values]
     return rows
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw the ratios of leaves of 10 rows above those of single rows, by statistic."""
-    ratios = frame[frame["score"] == RATIO]
-    ratios = ratios[ratios["model"].str.startswith("IRF")]
-    ratios = ratios[ratios["coverage"] == EVERY_ERA]
-    panels = figure.subplots(2, 2, sharex=True, sharey=True)
-    for row, leaf in zip(panels, reversed(LEAVES), strict=True):
-        for axes, statistic in zip(row, ("effect", "changing_rate"), strict=True):
-            shown = ratios[
-                (ratios["leaf"] == _leaf(leaf)) & (ratios["statistic"] == statistic)
-            ]
-            draw_bars(axes, shown, label="dimension", group="model")
-            axes.axhline(1, color="0.35", linestyle="--", linewidth=1)
-            axes.set(ylim=(0.5, 1.2), title=f"{statistic}, leaves of {_leaf(leaf)}")
-    figure.suptitle("Synthetic numbers: MSE by that of a random forest")

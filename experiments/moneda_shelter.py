@@ -11,18 +11,17 @@ years. For the protocol see `_moneda_years.py`.
 from pathlib import Path
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from experiments._moneda_years import (
     BY_FOLDS,
     MEAN,
+    PARTS,
     RANDOM_FOREST,
     YearTable,
-    draw_years,
     make_year_table,
     measure_years,
 )
-from experiments.common import find_data_file
+from experiments.common import bars, find_data_file
 
 TITLE = "Moneda (2021), tables 6.2, 6.3 and 6.6: animal shelter, ROC AUC"
 DATA_FILES = ("animal_shelter.parquet",)
@@ -42,9 +41,10 @@ PAPER = {
 _DAYS = 30
 
 
-def run(
-    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
+draw = bars("model", "part", "chosen", part=PARTS)
+
+
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the table; `quick` has few rows, trees and candidates.
 
     A row for each way of choosing, model and part of the data, and for each tool.
@@ -74,9 +74,3 @@ def read_table(path: Path) -> YearTable:
         years=frame["intake_year"],
         last_year_in_time=2016,
     )
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw the areas under the curve and the reverse learning curve."""
-    draw_years(frame, figure)
-    figure.suptitle("Animal shelter: ROC AUC")

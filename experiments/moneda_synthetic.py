@@ -28,7 +28,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupKFold
@@ -36,7 +35,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Bunch
 
 from experiments._paper_data import make_moneda_drift
-from experiments.common import RULE_OF_PAPERS, draw_bars, seed_of, summarize
+from experiments.common import RULE_OF_PAPERS, bars, seed_of, summarize
 from sklearn_era.criteria import TimeRobust
 from sklearn_era.ensemble import EraForestClassifier
 
@@ -80,9 +79,10 @@ ROWS = (5, 10, 30, 100)
 _N_FOLDS = 5
 
 
-def run(
-    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
+draw = bars("chosen", "model", "data", part="holdout")
+
+
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the table; `quick` has 2 candidates instead of 48.
 
     A row for each data set, way of choosing, model, and part of the data.
@@ -216,17 +216,3 @@ def _choose(
     yield BY_PERIOD, candidates[int(by_period.mean(axis=(0, 1)).argmax())]
     worst = by_period.mean(axis=0).min(axis=0)
     yield MIN_MAX, candidates[int(worst.argmax())]
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw the holdout of both data sets."""
-    holdout = frame[frame["part"] == "holdout"].replace(
-        {"chosen": {FIXED: "as in\nthe thesis", MIN_MAX: "Env K-folds\nMin-Max"}}
-    )
-    for axes, name in zip(
-        figure.subplots(1, 2, sharey=True), (SHIFT, NO_SHIFT), strict=True
-    ):
-        draw_bars(axes, holdout[holdout["data"] == name], label="chosen", group="model")
-        axes.set(ylim=(0.5, 1), title=name)
-        axes.tick_params("x", labelsize="x-small")
-    figure.suptitle("ROC AUC in the holdout")

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
@@ -55,7 +54,7 @@ from experiments._natural_eras_measure import (
     tally,
 )
 from experiments._natural_eras_second import SECOND
-from experiments.common import COLORS, ExperimentError, find_data_file
+from experiments.common import ExperimentError, bars, find_data_file
 from sklearn_era._optional import import_optional
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.effects import Intercepts, Recency
@@ -241,6 +240,11 @@ PREPARED: dict[str, Factory] = {
 }
 
 
+draw = bars(
+    "model", panel="scenario", scenario=[*PARTS], score=SCORES[0], reference=REFERENCE
+)
+
+
 def run(
     *,
     data_dir: Path | None,
@@ -352,37 +356,3 @@ def _markdown(
 def _cell(mean: float, se: float) -> str:
     text = f"{mean:+.3f} ± {se:.3f}".replace("0.", ".")
     return f"**{text}**" if abs(mean) > 2 * se else text
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw a panel for each model: differences and two standard errors by scenario."""
-    rows = frame[(frame["score"] == SCORES[0]) & (frame["reference"] == REFERENCE)]
-    rows = rows[rows["model"] != REFERENCE]
-    names = list(dict.fromkeys(rows["scenario"]))
-    models = list(dict.fromkeys(rows["model"]))
-    n_columns = (len(models) + 1) // 2
-    figure.set_size_inches(11, 8)
-    panels = figure.subplots(2, n_columns, sharex=True, sharey=True).ravel()
-    for axes, model in zip(panels, models, strict=False):
-        shown = rows[rows["model"] == model].set_index("scenario").loc[names]
-        means, errors = shown["mean"].to_numpy(), 2 * shown["se"].to_numpy()
-        better, worse, even = COLORS[2], COLORS[1], COLORS[-1]
-        colors = np.where(
-            means > errors, better, np.where(means < -errors, worse, even)
-        )
-        places = np.arange(len(names))
-        inside = np.clip(means, -_EDGE, _EDGE)
-        axes.axvline(0, color="0.35", linewidth=1)
-        axes.axhline(len({*names} - {*PARTS}) - 0.5, color="0.8", linewidth=1)
-        axes.hlines(places, np.clip(means - errors, -_EDGE, _EDGE),
-                    np.clip(means + errors, -_EDGE, _EDGE), colors=colors)  # fmt: skip
-        markers = {"<": means < -_EDGE, ">": means > _EDGE, "o": abs(means) <= _EDGE}
-        for marker, of in markers.items():
-            axes.scatter(inside[of], places[of], 22, colors[of], marker=marker)
-        axes.set_title(model, fontsize="medium")
-        axes.tick_params(labelsize="small")
-    panels[0].set_yticks(range(len(names)), names)
-    panels[0].set(xlim=(-1.1 * _EDGE, 1.1 * _EDGE), ylim=(len(names) - 0.5, -0.5))
-    for axes in panels[len(models) :]:
-        axes.axis("off")
-    figure.suptitle("Out of era: R² or ROC AUC less that of the plain gain, ± 2 s.e.")

@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from matplotlib.figure import Figure
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
@@ -36,7 +35,7 @@ from threadpoolctl import threadpool_limits
 from experiments._natural_eras_data import FILES, SCENARIOS, Scenario
 from experiments._natural_eras_fresh import FRESH
 from experiments._natural_eras_measure import splits, thinned
-from experiments.common import COLORS, ExperimentError, find_data_file, seed_of
+from experiments.common import ExperimentError, bars, find_data_file, seed_of
 from experiments.natural_eras import booster
 from sklearn_era.calibration import (
     EraCalibratedClassifier,
@@ -212,6 +211,9 @@ def _draw(n_eras: int, rng: np.random.Generator) -> Any:
     return X, y, eras
 
 
+draw = bars("part", "method", quantity=SHARE)
+
+
 def run(
     *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False,
     cache: Path | None = None, n_jobs: int | None = None,
@@ -289,18 +291,3 @@ def show(frame: pd.DataFrame) -> str:
     """The table as text."""
     table = frame.pivot(index=["part", "method"], columns="quantity", values="mean")
     return table.to_string(na_rep="", float_format=lambda x: f"{x:.3f}")
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw the shares of eras that are covered."""
-    rows = frame[frame["quantity"] == SHARE]
-    axes = figure.add_subplot()
-    parts, methods = (list(dict.fromkeys(rows[x])) for x in ("part", "method"))
-    for i, method in enumerate(methods):
-        own = rows[rows["method"] == method]
-        places = [parts.index(part) + 0.15 * i for part in own["part"]]
-        axes.bar(places, own["mean"], 0.13, color=COLORS[i], label=method)
-    axes.axhline(LEVEL, color="0.35", linestyle="--")
-    axes.set_xticks(range(len(parts)), parts)
-    axes.set(ylabel="share of new eras with a coverage of 85 % or more", ylim=(0, 1))
-    axes.legend(fontsize="small")

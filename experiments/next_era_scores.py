@@ -33,15 +33,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.stats import norm
 
 from experiments._natural_eras_data import FILES, Scenario
 from experiments._next_era_data import AUTO, OUT_OF_ERA, PLAIN, TEST, TUNED, collect
 from experiments.common import (
-    COLORS,
     ExperimentError,
+    bars,
     find_data_file,
     seed_of,
     summarize,
@@ -198,6 +197,9 @@ def _forecast_split(
                 }  # fmt: skip
 
 
+draw = bars("way", "model", "level", part=ALL, cell="score", of="inside")
+
+
 def run(
     *,
     data_dir: Path | None,
@@ -257,20 +259,3 @@ def show(frame: pd.DataFrame) -> str:
     sets = of_sets.pivot_table("mean", "part", ["cell", "level", "model"], sort=False)
     tables = (drawn.round(2), natural.round(2), sets.round(0))
     return "\n\n".join(table.to_string() for table in tables)
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw how many scores of natural eras are inside, by way and model."""
-    table = frame[(frame["part"] == ALL) & (frame["of"] == "inside")]
-    table = table[table["cell"] == "score"]
-    panels = figure.subplots(1, len(LEVELS), sharey=True)
-    for axes, level in zip(panels, LEVELS, strict=True):
-        own = table[table["level"] == f"{level:.0%}"]
-        ways = list(dict.fromkeys(own["way"]))
-        for color, (model, each) in zip(COLORS, own.groupby("model"), strict=False):
-            places = [ways.index(way) for way in each["way"]]
-            axes.plot(each["mean"], places, "o", color=color, label=model)
-        axes.axvline(100 * level, color="0.5", linewidth=1)
-        axes.set(title=f"{level:.0%} intervals", xlabel="% inside", xlim=(0, 100))
-        axes.set_yticks(range(len(ways)), ways)
-    panels[0].legend(fontsize="small")

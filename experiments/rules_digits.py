@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from matplotlib.figure import Figure
 from sklearn.model_selection import train_test_split
 from sklearn.utils import Bunch
 
@@ -28,7 +27,7 @@ from experiments._du import (
     make_sklearn,
 )
 from experiments._paper_data import make_colored_digits
-from experiments.common import draw_bars, seed_of, summarize_beside
+from experiments.common import bars, seed_of, summarize_beside
 
 TITLE = "Du et al. (2025), figure 9 and table IV: coloured digits"
 DATA_FILES: tuple[str, ...] = ()
@@ -40,9 +39,10 @@ PARTS = ("train", "test", "ood")
 PAPER = {(SKLEARN, "ood"): 0.5004}
 
 
-def run(
-    *, data_dir: Path | None = None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
+draw = bars("part", "model")
+
+
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the accuracies; `quick` has 5 rounds and a single λ.
 
     A row for each model and set of rows.
@@ -95,10 +95,3 @@ def show(frame: pd.DataFrame) -> str:
     return format_blocks(
         frame.assign(data="accuracy"), block="data", index=["model"], columns=["part"]
     )
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw figure 9."""
-    axes = figure.add_subplot()
-    draw_bars(axes, frame, label="part", group="model")
-    axes.set(title="Coloured digits", ylabel="accuracy", ylim=(0, 1))

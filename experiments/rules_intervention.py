@@ -21,7 +21,6 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Bunch
@@ -37,7 +36,7 @@ from experiments._du import (
     rates_of_rules,
 )
 from experiments._paper_data import make_anticausal_intervention
-from experiments.common import draw_bars, seed_of, summarize_beside
+from experiments.common import bars, seed_of, summarize_beside
 from sklearn_era.causal import (
     feature_penalties,
     invariant_features,
@@ -89,9 +88,10 @@ PAPER = {
 }
 
 
-def run(
-    *, data_dir: Path | None = None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
+draw = bars("part", "model", table=ACCURACIES, steps=["", "small steps"])
+
+
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the tables; `quick` has 5 rounds and two realizations.
 
     A row for each model, table, step, realization, rule, set of rows and measure.
@@ -241,19 +241,3 @@ def show(frame: pd.DataFrame) -> str:
         index=["rule", "model", "steps", "case"],
         columns=["measure", "part"],
     )
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw figures 3 and 6, and figure 4."""
-    left, right = figure.subplots(1, 2, sharey=True)
-    shown = frame[
-        (frame["table"] == ACCURACIES)
-        & frame["steps"].isin(["", "small steps"])
-        & ~frame["part"].isin(["train", "test"])
-    ]
-    draw_bars(left, shown, label="part", group="model")
-    left.set(title="Accuracy, small steps", ylim=(0, 1))
-    draw_bars(right, frame[frame["table"] == BY_RATIO], label="case", group="model")
-    right.set(title="Accuracy in the minority's test rows")
-    for axes in (left, right):
-        axes.tick_params("x", labelsize="x-small", rotation=30)

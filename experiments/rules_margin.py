@@ -27,7 +27,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.utils import Bunch
@@ -44,7 +43,7 @@ from experiments._du import (
     rates_of_rules,
 )
 from experiments._paper_data import make_cows_versus_camels, make_small_invariant_margin
-from experiments.common import coverage_of_papers, draw_bars, seed_of, summarize_beside
+from experiments.common import bars, coverage_of_papers, seed_of, summarize_beside
 from sklearn_era.causal import feature_penalties
 from sklearn_era.effects import GroupDRO
 from sklearn_era.ensemble import HistGradientBoostingClassifier, JustTrainTwice
@@ -121,9 +120,10 @@ CASES = (
 )
 
 
-def run(
-    *, data_dir: Path | None = None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
+draw = bars("eras", "model", "data", part="ood", rule="")
+
+
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the tables; `quick` has 5 rounds, K = 3 and two data sets.
 
     A row for each model, data set, number of eras, rule and set of rows.
@@ -268,22 +268,3 @@ def show(frame: pd.DataFrame) -> str:
     return format_blocks(
         frame, block="data", index=["eras", "rule", "model"], columns=["part"]
     )
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw figures 7 and 8: accuracies out of distribution by the number of eras."""
-    left, right = figure.subplots(1, 2, sharey=True)
-    shown = frame[(frame["part"] == "ood") & (frame["rule"] == "")]
-    models = [PLAIN, *map(graph, SCALES), VARIANCE, SKLEARN]
-    shown = shown[shown["model"].isin(models)]
-    # In one order, so that models have their colours in both panels.
-    shown = shown.sort_values(
-        "model", key=lambda names: names.map(models.index), kind="stable"
-    )
-    draw_bars(left, shown[shown["data"] == MARGIN], label="eras", group="model")
-    left.set(title="Small invariant margin", ylabel="accuracy", ylim=(0, 1))
-    others = shown[shown["data"].isin([MARGIN + SCRAMBLED, COWS, COWS + SCRAMBLED])]
-    draw_bars(right, others, label="data", group="model")
-    right.get_legend().remove()
-    right.set(title="Out of distribution, K = 3")
-    right.tick_params("x", labelsize="x-small", rotation=20)

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from experiments.common import draw_bars, seed_of, summarize
+from experiments.common import bars, seed_of, summarize
 from sklearn_era.metrics._mean_errors import mean_and_error
 from sklearn_era.model_selection._search_errors import mean_and_safe_error
 
@@ -50,9 +49,10 @@ def draw_differences(
     return differences
 
 
-def run(
-    *, data_dir: Path | None = None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
+draw = bars("size", "rho", error=OURS)
+
+
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the shares; `quick` draws a tenth, of the smallest size alone.
 
     A row for each correlation, size and error.
@@ -78,10 +78,3 @@ def show(frame: pd.DataFrame) -> str:
     """The table as text."""
     table = frame.pivot(index=["error", "rho"], columns="size", values="mean")
     return table[list(dict.fromkeys(frame["size"]))].round(0).to_string()
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw the shares by the rule."""
-    axes = figure.add_subplot()
-    draw_bars(axes, frame[frame["error"] == OURS], label="size", group="rho")
-    axes.set(title="The plain model is left", ylabel="% of cases", ylim=(0, 50))

@@ -26,11 +26,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from pandas.api.types import is_numeric_dtype
 from sklearn.metrics import log_loss
 
-from experiments.common import find_data_file, summarize
+from experiments.common import bars, find_data_file, summarize
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
@@ -62,10 +61,12 @@ def simulate(seed: int) -> pd.DataFrame:
     return data.assign(target=y + rng.normal(size=week.size), era=week)
 
 
+draw = bars("question", "eras", "table")
+
+
 def run(
-    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False,
-    cache: Path | None = None,
-) -> pd.DataFrame:  # fmt: skip
+    data_dir: Path | None, n_runs: int, quick: bool, cache: Path | None = None
+) -> pd.DataFrame:
     """A row for each table, question and kind of eras.
 
     `cache` is a CSV of losses, to stop and to go on; `quick` has a part of one table.
@@ -131,11 +132,3 @@ def _measure(
             loss = np.mean((y[test] - model.predict(X[test], **told)) ** 2)
         found.append((f"{which} {when}", axes, number, float(np.log(loss))))
     return found
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw what one axis loses beside both, table by table."""
-    table = frame.pivot_table("mean", ["table", "question"], "eras", sort=False)
-    more = 100 * table[["times", "groups"]].sub(table["both"], axis=0)
-    axes = more.plot(style="o", rot=90, ax=figure.subplots())
-    axes.set_ylabel("Loss above that by both, in per cent")

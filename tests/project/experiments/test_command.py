@@ -13,7 +13,7 @@ from experiments._registry import experiment_names, load_experiment
 from experiments._sources import SOURCES
 from experiments.common import (
     ExperimentError,
-    draw_bars,
+    bars,
     find_data_file,
     seed_of,
     summarize,
@@ -42,21 +42,20 @@ class Stub:
         by_cell = {"by": ["cell"], "value": "score", "paper": {"x": 0.25}}
         return summarize(pd.DataFrame(values), **by_cell)
 
-    def draw(self, frame, figure):
-        draw_bars(figure.add_subplot(), frame, label="cell")
+    draw = staticmethod(bars("cell"))
 
 
 class Lacking(Stub):
     DATA_FILES = ("adult.csv.gz",)
 
-    def run(self, *, data_dir, n_runs, quick=False):
+    def run(self, data_dir, n_runs, quick):
         find_data_file("adult.csv.gz", data_dir)
 
 
 class Long(Stub):
     """An experiment that can be stopped and shared among processes."""
 
-    def run(self, *, data_dir, n_runs, quick=False, cache=None, n_jobs=None):
+    def run(self, data_dir, n_runs, quick, cache=None, n_jobs=None):
         return super().run(n_runs=n_runs, cache=cache, n_jobs=n_jobs)
 
 

@@ -102,7 +102,7 @@ def test_columns_are_compared_with_the_curated_ones():
 
 @pytest.mark.slow
 def test_the_plain_model_is_left_as_often_as_the_docs_say():
-    table = search_rule.run(n_runs=2)
+    table = search_rule.run(None, n_runs=2, quick=False)
     rates = table.pivot(index=["error", "rho"], columns="size", values="mean")
     ours = rates.loc[search_rule.OURS]
     # A share of 4,000 draws has a standard error of 0.8 % at most.
