@@ -2,7 +2,7 @@
 
 python -m experiments list
 python -m experiments NAME... [--data DIR] [--out DIR] [--runs N] [--quick]
-python -m experiments natural_eras --data DIR [--cache FILE] [--jobs N]
+python -m experiments natural_eras --data DIR [--cache DIR] [--jobs N]
 python -m experiments all --data DIR
 """
 
@@ -54,10 +54,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         action="store_true",
         help="a reduced form, in seconds, to see that it runs (NAME-quick.csv)",
     )
-    add("--cache", type=Path, metavar="FILE",
-        help="CSV of scores, to stop a run and to go on (natural_eras)")  # fmt: skip
-    add("--jobs", type=positive_int, metavar="N", dest="n_jobs",
-        help="processes (natural_eras)")  # fmt: skip
+    add("--cache", type=Path, metavar="DIR", help="to stop a run, and to go on")
+    add("--jobs", type=positive_int, metavar="N", dest="n_jobs", help="processes")
     options = parser.parse_args(arguments)
     if len(options.names) > 1 and {"list", "all"} & set(options.names):
         parser.error("list and all stand alone, without other names")

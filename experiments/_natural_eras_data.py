@@ -76,6 +76,12 @@ class Scenario(NamedTuple):
         )
 
 
+def check_files(data_dir: Path | None) -> None:
+    """Raise ExperimentError for a folder that has none of the files."""
+    if data_dir is None or not any((data_dir / name).is_file() for name in FILES):
+        find_data_file(FILES[0], data_dir)
+
+
 def _is_number(column: pd.Series) -> bool:
     return pd.api.types.is_numeric_dtype(column)
 
@@ -302,10 +308,8 @@ SCENARIOS: dict[str, Scenario] = {
     "wages, years": Scenario(_wages, "regression", "time"),
     "houses, neighbourhoods": Scenario(_houses, "regression", "groups"),
 }
-
-# Some of them with all rows to train on.
-ALL_ROWS = {
-    f"{name}, all rows": SCENARIOS[name]._replace(most_rows=None)
-    for name in ("ELEC2, 30 days", "Beijing air, months", "animal shelter, quarters",
-                 "Adult, occupations")
-}  # fmt: skip
+# One of later eras and one of groups, to see that a command runs.
+QUICK = {
+    name: SCENARIOS[name]
+    for name in ("bike rentals, months", "bank clients, countries and sexes")
+}

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import GroupKFold
 
 from sklearn_era._eras import EncodedEras, encode_eras
 from sklearn_era._progress import Progress
 from sklearn_era._tables.columns import read_columns
 from sklearn_era.inspection._turning import find_turning, measure_features
-from sklearn_era.model_selection import EraWalkForwardSplit
+from sklearn_era.model_selection._out_of_era import folds_of_eras
 from sklearn_era.model_selection._search_errors import mean_and_safe_error
 from sklearn_era.model_selection._search_scores import ScorerByEra, tabulate
 
@@ -53,7 +52,7 @@ def select(
     n_features = X.shape[1]
     doubled = 2 ** np.arange(int(np.ceil(np.log2(n_features))))
     n_dropped = [0, *doubled[doubled < n_features].tolist()]
-    folds = _folds(encoded.labels.size, are_ordered)
+    folds = folds_of_eras(N_FOLDS, encoded, are_ordered, tests_half=True)
     loss = "neg_log_loss" if is_classifier(model) else "neg_mean_squared_error"
     scorer = ScorerByEra(get_scorer(loss), encoded)
     scores: list[list] = []
@@ -78,20 +77,11 @@ def select(
     )
 
 
-def _folds(n_eras: int, are_ordered: bool) -> Any:
-    """Those of `EraSearchCV`."""
-    if not are_ordered:
-        return GroupKFold(min(N_FOLDS, n_eras))
-    n_folds = min(N_FOLDS, n_eras - 1)
-    return EraWalkForwardSplit(n_folds, test_size=max(1, n_eras // (2 * n_folds)))
-
-
 def _rank(
-    model: Any, X: NDArray, y: NDArray, eras: EncodedEras, are_ordered: bool,
-    rng: np.random.RandomState,
-) -> tuple[Rows, NDArray[np.bool_]]:  # fmt: skip
+    model: Any, X: NDArray, y: NDArray, eras: EncodedEras, are_ordered: bool, rng: Any
+) -> tuple[Rows, NDArray[np.bool_]]:
     """The order of features from the best on, and which of them turn."""
-    folds = _folds(eras.labels.size, are_ordered)
+    folds = folds_of_eras(N_FOLDS, eras, are_ordered, tests_half=True)
     with Progress("", 0) as silent:
         measured = measure_features(
             model, X, y, eras, None, folds, 1, None, rng, silent

@@ -40,7 +40,7 @@ from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import GroupKFold
 from sklearn.preprocessing import TargetEncoder
 
-from experiments.common import bars, find_data_file, summarize
+from experiments.common import bars, find_data_file, measure_cells, summarize
 from sklearn_era._optional import import_optional
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
@@ -57,7 +57,6 @@ IN_TIME = (
 SETS = (*IN_TIME, "homes_seattle", "pisa")
 DATA_FILES = tuple(f"{name}.parquet" for name in SETS)
 N_TRAIN, N_QUICK = 5_000, 300
-_COLUMNS = ("set", "size", "model", "run", "value", "seconds")
 
 
 def split(eras: np.ndarray, in_time: bool, number: int) -> tuple[Any, Any]:
@@ -174,43 +173,36 @@ def run(
 ) -> pd.DataFrame:
     """A row for each set, size and model; the cheapest models first.
 
-    `cache` is a CSV of scores, to stop and to go on; `quick` has one set, and boosters.
+    `quick` has one set, and boosters.
     """
     paths = {name: find_data_file(f"{name}.parquet", data_dir) for name in SETS}
+    sizes = [N_QUICK] if quick else [N_TRAIN, 0]
     models = list(MODELS)[: 4 if quick else None]
-    rows = pd.read_csv(cache).to_dict("records") if cache and cache.is_file() else []
-    done = {tuple(row[name] for name in _COLUMNS[:4]) for row in rows}
-    sizes = [N_QUICK] if quick else [N_TRAIN, None]
-    for size, model, name in product(sizes, models, SETS[:1] if quick else SETS):
-        for number in range(n_runs if size else 1):
-            key = name, size or 0, model, number
-            if key in done:
-                continue
-            found = *key, *_measure(paths[name], name, size, model, number)
-            rows.append(dict(zip(_COLUMNS, found, strict=True)))
-            if cache:
-                is_new = not cache.is_file()
-                line = pd.DataFrame(rows[-1:])
-                line.to_csv(cache, mode="a", header=is_new, index=False)
-    return summarize(pd.DataFrame(rows), by=["set", "size", "model"], value="value")
+    cells = (
+        {"set": name, "size": size, "model": model, "run": number}
+        for size, model, name in product(sizes, models, SETS[: 1 if quick else None])
+        for number in range(n_runs if size else 1)
+    )
+    rows = measure_cells(_measure, cells, cache=cache, paths=paths)
+    return summarize(rows, by=["set", "size", "model"], value="value")
 
 
 def _measure(
-    path: Path, name: str, size: int | None, model: str, number: int
-) -> tuple[float, float]:
-    """The score of a model, and the seconds that it took."""
-    data = pd.read_parquet(path)
+    set: str, size: int, model: str, run: int, paths: dict[str, Path]
+) -> list[dict]:
+    """The score of a model, and the seconds that it took; a size of 0 is all rows."""
+    data = pd.read_parquet(paths[set])
     X, eras = data.drop(columns=["target", "era"]), data["era"].to_numpy()
     for column in X.columns[[not is_numeric_dtype(x) for x in X.dtypes]]:
         text = X[column].astype(object).fillna("missing").astype(str)
         X[column] = text.astype("category")
-    train, test = split(eras, name in IN_TIME, number)
-    if size is not None and train.size > size:
-        rng = np.random.default_rng(number)
+    train, test = split(eras, set in IN_TIME, run)
+    if size and train.size > size:
+        rng = np.random.default_rng(run)
         train = np.sort(rng.choice(train, size, replace=False))
     y = data["target"].to_numpy(np.float64)
     task = "binary" if {*y} == {0, 1} else "continuous"
     start = time.perf_counter()
     p = MODELS[model](X.iloc[train], y[train], eras[train], X.iloc[test], task)
     score = roc_auc_score if task == "binary" else r2_score
-    return float(score(y[test], p)), time.perf_counter() - start
+    return [{"value": score(y[test], p), "seconds": time.perf_counter() - start}]

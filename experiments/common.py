@@ -1,13 +1,18 @@
 """Shared by the experiments: data files, seeds, summaries, tables and figures."""
 
+import sys
+import warnings
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from joblib import Memory, Parallel, delayed
+from threadpoolctl import threadpool_limits
 
 from experiments._sources import SOURCES
+from sklearn_era._optional import import_optional
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,6 +103,43 @@ def summarize_beside(
     table.insert(table.shape[1] - 1, name, groups.mean().to_numpy())
     table.insert(table.shape[1] - 1, f"{name}_se", groups.sem().to_numpy())
     return table
+
+
+def measure_cells(
+    measure: Callable[..., list[dict]],
+    cells: Iterable[dict[str, Any]],
+    *,
+    cache: Path | None = None,
+    n_jobs: int | None = None,
+    **shared: Any,
+) -> "pd.DataFrame":
+    """The rows that `measure` has of each cell, which it gets beside what is `shared`.
+
+    Each fit has one thread. A cell that lacks its data is left out, with a line on
+    standard error. What the folder `cache` has is not measured again.
+    """
+    known = Memory(cache, verbose=0).cache(measure, ignore=[*shared])
+    calls = (delayed(_measure_cell)(known, cell, shared) for cell in cells)
+    found = Parallel(n_jobs)(calls)
+    for text in sorted({text for text in found if isinstance(text, str)}):
+        print(text, file=sys.stderr)
+    rows = [row for rows in found if not isinstance(rows, str) for row in rows]
+    if not rows:
+        raise ExperimentError("None of the scenarios has its data.")
+    return import_optional("pandas", extra="cli").DataFrame(rows)
+
+
+def _measure_cell(
+    measure: Callable[..., list[dict]], cell: dict[str, Any], shared: dict[str, Any]
+) -> list[dict] | str:
+    """The rows of a cell with its names, or why there are none."""
+    with threadpool_limits(1), warnings.catch_warnings():
+        # Trees that end early, and eras without an effect.
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            return [{**cell, **row} for row in measure(**cell, **shared)]
+        except ExperimentError as error:
+            return f"{cell['scenario']} is left out. {error}"
 
 
 def format_table(frame: "pd.DataFrame") -> str:

@@ -29,7 +29,6 @@ simulated tables (tests/inspection/test_turning_rates.py); runs 0 to 2 here chos
 condition on effects that are clear, and are no fresh ones.
 """
 
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -40,16 +39,13 @@ from scipy.stats import false_discovery_control, norm
 from sklearn.base import clone
 
 from experiments._natural_eras_controls import predict
-from experiments._natural_eras_data import FILES, SCENARIOS, Scenario, Table, Task
+from experiments._natural_eras_data import FILES, SCENARIOS, Table
 from experiments._natural_eras_fresh import FRESH
-from experiments._natural_eras_measure import score_rows, splits, thinned
+from experiments._natural_eras_measure import load, score_rows, splits, thinned
 from experiments._natural_eras_raw import RAW
 from experiments._stable_selection import select
 from experiments.common import bars, seed_of, summarize
-from sklearn_era.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from experiments.natural_eras import booster
 from sklearn_era.inspection import era_stability
 
 TITLE = "Features that turn: planted ones found, and raw columns, with selection"
@@ -74,11 +70,6 @@ KINDS = (
     *(("borrowed", 0.0, False) for _ in range(4)),
     *(("shuffled", 0.0, False) for _ in range(4)),
 )
-
-
-@lru_cache(maxsize=1)
-def _load(scenario: Scenario, data_dir: Path | None) -> Table:
-    return scenario.load(data_dir)
 
 
 def draw_eras(
@@ -134,14 +125,6 @@ def _normal_scores(
     return scores
 
 
-def _booster(task: Task, seed: int, max_iter: int) -> Any:
-    is_number = task == "regression"
-    kind: Any = (
-        HistGradientBoostingRegressor if is_number else HistGradientBoostingClassifier
-    )
-    return kind(max_iter=max_iter, early_stopping=False, random_state=seed)
-
-
 def find(
     name: str, data_dir: Path | None, n_eras: int, run: int
 ) -> list[dict[str, Any]]:
@@ -149,9 +132,9 @@ def find(
     scenario = (SCENARIOS | FRESH)[name]
     seed = seed_of("features that turn", name, n_eras, run)
     rng = np.random.default_rng(seed)
-    X, y, eras = draw_eras(_load(scenario, data_dir), n_eras, rng)
+    X, y, eras = draw_eras(load(scenario, data_dir), n_eras, rng)
     columns = plant(X, y, eras, rng)
-    model = _booster(scenario.task, seed, 50)
+    model = booster(max_iter=50)(scenario.task, seed)
     result = era_stability(
         np.column_stack([X, columns]), y, eras=eras, estimator=model, price=False,
         random_state=seed,
@@ -176,7 +159,7 @@ def score_columns(
         train, test = list(splits(scenario, table.eras))[split]
         train = thinned(train, table.eras, n_rows, seed)
         test = thinned(test, table.eras, ROWS_TO_TEST, seed)
-        X, y, model = table.X[train], table.y[train], _booster(scenario.task, seed, 100)
+        X, y, model = table.X[train], table.y[train], booster()(scenario.task, seed)
         found = select(model, X, y, table.eras[train], scenario.kind == "time", seed)
         everything = found.kept[0]
         for selection, kept in {

@@ -40,7 +40,7 @@ from experiments._natural_eras_controls import (
     OtherBooster,
     TunedByEras,
 )
-from experiments._natural_eras_data import ALL_ROWS, FILES, SCENARIOS, Task
+from experiments._natural_eras_data import FILES, QUICK, SCENARIOS, Task, check_files
 from experiments._natural_eras_fresh import FRESH
 from experiments._natural_eras_measure import (
     ALL,
@@ -54,7 +54,7 @@ from experiments._natural_eras_measure import (
     tally,
 )
 from experiments._natural_eras_second import SECOND
-from experiments.common import ExperimentError, bars, find_data_file
+from experiments.common import bars
 from sklearn_era._optional import import_optional
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.effects import Intercepts, Recency
@@ -83,16 +83,11 @@ PARTS = {
     ALL: SCENARIOS,
     ALL_FRESH: FRESH,
     "all second fresh scenarios": SECOND,
-    "all scenarios with all rows": ALL_ROWS,
 }
 # Searches that others are compared with, beside `REFERENCE`.
 TUNED = ("AutoEra without eras", "tuned", "tuned by eras", "LightGBM tuned",
          "LightGBM by eras", "CatBoost by eras", "AnchorBoosting by eras",
          "CatBoost's own rate by eras", "GPBoost by eras")  # fmt: skip
-
-_QUICK = ("bike rentals, months", "bank clients, countries and sexes")
-# Differences beyond it are drawn at the edge.
-_EDGE = 0.1
 
 
 def _of(regressor: Any, classifier: Any, **parameters: Any) -> Factory:
@@ -246,10 +241,9 @@ draw = bars(
 
 
 def run(
-    *,
     data_dir: Path | None,
-    n_runs: int = N_RUNS,
-    quick: bool = False,
+    n_runs: int,
+    quick: bool,
     cache: Path | None = None,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
@@ -257,24 +251,17 @@ def run(
 
     A row for each reference, kind of score, scenario and model: see `compare`.
     """
-    if data_dir is None or not any((data_dir / name).is_file() for name in DATA_FILES):
-        find_data_file(DATA_FILES[0], data_dir)
+    check_files(data_dir)
     scenarios, models = SCENARIOS | FRESH | SECOND, MODELS
     if quick:
-        scenarios = {name: SCENARIOS[name] for name in _QUICK}
+        scenarios = QUICK
         models = {name: MODELS[name] for name in MODELS if "CatBoost" not in name}
-    scores = measure(
-        scenarios,
-        models,
-        data_dir=data_dir,
-        n_runs=n_runs,
-        quick=quick,
-        cache=cache,
-        n_jobs=n_jobs,
+    options: dict[str, Any] = {"cache": cache, "n_jobs": n_jobs}
+    return compare_all(
+        measure(
+            scenarios, models, data_dir=data_dir, n_runs=n_runs, quick=quick, **options
+        )
     )
-    if scores.empty:
-        raise ExperimentError("None of the scenarios has its data.")
-    return compare_all(scores)
 
 
 def compare_all(scores: pd.DataFrame) -> pd.DataFrame:

@@ -16,7 +16,7 @@ the level and slope over them, of the plain booster, of `EraCalibratedClassifier
 `CalibratedClassifierCV` in the same folds of eras.
 """
 
-import warnings
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,18 +24,22 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, KFold
-from threadpoolctl import threadpool_limits
 
-from experiments._natural_eras_data import FILES, SCENARIOS, Scenario
+from experiments._natural_eras_data import (
+    FILES,
+    QUICK,
+    SCENARIOS,
+    Scenario,
+    check_files,
+)
 from experiments._natural_eras_fresh import FRESH
-from experiments._natural_eras_measure import splits, thinned
-from experiments.common import ExperimentError, bars, find_data_file, seed_of
+from experiments._natural_eras_measure import load, splits, thinned
+from experiments.common import bars, measure_cells, seed_of
 from experiments.natural_eras import booster
 from sklearn_era.calibration import (
     EraCalibratedClassifier,
@@ -62,9 +66,7 @@ SHARE = "share >= .85"
 _SPLITS = (4, 2, 3)
 _LEAST_ROWS = 30
 _MOST_ROWS = 5_000
-_QUICK = ("bike rentals, months", "bank clients, countries and sexes")
-_COLUMNS = ["part", "data", "split", "method", "era", "coverage", "size"]
-# CSV columns: those of calibration have numbers of this name instead.
+# Rows of calibration have numbers of this name instead.
 _CALIBRATION = ("log loss", "level", "slope")
 
 
@@ -85,21 +87,27 @@ def _by_mapie(model: Any, X: Any, y: Any, eras: Any, X_test: Any) -> Any:
     return classifier.predict_set(X_test, agg_scores="crossval")[1][:, :, 0]
 
 
-def _found(scenario: Scenario, split: int, name: str, data_dir: Path | None) -> Any:
+def _measure(
+    split: int,
+    scenario: str,
+    scenarios: Mapping[str, Scenario],
+    data_dir: Path | None,
+) -> list[dict]:
     """Rows of a split: coverage and size by method and era, and calibration."""
-    X, y, eras, _ = scenario.load(data_dir)
-    train, test = list(splits(scenario, eras))[split]
-    seed = seed_of("next era", name, split)
+    source = scenarios[scenario]
+    X, y, eras, _ = load(source, data_dir)
+    train, test = list(splits(source, eras))[split]
+    seed = seed_of("next era", scenario, split)
     train = thinned(train, eras, _MOST_ROWS, seed)
     test = thinned(test, eras, _MOST_ROWS, seed + 1)
     labels, counts = np.unique(eras[test], return_counts=True)
     test = test[np.isin(eras[test], labels[counts >= _LEAST_ROWS])]
     if test.size == 0:
         return []
-    is_number, model = scenario.task == "regression", booster()(scenario.task, seed)
+    is_number, model = source.task == "regression", booster()(source.task, seed)
     kind: Any = EraConformalRegressor if is_number else EraConformalClassifier
     orders = {"": "ordered", AS_GROUPS: "unordered"}
-    if scenario.kind == "groups":
+    if source.kind == "groups":
         orders = {"": "unordered"}
     found, too_few = {}, set()
     for suffix, order in orders.items():
@@ -111,11 +119,13 @@ def _found(scenario: Scenario, split: int, name: str, data_dir: Path | None) -> 
             too_few |= {ROWS + suffix, ERAS + suffix}
     if HAS_MAPIE:
         found[MAPIE] = _by_mapie(model, X[train], y[train], eras[train], X[test])
-    classes = None if is_number else np.array([0.0, 1.0])
+    metric: Any = {
+        "metric": coverage_score,
+        "classes": None if is_number else [0.0, 1.0],
+    }
     rows: list[dict] = []
     for method, sets in found.items():
-        covered = era_scores(y[test], sets, eras=eras[test], metric=coverage_score,
-                             classes=classes)  # fmt: skip
+        covered = era_scores(y[test], sets, eras=eras[test], **metric)
         size = np.mean(sets[:, 1] - sets[:, 0] if is_number else sets.sum(axis=1))
         size = np.inf if method in too_few else size
         rows += [
@@ -123,11 +133,9 @@ def _found(scenario: Scenario, split: int, name: str, data_dir: Path | None) -> 
             for era in covered
         ]
     if not is_number:
-        rows += _calibrations(
-            model, X, y, eras, train, test, next(iter(orders.values()))
-        )
-    part = f"{scenario.kind}, {scenario.task}"
-    return [{"part": part, "data": name, "split": split, **row} for row in rows]
+        rows += _calibrations(model, X, y, eras, train, test, orders[""])
+    part = f"{source.kind}, {source.task}"
+    return [{"part": part, "data": scenario, **row} for row in rows]
 
 
 def _calibrations(
@@ -139,34 +147,18 @@ def _calibrations(
     folds = GroupKFold(min(5, np.unique(eras[train]).size))
     parts = list(folds.split(X[train], groups=eras[train]))
     stock = CalibratedClassifierCV(model, cv=parts, ensemble=False)
-    models = {"plain": ours.estimator_, "by era": ours,
-              "sigmoid": stock.fit(X[train], y[train])}  # fmt: skip
+    stock.fit(X[train], y[train])
+    models = {"plain": ours.estimator_, "by era": ours, "sigmoid": stock}
     rows = []
     for name, one in models.items():
         p = one.predict_proba(X[test])[:, 1]
         losses = era_scores(y[test], p, eras=eras[test], metric=log_loss, labels=[0, 1])
         found = era_calibration(y[test], p, eras=eras[test])
         values = (losses.mean(), found.typical["level"], found.typical["slope"])
-        for what, value in zip(_CALIBRATION, values, strict=True):
-            rows.append(
-                {"method": name, "era": what, "coverage": value, "size": np.nan}
-            )
-    return rows
-
-
-def _measure(
-    scenario: Scenario, split: int, name: str, data_dir: Path | None,
-    cache: Path | None,
-) -> list[dict]:  # fmt: skip
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            rows = _found(scenario, split, name, data_dir)
-        except ExperimentError:
-            rows = []
-    if cache is not None and rows:
-        table = pd.DataFrame(rows, columns=_COLUMNS)
-        table.to_csv(cache, mode="a", header=False, index=False)
+        rows += [
+            {"method": name, "era": what, "coverage": value, "size": np.nan}
+            for what, value in zip(_CALIBRATION, values, strict=True)
+        ]
     return rows
 
 
@@ -195,11 +187,9 @@ def _simulate(n_eras: int, n_runs: int) -> list[dict]:
         for method, ends in found.items():
             is_in = (ends[:, 0] <= new[1]) & (new[1] <= ends[:, 1])
             of_eras = is_in.reshape(200, -1).mean(axis=1)
-            rows.append({
-                "part": "simulated", "data": n_eras, "split": run, "method": method,
-                "era": np.mean(of_eras >= SIMULATED_LEVEL - 1e-9),
-                "coverage": of_eras.mean(), "size": np.mean(ends[:, 1] - ends[:, 0]),
-            })  # fmt: skip
+            row = {"data": n_eras, "method": method, "coverage": of_eras.mean()}
+            row["share >= level"] = np.mean(of_eras >= SIMULATED_LEVEL - 1e-9)
+            rows.append(row | {"size": np.mean(ends[:, 1] - ends[:, 0])})
     return rows
 
 
@@ -215,34 +205,25 @@ draw = bars("part", "method", quantity=SHARE)
 
 
 def run(
-    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False,
-    cache: Path | None = None, n_jobs: int | None = None,
-) -> pd.DataFrame:  # fmt: skip
+    data_dir: Path | None,
+    n_runs: int,
+    quick: bool,
+    cache: Path | None = None,
+    n_jobs: int | None = None,
+) -> pd.DataFrame:
     """Measure the table; `quick` has two scenarios, one split and few draws.
 
     A row for each part, method and quantity: see `show`.
     """
-    if data_dir is None or not any((data_dir / name).is_file() for name in DATA_FILES):
-        find_data_file(DATA_FILES[0], data_dir)
-    scenarios = SCENARIOS | FRESH
-    if quick:
-        scenarios = {name: scenarios[name] for name in _QUICK}
-    known = pd.DataFrame(columns=_COLUMNS)
-    if cache is not None:
-        if not cache.is_file():
-            known.to_csv(cache, index=False)
-        known = pd.read_csv(cache)
-    done = set(zip(known["data"], known["split"], strict=True))
-    calls = [
-        delayed(_measure)(scenario, split, name, data_dir, cache)
+    check_files(data_dir)
+    scenarios = QUICK if quick else SCENARIOS | FRESH
+    cells = (
+        {"split": split, "scenario": name}
         for split in _SPLITS[: 1 if quick else None]
-        for name, scenario in scenarios.items()
-        if (name, split) not in done
-    ]
-    found = [row for rows in Parallel(n_jobs)(calls) for row in rows]
-    natural = pd.DataFrame([*known.to_dict("records"), *found], columns=_COLUMNS)
-    if natural.empty:
-        raise ExperimentError("None of the scenarios has its data.")
+        for name in scenarios
+    )
+    given = {"scenarios": scenarios, "data_dir": data_dir}
+    natural = measure_cells(_measure, cells, cache=cache, n_jobs=n_jobs, **given)
     n = 2 if quick else 100 * n_runs
     drawn = pd.DataFrame([x for m in NUMBERS_OF_ERAS for x in _simulate(m, n)])
     table = pd.concat([_summarize(natural), _summarize_simulated(drawn)])
@@ -264,25 +245,25 @@ def _summarize(rows: pd.DataFrame) -> pd.DataFrame:
         for method, own in ours.groupby("method"):
             ratios = (sizes[method] / sizes.get(MAPIE, sizes[ROWS]))[is_finite]
             shares = own["coverage"].astype(float)
-            tables.append({
-                "part": part, "method": method, "data sets": ours.index.unique(0).size,
-                "infinite splits": int((~is_finite).sum()), "eras": len(own),
-                SHARE: np.mean(shares >= ENOUGH - 1e-9),
-                "share >= .9": np.mean(shares >= LEVEL - 1e-9),
-                "coverage": shares.mean(), "size": np.exp(np.log(ratios).mean()),
-            })  # fmt: skip
-    names = ["part", "era", "method"]
-    for names_of, own in rows[of_calibration].groupby(names):
-        part, what, method = map(str, names_of)
-        tables.append({"part": f"{part}: {what}", "method": method, "eras": len(own),
-                       "data sets": own["data"].nunique(),
-                       "coverage": own["coverage"].astype(float).mean()})  # fmt: skip
-    return pd.DataFrame(tables)
+            row = {"part": part, "method": method, "eras": len(own)}
+            row["data sets"] = ours.index.unique(0).size
+            row["infinite splits"] = int((~is_finite).sum())
+            row[SHARE] = np.mean(shares >= ENOUGH - 1e-9)
+            row["share >= .9"] = np.mean(shares >= LEVEL - 1e-9)
+            row |= {"coverage": shares.mean(), "size": np.exp(np.log(ratios).mean())}
+            tables.append(row)
+    own = rows[of_calibration].groupby(["part", "era", "method"])
+    means = own.agg(
+        eras=("coverage", "size"),
+        coverage=("coverage", "mean"),
+        **{"data sets": ("data", "nunique")},
+    ).reset_index()
+    means["part"] = means["part"] + ": " + means.pop("era")
+    return pd.concat([pd.DataFrame(tables), means])
 
 
 def _summarize_simulated(rows: pd.DataFrame) -> pd.DataFrame:
-    means = rows.groupby(["data", "method"], sort=False)[["era", "coverage", "size"]]
-    table = means.mean().rename(columns={"era": "share >= level"}).reset_index()
+    table = rows.groupby(["data", "method"], sort=False).mean().reset_index()
     table["part"] = "simulated, " + table.pop("data").astype(str) + " eras"
     return table
 

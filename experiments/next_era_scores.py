@@ -36,16 +36,20 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from experiments._natural_eras_data import FILES, Scenario
+from experiments._natural_eras_data import (
+    FILES,
+    QUICK,
+    SCENARIOS,
+    Scenario,
+    check_files,
+)
+from experiments._natural_eras_fresh import FRESH
 from experiments._next_era_data import AUTO, OUT_OF_ERA, PLAIN, TEST, TUNED, collect
 from experiments.common import (
-    ExperimentError,
     bars,
-    find_data_file,
     seed_of,
     summarize,
 )
-from experiments.natural_eras import FRESH, SCENARIOS
 from sklearn_era.metrics import EraScoreForecast
 
 TITLE = "Scores of the next era inside their intervals, in %"
@@ -201,27 +205,20 @@ draw = bars("way", "model", "level", part=ALL, cell="score", of="inside")
 
 
 def run(
-    *,
     data_dir: Path | None,
-    n_runs: int = N_RUNS,
-    quick: bool = False,
+    n_runs: int,
+    quick: bool,
     cache: Path | None = None,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
-    """Measure both parts; `quick` has one size, and a split of one scenario.
+    """Measure both parts; `quick` has one size, and a split of two scenarios.
 
     See `tabulate`.
     """
-    if data_dir is None or not any((data_dir / name).is_file() for name in DATA_FILES):
-        find_data_file(DATA_FILES[0], data_dir)
-    scenarios = SCENARIOS | FRESH
-    if quick:
-        scenarios = {"bike rentals, months": scenarios["bike rentals, months"]}
-    rows = collect(
-        scenarios, data_dir=data_dir, quick=quick, cache=cache, n_jobs=n_jobs
-    )
-    if rows.empty:
-        raise ExperimentError("None of the scenarios has its data.")
+    check_files(data_dir)
+    scenarios = QUICK if quick else SCENARIOS | FRESH
+    options: dict[str, Any] = {"quick": quick, "cache": cache, "n_jobs": n_jobs}
+    rows = collect(scenarios, data_dir=data_dir, **options)
     return tabulate(simulate(n_runs, quick, n_jobs), forecast_all(rows))
 
 

@@ -29,7 +29,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 from sklearn.metrics import log_loss
 
-from experiments.common import bars, find_data_file, summarize
+from experiments.common import bars, find_data_file, measure_cells, summarize
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
@@ -48,7 +48,6 @@ TABLES: dict[str, tuple[str, int, tuple[str, ...]]] = {
 DATA_FILES = tuple(dict.fromkeys(f"{x.split(',')[0]}.parquet" for x in [*TABLES][:-1]))
 QUESTIONS = tuple(product(("known", "new"), ("next", "later")))
 AXES = ("times", "groups", "both")
-_COLUMNS = ("table", "question", "eras", "run", "loss")
 
 
 def simulate(seed: int) -> pd.DataFrame:
@@ -67,40 +66,28 @@ draw = bars("question", "eras", "table")
 def run(
     data_dir: Path | None, n_runs: int, quick: bool, cache: Path | None = None
 ) -> pd.DataFrame:
-    """A row for each table, question and kind of eras.
-
-    `cache` is a CSV of losses, to stop and to go on; `quick` has a part of one table.
-    """
+    """A row for each table, question and kind of eras; `quick` has a part of one."""
     paths = {name: find_data_file(name, data_dir) for name in DATA_FILES}
-    rows: list[Any] = []
-    if cache and cache.is_file():
-        rows = pd.read_csv(cache).to_dict("records")
-    done = {(row["table"], row["run"]) for row in rows}
-    for number, name in product(range(n_runs), [*TABLES][-1:] if quick else TABLES):
-        if (name, number) in done:
-            continue
-        data = simulate(number)
-        if name != "simulated":
-            data = pd.read_parquet(paths[f"{name.split(',')[0]}.parquet"])
-        found = _measure(data, *TABLES[name], number, 300 if quick else 5_000)
-        new = [dict(zip(_COLUMNS, (name, *x), strict=True)) for x in found]
-        rows += new
-        if cache:
-            is_new = not cache.is_file()
-            pd.DataFrame(new).to_csv(cache, mode="a", header=is_new, index=False)
-    frame = pd.DataFrame(rows)
-    return summarize(frame, by=["table", "question", "eras"], value="loss")
+    cells = (
+        {"table": name, "run": number, "size": 300 if quick else 5_000}
+        for number, name in product(range(n_runs), [*TABLES][-1:] if quick else TABLES)
+    )
+    rows = measure_cells(_measure, cells, cache=cache, paths=paths)
+    return summarize(rows, by=["table", "question", "eras"], value="loss")
 
 
-def _measure(
-    data: pd.DataFrame, group: str, horizon: int, names: Any, number: int, size: int
-) -> list[tuple[str, str, int, float]]:
+def _measure(table: str, run: int, size: int, paths: dict[str, Path]) -> list[dict]:
     """The logarithms of losses, by question and eras."""
-    rng, labels = np.random.default_rng(number), np.unique(data["era"])
+    if table == "simulated":
+        data = simulate(run)
+    else:
+        data = pd.read_parquet(paths[f"{table.split(',')[0]}.parquet"])
+    group, horizon, names = TABLES[table]
+    rng, labels = np.random.default_rng(run), np.unique(data["era"])
     groups = data[group].to_numpy(str)
     all_groups = np.unique(groups)
     drawn = rng.choice(all_groups, max(1, all_groups.size // 5), replace=False)
-    n_left = 3 + number if horizon == 2 else 8 + 4 * number
+    n_left = 3 + run if horizon == 2 else 8 + 4 * run
     era, is_new = data["era"].to_numpy(), np.isin(groups, drawn)
     first = labels.size - n_left
     train = np.flatnonzero((era < labels[first]) & ~is_new)
@@ -111,7 +98,8 @@ def _measure(
     is_class = {*y} == {0, 1}
     plain = (Classifier if is_class else Regressor)(random_state=0)
     kind: Any = AutoEraClassifier if is_class else AutoEraRegressor
-    both, found = pd.DataFrame({"era": era, "group": groups}), []
+    both = pd.DataFrame({"era": era, "group": groups})
+    found: list[dict] = []
     at_once = both.iloc[train]
     for (which, when), axes in product(QUESTIONS, AXES):
         ahead = 1 if when == "next" else horizon
@@ -130,5 +118,6 @@ def _measure(
             loss = log_loss(y[test], model.predict_proba(X[test], **told)[:, 1])
         else:
             loss = np.mean((y[test] - model.predict(X[test], **told)) ** 2)
-        found.append((f"{which} {when}", axes, number, float(np.log(loss))))
+        case = {"question": f"{which} {when}", "eras": axes}
+        found.append({**case, "loss": float(np.log(loss))})
     return found
