@@ -61,17 +61,19 @@ def summarize(
     by: Sequence[str],
     value: str,
     paper: Mapping[Any, float] | None = None,
+    paper_by: Sequence[str] | None = None,
     show_runs: bool = False,
 ) -> "pd.DataFrame":
     """Summarise runs to a row for each cell: the columns `by`, in order of appearance.
 
     It adds `n_runs`, `mean`, `std` (with n - 1), `paper`, the number of the cell's name
-    or tuple of names, or NaN, and with `show_runs` the values of all runs as text.
+    or tuple of names, those of all columns or of `paper_by`, or NaN, and with
+    `show_runs` the values of all runs as text.
     """
     groups = runs.groupby(list(by), sort=False, dropna=False)[value]
     table = groups.agg(n_runs="size", mean="mean", std="std").reset_index()
-    cells = table[list(by)].itertuples(index=False, name=None)
-    keys = [cell if len(by) > 1 else cell[0] for cell in cells]
+    cells = table[list(paper_by or by)].itertuples(index=False, name=None)
+    keys = [cell if len(cell) > 1 else cell[0] for cell in cells]
     table["paper"] = [(paper or {}).get(key, float("nan")) for key in keys]
     if show_runs:
         texts = groups.agg(lambda values: " ".join(f"{x:.4g}" for x in values))

@@ -20,40 +20,25 @@ time. The wind's direction is four columns of 0 and 1.
 """
 
 from collections.abc import Iterator
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.ensemble import RandomForestRegressor
 
 from experiments._liao import (
     ANY_ERA,
-    COVERAGE,
     COVERAGE_ALONE,
-    DEPTH_OF_REGRESSORS,
     EVERY_ERA,
-    N_TREES,
     PENALTIES,
     RANDOM_FOREST,
     XGBOOST,
-    boosters,
-    invariant_regressor,
+    Case,
     irf,
 )
-from experiments._liao_scenarios import (
-    CHOSEN,
-    ERAS_OF_SCENARIO,
-    MADE,
-    Part,
-    splits_to_test,
-    splits_to_tune,
-    training_eras,
-    tuned_models,
-)
-from experiments.common import bars, find_data_file, seed_of, summarize
+from experiments._liao_scenarios import CHOSEN, Part, Protocol
+from experiments.common import bars, find_data_file, summarize
 from sklearn_era.environments import time_blocks
 
 TITLE = "Liao et al. (2024), tables 7 and 8: energy and air, MSE by that of RF"
@@ -61,10 +46,19 @@ DATA_FILES = ("energy1_appliances.csv.gz", "air1_beijing_pm25.csv.gz")
 # Seeds; the paper's runs are the choices of environments.
 N_RUNS = 1
 
-STATISTICS = ("effect", "changing_rate")
 DEPTHS = (10, 15, 20)
 N_TREES_TUNED = 10
 MEAN = "mean of all"
+CASES = (
+    Case(0),
+    Case(COVERAGE_ALONE, coverage=EVERY_ERA),
+    *(
+        Case(penalty, statistic, EVERY_ERA)
+        for statistic in ("effect", "changing_rate")
+        for penalty in PENALTIES
+    ),
+    Case(PENALTIES[-1], "changing_rate", ANY_ERA),
+)
 
 # Table 6: the environment of each hour from 0, or month from 1; None is by time.
 _HOURS_OF_3 = {
@@ -87,7 +81,7 @@ _MONTHS_OF_4 = {
     "Air1-4": None,
 }
 
-# IRF at each penalty, and XGBoost.
+# In scenario 1: IRF at each penalty, and XGBoost.
 _TABLE_7 = {
     "Energy1-1": (1.009, 1.029, 1.027, 1.266),
     "Energy1-2": (0.986, 0.961, 0.958, 1.201),
@@ -98,7 +92,7 @@ _TABLE_7 = {
     "Air1-3": (0.983, 0.944, 0.923, 1.107),
     "Air1-4": (0.901, 0.974, 1.006, 1.243),
 }
-# IRF, and XGBoost, in scenario 2 and in scenario 3.
+# In scenarios 2 and 3: IRF, and XGBoost.
 _TABLE_8 = {
     "Energy1-1": (0.989, 0.977, 1.064, 1.050),
     "Energy1-2": (0.925, 0.979, 1.141, 1.187),
@@ -107,29 +101,15 @@ _TABLE_8 = {
     "Air1-3": (0.940, 0.988, 1.173, 1.151),
     "Air1-4": (1.006, 0.993, 1.099, 1.110),
 }
-
-
-def _paper() -> dict[tuple[str, ...], float]:
-    """The paper's numbers, by scenario, data, model, statistic and coverage."""
-    by_model = {
-        ("1", irf(penalty), coverage): {name: row[i] for name, row in _TABLE_7.items()}
-        for i, penalty in enumerate(PENALTIES)
-        for coverage in COVERAGE
-    }
-    for i, scenario in enumerate(ERAS_OF_SCENARIO):
-        numbers = {name: row[i] for name, row in _TABLE_8.items()}
-        by_model[scenario, CHOSEN, EVERY_ERA] = numbers
-        numbers = {name: row[2 + i] for name, row in _TABLE_8.items()}
-        by_model[scenario, XGBOOST, ""] = numbers
-    by_model["1", XGBOOST, ""] = {name: row[3] for name, row in _TABLE_7.items()}
-    paper: dict[tuple[str, ...], float] = {}
-    for (scenario, model, coverage), numbers in by_model.items():
-        values = {**numbers, MEAN: float(np.mean(list(numbers.values())))}
-        for name, value in values.items():
-            for statistic in STATISTICS if coverage else ("",):
-                paper[scenario, name, model, statistic, coverage] = value
-    return paper
-
+_COLUMNS_7 = [("1", name) for name in (*map(irf, PENALTIES), XGBOOST)]
+_COLUMNS_8 = [(scenario, name) for name in (CHOSEN, XGBOOST) for scenario in "23"]
+# By scenario, model and data, with the means of the columns.
+PAPER: dict[tuple[str, str, str], float] = {
+    (*column, name): value
+    for columns, table in ((_COLUMNS_7, _TABLE_7), (_COLUMNS_8, _TABLE_8))
+    for name, values in {**table, MEAN: np.mean([*table.values()], axis=0)}.items()
+    for column, value in zip(columns, values, strict=True)
+}
 
 draw = bars("data", "model", "scenario", statistic="effect", coverage=EVERY_ERA)
 
@@ -140,45 +120,51 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     A row for each scenario, split of table 6, model, statistic and rule of coverage,
     and the means over the splits.
     """
-    rows: list[dict] = []
-    for measure, name, data in _derived_data(data_dir, quick):
-        for number in range(n_runs):
-            rows += [{"data": name, **row} for row in measure(data, number, quick)]
-    return _summarize(pd.DataFrame(rows))
-
-
-def _summarize(runs: pd.DataFrame) -> pd.DataFrame:
-    """The table, and the means over the splits of each scenario."""
+    rows = [
+        {"data": name, **row}
+        for is_tuned, name, data in _derived_data(data_dir, quick)
+        for number in range(n_runs)
+        for row in _ratios(is_tuned, data, number, quick)
+    ]
     by = ["scenario", "data", "model", "statistic", "coverage"]
-    table = summarize(runs, by=by, value="value", paper=_paper())
+    of_paper: Any = {"paper": PAPER, "paper_by": ["scenario", "model", "data"]}
+    table = summarize(pd.DataFrame(rows), by=by, value="value", **of_paper)
     # Each split counts the same, however many choices of environments it has.
-    by.remove("data")
-    means = summarize(
-        table[[*by, "mean"]].assign(data=MEAN),
-        by=["scenario", "data", *by[1:]],
-        value="mean",
-        paper=_paper(),
-    )
+    means = table[[*by, "mean"]].assign(data=MEAN)
+    means = summarize(means, by=by, value="mean", **of_paper)
     return pd.concat([table, means], ignore_index=True)
+
+
+def _ratios(is_tuned: bool, data: Part, number: int, quick: bool) -> Iterator[dict]:
+    """Errors by that of RF, for each environment to test."""
+    protocol = Protocol(False, 2, CASES, DEPTHS, N_TREES_TUNED, _error, number, quick)
+    fit = protocol.tuned_models if is_tuned else protocol.untuned_models
+    for names, model, test in fit(data):
+        error = _error(model, test)
+        if names["model"] == RANDOM_FOREST:
+            baseline = error
+        else:
+            yield {**names, "value": error / baseline}
 
 
 def _derived_data(
     data_dir: Path | None, quick: bool
-) -> Iterator[tuple[Any, str, Part]]:
-    """How to measure, name and rows of each data set of table 6."""
+) -> Iterator[tuple[bool, str, Part]]:
+    """Whether models are tuned, name and rows of each data set of table 6."""
     energy_file, air_file = (find_data_file(name, data_dir) for name in DATA_FILES)
     energy = pd.read_csv(energy_file, parse_dates=["date"])
     air = pd.read_csv(air_file).dropna(subset="pm2.5")
-    step = 50 if quick else 1
-    for measure, n_parts, hours, months in (
-        (_untuned, 3, _HOURS_OF_3, _MONTHS_OF_3),
-        (_tuned, 4, _HOURS_OF_4, _MONTHS_OF_4),
+    step, most = (50, 1) if quick else (1, None)
+    for is_tuned, n_parts, hours, months in (
+        (False, 3, _HOURS_OF_3, _MONTHS_OF_3),
+        (True, 4, _HOURS_OF_4, _MONTHS_OF_4),
     ):
-        most = 1 if quick else None
         for name, of_hour in islice(hours.items(), most):
-            yield measure, name, _energy_part(energy, of_hour, n_parts).thinned(step)
+            part = _energy_part(energy, of_hour, n_parts)
+            yield is_tuned, name, part.thinned(step)
         for name, of_month in islice(months.items(), most):
-            yield measure, name, _air_part(air, of_month, n_parts).thinned(step)
+            part = _air_part(air, of_month, n_parts)
+            yield is_tuned, name, part.thinned(step)
 
 
 def _energy_part(energy: pd.DataFrame, of_hour: list[int] | None, n: int) -> Part:
@@ -207,69 +193,5 @@ def _air_part(air: pd.DataFrame, of_month: list[int] | None, n: int) -> Part:
     )
 
 
-def _error(model: RandomForestRegressor, part: Part) -> float:
+def _error(model: Any, part: Part) -> float:
     return float(np.mean((model.predict(part.X) - part.y) ** 2))
-
-
-def _untuned(data: Part, number: int, quick: bool) -> list[dict]:
-    """Scenario 1: ratios for each environment to test."""
-    settings = {
-        "n_estimators": 2 if quick else N_TREES,
-        "random_state": seed_of("forest", number),
-    }
-    cases: list[tuple[float, str, str]] = [
-        (0, "", ""),
-        (COVERAGE_ALONE, "", EVERY_ERA),
-        *((x, name, EVERY_ERA) for name in STATISTICS for x in PENALTIES),
-        (PENALTIES[-1], "changing_rate", ANY_ERA),
-    ]
-    rows = []
-    for train, test in islice(splits_to_test(data, 2), 1 if quick else None):
-        eras = training_eras(train, MADE, seed_of("eras", number))
-        reference = RandomForestRegressor(
-            max_depth=DEPTH_OF_REGRESSORS, n_jobs=-1, **settings
-        ).fit(train.X, train.y)
-        baseline = _error(reference, test)
-        row = {"scenario": "1", "statistic": "", "coverage": ""}
-        for name, make in boosters(False, number, quick).items():
-            model = make(DEPTH_OF_REGRESSORS).fit(train.X, train.y)
-            rows.append({**row, "model": name, "value": _error(model, test) / baseline})
-        for penalty, statistic, rule in cases:
-            forest = invariant_regressor(
-                penalty,
-                statistic or "effect",
-                min_era_coverage=COVERAGE.get(rule, 1.0),
-                **settings,
-            ).fit(train.X, train.y, eras=eras)
-            case = {"model": irf(penalty), "statistic": statistic, "coverage": rule}
-            rows.append({**row, **case, "value": _error(forest, test) / baseline})
-    return rows
-
-
-def _tuned(data: Part, number: int, quick: bool) -> list[dict]:
-    """Scenarios 2 and 3: ratios for each choice of environments."""
-    seed = seed_of("forest", number)
-    settings: dict[str, Any] = {
-        "n_estimators": 2 if quick else N_TREES_TUNED,
-        "random_state": seed,
-    }
-    makers: dict[str, Any] = {
-        RANDOM_FOREST: lambda depth: RandomForestRegressor(
-            max_depth=depth, n_jobs=-1, **settings
-        ),
-        **boosters(False, number, quick),
-    }
-    splits = islice(splits_to_tune(data, 2), 1 if quick else None)
-    forest = partial(invariant_regressor, **settings)
-    rows = []
-    for name, scenario, model, test in tuned_models(
-        splits, makers, forest, DEPTHS, _error, seed_of("eras", number)
-    ):
-        if name == RANDOM_FOREST:
-            baseline = _error(model, test)
-            continue
-        row = {"scenario": scenario, "model": name, "statistic": "", "coverage": ""}
-        if name == CHOSEN:
-            row |= {"statistic": "effect", "coverage": EVERY_ERA}
-        rows.append({**row, "value": _error(model, test) / baseline})
-    return rows

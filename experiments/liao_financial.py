@@ -18,42 +18,27 @@ many shares rise differs from year to year, from 28 to 70 %, which decides most 
 accuracy: "risen" is what predicting a rise for every share would score.
 """
 
-from functools import partial
-from itertools import islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import log_loss
 
 from experiments._liao import (
     ANY_ERA,
-    COVERAGE,
     COVERAGE_ALONE,
-    DEPTH_OF_CLASSIFIERS,
     EVERY_ERA,
     N_TREES,
     PENALTIES,
     RANDOM_FOREST,
     XGBOOST,
-    boosters,
-    invariant_classifier,
+    Case,
     irf,
 )
-from experiments._liao_scenarios import (
-    CHOSEN,
-    ERAS_OF_SCENARIO,
-    GIVEN,
-    MADE,
-    Part,
-    splits_to_test,
-    splits_to_tune,
-    training_eras,
-    tuned_models,
-)
-from experiments.common import bars, find_data_file, seed_of, summarize
+from experiments._liao_scenarios import CHOSEN, GIVEN, MADE, Part, Protocol
+from experiments.common import bars, find_data_file, summarize
 
 TITLE = "Liao et al. (2024), tables 4 and 5: shares that rise, accuracy in %"
 DATA_FILES = ("financial_2014_2018_cleaned.parquet",)
@@ -67,29 +52,32 @@ NUMBERS = "numbers"
 
 DEPTHS = (5, 10, 15)
 
-# RF, XGBoost, and IRF at each penalty.
-_TABLE_4 = (53.07, 53.05, 55.30, 56.34, 56.84)
-# RF, XGBoost and IRF.
-_TABLE_5 = {"2": (54.42, 52.46, 56.20), "3": (54.50, 52.46, 54.27)}
-
-
-def _paper() -> dict[tuple[str, ...], float]:
-    """The paper's numbers: scenario, columns, model, eras, coverage."""
-    forest, xgboost, *invariant = _TABLE_4
-    paper: dict[tuple[str, ...], float] = {}
-    for columns in (ALL_COLUMNS, NUMBERS):
-        paper["1", columns, RANDOM_FOREST, "", ""] = forest
-        paper["1", columns, XGBOOST, "", ""] = xgboost
-        for penalty, value in zip(PENALTIES, invariant, strict=True):
-            for rule in COVERAGE:
-                paper["1", columns, irf(penalty), MADE, rule] = value
-    for scenario, values in _TABLE_5.items():
-        for model, value in zip((RANDOM_FOREST, XGBOOST, CHOSEN), values, strict=True):
-            eras = ERAS_OF_SCENARIO[scenario] if model == CHOSEN else ""
-            coverage = EVERY_ERA if model == CHOSEN else ""
-            paper[scenario, ALL_COLUMNS, model, eras, coverage] = value
-    return paper
-
+# By scenario, model and what are eras.
+PAPER = {
+    # Table 4.
+    ("1", RANDOM_FOREST, ""): 53.07,
+    ("1", XGBOOST, ""): 53.05,
+    ("1", irf(1), MADE): 55.30,
+    ("1", irf(5), MADE): 56.34,
+    ("1", irf(10), MADE): 56.84,
+    # Table 5.
+    ("2", RANDOM_FOREST, ""): 54.42,
+    ("2", XGBOOST, ""): 52.46,
+    ("2", CHOSEN, MADE): 56.20,
+    ("3", RANDOM_FOREST, ""): 54.50,
+    ("3", XGBOOST, ""): 52.46,
+    ("3", CHOSEN, GIVEN): 54.27,
+}
+# Those of the numbers alone, and of the sector too.
+CASES = (
+    Case(0),
+    Case(COVERAGE_ALONE, eras=MADE, coverage=EVERY_ERA),
+    *(Case(penalty, eras=MADE, coverage=EVERY_ERA) for penalty in PENALTIES),
+)
+MORE_CASES = (
+    *(Case(penalty, eras=MADE, coverage=ANY_ERA) for penalty in PENALTIES),
+    *(Case(penalty, eras=GIVEN, coverage=EVERY_ERA) for penalty in PENALTIES),
+)
 
 draw = bars("eras", "model", "columns", scenario="1", coverage=["", EVERY_ERA])
 
@@ -104,14 +92,22 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     for columns in (ALL_COLUMNS, NUMBERS):
         data = _read(frame, columns).thinned(50 if quick else 1)
         for number in range(n_runs):
-            found = [
-                {"scenario": "1", **x} for x in _untuned(data, columns, number, quick)
-            ]
+            protocol = Protocol(True, 3, CASES, DEPTHS, N_TREES, _loss, number, quick)
+            models: Any = protocol.untuned_models(data)
             if columns == ALL_COLUMNS:
-                found += _tuned(data, number, quick)
-            rows += [{"columns": columns, **row} for row in found]
+                protocol = protocol._replace(cases=CASES + MORE_CASES)
+                models = chain(
+                    protocol.untuned_models(data), protocol.tuned_models(data)
+                )
+            for names, model, test in models:
+                if names["scenario"] == "1" and names["model"] == RANDOM_FOREST:
+                    risen = {**names, "model": RISEN, "value": 100 * test.y.mean()}
+                    rows.append({"columns": columns, **risen})
+                accuracy = 100 * model.score(test.X, test.y)
+                rows.append({"columns": columns, **names, "value": accuracy})
     by = ["scenario", "columns", "model", "eras", "coverage"]
-    return summarize(pd.DataFrame(rows), by=by, value="value", paper=_paper())
+    of_paper = {"paper": PAPER, "paper_by": ["scenario", "model", "eras"]}
+    return summarize(pd.DataFrame(rows), by=by, value="value", **of_paper)
 
 
 def _read(frame: pd.DataFrame, columns: str) -> Part:
@@ -133,73 +129,5 @@ def _read(frame: pd.DataFrame, columns: str) -> Part:
     )
 
 
-def _accuracy(model: RandomForestClassifier, part: Part) -> float:
-    """In percent."""
-    return 100 * float(model.score(part.X, part.y))
-
-
-def _row(model: str, value: float, eras: str = "", coverage: str = "") -> dict:
-    row = {"scenario": "1", "model": model, "eras": eras, "coverage": coverage}
-    return {**row, "value": value}
-
-
-def _untuned(data: Part, columns: str, number: int, quick: bool) -> list[dict]:
-    """Every choice of three years."""
-    settings = {
-        "n_estimators": 2 if quick else N_TREES,
-        "random_state": seed_of("forest", number),
-    }
-    cases: list[tuple[float, str, str]] = [
-        (0, "", ""),
-        (COVERAGE_ALONE, MADE, EVERY_ERA),
-        *((penalty, MADE, EVERY_ERA) for penalty in PENALTIES),
-    ]
-    if columns == ALL_COLUMNS:
-        cases += [(penalty, MADE, ANY_ERA) for penalty in PENALTIES]
-        cases += [(penalty, GIVEN, EVERY_ERA) for penalty in PENALTIES]
-    rows = []
-    for train, test in islice(splits_to_test(data, 3), 1 if quick else None):
-        made = training_eras(train, MADE, seed_of("eras", number))
-        reference = RandomForestClassifier(
-            max_depth=DEPTH_OF_CLASSIFIERS, n_jobs=-1, **settings
-        ).fit(train.X, train.y)
-        rows += [
-            _row(RISEN, 100 * float(test.y.mean())),
-            _row(RANDOM_FOREST, _accuracy(reference, test)),
-        ]
-        for name, make in boosters(True, number, quick).items():
-            model = make(DEPTH_OF_CLASSIFIERS).fit(train.X, train.y)
-            rows.append(_row(name, _accuracy(model, test)))
-        for penalty, eras, rule in cases:
-            forest = invariant_classifier(
-                penalty, min_era_coverage=COVERAGE.get(rule, 1.0), **settings
-            ).fit(train.X, train.y, eras=train.environments if eras == GIVEN else made)
-            rows.append(_row(irf(penalty), _accuracy(forest, test), eras, rule))
-    return rows
-
-
-def _loss(model: RandomForestClassifier, part: Part) -> float:
+def _loss(model: Any, part: Part) -> float:
     return float(log_loss(part.y, model.predict_proba(part.X)))
-
-
-def _tuned(data: Part, number: int, quick: bool) -> list[dict]:
-    """Scenarios 2 and 3: every choice of three years, and of one to tune."""
-    seed = seed_of("forest", number)
-    settings = {"n_estimators": 2 if quick else N_TREES, "random_state": seed}
-    makers: dict[str, Any] = {
-        RANDOM_FOREST: lambda depth: RandomForestClassifier(
-            max_depth=depth, n_jobs=-1, **settings
-        ),
-        **boosters(True, number, quick),
-    }
-    splits = islice(splits_to_tune(data, 3), 1 if quick else None)
-    forest = partial(invariant_classifier, **settings)
-    rows = []
-    for name, scenario, model, test in tuned_models(
-        splits, makers, forest, DEPTHS, _loss, seed_of("eras", number)
-    ):
-        row = _row(name, _accuracy(model, test)) | {"scenario": scenario}
-        if name == CHOSEN:
-            row |= {"eras": ERAS_OF_SCENARIO[scenario], "coverage": EVERY_ERA}
-        rows.append(row)
-    return rows

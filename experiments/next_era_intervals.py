@@ -252,12 +252,13 @@ def _summarize(rows: pd.DataFrame) -> pd.DataFrame:
             row["share >= .9"] = np.mean(shares >= LEVEL - 1e-9)
             row |= {"coverage": shares.mean(), "size": np.exp(np.log(ratios).mean())}
             tables.append(row)
-    own = rows[of_calibration].groupby(["part", "era", "method"])
-    means = own.agg(
-        eras=("coverage", "size"),
-        coverage=("coverage", "mean"),
-        **{"data sets": ("data", "nunique")},
-    ).reset_index()
+    calibrated = rows[of_calibration].groupby(["part", "era", "method"])
+    columns = {
+        "eras": calibrated.size(),
+        "data sets": calibrated["data"].nunique(),
+        "coverage": calibrated["coverage"].mean(),
+    }
+    means = pd.DataFrame(columns).reset_index()
     means["part"] = means["part"] + ": " + means.pop("era")
     return pd.concat([pd.DataFrame(tables), means])
 
