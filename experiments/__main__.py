@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments._registry import experiment_names, load_experiment
-from experiments._sources import SOURCES
 from experiments.common import ExperimentError, format_table, write_results
 from sklearn_era._optional import MissingPackageError, import_optional
 
@@ -69,7 +68,7 @@ def list_experiments() -> None:
         print(f"{name}\n    {experiment.TITLE}")
         print(f"    runs: {experiment.N_RUNS}")
         for file in experiment.DATA_FILES:
-            print(f"    data: {file}, {SOURCES[file]}")
+            print(f"    data: {file}")
 
 
 def measure(name: str, options: argparse.Namespace) -> None:

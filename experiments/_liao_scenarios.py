@@ -24,17 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from experiments._liao import (
-    DEPTH,
-    EVERY_ERA,
-    N_TREES,
-    PENALTIES,
-    RANDOM_FOREST,
-    Case,
-    irf,
-    make_baselines,
-    make_forest,
-)
+from experiments import _liao as liao
 from experiments.common import seed_of
 from sklearn_era.environments import decorrelated_partition
 
@@ -89,7 +79,7 @@ class Protocol(NamedTuple):
 
     is_class: bool
     n_train: int
-    cases: Sequence[Case]
+    cases: Sequence[liao.Case]
     depths: Sequence[int]
     n_trees_tuned: int
     loss: Callable[[Any, Part], float]
@@ -98,8 +88,8 @@ class Protocol(NamedTuple):
 
     def untuned_models(self, data: Part) -> Iterator[tuple[dict[str, str], Any, Part]]:
         """Yield names, models and rows to test of scenario 1, RF first."""
-        baselines, settings = self._baselines(N_TREES)
-        depth = DEPTH[self.is_class]
+        baselines, settings = self._baselines(liao.N_TREES)
+        depth = liao.DEPTH[self.is_class]
         for train, test in islice(splits_to_test(data, self.n_train), self._most()):
             for name, model in baselines.items():
                 fitted = clone(model).set_params(max_depth=depth).fit(train.X, train.y)
@@ -107,7 +97,7 @@ class Protocol(NamedTuple):
             made = self._made(train)
             for case in self.cases:
                 eras = train.environments if case.eras == GIVEN else made
-                forest = make_forest(self.is_class, case, **settings)
+                forest = liao.make_forest(self.is_class, case, **settings)
                 forest.fit(train.X, train.y, eras=eras)
                 yield {"scenario": "1", **case.names()}, forest, test
 
@@ -126,21 +116,21 @@ class Protocol(NamedTuple):
                     for depth in self.depths
                 ]
                 best = self._least_loss(of_depths, validation)
-                if name == RANDOM_FOREST:
+                if name == liao.RANDOM_FOREST:
                     settings["max_depth"] = best.max_depth
                 for scenario in ERAS_OF_SCENARIO:
                     yield _names(scenario, name), best, test
             for scenario, kind in ERAS_OF_SCENARIO.items():
                 eras = train.environments if kind == GIVEN else self._made(train)
                 forests = [
-                    make_forest(self.is_class, Case(penalty), **settings)
-                    for penalty in (0, *PENALTIES)
+                    liao.make_forest(self.is_class, liao.Case(penalty), **settings)
+                    for penalty in (0, *liao.PENALTIES)
                 ]
                 for forest in forests:
                     forest.fit(train.X, train.y, eras=eras)
-                yield _names(scenario, irf(0)), forests[0], test
+                yield _names(scenario, liao.irf(0)), forests[0], test
                 best = self._least_loss(forests, validation)
-                case = {"statistic": "effect", "coverage": EVERY_ERA, "eras": kind}
+                case = {"statistic": "effect", "coverage": liao.EVERY_ERA, "eras": kind}
                 yield _names(scenario, CHOSEN) | case, best, test
 
     def _least_loss(self, models: Iterable[Any], validation: Part) -> Any:
@@ -153,7 +143,7 @@ class Protocol(NamedTuple):
             "n_estimators": 2 if self.quick else n_trees,
             "random_state": seed_of("forest", self.number),
         }
-        models = make_baselines(self.is_class, self.number, self.quick, **settings)
+        models = liao.make_baselines(self.is_class, self.number, self.quick, **settings)
         return models, settings
 
     def _most(self) -> int | None:

@@ -11,7 +11,6 @@ import numpy as np
 from joblib import Memory, Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from experiments._sources import SOURCES
 from sklearn_era._optional import import_optional
 
 if TYPE_CHECKING:
@@ -32,17 +31,14 @@ def coverage_of_papers(criterion: str) -> dict[str, Any]:
 
 
 def find_data_file(name: str, data_dir: Path | None) -> Path:
-    """Find a data file, one of `SOURCES`, in the folder of ``--data``.
-
-    The `ExperimentError` names the file, the option, and where the file comes from.
-    """
+    """A data file in the folder of ``--data``; an error names both."""
     if data_dir is not None and (data_dir / name).is_file():
         return data_dir / name
     place = "No folder of data was named" if data_dir is None else f"{data_dir} lacks"
     joint = ", and this needs" if data_dir is None else ""
     raise ExperimentError(
-        f"{place}{joint} the file {name}: name a folder that has it by --data DIR; it "
-        f"is {SOURCES[name]} (experiments/README.md says how to make it)."
+        f"{place}{joint} the file {name}: name a folder that has it by --data DIR "
+        "(experiments/README.md says what it is, and how to make it)."
     )
 
 

@@ -25,18 +25,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from experiments._era_splitting import (
-    BY_ERAS,
-    BY_TEST,
-    CRITERIA,
-    GAP,
-    N_CONFIGURATIONS,
-    TEST,
-    TRAINING,
-    draw_configurations,
-    fit,
-    rows_of_choices,
-)
+from experiments import _era_splitting as delise
 from experiments.common import bars, find_data_file, seed_of, summarize_beside
 from sklearn_era.datasets import make_synthetic_memorization
 
@@ -56,16 +45,16 @@ GRIDS: dict[str, dict[str, Sequence[float]]] = {
 # The paper does not give its grid. Its numbers stand beside the one that can have
 # given them.
 PAPER = {
-    ("gain", ARRAYS, NOTEBOOK, BY_TEST, TEST): 52.0,
-    ("era", ARRAYS, NOTEBOOK, BY_TEST, TEST): 88.0,
-    ("directional", ARRAYS, NOTEBOOK, BY_TEST, TEST): 96.0,
+    ("gain", ARRAYS, NOTEBOOK, delise.BY_TEST, delise.TEST): 52.0,
+    ("era", ARRAYS, NOTEBOOK, delise.BY_TEST, delise.TEST): 88.0,
+    ("directional", ARRAYS, NOTEBOOK, delise.BY_TEST, delise.TEST): 96.0,
 }
 
 # Out of sixteen.
 _N_HELD_OUT = 4
 
 
-draw = bars("criterion", "chosen", "grid", data=ARRAYS, score=TEST)
+draw = bars("criterion", "chosen", "grid", data=ARRAYS, score=delise.TEST)
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
@@ -88,8 +77,8 @@ def _one_run(number: int, arrays: Bunch, quick: bool) -> list[dict]:
     cases.append((GENERATED, generated, NOTEBOOK))
     rows: list[dict] = []
     for name, data, grid in cases:
-        configurations = draw_configurations(
-            2 if quick else N_CONFIGURATIONS,
+        configurations = delise.draw_configurations(
+            2 if quick else delise.N_CONFIGURATIONS,
             seed_of("configurations", number),
             **GRIDS[grid],
             **({"max_iter": (5,)} if quick else {}),
@@ -118,19 +107,25 @@ def _search(data: Bunch, configurations: list[dict], seed: int) -> list[dict]:
     held_out = np.isin(data.eras_train, rng.permutation(eras)[:_N_HELD_OUT])
     X, y, era = data.X_train, data.y_train, data.eras_train
     rows = []
-    for criterion in CRITERIA:
+    for criterion in delise.CRITERIA:
         scores, on_held_out = [], []
         for drawn in configurations:
-            model = fit(criterion, drawn, X, y, era, seed)
+            model = delise.fit(criterion, drawn, X, y, era, seed)
             test = _accuracy(model.predict(data.X_test), data.y_test)
             training = _accuracy(model.predict(X), y)
-            scores.append({TEST: test, TRAINING: training, GAP: training - test})
+            scores.append(
+                {
+                    delise.TEST: test,
+                    delise.TRAINING: training,
+                    delise.GAP: training - test,
+                }
+            )
             rest = ~held_out
-            model = fit(criterion, drawn, X[rest], y[rest], era[rest], seed)
+            model = delise.fit(criterion, drawn, X[rest], y[rest], era[rest], seed)
             on_held_out.append(_accuracy(model.predict(X[held_out]), y[held_out]))
-        best = int(np.argmax([found[TEST] for found in scores]))
-        choices = {BY_TEST: best, BY_ERAS: int(np.argmax(on_held_out))}
-        rows += rows_of_choices(criterion, scores, choices)
+        best = int(np.argmax([found[delise.TEST] for found in scores]))
+        choices = {delise.BY_TEST: best, delise.BY_ERAS: int(np.argmax(on_held_out))}
+        rows += delise.rows_of_choices(criterion, scores, choices)
     return rows
 
 

@@ -23,16 +23,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from experiments._era_splitting import (
-    BY_ERAS,
-    BY_TEST,
-    GAP,
-    TEST,
-    TRAINING,
-    draw_configurations,
-    fit,
-    rows_of_choices,
-)
+from experiments import _era_splitting as delise
 from experiments.common import bars, find_data_file, seed_of, summarize
 from sklearn_era.environments import time_blocks
 from sklearn_era.metrics import era_scores
@@ -59,11 +50,11 @@ SHARPE, DRAWDOWN = "Sharpe ratio", "drawdown"
 
 POOLED = "pooled"
 PAPER = {
-    ("gain", POOLED, BY_TEST, TEST): 0.0236,
-    ("era", "4 eras", BY_TEST, TEST): 0.0203,
-    ("directional", "4 eras", BY_TEST, TEST): 0.0265,
-    ("gain", POOLED, BENCHMARK, TEST): 0.0261,
-    ("directional", "4 eras", BENCHMARK, TEST): 0.0271,
+    ("gain", POOLED, delise.BY_TEST, delise.TEST): 0.0236,
+    ("era", "4 eras", delise.BY_TEST, delise.TEST): 0.0203,
+    ("directional", "4 eras", delise.BY_TEST, delise.TEST): 0.0265,
+    ("gain", POOLED, BENCHMARK, delise.TEST): 0.0261,
+    ("directional", "4 eras", BENCHMARK, delise.TEST): 0.0271,
 }
 
 _N_FEATURES = 244
@@ -82,7 +73,7 @@ class Rows(NamedTuple):
         return Rows(*(column[chosen] for column in self))
 
 
-draw = bars("eras", "chosen", "criterion", score=TEST)
+draw = bars("eras", "chosen", "criterion", score=delise.TEST)
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
@@ -125,7 +116,7 @@ def _read(train: Path, features: Path) -> Rows:
 
 def _one_run(data: Rows, number: int, quick: bool) -> list[dict]:
     """Every criterion and number of eras at the same configurations."""
-    configurations = draw_configurations(
+    configurations = delise.draw_configurations(
         2 if quick else N_CONFIGURATIONS,
         seed_of("configurations", number),
         max_iter=(5,) if quick else N_TREES,
@@ -137,15 +128,20 @@ def _one_run(data: Rows, number: int, quick: bool) -> list[dict]:
     for criterion, n_eras in cases:
         scores = [_scores(criterion, x, n_eras, data, 4) for x in configurations]
         held_out = [
-            _scores(criterion, x, n_eras, data, 3)[TEST] for x in configurations
+            _scores(criterion, x, n_eras, data, 3)[delise.TEST] for x in configurations
         ]
-        on_test = [found[TEST] for found in scores]
-        choices = {BY_TEST: int(np.argmax(on_test)), BY_ERAS: int(np.argmax(held_out))}
+        on_test = [found[delise.TEST] for found in scores]
+        choices = {
+            delise.BY_TEST: int(np.argmax(on_test)),
+            delise.BY_ERAS: int(np.argmax(held_out)),
+        }
         if n_eras in (0, 4):
             scores.append(_scores(criterion, benchmark, n_eras, data, 4))
-        found = rows_of_choices(criterion, scores[: len(configurations)], choices)
+        found = delise.rows_of_choices(
+            criterion, scores[: len(configurations)], choices
+        )
         if n_eras in (0, 4):
-            alone = rows_of_choices(criterion, scores[-1:], {BENCHMARK: 0})
+            alone = delise.rows_of_choices(criterion, scores[-1:], {BENCHMARK: 0})
             found += [row for row in alone if row["chosen"] == BENCHMARK]
         eras = f"{n_eras} eras" if n_eras else POOLED
         rows += [{"eras": eras, **row} for row in found]
@@ -158,18 +154,18 @@ def _scores(
     """The scores in a fold of a model of the ones before, cut into so many eras."""
     train, test = data.of(data.folds < tested), data.of(data.folds == tested)
     eras = time_blocks(train.weeks, n_eras or 1)
-    model = fit(criterion, parameters, train.X, train.y, eras, 0)
+    model = delise.fit(criterion, parameters, train.X, train.y, eras, 0)
     how: dict[str, Any] = {"metric": _pearson, "greater_is_better": True}
     own, corr = (
         era_scores(part.y, model.predict(part.X), eras=part.weeks, **how)
         for part in (train, test)
     )
     return {
-        TEST: corr.mean(),
+        delise.TEST: corr.mean(),
         SHARPE: corr.aggregate("sharpe", undefined=0.0),
         DRAWDOWN: corr.aggregate("max_drawdown"),
-        TRAINING: own.mean(),
-        GAP: own.mean() - corr.mean(),
+        delise.TRAINING: own.mean(),
+        delise.GAP: own.mean() - corr.mean(),
     }
 
 

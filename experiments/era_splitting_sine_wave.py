@@ -24,18 +24,7 @@ import pandas as pd
 from sklearn.model_selection import GroupKFold
 from sklearn.utils import Bunch
 
-from experiments._era_splitting import (
-    BY_ERAS,
-    BY_TEST,
-    CRITERIA,
-    GAP,
-    N_CONFIGURATIONS,
-    TEST,
-    TRAINING,
-    draw_configurations,
-    fit,
-    rows_of_choices,
-)
+from experiments import _era_splitting as delise
 from experiments._paper_data import make_shifted_sine_wave
 from experiments.common import bars, seed_of, summarize_beside
 
@@ -57,13 +46,13 @@ DATA: dict[str, dict[str, Any]] = {
 ORACLE = "the sine itself"
 SHAPE = "test, shape"
 PAPER = {
-    (criterion, data, BY_TEST, TEST): value
+    (criterion, data, delise.BY_TEST, delise.TEST): value
     for data in [*DATA][:2]
-    for criterion, value in zip(CRITERIA, (1.79, 1.71, 1.75), strict=True)
+    for criterion, value in zip(delise.CRITERIA, (1.79, 1.71, 1.75), strict=True)
 }
 
 
-draw = bars("criterion", "chosen", "data", score=TEST)
+draw = bars("criterion", "chosen", "data", score=delise.TEST)
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
@@ -84,22 +73,27 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
 def _one_run(number: int, options: dict[str, Any], quick: bool) -> list[dict]:
     """Both choices for each criterion, of the same data and configurations."""
     data = make_shifted_sine_wave(seed_of("data", number), **options)
-    configurations = draw_configurations(
-        2 if quick else N_CONFIGURATIONS,
+    configurations = delise.draw_configurations(
+        2 if quick else delise.N_CONFIGURATIONS,
         seed_of("configurations", number),
         **({"max_iter": (5,)} if quick else {}),
     )
     level = np.mean(data.y_train - data.signal_train)
     known = np.mean((data.y_test - data.signal_test - level) ** 2)
-    rows = [{"criterion": ORACLE, "chosen": "", "score": TEST, "value": float(known)}]
-    for criterion in CRITERIA:
+    rows = [
+        {"criterion": ORACLE, "chosen": "", "score": delise.TEST, "value": float(known)}
+    ]
+    for criterion in delise.CRITERIA:
         scores = [_scores(criterion, drawn, data, number) for drawn in configurations]
         held_out = [
             _held_out_error(criterion, drawn, data, number) for drawn in configurations
         ]
-        on_test = [found[TEST] for found in scores]
-        choices = {BY_TEST: int(np.argmin(on_test)), BY_ERAS: int(np.argmin(held_out))}
-        rows += rows_of_choices(criterion, scores, choices)
+        on_test = [found[delise.TEST] for found in scores]
+        choices = {
+            delise.BY_TEST: int(np.argmin(on_test)),
+            delise.BY_ERAS: int(np.argmin(held_out)),
+        }
+        rows += delise.rows_of_choices(criterion, scores, choices)
     return rows
 
 
@@ -110,7 +104,7 @@ def _held_out_error(
     errors = []
     splits = GroupKFold(8).split(data.X_train, groups=data.eras_train)
     for train, held_out in splits:
-        model = fit(
+        model = delise.fit(
             criterion,
             configuration,
             data.X_train[train],
@@ -127,11 +121,16 @@ def _scores(
     criterion: str, configuration: dict, data: Bunch, seed: int
 ) -> dict[str, float]:
     """The paper's scores, and the error of the shape, where shift and noise are out."""
-    model = fit(
+    model = delise.fit(
         criterion, configuration, data.X_train, data.y_train, data.eras_train, seed
     )
     predicted = model.predict(data.X_test)
     test = float(np.mean((data.y_test - predicted) ** 2))
     training = float(np.mean((data.y_train - model.predict(data.X_train)) ** 2))
     shape = float(np.var(data.signal_test - predicted))
-    return {TEST: test, TRAINING: training, GAP: test - training, SHAPE: shape}
+    return {
+        delise.TEST: test,
+        delise.TRAINING: training,
+        delise.GAP: test - training,
+        SHAPE: shape,
+    }

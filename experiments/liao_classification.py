@@ -20,20 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments._liao import (
-    COVERAGE,
-    COVERAGE_ALONE,
-    EVERY_ERA,
-    N_TREES,
-    OTHERS,
-    PENALTIES,
-    RANDOM_FOREST,
-    Case,
-    importances,
-    irf,
-    paper_of,
-    synthetic_models,
-)
+from experiments import _liao as liao
 from experiments._paper_data import make_liao_classification
 from experiments.common import bars, seed_of, summarize
 
@@ -48,7 +35,7 @@ ACCURACY = "accuracy"
 ABOVE = "points above RF"
 
 # By dimension: RF, IRF at each penalty, and the others.
-_MODELS = (RANDOM_FOREST, *map(irf, PENALTIES), *OTHERS)
+_MODELS = (liao.RANDOM_FOREST, *map(liao.irf, liao.PENALTIES), *liao.OTHERS)
 _TABLE_1 = {
     2: (48.74, 50.24, 51.20, 51.06, 47.22, 44.90, 52.72, 49.50),
     5: (47.62, 52.24, 55.04, 55.12, 48.62, 47.54, 53.54, 49.14),
@@ -62,16 +49,20 @@ _TABLE_3 = {
     10: ((3.22, 5.18), (5.26, 3.83), (5.86, 3.46), (6.12, 3.27)),
     20: ((2.84, 5.44), (5.26, 3.64), (5.70, 3.43), (5.90, 3.31)),
 }
-PAPER = paper_of(ACCURACY, _MODELS, _TABLE_1, _TABLE_3)
+PAPER = liao.paper_of(ACCURACY, _MODELS, _TABLE_1, _TABLE_3)
 PAPER |= {
-    (d, model, ABOVE): value - PAPER[d, RANDOM_FOREST, ACCURACY]
+    (d, model, ABOVE): value - PAPER[d, liao.RANDOM_FOREST, ACCURACY]
     for (d, model, score), value in PAPER.items()
     if score == ACCURACY and model.startswith("IRF")
 }
 CASES = (
-    Case(0),
-    Case(COVERAGE_ALONE, coverage=EVERY_ERA),
-    *(Case(penalty, coverage=rule) for rule in COVERAGE for penalty in PENALTIES),
+    liao.Case(0),
+    liao.Case(liao.COVERAGE_ALONE, coverage=liao.EVERY_ERA),
+    *(
+        liao.Case(penalty, coverage=rule)
+        for rule in liao.COVERAGE
+        for penalty in liao.PENALTIES
+    ),
 )
 
 draw = bars("dimension", "model", "coverage", score=ACCURACY)
@@ -100,17 +91,17 @@ def _one_run(d: int, number: int, quick: bool) -> list[dict]:
         n_samples_per_era=200 if quick else N_ROWS,
         random_state=seed_of("data", d, number),
     )
-    n_trees = 5 if quick else N_TREES
+    n_trees = 5 if quick else liao.N_TREES
     rows = []
-    for names, predicted, forest in synthetic_models(
+    for names, predicted, forest in liao.synthetic_models(
         data, True, CASES, number, quick, n_estimators=n_trees
     ):
         values = {ACCURACY: 100 * float(np.mean(predicted == data.y_test))}
-        if names["model"] == RANDOM_FOREST:
+        if names["model"] == liao.RANDOM_FOREST:
             baseline = values[ACCURACY]
         else:
             values[ABOVE] = values[ACCURACY] - baseline
         if forest is not None:
-            values |= importances(forest, d)
+            values |= liao.importances(forest, d)
         rows += [{**names, "score": score, "value": values[score]} for score in values]
     return rows

@@ -27,16 +27,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments._liao import (
-    ANY_ERA,
-    COVERAGE_ALONE,
-    EVERY_ERA,
-    PENALTIES,
-    RANDOM_FOREST,
-    XGBOOST,
-    Case,
-    irf,
-)
+from experiments import _liao as liao
 from experiments._liao_scenarios import CHOSEN, Part, Protocol
 from experiments.common import bars, find_data_file, summarize
 from sklearn_era.environments import time_blocks
@@ -50,14 +41,14 @@ DEPTHS = (10, 15, 20)
 N_TREES_TUNED = 10
 MEAN = "mean of all"
 CASES = (
-    Case(0),
-    Case(COVERAGE_ALONE, coverage=EVERY_ERA),
+    liao.Case(0),
+    liao.Case(liao.COVERAGE_ALONE, coverage=liao.EVERY_ERA),
     *(
-        Case(penalty, statistic, EVERY_ERA)
+        liao.Case(penalty, statistic, liao.EVERY_ERA)
         for statistic in ("effect", "changing_rate")
-        for penalty in PENALTIES
+        for penalty in liao.PENALTIES
     ),
-    Case(PENALTIES[-1], "changing_rate", ANY_ERA),
+    liao.Case(liao.PENALTIES[-1], "changing_rate", liao.ANY_ERA),
 )
 
 # Table 6: the environment of each hour from 0, or month from 1; None is by time.
@@ -101,8 +92,8 @@ _TABLE_8 = {
     "Air1-3": (0.940, 0.988, 1.173, 1.151),
     "Air1-4": (1.006, 0.993, 1.099, 1.110),
 }
-_COLUMNS_7 = [("1", name) for name in (*map(irf, PENALTIES), XGBOOST)]
-_COLUMNS_8 = [(scenario, name) for name in (CHOSEN, XGBOOST) for scenario in "23"]
+_COLUMNS_7 = [("1", name) for name in (*map(liao.irf, liao.PENALTIES), liao.XGBOOST)]
+_COLUMNS_8 = [(scenario, name) for name in (CHOSEN, liao.XGBOOST) for scenario in "23"]
 # By scenario, model and data, with the means of the columns.
 PAPER: dict[tuple[str, str, str], float] = {
     (*column, name): value
@@ -111,7 +102,7 @@ PAPER: dict[tuple[str, str, str], float] = {
     for column, value in zip(columns, values, strict=True)
 }
 
-draw = bars("data", "model", "scenario", statistic="effect", coverage=EVERY_ERA)
+draw = bars("data", "model", "scenario", statistic="effect", coverage=liao.EVERY_ERA)
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
@@ -141,7 +132,7 @@ def _ratios(is_tuned: bool, data: Part, number: int, quick: bool) -> Iterator[di
     fit = protocol.tuned_models if is_tuned else protocol.untuned_models
     for names, model, test in fit(data):
         error = _error(model, test)
-        if names["model"] == RANDOM_FOREST:
+        if names["model"] == liao.RANDOM_FOREST:
             baseline = error
         else:
             yield {**names, "value": error / baseline}

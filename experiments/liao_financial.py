@@ -26,17 +26,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import log_loss
 
-from experiments._liao import (
-    ANY_ERA,
-    COVERAGE_ALONE,
-    EVERY_ERA,
-    N_TREES,
-    PENALTIES,
-    RANDOM_FOREST,
-    XGBOOST,
-    Case,
-    irf,
-)
+from experiments import _liao as liao
 from experiments._liao_scenarios import CHOSEN, GIVEN, MADE, Part, Protocol
 from experiments.common import bars, find_data_file, summarize
 
@@ -55,31 +45,40 @@ DEPTHS = (5, 10, 15)
 # By scenario, model and what are eras.
 PAPER = {
     # Table 4.
-    ("1", RANDOM_FOREST, ""): 53.07,
-    ("1", XGBOOST, ""): 53.05,
-    ("1", irf(1), MADE): 55.30,
-    ("1", irf(5), MADE): 56.34,
-    ("1", irf(10), MADE): 56.84,
+    ("1", liao.RANDOM_FOREST, ""): 53.07,
+    ("1", liao.XGBOOST, ""): 53.05,
+    ("1", liao.irf(1), MADE): 55.30,
+    ("1", liao.irf(5), MADE): 56.34,
+    ("1", liao.irf(10), MADE): 56.84,
     # Table 5.
-    ("2", RANDOM_FOREST, ""): 54.42,
-    ("2", XGBOOST, ""): 52.46,
+    ("2", liao.RANDOM_FOREST, ""): 54.42,
+    ("2", liao.XGBOOST, ""): 52.46,
     ("2", CHOSEN, MADE): 56.20,
-    ("3", RANDOM_FOREST, ""): 54.50,
-    ("3", XGBOOST, ""): 52.46,
+    ("3", liao.RANDOM_FOREST, ""): 54.50,
+    ("3", liao.XGBOOST, ""): 52.46,
     ("3", CHOSEN, GIVEN): 54.27,
 }
 # Those of the numbers alone, and of the sector too.
 CASES = (
-    Case(0),
-    Case(COVERAGE_ALONE, eras=MADE, coverage=EVERY_ERA),
-    *(Case(penalty, eras=MADE, coverage=EVERY_ERA) for penalty in PENALTIES),
+    liao.Case(0),
+    liao.Case(liao.COVERAGE_ALONE, eras=MADE, coverage=liao.EVERY_ERA),
+    *(
+        liao.Case(penalty, eras=MADE, coverage=liao.EVERY_ERA)
+        for penalty in liao.PENALTIES
+    ),
 )
 MORE_CASES = (
-    *(Case(penalty, eras=MADE, coverage=ANY_ERA) for penalty in PENALTIES),
-    *(Case(penalty, eras=GIVEN, coverage=EVERY_ERA) for penalty in PENALTIES),
+    *(
+        liao.Case(penalty, eras=MADE, coverage=liao.ANY_ERA)
+        for penalty in liao.PENALTIES
+    ),
+    *(
+        liao.Case(penalty, eras=GIVEN, coverage=liao.EVERY_ERA)
+        for penalty in liao.PENALTIES
+    ),
 )
 
-draw = bars("eras", "model", "columns", scenario="1", coverage=["", EVERY_ERA])
+draw = bars("eras", "model", "columns", scenario="1", coverage=["", liao.EVERY_ERA])
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
@@ -92,7 +91,9 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     for columns in (ALL_COLUMNS, NUMBERS):
         data = _read(frame, columns).thinned(50 if quick else 1)
         for number in range(n_runs):
-            protocol = Protocol(True, 3, CASES, DEPTHS, N_TREES, _loss, number, quick)
+            protocol = Protocol(
+                True, 3, CASES, DEPTHS, liao.N_TREES, _loss, number, quick
+            )
             models: Any = protocol.untuned_models(data)
             if columns == ALL_COLUMNS:
                 protocol = protocol._replace(cases=CASES + MORE_CASES)
@@ -100,7 +101,7 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
                     protocol.untuned_models(data), protocol.tuned_models(data)
                 )
             for names, model, test in models:
-                if names["scenario"] == "1" and names["model"] == RANDOM_FOREST:
+                if names["scenario"] == "1" and names["model"] == liao.RANDOM_FOREST:
                     risen = {**names, "model": RISEN, "value": 100 * test.y.mean()}
                     rows.append({"columns": columns, **risen})
                 accuracy = 100 * model.score(test.X, test.y)

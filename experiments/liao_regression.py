@@ -21,20 +21,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments._liao import (
-    ANY_ERA,
-    COVERAGE_ALONE,
-    EVERY_ERA,
-    N_TREES,
-    OTHERS,
-    PENALTIES,
-    RANDOM_FOREST,
-    Case,
-    importances,
-    irf,
-    paper_of,
-    synthetic_models,
-)
+from experiments import _liao as liao
 from experiments._paper_data import make_liao_regression
 from experiments.common import bars, seed_of, summarize
 
@@ -49,7 +36,7 @@ LEAVES = (1, 10)
 RATIO = "MSE ratio"
 
 # By dimension: IRF at each penalty, RF being 1, and the others.
-_MODELS = (*map(irf, PENALTIES), *OTHERS)
+_MODELS = (*map(liao.irf, liao.PENALTIES), *liao.OTHERS)
 _TABLE_2 = {
     2: (0.982, 0.914, 0.796, 2.095, 1.014, 1.076, 1.131),
     5: (1.015, 0.956, 0.761, 1.779, 0.786, 0.928, 1.028),
@@ -63,20 +50,25 @@ _TABLE_3 = {
     10: ((7.95, 3.65), (7.88, 3.52), (9.12, 2.54), (10.13, 1.34)),
     20: ((8.31, 3.42), (8.21, 3.27), (9.54, 2.16), (10.49, 1.03)),
 }
-PAPER = paper_of(RATIO, _MODELS, _TABLE_2, _TABLE_3)
+PAPER = liao.paper_of(RATIO, _MODELS, _TABLE_2, _TABLE_3)
 CASES = (
-    Case(0),
-    Case(COVERAGE_ALONE, coverage=EVERY_ERA),
+    liao.Case(0),
+    liao.Case(liao.COVERAGE_ALONE, coverage=liao.EVERY_ERA),
     *(
-        Case(penalty, statistic, rule)
+        liao.Case(penalty, statistic, rule)
         for statistic in ("effect", "changing_rate")
-        for rule in (EVERY_ERA, ANY_ERA)
-        for penalty in PENALTIES
+        for rule in (liao.EVERY_ERA, liao.ANY_ERA)
+        for penalty in liao.PENALTIES
     ),
 )
 
 draw = bars(
-    "dimension", "model", "leaf", coverage=EVERY_ERA, statistic="effect", score=RATIO
+    "dimension",
+    "model",
+    "leaf",
+    coverage=liao.EVERY_ERA,
+    statistic="effect",
+    score=RATIO,
 )
 
 
@@ -105,18 +97,18 @@ def _one_run(d: int, leaf: int, number: int, quick: bool) -> list[dict]:
         n_samples_per_era=100 if quick else N_ROWS,
         random_state=seed_of("data", d, number),
     )
-    settings = {"n_estimators": 3 if quick else N_TREES, "min_samples_leaf": leaf}
+    settings = {"n_estimators": 3 if quick else liao.N_TREES, "min_samples_leaf": leaf}
     rows = []
-    for names, predicted, forest in synthetic_models(
+    for names, predicted, forest in liao.synthetic_models(
         data, False, CASES, number, quick, has_others=leaf == 1, **settings
     ):
         error = np.mean((predicted - data.y_test) ** 2)
-        if names["model"] == RANDOM_FOREST:
+        if names["model"] == liao.RANDOM_FOREST:
             baseline = error
             continue
         values = {RATIO: float(error / baseline)}
         if forest is not None and leaf == 1:
             # Table 3's trees.
-            values |= importances(forest, d)
+            values |= liao.importances(forest, d)
         rows += [{**names, "score": score, "value": values[score]} for score in values]
     return rows

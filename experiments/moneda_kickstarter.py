@@ -10,15 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments._moneda_years import (
-    BY_FOLDS,
-    MEAN,
-    PARTS,
-    RANDOM_FOREST,
-    YearTable,
-    make_year_table,
-    measure_years,
-)
+from experiments import _moneda_years as moneda
 from experiments.common import bars, find_data_file
 
 TITLE = "Moneda (2021), tables 6.2, 6.3 and 6.6: Kickstarter, ROC AUC"
@@ -26,18 +18,18 @@ DATA_FILES = ("kickstarter_sample.csv.gz",)
 N_RUNS = 5
 
 PAPER = {
-    (BY_FOLDS, RANDOM_FOREST, "train"): 0.700,
-    (BY_FOLDS, RANDOM_FOREST, "test"): 0.688,
-    (BY_FOLDS, RANDOM_FOREST, "holdout"): 0.620,
-    (BY_FOLDS, MEAN, "train"): 0.689,
-    (BY_FOLDS, MEAN, "test"): 0.681,
-    (BY_FOLDS, MEAN, "holdout"): 0.648,
+    (moneda.BY_FOLDS, moneda.RANDOM_FOREST, "train"): 0.700,
+    (moneda.BY_FOLDS, moneda.RANDOM_FOREST, "test"): 0.688,
+    (moneda.BY_FOLDS, moneda.RANDOM_FOREST, "holdout"): 0.620,
+    (moneda.BY_FOLDS, moneda.MEAN, "train"): 0.689,
+    (moneda.BY_FOLDS, moneda.MEAN, "test"): 0.681,
+    (moneda.BY_FOLDS, moneda.MEAN, "holdout"): 0.648,
     ("", "", "domain classifier"): 0.843,
     ("", "", "support match"): 0.611,
 }
 
 
-draw = bars("model", "part", "chosen", part=PARTS)
+draw = bars("model", "part", "chosen", part=moneda.PARTS)
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
@@ -46,16 +38,16 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     A row for each way of choosing, model and part of the data, and for each tool.
     """
     table = read_table(find_data_file(*DATA_FILES, data_dir))
-    return measure_years(table, n_runs, quick, PAPER)
+    return moneda.measure_years(table, n_runs, quick, PAPER)
 
 
-def read_table(path: Path) -> YearTable:
+def read_table(path: Path) -> moneda.YearTable:
     """The projects of 2010 to 2017, encoded."""
     frame = pd.read_csv(path)
     years = pd.to_datetime(frame["launched"]).dt.year
     # 2009 and 2018 are a few rows, and 1970 is no date.
     frame, years = frame[years.between(2010, 2017)], years[years.between(2010, 2017)]
-    return make_year_table(
+    return moneda.make_year_table(
         frame.assign(goal=np.floor(frame["goal"])),
         numbers=["goal"],
         categories=["country", "currency", "category", "main_category"],

@@ -12,15 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments._moneda_years import (
-    BY_FOLDS,
-    MEAN,
-    PARTS,
-    RANDOM_FOREST,
-    YearTable,
-    make_year_table,
-    measure_years,
-)
+from experiments import _moneda_years as moneda
 from experiments.common import bars, find_data_file
 
 TITLE = "Moneda (2021), tables 6.2, 6.3 and 6.6: animal shelter, ROC AUC"
@@ -28,12 +20,12 @@ DATA_FILES = ("animal_shelter.parquet",)
 N_RUNS = 3
 
 PAPER = {
-    (BY_FOLDS, RANDOM_FOREST, "train"): 0.794,
-    (BY_FOLDS, RANDOM_FOREST, "test"): 0.787,
-    (BY_FOLDS, RANDOM_FOREST, "holdout"): 0.789,
-    (BY_FOLDS, MEAN, "train"): 0.790,
-    (BY_FOLDS, MEAN, "test"): 0.783,
-    (BY_FOLDS, MEAN, "holdout"): 0.787,
+    (moneda.BY_FOLDS, moneda.RANDOM_FOREST, "train"): 0.794,
+    (moneda.BY_FOLDS, moneda.RANDOM_FOREST, "test"): 0.787,
+    (moneda.BY_FOLDS, moneda.RANDOM_FOREST, "holdout"): 0.789,
+    (moneda.BY_FOLDS, moneda.MEAN, "train"): 0.790,
+    (moneda.BY_FOLDS, moneda.MEAN, "test"): 0.783,
+    (moneda.BY_FOLDS, moneda.MEAN, "holdout"): 0.787,
     ("", "", "domain classifier"): 0.684,
     ("", "", "support match"): 0.859,
 }
@@ -41,7 +33,7 @@ PAPER = {
 _DAYS = 30
 
 
-draw = bars("model", "part", "chosen", part=PARTS)
+draw = bars("model", "part", "chosen", part=moneda.PARTS)
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
@@ -50,15 +42,15 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     A row for each way of choosing, model and part of the data, and for each tool.
     """
     table = read_table(find_data_file(*DATA_FILES, data_dir))
-    return measure_years(table, n_runs, quick, PAPER)
+    return moneda.measure_years(table, n_runs, quick, PAPER)
 
 
-def read_table(path: Path) -> YearTable:
+def read_table(path: Path) -> moneda.YearTable:
     """The intakes from 2014 on, encoded."""
     frame = pd.read_parquet(path)
     # 2013 has one quarter.
     frame = frame[frame["intake_year"] >= 2014]
-    return make_year_table(
+    return moneda.make_year_table(
         frame,
         numbers=["age_upon_intake_(days)"],
         categories=[

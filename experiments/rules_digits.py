@@ -18,14 +18,7 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 from sklearn.utils import Bunch
 
-from experiments._du import (
-    PLAIN,
-    SKLEARN,
-    accuracies,
-    format_blocks,
-    make_rules,
-    make_sklearn,
-)
+from experiments import _du as du
 from experiments._paper_data import make_colored_digits
 from experiments.common import bars, seed_of, summarize_beside
 
@@ -36,7 +29,7 @@ N_RUNS = 5
 N_COMPONENTS = 20
 PENALTIES = (1.0, 3.0, 10.0)
 PARTS = ("train", "test", "ood")
-PAPER = {(SKLEARN, "ood"): 0.5004}
+PAPER = {(du.SKLEARN, "ood"): 0.5004}
 
 
 draw = bars("part", "model")
@@ -52,12 +45,12 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
         data, digits = _data(seed_of("data", number))
         seed = seed_of("rules", number)
         models: list[tuple[str, Any, dict]] = [
-            (PLAIN, make_rules(seed, quick=quick), {}),
-            (SKLEARN, make_sklearn(seed, quick=quick), {}),
+            (du.PLAIN, du.make_rules(seed, quick=quick), {}),
+            (du.SKLEARN, du.make_sklearn(seed, quick=quick), {}),
         ]
         for of in ("loss", "score"):
             for penalty in PENALTIES[: 1 if quick else None]:
-                model = make_rules(
+                model = du.make_rules(
                     seed, quick=quick, variance_penalty=penalty, variance_of=of
                 )
                 name = f"variance of {of}, λ = {penalty:g}"
@@ -66,10 +59,10 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
             model.fit(data.X_train, data.y_train, **arguments)
             rows += [
                 {"run": number, "model": name, "part": part, "value": value}
-                for part, value in accuracies(model, data, PARTS).items()
+                for part, value in du.accuracies(model, data, PARTS).items()
             ]
     table = summarize_beside(
-        pd.DataFrame(rows), by=["model", "part"], reference=PLAIN, paper=PAPER
+        pd.DataFrame(rows), by=["model", "part"], reference=du.PLAIN, paper=PAPER
     )
     return table.drop(columns="runs")
 
@@ -92,6 +85,6 @@ def _data(seed: int) -> tuple[Bunch, Any]:
 
 def show(frame: pd.DataFrame) -> str:
     """The table as text."""
-    return format_blocks(
+    return du.format_blocks(
         frame.assign(data="accuracy"), block="data", index=["model"], columns=["part"]
     )

@@ -25,16 +25,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Bunch
 
-from experiments._du import (
-    PLAIN,
-    SKLEARN,
-    best_rules,
-    format_blocks,
-    graph,
-    make_rules,
-    make_sklearn,
-    rates_of_rules,
-)
+from experiments import _du as du
 from experiments._paper_data import make_anticausal_intervention
 from experiments.common import bars, seed_of, summarize_beside
 from sklearn_era.causal import (
@@ -71,15 +62,15 @@ BEST = {"largest coefficients": "coefficient", "best rates in training": "rates"
 
 # The means of five rules each: by model, set of rows and rate.
 _TABLES_I_II = {
-    (PLAIN, "train", "TPR"): 0.802,
-    (PLAIN, "minority", "TPR"): 0.156,
-    (graph(1.0), "train", "TPR"): 0.714,
-    (graph(1.0), "train", "FPR"): 0.150,
-    (graph(1.0), "test", "TPR"): 0.634,
-    (graph(1.0), "test", "FPR"): 0.220,
+    (du.PLAIN, "train", "TPR"): 0.802,
+    (du.PLAIN, "minority", "TPR"): 0.156,
+    (du.graph(1.0), "train", "TPR"): 0.714,
+    (du.graph(1.0), "train", "FPR"): 0.150,
+    (du.graph(1.0), "test", "TPR"): 0.634,
+    (du.graph(1.0), "test", "FPR"): 0.220,
 }
 PAPER = {
-    (SKLEARN, ACCURACIES, "", "", "", "test", "accuracy"): 0.5235,
+    (du.SKLEARN, ACCURACIES, "", "", "", "test", "accuracy"): 0.5235,
     **{
         (model, RATES, "small steps", "", rule, part, measure): rate
         for (model, part, measure), rate in _TABLES_I_II.items()
@@ -104,7 +95,7 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     by = ["model", "table", "steps", "case", "rule", "part", "measure"]
     runs = pd.DataFrame(rows).reindex(columns=["run", *by, "value"])
     runs[by] = runs[by].fillna("")
-    return summarize_beside(runs, by=by, reference=PLAIN, paper=PAPER).drop(
+    return summarize_beside(runs, by=by, reference=du.PLAIN, paper=PAPER).drop(
         columns="runs"
     )
 
@@ -157,8 +148,8 @@ def _example(number: int, quick: bool) -> list[dict]:
 
     for steps, learning_rate in STEPS.items():
         for scale in (0.0, *SCALES):
-            name = graph(scale) if scale else PLAIN
-            model = make_rules(
+            name = du.graph(scale) if scale else du.PLAIN
+            model = du.make_rules(
                 seed,
                 quick=quick,
                 learning_rate=learning_rate,
@@ -171,7 +162,7 @@ def _example(number: int, quick: bool) -> list[dict]:
                 for part in ("train", "test", "minority")
             }
             for rule, by in BEST.items():
-                best = best_rules(tables["train"], by)
+                best = du.best_rules(tables["train"], by)
                 means = {
                     (part, rate.upper()): float(table[rate][best].mean())
                     for part, table in tables.items()
@@ -184,11 +175,11 @@ def _example(number: int, quick: bool) -> list[dict]:
                     columns = {"part": part, "measure": measure, "value": value}
                     add(name, RATES, steps=steps, rule=rule, **columns)
             if number == 0 and learning_rate < 1:
-                best = best_rules(tables["train"], "coefficient")
-                for columns in rates_of_rules(tables, best):
+                best = du.best_rules(tables["train"], "coefficient")
+                for columns in du.rates_of_rules(tables, best):
                     add(name, RULES, **columns)
-    model = make_sklearn(seed, quick=quick).fit(data.X_train, data.y_train)
-    add_accuracies(SKLEARN, model)
+    model = du.make_sklearn(seed, quick=quick).fit(data.X_train, data.y_train)
+    add_accuracies(du.SKLEARN, model)
     return rows
 
 
@@ -215,13 +206,13 @@ def _realization(
     seed, penalties = seed_of("rules", number), _penalties(data)
     rows = []
     for scale in (0.0, SCALES[-1]):
-        model = make_rules(
+        model = du.make_rules(
             seed, quick=quick, feature_penalty=penalties, feature_penalty_scale=scale
         ).fit(data.X_train, data.y_train)
         rows.append(
             {
                 "run": number,
-                "model": graph(scale) if scale else PLAIN,
+                "model": du.graph(scale) if scale else du.PLAIN,
                 "table": BY_RATIO,
                 "steps": "whole steps",
                 "case": ratio,
@@ -235,7 +226,7 @@ def _realization(
 
 def show(frame: pd.DataFrame) -> str:
     """The tables as text."""
-    return format_blocks(
+    return du.format_blocks(
         frame,
         block="table",
         index=["rule", "model", "steps", "case"],

@@ -31,17 +31,7 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.utils import Bunch
 
-from experiments._du import (
-    PLAIN,
-    SKLEARN,
-    accuracies,
-    best_rules,
-    format_blocks,
-    graph,
-    make_rules,
-    make_sklearn,
-    rates_of_rules,
-)
+from experiments import _du as du
 from experiments._paper_data import make_cows_versus_camels, make_small_invariant_margin
 from experiments.common import bars, coverage_of_papers, seed_of, summarize_beside
 from sklearn_era.causal import feature_penalties
@@ -69,7 +59,7 @@ BOOSTER = "booster"
 
 # Table IV numbers its rows 13, 15, 17 and 10, read here as K = 3, 5, 7 and 10.
 PAPER = {
-    (SKLEARN, MARGIN, f"K = {k}", "", "ood"): accuracy
+    (du.SKLEARN, MARGIN, f"K = {k}", "", "ood"): accuracy
     for k, accuracy in {3: 0.516, 5: 0.5432, 7: 0.3009, 10: 0.5318}.items()
 }
 # Of the five rules in table III; the measured rates are means of five, too.
@@ -80,7 +70,7 @@ TABLE_3 = {
     "test FPR": (0.32, 0.27, 0.31, 0.33, 0.33),
 }
 PAPER |= {
-    (graph(1.0), MEAN_RATES, "K = 3", "", part): fmean(rates)
+    (du.graph(1.0), MEAN_RATES, "K = 3", "", part): fmean(rates)
     for part, rates in TABLE_3.items()
 }
 
@@ -139,7 +129,7 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
                 model.fit(data.X_train, data.y_train, **arguments)
                 rows += [
                     {**names, "model": model_name, "part": part, "value": value}
-                    for part, value in accuracies(model, data, PARTS).items()
+                    for part, value in du.accuracies(model, data, PARTS).items()
                 ]
             if case == CASES[0]:
                 found = _rules(data, seed, quick, show=number == 0)
@@ -147,7 +137,7 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     by = ["model", "data", "eras", "rule", "part"]
     runs = pd.DataFrame(rows).reindex(columns=["run", *by, "value"])
     runs["rule"] = runs["rule"].fillna("")
-    return summarize_beside(runs, by=by, reference=PLAIN, paper=PAPER).drop(
+    return summarize_beside(runs, by=by, reference=du.PLAIN, paper=PAPER).drop(
         columns="runs"
     )
 
@@ -157,16 +147,16 @@ def _models(
 ) -> Iterator[tuple[str, Any, dict[str, Any]]]:
     """Name, model and arguments of its fit."""
     eras = {"eras": data.eras_train}
-    yield PLAIN, make_rules(seed, quick=quick), {}
+    yield du.PLAIN, du.make_rules(seed, quick=quick), {}
     penalties = np.zeros(data.is_invariant.size)
     if data.is_invariant.any():
         penalties = feature_penalties(data.X_train, data.y_train, data.is_invariant)
         for scale in SCALES:
-            yield graph(scale), _with_graph_term(penalties, scale, seed, quick), {}
+            yield du.graph(scale), _with_graph_term(penalties, scale, seed, quick), {}
     invariant = (data.X_train @ data.rotation.T)[:, :N_INVARIANT]
     groups = {"groups": merge_rare(cells(invariant), data.y_train)}
     yield VARIANCE, _with_variance(seed, quick), groups
-    yield SKLEARN, make_sklearn(seed, quick=quick), {}
+    yield du.SKLEARN, du.make_sklearn(seed, quick=quick), {}
     if not case.has_all:
         return
     yield "variance of loss, cells", _with_variance(seed, quick, "loss"), groups
@@ -178,7 +168,7 @@ def _models(
         name = f"{BOOSTER}, {criterion}"
         yield name, _booster(quick, criterion=criterion), eras
     for scale in SCALES:
-        name = f"{BOOSTER}, {graph(scale)}"
+        name = f"{BOOSTER}, {du.graph(scale)}"
         yield name, _booster(quick, feature_penalty=scale * penalties), {}
     yield f"{BOOSTER}, group_dro", _booster(quick, era_weighting=GroupDRO()), eras
     yield f"{BOOSTER}, JustTrainTwice", JustTrainTwice(_booster(quick)), {}
@@ -210,7 +200,7 @@ def merge_rare(
 def _with_graph_term(
     penalties: NDArray[np.float64], scale: float, seed: int, quick: bool, **more: Any
 ) -> Any:
-    return make_rules(
+    return du.make_rules(
         seed,
         quick=quick,
         feature_penalty=penalties,
@@ -220,7 +210,7 @@ def _with_graph_term(
 
 
 def _with_variance(seed: int, quick: bool, of: str = "score") -> Any:
-    return make_rules(seed, quick=quick, variance_penalty=PENALTY, variance_of=of)
+    return du.make_rules(seed, quick=quick, variance_penalty=PENALTY, variance_of=of)
 
 
 def _booster(
@@ -250,11 +240,11 @@ def _rules(
         model = _with_graph_term(penalties, scale, seed, quick, disjunctions=True)
         model.fit(data.X_train, data.y_train)
         tables = {p: model.rule_table(data[f"X_{p}"], data[f"y_{p}"]) for p in PARTS}
-        best = best_rules(tables["train"], "coefficient")
-        name = graph(scale) if scale else PLAIN
+        best = du.best_rules(tables["train"], "coefficient")
+        name = du.graph(scale) if scale else du.PLAIN
         rows = [
             {**row, "part": f"{row['part']} {row['measure']}"}
-            for row in rates_of_rules(tables, best)
+            for row in du.rates_of_rules(tables, best)
         ]
         means = pd.DataFrame(rows).groupby("part", sort=False)["value"].mean()
         for part, value in means.items():
@@ -265,6 +255,6 @@ def _rules(
 
 def show(frame: pd.DataFrame) -> str:
     """The tables as text."""
-    return format_blocks(
+    return du.format_blocks(
         frame, block="data", index=["eras", "rule", "model"], columns=["part"]
     )
