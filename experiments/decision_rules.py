@@ -27,6 +27,7 @@ booster of the pooled gain, of the same run.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -37,16 +38,15 @@ from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 
-from experiments._du import make_rules
+from experiments._du import make_booster, make_rules
 from experiments.common import (
     bars,
-    coverage_of_papers,
     find_data_file,
     seed_of,
     summarize_beside,
 )
 from sklearn_era.effects import GroupDRO
-from sklearn_era.ensemble import HistGradientBoostingClassifier, JustTrainTwice
+from sklearn_era.ensemble import JustTrainTwice
 
 TITLE = "After Du et al. (2025), table V: Adult by race and Churn by country"
 DATA_FILES = ("adult.csv.gz", "churn_modelling.csv.gz")
@@ -86,27 +86,17 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     A row for each model, data set, question and measure.
     """
     adult, churn = (find_data_file(name, data_dir) for name in DATA_FILES)
+    tables = {ADULT: read_adult(adult), CHURN: read_churn(churn)}
+    questions = (KNOWN,) if quick else (KNOWN, LEFT_OUT)
     rows: list[dict] = []
-    for data, (X, y, groups) in {
-        ADULT: read_adult(adult),
-        CHURN: read_churn(churn),
-    }.items():
-        for number in range(n_runs):
-            for name in MODELS:
-                for question in (KNOWN,) if quick else (KNOWN, LEFT_OUT):
-                    measures: dict[str, float] = _measure(
-                        name, question, X, y, groups, number, quick
-                    )
-                    case = {
-                        "model": name,
-                        "data": data,
-                        "question": question,
-                        "run": number,
-                    }
-                    rows += [
-                        {**case, "measure": measure, "value": value}
-                        for measure, value in measures.items()
-                    ]
+    for data, number, name, question in product(
+        tables, range(n_runs), MODELS, questions
+    ):
+        measures = _measure(name, question, *tables[data], number, quick)
+        case = {"model": name, "data": data, "question": question, "run": number}
+        rows += [
+            {**case, "measure": m, "value": value} for m, value in measures.items()
+        ]
     by = ["model", "data", "question", "measure"]
     runs = pd.DataFrame(rows)
     table = summarize_beside(runs, by=by, reference="gain", paper=PAPER)
@@ -148,14 +138,7 @@ def _make_model(name: str, seed: int, quick: bool) -> Any:
             seed, quick=quick, binning="quantile", variance_penalty=penalty
         )
     criterion = name if name in CRITERIA else "gain"
-    booster = HistGradientBoostingClassifier(
-        split_criterion=criterion,
-        max_iter=5 if quick else 100,
-        max_depth=2,
-        early_stopping=False,
-        random_state=seed,
-        **coverage_of_papers(criterion),
-    )
+    booster = make_booster(quick, criterion, random_state=seed)
     if name in DRO:
         booster.set_params(era_weighting=GroupDRO(step_size=DRO[name]))
     return JustTrainTwice(booster) if name == JTT else booster

@@ -18,6 +18,7 @@ tree, and 32 leaves. All other parameters are drawn from table 2.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -60,32 +61,20 @@ draw = bars("criterion", "chosen", "grid", data=ARRAYS, score=delise.TEST)
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the table; `quick` has 2 configurations instead of 30, of few trees.
 
-    A row for each criterion, data set, grid, way of choosing and score.
+    A row for each criterion, data set, grid, way of choosing and score. The author's
+    arrays are searched in each grid, generated data in the last one.
     """
     arrays = _read_arrays(find_data_file(*DATA_FILES, data_dir))
     rows: list[dict] = []
     for number in range(n_runs):
-        rows += _one_run(number, arrays, quick)
+        generated = make_synthetic_memorization(random_state=seed_of("data", number))
+        cases = [(ARRAYS, arrays, grid) for grid in GRIDS]
+        for name, data, grid in [*cases, (GENERATED, generated, NOTEBOOK)]:
+            drawn = delise.draw_configurations(number, quick, **GRIDS[grid])
+            case = {"run": number, "data": name, "grid": grid}
+            rows += [{**case, **row} for row in _search(data, drawn, number)]
     by = ["criterion", "data", "grid", "chosen", "score"]
     return summarize_beside(pd.DataFrame(rows), by=by, reference="gain", paper=PAPER)
-
-
-def _one_run(number: int, arrays: Bunch, quick: bool) -> list[dict]:
-    """A search in each grid on the author's arrays, and in the last on other data."""
-    generated = make_synthetic_memorization(random_state=seed_of("data", number))
-    cases = [(ARRAYS, arrays, grid) for grid in GRIDS]
-    cases.append((GENERATED, generated, NOTEBOOK))
-    rows: list[dict] = []
-    for name, data, grid in cases:
-        configurations = delise.draw_configurations(
-            2 if quick else delise.N_CONFIGURATIONS,
-            seed_of("configurations", number),
-            **GRIDS[grid],
-            **({"max_iter": (5,)} if quick else {}),
-        )
-        case = {"run": number, "data": name, "grid": grid}
-        rows += [{**case, **row} for row in _search(data, configurations, number)]
-    return rows
 
 
 def _read_arrays(path: Path) -> Bunch:
@@ -106,26 +95,23 @@ def _search(data: Bunch, configurations: list[dict], seed: int) -> list[dict]:
     rng = np.random.default_rng(seed_of("held out", seed))
     held_out = np.isin(data.eras_train, rng.permutation(eras)[:_N_HELD_OUT])
     X, y, era = data.X_train, data.y_train, data.eras_train
+
+    def scores(drawn: dict, criterion: str) -> dict[str, float]:
+        model = delise.fit(criterion, drawn, X, y, era, seed)
+        test = _accuracy(model.predict(data.X_test), data.y_test)
+        training = _accuracy(model.predict(X), y)
+        names = delise.TEST, delise.TRAINING, delise.GAP
+        return dict(zip(names, (test, training, training - test), strict=True))
+
+    def on_held_out(drawn: dict, criterion: str) -> float:
+        rest = ~held_out
+        model = delise.fit(criterion, drawn, X[rest], y[rest], era[rest], seed)
+        return _accuracy(model.predict(X[held_out]), y[held_out])
+
     rows = []
     for criterion in delise.CRITERIA:
-        scores, on_held_out = [], []
-        for drawn in configurations:
-            model = delise.fit(criterion, drawn, X, y, era, seed)
-            test = _accuracy(model.predict(data.X_test), data.y_test)
-            training = _accuracy(model.predict(X), y)
-            scores.append(
-                {
-                    delise.TEST: test,
-                    delise.TRAINING: training,
-                    delise.GAP: training - test,
-                }
-            )
-            rest = ~held_out
-            model = delise.fit(criterion, drawn, X[rest], y[rest], era[rest], seed)
-            on_held_out.append(_accuracy(model.predict(X[held_out]), y[held_out]))
-        best = int(np.argmax([found[delise.TEST] for found in scores]))
-        choices = {delise.BY_TEST: best, delise.BY_ERAS: int(np.argmax(on_held_out))}
-        rows += delise.rows_of_choices(criterion, scores, choices)
+        own = (partial(of, criterion=criterion) for of in (scores, on_held_out))
+        rows += delise.choose(configurations, *own, criterion=criterion)
     return rows
 
 

@@ -16,6 +16,7 @@ taken. The target is Cyrus over 20 days, or the first one if there is none.
 """
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from experiments import _era_splitting as delise
-from experiments.common import bars, find_data_file, seed_of, summarize
+from experiments.common import bars, find_data_file, summarize
 from sklearn_era.environments import time_blocks
 from sklearn_era.metrics import era_scores
 from sklearn_era.numerai.data import open_columns, read_features, read_rows
@@ -117,34 +118,26 @@ def _read(train: Path, features: Path) -> Rows:
 def _one_run(data: Rows, number: int, quick: bool) -> list[dict]:
     """Every criterion and number of eras at the same configurations."""
     configurations = delise.draw_configurations(
-        2 if quick else N_CONFIGURATIONS,
-        seed_of("configurations", number),
-        max_iter=(5,) if quick else N_TREES,
+        number, quick, N_CONFIGURATIONS, max_iter=N_TREES
     )
     benchmark = {**PARAMETERS, **({"max_iter": 20} if quick else {})}
     cases = [("gain", 0), ("era", 4)]
     cases += [("directional", n) for n in (N_GROUPS[:2] if quick else N_GROUPS)]
     rows = []
     for criterion, n_eras in cases:
-        scores = [_scores(criterion, x, n_eras, data, 4) for x in configurations]
-        held_out = [
-            _scores(criterion, x, n_eras, data, 3)[delise.TEST] for x in configurations
-        ]
-        on_test = [found[delise.TEST] for found in scores]
-        choices = {
-            delise.BY_TEST: int(np.argmax(on_test)),
-            delise.BY_ERAS: int(np.argmax(held_out)),
-        }
-        if n_eras in (0, 4):
-            scores.append(_scores(criterion, benchmark, n_eras, data, 4))
-        found = delise.rows_of_choices(
-            criterion, scores[: len(configurations)], choices
+        scores = partial(_scores, criterion, n_eras=n_eras, data=data)
+        cell = {"criterion": criterion, "eras": f"{n_eras} eras" if n_eras else POOLED}
+        rows += delise.choose(
+            configurations,
+            partial(scores, tested=4),
+            lambda drawn, scores=scores: scores(drawn, tested=3)[delise.TEST],
+            **cell,
         )
         if n_eras in (0, 4):
-            alone = delise.rows_of_choices(criterion, scores[-1:], {BENCHMARK: 0})
-            found += [row for row in alone if row["chosen"] == BENCHMARK]
-        eras = f"{n_eras} eras" if n_eras else POOLED
-        rows += [{"eras": eras, **row} for row in found]
+            rows += [
+                {**cell, "chosen": BENCHMARK, "score": score, "value": value}
+                for score, value in scores(benchmark, tested=4).items()
+            ]
     return rows
 
 

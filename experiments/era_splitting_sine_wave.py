@@ -16,6 +16,7 @@ training era (or an eighth of them) out at a time chooses. The gap, test minus t
 error, and the medians over all configurations are those of figure 7.
 """
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,64 +74,43 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
 def _one_run(number: int, options: dict[str, Any], quick: bool) -> list[dict]:
     """Both choices for each criterion, of the same data and configurations."""
     data = make_shifted_sine_wave(seed_of("data", number), **options)
-    configurations = delise.draw_configurations(
-        2 if quick else delise.N_CONFIGURATIONS,
-        seed_of("configurations", number),
-        **({"max_iter": (5,)} if quick else {}),
-    )
+    configurations = delise.draw_configurations(number, quick)
     level = np.mean(data.y_train - data.signal_train)
     known = np.mean((data.y_test - data.signal_test - level) ** 2)
-    rows = [
-        {"criterion": ORACLE, "chosen": "", "score": delise.TEST, "value": float(known)}
-    ]
+    case = {"criterion": ORACLE, "chosen": "", "score": delise.TEST}
+    rows = [{**case, "value": float(known)}]
     for criterion in delise.CRITERIA:
-        scores = [_scores(criterion, drawn, data, number) for drawn in configurations]
-        held_out = [
-            _held_out_error(criterion, drawn, data, number) for drawn in configurations
-        ]
-        on_test = [found[delise.TEST] for found in scores]
-        choices = {
-            delise.BY_TEST: int(np.argmin(on_test)),
-            delise.BY_ERAS: int(np.argmin(held_out)),
-        }
-        rows += delise.rows_of_choices(criterion, scores, choices)
+        given = {"criterion": criterion, "data": data, "seed": number}
+        score, held_out = partial(_scores, **given), partial(_held_out_error, **given)
+        rows += delise.choose(configurations, score, held_out, -1, criterion=criterion)
     return rows
 
 
 def _held_out_error(
-    criterion: str, configuration: dict, data: Bunch, seed: int
+    configuration: dict, criterion: str, data: Bunch, seed: int
 ) -> float:
     """The mean error in each training era of a model that has not seen it."""
     errors = []
-    splits = GroupKFold(8).split(data.X_train, groups=data.eras_train)
-    for train, held_out in splits:
-        model = delise.fit(
-            criterion,
-            configuration,
-            data.X_train[train],
-            data.y_train[train],
-            data.eras_train[train],
-            seed,
-        )
-        residuals = data.y_train[held_out] - model.predict(data.X_train[held_out])
-        errors.append(np.mean(residuals**2))
+    X, y, eras = data.X_train, data.y_train, data.eras_train
+    for train, held_out in GroupKFold(8).split(X, groups=eras):
+        rows = X[train], y[train], eras[train]
+        model = delise.fit(criterion, configuration, *rows, seed)
+        errors.append(np.mean((y[held_out] - model.predict(X[held_out])) ** 2))
     return float(np.mean(errors))
 
 
 def _scores(
-    criterion: str, configuration: dict, data: Bunch, seed: int
+    configuration: dict, criterion: str, data: Bunch, seed: int
 ) -> dict[str, float]:
     """The paper's scores, and the error of the shape, where shift and noise are out."""
-    model = delise.fit(
-        criterion, configuration, data.X_train, data.y_train, data.eras_train, seed
-    )
+    train = data.X_train, data.y_train, data.eras_train
+    model = delise.fit(criterion, configuration, *train, seed)
     predicted = model.predict(data.X_test)
     test = float(np.mean((data.y_test - predicted) ** 2))
     training = float(np.mean((data.y_train - model.predict(data.X_train)) ** 2))
-    shape = float(np.var(data.signal_test - predicted))
     return {
         delise.TEST: test,
         delise.TRAINING: training,
         delise.GAP: test - training,
-        SHAPE: shape,
+        SHAPE: float(np.var(data.signal_test - predicted)),
     }

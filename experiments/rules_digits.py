@@ -20,7 +20,7 @@ from sklearn.utils import Bunch
 
 from experiments import _du as du
 from experiments._paper_data import make_colored_digits
-from experiments.common import bars, seed_of, summarize_beside
+from experiments.common import bars, seed_of
 
 TITLE = "Du et al. (2025), figure 9 and table IV: coloured digits"
 DATA_FILES: tuple[str, ...] = ()
@@ -61,10 +61,7 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
                 {"run": number, "model": name, "part": part, "value": value}
                 for part, value in du.accuracies(model, data, PARTS).items()
             ]
-    table = summarize_beside(
-        pd.DataFrame(rows), by=["model", "part"], reference=du.PLAIN, paper=PAPER
-    )
-    return table.drop(columns="runs")
+    return du.summarize_rules(rows, ["model", "part"], PAPER)
 
 
 def _data(seed: int) -> tuple[Bunch, Any]:

@@ -16,6 +16,7 @@ Rules take whole Newton steps, or tenths ("small steps"), with which more rules 
 for what the first one has found. λ is that of the graph term.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import networkx as nx
@@ -27,7 +28,7 @@ from sklearn.utils import Bunch
 
 from experiments import _du as du
 from experiments._paper_data import make_anticausal_intervention
-from experiments.common import bars, seed_of, summarize_beside
+from experiments.common import bars, seed_of
 from sklearn_era.causal import (
     feature_penalties,
     invariant_features,
@@ -93,11 +94,7 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
         for case in REALIZATIONS[:: 3 if quick else 1]:
             rows += _realization(number, *case, quick)
     by = ["model", "table", "steps", "case", "rule", "part", "measure"]
-    runs = pd.DataFrame(rows).reindex(columns=["run", *by, "value"])
-    runs[by] = runs[by].fillna("")
-    return summarize_beside(runs, by=by, reference=du.PLAIN, paper=PAPER).drop(
-        columns="runs"
-    )
+    return du.summarize_rules(rows, by, PAPER)
 
 
 def _penalties(data: Bunch) -> NDArray[np.float64]:
@@ -124,104 +121,66 @@ def _parts(data: Bunch) -> dict[str, tuple[NDArray, NDArray]]:
     return parts
 
 
-def _example(number: int, quick: bool) -> list[dict]:
+def _example(number: int, quick: bool) -> Iterator[dict]:
     """Accuracies and rates of rules in one draw of the example."""
     data = make_anticausal_intervention(seed_of("example", number))
     seed, penalties = seed_of("rules", number), _penalties(data)
     parts = _parts(data)
-    rows: list[dict] = []
 
-    def add(model: str, table: str, **columns: object) -> None:
-        rows.append({"run": number, "model": model, "table": table, **columns})
-
-    def add_accuracies(name: str, model: ClassifierMixin, steps: str = "") -> None:
+    def accuracies(model: ClassifierMixin, name: str, steps: str) -> Iterator[dict]:
+        case = {"run": number, "model": name, "table": ACCURACIES, "steps": steps}
         for part, (X, y) in parts.items():
             value = model.score(X, y)
-            add(
-                name,
-                ACCURACIES,
-                steps=steps,
-                part=part,
-                measure="accuracy",
-                value=value,
-            )
+            yield {**case, "part": part, "measure": "accuracy", "value": value}
 
     for steps, learning_rate in STEPS.items():
-        for scale in (0.0, *SCALES):
-            name = du.graph(scale) if scale else du.PLAIN
-            model = du.make_rules(
-                seed,
-                quick=quick,
-                learning_rate=learning_rate,
-                feature_penalty=penalties,
-                feature_penalty_scale=scale,
-            ).fit(data.X_train, data.y_train)
-            add_accuracies(name, model, steps)
+        models = du.graph_models(
+            penalties, SCALES, seed, quick, learning_rate=learning_rate
+        )
+        for name, model in models.items():
+            model.fit(data.X_train, data.y_train)
+            yield from accuracies(model, name, steps)
             tables = {
                 part: model.rule_table(*parts[part])
                 for part in ("train", "test", "minority")
             }
+            case = {"run": number, "model": name}
             for rule, by in BEST.items():
                 best = du.best_rules(tables["train"], by)
-                means = {
-                    (part, rate.upper()): float(table[rate][best].mean())
-                    for part, table in tables.items()
-                    for rate in ("tpr", "fpr")
-                }
+                means = du.mean_rates(du.rates_of_rules(tables, best)).to_dict()
                 for part in ("test", "minority"):
                     fall = means["train", "TPR"] - means[part, "TPR"]
                     means[part, "fall of TPR"] = fall
+                names = {**case, "table": RATES, "steps": steps, "rule": rule}
                 for (part, measure), value in means.items():
-                    columns = {"part": part, "measure": measure, "value": value}
-                    add(name, RATES, steps=steps, rule=rule, **columns)
+                    yield {**names, "part": part, "measure": measure, "value": value}
             if number == 0 and learning_rate < 1:
                 best = du.best_rules(tables["train"], "coefficient")
-                for columns in du.rates_of_rules(tables, best):
-                    add(name, RULES, **columns)
+                for row in du.rates_of_rules(tables, best):
+                    yield {**case, "table": RULES, **row}
     model = du.make_sklearn(seed, quick=quick).fit(data.X_train, data.y_train)
-    add_accuracies(du.SKLEARN, model)
-    return rows
+    yield from accuracies(model, du.SKLEARN, "")
 
 
 def _realization(
     number: int, strength: float, mediator_std: float, quick: bool
-) -> list[dict]:
+) -> Iterator[dict]:
     """Accuracy after the intervention, and the ratio of mutual information."""
-    data = make_anticausal_intervention(
-        seed_of("realization", number),
-        invariant_strength=strength,
-        mediator_std=mediator_std,
-    )
+    functions = {"invariant_strength": strength, "mediator_std": mediator_std}
+    data = make_anticausal_intervention(seed_of("realization", number), **functions)
     # Many rows, as the ratio is one of the realization, and not of the run.
-    many = make_anticausal_intervention(
-        0,
-        n_samples=20_000,
-        n_samples_test=0,
-        invariant_strength=strength,
-        mediator_std=mediator_std,
-    )
+    rows = {"n_samples": 20_000, "n_samples_test": 0}
+    many = make_anticausal_intervention(0, **rows, **functions)
     ratios = mutual_information_ratios(many.X_train, many.y_train, range(5))
-    ratio = f"ratio {ratios[~many.is_invariant].mean():.1f}"
+    case = {"run": number, "table": BY_RATIO, "steps": "whole steps"}
+    case |= {"case": f"ratio {ratios[~many.is_invariant].mean():.1f}"}
+    case |= {"part": "minority", "measure": "accuracy"}
     X, y = _parts(data)["minority"]
     seed, penalties = seed_of("rules", number), _penalties(data)
-    rows = []
-    for scale in (0.0, SCALES[-1]):
-        model = du.make_rules(
-            seed, quick=quick, feature_penalty=penalties, feature_penalty_scale=scale
-        ).fit(data.X_train, data.y_train)
-        rows.append(
-            {
-                "run": number,
-                "model": du.graph(scale) if scale else du.PLAIN,
-                "table": BY_RATIO,
-                "steps": "whole steps",
-                "case": ratio,
-                "part": "minority",
-                "measure": "accuracy",
-                "value": model.score(X, y),
-            }
-        )
-    return rows
+    models = du.graph_models(penalties, SCALES[-1:], seed, quick)
+    for name, model in models.items():
+        model.fit(data.X_train, data.y_train)
+        yield {**case, "model": name, "value": model.score(X, y)}
 
 
 def show(frame: pd.DataFrame) -> str:

@@ -21,6 +21,7 @@ eras, and two clusters of the invariant features by k-means.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -33,10 +34,10 @@ from sklearn.utils import Bunch
 
 from experiments import _du as du
 from experiments._paper_data import make_cows_versus_camels, make_small_invariant_margin
-from experiments.common import bars, coverage_of_papers, seed_of, summarize_beside
+from experiments.common import bars, seed_of
 from sklearn_era.causal import feature_penalties
 from sklearn_era.effects import GroupDRO
-from sklearn_era.ensemble import HistGradientBoostingClassifier, JustTrainTwice
+from sklearn_era.ensemble import JustTrainTwice
 
 TITLE = "Du et al. (2025), unit tests: figures 7 and 8, tables III and IV"
 DATA_FILES: tuple[str, ...] = ()
@@ -135,11 +136,7 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
                 found = _rules(data, seed, quick, show=number == 0)
                 rows += [{**names, **row} for row in found]
     by = ["model", "data", "eras", "rule", "part"]
-    runs = pd.DataFrame(rows).reindex(columns=["run", *by, "value"])
-    runs["rule"] = runs["rule"].fillna("")
-    return summarize_beside(runs, by=by, reference=du.PLAIN, paper=PAPER).drop(
-        columns="runs"
-    )
+    return du.summarize_rules(rows, by, PAPER)
 
 
 def _models(
@@ -147,12 +144,12 @@ def _models(
 ) -> Iterator[tuple[str, Any, dict[str, Any]]]:
     """Name, model and arguments of its fit."""
     eras = {"eras": data.eras_train}
-    yield du.PLAIN, du.make_rules(seed, quick=quick), {}
-    penalties = np.zeros(data.is_invariant.size)
+    penalties, scales = np.zeros(data.is_invariant.size), ()
     if data.is_invariant.any():
         penalties = feature_penalties(data.X_train, data.y_train, data.is_invariant)
-        for scale in SCALES:
-            yield du.graph(scale), _with_graph_term(penalties, scale, seed, quick), {}
+        scales = SCALES
+    for name, model in du.graph_models(penalties, scales, seed, quick).items():
+        yield name, model, {}
     invariant = (data.X_train @ data.rotation.T)[:, :N_INVARIANT]
     groups = {"groups": merge_rare(cells(invariant), data.y_train)}
     yield VARIANCE, _with_variance(seed, quick), groups
@@ -164,14 +161,15 @@ def _models(
     clusters = KMeans(2, n_init=1, random_state=seed).fit_predict(invariant)
     groups = {"groups": merge_rare(clusters, data.y_train)}
     yield "variance of score, k-means", _with_variance(seed, quick), groups
+    booster = partial(du.make_booster, quick, n_jobs=1)
     for criterion in ("gain", "era", "directional", "invariant"):
         name = f"{BOOSTER}, {criterion}"
-        yield name, _booster(quick, criterion=criterion), eras
+        yield name, booster(criterion=criterion), eras
     for scale in SCALES:
         name = f"{BOOSTER}, {du.graph(scale)}"
-        yield name, _booster(quick, feature_penalty=scale * penalties), {}
-    yield f"{BOOSTER}, group_dro", _booster(quick, era_weighting=GroupDRO()), eras
-    yield f"{BOOSTER}, JustTrainTwice", JustTrainTwice(_booster(quick)), {}
+        yield name, booster(feature_penalty=scale * penalties), {}
+    yield f"{BOOSTER}, group_dro", booster(era_weighting=GroupDRO()), eras
+    yield f"{BOOSTER}, JustTrainTwice", JustTrainTwice(booster()), {}
 
 
 def cells(invariant: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -197,35 +195,8 @@ def merge_rare(
     return merged
 
 
-def _with_graph_term(
-    penalties: NDArray[np.float64], scale: float, seed: int, quick: bool, **more: Any
-) -> Any:
-    return du.make_rules(
-        seed,
-        quick=quick,
-        feature_penalty=penalties,
-        feature_penalty_scale=scale,
-        **more,
-    )
-
-
 def _with_variance(seed: int, quick: bool, of: str = "score") -> Any:
     return du.make_rules(seed, quick=quick, variance_penalty=PENALTY, variance_of=of)
-
-
-def _booster(
-    quick: bool, *, criterion: str = "gain", **parameters: Any
-) -> HistGradientBoostingClassifier:
-    """As many trees of the same depth as there are rounds of rules."""
-    return HistGradientBoostingClassifier(
-        split_criterion=criterion,
-        max_iter=5 if quick else 100,
-        max_depth=2,
-        early_stopping=False,
-        n_jobs=1,
-        **coverage_of_papers(criterion),
-        **parameters,
-    )
 
 
 def _rules(
@@ -236,19 +207,16 @@ def _rules(
     Each rule has rows of its own with `show`.
     """
     penalties = feature_penalties(data.X_train, data.y_train, data.is_invariant)
-    for scale in (0.0, *SCALES):
-        model = _with_graph_term(penalties, scale, seed, quick, disjunctions=True)
+    models = du.graph_models(penalties, SCALES, seed, quick, disjunctions=True)
+    for name, model in models.items():
         model.fit(data.X_train, data.y_train)
         tables = {p: model.rule_table(data[f"X_{p}"], data[f"y_{p}"]) for p in PARTS}
         best = du.best_rules(tables["train"], "coefficient")
-        name = du.graph(scale) if scale else du.PLAIN
-        rows = [
-            {**row, "part": f"{row['part']} {row['measure']}"}
-            for row in du.rates_of_rules(tables, best)
-        ]
-        means = pd.DataFrame(rows).groupby("part", sort=False)["value"].mean()
-        for part, value in means.items():
-            yield {"model": name, "data": MEAN_RATES, "part": part, "value": value}
+        rates = du.rates_of_rules(tables, best)
+        rows = [{**row, "part": f"{row['part']} {row['measure']}"} for row in rates]
+        for (part, measure), value in du.mean_rates(rates).items():
+            case = {"model": name, "data": MEAN_RATES, "part": f"{part} {measure}"}
+            yield {**case, "value": value}
         if show:
             yield from ({**row, "model": name, "data": RULES} for row in rows)
 
