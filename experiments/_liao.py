@@ -2,10 +2,14 @@
 
 Every forest is one of the package's. scikit-learn's random forests, which stand beside
 them as the paper's RF, have defaults but for the number of trees, the depth and the
-rows of a leaf: a classifier draws the root of the number of features for each split, a
-regressor looks at all of them. Boosters have 100 trees, as the paper's XGBoost, of the
-forests' depth, and all else at their defaults: ours grows 31 leaves at a rate of 0.1,
-XGBoost every leaf of that depth at a rate of 0.3.
+rows of a leaf. Boosters have 100 trees, as the paper's XGBoost, of the forests' depth,
+and all else at their defaults: ours grows 31 leaves at a rate of 0.1, XGBoost every
+leaf of that depth at a rate of 0.3.
+
+"IRF (0)" is the invariant forest without its penalty: the plain gain, all features at
+each split, rows drawn within eras; "coverage alone" is the same with the package's rule
+that a split needs rows of every era on both sides. λ is the paper's.
+docs/papers/invariant-random-forest.md has what is read differently.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,18 +1,15 @@
 """The three scenarios of Liao, Wu and Yan (2024), section 5.3, on real data.
 
-A data set comes in environments, of which some train and another one tests:
-
-- in scenario 1 nothing is tuned, and the training rows have no environments;
-- in scenario 2 one more environment is there for tuning, and the training rows have no
-  environments;
-- scenario 3 is scenario 2 with the training rows' environments.
+A data set comes in environments, of which some train and another one tests. In scenario
+1 nothing is tuned, and the training rows have no environments. In scenario 2 one more
+environment is there for tuning; scenario 3 is the same with the training rows'
+environments.
 
 Where the rows have none, subsets with little correlation among features are made eras.
 The paper names the method (Decorr), but no number: here they are two, as many as
-environments train in the regression tasks.
-
-With tuning, RF and boosters take the depth of least loss on that environment, and IRF
-the penalty of least loss among 0, 1, 5 and 10 at RF's depth.
+environments train in the regression tasks. With tuning, RF and boosters take the depth
+of least loss on that environment, and IRF the penalty of least loss among 0, 1, 5 and
+10 at RF's depth.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

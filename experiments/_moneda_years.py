@@ -3,16 +3,10 @@
 Rows of the years in time are split into training (80 %) and test, those of the years
 after them are the holdout. The random forest is tuned by five folds of the training
 rows, and the time robust forest takes over its depth, its number of trees and, as rows
-of each year on both sides of a split, its rows of a leaf. Both was so in the thesis.
-
-Beside them stands a forest that knows no years but has the same limits: the pooled gain
-with as many rows on each side of a split as the time robust forest has to leave there,
-those of a year times the number of years. What it has in common with the time robust
-forest is not owed to the comparison of years.
-
-In a second part the forests' limits are chosen by years that they were not trained on:
-each year in time is left out once, and the candidate whose worst year is best is taken,
-for the random forest as for the others.
+of each year on both sides of a split, its rows of a leaf. What it has in common with a
+forest of the pooled gain of the same limits is not owed to the comparison of years. In
+a second part, each year in time is left out once, and the candidate whose worst year is
+best is taken.
 """
 
 from collections.abc import Iterator, Mapping

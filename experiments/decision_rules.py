@@ -1,28 +1,14 @@
-"""Groups of people as eras: table V of Du et al. (2025), as far as it is here.
+"""Groups of people as eras: after table V of Du et al. (2025).
 
-Du et al. look at how rules hold between groups: races in *Adult*, countries in *Churn*.
-They train on a majority group and several minorities and test on several groups, but do
-not give the rows, nor what their accuracies are averaged over, which term their rules
-have and at what λ, nor any setting of group DRO and JTT. Theirs are below that of a
-constant no, which is right for 76 % of the rows of *Adult* and 80 % of *Churn*. So our
-numbers and theirs cannot be compared, and the questions are ours:
+docs/papers/decision-rules.md has the two questions, and why the paper's numbers cannot
+be compared with these. A run trains on its own draw of rows: of the split where all
+groups are known, and of 80 % of the other groups' rows where one is left out. Bins of
+rules have about as many rows each, since in those of equal width nearly all capital
+gains are in one. Group DRO and JTT weigh the rows of the pooled gain's booster. All
+other parameters are the defaults, and the column that names the group is no feature.
 
-- *all groups known*: 70 % of each group to train, the others to test;
-- *group left out*: each group in turn is tested by a model that has seen the others.
-
-A run trains on its own draw of rows: of the split in the first question, and of 80 % of
-the other groups' rows in the second. Rules have the paper's settings, as in the other
-experiments on it, and bins of about as many rows each, since in those of equal width
-nearly all capital gains are in one. Their variance term is of the loss, within groups
-of a class, at λ = 1. Boosters have 100 trees of depth 2, as the paper has 100 rounds
-of rules of depth 2; splits cover every group. Group DRO and JTT weigh the rows of the
-pooled gain's booster: the former with the step sizes 0.1 (the default) and 0.01, the
-latter with its defaults. All other parameters are the defaults. Nothing was tuned. The
-column that names the group is no feature here.
-
-*Worst accuracy* is that of the worst group, *mean accuracy* the mean over groups. Both
-depend on how rare a group's yes is (9 to 27 % in *Adult*), which the *worst balanced
-accuracy* and the area under the ROC curve do not. `minus_gain` is the difference to the
+Accuracies depend on how rare a group's yes is (9 to 27 % in *Adult*), which balanced
+accuracies and areas under the ROC curve do not. `minus_gain` is the difference to the
 booster of the pooled gain, of the same run.
 """
 

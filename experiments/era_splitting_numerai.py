@@ -3,16 +3,10 @@
 The files are those of your own download, as ``sklearn-era numerai download`` leaves
 them: training and, if it is there, validation data, and the feature sets. Every fourth
 era is taken, because returns span four weeks. Five folds over time: four train, as so
-many eras, and the last one tests. The criteria are compared at 15 random configurations
-of table 2 with 50 to 1,000 trees, and at the parameters of the benchmark of 2,000
-trees; the directional one also with 3 to 8 eras instead of four (section 6).
-
-The paper takes the configuration of the best test score; beside it stands the one that
-is best in the fourth fold, trained on the first three. CORR is Pearson's correlation in
-each era of the data, and the Sharpe ratio its mean by its standard deviation.
-
-The paper's set of 244 features is not among Numerai's: the one of the nearest number is
-taken. The target is Cyrus over 20 days, or the first one if there is none.
+many eras, and the last one tests. Beside the best test score stands the configuration
+that is best in the fourth fold, trained on the first three. CORR is Pearson's
+correlation in each era of the data, and the Sharpe ratio its mean by its standard
+deviation. The target is Cyrus over 20 days, or the first one if there is none.
 """
 
 import re

@@ -1,19 +1,11 @@
 """The shifted sine wave: DeLise (2023), sections 5.1 and 6, table 3 and figure 7.
 
-Eras of a sine wave with noise, each shifted by a number of its own, train a model, and
-others test it. No model can know their shifts: "the sine itself", at the training eras'
-level, is the best guess there is. The error of the shape is without shift and noise:
-the variance of the prediction's distance from the sine, which can be 0.
-
-The paper has eight eras of 64 rows, noise of variance 1 and one test era, and does not
-give the distribution of shifts. "N(0, 1) shifts" is ours, "U(0, 2) shifts" that of
-figure 5 in the author's notebook, whose own experiment ("notebook") has 64 eras of 32
-rows, shifts N(0, 2²), noise N(0, 2²) and 64 test eras.
-
-The paper takes the best of 30 random configurations by the test score, which is a
-choice that nobody could make. Beside it stands the configuration that leaving one
-training era (or an eighth of them) out at a time chooses. The gap, test minus training
-error, and the medians over all configurations are those of figure 7.
+No model can know the shifts of eras: "the sine itself", at the training eras' level, is
+the best guess there is. The error of the shape is without shift and noise: the variance
+of the prediction's distance from the sine, which can be 0. Configurations are also
+chosen by leaving one training era (or an eighth of them) out at a time.
+docs/papers/era-splitting.md has the data, of which "N(0, 1) shifts" are ours, and the
+results.
 """
 
 from functools import partial

@@ -5,26 +5,20 @@ the first six in their order. A run takes some consecutive eras, 200 rows of eac
 follow each other, and adds columns of which it is known what they do. All begin as a
 column of the table, shifted along the rows of each era, so that they know nothing of
 the target and vary as slowly as the column; it, and the target, are turned into normal
-scores in each era. *Stable* ones get the target added, to a correlation of .2 or .4,
-and *turning* ones the same with a sign of their own in each era: the rarer sign has one
-era at least and half of them at most, all numbers being as likely. *Shifted* ones get
-nothing, *borrowed* ones are the rows of another era each, in their order, and
-*shuffled* ones are in random order within eras. Found are the columns that
-`era_stability` gives the smallest p-values, at a false discovery rate of 10 % among the
-columns added.
+scores in each era. *Stable* ones get the target added, *turning* ones the same with a
+sign of their own in each era: the rarer sign has one era at least and half of them at
+most, all numbers being as likely. *Shifted* ones get nothing, *borrowed* ones are the
+rows of another era each, in their order, and *shuffled* ones are in random order within
+eras.
 
-*Raw columns*, in the first twelve scenarios of docs/natural-eras.md: what the columns
-that were left out by hand do to a model in other eras when they are put back, and how
-much of that a selection of features by eras takes back. The first split, and 2,000
-rows to train on.
+*Raw columns*: what the columns that were left out by hand do to a model in other eras
+when they are put back, and how much of that a selection of features by eras takes back.
+The first split of the first twelve scenarios, and 2,000 rows to train on.
 
 Both parts were written down before anything was measured. After two runs of the first
 part errors were changed, as those of sums over blocks of rows let 17 % of the shifted
 columns pass with 30 eras, and both halves of rows are tested at once; borrowed columns
-were added; and columns got normal scores: discrete ones, standardized in each era, have
-values that mean something else in each.
-
-Later, errors and the test were changed for effects of slow rows and for many eras, on
+were added; and columns got normal scores. Later, errors and the test were changed on
 simulated tables (tests/inspection/test_turning_rates.py); runs 0 to 2 here chose the
 condition on effects that are clear, and are no fresh ones.
 """

@@ -1,20 +1,14 @@
 """How long forests take: beside scikit-learn's, and beside time-robust-forest 0.1.14.
 
-50 trees of 20,000 rows and 20 features, in 10 eras of equal size, with the same limits
-in both: depth, rows of a leaf, features looked at. With a ratio below 1 ours is the
-faster. scikit-learn has its own parallel fit, with as many threads.
+With a ratio below 1 ours is the faster; docs/papers/time-robust-forest.md has the
+table. Where a criterion compares eras, trees end earlier than a random forest's, as the
+mean number of leaves shows; the last of the settings needs no more than one era. Fits
+take turns, A B A B, and the fastest of several counts, as other programs disturb all
+others.
 
-Where a criterion compares eras, its splits need rows of every era on both sides, so
-that its trees end earlier than a random forest's; the mean number of leaves is there to
-see it, and the last of the settings needs no more than one era.
-
-time-robust-forest is measured where the environment variable
-``SKLEARN_ERA_PEER_PYTHON`` names a Python that has it; its pinned packages are for
-Python 3.9. It grows one tree of 16,000 rows and 10 features, and its time for 50 of
+time-robust-forest is measured where ``SKLEARN_ERA_PEER_PYTHON`` names a Python that has
+it; its pinned packages are for Python 3.9. It grows one tree, and its time for 50 of
 them, on as many cores as threads here, is that of one times 50 by the number of cores.
-
-Fits take turns, A B A B, and the fastest of several counts: of times that are disturbed
-by other programs only the fastest is meaningful.
 """
 
 import os

@@ -1,18 +1,9 @@
 """Synthetic classes: Liao, Wu and Yan (2024), section 5.2, tables 1 and 3.
 
-Half of the features are copies of the label, each false in 30 % of the rows of every
-era. The others are false in 10 % and 40 % of the two training eras, and in 70 % of the
-test era. The paper does not give the number of rows; 1000 an era are taken.
-
-RF is scikit-learn's RandomForestClassifier, which draws features for each split.
-"IRF (0)" is the invariant forest without its penalty: the plain gain, all features at
-each split, rows drawn within eras; "coverage alone" is the same with the package's rule
-that a split needs rows of every era on both sides. λ is the paper's, which counts Gini
-impurity.
-
-The paper's trees part rows whatever eras they are of. Both rules of coverage that come
-near to that are measured; see `_liao.COVERAGE`. IRM and REx are linear models here, at
-three penalties each, and not the paper's networks, beside which they stand.
+The paper does not give the number of rows; 1000 an era are taken. Its trees part rows
+whatever eras they are of: both rules of coverage that come near to that are measured;
+see `_liao.COVERAGE`. IRM and REx are linear models here, at three penalties each, and
+not the paper's networks, beside which they stand.
 """
 
 from pathlib import Path

@@ -1,21 +1,13 @@
 """Shares that rise: Liao, Wu and Yan (2024), section 5.4, tables 4 and 5.
 
-Whether a share's price rises in the year after the one that its indicators are of;
-environments are the years 2014 to 2018. Any three of them train, pooled, and the other
+Environments are the years 2014 to 2018. Any three of them train, pooled, and the other
 two test: scenario 1 of `_liao_scenarios`. In scenarios 2 and 3, one of the two tunes
 depth and penalty by its log loss, and the other one tests: 20 choices.
 
-The paper has the raw files, without missing values filled; here they are cleaned, with
-the columns that all years have: 37 numbers and the sector, as columns of 0 and 1. That
-is the protocol, with subsets of little correlation as eras, as in the paper; beside it
-stand the 37 numbers alone, and the years as eras, which the paper gives to the forest
-in its scenario 3 only.
-
-RF is scikit-learn's RandomForestClassifier, which draws features for each split. "IRF
-(0)" is the invariant forest without its penalty, "coverage alone" the same with the
-package's rule that a split needs rows of every era on both sides. λ is the paper's. How
-many shares rise differs from year to year, from 28 to 70 %, which decides most of an
-accuracy: "risen" is what predicting a rise for every share would score.
+Columns are those that all years have: 37 numbers and the sector, as columns of 0 and 1;
+beside it stand the 37 numbers alone, and the years as eras, which the paper gives to
+the forest in its scenario 3 only. "risen" is what predicting a rise for every share
+would score.
 """
 
 from itertools import chain

@@ -1,19 +1,10 @@
 """Synthetic numbers: Liao, Wu and Yan (2024), section 5.2, tables 2 and 3.
 
-The target is the sum of d features and noise of the same variance. One feature more is
-the target with noise on it, little in one training era, more in the other one, and most
-in the test era. The paper does not give the number of rows; 1000 an era are taken.
-
 Scores are ratios to the mean squared error of scikit-learn's RandomForestRegressor on
-the same data, with leaves of the same least size and all features at each split, as its
-default is; the mean of ratios is taken over the runs. "IRF (0)" is the invariant forest
-without its penalty, with rows drawn within eras; "coverage alone" is the same with the
-package's rule that a split needs rows of every era on both sides.
-
-The paper's trees split down to single rows, and its penalty is the variance of
-"changing_rate"; "effect" is the package's own. What the package does not split for want
-of an era on a side, the paper leaves open; see `_liao.COVERAGE`. IRM and REx are linear
-models here, at three penalties each, and not the paper's networks.
+the same data, with leaves of the same least size; the mean of ratios is taken over the
+runs. The paper's trees split down to single rows, and its penalty is the variance of
+"changing_rate"; "effect" is the package's own. Rows, coverage and linear models are as
+in `liao_classification`.
 """
 
 from pathlib import Path

@@ -1,8 +1,7 @@
 """Whether a Kickstarter campaign succeeds: Moneda (2021), chapter 6, tables 6.2 to 6.6.
 
-Features are country, currency, category, main category and goal; projects that were
-launched from 2010 to 2013 are in time, those from 2014 to 2017 are the holdout. For
-the protocol see `_moneda_years.py`. The file is a sample of 5.3 % of the thesis' rows.
+Projects that were launched from 2010 to 2013 are in time, those from 2014 to 2017 are
+the holdout. The file is a sample of 5.3 % of the thesis' rows.
 """
 
 from pathlib import Path

@@ -1,11 +1,8 @@
 """Whether a shelter's animal is adopted in 30 days: Moneda (2021), chapter 6.
 
-Features are intake type, intake condition, animal type, sex, breed, colour and age. The
-thesis' file ends in March 2021, this one in March 2018: intakes of 2014 to 2016 are in
-time here, and those from 2017 on are the holdout, where the thesis has 2014 to 2017 and
-2018 to 2021. The target is the thesis' code's, adoption before the 30th day; its text
-has after 30 days. Ages are in days, whereas the thesis' code reads "4 weeks" as four
-years. For the protocol see `_moneda_years.py`.
+Intakes of 2014 to 2016 are in time, and those from 2017 on are the holdout, where the
+thesis has 2014 to 2017 and 2018 to 2021. docs/papers/time-robust-forest.md says how
+target and ages are read.
 """
 
 from pathlib import Path

@@ -1,24 +1,17 @@
 """A copy of the target that turns into noise: Moneda (2021), sections 5.3.3 to 5.3.5.
 
-*As in the thesis*: a decision tree and time robust trees of the settings of section
-5.3.3, depth 30, a decrease of Gini impurity of 0.01, ten rows of each period on both
-sides of a split, and for the decision tree twenty rows to split. Each run has data of
-its own, with 1,000 rows a period; the thesis has no number.
+See docs/papers/time-robust-forest.md. The thesis' decrease is one of the Gini impurity,
+which is twice the squared error that the forests here measure. For the decision tree it
+is the decrease over all rows, as a share of the training set, for a time robust tree
+that of equation 5.4, the least over periods (or the mean), each as a share of that
+period.
 
-The thesis' decrease is one of the Gini impurity, which is twice the squared error that
-the forests here measure: 0.01 there is 0.005 here. For the decision tree it is the
-decrease over all rows, as a share of the training set, for a time robust tree that of
-equation 5.4, the least over periods (or the mean), each as a share of that period.
-
-The other rows are those of section 5.3.4, where the settings are chosen by
-cross-validation in three ways, each on ten bootstraps of one data set: by the area
-under the curve in the pooled test folds; by its mean over test folds that hold one
-period each; and by the lower of the two periods' means. The thesis gives neither the
-candidates nor, outside of a figure, results. All copies of a row are in one fold here:
-otherwise the training folds would have most rows of the test fold, and the trees that
-learn them by heart would be chosen.
-
-Section 5.3.5 is the same without shift; see `make_moneda_drift` for the noise.
+Settings are chosen by cross-validation in three ways: by the area under the curve in
+the pooled test folds; by its mean over test folds that hold one period each; and by the
+lower of the two periods' means. The thesis gives neither the candidates nor, outside of
+a figure, results. All copies of a row are in one fold: otherwise the training folds
+would have most rows of the test fold, and trees that learn them by heart would be
+chosen.
 """
 
 from collections.abc import Callable, Iterator

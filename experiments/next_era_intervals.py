@@ -1,19 +1,14 @@
 """Intervals for the next era: how many new eras they cover, beside MAPIE's.
 
-The protocol was written before anything was measured. *Natural eras*: the scenarios and
-last three splits of `natural_eras`, of 5,000 rows to train on and as many to test on;
-the plain booster; level 0.9. Ours are the intervals, or sets of classes, for a random
-row, and those for a share of 0.9 of the eras; in time also with eras taken for groups.
-MAPIE's are CV+ (`CrossConformalRegressor`, `CrossConformalClassifier` with the labels
-compared in folds) in five folds of whole eras. Test eras of 30 rows or more count
-alike: the share of a coverage of 0.85 or more, and of 0.9 or more; mean coverage; and
-the mean width or number of classes by that of MAPIE's in the same split. Splits in
-which ours are infinite, as there are too few eras, are counted, and left out for all.
-Time and groups are apart. *Simulated eras*: an intercept, a slope and noise, 50 rows in
-each of 5 to 50 eras, a linear model, level and share 0.8; 200 new eras for each of 100
-draws. *Calibration*: on the scenarios of two classes, the log loss in test eras, and
-the level and slope over them, of the plain booster, of `EraCalibratedClassifier` and of
-`CalibratedClassifierCV` in the same folds of eras.
+The protocol was written before anything was measured. *Natural eras*: the last three
+splits of the scenarios of `natural_eras`, of 5,000 rows to train on and as many to test
+on. MAPIE's are CV+ (with the labels compared in folds) in five folds of whole eras.
+Test eras of 30 rows or more count alike. Splits in which ours are infinite, as there
+are too few eras, are counted, and left out for all. *Simulated eras*: an intercept, a
+slope and noise, 50 rows in each of 5 to 50 eras, a linear model; 200 new eras for each
+of 100 draws. *Calibration*: the log loss in test eras, and the level and slope over
+them, of the plain booster, of `EraCalibratedClassifier` and of `CalibratedClassifierCV`
+in the same folds of eras.
 """
 
 from collections.abc import Mapping

@@ -1,14 +1,10 @@
 """Du et al. (2025), figure 9: coloured digits, and the variance term within digits.
 
-The small digits of `make_colored_digits` stand in for coloured MNIST. Features are 20
-principal components, as the paper takes some of the pixels, without a number. Groups
-are the digit's label. Training rows are of two eras, in which the color matches the
-label in 90 and 80 % of the rows; in `ood` it misleads in 90 %. `test` is a third of the
-training rows, left out. As a quarter of the labels are flipped, 0.75 is the best that
-the shape can have, and with the color on top of it about 0.85 in training.
-
-λ = 1 and 3 are the paper's. 10 is beside them, as their unit is that of a quality that
-the paper does not have: the difference of the two rates.
+Features are 20 principal components, as the paper takes some of the pixels, without a
+number. Groups are the digit's label. `test` is a third of the training rows, left out;
+in `ood` the color misleads in 90 %. λ = 1 and 3 are the paper's. 10 is beside them, as
+their unit is that of a quality that the paper does not have: the difference of the two
+rates.
 """
 
 from pathlib import Path

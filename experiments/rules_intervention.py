@@ -1,19 +1,11 @@
 """Example 1 of Du et al. (2025): rules before and after an intervention.
 
-Ten features, five of them invariant; in a tenth of the training rows, and half of the
-test rows, an intervention turns the variant ones round. Numbers of rows and functions
-are the defaults of `make_anticausal_intervention`, as the paper gives none. The graph
-term is made as a user would: `invariant_features` looks at the graph, and
-`feature_penalties` at the training rows.
-
-*Figures 3 and 6, table IV*: accuracy by environment. *Tables I and II*: rates of the
-five best rules, by their coefficients or by their rates in training. The paper does not
-give the test rows of its rates. As half of these are as in training, a fall from 0.83
-to 0.16 can only be one to the rows after the intervention: `minority`. *Figure 4*:
-accuracy after the intervention, by the variant features' strength.
-
-Rules take whole Newton steps, or tenths ("small steps"), with which more rules speak
-for what the first one has found. λ is that of the graph term.
+Numbers of rows and functions are the defaults of `make_anticausal_intervention`, as the
+paper gives none. The graph term is made as a user would: `invariant_features` looks at
+the graph, and `feature_penalties` at the training rows. docs/papers/decision-rules.md
+has the tables, and why the paper's rates are compared with those of the rows after the
+intervention, `minority`. Rules take whole Newton steps, or tenths ("small steps"), with
+which more rules speak for what the first one has found. λ is that of the graph term.
 """
 
 from collections.abc import Iterator
