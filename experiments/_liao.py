@@ -18,24 +18,17 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
+import sklearn.ensemble
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Bunch
 
-from experiments.common import RULE_OF_PAPERS, seed_of
+from experiments.common import RULE_OF_PAPERS, kind_of, seed_of
+from sklearn_era import ensemble
 from sklearn_era.criteria import Invariant
-from sklearn_era.ensemble import (
-    EraForestClassifier,
-    EraForestRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    InvariantForestClassifier,
-    InvariantForestRegressor,
-)
 
 # Section 5.1: the penalties, and the deepest tree of each kind of task.
 PENALTIES = (1, 5, 10)
@@ -86,9 +79,7 @@ def irf(penalty: float) -> str:
     return "coverage alone" if penalty == COVERAGE_ALONE else f"IRF ({penalty})"
 
 
-def make_forest(
-    is_class: bool, case: Case, **parameters: Any
-) -> EraForestClassifier | EraForestRegressor:
+def make_forest(is_class: bool, case: Case, **parameters: Any) -> Any:
     """The paper's forest, for classes or for numbers.
 
     The paper's λ counts Gini impurity, twice the squared error that forests count here.
@@ -100,12 +91,11 @@ def make_forest(
         "min_era_coverage": COVERAGE.get(case.coverage, 1.0),
         **parameters,
     }
+    penalty, statistic = case.penalty, case.statistic or "effect"
     if is_class:
-        criterion = Invariant(penalty=case.penalty / 2, statistic="ratio")
-        return InvariantForestClassifier(split_criterion=criterion, **settings)
-    statistic = case.statistic or "effect"
-    criterion = Invariant(penalty=case.penalty, statistic=statistic)
-    return InvariantForestRegressor(split_criterion=criterion, **settings)
+        penalty, statistic = case.penalty / 2, "ratio"
+    kind = kind_of(ensemble, "InvariantForest", is_class)
+    return kind(split_criterion=Invariant(penalty, statistic=statistic), **settings)
 
 
 def make_baselines(
@@ -113,17 +103,15 @@ def make_baselines(
 ) -> dict[str, Any]:
     """RF of the settings, our booster, and XGBoost if it is there, of any depth."""
     n_trees = 5 if quick else 100
-    random_forest = RandomForestClassifier if is_class else RandomForestRegressor
-    booster: Any = HistGradientBoostingRegressor
-    if is_class:
-        booster = HistGradientBoostingClassifier
+    random_forest = kind_of(sklearn.ensemble, "RandomForest", is_class)
+    booster = kind_of(ensemble, "HistGradientBoosting", is_class)
     models = {
         RANDOM_FOREST: random_forest(n_jobs=-1, **settings),
         BOOSTING: booster(max_iter=n_trees, early_stopping=False, random_state=seed),
     }
     if find_spec("xgboost") is not None:
         xgboost = import_module("xgboost")
-        kind = xgboost.XGBClassifier if is_class else xgboost.XGBRegressor
+        kind = kind_of(xgboost, "XGB", is_class)
         models[XGBOOST] = kind(n_estimators=n_trees, n_jobs=1, random_state=seed)
     return models
 
@@ -248,9 +236,7 @@ def fit_invariant_linear(
     return lambda X: center + unit * (rows(X) @ w)
 
 
-def split_frequencies(
-    forest: EraForestClassifier | EraForestRegressor,
-) -> NDArray[np.float64]:
+def split_frequencies(forest: Any) -> NDArray[np.float64]:
     """How often each feature is split on, by the share of the rows that it splits.
 
     Section 5.2, table 3: each split adds n_m / n to its feature, the rows of its node
@@ -264,9 +250,7 @@ def split_frequencies(
     return frequencies / len(forest._predictors)
 
 
-def importances(
-    forest: EraForestClassifier | EraForestRegressor, n_stable: int
-) -> dict[str, float]:
+def importances(forest: Any, n_stable: int) -> dict[str, float]:
     """Table 3's importances, and the stable (first) features' part of those by gain."""
     frequencies = split_frequencies(forest)
     return {

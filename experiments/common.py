@@ -5,10 +5,12 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import Memory, Parallel, delayed
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from sklearn_era._optional import import_optional
@@ -30,6 +32,11 @@ def coverage_of_papers(criterion: str) -> dict[str, Any]:
     return {} if criterion == "gain" else dict(RULE_OF_PAPERS)
 
 
+def kind_of(module: ModuleType, name: str, is_class: bool) -> Any:
+    """The classifier or the regressor of a name, such as ``RandomForest``."""
+    return getattr(module, f"{name}{'Classifier' if is_class else 'Regressor'}")
+
+
 def find_data_file(name: str, data_dir: Path | None) -> Path:
     """A data file in the folder of ``--data``; an error names both."""
     if data_dir is not None and (data_dir / name).is_file():
@@ -40,6 +47,17 @@ def find_data_file(name: str, data_dir: Path | None) -> Path:
         f"{place}{joint} the file {name}: name a folder that has it by --data DIR "
         "(experiments/README.md says what it is, and how to make it)."
     )
+
+
+def parts_of(
+    frame: "pd.DataFrame", *left_out: str
+) -> tuple["pd.DataFrame", NDArray[Any], NDArray[Any]]:
+    """The features of a table, of which texts are categories, target and eras."""
+    X = frame.drop(columns=["target", "era", *left_out])
+    for column in X.select_dtypes(exclude=["number", "bool"]).columns:
+        text = X[column].astype(object).fillna("missing").astype(str)
+        X[column] = text.astype("category")
+    return X, frame["target"].to_numpy(np.float64), frame["era"].to_numpy()
 
 
 def seed_of(*parts: str | int) -> int:
@@ -138,6 +156,13 @@ def _measure_cell(
             return [{**cell, **row} for row in measure(**cell, **shared)]
         except ExperimentError as error:
             return f"{cell['scenario']} is left out. {error}"
+
+
+def markdown(lines: Sequence[Sequence[str]]) -> str:
+    """Lines of cells as a table of Markdown, the first one above the others."""
+    head, *others = ([str(cell) for cell in line] for line in lines)
+    lines = [head, ["---"] * len(head), *others]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def format_table(frame: "pd.DataFrame") -> str:

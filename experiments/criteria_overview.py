@@ -17,7 +17,7 @@ from sklearn.datasets import make_friedman1
 from sklearn.metrics import accuracy_score, r2_score
 
 from experiments._paper_data import make_shortcut_classification
-from experiments.common import RULE_OF_PAPERS, bars, summarize_beside
+from experiments.common import RULE_OF_PAPERS, bars, markdown, summarize_beside
 from sklearn_era.criteria import Blend, Directional, Era, Invariant, TimeRobust, VREx
 from sklearn_era.criteria._criteria import SplitCriterion
 from sklearn_era.datasets import make_synthetic_memorization
@@ -173,10 +173,5 @@ def show(frame: pd.DataFrame) -> str:
     """The means, a model a row, as a table of Markdown."""
     means = frame.pivot(index="model", columns="data", values="mean")
     means = means.loc[list(MODELS), list(DATA)]
-    head = ["model", *DATA]
-    lines = [head, ["---"] * len(head)]
-    lines += [
-        [x, *(f"{value:.2f}" for value in row)]
-        for x, row in zip(means.index, means.to_numpy(), strict=True)
-    ]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    texts = means.map("{:.2f}".format).reset_index()
+    return markdown([["model", *DATA], *texts.to_numpy()])

@@ -15,7 +15,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import mean_squared_error
 from sklearn.preprocessing import StandardScaler
 
-from experiments.common import RULE_OF_PAPERS, bars, seed_of, summarize
+from experiments.common import RULE_OF_PAPERS, bars, markdown, seed_of, summarize
 from sklearn_era.criteria import Directional, Era, Invariant
 from sklearn_era.datasets import make_numerai_like
 from sklearn_era.ensemble import HistGradientBoostingRegressor
@@ -203,6 +203,5 @@ def _markdown(name: str, cells: pd.DataFrame) -> str:
             *(cells[key] for key in ("row", "column", "mean", "std")), strict=True
         )
     }
-    lines = [[name, *columns], ["---"] * (len(columns) + 1)]
-    lines += [[row, *(text_of.get((row, c), "") for c in columns)] for row in rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    lines = [[row, *(text_of.get((row, c), "") for c in columns)] for row in rows]
+    return markdown([[name, *columns], *lines])

@@ -17,18 +17,14 @@ and `FRESH`, by the mean difference and its standard error, and nothing is chose
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import sklearn.ensemble
 from numpy.typing import NDArray
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import (
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline, make_union
 
@@ -54,20 +50,10 @@ from experiments._natural_eras_measure import (
     tally,
 )
 from experiments._natural_eras_second import SECOND
-from experiments.common import bars
+from experiments.common import bars, kind_of, markdown
+from sklearn_era import auto, ensemble
 from sklearn_era._optional import import_optional
-from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.effects import Intercepts, Recency
-from sklearn_era.ensemble import (
-    EraForestClassifier,
-    EraForestRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    InvariantForestClassifier,
-    InvariantForestRegressor,
-    TimeRobustForestClassifier,
-    TimeRobustForestRegressor,
-)
 from sklearn_era.preprocessing import (
     EraRankTransformer,
     EraStandardScaler,
@@ -85,16 +71,18 @@ PARTS = {
     "all second fresh scenarios": SECOND,
 }
 # Searches that others are compared with, beside `REFERENCE`.
-TUNED = ("AutoEra without eras", "tuned", "tuned by eras", "LightGBM tuned",
-         "LightGBM by eras", "CatBoost by eras", "AnchorBoosting by eras",
-         "CatBoost's own rate by eras", "GPBoost by eras")  # fmt: skip
+_BY_ERAS = ("LightGBM", "CatBoost", "AnchorBoosting", "CatBoost's own rate", "GPBoost")
+TUNED = (
+    *("AutoEra without eras", "tuned", "tuned by eras", "LightGBM tuned"),
+    *(f"{name} by eras" for name in _BY_ERAS),
+)
 
 
-def _of(regressor: Any, classifier: Any, **parameters: Any) -> Factory:
+def _of(module: ModuleType, name: str, **parameters: Any) -> Factory:
     """A model of either task."""
 
     def make(task: Task, seed: int) -> Any:
-        kind = regressor if task == "regression" else classifier
+        kind = kind_of(module, name, task == "classification")
         return kind(random_state=seed, **parameters)
 
     return make
@@ -102,18 +90,13 @@ def _of(regressor: Any, classifier: Any, **parameters: Any) -> Factory:
 
 def booster(**parameters: Any) -> Factory:
     """The package's booster, of 100 trees whatever the number of rows."""
-    return _of(
-        HistGradientBoostingRegressor,
-        HistGradientBoostingClassifier,
-        early_stopping=False,
-        **parameters,
-    )
+    return _of(ensemble, "HistGradientBoosting", early_stopping=False, **parameters)
 
 
 def _lightgbm(task: Task, seed: int) -> Any:
     """LightGBM's with the parameters of `booster`, most of which are its defaults."""
     lightgbm = import_optional("lightgbm", extra="benchmark")
-    kind = lightgbm.LGBMRegressor if task == "regression" else lightgbm.LGBMClassifier
+    kind = kind_of(lightgbm, "LGBM", task == "classification")
     return kind(min_child_samples=20, max_bin=255, n_jobs=1, verbosity=-1)
 
 
@@ -133,14 +116,9 @@ def _tuned_by_eras(make: Factory, **grid: list) -> Factory:
     return lambda task, seed: TunedByEras(task, make(task, seed), grid)
 
 
-def _other_by_eras(kind: type[OtherBooster], grid: dict[str, list]) -> Factory:
-    return _tuned_by_eras(lambda task, _: kind(task), **grid)
-
-
 def _auto(task: Task, seed: int) -> Any:
     """The package's search by eras, of boosters with the parameters of `booster`."""
-    kind = AutoEraRegressor if task == "regression" else AutoEraClassifier
-    return kind(booster()(task, seed))
+    return kind_of(auto, "AutoEra", task == "classification")(booster()(task, seed))
 
 
 def _shuffled(task: Task, seed: int) -> Any:
@@ -175,41 +153,36 @@ MODELS: dict[str, Factory] = {
     **{name: booster(split_criterion=name) for name in _CRITERIA},
     **_EFFECTS,
     "EraForest": _of(
-        EraForestRegressor,
-        EraForestClassifier,
-        split_criterion="time_robust",
-        min_samples_leaf=20,
+        ensemble, "EraForest", split_criterion="time_robust", min_samples_leaf=20
     ),
     # The papers' rule, every era on both sides. The preset's 100 rows of each era are
     # more than half of most eras here have.
-    "TimeRobustForest": _of(
-        TimeRobustForestRegressor, TimeRobustForestClassifier, min_samples_per_era=10
-    ),
-    "InvariantForest": _of(InvariantForestRegressor, InvariantForestClassifier),
-    "RandomForest": _of(
-        RandomForestRegressor, RandomForestClassifier, min_samples_leaf=20
-    ),
-    "ExtraTrees": _of(ExtraTreesRegressor, ExtraTreesClassifier, min_samples_leaf=20),
+    "TimeRobustForest": _of(ensemble, "TimeRobustForest", min_samples_per_era=10),
+    "InvariantForest": _of(ensemble, "InvariantForest"),
+    "RandomForest": _of(sklearn.ensemble, "RandomForest", min_samples_leaf=20),
+    "ExtraTrees": _of(sklearn.ensemble, "ExtraTrees", min_samples_leaf=20),
 }
 if find_spec("lightgbm") is not None:
     MODELS["LightGBM"] = _lightgbm
     MODELS["LightGBM tuned"] = _tuned(
         _lightgbm, num_leaves=_LEAVES, learning_rate=_RATES
     )
-_OTHERS: dict[type[OtherBooster], dict[str, list]] = {
-    LightGBM: {"max_leaf_nodes": [4, 8, 15, 31]},
-    CatBoost: {"max_leaf_nodes": [8, 16, 64], "max_iter": [300]},
-    AnchorBoosting: {"max_leaf_nodes": [4, 15], "gamma": [2.0, 8.0]},
-    GPBoost: {"max_leaf_nodes": [4, 8, 15, 31]},
+# Other packages' boosters, which have categories of their own.
+_FEWER_LEAVES = {"max_leaf_nodes": [4, 8, 15, 31]}
+_ANCHORS = {"max_leaf_nodes": [4, 15], "gamma": [2.0, 8.0]}
+_OWN_RATE = {"max_leaf_nodes": [64], "max_iter": [1_000], "learning_rate": [None]}
+_OTHERS: dict[str, tuple[type[OtherBooster], dict[str, list]]] = {
+    "LightGBM": (LightGBM, _FEWER_LEAVES),
+    "CatBoost": (CatBoost, {"max_leaf_nodes": [8, 16, 64], "max_iter": [300]}),
+    "AnchorBoosting": (AnchorBoosting, _ANCHORS),
+    "GPBoost": (GPBoost, _FEWER_LEAVES),
+    "CatBoost's own rate": (CatBoost, _OWN_RATE),
 }
-for _kind, _grid in _OTHERS.items():
+for _name, (_kind, _grid) in _OTHERS.items():
     if find_spec(_kind.__name__.lower()) is not None:
-        MODELS[f"{_kind.__name__} by eras"] = _other_by_eras(_kind, _grid)
-if find_spec("catboost") is not None:
-    _own: dict[str, list] = {"max_leaf_nodes": [64], "max_iter": [1_000]}
-    MODELS["CatBoost's own rate by eras"] = _other_by_eras(
-        CatBoost, _own | {"learning_rate": [None]}
-    )
+        MODELS[f"{_name} by eras"] = _tuned_by_eras(
+            lambda task, _, kind=_kind: kind(task), **_grid
+        )
 
 
 def _more_than_ten(X: NDArray[np.float64]) -> list[int]:
@@ -256,12 +229,9 @@ def run(
     if quick:
         scenarios = QUICK
         models = {name: MODELS[name] for name in MODELS if "CatBoost" not in name}
-    options: dict[str, Any] = {"cache": cache, "n_jobs": n_jobs}
-    return compare_all(
-        measure(
-            scenarios, models, data_dir=data_dir, n_runs=n_runs, quick=quick, **options
-        )
-    )
+    options: dict[str, Any] = {"quick": quick, "cache": cache, "n_jobs": n_jobs}
+    scores = measure(scenarios, models, data_dir=data_dir, n_runs=n_runs, **options)
+    return compare_all(scores)
 
 
 def compare_all(scores: pd.DataFrame) -> pd.DataFrame:
@@ -301,14 +271,14 @@ def _spread(table: pd.DataFrame) -> str:
     columns = ["median", "ahead / behind (p)", "by over 2 s.e.", "mean but largest"]
     head = ["scenarios", f"beside `{reference}`", *(f"score: {x}" for x in columns)]
     head += [f"log ratio of losses: {x}" for x in columns]
-    lines = [head, ["---"] * len(head)]
+    lines = [head]
     of_scores, of_losses = tally(table, SCORES[0]), tally(table, LOSS)
     for part, model in of_scores.index.tolist():
         if model != reference:
             of_score, of_loss = (x.loc[part].loc[model] for x in (of_scores, of_losses))
             n = f"{of_score['n']:.0f}"
             lines.append([f"{part} ({n})", model, *_cells(of_score), *_cells(of_loss)])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown(lines)
 
 
 def _cells(row: pd.Series) -> Iterator[str]:
@@ -328,7 +298,7 @@ def _markdown(
     """A line for each scenario, and those over all of them."""
     rows = frame[frame["score"] == kind].set_index(["scenario", "model"])
     names = [*dict.fromkeys(rows.index.get_level_values("scenario"))]
-    lines = [["difference to `gain` ± s.e.", *models], ["---"] * (1 + len(models))]
+    lines = [["difference to `gain` ± s.e.", *models]]
     for name in [name_of_all] if only_all else names:
         level = f"{rows.loc[(name, REFERENCE), 'level']:.3f}"
         cells = [_cell(*rows.loc[(name, model), ["mean", "se"]]) for model in models]
@@ -337,7 +307,7 @@ def _markdown(
     ahead, behind = counts["clearly_ahead"], counts["clearly_behind"]
     cells = [f"{ahead[model]} / {behind[model]}" for model in models]
     lines.append(["ahead / behind by over 2 s.e.", *cells])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown(lines)
 
 
 def _cell(mean: float, se: float) -> str:

@@ -26,25 +26,30 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_numeric_dtype
 from sklearn.metrics import log_loss
 
-from experiments.common import bars, find_data_file, measure_cells, summarize
-from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
-from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
-from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from experiments.common import (
+    bars,
+    find_data_file,
+    kind_of,
+    measure_cells,
+    parts_of,
+    summarize,
+)
+from sklearn_era import auto, ensemble
 
 TITLE = "Times and groups: logarithm of the loss, by the eras that AutoEra is told"
 N_RUNS = 3
 # The column of groups, the horizon, and names of rows, by table.
 TABLES: dict[str, tuple[str, int, tuple[str, ...]]] = {
-    "orange_juice": ("store", 4, ()), "retail_turnover": ("state", 4, ("series",)),
+    "orange_juice": ("store", 4, ()),
+    "retail_turnover": ("state", 4, ("series",)),
     "retail_turnover, industries": ("industry", 4, ("series",)),
     "trade_of_nations": ("exporter", 2, ("pair",)),
     "rain_australia": ("Location", 4, ()),
     "baseball_salaries": ("team", 2, ("player",)),
     "simulated": ("shop", 4, ()),
-}  # fmt: skip
+}
 DATA_FILES = tuple(dict.fromkeys(f"{x.split(',')[0]}.parquet" for x in [*TABLES][:-1]))
 QUESTIONS = tuple(product(("known", "new"), ("next", "later")))
 AXES = ("times", "groups", "both")
@@ -83,21 +88,18 @@ def _measure(table: str, run: int, size: int, paths: dict[str, Path]) -> list[di
     else:
         data = pd.read_parquet(paths[f"{table.split(',')[0]}.parquet"])
     group, horizon, names = TABLES[table]
-    rng, labels = np.random.default_rng(run), np.unique(data["era"])
+    X, y, era = parts_of(data, *names)
+    rng, labels = np.random.default_rng(run), np.unique(era)
     groups = data[group].to_numpy(str)
     all_groups = np.unique(groups)
     drawn = rng.choice(all_groups, max(1, all_groups.size // 5), replace=False)
-    n_left = 3 + run if horizon == 2 else 8 + 4 * run
-    era, is_new = data["era"].to_numpy(), np.isin(groups, drawn)
-    first = labels.size - n_left
+    is_new = np.isin(groups, drawn)
+    first = labels.size - (3 + run if horizon == 2 else 8 + 4 * run)
     train = np.flatnonzero((era < labels[first]) & ~is_new)
     train = np.sort(rng.permutation(train)[:size])
-    X, y = data.drop(columns=["target", "era", *names]), data["target"].to_numpy(float)
-    for column in X.columns[[not is_numeric_dtype(x) for x in X.dtypes]]:
-        X[column] = X[column].astype(object).fillna("missing").astype("category")
     is_class = {*y} == {0, 1}
-    plain = (Classifier if is_class else Regressor)(random_state=0)
-    kind: Any = AutoEraClassifier if is_class else AutoEraRegressor
+    plain = kind_of(ensemble, "HistGradientBoosting", is_class)(random_state=0)
+    kind = kind_of(auto, "AutoEra", is_class)
     both = pd.DataFrame({"era": era, "group": groups})
     found: list[dict] = []
     at_once = both.iloc[train]
