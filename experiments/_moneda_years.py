@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import (
     LeaveOneGroupOut,
     RandomizedSearchCV,
@@ -25,6 +25,7 @@ from sklearn.model_selection import (
     train_test_split,
 )
 from sklearn.preprocessing import OrdinalEncoder
+from sklearn.utils.validation import has_fit_parameter
 
 from experiments.common import RULE_OF_PAPERS, seed_of, summarize
 from sklearn_era.criteria import TimeRobust
@@ -85,27 +86,21 @@ class YearTable(NamedTuple):
 
 
 def make_year_table(
-    frame: pd.DataFrame,
-    *,
-    numbers: list[str],
-    categories: list[str],
+    numbers: pd.DataFrame,
+    categories: pd.DataFrame,
     y: pd.Series,
     years: pd.Series,
     last_year_in_time: int,
 ) -> YearTable:
-    """Encode a table as the thesis does: categories by their alphabetical order.
-
-    Years after `last_year_in_time` are the holdout.
-    """
-    X = frame[numbers].astype(np.float64)
-    names = frame[categories].fillna("None").astype(str)
-    X[categories] = OrdinalEncoder().fit_transform(names)
+    """Encode a table as the thesis does. Years after the last in time are the holdout."""
+    codes = OrdinalEncoder().set_output(transform="pandas")
+    X = numbers.join(codes.fit_transform(categories.fillna("None").astype(str)))
     return YearTable(
-        X.reset_index(drop=True),
+        X.astype(np.float64).reset_index(drop=True),
         y.to_numpy(dtype=np.int64),
         years.to_numpy(dtype=np.int64),
         (years <= last_year_in_time).to_numpy(),
-        categories,
+        [*categories.columns],
     )
 
 
@@ -115,8 +110,6 @@ def measure_years(
     """Fit all forests, and look at the data with the thesis' tools.
 
     Each run has a split into training and test of its own, of which all else is drawn.
-    The thesis' numbers are by ``(chosen, model, part)``; for tools, the former two are
-    empty.
     """
     rows: list[dict] = []
     tools: list[dict] = []
@@ -132,12 +125,8 @@ def measure_years(
             {"chosen": "", "model": "", "run": number, "part": part, "value": value}
             for part, value in _apply_tools(table, parts).items()
         ]
-    return summarize(
-        pd.DataFrame(rows + tools),
-        by=["chosen", "model", "part"],
-        value="value",
-        paper=paper,
-    )
+    by = ["chosen", "model", "part"]
+    return summarize(pd.DataFrame(rows + tools), by=by, value="value", paper=paper)
 
 
 def _split(table: YearTable, number: int, quick: bool) -> dict[str, NDArray[np.int64]]:
@@ -157,12 +146,12 @@ def _aucs(
 ) -> dict[str, float]:
     """Fit to the training rows; the area under the curve in each part."""
     train = parts["train"]
-    years = {} if _is_random_forest(forest) else {"eras": table.years[train]}
+    knows_years = has_fit_parameter(forest, "eras")
+    years = {"eras": table.years[train]} if knows_years else {}
     forest.fit(table.X.loc[train], table.y[train], **years)
+    score = get_scorer("roc_auc")
     return {
-        part: roc_auc_score(
-            table.y[rows], forest.predict_proba(table.X.loc[rows])[:, 1]
-        )
+        part: score(forest, table.X.loc[rows], table.y[rows])
         for part, rows in parts.items()
     }
 
@@ -232,10 +221,6 @@ def make_forest(
     )
 
 
-def _is_random_forest(forest: Any) -> bool:
-    return isinstance(forest, RandomForestClassifier)
-
-
 def _forests(
     table: YearTable, train: NDArray[np.int64], seed: int, quick: bool
 ) -> Iterator[tuple[str, str, Any]]:
@@ -259,44 +244,22 @@ def _forests(
     ).fit(X, y)
     best = tuned.best_params_
     yield BY_FOLDS, RANDOM_FOREST, forest.set_params(n_estimators=n_trees, **best)
-    limits = {
-        "depth": best["max_depth"],
-        "rows": best["min_samples_leaf"],
-        "n_trees": n_trees,
-        "seed": seed,
-    }
+    limits = best["max_depth"], best["min_samples_leaf"]
     for model in (GAIN, MEAN, WORST):
-        yield BY_FOLDS, model, make_forest(model, n_years, **limits)
+        yield BY_FOLDS, model, make_forest(model, n_years, *limits, n_trees, seed)
+    depths, rows_of_year = (DEPTHS[:2], ROWS[:1]) if quick else (DEPTHS, ROWS)
     for model in MODELS:
-        best_by_years = _best_by_years(
-            model, X, y, years, n_years, n_of_search, seed, quick
-        )
-        yield BY_YEARS, model, best_by_years.set_params(n_estimators=n_trees)
-
-
-def _best_by_years(
-    model: str,
-    X: pd.DataFrame,
-    y: NDArray[np.int64],
-    years: NDArray[np.int64],
-    n_years: int,
-    n_trees: int,
-    seed: int,
-    quick: bool,
-) -> Any:
-    """The forest whose worst year that it was not trained on is best."""
-    knows_years = model in (MEAN, WORST)
-    of_rows = "min_samples_per_era" if knows_years else "min_samples_leaf"
-    factor = 1 if knows_years else n_years
-    search = EraSearchCV(
-        make_forest(model, n_years, DEPTHS[0], ROWS[0], n_trees, seed),
-        {
-            "max_depth": DEPTHS[:2] if quick else DEPTHS,
-            of_rows: [factor * rows for rows in (ROWS[:1] if quick else ROWS)],
-        },
-        scoring="roc_auc",
-        cv=LeaveOneGroupOut(),
-        rule="best",
-        choose_by="worst",
-    )
-    return search.fit(X, y, eras=years).best_estimator_
+        grid: dict[str, Any] = {"max_depth": depths}
+        if model in (MEAN, WORST):
+            grid["min_samples_per_era"] = rows_of_year
+        else:
+            grid["min_samples_leaf"] = [n_years * rows for rows in rows_of_year]
+        search = EraSearchCV(
+            make_forest(model, n_years, DEPTHS[0], ROWS[0], n_of_search, seed),
+            grid,
+            scoring="roc_auc",
+            cv=LeaveOneGroupOut(),
+            rule="best",
+            choose_by="worst",
+        ).fit(X, y, eras=years)
+        yield BY_YEARS, model, search.best_estimator_.set_params(n_estimators=n_trees)

@@ -174,17 +174,13 @@ MODELS: dict[str, Callable[..., Any]] = {
     "AutoEra, encoded": partial(average, encode="auto"),
 }
 
-
 draw = bars("set", "model", "size")
 
 
 def run(
     data_dir: Path | None, n_runs: int, quick: bool, cache: Path | None = None
 ) -> pd.DataFrame:
-    """A row for each set, size and model; the cheapest models first.
-
-    `quick` has one set, and boosters.
-    """
+    """`quick` has one set, and boosters."""
     paths = {name: find_data_file(f"{name}.parquet", data_dir) for name in SETS}
     sizes = [N_QUICK] if quick else [N_TRAIN, 0]
     models = list(MODELS)[: 4 if quick else None]

@@ -137,15 +137,11 @@ MODELS: dict[str, dict[str, Any]] = {
     },
 }
 
-
 draw = bars("model", panel="data")
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
-    """Measure the table; `quick` has 5 trees a model instead of 50 or 100.
-
-    A row for each model and kind of data.
-    """
+    """Measure the table; `quick` has 5 trees a model instead of 50 or 100."""
     rows: list[dict] = []
     for name, make in DATA.items():
         for seed in range(n_runs):

@@ -62,15 +62,11 @@ PAPER = {
     for data, accuracy in zip((ADULT, CHURN), numbers, strict=True)
 }
 
-
 draw = bars("model", "question", "data", measure="worst balanced accuracy")
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
-    """Measure the table; `quick` has few rows and trees, and all groups known.
-
-    A row for each model, data set, question and measure.
-    """
+    """Measure the table; `quick` has few rows and trees, and all groups known."""
     adult, churn = (find_data_file(name, data_dir) for name in DATA_FILES)
     tables = {ADULT: read_adult(adult), CHURN: read_churn(churn)}
     questions = (KNOWN,) if quick else (KNOWN, LEFT_OUT)

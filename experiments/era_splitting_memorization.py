@@ -45,16 +45,11 @@ PAPER = {
 # Out of sixteen.
 _N_HELD_OUT = 4
 
-
 draw = bars("criterion", "chosen", "grid", data=ARRAYS, score=delise.TEST)
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
-    """Measure the table; `quick` has 2 configurations instead of 30, of few trees.
-
-    A row for each criterion, data set, grid, way of choosing and score. The author's
-    arrays are searched in each grid, generated data in the last one.
-    """
+    """Measure the table; `quick` has 2 configurations instead of 30, of few trees."""
     arrays = _read_arrays(find_data_file(*DATA_FILES, data_dir))
     rows: list[dict] = []
     for number in range(n_runs):

@@ -72,10 +72,7 @@ draw = bars("eras", "chosen", "criterion", score=delise.TEST)
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
-    """Measure the table; `quick` has 2 configurations and numbers of eras, few trees.
-
-    A row for each criterion, number of training eras, configuration and score.
-    """
+    """Measure the table; `quick` has 2 configurations, numbers of eras, few trees."""
     data = _read(*(_find(name, data_dir) for name in DATA_FILES))
     rows: list[dict] = []
     for number in range(n_runs):

@@ -44,15 +44,11 @@ PAPER = {
     for criterion, value in zip(delise.CRITERIA, (1.79, 1.71, 1.75), strict=True)
 }
 
-
 draw = bars("criterion", "chosen", "data", score=delise.TEST)
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
-    """Measure the table; `quick` has 2 configurations instead of 30, of few trees.
-
-    A row for each criterion, data set, way of choosing a configuration and score.
-    """
+    """Measure the table; `quick` has 2 configurations instead of 30, of few trees."""
     rows = [
         {"run": number, "data": name, **row}
         for name, options in DATA.items()

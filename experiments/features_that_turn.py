@@ -205,11 +205,7 @@ draw = bars("case", "what", part="planted")
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
-    """Measure both parts; `quick` takes the smallest cell of each, and few rows.
-
-    A row for each kind of column and number of eras, and for each selection and
-    scenario.
-    """
+    """Measure both parts; `quick` takes the smallest cell of each, and few rows."""
     planted = [
         row
         for name in TABLES[: 1 if quick else None]

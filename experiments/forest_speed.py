@@ -76,16 +76,11 @@ model.fit(X, arrays["y"])
 print(time.perf_counter() - start)
 """
 
-
 draw = bars("settings", "criterion", "task", beside=SCIKIT_LEARN)
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
-    """Measure the table; `quick` has few rows and trees, and not all comparisons.
-
-    A row for each comparison: `mean` is the ratio of the fastest times, ours by theirs,
-    or, beside time-robust-forest, theirs by ours.
-    """
+    """Measure the table; `quick` has few rows and trees, and not all comparisons."""
     n_trees = 2 if quick else _N_TREES
     X, y, eras = _make_problem(*(_QUICK_SHAPE if quick else _SHAPE))
     rows = []

@@ -169,15 +169,11 @@ TABLES: dict[str, Callable[[int, bool], Iterator[Cell]]] = {
     "made-up ranks": made_up_ranks,
 }
 
-
 draw = bars("row", "column", "table")
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
-    """Measure the tables; `quick` has fewer trees and rows.
-
-    A row for each cell of each table.
-    """
+    """Measure the tables; `quick` has fewer trees and rows."""
     cells = [
         {"table": name, **cell._asdict(), "run": run}
         for name, measure in TABLES.items()

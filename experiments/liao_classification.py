@@ -60,10 +60,7 @@ draw = bars("dimension", "model", "coverage", score=ACCURACY)
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
-    """Measure the tables; `quick` has d = 2, and 5 trees on 200 rows an era.
-
-    A row for each dimension, model, rule of coverage and score.
-    """
+    """Measure the tables; `quick` has d = 2, and 5 trees on 200 rows an era."""
     rows = [
         {"dimension": f"d={d}", **row}
         for d in ((2,) if quick else DIMENSIONS)

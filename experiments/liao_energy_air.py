@@ -99,11 +99,7 @@ draw = bars("data", "model", "scenario", statistic="effect", coverage=liao.EVERY
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
-    """Measure the tables; `quick` has few splits and rows, and 2 trees.
-
-    A row for each scenario, split of table 6, model, statistic and rule of coverage,
-    and the means over the splits.
-    """
+    """Measure the tables; `quick` has few splits and rows, and 2 trees."""
     rows = [
         {"data": name, **row}
         for is_tuned, name, data in _derived_data(data_dir, quick)

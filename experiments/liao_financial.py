@@ -74,10 +74,7 @@ draw = bars("eras", "model", "columns", scenario="1", coverage=["", liao.EVERY_E
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
-    """Measure the tables; `quick` has one choice of years, few rows and 2 trees.
-
-    A row for each set of columns, model, way to make eras and rule of coverage.
-    """
+    """Measure the tables; `quick` has one choice of years, few rows and 2 trees."""
     frame = pd.read_parquet(find_data_file(*DATA_FILES, data_dir))
     rows: list[dict] = []
     for columns in (ALL_COLUMNS, NUMBERS):

@@ -64,11 +64,7 @@ draw = bars(
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
-    """Measure the tables; `quick` has d = 2, and 3 trees on 100 rows an era.
-
-    A row for each dimension, size of leaves, model, statistic, rule of coverage and
-    score.
-    """
+    """Measure the tables; `quick` has d = 2, and 3 trees on 100 rows an era."""
     rows = [
         {"dimension": f"d={d}", "leaf": f"{leaf} row{'s' * (leaf > 1)}", **row}
         for d in ((2,) if quick else DIMENSIONS)

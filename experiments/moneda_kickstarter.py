@@ -27,15 +27,11 @@ PAPER = {
     ("", "", "support match"): 0.611,
 }
 
-
 draw = bars("model", "part", "chosen", part=moneda.PARTS)
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
-    """Measure the table; `quick` has few rows, trees and candidates.
-
-    A row for each way of choosing, model and part of the data, and for each tool.
-    """
+    """Measure the table; `quick` has few rows, trees and candidates."""
     table = read_table(find_data_file(*DATA_FILES, data_dir))
     return moneda.measure_years(table, n_runs, quick, PAPER)
 
@@ -47,9 +43,8 @@ def read_table(path: Path) -> moneda.YearTable:
     # 2009 and 2018 are a few rows, and 1970 is no date.
     frame, years = frame[years.between(2010, 2017)], years[years.between(2010, 2017)]
     return moneda.make_year_table(
-        frame.assign(goal=np.floor(frame["goal"])),
-        numbers=["goal"],
-        categories=["country", "currency", "category", "main_category"],
+        np.floor(frame[["goal"]]),
+        frame[["country", "currency", "category", "main_category"]],
         y=frame["state"] == "successful",
         years=years,
         last_year_in_time=2013,

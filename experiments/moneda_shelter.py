@@ -29,15 +29,11 @@ PAPER = {
 
 _DAYS = 30
 
-
 draw = bars("model", "part", "chosen", part=moneda.PARTS)
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
-    """Measure the table; `quick` has few rows, trees and candidates.
-
-    A row for each way of choosing, model and part of the data, and for each tool.
-    """
+    """Measure the table; `quick` has few rows, trees and candidates."""
     table = read_table(find_data_file(*DATA_FILES, data_dir))
     return moneda.measure_years(table, n_runs, quick, PAPER)
 
@@ -47,19 +43,12 @@ def read_table(path: Path) -> moneda.YearTable:
     frame = pd.read_parquet(path)
     # 2013 has one quarter.
     frame = frame[frame["intake_year"] >= 2014]
+    of_intake = "intake_type intake_condition animal_type sex_upon_intake breed color"
+    is_early = frame["time_in_shelter_days"] < _DAYS
     return moneda.make_year_table(
-        frame,
-        numbers=["age_upon_intake_(days)"],
-        categories=[
-            "intake_type",
-            "intake_condition",
-            "animal_type",
-            "sex_upon_intake",
-            "breed",
-            "color",
-        ],
-        y=(frame["outcome_type"] == "Adoption")
-        & (frame["time_in_shelter_days"] < _DAYS),
+        frame[["age_upon_intake_(days)"]],
+        frame[of_intake.split()],
+        y=(frame["outcome_type"] == "Adoption") & is_early,
         years=frame["intake_year"],
         last_year_in_time=2016,
     )

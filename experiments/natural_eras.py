@@ -207,7 +207,6 @@ PREPARED: dict[str, Factory] = {
     "standardised target": _of_target,
 }
 
-
 draw = bars(
     "model", panel="scenario", scenario=[*PARTS], score=SCORES[0], reference=REFERENCE
 )
@@ -220,10 +219,7 @@ def run(
     cache: Path | None = None,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
-    """Measure the table; `quick` has two scenarios, two splits and few rows.
-
-    A row for each reference, kind of score, scenario and model: see `compare`.
-    """
+    """Measure the table; `quick` has two scenarios, two splits and few rows."""
     check_files(data_dir)
     scenarios, models = SCENARIOS | FRESH | SECOND, MODELS
     if quick:

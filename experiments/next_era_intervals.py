@@ -206,10 +206,7 @@ def run(
     cache: Path | None = None,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
-    """Measure the table; `quick` has two scenarios, one split and few draws.
-
-    A row for each part, method and quantity: see `show`.
-    """
+    """Measure the table; `quick` has two scenarios, one split and few draws."""
     check_files(data_dir)
     scenarios = QUICK if quick else SCENARIOS | FRESH
     cells = (

@@ -27,15 +27,11 @@ PENALTIES = (1.0, 3.0, 10.0)
 PARTS = ("train", "test", "ood")
 PAPER = {(du.SKLEARN, "ood"): 0.5004}
 
-
 draw = bars("part", "model")
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
-    """Measure the accuracies; `quick` has 5 rounds and a single λ.
-
-    A row for each model and set of rows.
-    """
+    """Measure the accuracies; `quick` has 5 rounds and a single λ."""
     rows: list[dict] = []
     for number in range(n_runs):
         data, digits = _data(seed_of("data", number))

@@ -71,15 +71,11 @@ PAPER = {
     },
 }
 
-
 draw = bars("part", "model", table=ACCURACIES, steps=["", "small steps"])
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
-    """Measure the tables; `quick` has 5 rounds and two realizations.
-
-    A row for each model, table, step, realization, rule, set of rows and measure.
-    """
+    """Measure the tables; `quick` has 5 rounds and two realizations."""
     rows: list[dict] = []
     for number in range(n_runs):
         rows += _example(number, quick)

@@ -103,15 +103,11 @@ CASES = (
     Case(COWS + SCRAMBLED, 3),
 )
 
-
 draw = bars("eras", "model", "data", part="ood", rule="")
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
-    """Measure the tables; `quick` has 5 rounds, K = 3 and two data sets.
-
-    A row for each model, data set, number of eras, rule and set of rows.
-    """
+    """Measure the tables; `quick` has 5 rounds, K = 3 and two data sets."""
     rows: list[dict] = []
     for case in (CASES[0], CASES[-1]) if quick else CASES:
         for number in range(n_runs):

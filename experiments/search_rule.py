@@ -53,10 +53,7 @@ draw = bars("size", "rho", error=OURS)
 
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
-    """Measure the shares; `quick` draws a tenth, of the smallest size alone.
-
-    A row for each correlation, size and error.
-    """
+    """Measure the shares; `quick` draws a tenth, of the smallest size alone."""
     rows: list[dict] = []
     n = 200 if quick else 2000
     for number in range(n_runs):
