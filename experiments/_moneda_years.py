@@ -92,7 +92,7 @@ def make_year_table(
     years: pd.Series,
     last_year_in_time: int,
 ) -> YearTable:
-    """Encode a table as the thesis does. Years after the last in time are the holdout."""
+    """Encode a table as the thesis does; later years are the holdout."""
     codes = OrdinalEncoder().set_output(transform="pandas")
     X = numbers.join(codes.fit_transform(categories.fillna("None").astype(str)))
     return YearTable(

@@ -24,7 +24,6 @@ condition on effects that are clear, and are no fresh ones.
 """
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -47,15 +46,13 @@ DATA_FILES = FILES[:8]
 N_RUNS = 3
 
 TABLES = (
-    "ELEC2, 30 days", "Beijing air, months", "computers, months", "incomes, surveys",
-    "storms, years", "homes in Texas, quarters",
-)  # fmt: skip
+    *("ELEC2, 30 days", "Beijing air, months", "computers, months"),
+    *("incomes, surveys", "storms, years", "homes in Texas, quarters"),
+)
 N_ERAS = (5, 8, 12, 20, 30)
 MOST_ROWS = 200
 ALPHA = 0.1
 ROWS_TO_SELECT, ROWS_TO_TEST = 2_000, 10_000
-# One of five or six.
-SPLITS = (0,)
 # How many columns of each kind: its name, the correlation, and whether it turns.
 KINDS = (
     *(("turning", rho, True) for rho in (0.2, 0.4) for _ in range(3)),
@@ -119,9 +116,7 @@ def _normal_scores(
     return scores
 
 
-def find(
-    name: str, data_dir: Path | None, n_eras: int, run: int
-) -> list[dict[str, Any]]:
+def find(name: str, data_dir: Path | None, n_eras: int, run: int) -> pd.DataFrame:
     """Plant columns into a table, and return what is found of each."""
     scenario = (SCENARIOS | FRESH)[name]
     seed = seed_of("features that turn", name, n_eras, run)
@@ -129,28 +124,24 @@ def find(
     X, y, eras = draw_eras(load(scenario, data_dir), n_eras, rng)
     columns = plant(X, y, eras, rng)
     model = booster(max_iter=50)(scenario.task, seed)
-    result = era_stability(
-        np.column_stack([X, columns]), y, eras=eras, estimator=model, price=False,
-        random_state=seed,
-    )  # fmt: skip
-    p_values = result.p_value[X.shape[1] :]
-    is_found = false_discovery_control(p_values) <= ALPHA
-    return [
-        {"table": name, "n_eras": n_eras, "run": run, "kind": kind, "rho": rho,
-         "turns": turns, "p_value": p, "found": bool(found)}
-        for (kind, rho, turns), p, found in zip(KINDS, p_values, is_found, strict=True)
-    ]  # fmt: skip
+    options = {"price": False, "random_state": seed}
+    both = np.column_stack([X, columns])
+    result = era_stability(both, y, eras=eras, estimator=model, **options)
+    found = pd.DataFrame(KINDS, columns=["kind", "rho", "turns"])
+    found["found"] = false_discovery_control(result.p_value[X.shape[1] :]) <= ALPHA
+    return found.assign(table=name, n_eras=n_eras, run=run)
 
 
-def score_columns(
-    name: str, data_dir: Path | None, split: int, n_rows: int = ROWS_TO_SELECT
-) -> list[dict[str, Any]]:
-    """Score a booster on curated columns and raw ones, with each selection."""
+def score_columns(name: str, data_dir: Path | None, n_rows: int) -> list[dict]:
+    """Score a booster on curated columns and raw ones, with each selection.
+
+    By one split of five or six.
+    """
     rows = []
     for columns, scenario in (("curated", SCENARIOS[name]), ("raw", RAW[name])):
         table = scenario.load(data_dir)
-        seed = seed_of("features that turn", name, split)
-        train, test = list(splits(scenario, table.eras))[split]
+        seed = seed_of("features that turn", name, 0)
+        train, test = next(splits(scenario, table.eras))
         train = thinned(train, table.eras, n_rows, seed)
         test = thinned(test, table.eras, ROWS_TO_TEST, seed)
         X, y, model = table.X[train], table.y[train], booster()(scenario.task, seed)
@@ -162,15 +153,11 @@ def score_columns(
             "by 1 error": found.choose(1),
             "by 2 errors": found.choose(2),
         }.items():
-            predicted = predict(
-                scenario.task, clone(model).fit(X[:, kept], y), table.X[test][:, kept]
-            )
+            fitted = clone(model).fit(X[:, kept], y)
+            predicted = predict(scenario.task, fitted, table.X[test][:, kept])
             score = score_rows(scenario.task, table.y[test], predicted)
-            rows.append(
-                {"table": name, "split": split, "columns": columns,
-                 "selection": selection, "n_dropped": len(everything) - len(kept),
-                 "score": score}
-            )  # fmt: skip
+            case = {"table": name, "columns": columns, "selection": selection}
+            rows.append({**case, "score": score})
     return rows
 
 
@@ -189,14 +176,11 @@ def summarize_planted(planted: pd.DataFrame) -> pd.DataFrame:
 
 def summarize_columns(scores: pd.DataFrame) -> pd.DataFrame:
     """Differences of scores to those of curated columns without selection."""
-    case = ["table", "split"]
     is_base = (scores["columns"] == "curated") & (scores["selection"] == "all")
-    base = scores[is_base].set_index(case)["score"].rename("base")
-    rows = scores.join(base, on=case)
-    rows["value"] = rows["score"] - rows["base"]
-    rows["what"] = rows["columns"] + ", " + rows["selection"]
-    rows = rows.groupby(["what", "table"], sort=False)["value"].mean().reset_index()
-    rows = rows.rename(columns={"table": "case"})
+    base = scores[is_base].set_index("table")["score"]
+    value = scores["score"] - scores["table"].map(base)
+    what = scores["columns"] + ", " + scores["selection"]
+    rows = scores.assign(value=value, what=what, case=scores["table"])
     over_all = rows.assign(case="mean of scenarios")
     return summarize(pd.concat([rows, over_all]), by=["what", "case"], value="value")
 
@@ -207,21 +191,18 @@ draw = bars("case", "what", part="planted")
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure both parts; `quick` takes the smallest cell of each, and few rows."""
     planted = [
-        row
+        find(name, data_dir, n_eras, number)
         for name in TABLES[: 1 if quick else None]
         for n_eras in N_ERAS[: 1 if quick else None]
         for number in range(n_runs)
-        for row in find(name, data_dir, n_eras, number)
     ]
-    n_rows = 300 if quick else ROWS_TO_SELECT
     scores = [
         row
-        for name in (["ELEC2, 30 days"] if quick else RAW)
-        for split in SPLITS[: 1 if quick else None]
-        for row in score_columns(name, data_dir, split, n_rows)
+        for name in (TABLES[:1] if quick else RAW)
+        for row in score_columns(name, data_dir, 300 if quick else ROWS_TO_SELECT)
     ]
     parts = [
-        summarize_planted(pd.DataFrame(planted)).assign(part="planted"),
+        summarize_planted(pd.concat(planted)).assign(part="planted"),
         summarize_columns(pd.DataFrame(scores)).assign(part="columns"),
     ]
     return pd.concat(parts, ignore_index=True)

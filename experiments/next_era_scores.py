@@ -20,6 +20,7 @@ from its number of rows.
 """
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ from experiments._natural_eras_data import (
     check_files,
 )
 from experiments._natural_eras_fresh import FRESH
-from experiments._next_era_data import AUTO, OUT_OF_ERA, PLAIN, TEST, TUNED, collect
+from experiments._next_era_data import OUT_OF_ERA, PLAIN, TEST, TUNED, collect
 from experiments.common import (
     bars,
     seed_of,
@@ -70,15 +71,16 @@ def _plug_in(scores: Values, level: float) -> dict[str, tuple[float, float]]:
     return {OF_MEAN: (mean - error, mean + error), OF_ERAS: (mean - half, mean + half)}
 
 
-def _simulate(cell: tuple[str, int, float], seed: int, n: int) -> list[dict]:
-    """Draw scores, and check which intervals have the last one."""
-    kind, n_eras, spread = cell
+def _simulate(kind: str, n_eras: int, spread: float, run: int) -> list[dict]:
+    """Draw scores a hundred times, and check which intervals have the last one."""
+    seed = seed_of("next era", kind, str(n_eras), str(spread), run)
+    part = {"part": kind, "cell": f"M = {n_eras}, spread {spread:g}", "model": "none"}
     rng, times = np.random.default_rng(seed), np.arange(n_eras + 1)
     rho, slope = {"AR(1)": (0.7, 0.0), "slope": (0.0, 1 / 3)}.get(kind, (0.0, 0.0))
     has_errors = np.isfinite(spread)
     spread = spread if has_errors else 1.0
     rows = []
-    for _ in range(n):
+    for _ in range(100):
         errors = np.sqrt(rng.gamma(4, 1 / 4, n_eras + 1)) * has_errors
         effects = rng.normal(size=n_eras + 1)
         for era in times[1:]:
@@ -99,22 +101,19 @@ def _simulate(cell: tuple[str, int, float], seed: int, n: int) -> list[dict]:
             oracle = 2 * norm.isf((1 - level) / 2) * unknown
             for way, (low, high) in ends.items():
                 score = exact[-1] if way == EXACT else scores[-1]
-                rows.append({
-                    "part": kind, "cell": f"M = {n_eras}, spread {cell[2]:g}",
-                    "model": "none", "way": way, "level": level,
-                    "inside": low <= score <= high, "width": (high - low) / oracle,
-                })  # fmt: skip
+                found = {"inside": low <= score <= high, "width": (high - low) / oracle}
+                rows.append({**part, "way": way, "level": level, **found})
     return rows
 
 
 def simulate(n_runs: int, quick: bool, n_jobs: int | None = None) -> pd.DataFrame:
     """A row for each score that is drawn, way and level: whether it is inside."""
-    cells = [(k, m, s) for k in ("groups", "time") for m in SIZES for s in SPREADS]
-    cells += [(kind, m, np.inf) for kind in ("AR(1)", "slope") for m in SIZES]
+    cells = [*product(("groups", "time"), SIZES, SPREADS)]
+    cells += product(("AR(1)", "slope"), SIZES, [np.inf])
     calls = (
-        delayed(_simulate)(cell, seed_of("next era", *map(str, cell), i), 100)
+        delayed(_simulate)(*cell, run)
         for cell in (cells[:1] if quick else cells)
-        for i in range(n_runs)
+        for run in range(n_runs)
     )
     return pd.DataFrame([row for found in Parallel(n_jobs)(calls) for row in found])
 
@@ -122,17 +121,15 @@ def simulate(n_runs: int, quick: bool, n_jobs: int | None = None) -> pd.DataFram
 def forecast_all(rows: pd.DataFrame) -> pd.DataFrame:
     """Intervals of test eras, a row for each way and level, and whether they hold."""
     tables = []
-    grid = rows[rows["model"] == TUNED]
-    parts = {PLAIN: grid[grid["candidate"] == 0], TUNED: grid}
-    parts[AUTO] = rows[rows["model"] == AUTO]
-    for model, part in parts.items():
-        groups: Any = part.groupby(["scenario", "split", "metric"])
-        for (name, split, metric), own in groups:
-            scenario = (SCENARIOS | FRESH)[name]
-            cell = {"scenario": name, "split": split, "model": model, "metric": metric}
-            tables += [
-                {**cell, **row} for row in _forecast_split(scenario, metric, own)
-            ]
+    plain = rows[(rows["model"] == TUNED) & (rows["candidate"] == 0)]
+    rows = pd.concat([plain.assign(model=PLAIN), rows])
+    names = ["model", "scenario", "split", "metric"]
+    groups: Any = rows.groupby(names, sort=False)
+    for key, own in groups:
+        cell = dict(zip(names, key, strict=True))
+        scenario = (SCENARIOS | FRESH)[cell["scenario"]]
+        found = _forecast_split(scenario, cell["metric"], own)
+        tables += [{**cell, **row} for row in found]
     return pd.DataFrame(tables)
 
 
@@ -162,36 +159,32 @@ def _forecast_split(
     in_time = scenario.kind == "time"
     eras = trained["era"].to_numpy() if in_time else None
     ways: dict[str, tuple[dict, Any]] = {
-        FORECAST: ({}, errors), BOUNDED: ({"bounds": bounds}, errors),
-        NO_TREND: ({"trend": "none"}, errors), NO_ERRORS: ({}, None),
+        FORECAST: ({}, errors),
+        BOUNDED: ({"bounds": bounds}, errors),
+        NO_TREND: ({"trend": "none"}, errors),
+        NO_ERRORS: ({}, None),
         UNCORRECTED: ({}, errors),
-    }  # fmt: skip
+    }
+    of_set = {"kind": scenario.kind, "sd": float(np.nanstd(of_best, ddof=1))}
+
+    def check(way: str, mean: float, level: float, era: Any, ends: Any) -> dict:
+        low, high = ends
+        cell = {"way": way, "era": era.era, "gap": era.value - mean, "level": level}
+        found = {"inside": low <= era.value <= high, "width": high - low}
+        return {**of_set, **cell, **found}
+
     for way, (parameters, given) in ways.items():
         of = of_best if way == UNCORRECTED else scores
         forecast = EraScoreForecast(**parameters).fit(of, given, eras)
-        for era in test.itertuples():
-            options: dict[str, Any] = {
-                "horizon": int(era.era - trained["era"].max()) if in_time else 1,
-                "standard_error": None
-                if given is None
-                else np.sqrt(per_row / era.n_rows),
-            }
-            cell = {"way": way, "era": era.era, "kind": scenario.kind}
-            cell["gap"] = era.value - forecast.mean_
-            cell["sd"] = float(np.nanstd(of_best, ddof=1))
-            for level in LEVELS:
-                low, high = forecast.interval(level, **options)
-                inside = low <= era.value <= high
-                yield {**cell, "level": level, "inside": inside, "width": high - low}
+        for era, level in product(test.itertuples(), LEVELS):
+            ahead = int(era.era - trained["era"].max()) if in_time else 1
+            error = None if given is None else np.sqrt(per_row / era.n_rows)
+            ends = forecast.interval(level, horizon=ahead, standard_error=error)
+            yield check(way, forecast.mean_, level, era, ends)
     for level in LEVELS:
-        for way, (low, high) in _plug_in(of_best, level).items():
+        for way, ends in _plug_in(of_best, level).items():
             for era in test.itertuples():
-                yield {
-                    "way": way, "era": era.era, "kind": scenario.kind, "level": level,
-                    "inside": low <= era.value <= high, "width": high - low,
-                    "sd": float(np.nanstd(of_best, ddof=1)),
-                    "gap": era.value - float(np.nanmean(of_best)),
-                }  # fmt: skip
+                yield check(way, float(np.nanmean(of_best)), level, era, ends)
 
 
 draw = bars("way", "model", "level", part=ALL, cell="score", of="inside")

@@ -95,7 +95,7 @@ def test_what_harms_later_eras_is_dropped():
 def test_columns_are_compared_with_the_curated_ones():
     cells = [("curated", "all", 0.8), ("raw", "all", 0.7), ("raw", "by 1 error", 0.9)]
     scores = pd.DataFrame(cells, columns=["columns", "selection", "score"])
-    table = summarize_columns(scores.assign(table="t", split=0))
+    table = summarize_columns(scores.assign(table="t"))
     means = table[table["case"] == "t"].set_index("what")["mean"]
     assert np.allclose(means[["raw, all", "raw, by 1 error"]], [-0.1, 0.1])
 
