@@ -131,6 +131,9 @@ class OtherBooster(_ByClass):
         self.max_iter = max_iter
         self.categories = categories
 
+    def predict(self, X: NDArray, n_trees: int | None = None) -> NDArray[np.float64]:
+        return self.booster_.predict(X, num_iteration=n_trees)
+
     def _of_task(self, of_regression: Any, of_classification: Any) -> Any:
         return of_regression if self.task == "regression" else of_classification
 
@@ -150,9 +153,6 @@ class LightGBM(OtherBooster):
         parameters = self._parameters(objective=self._of_task("regression", "binary"))
         self.booster_ = lightgbm.train(parameters, rows, self.max_iter)
         return self
-
-    def predict(self, X: NDArray, n_trees: int | None = None) -> NDArray[np.float64]:
-        return self.booster_.predict(X, num_iteration=n_trees)
 
 
 class CatBoost(OtherBooster):
@@ -243,6 +243,3 @@ class AnchorBoosting(OtherBooster):
         codes = np.unique(eras, return_inverse=True)[1]
         self.booster_.fit(X, y, Z=codes, categorical_feature=list(self.categories))
         return self
-
-    def predict(self, X: NDArray, n_trees: int | None = None) -> NDArray[np.float64]:
-        return self.booster_.predict(X, num_iteration=n_trees)

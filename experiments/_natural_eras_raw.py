@@ -32,10 +32,9 @@ def _flights(data_dir: Path | None) -> pd.DataFrame:
 
 def _energy(data_dir: Path | None) -> pd.DataFrame:
     dates = data._energy(data_dir)[2]
-    return pd.DataFrame(
-        {"date": _days(dates), "number": np.arange(len(dates)), "hour": dates.dt.hour,
-         "week": dates.dt.isocalendar().week.astype(int)}
-    )  # fmt: skip
+    week = dates.dt.isocalendar().week.astype(int)
+    X = pd.DataFrame({"date": _days(dates), "hour": dates.dt.hour, "week": week})
+    return X.assign(number=np.arange(len(dates)))
 
 
 def _air(data_dir: Path | None) -> pd.DataFrame:
@@ -45,10 +44,8 @@ def _air(data_dir: Path | None) -> pd.DataFrame:
 
 def _kickstarter(data_dir: Path | None) -> pd.DataFrame:
     rows = data._kickstarter(data_dir)[1]
-    return pd.DataFrame(
-        {"ID": rows["ID"], "name": rows["name"], "launched": _days(rows["launched"]),
-         "deadline": _days(rows["deadline"]), "year": rows["launched"].dt.year}
-    )  # fmt: skip
+    days = {name: _days(rows[name]) for name in ("launched", "deadline")}
+    return rows[["ID", "name"]].assign(**days, year=rows["launched"].dt.year)
 
 
 def _of_file(name: str, *columns: str) -> Callable[[Path | None], pd.DataFrame]:

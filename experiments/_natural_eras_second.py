@@ -73,17 +73,19 @@ def _market(data_dir: Path | None) -> data.Columns:
     days = pd.to_datetime(rows["date"])
     spread = np.log((rows["high"] - rows["low"]) / rows["close"] + 1e-4)
     returns = np.log(rows["close"]).diff()
-    X = pd.DataFrame({
+    past = spread.shift(1)
+    columns = {
         "target": spread,
         **{f"spread {lag}": spread.shift(lag) for lag in (1, 2, 3, 4, 5)},
-        **{f"spread of {n}": spread.shift(1).rolling(n).mean() for n in (5, 22, 66)},
+        **{f"spread of {n}": past.rolling(n).mean() for n in (5, 22, 66)},
         **{f"return {lag}": returns.shift(lag) for lag in (1, 2, 3)},
         **{f"returns of {n}": returns.shift(1).rolling(n).sum() for n in (5, 22)},
         "gap": np.log(rows["open"] / rows["close"].shift(1)),
         "volume": np.log(rows["volume"]).diff().shift(1),
         "weekday": days.dt.day_of_week,
         "month": days.dt.month,
-    })  # fmt: skip
+    }
+    X = pd.DataFrame(columns)
     # Openings were no prices of their own before.
     recent = days.dt.year >= 1983
     return data.columns_of(X[recent], "target", days.dt.year)

@@ -51,14 +51,13 @@ def early_stopping(seed: int, quick: bool) -> Iterator[Cell]:
         return X, y, eras
 
     (X, y, eras), (X_test, y_test, _) = draw(), draw()
+    stopping = {"early_stopping": True, "scoring": "r2"}
+    stopping |= {"validation_fraction": 0.25, "n_iter_no_change": 20}
     for criterion in ("gain", "directional"):
         for held_out, validation_eras in (("rows", None), ("the last eras", "last")):
-            model = HistGradientBoostingRegressor(
-                split_criterion=criterion, max_iter=10 if quick else 1000,
-                early_stopping=True, validation_fraction=0.25, n_iter_no_change=20,
-                validation_eras=validation_eras, scoring="r2", random_state=seed,
-            )  # fmt: skip
-            model.fit(X, y, eras=eras)
+            model = HistGradientBoostingRegressor(max_iter=10 if quick else 1000)
+            model.set_params(split_criterion=criterion, validation_eras=validation_eras)
+            model.set_params(**stopping, random_state=seed).fit(X, y, eras=eras)
             row = f"{criterion}, {held_out}"
             yield Cell(row, "trees", model.n_iter_)
             yield Cell(row, "best R² held out", model.validation_score_.max())
@@ -94,11 +93,9 @@ def made_eras(seed: int, quick: bool) -> Iterator[Cell]:
     }
     for row, eras in partitions.items():
         for column, of_criterion in parameters.items():
-            model = HistGradientBoostingRegressor(
-                max_iter=5 if quick else 60, max_leaf_nodes=8,
-                early_stopping=False, **RULE_OF_PAPERS, **of_criterion,
-            )  # fmt: skip
-            model.fit(X, y, eras=eras)
+            model = HistGradientBoostingRegressor(max_iter=5 if quick else 60)
+            model.set_params(max_leaf_nodes=8, early_stopping=False)
+            model.set_params(**RULE_OF_PAPERS, **of_criterion).fit(X, y, eras=eras)
             error = mean_squared_error(y_test, model.predict(X_test))
             yield Cell(row, column, error)
 
@@ -113,22 +110,19 @@ def made_up_ranks(seed: int, quick: bool) -> Iterator[Cell]:
         "reversing, validation": (data.X[~train], y[~train], data.eras[~train]),
         "reversing, live-like": (data.X_live, y_live, data.eras_live),
     }
+    of_numerai = {"max_iter": 10 if quick else 200, "learning_rate": 0.05}
+    of_numerai |= {"max_depth": 5, "max_leaf_nodes": 32, "min_samples_leaf": 100}
+    of_numerai |= {"early_stopping": False, "colsample_bytree": 0.1}
     for name, parts in (("reversing", reversing), ("weak", weak_effects(seed, quick))):
         (X, y, eras), *_ = parts.values()
         for agreement in (None, 0.0, 0.1, 0.2, 0.4):
             row = "gain"
-            parameters: dict[str, Any] = {}
+            model = HistGradientBoostingRegressor(**of_numerai, random_state=seed)
             if agreement is not None:
                 row = f"directional, agreement {agreement}"
-                parameters = {
-                    "split_criterion": Directional(min_agreement=agreement),
-                    "min_era_coverage": 0.5, "min_gain_share": 0.0,
-                }  # fmt: skip
-            model = HistGradientBoostingRegressor(
-                max_iter=10 if quick else 200, learning_rate=0.05, max_depth=5,
-                max_leaf_nodes=32, min_samples_leaf=100, early_stopping=False,
-                colsample_bytree=0.1, random_state=seed, **parameters,
-            )  # fmt: skip
+                criterion = Directional(min_agreement=agreement)
+                model.set_params(split_criterion=criterion, min_era_coverage=0.5)
+                model.set_params(min_gain_share=0.0)
             model.fit(X, y, eras=eras)
             n_split = sum(tree.get_n_leaf_nodes() > 1 for (tree,) in model._predictors)
             yield Cell(row, f"{name}, trees with splits", n_split)
@@ -152,8 +146,8 @@ def weak_effects(
     standardised = (X - np.float32(2)) / np.float32(np.sqrt(2))
     y = np.einsum("ij,ij->i", standardised, effects[eras]) + rng.normal(size=eras.size)
     train = eras < 100
-    return {"": (X[train], y[train], eras[train]),
-            "weak, later eras": (X[~train], y[~train], eras[~train])}  # fmt: skip
+    later = X[~train], y[~train], eras[~train]
+    return {"": (X[train], y[train], eras[train]), "weak, later eras": later}
 
 
 def _correlation(y_true: NDArray[Any], y_pred: NDArray[Any]) -> float:
@@ -193,11 +187,10 @@ def show(frame: pd.DataFrame) -> str:
 
 def _markdown(name: str, cells: pd.DataFrame) -> str:
     rows, columns = cells["row"].unique(), cells["column"].unique()
-    text_of = {
-        (row, column): f"{mean:.3g}" if np.isnan(std) else f"{mean:.3g} (std {std:.2g})"
-        for row, column, mean, std in zip(
-            *(cells[key] for key in ("row", "column", "mean", "std")), strict=True
-        )
+    cells = cells.set_index(["row", "column"])
+    texts = {
+        key: f"{mean:.3g}" if np.isnan(std) else f"{mean:.3g} (std {std:.2g})"
+        for key, mean, std in zip(cells.index, cells["mean"], cells["std"], strict=True)
     }
-    lines = [[row, *(text_of.get((row, c), "") for c in columns)] for row in rows]
+    lines = [[row, *(texts.get((row, c), "") for c in columns)] for row in rows]
     return markdown([[name, *columns], *lines])
