@@ -7,15 +7,39 @@ python -m experiments all --data DIR
 """
 
 import argparse
+import difflib
 import inspect
+import pkgutil
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from experiments._registry import experiment_names, load_experiment
 from experiments.common import ExperimentError, format_table, write_results
 from sklearn_era._optional import MissingPackageError, import_optional
+
+_FOLDER = Path(__file__).parent
+
+
+def experiment_names() -> list[str]:
+    """The names of all experiments: the modules of this folder, but for helpers."""
+    names = (module.name for module in pkgutil.iter_modules([str(_FOLDER)]))
+    return sorted(x for x in names if not x.startswith("_") and x != "common")
+
+
+def load_experiment(name: str) -> Any:
+    """Import an experiment, or raise ExperimentError for an unknown name.
+
+    experiments/README.md describes what the module has.
+    """
+    known = experiment_names()
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "see `list`."
+        raise ExperimentError(f"There is no experiment {name!r}; {hint}")
+    return import_module(f"experiments.{name}")
 
 
 def positive_int(text: str) -> int:
@@ -72,13 +96,7 @@ def list_experiments() -> None:
 
 
 def measure(name: str, options: argparse.Namespace) -> None:
-    """Run an experiment, print its table, and write it.
-
-    Raises
-    ------
-    ExperimentError
-        If a data file is missing, nothing can be written, or an option is of others.
-    """
+    """Run an experiment, print its table, and write it."""
     experiment = load_experiment(name)
     given = {key: getattr(options, key) for key in ("cache", "n_jobs")}
     given = {key: value for key, value in given.items() if value is not None}
@@ -107,13 +125,7 @@ def measure(name: str, options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Returns
-    -------
-    status : int
-        1 if an experiment could not be run, 2 if there is none of a name.
-    """
+    """Run the command; 1 is for one that could not be run, 2 for an unknown name."""
     options = parse(arguments)
     try:
         import_optional("pandas", extra="cli")

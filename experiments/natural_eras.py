@@ -1,17 +1,9 @@
 """Public data with natural eras: each way of training against the plain gain.
 
-No table of a paper: which model predicts eras best that it has not seen. The protocol
-is docs/natural-eras.md, and was written before anything was measured. A script measures
-other models than `MODELS` on the same splits by `measure`, and prints what
-`show(compare_all(scores))` has of them.
-
-Such are those of `PREPARED`, the plain booster with columns or targets that are
-transformed within each era, by the transformers' defaults. Beside the raw columns it
-has the ranks, or the standardised values, of those of more than ten values; or it
-learns the standardised target, in regression. To predict, all rows of a test era are
-transformed at once, as in use; predicted targets have the mean level and scale of the
-eras of training. Each is compared with the plain booster on the splits of `SCENARIOS`
-and `FRESH`, by the mean difference and its standard error, and nothing is chosen.
+Which model predicts eras best that it has not seen? The protocol is
+docs/natural-eras.md, and was written before anything was measured. A script measures
+other models than `MODELS` on the same splits by `measure`, such as those of `PREPARED`,
+and prints what `show(compare_all(scores))` has of them.
 """
 
 from collections.abc import Iterator

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from experiments import __main__ as command
-from experiments._registry import experiment_names, load_experiment
+from experiments.__main__ import experiment_names, load_experiment
 from experiments.common import (
     ExperimentError,
     bars,
