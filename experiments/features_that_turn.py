@@ -24,22 +24,30 @@ condition on effects that are clear, and are no fresh ones.
 """
 
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import false_discovery_control, norm
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
+from sklearn.metrics import get_scorer
 
 from experiments._natural_eras_controls import predict
 from experiments._natural_eras_data import FILES, SCENARIOS, Table
 from experiments._natural_eras_fresh import FRESH
 from experiments._natural_eras_measure import load, score_rows, splits, thinned
 from experiments._natural_eras_raw import RAW
-from experiments._stable_selection import select
 from experiments.common import bars, seed_of, summarize
 from experiments.natural_eras import booster
+from sklearn_era._eras import EncodedEras, encode_eras
+from sklearn_era._progress import Progress
+from sklearn_era._tables.columns import read_columns
 from sklearn_era.inspection import era_stability
+from sklearn_era.inspection._turning import find_turning, measure_features
+from sklearn_era.model_selection._out_of_era import folds_of_eras
+from sklearn_era.model_selection._search_errors import mean_and_safe_error
+from sklearn_era.model_selection._search_scores import ScorerByEra, tabulate
 
 TITLE = "Features that turn: planted ones found, and raw columns, with selection"
 DATA_FILES = FILES[:8]
@@ -52,7 +60,9 @@ TABLES = (
 N_ERAS = (5, 8, 12, 20, 30)
 MOST_ROWS = 200
 ALPHA = 0.1
+N_FOLDS = 3
 ROWS_TO_SELECT, ROWS_TO_TEST = 2_000, 10_000
+Rows = NDArray[np.intp]
 # How many columns of each kind: its name, the correlation, and whether it turns.
 KINDS = (
     *(("turning", rho, True) for rho in (0.2, 0.4) for _ in range(3)),
@@ -130,6 +140,74 @@ def find(name: str, data_dir: Path | None, n_eras: int, run: int) -> pd.DataFram
     found = pd.DataFrame(KINDS, columns=["kind", "rho", "turns"])
     found["found"] = false_discovery_control(result.p_value[X.shape[1] :]) <= ALPHA
     return found.assign(table=name, n_eras=n_eras, run=run)
+
+
+class Selection(NamedTuple):
+    """Features kept by each number of features dropped, and scores less that of all."""
+
+    kept: list[Rows]
+    differences: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    turning: Rows
+
+    def choose(self, n_errors: float) -> Rows:
+        """The features of the best score that is better by so many standard errors."""
+        is_better = self.differences > n_errors * self.errors
+        gains = np.where(is_better, self.differences, 0.0)
+        return self.kept[int(np.argmax(gains))]
+
+
+def select(
+    model: Any, X: NDArray, y: NDArray, eras: NDArray, are_ordered: bool, seed: int
+) -> Selection:
+    """Rank features, and score a model without the last ones, in eras left out.
+
+    Features that turn come last, by `era_stability`, and others in the order of their
+    mean importance in eras left out. The last 1, 2, 4, 8 and so on are dropped; in each
+    fold features are ranked anew by the eras trained on.
+    """
+    encoded, rng = encode_eras(eras), np.random.RandomState(seed)
+    n_features = X.shape[1]
+    doubled = 2 ** np.arange(int(np.ceil(np.log2(n_features))))
+    n_dropped = [0, *doubled[doubled < n_features].tolist()]
+    folds = folds_of_eras(N_FOLDS, encoded, are_ordered, tests_half=True)
+    loss = "neg_log_loss" if is_classifier(model) else "neg_mean_squared_error"
+    scorer = ScorerByEra(get_scorer(loss), encoded)
+    scores: list[list] = []
+    for train, test in folds.split(encoded.codes, groups=encoded.codes):
+        order, _ = _rank(
+            model, X[train], y[train], encoded.take(train), are_ordered, rng
+        )
+        scores.append([])
+        for n in n_dropped:
+            kept = np.sort(order[: n_features - n])
+            fitted = clone(model).fit(X[train][:, kept], y[train])
+            scores[-1].append(
+                scorer(fitted, X[test][:, kept], y[test], era_codes=encoded.codes[test])
+            )
+    by_number = [fold[i] for i in range(len(n_dropped)) for fold in scores]
+    table = tabulate(by_number, len(scores))[0]
+    order, turns = _rank(model, X, y, encoded, are_ordered, rng)
+    return Selection(
+        [np.sort(order[: n_features - n]) for n in n_dropped],
+        *mean_and_safe_error(table - table[0], are_ordered),
+        np.flatnonzero(turns),
+    )
+
+
+def _rank(
+    model: Any, X: NDArray, y: NDArray, eras: EncodedEras, are_ordered: bool, rng: Any
+) -> tuple[Rows, NDArray[np.bool_]]:
+    """The order of features from the best on, and which of them turn."""
+    folds = folds_of_eras(N_FOLDS, eras, are_ordered, tests_half=True)
+    with Progress("", 0) as silent:
+        measured = measure_features(
+            model, X, y, eras, None, folds, 1, None, rng, silent
+        )
+    found = find_turning(read_columns(X), eras, measured, are_ordered, rng)
+    turns = false_discovery_control(found["p_value"]) <= ALPHA
+    mean = mean_and_safe_error(measured.importances, are_ordered)[0]
+    return np.lexsort((-np.nan_to_num(mean), turns)), turns
 
 
 def score_columns(name: str, data_dir: Path | None, n_rows: int) -> list[dict]:

@@ -29,7 +29,7 @@ from experiments._natural_eras_controls import (
     TunedByEras,
 )
 from experiments._natural_eras_data import FILES, QUICK, SCENARIOS, Task, check_files
-from experiments._natural_eras_fresh import FRESH
+from experiments._natural_eras_fresh import FRESH, SECOND
 from experiments._natural_eras_measure import (
     ALL,
     ALL_FRESH,
@@ -41,7 +41,6 @@ from experiments._natural_eras_measure import (
     measure,
     tally,
 )
-from experiments._natural_eras_second import SECOND
 from experiments.common import bars, kind_of, markdown
 from sklearn_era import auto, ensemble
 from sklearn_era._optional import import_optional

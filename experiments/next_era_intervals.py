@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, KFold
@@ -34,11 +33,11 @@ from experiments._natural_eras_data import (
 )
 from experiments._natural_eras_fresh import FRESH
 from experiments._natural_eras_measure import load, splits, thinned
-from experiments.common import bars, measure_cells, seed_of
+from experiments.common import bars, kind_of, measure_cells, seed_of
 from experiments.natural_eras import booster
+from sklearn_era import calibration
 from sklearn_era.calibration import (
     EraCalibratedClassifier,
-    EraConformalClassifier,
     EraConformalRegressor,
     coverage_score,
     era_calibration,
@@ -52,7 +51,7 @@ N_RUNS = 1
 
 LEVEL, SIMULATED_LEVEL = 0.9, 0.8
 ENOUGH = 0.85
-ROWS, ERAS, AS_GROUPS, FROZEN = "a row", "of eras", ", as groups", ", frozen"
+ROWS, ERAS, AS_GROUPS = "a row", "of eras", ", as groups"
 MAPIE = "MAPIE"
 HAS_MAPIE = find_spec("mapie") is not None
 NUMBERS_OF_ERAS = (5, 10, 20, 50)
@@ -67,19 +66,16 @@ _CALIBRATION = ("log loss", "level", "slope")
 
 def _by_mapie(model: Any, X: Any, y: Any, eras: Any, X_test: Any) -> Any:
     """MAPIE's intervals, or sets of two classes, by CV+ in folds of eras."""
-    kinds = (("regression", "Regressor"), ("classification", "Classifier"))
-    make_regressor, make_classifier = (
-        getattr(import_module(f"mapie.{task}"), f"CrossConformal{kind}")
-        for task, kind in kinds
-    )
+    is_class = hasattr(model, "predict_proba")
+    module = import_module(f"mapie.{'classification' if is_class else 'regression'}")
     folds = GroupKFold(min(5, np.unique(eras).size))
-    if not hasattr(model, "predict_proba"):
-        regressor = make_regressor(model, confidence_level=LEVEL, cv=folds)
-        regressor.fit_conformalize(X, y, groups=eras)
-        return regressor.predict_interval(X_test)[1][:, :, 0]
-    classifier = make_classifier(model, confidence_level=LEVEL, cv=folds)
-    classifier.fit_conformalize(X, y.astype(int), groups=eras)
-    return classifier.predict_set(X_test, agg_scores="crossval")[1][:, :, 0]
+    kind = kind_of(module, "CrossConformal", is_class)
+    conformal = kind(model, confidence_level=LEVEL, cv=folds)
+    if is_class:
+        conformal.fit_conformalize(X, y.astype(int), groups=eras)
+        return conformal.predict_set(X_test, agg_scores="crossval")[1][:, :, 0]
+    conformal.fit_conformalize(X, y, groups=eras)
+    return conformal.predict_interval(X_test)[1][:, :, 0]
 
 
 def _measure(
@@ -100,7 +96,7 @@ def _measure(
     if test.size == 0:
         return []
     is_number, model = source.task == "regression", booster()(source.task, seed)
-    kind: Any = EraConformalRegressor if is_number else EraConformalClassifier
+    kind = kind_of(calibration, "EraConformal", not is_number)
     orders = {"": "ordered", AS_GROUPS: "unordered"}
     if source.kind == "groups":
         orders = {"": "unordered"}
@@ -163,18 +159,14 @@ def _simulate(n_eras: int, n_runs: int) -> list[dict]:
     for run in range(n_runs):
         rng = np.random.default_rng(seed_of("simulated intervals", n_eras, run))
         (X, y, eras), new = _draw(n_eras, rng), _draw(200, rng)
-        X_old, y_old, _ = _draw(n_eras, rng)
         plain = LinearRegression()
-        frozen = FrozenEstimator(LinearRegression().fit(X_old, y_old))
-        models = {"": plain, FROZEN: frozen}
-        found = {}
-        for suffix, model in models.items():
-            ours = EraConformalRegressor(model, era_order="unordered")
-            ours.fit(X, y, eras=eras)
-            found[ROWS + suffix] = ours.predict_interval(new[0], SIMULATED_LEVEL)
-            found[ERAS + suffix] = ours.predict_interval(
-                new[0], SIMULATED_LEVEL, share_of_eras=SIMULATED_LEVEL
-            )
+        ours = EraConformalRegressor(plain, era_order="unordered").fit(X, y, eras=eras)
+        level: dict[str, Any] = {"level": SIMULATED_LEVEL}
+        share = {**level, "share_of_eras": SIMULATED_LEVEL}
+        found = {
+            ROWS: ours.predict_interval(new[0], **level),
+            ERAS: ours.predict_interval(new[0], **share),
+        }
         folds = KFold(5, shuffle=True, random_state=run)
         by_row = EraConformalRegressor(plain, cv=folds, era_order="unordered")
         by_row.fit(X, y, eras=np.arange(y.size))

@@ -11,8 +11,7 @@ from sklearn.linear_model import LinearRegression
 
 from experiments import next_era_scores, search_rule
 from experiments._next_era_data import AUTO, OUT_OF_ERA, PLAIN, TEST, TUNED
-from experiments._stable_selection import select
-from experiments.features_that_turn import KINDS, plant, summarize_columns
+from experiments.features_that_turn import KINDS, plant, select, summarize_columns
 
 PAGE = Path(__file__).parents[3] / "docs" / "choosing.md"
 TRAINED, TESTED = np.linspace(0.7, 0.8, 8), np.array([0.6, 0.75, 0.82])

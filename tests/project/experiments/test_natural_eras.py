@@ -9,7 +9,7 @@ from sklearn.dummy import DummyRegressor
 
 from experiments import natural_eras
 from experiments._natural_eras_data import SCENARIOS, Scenario
-from experiments._natural_eras_fresh import FRESH
+from experiments._natural_eras_fresh import FRESH, SECOND
 from experiments._natural_eras_measure import (
     ALL,
     ALL_FRESH,
@@ -20,7 +20,6 @@ from experiments._natural_eras_measure import (
     tally,
     thinned,
 )
-from experiments._natural_eras_second import SECOND
 from experiments.common import ExperimentError
 
 
