@@ -42,6 +42,11 @@ def load_experiment(name: str) -> Any:
     return import_module(f"experiments.{name}")
 
 
+def data_files(experiment: Any) -> tuple[str, ...]:
+    """The names of the files that an experiment reads."""
+    return getattr(experiment, "DATA_FILES", ())
+
+
 def positive_int(text: str) -> int:
     number = int(text)
     if number < 1:
@@ -91,7 +96,7 @@ def list_experiments() -> None:
         experiment = load_experiment(name)
         print(f"{name}\n    {experiment.TITLE}")
         print(f"    runs: {experiment.N_RUNS}")
-        for file in experiment.DATA_FILES:
+        for file in data_files(experiment):
             print(f"    data: {file}")
 
 

@@ -57,13 +57,7 @@ class Scenario(NamedTuple):
     most_rows: int | None = MOST_ROWS_TO_TRAIN
 
     def load(self, data_dir: Path | None) -> Table:
-        """Read and encode the table.
-
-        Raises
-        ------
-        ExperimentError
-            If its file is not in `data_dir`, or its package is not installed.
-        """
+        """Read and encode the table; ExperimentError without its file or package."""
         X, y, eras = self.read(data_dir)
         if self.kind == "groups":
             shares = eras.map(eras.value_counts(normalize=True))
@@ -156,23 +150,20 @@ def quarter(year: pd.Series, month: pd.Series) -> pd.Series:
 
 def _bike(data_dir: Path | None) -> Columns:
     rows = _file("bike_sharing_hourly.csv.gz", data_dir)
-    left_out = ["instant", "dteday", "yr", "casual", "registered", "cnt"]
-    return (
-        rows.drop(columns=left_out),
-        np.log1p(rows["cnt"]),
-        12 * rows["yr"] + rows["mnth"],
-    )
+    rows["cnt"] = np.log1p(rows["cnt"])
+    eras = 12 * rows["yr"] + rows["mnth"]
+    return columns_of(rows, "cnt", eras, "instant dteday yr casual registered")
 
 
 def _electricity(data_dir: Path | None) -> Columns:
     rows = _file("electricity_nsw.csv.gz", data_dir)
     days = (rows["period"].diff() < 0).cumsum()
-    return rows.drop(columns="class"), rows["class"], days // 30
+    return columns_of(rows, "class", days // 30)
 
 
 def _weather(data_dir: Path | None) -> Columns:
     rows = _file("weather_bellevue.csv.gz", data_dir)
-    return rows.drop(columns="target"), rows["target"], pd.Series(rows.index // 730)
+    return columns_of(rows, "target", pd.Series(rows.index // 730))
 
 
 def _flights() -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -251,16 +242,16 @@ def _air_of_months(data_dir: Path | None) -> Columns:
 
 def _adult(data_dir: Path | None) -> Columns:
     rows = _file("adult.csv.gz", data_dir)
+    rows["income"] = rows["income"] == ">50K"
     # A weight of the survey, and the years of education as text.
-    left_out = ["fnlwgt", "education", "occupation", "income"]
-    return rows.drop(columns=left_out), rows["income"] == ">50K", rows["occupation"]
+    return columns_of(rows, "income", rows["occupation"], "fnlwgt education occupation")
 
 
 def _churn(data_dir: Path | None) -> Columns:
     rows = _file("churn_modelling.csv.gz", data_dir)
-    left_out = ["RowNumber", "CustomerId", "Surname", "Geography", "Gender", "Exited"]
     groups = rows["Geography"] + " " + rows["Gender"]
-    return rows.drop(columns=left_out), rows["Exited"], groups
+    left_out = "RowNumber CustomerId Surname Geography Gender"
+    return columns_of(rows, "Exited", groups, left_out)
 
 
 def _kickstarter(data_dir: Path | None) -> tuple[pd.DataFrame, pd.DataFrame]:

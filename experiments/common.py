@@ -175,18 +175,15 @@ def format_table(frame: "pd.DataFrame") -> str:
 def write_results(
     frame: "pd.DataFrame", figure: "Figure", out_dir: Path, name: str
 ) -> tuple[Path, Path]:
-    """Write a table and its figure to ``NAME.csv`` and ``NAME.png`` of a folder."""
+    """Write a table, all digits, and its figure to ``NAME.csv`` and ``NAME.png``."""
     csv, png = out_dir / f"{name}.csv", out_dir / f"{name}.png"
     try:
         out_dir.mkdir(parents=True, exist_ok=True)
-        # All digits: the reader rounds.
         frame.to_csv(csv, index=False)
         figure.savefig(png, dpi=150)
     except OSError as error:
-        raise ExperimentError(
-            f"The results cannot be written to {out_dir}, the folder of --out: "
-            f"{error.strerror}."
-        ) from error
+        text = f"The results cannot be written to {out_dir}, the folder of --out: "
+        raise ExperimentError(f"{text}{error.strerror}.") from error
     return csv, png
 
 

@@ -24,7 +24,6 @@ from sklearn_era.datasets import make_synthetic_memorization
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 
 TITLE = "Criteria by what happens between eras: R² or accuracy on new eras"
-DATA_FILES: tuple[str, ...] = ()
 N_RUNS = 5
 
 
@@ -63,13 +62,8 @@ def varying_effect(seed: int) -> Rows:
 
 def no_shortcut(seed: int) -> Rows:
     """The spiral alone: eras do not differ."""
-    data = make_synthetic_memorization(
-        n_shortcut_features=0,
-        n_samples_per_era=100,
-        radial_noise=0.06,
-        random_state=seed,
-    )
-    return _of_bunch(data)
+    options = {"n_shortcut_features": 0, "radial_noise": 0.06, "random_state": seed}
+    return _of_bunch(make_synthetic_memorization(n_samples_per_era=100, **options))
 
 
 def small_eras(seed: int) -> Rows:
@@ -117,6 +111,7 @@ _CRITERIA: dict[str, str | SplitCriterion | dict] = {
     "directional + era / 2, normalised": {"directional": 1, "era": 0.5},
     "gain + vrex, normalised": {"gain": 1, "vrex": 1},
 }
+_HALF = {**RULE_OF_PAPERS, "min_era_coverage": 0.5}
 MODELS: dict[str, dict[str, Any]] = {
     "gain": {},
     **{
@@ -124,11 +119,7 @@ MODELS: dict[str, dict[str, Any]] = {
         for name, criterion in _CRITERIA.items()
     },
     **{
-        f"{name}, half of the eras": {
-            "split_criterion": name,
-            **RULE_OF_PAPERS,
-            "min_era_coverage": 0.5,
-        }
+        f"{name}, half of the eras": {"split_criterion": name, **_HALF}
         for name in ("era", "directional")
     },
     **{

@@ -13,6 +13,7 @@ booster of the pooled gain, of the same run.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from experiments.common import (
 )
 from sklearn_era.effects import GroupDRO
 from sklearn_era.ensemble import JustTrainTwice
+from sklearn_era.metrics import era_scores
 
 TITLE = "After Du et al. (2025), table V: Adult by race and Churn by country"
 DATA_FILES = ("adult.csv.gz", "churn_modelling.csv.gz")
@@ -94,10 +96,8 @@ def read_adult(path: Path) -> tuple[pd.DataFrame, NDArray[np.int64], NDArray[Any
 def read_churn(path: Path) -> tuple[pd.DataFrame, NDArray[np.int64], NDArray[Any]]:
     """Features, whether the customer has left, and country."""
     frame = pd.read_csv(path)
-    of_the_customer = ["RowNumber", "CustomerId", "Surname", "Exited"]
-    return _parts(
-        frame, target=frame["Exited"] == 1, drop=of_the_customer, era="Geography"
-    )
+    drop = ["RowNumber", "CustomerId", "Surname", "Exited"]
+    return _parts(frame, target=frame["Exited"] == 1, drop=drop, era="Geography")
 
 
 def _parts(
@@ -144,16 +144,15 @@ def _measure(
         eras = {} if name == NOBODY else {"eras": groups[train]}
         model.fit(X.iloc[train], y[train], **eras)
         predicted[test] = model.predict_proba(X.iloc[test])[:, 1]
-    tested = np.flatnonzero(~np.isnan(predicted))
-    of_group = [tested[groups[tested] == group] for group in np.unique(groups)]
-    accuracies = [accuracy_score(y[g], predicted[g] > 0.5) for g in of_group]
-    balanced = [balanced_accuracy_score(y[g], predicted[g] > 0.5) for g in of_group]
-    aucs = [roc_auc_score(y[g], predicted[g]) for g in of_group]
+    tested = ~np.isnan(predicted)
+    y, p, groups = y[tested], predicted[tested], groups[tested]
+    accuracies = era_scores(y, p > 0.5, eras=groups, metric=accuracy_score)
+    balanced = era_scores(y, p > 0.5, eras=groups, metric=balanced_accuracy_score)
     return {
-        "accuracy": accuracy_score(y[tested], predicted[tested] > 0.5),
-        "worst accuracy": min(accuracies),
-        "worst balanced accuracy": min(balanced),
-        "worst AUC": min(aucs),
+        "accuracy": accuracy_score(y, p > 0.5),
+        "worst accuracy": accuracies.scores.min(),
+        "worst balanced accuracy": balanced.scores.min(),
+        "worst AUC": era_scores(y, p, eras=groups, metric=roc_auc_score).scores.min(),
     }
 
 
@@ -161,17 +160,12 @@ def _splits(
     question: str, y: NDArray[np.int64], groups: NDArray[Any], number: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """The rows to train on and to test, once or for each group."""
-    rows = np.arange(y.size)
-    seed = seed_of("split", number)
+    rows, seed = np.arange(y.size), seed_of("split", number)
     strata = [f"{group} {label}" for group, label in zip(groups, y, strict=True)]
+    split = partial(train_test_split, rows, stratify=strata, random_state=seed)
     if question == KNOWN:
-        train, test = train_test_split(
-            rows, test_size=0.3, stratify=strata, random_state=seed
-        )
-        yield train, test
+        yield tuple(split(test_size=0.3))
         return
-    drawn, _ = train_test_split(
-        rows, train_size=0.8, stratify=strata, random_state=seed
-    )
+    drawn, _ = split(train_size=0.8)
     for group in np.unique(groups):
         yield drawn[groups[drawn] != group], rows[groups == group]

@@ -22,7 +22,6 @@ from experiments._paper_data import make_shifted_sine_wave
 from experiments.common import bars, seed_of, summarize_beside
 
 TITLE = "DeLise (2023), table 3: shifted sine wave, mean squared error"
-DATA_FILES: tuple[str, ...] = ()
 N_RUNS = 10
 
 DATA: dict[str, dict[str, Any]] = {

@@ -35,7 +35,6 @@ from experiments.common import (
 from sklearn_era import ensemble
 
 TITLE = "Forests' time to fit, as ratios"
-DATA_FILES = ()
 # The fastest of so many fits of each.
 N_RUNS = 3
 

@@ -23,7 +23,6 @@ from sklearn_era.environments import decorrelated_partition
 from sklearn_era.metrics import era_scores
 
 TITLE = "Tables of the guide on made-up data"
-DATA_FILES: tuple[str, ...] = ()
 N_RUNS = 5
 
 

@@ -16,7 +16,6 @@ from experiments._paper_data import make_liao_classification
 from experiments.common import bars, seed_of, summarize
 
 TITLE = "Liao et al. (2024), tables 1 and 3: synthetic classes, accuracy in %"
-DATA_FILES: tuple[str, ...] = ()
 N_RUNS = 5
 
 DIMENSIONS = (2, 5, 10, 20)

@@ -17,7 +17,6 @@ from experiments._paper_data import make_liao_regression
 from experiments.common import bars, seed_of, summarize
 
 TITLE = "Liao et al. (2024), tables 2 and 3: synthetic numbers, MSE by that of RF"
-DATA_FILES: tuple[str, ...] = ()
 N_RUNS = 5
 
 DIMENSIONS = (2, 5, 10, 20)

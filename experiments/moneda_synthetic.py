@@ -35,7 +35,6 @@ from sklearn_era.ensemble import EraForestClassifier
 from sklearn_era.metrics import era_scores
 
 TITLE = "Moneda (2021), sections 5.3.3 to 5.3.5: ROC AUC of a tree in the holdout"
-DATA_FILES = ()
 N_RUNS = 10
 
 DECISION_TREE = "decision tree"

@@ -19,7 +19,6 @@ from experiments._paper_data import make_colored_digits
 from experiments.common import bars, seed_of
 
 TITLE = "Du et al. (2025), figure 9 and table IV: coloured digits"
-DATA_FILES: tuple[str, ...] = ()
 N_RUNS = 5
 
 N_COMPONENTS = 20

@@ -28,7 +28,6 @@ from sklearn_era.causal import (
 )
 
 TITLE = "Du et al. (2025), example 1: figures 3, 4 and 6, tables I, II and IV"
-DATA_FILES: tuple[str, ...] = ()
 N_RUNS = 10
 
 ACCURACIES = "accuracy (figures 3 and 6, table IV)"

@@ -33,7 +33,6 @@ from sklearn_era.effects import GroupDRO
 from sklearn_era.ensemble import JustTrainTwice
 
 TITLE = "Du et al. (2025), unit tests: figures 7 and 8, tables III and IV"
-DATA_FILES: tuple[str, ...] = ()
 N_RUNS = 10
 
 N_ROWS = 600

@@ -19,7 +19,6 @@ from sklearn_era.metrics._mean_errors import mean_and_error
 from sklearn_era.model_selection._search_errors import mean_and_safe_error
 
 TITLE = "How often EraSearchCV leaves the plain model for one that is as good, in %"
-DATA_FILES: tuple[str, ...] = ()
 N_RUNS = 5
 
 RHOS = (0.0, 0.3, 0.6, 0.9)

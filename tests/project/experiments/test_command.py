@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from experiments import __main__ as command
-from experiments.__main__ import experiment_names, load_experiment
+from experiments.__main__ import data_files, experiment_names, load_experiment
 from experiments.common import (
     ExperimentError,
     bars,
@@ -29,7 +29,6 @@ class Stub:
     """An experiment of one cell, which notes how it was called."""
 
     TITLE = "A table of one cell"
-    DATA_FILES = ()
     N_RUNS = 3
 
     def __init__(self):
@@ -93,7 +92,7 @@ def test_experiment_runs_reduced(name, request, tmp_path):
     data = None
     if name == NUMERAI:
         data = made_up_numerai(tmp_path)
-    elif experiment.DATA_FILES:
+    elif data_files(experiment):
         data = request.getfixturevalue("data_folder")
     frame = experiment.run(data_dir=data, n_runs=1, quick=True)
     assert len(frame) > 1
@@ -111,7 +110,7 @@ def test_experiment_runs_reduced(name, request, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in experiment_names() if load_experiment(name).DATA_FILES]
+    "name", [name for name in experiment_names() if data_files(load_experiment(name))]
 )
 def test_experiment_says_which_file_it_lacks(name, tmp_path):
     experiment = load_experiment(name)
@@ -151,7 +150,7 @@ def test_numerai_thins_eras_and_scores_folds_of_time_by_week(tmp_path):
 def test_every_experiment_stands_in_the_readme():
     text = (ROOT / "experiments" / "README.md").read_text()
     for name in experiment_names():
-        for word in (name, *load_experiment(name).DATA_FILES):
+        for word in (name, *data_files(load_experiment(name))):
             assert f"`{word}`" in text
 
 
