@@ -9,7 +9,7 @@ a second part, each year in time is left out once, and the candidate whose worst
 best is taken.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +65,7 @@ N_TREES = 100
 N_TREES_OF_SEARCH = 30
 
 PARTS = ("train", "test", "holdout")
+TOOLS = ("domain classifier", "support match")
 
 # More rows would only make the searches slow.
 _MOST_ROWS_OF_SEARCH = 6_000
@@ -102,6 +103,19 @@ def make_year_table(
         (years <= last_year_in_time).to_numpy(),
         [*categories.columns],
     )
+
+
+def paper_of(
+    random_forest: Sequence[float], robust: Sequence[float], tools: Sequence[float]
+) -> dict[tuple[str, str, str], float]:
+    """The thesis' numbers: of both forests, by part, and of the two tools."""
+    rows = {(BY_FOLDS, RANDOM_FOREST): random_forest, (BY_FOLDS, MEAN): robust}
+    paper = {
+        (*row, part): value
+        for row, values in rows.items()
+        for part, value in zip(PARTS, values, strict=True)
+    }
+    return paper | {("", "", x): value for x, value in zip(TOOLS, tools, strict=True)}
 
 
 def measure_years(
@@ -190,7 +204,7 @@ def _apply_tools(
     match = support_match(
         train, eras=table.years[parts["train"]], categorical_features=table.categories
     )
-    return {"domain classifier": auc, "support match": match.mean}
+    return dict(zip(TOOLS, (auc, match.mean), strict=True))
 
 
 def make_forest(

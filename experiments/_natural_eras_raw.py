@@ -75,19 +75,14 @@ _LEFT_OUT = {
 }
 
 
-def _with_columns(
-    scenario: Scenario, read_others: Callable[[Path | None], pd.DataFrame]
-) -> Scenario:
+def _with_columns(name: str) -> Scenario:
     def read(data_dir: Path | None) -> Columns:
-        X, y, eras = scenario.read(data_dir)
-        others = read_others(data_dir).loc[X.index]
+        X, y, eras = data.SCENARIOS[name].read(data_dir)
+        others = _LEFT_OUT[name](data_dir).loc[X.index]
         return X.assign(**others[others.columns.difference(X.columns)]), y, eras
 
-    return scenario._replace(read=read)
+    return data.SCENARIOS[name]._replace(read=read)
 
 
 # The first twelve scenarios, in the order of their list.
-RAW = {
-    name: _with_columns(data.SCENARIOS[name], others)
-    for name, others in _LEFT_OUT.items()
-}
+RAW = {name: _with_columns(name) for name in _LEFT_OUT}

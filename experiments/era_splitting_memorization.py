@@ -50,7 +50,9 @@ draw = bars("criterion", "chosen", "grid", data=ARRAYS, score=delise.TEST)
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the table; `quick` has 2 configurations instead of 30, of few trees."""
-    arrays = _read_arrays(find_data_file(*DATA_FILES, data_dir))
+    with np.load(find_data_file(*DATA_FILES, data_dir)) as found:
+        # By the names of the generator.
+        arrays = Bunch(**found, eras_train=found["X_eras"])
     rows: list[dict] = []
     for number in range(n_runs):
         generated = make_synthetic_memorization(random_state=seed_of("data", number))
@@ -61,18 +63,6 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
             rows += [{**case, **row} for row in _search(data, drawn, number)]
     by = ["criterion", "data", "grid", "chosen", "score"]
     return summarize_beside(pd.DataFrame(rows), by=by, reference="gain", paper=PAPER)
-
-
-def _read_arrays(path: Path) -> Bunch:
-    """The author's arrays, by the names of the generator."""
-    with np.load(path) as arrays:
-        return Bunch(
-            X_train=arrays["X_train"],
-            y_train=arrays["y_train"],
-            eras_train=arrays["X_eras"],
-            X_test=arrays["X_test"],
-            y_test=arrays["y_test"],
-        )
 
 
 def _search(data: Bunch, configurations: list[dict], seed: int) -> list[dict]:

@@ -5,7 +5,7 @@ No table of a paper: each shows what one option does where the answer is known.
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,12 +26,8 @@ TITLE = "Tables of the guide on made-up data"
 N_RUNS = 5
 
 
-class Cell(NamedTuple):
-    """A number of a table, by its row and its column."""
-
-    row: str
-    column: str
-    value: float
+# A number of a table, by its row and its column.
+Cell = tuple[str, str, float]
 
 
 def early_stopping(seed: int, quick: bool) -> Iterator[Cell]:
@@ -58,9 +54,9 @@ def early_stopping(seed: int, quick: bool) -> Iterator[Cell]:
             model.set_params(split_criterion=criterion, validation_eras=validation_eras)
             model.set_params(**stopping, random_state=seed).fit(X, y, eras=eras)
             row = f"{criterion}, {held_out}"
-            yield Cell(row, "trees", model.n_iter_)
-            yield Cell(row, "best R² held out", model.validation_score_.max())
-            yield Cell(row, "R² on new eras", model.score(X_test, y_test))
+            yield row, "trees", model.n_iter_
+            yield row, "best R² held out", model.validation_score_.max()
+            yield row, "R² on new eras", model.score(X_test, y_test)
 
 
 def made_eras(seed: int, quick: bool) -> Iterator[Cell]:
@@ -96,7 +92,7 @@ def made_eras(seed: int, quick: bool) -> Iterator[Cell]:
             model.set_params(max_leaf_nodes=8, early_stopping=False)
             model.set_params(**RULE_OF_PAPERS, **of_criterion).fit(X, y, eras=eras)
             error = mean_squared_error(y_test, model.predict(X_test))
-            yield Cell(row, column, error)
+            yield row, column, error
 
 
 def made_up_ranks(seed: int, quick: bool) -> Iterator[Cell]:
@@ -124,13 +120,13 @@ def made_up_ranks(seed: int, quick: bool) -> Iterator[Cell]:
                 model.set_params(min_gain_share=0.0)
             model.fit(X, y, eras=eras)
             n_split = sum(tree.get_n_leaf_nodes() > 1 for (tree,) in model._predictors)
-            yield Cell(row, f"{name}, trees with splits", n_split)
+            yield row, f"{name}, trees with splits", n_split
             for column, (X_later, y_later, later) in parts.items():
                 if not column:
                     continue
                 predicted = model.predict(X_later)
                 scores = era_scores(y_later, predicted, eras=later, metric=_correlation)
-                yield Cell(row, column, scores.mean())
+                yield row, column, scores.mean()
 
 
 def weak_effects(
@@ -168,10 +164,10 @@ draw = bars("row", "column", "table")
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the tables; `quick` has fewer trees and rows."""
     cells = [
-        {"table": name, **cell._asdict(), "run": run}
+        {"table": name, "row": row, "column": column, "value": value}
         for name, measure in TABLES.items()
         for run in range(n_runs)
-        for cell in measure(seed_of(name, run), quick)
+        for row, column, value in measure(seed_of(name, run), quick)
     ]
     by = ["table", "row", "column"]
     return summarize(pd.DataFrame(cells), by=by, value="value")

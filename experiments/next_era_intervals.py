@@ -174,7 +174,8 @@ def _simulate(n_eras: int, n_runs: int) -> list[dict]:
         for method, ends in found.items():
             is_in = (ends[:, 0] <= new[1]) & (new[1] <= ends[:, 1])
             of_eras = is_in.reshape(200, -1).mean(axis=1)
-            row = {"data": n_eras, "method": method, "coverage": of_eras.mean()}
+            row = {"part": f"simulated, {n_eras} eras", "method": method}
+            row["coverage"] = of_eras.mean()
             row["share >= level"] = np.mean(of_eras >= SIMULATED_LEVEL - 1e-9)
             rows.append(row | {"size": np.mean(ends[:, 1] - ends[:, 0])})
     return rows
@@ -210,7 +211,8 @@ def run(
     natural = measure_cells(_measure, cells, cache=cache, n_jobs=n_jobs, **given)
     n = 2 if quick else 100 * n_runs
     drawn = pd.DataFrame([x for m in NUMBERS_OF_ERAS for x in _simulate(m, n)])
-    table = pd.concat([_summarize(natural), _summarize_simulated(drawn)])
+    simulated = drawn.groupby(["part", "method"], sort=False).mean().reset_index()
+    table = pd.concat([_summarize(natural), simulated])
     table = table.melt(["part", "method"], var_name="quantity", value_name="mean")
     return table.dropna(subset="mean").assign(n_runs=n_runs, paper=np.nan)
 
@@ -245,12 +247,6 @@ def _summarize(rows: pd.DataFrame) -> pd.DataFrame:
     means = pd.DataFrame(columns).reset_index()
     means["part"] = means["part"] + ": " + means.pop("era")
     return pd.concat([pd.DataFrame(tables), means])
-
-
-def _summarize_simulated(rows: pd.DataFrame) -> pd.DataFrame:
-    table = rows.groupby(["data", "method"], sort=False).mean().reset_index()
-    table["part"] = "simulated, " + table.pop("data").astype(str) + " eras"
-    return table
 
 
 def show(frame: pd.DataFrame) -> str:

@@ -61,14 +61,15 @@ def _data(seed: int) -> tuple[Bunch, Any]:
     kept, left_out = train_test_split(
         range(data.y_train.size), test_size=1 / 3, random_state=seed
     )
-    parts = {
-        "train": (data.X_train[kept], data.y_train[kept]),
-        "test": (data.X_train[left_out], data.y_train[left_out]),
-        "ood": (data.X_test, data.y_test),
-    }
-    named = {f"X_{name}": X for name, (X, _) in parts.items()}
-    named |= {f"y_{name}": y for name, (_, y) in parts.items()}
-    return Bunch(**named), data.digit_train[kept]
+    rows = Bunch(
+        X_train=data.X_train[kept],
+        y_train=data.y_train[kept],
+        X_test=data.X_train[left_out],
+        y_test=data.y_train[left_out],
+        X_ood=data.X_test,
+        y_ood=data.y_test,
+    )
+    return rows, data.digit_train[kept]
 
 
 def show(frame: pd.DataFrame) -> str:
