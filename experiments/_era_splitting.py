@@ -88,14 +88,9 @@ def choose(
 
 
 def fit(
-    criterion: str,
-    configuration: dict,
-    X: NDArray[np.floating],
-    y: NDArray[np.number],
-    eras: NDArray[np.number],
-    seed: int,
+    criterion: str, configuration: dict, rows: tuple[NDArray, ...], seed: int
 ) -> HistGradientBoostingRegressor:
-    """Fit the regressor that the paper has for classes too."""
+    """Fit the regressor that the paper has for classes too, to X, y and eras."""
     parameters = dict(configuration)
     alpha = parameters.pop("boltzmann_alpha")
     model = HistGradientBoostingRegressor(
@@ -107,4 +102,5 @@ def fit(
     )
     if criterion != "gain":
         model.set_params(split_criterion__boltzmann_alpha=alpha)
+    X, y, eras = rows
     return model.fit(X, y, eras=eras)

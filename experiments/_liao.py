@@ -170,11 +170,7 @@ def paper_of(
 
 
 def linear_predictions(
-    X: NDArray[np.float64],
-    y: NDArray[Any],
-    eras: NDArray[np.int64],
-    X_test: NDArray[np.float64],
-    is_classifier: bool,
+    X: NDArray, y: NDArray, eras: NDArray, X_test: NDArray, is_classifier: bool
 ) -> dict[str, NDArray[Any]]:
     """Predictions of the linear model, and of linear IRMv1 and V-REx, by name."""
     model = (LogisticRegression() if is_classifier else LinearRegression()).fit(X, y)

@@ -248,12 +248,7 @@ _YOUNG_MEN = data.Packaged("plm", "Males", "wage", "industry", "nr")
 _COSTS = "outpdol drugdol suppdol mentdol inpdol lnmeddol binexp"
 _VISITS = "totadm inpmis mentvis mdvis notmdvis"
 _INSURED = data.Packaged(
-    "sampleSelection",
-    "RandHIE",
-    "meddol",
-    "site",
-    f"zper {_COSTS} {_VISITS}",
-    np.log1p,
+    "sampleSelection", "RandHIE", "meddol", "site", f"zper {_COSTS} {_VISITS}", np.log1p
 )
 
 # The second group.

@@ -29,12 +29,10 @@ GRID: list[dict[str, Any]] = [
 SHARES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 0.3)
 OUT_OF_ERA, TEST = "out of era", "test"
 # The metrics as functions whose standard errors are in closed form.
+_LOG_LOSS = partial(log_loss, labels=[0, 1])
 METRICS: dict[str, dict[str, Callable[..., float]]] = {
     "regression": {"score": r2_score, "loss": mean_squared_error},
-    "classification": {
-        "score": roc_auc_score,
-        "loss": partial(log_loss, labels=[0, 1]),
-    },
+    "classification": {"score": roc_auc_score, "loss": _LOG_LOSS},
 }
 
 Values = NDArray[np.float64]

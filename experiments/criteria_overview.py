@@ -1,9 +1,7 @@
 """The criteria on five kinds of data that differ in what happens between eras.
 
-Which criterion is good depends on that: whether a shortcut turns round, whether effects
-vary in size, or whether eras do not differ at all. The score is R², or the accuracy
-where the target is a class, on test rows of eras that were not trained on; where eras
-do not differ, of rows of the same kind.
+The score is R², or the accuracy where the target is a class, on test rows of eras that
+were not trained on; where eras do not differ, of rows of the same kind.
 """
 
 from collections.abc import Callable

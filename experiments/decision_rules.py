@@ -26,12 +26,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_sco
 from sklearn.model_selection import train_test_split
 
 from experiments._du import make_booster, make_rules
-from experiments.common import (
-    bars,
-    find_data_file,
-    seed_of,
-    summarize_beside,
-)
+from experiments.common import bars, find_data_file, seed_of, summarize_beside
 from sklearn_era.effects import GroupDRO
 from sklearn_era.ensemble import JustTrainTwice
 from sklearn_era.metrics import era_scores

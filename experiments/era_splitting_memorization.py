@@ -73,15 +73,15 @@ def _search(data: Bunch, configurations: list[dict], seed: int) -> list[dict]:
     X, y, era = data.X_train, data.y_train, data.eras_train
 
     def scores(drawn: dict, criterion: str) -> dict[str, float]:
-        model = delise.fit(criterion, drawn, X, y, era, seed)
+        model = delise.fit(criterion, drawn, (X, y, era), seed)
         test = _accuracy(model.predict(data.X_test), data.y_test)
         training = _accuracy(model.predict(X), y)
         names = delise.TEST, delise.TRAINING, delise.GAP
         return dict(zip(names, (test, training, training - test), strict=True))
 
     def on_held_out(drawn: dict, criterion: str) -> float:
-        rest = ~held_out
-        model = delise.fit(criterion, drawn, X[rest], y[rest], era[rest], seed)
+        rows = X[~held_out], y[~held_out], era[~held_out]
+        model = delise.fit(criterion, drawn, rows, seed)
         return _accuracy(model.predict(X[held_out]), y[held_out])
 
     rows = []

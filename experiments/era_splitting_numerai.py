@@ -138,7 +138,7 @@ def _scores(
     """The scores in a fold of a model of the ones before, cut into so many eras."""
     train, test = data.of(data.folds < tested), data.of(data.folds == tested)
     eras = time_blocks(train.weeks, n_eras or 1)
-    model = delise.fit(criterion, parameters, train.X, train.y, eras, 0)
+    model = delise.fit(criterion, parameters, (train.X, train.y, eras), 0)
     how: dict[str, Any] = {"metric": _pearson, "greater_is_better": True}
     own, corr = (
         era_scores(part.y, model.predict(part.X), eras=part.weeks, **how)

@@ -81,7 +81,7 @@ def _held_out_error(
     X, y, eras = data.X_train, data.y_train, data.eras_train
     for train, held_out in GroupKFold(8).split(X, groups=eras):
         rows = X[train], y[train], eras[train]
-        model = delise.fit(criterion, configuration, *rows, seed)
+        model = delise.fit(criterion, configuration, rows, seed)
         errors.append(np.mean((y[held_out] - model.predict(X[held_out])) ** 2))
     return float(np.mean(errors))
 
@@ -91,7 +91,7 @@ def _scores(
 ) -> dict[str, float]:
     """The paper's scores, and the error of the shape, where shift and noise are out."""
     train = data.X_train, data.y_train, data.eras_train
-    model = delise.fit(criterion, configuration, *train, seed)
+    model = delise.fit(criterion, configuration, train, seed)
     predicted = model.predict(data.X_test)
     test = float(np.mean((data.y_test - predicted) ** 2))
     training = float(np.mean((data.y_train - model.predict(data.X_train)) ** 2))

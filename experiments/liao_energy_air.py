@@ -150,27 +150,24 @@ def _derived_data(
 def _energy_part(energy: pd.DataFrame, of_hour: list[int] | None, n: int) -> Part:
     """Energy1, split by the hour or into `n` blocks of time."""
     dates = energy["date"]
-    return Part(
-        energy.drop(columns=["date", "Appliances"]).to_numpy(np.float64),
-        energy["Appliances"].to_numpy(np.float64),
-        time_blocks(dates.to_numpy(), n)
-        if of_hour is None
-        else np.array(of_hour)[dates.dt.hour],
-    )
+    inputs = energy.drop(columns=["date", "Appliances"])
+    return _part(inputs, energy["Appliances"], dates, dates.dt.hour, of_hour, n)
 
 
 def _air_part(air: pd.DataFrame, of_month: list[int] | None, n: int) -> Part:
     """Air1, split by the month or into `n` blocks of time."""
-    by_time = of_month is None
-    known = ["No", "pm2.5", "year" if by_time else "month"]
+    known = ["No", "pm2.5", "year" if of_month is None else "month"]
     inputs = pd.get_dummies(air.drop(columns=known), columns=["cbwd"])
-    return Part(
-        inputs.to_numpy(np.float64),
-        air["pm2.5"].to_numpy(np.float64),
-        time_blocks(air["No"].to_numpy(), n)
-        if of_month is None
-        else np.array(of_month)[air["month"] - 1],
-    )
+    return _part(inputs, air["pm2.5"], air["No"], air["month"] - 1, of_month, n)
+
+
+def _part(
+    inputs: pd.DataFrame, y: pd.Series, times: Any, units: Any, of_unit: Any, n: int
+) -> Part:
+    X, target = inputs.to_numpy(np.float64), y.to_numpy(np.float64)
+    if of_unit is None:
+        return Part(X, target, time_blocks(times.to_numpy(), n))
+    return Part(X, target, np.array(of_unit)[units])
 
 
 def _error(model: Any, part: Part) -> float:

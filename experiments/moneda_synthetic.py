@@ -166,10 +166,7 @@ def _fit(
 
 
 def _choose(
-    model: str,
-    candidates: list[tuple[int, float, int]],
-    data: Bunch,
-    original: NDArray[np.int64],
+    model: str, candidates: list[tuple[int, float, int]], data: Bunch, original: NDArray
 ) -> Iterator[tuple[str, tuple[int, float, int]]]:
     """Choose a candidate in the three ways of section 5.3.4."""
     X, y, eras = data.X_train, data.y_train, data.eras_train

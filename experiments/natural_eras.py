@@ -56,11 +56,7 @@ DATA_FILES = FILES
 # Seeds.
 N_RUNS = 1
 
-PARTS = {
-    ALL: SCENARIOS,
-    ALL_FRESH: FRESH,
-    "all second fresh scenarios": SECOND,
-}
+PARTS = {ALL: SCENARIOS, ALL_FRESH: FRESH, "all second fresh scenarios": SECOND}
 # Searches that others are compared with, beside `REFERENCE`.
 _BY_ERAS = ("LightGBM", "CatBoost", "AnchorBoosting", "CatBoost's own rate", "GPBoost")
 TUNED = (

@@ -79,10 +79,7 @@ def _by_mapie(model: Any, X: Any, y: Any, eras: Any, X_test: Any) -> Any:
 
 
 def _measure(
-    split: int,
-    scenario: str,
-    scenarios: Mapping[str, Scenario],
-    data_dir: Path | None,
+    split: int, scenario: str, scenarios: Mapping[str, Scenario], data_dir: Path | None
 ) -> list[dict]:
     """Rows of a split: coverage and size by method and era, and calibration."""
     source = scenarios[scenario]

@@ -39,11 +39,7 @@ from experiments._natural_eras_data import (
 )
 from experiments._natural_eras_fresh import FRESH
 from experiments._next_era_data import OUT_OF_ERA, PLAIN, TEST, TUNED, collect
-from experiments.common import (
-    bars,
-    seed_of,
-    summarize,
-)
+from experiments.common import bars, seed_of, summarize
 from sklearn_era.metrics import EraScoreForecast
 
 TITLE = "Scores of the next era inside their intervals, in %"

@@ -1,11 +1,8 @@
 """How often `EraSearchCV` leaves the plain model for one that is exactly as good.
 
-The differences of two models' scores in the test eras are drawn around 0: an AR(1)
-process, in which neighbours have the correlation ``rho``, in `n_folds` blocks of eras;
-in the last rows eras are independent, but those of a block share half their variance,
-as they share a model. Beside the rule's error stands that of independent eras,
-``std / sqrt(M)``. Were eras independent and many, one standard error would be passed by
-chance in 16 % of all cases.
+Differences of two models' scores are drawn around 0, as docs/choosing.md describes; in
+the last rows, eras of a block share half their variance, as they share a model. Beside
+the rule's error stands that of independent eras, ``std / sqrt(M)``.
 """
 
 from pathlib import Path

@@ -132,7 +132,7 @@ def test_numerai_thins_eras_and_scores_folds_of_time_by_week(tmp_path):
     drawn = {**numerai.PARAMETERS, "max_iter": 20}
     found = numerai._scores("gain", drawn, 0, data, 4)
     train, test = (data.folds < 4), (data.folds == 4)
-    model = numerai.delise.fit("gain", drawn, data.X[train], data.y[train], None, 0)
+    model = numerai.delise.fit("gain", drawn, (data.X[train], data.y[train], None), 0)
     frame = pd.DataFrame({"y": data.y[test], "x": model.predict(data.X[test])})
     corr = pd.Series([
         week.corr().loc["y", "x"] for _, week in frame.groupby(data.weeks[test])
