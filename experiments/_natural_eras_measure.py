@@ -209,8 +209,7 @@ def compare(
     over_all = table.assign(difference=table["mean"], scenario=table["part"])
     over_all = _summarize(over_all, by)
     over_all["part"] = over_all["scenario"]
-    table = pd.concat([table, over_all], ignore_index=True)
-    return table.assign(reference=reference)
+    return pd.concat([table, over_all], ignore_index=True).assign(reference=reference)
 
 
 def _summarize(differences: pd.DataFrame, by: list[str]) -> pd.DataFrame:

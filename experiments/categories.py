@@ -190,7 +190,7 @@ def run(
         for number in range(n_runs if size else 1)
     )
     rows = measure_cells(_measure, cells, cache=cache, paths=paths)
-    return summarize(rows, by=["set", "size", "model"], value="value")
+    return summarize(rows, by=["set", "size", "model"])
 
 
 def _measure(

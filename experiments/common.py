@@ -41,10 +41,9 @@ def find_data_file(name: str, data_dir: Path | None) -> Path:
     """A data file in the folder of ``--data``; an error names both."""
     if data_dir is not None and (data_dir / name).is_file():
         return data_dir / name
-    place = "No folder of data was named" if data_dir is None else f"{data_dir} lacks"
-    joint = ", and this needs" if data_dir is None else ""
+    lacks = f"{data_dir} lacks" if data_dir else "No folder was named, and this needs"
     raise ExperimentError(
-        f"{place}{joint} the file {name}: name a folder that has it by --data DIR "
+        f"{lacks} the file {name}: name a folder that has it by --data DIR "
         "(experiments/README.md says what it is, and how to make it)."
     )
 
@@ -73,7 +72,7 @@ def summarize(
     runs: "pd.DataFrame",
     *,
     by: Sequence[str],
-    value: str,
+    value: str = "value",
     paper: Mapping[Any, float] | None = None,
     paper_by: Sequence[str] | None = None,
     show_runs: bool = False,
@@ -108,7 +107,7 @@ def summarize_beside(
     varies less than they do; `minus_gain_se` is its standard error. The model is the
     first column of `by`.
     """
-    table = summarize(runs, by=by, value="value", paper=paper, show_runs=True)
+    table = summarize(runs, by=by, paper=paper, show_runs=True)
     case = ["run", *by[1:]]
     is_reference = runs[by[0]] == reference
     others = runs[is_reference].set_index(case)["value"]

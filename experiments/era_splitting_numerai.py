@@ -78,7 +78,7 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     for number in range(n_runs):
         rows += _one_run(data, number, quick)
     by = ["criterion", "eras", "chosen", "score"]
-    return summarize(pd.DataFrame(rows), by=by, value="value", paper=PAPER)
+    return summarize(pd.DataFrame(rows), by=by, paper=PAPER)
 
 
 def _find(name: str, data_dir: Path | None) -> Path:
@@ -116,20 +116,22 @@ def _one_run(data: Rows, number: int, quick: bool) -> list[dict]:
     cases += [("directional", n) for n in (N_GROUPS[:2] if quick else N_GROUPS)]
     rows = []
     for criterion, n_eras in cases:
-        scores = partial(_scores, criterion, n_eras=n_eras, data=data)
-        cell = {"criterion": criterion, "eras": f"{n_eras} eras" if n_eras else POOLED}
-        rows += delise.choose(
-            configurations,
-            partial(scores, tested=4),
-            lambda drawn, scores=scores: scores(drawn, tested=3)[delise.TEST],
-            **cell,
-        )
+        cell: dict[str, Any] = {"criterion": criterion}
+        cell["eras"] = f"{n_eras} eras" if n_eras else POOLED
+        scores = partial(_scores, criterion, n_eras=n_eras, data=data, tested=4)
+        held_out = partial(_held_out, criterion, n_eras=n_eras, data=data)
+        rows += delise.choose(configurations, scores, held_out, **cell)
         if n_eras in (0, 4):
             rows += [
                 {**cell, "chosen": BENCHMARK, "score": score, "value": value}
-                for score, value in scores(benchmark, tested=4).items()
+                for score, value in scores(benchmark).items()
             ]
     return rows
+
+
+def _held_out(criterion: str, parameters: dict, n_eras: int, data: Rows) -> float:
+    """The score in the fold before the one to test."""
+    return _scores(criterion, parameters, n_eras, data, 3)[delise.TEST]
 
 
 def _scores(

@@ -245,7 +245,7 @@ def summarize_planted(planted: pd.DataFrame) -> pd.DataFrame:
     by_run["value"] = 100 * by_run["false"] / by_run["found"].clip(lower=1)
     both = pd.concat([found, by_run])
     both["case"] = both["n_eras"].map("{} eras".format)
-    return summarize(both, by=["what", "case"], value="value")
+    return summarize(both, by=["what", "case"])
 
 
 def summarize_columns(scores: pd.DataFrame) -> pd.DataFrame:
@@ -256,7 +256,7 @@ def summarize_columns(scores: pd.DataFrame) -> pd.DataFrame:
     what = scores["columns"] + ", " + scores["selection"]
     rows = scores.assign(value=value, what=what, case=scores["table"])
     over_all = rows.assign(case="mean of scenarios")
-    return summarize(pd.concat([rows, over_all]), by=["what", "case"], value="value")
+    return summarize(pd.concat([rows, over_all]), by=["what", "case"])
 
 
 draw = bars("case", "what", part="planted")

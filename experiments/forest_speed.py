@@ -144,11 +144,8 @@ def beside_peer(shape: tuple[int, int], n_trees: int, n_runs: int) -> list[dict]
     """
     python = os.environ.get(PEER_VARIABLE)
     if python is None:
-        warnings.warn(
-            f"time-robust-forest is left out: {PEER_VARIABLE} is not set to a Python "
-            "that has it.",
-            stacklevel=2,
-        )
+        text = f"{PEER} is left out: {PEER_VARIABLE} names no Python that has it."
+        warnings.warn(text, stacklevel=2)
         return []
     X, y, eras = _make_problem(*shape)
     settings: dict[str, Any] = {"n_jobs": _N_THREADS, "random_state": 0}

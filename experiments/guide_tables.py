@@ -46,7 +46,7 @@ def early_stopping(seed: int, quick: bool) -> Iterator[Cell]:
         return X, y, eras
 
     (X, y, eras), (X_test, y_test, _) = draw(), draw()
-    stopping = {"early_stopping": True, "scoring": "r2"}
+    stopping: dict[str, Any] = {"early_stopping": True, "scoring": "r2"}
     stopping |= {"validation_fraction": 0.25, "n_iter_no_change": 20}
     for criterion in ("gain", "directional"):
         for held_out, validation_eras in (("rows", None), ("the last eras", "last")):
@@ -105,9 +105,10 @@ def made_up_ranks(seed: int, quick: bool) -> Iterator[Cell]:
         "reversing, validation": (data.X[~train], y[~train], data.eras[~train]),
         "reversing, live-like": (data.X_live, y_live, data.eras_live),
     }
-    of_numerai = {"max_iter": 10 if quick else 200, "learning_rate": 0.05}
+    of_numerai: dict[str, Any] = {"max_iter": 10 if quick else 200}
     of_numerai |= {"max_depth": 5, "max_leaf_nodes": 32, "min_samples_leaf": 100}
-    of_numerai |= {"early_stopping": False, "colsample_bytree": 0.1}
+    of_numerai |= {"learning_rate": 0.05, "colsample_bytree": 0.1}
+    of_numerai["early_stopping"] = False
     for name, parts in (("reversing", reversing), ("weak", weak_effects(seed, quick))):
         (X, y, eras), *_ = parts.values()
         for agreement in (None, 0.0, 0.1, 0.2, 0.4):
@@ -170,22 +171,17 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
         for row, column, value in measure(seed_of(name, run), quick)
     ]
     by = ["table", "row", "column"]
-    return summarize(pd.DataFrame(cells), by=by, value="value")
+    return summarize(pd.DataFrame(cells), by=by)
 
 
 def show(frame: pd.DataFrame) -> str:
     """The means and the standard deviations over the runs, as tables of Markdown."""
-    return "\n\n".join(
-        _markdown(name, frame[frame["table"] == name]) for name in TABLES
-    )
-
-
-def _markdown(name: str, cells: pd.DataFrame) -> str:
-    rows, columns = cells["row"].unique(), cells["column"].unique()
-    cells = cells.set_index(["row", "column"])
-    texts = {
-        key: f"{mean:.3g}" if np.isnan(std) else f"{mean:.3g} (std {std:.2g})"
-        for key, mean, std in zip(cells.index, cells["mean"], cells["std"], strict=True)
-    }
-    lines = [[row, *(texts.get((row, c), "") for c in columns)] for row in rows]
-    return markdown([[name, *columns], *lines])
+    has_runs = frame["std"].notna()
+    stds = frame["std"].map(" (std {:.2g})".format).where(has_runs, "")
+    frame = frame.assign(text=frame["mean"].map("{:.3g}".format) + stds)
+    tables = []
+    for name, cells in frame.groupby("table", sort=False):
+        table = cells.set_index(["row", "column"])["text"].unstack(sort=False)
+        lines = table.fillna("").reset_index().to_numpy()
+        tables.append(markdown([[name, *table.columns], *lines]))
+    return "\n\n".join(tables)

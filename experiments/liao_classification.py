@@ -67,8 +67,8 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
         for row in _one_run(d, number, quick)
     ]
     by = ["dimension", "model", "coverage", "score"]
-    of_paper = {"paper": PAPER, "paper_by": ["dimension", "model", "score"]}
-    return summarize(pd.DataFrame(rows), by=by, value="value", **of_paper)
+    of_paper = ["dimension", "model", "score"]
+    return summarize(pd.DataFrame(rows), by=by, paper=PAPER, paper_by=of_paper)
 
 
 def _one_run(d: int, number: int, quick: bool) -> list[dict]:

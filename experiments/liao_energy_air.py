@@ -108,7 +108,7 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     ]
     by = ["scenario", "data", "model", "statistic", "coverage"]
     of_paper: Any = {"paper": PAPER, "paper_by": ["scenario", "model", "data"]}
-    table = summarize(pd.DataFrame(rows), by=by, value="value", **of_paper)
+    table = summarize(pd.DataFrame(rows), by=by, **of_paper)
     # Each split counts the same, however many choices of environments it has.
     means = table[[*by, "mean"]].assign(data=MEAN)
     means = summarize(means, by=by, value="mean", **of_paper)
@@ -139,12 +139,12 @@ def _derived_data(
         (False, 3, _HOURS_OF_3, _MONTHS_OF_3),
         (True, 4, _HOURS_OF_4, _MONTHS_OF_4),
     ):
-        for name, of_hour in islice(hours.items(), most):
-            part = _energy_part(energy, of_hour, n_parts)
-            yield is_tuned, name, part.thinned(step)
-        for name, of_month in islice(months.items(), most):
-            part = _air_part(air, of_month, n_parts)
-            yield is_tuned, name, part.thinned(step)
+        for make, rows, table in (
+            (_energy_part, energy, hours),
+            (_air_part, air, months),
+        ):
+            for name, of_unit in islice(table.items(), most):
+                yield is_tuned, name, make(rows, of_unit, n_parts).thinned(step)
 
 
 def _energy_part(energy: pd.DataFrame, of_hour: list[int] | None, n: int) -> Part:

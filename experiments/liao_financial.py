@@ -80,15 +80,12 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     for columns in (ALL_COLUMNS, NUMBERS):
         data = _read(frame, columns).thinned(50 if quick else 1)
         for number in range(n_runs):
-            protocol = Protocol(
-                True, 3, CASES, DEPTHS, liao.N_TREES, _loss, number, quick
-            )
-            models: Any = protocol.untuned_models(data)
+            cases = CASES if columns == NUMBERS else CASES + MORE_CASES
+            given = DEPTHS, liao.N_TREES, _loss, number, quick
+            protocol = Protocol(True, 3, cases, *given)
+            models = protocol.untuned_models(data)
             if columns == ALL_COLUMNS:
-                protocol = protocol._replace(cases=CASES + MORE_CASES)
-                models = chain(
-                    protocol.untuned_models(data), protocol.tuned_models(data)
-                )
+                models = chain(models, protocol.tuned_models(data))
             for names, model, test in models:
                 if names["scenario"] == "1" and names["model"] == liao.RANDOM_FOREST:
                     risen = {**names, "model": RISEN, "value": 100 * test.y.mean()}
@@ -96,8 +93,8 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
                 accuracy = 100 * model.score(test.X, test.y)
                 rows.append({"columns": columns, **names, "value": accuracy})
     by = ["scenario", "columns", "model", "eras", "coverage"]
-    of_paper = {"paper": PAPER, "paper_by": ["scenario", "model", "eras"]}
-    return summarize(pd.DataFrame(rows), by=by, value="value", **of_paper)
+    of_paper = ["scenario", "model", "eras"]
+    return summarize(pd.DataFrame(rows), by=by, paper=PAPER, paper_by=of_paper)
 
 
 def _read(frame: pd.DataFrame, columns: str) -> Part:

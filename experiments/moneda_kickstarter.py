@@ -23,20 +23,15 @@ draw = bars("model", "part", "chosen", part=moneda.PARTS)
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the table; `quick` has few rows, trees and candidates."""
-    table = read_table(find_data_file(*DATA_FILES, data_dir))
-    return moneda.measure_years(table, n_runs, quick, PAPER)
-
-
-def read_table(path: Path) -> moneda.YearTable:
-    """The projects of 2010 to 2017, encoded."""
-    frame = pd.read_csv(path)
+    frame = pd.read_csv(find_data_file(*DATA_FILES, data_dir))
     years = pd.to_datetime(frame["launched"]).dt.year
     # 2009 and 2018 are a few rows, and 1970 is no date.
     frame, years = frame[years.between(2010, 2017)], years[years.between(2010, 2017)]
-    return moneda.make_year_table(
-        np.floor(frame[["goal"]]),
+    table = moneda.make_year_table(
+        frame[["goal"]].apply(np.floor),
         frame[["country", "currency", "category", "main_category"]],
         y=frame["state"] == "successful",
         years=years,
         last_year_in_time=2013,
     )
+    return moneda.measure_years(table, n_runs, quick, PAPER)

@@ -25,21 +25,16 @@ draw = bars("model", "part", "chosen", part=moneda.PARTS)
 
 def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
     """Measure the table; `quick` has few rows, trees and candidates."""
-    table = read_table(find_data_file(*DATA_FILES, data_dir))
-    return moneda.measure_years(table, n_runs, quick, PAPER)
-
-
-def read_table(path: Path) -> moneda.YearTable:
-    """The intakes from 2014 on, encoded."""
-    frame = pd.read_parquet(path)
+    frame = pd.read_parquet(find_data_file(*DATA_FILES, data_dir))
     # 2013 has one quarter.
     frame = frame[frame["intake_year"] >= 2014]
     of_intake = "intake_type intake_condition animal_type sex_upon_intake breed color"
     is_early = frame["time_in_shelter_days"] < _DAYS
-    return moneda.make_year_table(
+    table = moneda.make_year_table(
         frame[["age_upon_intake_(days)"]],
         frame[of_intake.split()],
         y=(frame["outcome_type"] == "Adoption") & is_early,
         years=frame["intake_year"],
         last_year_in_time=2016,
     )
+    return moneda.measure_years(table, n_runs, quick, PAPER)

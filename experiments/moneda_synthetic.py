@@ -1,17 +1,15 @@
 """A copy of the target that turns into noise: Moneda (2021), sections 5.3.3 to 5.3.5.
 
 See docs/papers/time-robust-forest.md. The thesis' decrease is one of the Gini impurity,
-which is twice the squared error that the forests here measure. For the decision tree it
-is the decrease over all rows, as a share of the training set, for a time robust tree
-that of equation 5.4, the least over periods (or the mean), each as a share of that
-period.
+twice the squared error that forests measure here. For the decision tree it is that over
+all rows, as a share of the training set, for a time robust tree that of equation 5.4,
+the least over periods (or the mean), each as a share of that period.
 
 Settings are chosen by cross-validation in three ways: by the area under the curve in
 the pooled test folds; by its mean over test folds that hold one period each; and by the
 lower of the two periods' means. The thesis gives neither the candidates nor, outside of
-a figure, results. All copies of a row are in one fold: otherwise the training folds
-would have most rows of the test fold, and trees that learn them by heart would be
-chosen.
+a figure, results. All copies of a row are in one fold: else the training folds would
+have most rows of the test fold, and trees that learn them by heart would be chosen.
 """
 
 from collections.abc import Callable, Iterator

@@ -103,6 +103,10 @@ def _tuned_by_eras(make: Factory, **grid: list) -> Factory:
     return lambda task, seed: TunedByEras(task, make(task, seed), grid)
 
 
+def _other(kind: type[OtherBooster]) -> Factory:
+    return lambda task, _: kind(task)
+
+
 def _auto(task: Task, seed: int) -> Any:
     """The package's search by eras, of boosters with the parameters of `booster`."""
     return kind_of(auto, "AutoEra", task == "classification")(booster()(task, seed))
@@ -156,8 +160,12 @@ if find_spec("lightgbm") is not None:
     )
 # Other packages' boosters, which have categories of their own.
 _FEWER_LEAVES = {"max_leaf_nodes": [4, 8, 15, 31]}
-_ANCHORS = {"max_leaf_nodes": [4, 15], "gamma": [2.0, 8.0]}
-_OWN_RATE = {"max_leaf_nodes": [64], "max_iter": [1_000], "learning_rate": [None]}
+_ANCHORS: dict[str, list] = {"max_leaf_nodes": [4, 15], "gamma": [2.0, 8.0]}
+_OWN_RATE: dict[str, list] = {
+    "max_leaf_nodes": [64],
+    "max_iter": [1_000],
+    "learning_rate": [None],
+}
 _OTHERS: dict[str, tuple[type[OtherBooster], dict[str, list]]] = {
     "LightGBM": (LightGBM, _FEWER_LEAVES),
     "CatBoost": (CatBoost, {"max_leaf_nodes": [8, 16, 64], "max_iter": [300]}),
@@ -167,9 +175,7 @@ _OTHERS: dict[str, tuple[type[OtherBooster], dict[str, list]]] = {
 }
 for _name, (_kind, _grid) in _OTHERS.items():
     if find_spec(_kind.__name__.lower()) is not None:
-        MODELS[f"{_name} by eras"] = _tuned_by_eras(
-            lambda task, _, kind=_kind: kind(task), **_grid
-        )
+        MODELS[f"{_name} by eras"] = _tuned_by_eras(_other(_kind), **_grid)
 
 
 def _more_than_ten(X: NDArray[np.float64]) -> list[int]:

@@ -232,7 +232,6 @@ def _summarize(rows: pd.DataFrame) -> pd.DataFrame:
             row["data sets"] = ours.index.unique(0).size
             row["infinite splits"] = int((~is_finite).sum())
             row[SHARE] = np.mean(shares >= ENOUGH - 1e-9)
-            row["share >= .9"] = np.mean(shares >= LEVEL - 1e-9)
             row |= {"coverage": shares.mean(), "size": np.exp(np.log(ratios).mean())}
             tables.append(row)
     calibrated = rows[of_calibration].groupby(["part", "era", "method"])

@@ -1,9 +1,8 @@
 """Whether the score of the next era is where `EraScoreForecast` expects it.
 
-The protocol was written before anything was measured, but for the candidates of the
-tuned model. The goal is that intervals of 80 and 95 % have 75 to 85 % and 92 to 98 % of
-the scores of eras that nothing was fitted to; of simulated ones, shares are to be
-within two points of the nominal ones. docs/next-era.md has the results.
+The protocol was written before anything was measured, but for the tuned model's
+candidates. Intervals of 80 and 95 % are to have 75 to 85 % and 92 to 98 % of the scores
+of eras that nothing was fitted to; of simulated ones, shares within two points.
 
 Simulated eras: M = 5, 10, 30 scores of means that are normal with the standard
 deviation `spread`, measured with errors whose squares are gamma around 1, or without
@@ -221,7 +220,7 @@ def tabulate(drawn: pd.DataFrame, natural: pd.DataFrame) -> pd.DataFrame:
     rows["inside"] = 100.0 * rows["inside"].astype(float)
     rows["level"] = [f"{level:.0%}" for level in rows["level"]]
     rows = rows.melt(by, ["inside", "width", "gap"], var_name="of").dropna()
-    return summarize(rows, by=[*by, "of"], value="value")
+    return summarize(rows, by=[*by, "of"])
 
 
 def show(frame: pd.DataFrame) -> str:

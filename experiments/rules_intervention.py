@@ -10,6 +10,7 @@ which more rules speak for what the first one has found. λ is that of the graph
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -38,13 +39,8 @@ BY_RATIO = "accuracy in the minority's test rows (figure 4)"
 # (invariant_strength, mediator_std): the noise of A, then fainter invariant features,
 # since no noise of A makes the ratio larger than 5.
 REALIZATIONS = (
-    (0.82, 6.0),
-    (0.82, 3.0),
-    (0.82, 2.0),
-    (0.82, 1.0),
-    (0.82, 0.5),
-    (0.58, 0.5),
-    (0.47, 0.5),
+    *((0.82, std) for std in (6.0, 3.0, 2.0, 1.0, 0.5)),
+    *((strength, 0.5) for strength in (0.58, 0.47)),
 )
 
 STEPS = {"whole steps": 1.0, "small steps": 0.1}
@@ -134,7 +130,7 @@ def _example(number: int, quick: bool) -> Iterator[dict]:
             case = {"run": number, "model": name}
             for rule, by in BEST.items():
                 best = du.best_rules(tables["train"], by)
-                means = du.mean_rates(du.rates_of_rules(tables, best)).to_dict()
+                means = du.mean_rates(du.rates_of_rules(tables, best))
                 for part in ("test", "minority"):
                     fall = means["train", "TPR"] - means[part, "TPR"]
                     means[part, "fall of TPR"] = fall
@@ -153,10 +149,13 @@ def _realization(
     number: int, strength: float, mediator_std: float, quick: bool
 ) -> Iterator[dict]:
     """Accuracy after the intervention, and the ratio of mutual information."""
-    functions = {"invariant_strength": strength, "mediator_std": mediator_std}
+    functions: dict[str, Any] = {
+        "invariant_strength": strength,
+        "mediator_std": mediator_std,
+    }
     data = make_anticausal_intervention(seed_of("realization", number), **functions)
     # Many rows, as the ratio is one of the realization, and not of the run.
-    rows = {"n_samples": 20_000, "n_samples_test": 0}
+    rows: dict[str, Any] = {"n_samples": 20_000, "n_samples_test": 0}
     many = make_anticausal_intervention(0, **rows, **functions)
     ratios = mutual_information_ratios(many.X_train, many.y_train, range(5))
     case = {"run": number, "table": BY_RATIO, "steps": "whole steps"}

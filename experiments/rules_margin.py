@@ -132,7 +132,8 @@ def _models(
 ) -> Iterator[tuple[str, Any, dict[str, Any]]]:
     """Name, model and arguments of its fit."""
     eras = {"eras": data.eras_train}
-    penalties, scales = np.zeros(data.is_invariant.size), ()
+    penalties = np.zeros(data.is_invariant.size)
+    scales: tuple[float, ...] = ()
     if data.is_invariant.any():
         penalties = feature_penalties(data.X_train, data.y_train, data.is_invariant)
         scales = SCALES

@@ -64,7 +64,7 @@ def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
                 }.items():
                     cell = {"rho": rho, "size": f"{n_folds} x {n_eras}", "error": name}
                     rows.append({**cell, "value": 100 * np.mean(mean > error)})
-    return summarize(pd.DataFrame(rows), by=["rho", "size", "error"], value="value")
+    return summarize(pd.DataFrame(rows), by=["rho", "size", "error"])
 
 
 def show(frame: pd.DataFrame) -> str:

@@ -211,7 +211,7 @@ def test_one_without_data_does_not_keep_others_from_running(stub, tmp_path, caps
     assert command.main(["all", "--out", str(tmp_path)]) == 1
     assert len(stub.calls) == 1
     captured = capsys.readouterr()
-    assert captured.err.startswith("lacking: No folder of data was named")
+    assert captured.err.startswith("lacking: No folder was named")
     assert captured.err.count("\n") == 1
     assert (tmp_path / "stub.csv").is_file()
 
