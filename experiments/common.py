@@ -157,11 +157,11 @@ def _measure_cell(
             return f"{cell['scenario']} is left out. {error}"
 
 
-def markdown(lines: Sequence[Sequence[str]]) -> str:
+def markdown(lines: Sequence[Sequence[Any]]) -> str:
     """Lines of cells as a table of Markdown, the first one above the others."""
-    head, *others = ([str(cell) for cell in line] for line in lines)
-    lines = [head, ["---"] * len(head), *others]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    head, *others = lines
+    texts = [map(str, line) for line in (head, ["---"] * len(head), *others)]
+    return "\n".join(f"| {' | '.join(text)} |" for text in texts)
 
 
 def format_table(frame: "pd.DataFrame") -> str:
