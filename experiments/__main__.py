@@ -2,24 +2,48 @@
 
 python -m experiments list
 python -m experiments NAME... [--data DIR] [--out DIR] [--runs N] [--quick]
-python -m experiments natural_eras --data DIR [--cache FILE] [--jobs N]
+python -m experiments natural_eras --data DIR [--cache DIR] [--jobs N]
 python -m experiments all --data DIR
 """
 
 import argparse
+import difflib
 import inspect
+import pkgutil
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from experiments._registry import experiment_names, load_experiment
-from experiments._sources import SOURCES
 from experiments.common import ExperimentError, format_table, write_results
 from sklearn_era._optional import MissingPackageError, import_optional
 
-# A figure's size in inches.
-_SIZE = (7.0, 4.0)
+
+def experiment_names() -> list[str]:
+    """The names of all experiments: the modules of this folder, but for helpers."""
+    here = str(Path(__file__).parent)
+    names = (module.name for module in pkgutil.iter_modules([here]))
+    return sorted(x for x in names if not x.startswith("_") and x != "common")
+
+
+def load_experiment(name: str) -> Any:
+    """Import an experiment, or raise ExperimentError for an unknown name.
+
+    experiments/README.md describes what the module has.
+    """
+    known = experiment_names()
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "see `list`."
+        raise ExperimentError(f"There is no experiment {name!r}; {hint}")
+    return import_module(f"experiments.{name}")
+
+
+def data_files(experiment: Any) -> tuple[str, ...]:
+    """The names of the files that an experiment reads."""
+    return getattr(experiment, "DATA_FILES", ())
 
 
 def positive_int(text: str) -> int:
@@ -57,10 +81,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         action="store_true",
         help="a reduced form, in seconds, to see that it runs (NAME-quick.csv)",
     )
-    add("--cache", type=Path, metavar="FILE",
-        help="CSV of scores, to stop a run and to go on (natural_eras)")  # fmt: skip
-    add("--jobs", type=positive_int, metavar="N", dest="n_jobs",
-        help="processes (natural_eras)")  # fmt: skip
+    add("--cache", type=Path, metavar="DIR", help="to stop a run, and to go on")
+    add("--jobs", type=positive_int, metavar="N", dest="n_jobs", help="processes")
     options = parser.parse_args(arguments)
     if len(options.names) > 1 and {"list", "all"} & set(options.names):
         parser.error("list and all stand alone, without other names")
@@ -68,23 +90,16 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def list_experiments() -> None:
-    """Print each experiment's name, title and data files."""
+    """Print each experiment's name, title, runs and data files."""
     for name in experiment_names():
         experiment = load_experiment(name)
-        print(f"{name}\n    {experiment.TITLE}")
-        print(f"    runs: {experiment.N_RUNS}")
-        for file in experiment.DATA_FILES:
-            print(f"    data: {file}, {SOURCES[file]}")
+        print(f"{name}\n    {experiment.TITLE}\n    runs: {experiment.N_RUNS}")
+        for file in data_files(experiment):
+            print(f"    data: {file}")
 
 
 def measure(name: str, options: argparse.Namespace) -> None:
-    """Run an experiment, print its table, and write it.
-
-    Raises
-    ------
-    ExperimentError
-        If a data file is missing, nothing can be written, or an option is of others.
-    """
+    """Run an experiment, print its table, and write it."""
     experiment = load_experiment(name)
     given = {key: getattr(options, key) for key in ("cache", "n_jobs")}
     given = {key: value for key, value in given.items() if value is not None}
@@ -104,9 +119,8 @@ def measure(name: str, options: argparse.Namespace) -> None:
         print("Reduced, to see that it runs: these are not the table's numbers.")
     show = getattr(experiment, "show", format_table)
     print(f"\n{show(frame)}\n")
-    figure = import_optional("matplotlib.figure", extra="plot").Figure(
-        figsize=_SIZE, layout="constrained"
-    )
+    figures = import_optional("matplotlib.figure", extra="plot")
+    figure = figures.Figure(layout="constrained")
     experiment.draw(frame, figure)
     file_name = f"{name}-quick" if options.quick else name
     csv, png = write_results(frame, figure, options.out, file_name)
@@ -114,13 +128,7 @@ def measure(name: str, options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Returns
-    -------
-    status : int
-        1 if an experiment could not be run, 2 if there is none of a name.
-    """
+    """Run the command; 1 is for one that could not be run, 2 for an unknown name."""
     options = parse(arguments)
     try:
         import_optional("pandas", extra="cli")

@@ -6,7 +6,7 @@ width. It does not give the steps of the coefficients: ours are Newton's, whole 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.utils import Bunch
 
+from experiments.common import coverage_of_papers, summarize_beside
+from sklearn_era.ensemble import HistGradientBoostingClassifier
 from sklearn_era.rules import RuleEnsembleClassifier
 
 PLAIN = "plain"
@@ -46,6 +48,37 @@ def make_rules(seed: int, *, quick: bool, **parameters: Any) -> RuleEnsembleClas
         "random_state": seed,
     }
     return RuleEnsembleClassifier(**{**settings, **parameters})
+
+
+def graph_models(
+    penalties: NDArray[np.float64],
+    scales: Sequence[float],
+    seed: int,
+    quick: bool,
+    **parameters: Any,
+) -> dict[str, RuleEnsembleClassifier]:
+    """Plain rules, and rules with the graph term at each lambda, by name."""
+    given = {"quick": quick, "feature_penalty": penalties, **parameters}
+    return {
+        graph(scale) if scale else PLAIN: make_rules(
+            seed, feature_penalty_scale=scale, **given
+        )
+        for scale in (0.0, *scales)
+    }
+
+
+def make_booster(
+    quick: bool, criterion: str = "gain", **parameters: Any
+) -> HistGradientBoostingClassifier:
+    """Make a booster of as many trees of depth 2 as there are rounds of rules."""
+    return HistGradientBoostingClassifier(
+        split_criterion=criterion,
+        max_iter=5 if quick else N_ROUNDS,
+        max_depth=2,
+        early_stopping=False,
+        **coverage_of_papers(criterion),
+        **parameters,
+    )
 
 
 def make_sklearn(seed: int, *, quick: bool) -> GradientBoostingClassifier:
@@ -86,6 +119,22 @@ def rates_of_rules(
         for part, table in tables.items()
         for measure in ("TPR", "FPR")
     ]
+
+
+def mean_rates(rates: list[dict[str, Any]]) -> dict[Any, float]:
+    """The means over rules, by set of rows and measure."""
+    groups = pd.DataFrame(rates).groupby(["part", "measure"], sort=False)
+    return groups["value"].mean().to_dict()
+
+
+def summarize_rules(
+    rows: list[dict], by: list[str], paper: Mapping[Any, float]
+) -> pd.DataFrame:
+    """Summarise runs beside those of plain rules; rows may lack columns of `by`."""
+    runs = pd.DataFrame(rows).reindex(columns=["run", *by, "value"])
+    runs[by] = runs[by].fillna("")
+    table = summarize_beside(runs, by=by, reference=PLAIN, paper=paper)
+    return table.drop(columns="runs")
 
 
 def format_blocks(

@@ -1,13 +1,13 @@
 """The procedure of DeLise (2023), section 5: the best of random configurations."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from experiments.common import coverage_of_papers
+from experiments.common import coverage_of_papers, seed_of
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 
 # Table 3's columns.
@@ -41,12 +41,17 @@ GRID: dict[str, Sequence[float]] = {
 _ONE_COLUMN = 1e-6
 
 
-def draw_configurations(n: int, seed: int, **changes: Sequence[float]) -> list[dict]:
-    """Draw n configurations from table 2 and `changes`, each parameter by itself."""
-    rng = np.random.default_rng(seed)
-    grid = {**GRID, **changes}
+def draw_configurations(
+    run: int, quick: bool, n: int = N_CONFIGURATIONS, **changes: Sequence[float]
+) -> list[dict]:
+    """Draw n configurations of a run from table 2 and `changes`, or two with `quick`.
+
+    Each parameter is drawn by itself.
+    """
+    rng = np.random.default_rng(seed_of("configurations", run))
+    grid = {**GRID, **changes, **({"max_iter": (5,)} if quick else {})}
     configurations = []
-    for _ in range(n):
+    for _ in range(2 if quick else n):
         drawn: dict[str, Any] = {
             # `choice` would make floats of the integers among them.
             name: values[int(rng.integers(len(values)))]
@@ -57,28 +62,35 @@ def draw_configurations(n: int, seed: int, **changes: Sequence[float]) -> list[d
     return configurations
 
 
-def rows_of_choices(
-    criterion: str, scores: Sequence[Mapping[str, float]], choices: Mapping[str, int]
+def choose(
+    configurations: Sequence[dict],
+    scores_of: Callable[[dict], dict[str, float]],
+    held_out_of: Callable[[dict], float],
+    sign: int = 1,
+    **cell: Any,
 ) -> list[dict]:
-    """Rows of the scores of chosen configurations, and of the medians over all."""
-    frame = pd.DataFrame(scores)
-    cells = {chosen: frame.iloc[place] for chosen, place in choices.items()}
+    """Rows of the scores of both chosen configurations, and of the medians over all.
+
+    A `sign` of -1 stands for errors.
+    """
+    scores = pd.DataFrame([scores_of(drawn) for drawn in configurations])
+    held_out = [held_out_of(drawn) for drawn in configurations]
+    chosen = {
+        BY_TEST: scores.iloc[int(np.argmax(sign * scores[TEST]))],
+        BY_ERAS: scores.iloc[int(np.argmax(sign * np.array(held_out)))],
+        MEDIAN: scores.median(),
+    }
     return [
-        {"criterion": criterion, "chosen": chosen, "score": score, "value": value}
-        for chosen, values in {**cells, MEDIAN: frame.median()}.items()
+        {**cell, "chosen": name, "score": score, "value": value}
+        for name, values in chosen.items()
         for score, value in values.items()
     ]
 
 
 def fit(
-    criterion: str,
-    configuration: dict,
-    X: NDArray[np.floating],
-    y: NDArray[np.number],
-    eras: NDArray[np.number],
-    seed: int,
+    criterion: str, configuration: dict, rows: tuple[NDArray, ...], seed: int
 ) -> HistGradientBoostingRegressor:
-    """Fit the regressor that the paper has for classes too."""
+    """Fit the regressor that the paper has for classes too, to X, y and eras."""
     parameters = dict(configuration)
     alpha = parameters.pop("boltzmann_alpha")
     model = HistGradientBoostingRegressor(
@@ -90,4 +102,5 @@ def fit(
     )
     if criterion != "gain":
         model.set_params(split_criterion__boltzmann_alpha=alpha)
+    X, y, eras = rows
     return model.fit(X, y, eras=eras)

@@ -2,41 +2,39 @@
 
 Every forest is one of the package's. scikit-learn's random forests, which stand beside
 them as the paper's RF, have defaults but for the number of trees, the depth and the
-rows of a leaf: a classifier draws the root of the number of features for each split, a
-regressor looks at all of them. Boosters have 100 trees, as the paper's XGBoost, of the
-forests' depth, and all else at their defaults: ours grows 31 leaves at a rate of 0.1,
-XGBoost every leaf of that depth at a rate of 0.3.
+rows of a leaf. Boosters have 100 trees, as the paper's XGBoost, of the forests' depth,
+and all else at their defaults: ours grows 31 leaves at a rate of 0.1, XGBoost every
+leaf of that depth at a rate of 0.3.
+
+"IRF (0)" is the invariant forest without its penalty: the plain gain, all features at
+each split, rows drawn within eras; "coverage alone" is the same with the package's rule
+that a split needs rows of every era on both sides. λ is the paper's.
+docs/papers/invariant-random-forest.md has what is read differently.
 """
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import sklearn.ensemble
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import Bunch
 
-from experiments.common import RULE_OF_PAPERS
+from experiments.common import RULE_OF_PAPERS, kind_of, seed_of
+from sklearn_era import ensemble
 from sklearn_era.criteria import Invariant
-from sklearn_era.ensemble import (
-    EraForestClassifier,
-    EraForestRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    InvariantForestClassifier,
-    InvariantForestRegressor,
-)
 
 # Section 5.1: the penalties, and the deepest tree of each kind of task.
 PENALTIES = (1, 5, 10)
 N_TREES = 50
-DEPTH_OF_CLASSIFIERS = 10
-DEPTH_OF_REGRESSORS = 20
+# By whether the task is one of classes.
+DEPTH = {True: 10, False: 20}
 
 RANDOM_FOREST = "RF"
 # Baselines: those of trees, and for the synthetic tables linear ones. The paper's IRM
@@ -60,10 +58,20 @@ GAIN_SHARE = "stable share of gain"
 EVERY_ERA = "every era"
 ANY_ERA = "any era"
 COVERAGE = {EVERY_ERA: 1.0, ANY_ERA: 1e-6}
-
-
 # A penalty that only settles ties. What it changes, the rule of coverage does.
 COVERAGE_ALONE = 1e-9
+
+
+class Case(NamedTuple):
+    """A forest of the tables: its penalty, and what else its row is named by."""
+
+    penalty: float
+    statistic: str = ""
+    coverage: str = ""
+    eras: str = ""
+
+    def names(self) -> dict[str, str]:
+        return {"model": irf(self.penalty), **self._asdict()}
 
 
 def irf(penalty: float) -> str:
@@ -71,64 +79,98 @@ def irf(penalty: float) -> str:
     return "coverage alone" if penalty == COVERAGE_ALONE else f"IRF ({penalty})"
 
 
-def invariant_classifier(penalty: float, **parameters: Any) -> EraForestClassifier:
-    """The paper's forest for classes.
+def make_forest(is_class: bool, case: Case, **parameters: Any) -> Any:
+    """The paper's forest, for classes or for numbers.
 
-    The paper's λ counts Gini impurity, twice the squared error that the forest counts.
+    The paper's λ counts Gini impurity, twice the squared error that forests count here.
     """
     settings: dict[str, Any] = {
         "n_estimators": N_TREES,
-        "max_depth": DEPTH_OF_CLASSIFIERS,
+        "max_depth": DEPTH[is_class],
         **RULE_OF_PAPERS,
+        "min_era_coverage": COVERAGE.get(case.coverage, 1.0),
         **parameters,
     }
-    criterion = Invariant(penalty=penalty / 2, statistic="ratio")
-    return InvariantForestClassifier(split_criterion=criterion, **settings)
+    penalty, statistic = case.penalty, case.statistic or "effect"
+    if is_class:
+        penalty, statistic = case.penalty / 2, "ratio"
+    kind = kind_of(ensemble, "InvariantForest", is_class)
+    return kind(split_criterion=Invariant(penalty, statistic=statistic), **settings)
 
 
-def invariant_regressor(
-    penalty: float, statistic: str = "effect", **parameters: Any
-) -> EraForestRegressor:
-    """The paper's forest for numbers; its λ and the package's are the same."""
-    settings: dict[str, Any] = {
-        "n_estimators": N_TREES,
-        "max_depth": DEPTH_OF_REGRESSORS,
-        **RULE_OF_PAPERS,
-        **parameters,
-    }
-    criterion = Invariant(penalty=penalty, statistic=statistic)
-    return InvariantForestRegressor(split_criterion=criterion, **settings)
-
-
-def boosters(
-    is_classifier: bool, seed: int, quick: bool
-) -> dict[str, Callable[[int], Any]]:
-    """Boosters from a depth, by name: ours, and XGBoost where it is installed."""
+def make_baselines(
+    is_class: bool, seed: int, quick: bool, **settings: Any
+) -> dict[str, Any]:
+    """RF of the settings, our booster, and XGBoost if it is there, of any depth."""
     n_trees = 5 if quick else 100
-    models: dict[str, Any] = {
-        BOOSTING: HistGradientBoostingClassifier
-        if is_classifier
-        else HistGradientBoostingRegressor
+    random_forest = kind_of(sklearn.ensemble, "RandomForest", is_class)
+    booster = kind_of(ensemble, "HistGradientBoosting", is_class)
+    models = {
+        RANDOM_FOREST: random_forest(n_jobs=-1, **settings),
+        BOOSTING: booster(max_iter=n_trees, early_stopping=False, random_state=seed),
     }
-    settings = {BOOSTING: {"max_iter": n_trees, "early_stopping": False}}
     if find_spec("xgboost") is not None:
         xgboost = import_module("xgboost")
-        kind = "XGBClassifier" if is_classifier else "XGBRegressor"
-        models[XGBOOST] = getattr(xgboost, kind)
-        settings[XGBOOST] = {"n_estimators": n_trees, "n_jobs": 1}
+        kind = kind_of(xgboost, "XGB", is_class)
+        models[XGBOOST] = kind(n_estimators=n_trees, n_jobs=1, random_state=seed)
+    return models
 
-    def make(depth: int, name: str) -> Any:
-        return models[name](max_depth=depth, random_state=seed, **settings[name])
 
-    return {name: partial(make, name=name) for name in models}
+def synthetic_models(
+    data: Bunch,
+    is_class: bool,
+    cases: Iterable[Case],
+    number: int,
+    quick: bool,
+    *,
+    has_others: bool = True,
+    **settings: Any,
+) -> Iterator[tuple[dict[str, str], NDArray[Any], Any]]:
+    """Yield names, predictions of the test rows and, of invariant forests, the model.
+
+    RF is the first, and perhaps the other baselines follow.
+    """
+    given = {**settings, "random_state": seed_of("forest", number)}
+    X, y, eras = data.X_train, data.y_train, data.eras_train
+    others: dict[str, Any] = {}
+    for name, model in make_baselines(is_class, number, quick, **given).items():
+        if name == RANDOM_FOREST or has_others:
+            model.set_params(max_depth=DEPTH[is_class]).fit(X, y)
+            others[name] = model.predict(data.X_test)
+        if name == RANDOM_FOREST and has_others:
+            others |= linear_predictions(X, y, eras, data.X_test, is_class)
+    for name, predicted in others.items():
+        yield {"model": name, "statistic": "", "coverage": ""}, predicted, None
+    for case in cases:
+        forest = make_forest(is_class, case, **given).fit(X, y, eras=eras)
+        yield case.names(), forest.predict(data.X_test), forest
+
+
+def paper_of(
+    score: str,
+    models: Sequence[str],
+    table: Mapping[int, Sequence[float]],
+    table_3: Mapping[int, Sequence[tuple[float, float]]],
+) -> dict[tuple[str, str, str], float]:
+    """The paper's numbers, by dimension, model and score.
+
+    Rows of the first table have a number for each model, those of table 3 the splits on
+    stable and on environmental features, without a penalty and with each.
+    """
+    paper = {
+        (f"d={d}", model, score): value
+        for d, values in table.items()
+        for model, value in zip(models, values, strict=True)
+    }
+    for d, pairs in table_3.items():
+        for penalty, pair in zip((0, *PENALTIES), pairs, strict=True):
+            for name, value in frequency_scores(*pair).items():
+                paper[f"d={d}", irf(penalty), name] = value
+    return paper
 
 
 def linear_predictions(
-    X: NDArray[np.float64],
-    y: NDArray[Any],
-    eras: NDArray[np.int64],
-    X_test: NDArray[np.float64],
-    is_classifier: bool,
+    X: NDArray, y: NDArray, eras: NDArray, X_test: NDArray, is_classifier: bool
 ) -> dict[str, NDArray[Any]]:
     """Predictions of the linear model, and of linear IRMv1 and V-REx, by name."""
     model = (LogisticRegression() if is_classifier else LinearRegression()).fit(X, y)
@@ -190,9 +232,7 @@ def fit_invariant_linear(
     return lambda X: center + unit * (rows(X) @ w)
 
 
-def split_frequencies(
-    forest: EraForestClassifier | EraForestRegressor,
-) -> NDArray[np.float64]:
+def split_frequencies(forest: Any) -> NDArray[np.float64]:
     """How often each feature is split on, by the share of the rows that it splits.
 
     Section 5.2, table 3: each split adds n_m / n to its feature, the rows of its node
@@ -206,9 +246,7 @@ def split_frequencies(
     return frequencies / len(forest._predictors)
 
 
-def importances(
-    forest: EraForestClassifier | EraForestRegressor, n_stable: int
-) -> dict[str, float]:
+def importances(forest: Any, n_stable: int) -> dict[str, float]:
     """Table 3's importances, and the stable (first) features' part of those by gain."""
     frequencies = split_frequencies(forest)
     return {

@@ -1,29 +1,28 @@
 """The three scenarios of Liao, Wu and Yan (2024), section 5.3, on real data.
 
-A data set comes in environments, of which some train and another one tests:
-
-- in scenario 1 nothing is tuned, and the training rows have no environments;
-- in scenario 2 one more environment is there for tuning, and the training rows have no
-  environments;
-- scenario 3 is scenario 2 with the training rows' environments.
+A data set comes in environments, of which some train and another one tests. In scenario
+1 nothing is tuned, and the training rows have no environments. In scenario 2 one more
+environment is there for tuning; scenario 3 is the same with the training rows'
+environments.
 
 Where the rows have none, subsets with little correlation among features are made eras.
 The paper names the method (Decorr), but no number: here they are two, as many as
-environments train in the regression tasks.
-
-With tuning, RF and boosters take the depth of least loss on that environment, and IRF
-the penalty of least loss among 0, 1, 5 and 10 at RF's depth.
+environments train in the regression tasks. With tuning, RF and boosters take the depth
+of least loss on that environment, and IRF the penalty of least loss among 0, 1, 5 and
+10 at RF's depth.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations
-from typing import Any
+from itertools import combinations, islice, permutations
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
-from experiments._liao import PENALTIES, RANDOM_FOREST, irf
+from experiments import _liao as liao
+from experiments.common import seed_of
 from sklearn_era.environments import decorrelated_partition
 
 N_MADE_ERAS = 2
@@ -54,13 +53,6 @@ class Part:
         return Part(self.X[::step], self.y[::step], self.environments[::step])
 
 
-def training_eras(train: Part, eras: str, seed: int) -> NDArray[np.intp]:
-    """The labels that IRF gets: `MADE` or `GIVEN`."""
-    if eras == GIVEN:
-        return train.environments
-    return decorrelated_partition(train.X, N_MADE_ERAS, random_state=seed)
-
-
 def splits_to_test(data: Part, n_train: int) -> Iterator[tuple[Part, Part]]:
     """Every choice of `n_train` environments to train, and the others to test."""
     every = np.unique(data.environments).tolist()
@@ -76,45 +68,89 @@ def splits_to_tune(data: Part, n_train: int) -> Iterator[tuple[Part, Part, Part]
             yield data.of(chosen), data.of([tuning]), data.of([testing])
 
 
-def least_loss(
-    candidates: Iterable[Any],
-    fit: Callable[[Any], Any],
-    loss: Callable[[Any, Part], float],
-    validation: Part,
-) -> tuple[Any, Any]:
-    """The candidate whose model has the least loss, the first of equals, and it."""
-    fitted = ((candidate, fit(candidate)) for candidate in candidates)
-    return min(fitted, key=lambda pair: loss(pair[1], validation))
+class Protocol(NamedTuple):
+    """What is fitted: the task, the forests and settings of scenario 1, and the tuning.
 
-
-def tuned_models(
-    splits: Iterable[tuple[Part, Part, Part]],
-    makers: Mapping[str, Callable[[int], Any]],
-    make_forest: Callable[..., Any],
-    depths: Iterable[int],
-    loss: Callable[[Any, Part], float],
-    seed: int,
-) -> Iterator[tuple[str, str, Any, Part]]:
-    """Yield a name, a scenario, a model tuned on a split's second part, and its third.
-
-    Baselines, RF the first, are made of a depth and are the same in both scenarios; the
-    invariant forest is made of a penalty and ``max_depth``.
+    With `quick`, few trees learn from the first choice of environments.
     """
-    for train, validation, test in splits:
-        depth_of = {}
-        for name, make in makers.items():
 
-            def fit(depth: int, make: Any = make, train: Part = train) -> Any:
-                return make(depth).fit(train.X, train.y)
+    is_class: bool
+    n_train: int
+    cases: Sequence[liao.Case]
+    depths: Sequence[int]
+    n_trees_tuned: int
+    loss: Callable[[Any, Part], float]
+    number: int
+    quick: bool
 
-            depth_of[name], model = least_loss(depths, fit, loss, validation)
-            for scenario in ERAS_OF_SCENARIO:
-                yield name, scenario, model, test
-        for scenario, kind in ERAS_OF_SCENARIO.items():
-            eras, fits = training_eras(train, kind, seed), {}
-            for penalty in (0, *PENALTIES):
-                forest = make_forest(penalty, max_depth=depth_of[RANDOM_FOREST])
-                fits[penalty] = forest.fit(train.X, train.y, eras=eras)
-            yield irf(0), scenario, fits[0], test
-            _, chosen = least_loss(fits, fits.__getitem__, loss, validation)
-            yield CHOSEN, scenario, chosen, test
+    def untuned_models(self, data: Part) -> Iterator[tuple[dict[str, str], Any, Part]]:
+        """Yield names, models and rows to test of scenario 1, RF first."""
+        baselines, settings = self._baselines(liao.N_TREES)
+        depth = liao.DEPTH[self.is_class]
+        for train, test in islice(splits_to_test(data, self.n_train), self._most()):
+            for name, model in baselines.items():
+                fitted = clone(model).set_params(max_depth=depth).fit(train.X, train.y)
+                yield _names("1", name), fitted, test
+            made = self._made(train)
+            for case in self.cases:
+                eras = train.environments if case.eras == GIVEN else made
+                forest = liao.make_forest(self.is_class, case, **settings)
+                forest.fit(train.X, train.y, eras=eras)
+                yield {"scenario": "1", **case.names()}, forest, test
+
+    def tuned_models(self, data: Part) -> Iterator[tuple[dict[str, str], Any, Part]]:
+        """Yield the same of scenarios 2 and 3, tuned on a split's second part.
+
+        Baselines are tuned in their depth and are the same in both scenarios; the
+        invariant forest is tuned in its penalty, at the depth of RF.
+        """
+        baselines, settings = self._baselines(self.n_trees_tuned)
+        splits = splits_to_tune(data, self.n_train)
+        for train, validation, test in islice(splits, self._most()):
+            for name, model in baselines.items():
+                of_depths = [
+                    clone(model).set_params(max_depth=depth).fit(train.X, train.y)
+                    for depth in self.depths
+                ]
+                best = self._least_loss(of_depths, validation)
+                if name == liao.RANDOM_FOREST:
+                    settings["max_depth"] = best.max_depth
+                for scenario in ERAS_OF_SCENARIO:
+                    yield _names(scenario, name), best, test
+            for scenario, kind in ERAS_OF_SCENARIO.items():
+                eras = train.environments if kind == GIVEN else self._made(train)
+                forests = [
+                    liao.make_forest(self.is_class, liao.Case(penalty), **settings)
+                    for penalty in (0, *liao.PENALTIES)
+                ]
+                for forest in forests:
+                    forest.fit(train.X, train.y, eras=eras)
+                yield _names(scenario, liao.irf(0)), forests[0], test
+                best = self._least_loss(forests, validation)
+                case = {"statistic": "effect", "coverage": liao.EVERY_ERA, "eras": kind}
+                yield _names(scenario, CHOSEN) | case, best, test
+
+    def _least_loss(self, models: Iterable[Any], validation: Part) -> Any:
+        """The first of the best models."""
+        return min(models, key=lambda model: self.loss(model, validation))
+
+    def _baselines(self, n_trees: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Baselines, and the settings that forests share with RF."""
+        settings = {
+            "n_estimators": 2 if self.quick else n_trees,
+            "random_state": seed_of("forest", self.number),
+        }
+        models = liao.make_baselines(self.is_class, self.number, self.quick, **settings)
+        return models, settings
+
+    def _most(self) -> int | None:
+        return 1 if self.quick else None
+
+    def _made(self, train: Part) -> NDArray[np.intp]:
+        seed = seed_of("eras", self.number)
+        return decorrelated_partition(train.X, N_MADE_ERAS, random_state=seed)
+
+
+def _names(scenario: str, model: str) -> dict[str, str]:
+    names = {"scenario": scenario, "model": model}
+    return {**names, "statistic": "", "coverage": "", "eras": ""}

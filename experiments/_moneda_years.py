@@ -1,30 +1,20 @@
 """The protocol of Moneda (2021), section 6.1, for a table whose rows have a year.
 
 Rows of the years in time are split into training (80 %) and test, those of the years
-after them are the holdout. The random forest is tuned by five folds of the training
-rows, and the time robust forest takes over its depth, its number of trees and, as rows
-of each year on both sides of a split, its rows of a leaf. Both was so in the thesis.
-
-Beside them stands a forest that knows no years but has the same limits: the pooled gain
-with as many rows on each side of a split as the time robust forest has to leave there,
-those of a year times the number of years. What it has in common with the time robust
-forest is not owed to the comparison of years.
-
-In a second part the forests' limits are chosen by years that they were not trained on:
-each year in time is left out once, and the candidate whose worst year is best is taken,
-for the random forest as for the others.
+after them are the holdout. Limits are chosen by five folds, as
+docs/papers/time-robust-forest.md describes, or by the worst of the years in time, each
+of which is left out once.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import (
     LeaveOneGroupOut,
     RandomizedSearchCV,
@@ -32,8 +22,9 @@ from sklearn.model_selection import (
     train_test_split,
 )
 from sklearn.preprocessing import OrdinalEncoder
+from sklearn.utils.validation import has_fit_parameter
 
-from experiments.common import COLORS, RULE_OF_PAPERS, draw_bars, seed_of, summarize
+from experiments.common import RULE_OF_PAPERS, seed_of, summarize
 from sklearn_era.criteria import TimeRobust
 from sklearn_era.ensemble import EraForestClassifier
 from sklearn_era.inspection import domain_classifier_auc, support_match
@@ -71,6 +62,7 @@ N_TREES = 100
 N_TREES_OF_SEARCH = 30
 
 PARTS = ("train", "test", "holdout")
+TOOLS = ("domain classifier", "support match")
 
 # More rows would only make the searches slow.
 _MOST_ROWS_OF_SEARCH = 6_000
@@ -92,28 +84,35 @@ class YearTable(NamedTuple):
 
 
 def make_year_table(
-    frame: pd.DataFrame,
-    *,
-    numbers: list[str],
-    categories: list[str],
+    numbers: pd.DataFrame,
+    categories: pd.DataFrame,
     y: pd.Series,
     years: pd.Series,
     last_year_in_time: int,
 ) -> YearTable:
-    """Encode a table as the thesis does: categories by their alphabetical order.
-
-    Years after `last_year_in_time` are the holdout.
-    """
-    X = frame[numbers].astype(np.float64)
-    names = frame[categories].fillna("None").astype(str)
-    X[categories] = OrdinalEncoder().fit_transform(names)
+    """Encode a table as the thesis does; later years are the holdout."""
+    codes = OrdinalEncoder().set_output(transform="pandas")
+    X = numbers.join(codes.fit_transform(categories.fillna("None").astype(str)))
     return YearTable(
-        X.reset_index(drop=True),
+        X.astype(np.float64).reset_index(drop=True),
         y.to_numpy(dtype=np.int64),
         years.to_numpy(dtype=np.int64),
         (years <= last_year_in_time).to_numpy(),
-        categories,
+        [*categories.columns],
     )
+
+
+def paper_of(
+    random_forest: Sequence[float], robust: Sequence[float], tools: Sequence[float]
+) -> dict[tuple[str, str, str], float]:
+    """The thesis' numbers: of both forests, by part, and of the two tools."""
+    rows = {(BY_FOLDS, RANDOM_FOREST): random_forest, (BY_FOLDS, MEAN): robust}
+    paper = {
+        (*row, part): value
+        for row, values in rows.items()
+        for part, value in zip(PARTS, values, strict=True)
+    }
+    return paper | {("", "", x): value for x, value in zip(TOOLS, tools, strict=True)}
 
 
 def measure_years(
@@ -122,8 +121,6 @@ def measure_years(
     """Fit all forests, and look at the data with the thesis' tools.
 
     Each run has a split into training and test of its own, of which all else is drawn.
-    The thesis' numbers are by ``(chosen, model, part)``; for tools, the former two are
-    empty.
     """
     rows: list[dict] = []
     tools: list[dict] = []
@@ -139,31 +136,8 @@ def measure_years(
             {"chosen": "", "model": "", "run": number, "part": part, "value": value}
             for part, value in _apply_tools(table, parts).items()
         ]
-    return summarize(
-        pd.DataFrame(rows + tools),
-        by=["chosen", "model", "part"],
-        value="value",
-        paper=paper,
-    )
-
-
-def draw_years(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw the areas under the curve by model, and the reverse learning curve."""
-    *panels, curve = figure.subplots(1, 3, sharey=True, width_ratios=(2, 2, 1))
-    for axes, chosen in zip(panels, (BY_FOLDS, BY_YEARS), strict=True):
-        here = frame[(frame["chosen"] == chosen) & frame["part"].isin(PARTS)]
-        draw_bars(axes, here, label="model", group="part")
-        axes.set_title(f"limits: {chosen}", fontsize="small")
-        axes.tick_params("x", labelsize="xx-small", rotation=20)
-    from_year = frame[frame["part"].str.startswith(_FROM)]
-    for color, (model, points) in zip(COLORS, from_year.groupby("model"), strict=False):
-        years = points["part"].str.removeprefix(_FROM).astype(int)
-        curve.plot(years, points["mean"], marker="o", color=color, label=model)
-    curve.invert_xaxis()
-    curve.set_xticks(years)
-    curve.set_title("holdout, trained\nfrom this year on", fontsize="small")
-    curve.legend(frameon=False, fontsize="xx-small")
-    curve.set_ylim(0.5, None)
+    by = ["chosen", "model", "part"]
+    return summarize(pd.DataFrame(rows + tools), by=by, paper=paper)
 
 
 def _split(table: YearTable, number: int, quick: bool) -> dict[str, NDArray[np.int64]]:
@@ -183,12 +157,12 @@ def _aucs(
 ) -> dict[str, float]:
     """Fit to the training rows; the area under the curve in each part."""
     train = parts["train"]
-    years = {} if _is_random_forest(forest) else {"eras": table.years[train]}
+    knows_years = has_fit_parameter(forest, "eras")
+    years = {"eras": table.years[train]} if knows_years else {}
     forest.fit(table.X.loc[train], table.y[train], **years)
+    score = get_scorer("roc_auc")
     return {
-        part: roc_auc_score(
-            table.y[rows], forest.predict_proba(table.X.loc[rows])[:, 1]
-        )
+        part: score(forest, table.X.loc[rows], table.y[rows])
         for part, rows in parts.items()
     }
 
@@ -227,7 +201,7 @@ def _apply_tools(
     match = support_match(
         train, eras=table.years[parts["train"]], categorical_features=table.categories
     )
-    return {"domain classifier": auc, "support match": match.mean}
+    return dict(zip(TOOLS, (auc, match.mean), strict=True))
 
 
 def make_forest(
@@ -258,10 +232,6 @@ def make_forest(
     )
 
 
-def _is_random_forest(forest: Any) -> bool:
-    return isinstance(forest, RandomForestClassifier)
-
-
 def _forests(
     table: YearTable, train: NDArray[np.int64], seed: int, quick: bool
 ) -> Iterator[tuple[str, str, Any]]:
@@ -285,44 +255,22 @@ def _forests(
     ).fit(X, y)
     best = tuned.best_params_
     yield BY_FOLDS, RANDOM_FOREST, forest.set_params(n_estimators=n_trees, **best)
-    limits = {
-        "depth": best["max_depth"],
-        "rows": best["min_samples_leaf"],
-        "n_trees": n_trees,
-        "seed": seed,
-    }
+    limits = best["max_depth"], best["min_samples_leaf"]
     for model in (GAIN, MEAN, WORST):
-        yield BY_FOLDS, model, make_forest(model, n_years, **limits)
+        yield BY_FOLDS, model, make_forest(model, n_years, *limits, n_trees, seed)
+    depths, rows_of_year = (DEPTHS[:2], ROWS[:1]) if quick else (DEPTHS, ROWS)
     for model in MODELS:
-        best_by_years = _best_by_years(
-            model, X, y, years, n_years, n_of_search, seed, quick
-        )
-        yield BY_YEARS, model, best_by_years.set_params(n_estimators=n_trees)
-
-
-def _best_by_years(
-    model: str,
-    X: pd.DataFrame,
-    y: NDArray[np.int64],
-    years: NDArray[np.int64],
-    n_years: int,
-    n_trees: int,
-    seed: int,
-    quick: bool,
-) -> Any:
-    """The forest whose worst year that it was not trained on is best."""
-    knows_years = model in (MEAN, WORST)
-    of_rows = "min_samples_per_era" if knows_years else "min_samples_leaf"
-    factor = 1 if knows_years else n_years
-    search = EraSearchCV(
-        make_forest(model, n_years, DEPTHS[0], ROWS[0], n_trees, seed),
-        {
-            "max_depth": DEPTHS[:2] if quick else DEPTHS,
-            of_rows: [factor * rows for rows in (ROWS[:1] if quick else ROWS)],
-        },
-        scoring="roc_auc",
-        cv=LeaveOneGroupOut(),
-        rule="best",
-        choose_by="worst",
-    )
-    return search.fit(X, y, eras=years).best_estimator_
+        grid: dict[str, Any] = {"max_depth": depths}
+        if model in (MEAN, WORST):
+            grid["min_samples_per_era"] = rows_of_year
+        else:
+            grid["min_samples_leaf"] = [n_years * rows for rows in rows_of_year]
+        search = EraSearchCV(
+            make_forest(model, n_years, DEPTHS[0], ROWS[0], n_of_search, seed),
+            grid,
+            scoring="roc_auc",
+            cv=LeaveOneGroupOut(),
+            rule="best",
+            choose_by="worst",
+        ).fit(X, y, eras=years)
+        yield BY_YEARS, model, search.best_estimator_.set_params(n_estimators=n_trees)

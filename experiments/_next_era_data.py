@@ -1,23 +1,19 @@
 """Scores by era of the natural sets: out of era in training, and of test eras."""
 
-import sys
-import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.metrics import log_loss, mean_squared_error, r2_score, roc_auc_score
-from threadpoolctl import threadpool_limits
 
-from experiments._natural_eras_controls import TunedByEras, losses, predict
-from experiments._natural_eras_data import Scenario, Task
-from experiments._natural_eras_measure import _adapt, score_rows, splits, thinned
-from experiments.common import ExperimentError, seed_of
+from experiments._natural_eras_controls import folds_of, losses, predict
+from experiments._natural_eras_data import Scenario
+from experiments._natural_eras_measure import adapt, load, score_rows, splits, thinned
+from experiments.common import measure_cells, seed_of
 from experiments.natural_eras import MODELS, booster
 from sklearn_era.metrics import era_standard_errors
 
@@ -32,77 +28,64 @@ GRID: list[dict[str, Any]] = [
 ]
 SHARES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 0.3)
 OUT_OF_ERA, TEST = "out of era", "test"
-METRICS = ("score", "loss")
-# The same as functions whose standard errors are in closed form.
-_KNOWN = {
-    ("regression", "score"): r2_score,
-    ("regression", "loss"): mean_squared_error,
-    ("classification", "score"): roc_auc_score,
-    ("classification", "loss"): partial(log_loss, labels=[0, 1]),
+# The metrics as functions whose standard errors are in closed form.
+_LOG_LOSS = partial(log_loss, labels=[0, 1])
+METRICS: dict[str, dict[str, Callable[..., float]]] = {
+    "regression": {"score": r2_score, "loss": mean_squared_error},
+    "classification": {"score": roc_auc_score, "loss": _LOG_LOSS},
 }
-_COLUMNS = ["scenario", "split", "model", "candidate", "part", "metric", "era",
-            "n_rows", "value", "error"]  # fmt: skip
 
 Values = NDArray[np.float64]
-
-
-def _score(task: Task, metric: str, y: Values, p: Values) -> float:
-    is_score = metric == "score"
-    return score_rows(task, y, p) if is_score else float(losses(task, y, p).mean())
-
-
-def _by_era(
-    task: Task, y: Values, p: Values, eras: NDArray, with_errors: bool, **cell: Any
-) -> Iterator[dict]:
-    """Scores of the eras by each metric, and the errors if they are wanted."""
-    for metric in METRICS:
-
-        def score(y: Values, p: Values, metric: str = metric) -> float:
-            return _score(task, metric, y, p)
-
-        labels, n_rows = np.unique(eras, return_counts=True)
-        values = [score(y[eras == era], p[eras == era]) for era in labels]
-        errors = np.full(labels.size, np.nan)
-        if with_errors:
-            known = _KNOWN[task, metric]
-            errors = era_standard_errors(y, p, eras=eras, metric=known).scores
-            errors[np.isnan(values)] = np.nan
-        for row in zip(labels, n_rows, values, errors, strict=True):
-            named = zip(("era", "n_rows", "value", "error"), row, strict=True)
-            yield {**cell, "metric": metric, **dict(named)}
 
 
 class _Split:
     """A split of a scenario: rows to train on, in folds of whole eras, and to test."""
 
-    def __init__(self, name: str, scenario: Scenario, split: int, data_dir: Any,
-                 quick: bool) -> None:  # fmt: skip
-        self.X, self.y, self.eras, self.categories = scenario.load(data_dir)
+    def __init__(
+        self, name: str, scenario: Scenario, split: int, data_dir: Any, quick: bool
+    ) -> None:
+        self.X, self.y, self.eras, self.categories = load(scenario, data_dir)
         self.task, self.is_of_groups = scenario.task, scenario.kind == "groups"
         train, self.test = list(splits(scenario, self.eras))[split]
         self.seed = seed_of("natural eras", name, split, 0)
         most = 1_000 if quick else scenario.most_rows
         self.train = thinned(train, self.eras, most, self.seed)
         self.labels = self.eras.astype(str) if self.is_of_groups else self.eras
-        labels = self.labels[self.train]
-        folds = TunedByEras(self.task, None, {})._folds(labels)
         self.folds = [
             (self.train[fitted], self.train[left_out])
-            for fitted, left_out in folds.split(labels, groups=labels)
+            for fitted, left_out in folds_of(self.labels[self.train])
         ]
         self.out = np.concatenate([left_out for _, left_out in self.folds])
-        self.cell = {"scenario": name, "split": split}
 
     def fit(self, model: Any, rows: Any) -> Any:
         labels = self.labels[rows]
-        _adapt(model, labels, self.is_of_groups, self.categories)
+        adapt(model, labels, self.is_of_groups, self.categories)
         return model.fit(self.X[rows], self.y[rows], eras=labels)
 
     def scores(
         self, p: Values, rows: Any, with_errors: bool, **cell: Any
     ) -> list[dict]:
+        """Scores of the eras by each metric, and the errors if they are wanted."""
         y, eras = self.y[rows], self.eras[rows]
-        return [*_by_era(self.task, y, p, eras, with_errors, **self.cell, **cell)]
+        labels, n_rows = np.unique(eras, return_counts=True)
+        found = []
+        for metric, known in METRICS[self.task].items():
+            values = np.array(
+                [self._score(metric, y[eras == era], p[eras == era]) for era in labels]
+            )
+            errors = np.full(labels.size, np.nan)
+            if with_errors:
+                errors = era_standard_errors(y, p, eras=eras, metric=known).scores
+                errors[np.isnan(values)] = np.nan
+            columns = {"era": labels, "n_rows": n_rows, "value": values}
+            frame = pd.DataFrame({**cell, "metric": metric, **columns, "error": errors})
+            found += frame.to_dict("records")
+        return found
+
+    def _score(self, metric: str, y: Values, p: Values) -> float:
+        if metric == "score":
+            return score_rows(self.task, y, p)
+        return float(losses(self.task, y, p).mean())
 
     def of_model(self, out: Values, on_test: Values, **cell: Any) -> list[dict]:
         """Scores of what was predicted out of era, and of the test eras."""
@@ -139,10 +122,9 @@ class _Split:
             parts = [self.staged(parameters, *fold) for fold in self.folds]
             out += [*np.concatenate(parts, axis=1)]
             on_test += [*self.staged(parameters, self.train, self.test)]
+        cell = {"model": TUNED, "part": OUT_OF_ERA}
         found = [
-            self.scores(
-                p, self.out, False, model=TUNED, candidate=number, part=OUT_OF_ERA
-            )
+            self.scores(p, self.out, False, candidate=number, **cell)
             for number, p in enumerate(out)
         ]
         best = {0}
@@ -153,57 +135,38 @@ class _Split:
             ]
             best.add(int(np.argmax(means)))
         for number in best:
-            cell = {"model": TUNED, "candidate": number}
-            found[number] = self.of_model(out[number], on_test[number], **cell)
+            own = {"model": TUNED, "candidate": number}
+            found[number] = self.of_model(out[number], on_test[number], **own)
         return [row for rows in found for row in rows]
 
 
 def _measure(
-    auto: bool, name: str, scenario: Scenario, split: int, data_dir: Path | None,
-    quick: bool, cache: Path | None,
-) -> list[dict] | str:  # fmt: skip
-    """Scores by era, which are added to the cache, or why there are none."""
-    try:
-        rows = _Split(name, scenario, split, data_dir, quick)
-    except ExperimentError as error:
-        return f"{name} is left out. {error}"
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # as natural_eras does
-        found = rows.of_auto() if auto else rows.of_grid()
-    if cache is not None:
-        frame = pd.DataFrame(found)[_COLUMNS]
-        frame.to_csv(cache, mode="a", header=False, index=False)
-    return found
+    auto: bool,
+    scenario: str,
+    split: int,
+    quick: bool,
+    scenarios: Mapping[str, Scenario],
+    data_dir: Path | None,
+) -> list[dict]:
+    """Scores by era of AutoEra, or of the grid."""
+    rows = _Split(scenario, scenarios[scenario], split, data_dir, quick)
+    return rows.of_auto() if auto else rows.of_grid()
 
 
 def collect(
-    scenarios: dict[str, Scenario],
+    scenarios: Mapping[str, Scenario],
     *,
     data_dir: Path | None,
-    quick: bool = False,
-    cache: Path | None = None,
-    n_jobs: int | None = None,
+    quick: bool,
+    cache: Path | None,
+    n_jobs: int | None,
 ) -> pd.DataFrame:
-    """Scores by era of all models; those in the cache are not measured again."""
-    known = pd.DataFrame(columns=_COLUMNS)
-    if cache is not None:
-        if not cache.is_file():
-            known.to_csv(cache, index=False)
-        known = pd.read_csv(cache)
-    done = {
-        *zip(known["scenario"], known["split"], known["model"] == AUTO, strict=True)
-    }
-    calls = (
-        delayed(_measure)(auto, name, scenario, split, data_dir, quick, cache)
+    """Scores by era of all models."""
+    cells = (
+        {"auto": auto, "scenario": name, "split": split, "quick": quick}
         for auto in (False, True)
         for name, scenario in scenarios.items()
         for split in range(1 if quick else scenario.n_splits)
-        if (name, split, auto) not in done
     )
-    parts = [known]
-    for found in Parallel(n_jobs)(calls):
-        if isinstance(found, str):
-            print(found, file=sys.stderr)
-        else:
-            parts.append(pd.DataFrame(found)[_COLUMNS])
-    return pd.concat([part for part in parts if len(part)], ignore_index=True)
+    given = {"scenarios": scenarios, "data_dir": data_dir}
+    return measure_cells(_measure, cells, cache=cache, n_jobs=n_jobs, **given)

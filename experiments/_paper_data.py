@@ -152,29 +152,6 @@ def make_moneda_drift(
     return _join(["x1", "x2"], **parts)
 
 
-def make_moneda_support(random_state: int, *, n_samples_per_era: int = 1000) -> Bunch:
-    """Moneda, equations 5.7 and 5.8: features that are spread differently by period.
-
-    X_1 ~ N(0, g), Y = X_1 + N(0, g), X_2 = Y + N(0, 1) in period 1, and N(0, t) in
-    period t > 1; second arguments are variances, and the class is 1 where Y > 0.5. g is
-    0.1 and 1 in training, and 0.25 and 1.44 in the holdout, periods 3 and 4, of which
-    the thesis says nothing: squares of deviations in the author's notebook.
-    """
-    rng = np.random.RandomState(random_state)
-    eras = np.repeat(np.arange(1, 5), n_samples_per_era)
-    deviations = np.sqrt([0.1, 1.0, 0.25, 1.44])[eras - 1]
-    x1, noise, x2 = rng.standard_normal((3, eras.size))
-    x1 *= deviations
-    latent = x1 + deviations * noise
-    x2 = np.where(eras == 1, latent, 0) + np.sqrt(eras) * x2
-    X, y = np.column_stack([x1, x2]), (latent > 0.5).astype(np.int64)
-    parts = {
-        part: {"X": X[rows], "y": y[rows], "eras": eras[rows]}
-        for part, rows in (("train", eras <= 2), ("test", eras > 2))
-    }
-    return _join(["x1", "x2"], **parts)
-
-
 def make_small_invariant_margin(
     random_state: int,
     *,

@@ -34,31 +34,33 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
-from pandas.api.types import is_numeric_dtype
 from sklearn import config_context
 from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import GroupKFold
 from sklearn.preprocessing import TargetEncoder
 
-from experiments.common import find_data_file, summarize
+from experiments.common import (
+    bars,
+    find_data_file,
+    kind_of,
+    measure_cells,
+    parts_of,
+    summarize,
+)
+from sklearn_era import auto, ensemble
 from sklearn_era._optional import import_optional
-from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
-from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
-from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.preprocessing import EraTargetEncoder
 
 TITLE = "Categories: R2 or AUC in eras that no model was trained on"
 N_RUNS = 3
 IN_TIME = (
-    "tourism", "retail_turnover", "prescriptions", "orange_juice", "mileage",
-    "english_football", "trade_of_nations", "rain_australia", "power_lifters",
+    *("tourism", "retail_turnover", "prescriptions", "orange_juice", "mileage"),
+    *("english_football", "trade_of_nations", "rain_australia", "power_lifters"),
     "baseball_salaries",
-)  # fmt: skip
+)
 SETS = (*IN_TIME, "homes_seattle", "pisa")
 DATA_FILES = tuple(f"{name}.parquet" for name in SETS)
 N_TRAIN, N_QUICK = 5_000, 300
-_COLUMNS = ("set", "size", "model", "run", "value", "seconds")
 
 
 def split(eras: np.ndarray, in_time: bool, number: int) -> tuple[Any, Any]:
@@ -84,7 +86,7 @@ def respond(model: Any, X: Any) -> np.ndarray:
 
 def boost(X: Any, y: Any, eras: Any, X_new: Any, task: str) -> Any:
     """Predictions of the plain booster."""
-    kind: Any = Classifier if task == "binary" else Regressor
+    kind = kind_of(ensemble, "HistGradientBoosting", task == "binary")
     booster = kind(early_stopping=False, random_state=0)
     return respond(booster.fit(X, y, eras=eras), X_new)
 
@@ -121,11 +123,13 @@ def target_encoded(X: Any, y: Any, eras: Any, X_new: Any, task: str) -> Any:
     return boost(X, y, eras, X_new, task)
 
 
-def auto(X: Any, y: Any, eras: Any, X_new: Any, task: str, encode: Any = False) -> Any:
+def average(
+    X: Any, y: Any, eras: Any, X_new: Any, task: str, encode: Any = False
+) -> Any:
     """Those of AutoEra, perhaps with encoded columns."""
-    kind: Any = AutoEraClassifier if task == "binary" else AutoEraRegressor
     params = {"encode_categories": encode, "era_order": order_of(eras)}
-    return respond(kind(random_state=0, **params).fit(X, y, eras=eras), X_new)
+    model = kind_of(auto, "AutoEra", task == "binary")(random_state=0, **params)
+    return respond(model.fit(X, y, eras=eras), X_new)
 
 
 def peer(
@@ -133,92 +137,73 @@ def peer(
 ) -> Any:
     """Those of CatBoost or LightGBM, stopped early, and fitted to all rows."""
     package = import_optional(name.lower(), extra="test")
-    is_cat, kind = name == "CatBoost", "Classifier" if task == "binary" else "Regressor"
-    make = getattr(package, f"{name if is_cat else 'LGBM'}{kind}")
-    given: dict[str, Any] = {"random_state": 0, "n_jobs": 1, "verbose": -1, **more}
-    if is_cat:
-        names = list(X.columns[X.dtypes == "category"])
+    given: dict[str, Any]
+    stop: dict[str, Any]
+    if name == "LightGBM":
+        make = kind_of(package, "LGBM", task == "binary")
+        given = {"random_state": 0, "n_jobs": 1, "verbose": -1}
+        stop = {"callbacks": [package.early_stopping(50, verbose=False)]}
+    else:
+        make = kind_of(package, "CatBoost", task == "binary")
         given = {"random_seed": 0, "thread_count": 1, "verbose": 0, **more}
-        given |= {"allow_writing_files": False, "cat_features": names}
+        given |= {"allow_writing_files": False}
+        given |= {"cat_features": list(X.columns[X.dtypes == "category"])}
+        stop = {"early_stopping_rounds": 50}
     labels = np.unique(eras)
     if order_of(eras) == "unordered":
         labels = np.random.default_rng(0).permutation(labels)
     held = np.isin(eras, labels[-max(1, labels.size // 5) :])
     first = make(n_estimators=1_000, **given)
-    fit: dict[str, Any] = {"eval_set": [(X[held], y[held])]}
-    if is_cat:
-        fit["early_stopping_rounds"] = 50
-    else:
-        fit["callbacks"] = [package.early_stopping(50, verbose=False)]
-    first.fit(X[~held], y[~held], **fit)
-    if is_cat:
+    first.fit(X[~held], y[~held], eval_set=[(X[held], y[held])], **stop)
+    n_trees = first.best_iteration_
+    if name == "CatBoost":
+        n_trees = first.tree_count_
         given["learning_rate"] = first.get_all_params()["learning_rate"]
-    n_trees = first.tree_count_ if is_cat else first.best_iteration_
     return respond(make(n_estimators=max(1, n_trees), **given).fit(X, y), X_new)
 
 
 MODELS: dict[str, Callable[..., Any]] = {
-    "booster": boost, "booster, encoded": encoded,
-    "booster, TargetEncoder": target_encoded, "booster, era": numbered,
+    "booster": boost,
+    "booster, encoded": encoded,
+    "booster, TargetEncoder": target_encoded,
+    "booster, era": numbered,
     "LightGBM": partial(peer, name="LightGBM"),
     "CatBoost": partial(peer, name="CatBoost"),
     "CatBoost, has_time": partial(peer, name="CatBoost", has_time=True),
-    "AutoEra": auto, "AutoEra, encoded": partial(auto, encode="auto"),
-}  # fmt: skip
+    "AutoEra": average,
+    "AutoEra, encoded": partial(average, encode="auto"),
+}
+
+draw = bars("set", "model", "size")
 
 
 def run(
-    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False,
-    cache: Path | None = None,
-) -> pd.DataFrame:  # fmt: skip
-    """A row for each set, size and model; the cheapest models first.
-
-    `cache` is a CSV of scores, to stop and to go on; `quick` has one set, and boosters.
-    """
+    data_dir: Path | None, n_runs: int, quick: bool, cache: Path | None = None
+) -> pd.DataFrame:
+    """`quick` has one set, and boosters."""
     paths = {name: find_data_file(f"{name}.parquet", data_dir) for name in SETS}
+    sizes = [N_QUICK] if quick else [N_TRAIN, 0]
     models = list(MODELS)[: 4 if quick else None]
-    rows = pd.read_csv(cache).to_dict("records") if cache and cache.is_file() else []
-    done = {tuple(row[name] for name in _COLUMNS[:4]) for row in rows}
-    sizes = [N_QUICK] if quick else [N_TRAIN, None]
-    for size, model, name in product(sizes, models, SETS[:1] if quick else SETS):
-        for number in range(n_runs if size else 1):
-            key = name, size or 0, model, number
-            if key in done:
-                continue
-            found = *key, *_measure(paths[name], name, size, model, number)
-            rows.append(dict(zip(_COLUMNS, found, strict=True)))
-            if cache:
-                is_new = not cache.is_file()
-                line = pd.DataFrame(rows[-1:])
-                line.to_csv(cache, mode="a", header=is_new, index=False)
-    return summarize(pd.DataFrame(rows), by=["set", "size", "model"], value="value")
+    cells = (
+        {"set": name, "size": size, "model": model, "run": number}
+        for size, model, name in product(sizes, models, SETS[: 1 if quick else None])
+        for number in range(n_runs if size else 1)
+    )
+    rows = measure_cells(_measure, cells, cache=cache, paths=paths)
+    return summarize(rows, by=["set", "size", "model"])
 
 
 def _measure(
-    path: Path, name: str, size: int | None, model: str, number: int
-) -> tuple[float, float]:
-    """The score of a model, and the seconds that it took."""
-    data = pd.read_parquet(path)
-    X, eras = data.drop(columns=["target", "era"]), data["era"].to_numpy()
-    for column in X.columns[[not is_numeric_dtype(x) for x in X.dtypes]]:
-        text = X[column].astype(object).fillna("missing").astype(str)
-        X[column] = text.astype("category")
-    train, test = split(eras, name in IN_TIME, number)
-    if size is not None and train.size > size:
-        rng = np.random.default_rng(number)
+    set: str, size: int, model: str, run: int, paths: dict[str, Path]
+) -> list[dict]:
+    """The score of a model, and the seconds that it took; a size of 0 is all rows."""
+    X, y, eras = parts_of(pd.read_parquet(paths[set]))
+    train, test = split(eras, set in IN_TIME, run)
+    if size and train.size > size:
+        rng = np.random.default_rng(run)
         train = np.sort(rng.choice(train, size, replace=False))
-    y = data["target"].to_numpy(np.float64)
     task = "binary" if {*y} == {0, 1} else "continuous"
     start = time.perf_counter()
     p = MODELS[model](X.iloc[train], y[train], eras[train], X.iloc[test], task)
     score = roc_auc_score if task == "binary" else r2_score
-    return float(score(y[test], p)), time.perf_counter() - start
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw what each model gains over the booster, set by set, at the first size."""
-    table = frame[frame["size"] == frame["size"].max()]
-    table = table.pivot_table("mean", "set", "model", sort=False)
-    gains = table.sub(table["booster"], axis=0).drop(columns="booster")
-    axes = gains.plot(style="o", rot=30, ax=figure.subplots())
-    axes.set_ylabel("R² or AUC above the booster's")
+    return [{"value": score(y[test], p), "seconds": time.perf_counter() - start}]

@@ -1,21 +1,23 @@
 """Shared by the experiments: data files, seeds, summaries, tables and figures."""
 
+import sys
+import warnings
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from joblib import Memory, Parallel, delayed
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
-from experiments._sources import SOURCES
+from sklearn_era._optional import import_optional
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-# Okabe & Ito's colours, which colour-blind readers distinguish.
-COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "0.5")
 
 # Splits cover all eras, however much of the gain they have.
 RULE_OF_PAPERS: dict[str, Any] = {"min_era_coverage": 1.0, "min_gain_share": 0.0}
@@ -30,19 +32,31 @@ def coverage_of_papers(criterion: str) -> dict[str, Any]:
     return {} if criterion == "gain" else dict(RULE_OF_PAPERS)
 
 
-def find_data_file(name: str, data_dir: Path | None) -> Path:
-    """Find a data file, one of `SOURCES`, in the folder of ``--data``.
+def kind_of(module: ModuleType, name: str, is_class: bool) -> Any:
+    """The classifier or the regressor of a name, such as ``RandomForest``."""
+    return getattr(module, f"{name}{'Classifier' if is_class else 'Regressor'}")
 
-    The `ExperimentError` names the file, the option, and where the file comes from.
-    """
+
+def find_data_file(name: str, data_dir: Path | None) -> Path:
+    """A data file in the folder of ``--data``; an error names both."""
     if data_dir is not None and (data_dir / name).is_file():
         return data_dir / name
-    place = "No folder of data was named" if data_dir is None else f"{data_dir} lacks"
-    joint = ", and this needs" if data_dir is None else ""
+    lacks = f"{data_dir} lacks" if data_dir else "No folder was named, and this needs"
     raise ExperimentError(
-        f"{place}{joint} the file {name}: name a folder that has it by --data DIR; it "
-        f"is {SOURCES[name]} (experiments/README.md says how to make it)."
+        f"{lacks} the file {name}: name a folder that has it by --data DIR "
+        "(experiments/README.md says what it is, and how to make it)."
     )
+
+
+def parts_of(
+    frame: "pd.DataFrame", *left_out: str
+) -> tuple["pd.DataFrame", NDArray[Any], NDArray[Any]]:
+    """The features of a table, of which texts are categories, target and eras."""
+    X = frame.drop(columns=["target", "era", *left_out])
+    for column in X.select_dtypes(exclude=["number", "bool"]).columns:
+        text = X[column].astype(object).fillna("missing").astype(str)
+        X[column] = text.astype("category")
+    return X, frame["target"].to_numpy(np.float64), frame["era"].to_numpy()
 
 
 def seed_of(*parts: str | int) -> int:
@@ -58,19 +72,21 @@ def summarize(
     runs: "pd.DataFrame",
     *,
     by: Sequence[str],
-    value: str,
+    value: str = "value",
     paper: Mapping[Any, float] | None = None,
+    paper_by: Sequence[str] | None = None,
     show_runs: bool = False,
 ) -> "pd.DataFrame":
     """Summarise runs to a row for each cell: the columns `by`, in order of appearance.
 
     It adds `n_runs`, `mean`, `std` (with n - 1), `paper`, the number of the cell's name
-    or tuple of names, or NaN, and with `show_runs` the values of all runs as text.
+    or tuple of names, those of all columns or of `paper_by`, or NaN, and with
+    `show_runs` the values of all runs as text.
     """
     groups = runs.groupby(list(by), sort=False, dropna=False)[value]
     table = groups.agg(n_runs="size", mean="mean", std="std").reset_index()
-    cells = table[list(by)].itertuples(index=False, name=None)
-    keys = [cell if len(by) > 1 else cell[0] for cell in cells]
+    cells = table[list(paper_by or by)].itertuples(index=False, name=None)
+    keys = [cell if len(cell) > 1 else cell[0] for cell in cells]
     table["paper"] = [(paper or {}).get(key, float("nan")) for key in keys]
     if show_runs:
         texts = groups.agg(lambda values: " ".join(f"{x:.4g}" for x in values))
@@ -91,7 +107,7 @@ def summarize_beside(
     varies less than they do; `minus_gain_se` is its standard error. The model is the
     first column of `by`.
     """
-    table = summarize(runs, by=by, value="value", paper=paper, show_runs=True)
+    table = summarize(runs, by=by, paper=paper, show_runs=True)
     case = ["run", *by[1:]]
     is_reference = runs[by[0]] == reference
     others = runs[is_reference].set_index(case)["value"]
@@ -104,6 +120,50 @@ def summarize_beside(
     return table
 
 
+def measure_cells(
+    measure: Callable[..., list[dict]],
+    cells: Iterable[dict[str, Any]],
+    *,
+    cache: Path | None = None,
+    n_jobs: int | None = None,
+    **shared: Any,
+) -> "pd.DataFrame":
+    """The rows that `measure` has of each cell, which it gets beside what is `shared`.
+
+    Each fit has one thread. A cell that lacks its data is left out, with a line on
+    standard error. What the folder `cache` has is not measured again.
+    """
+    known = Memory(cache, verbose=0).cache(measure, ignore=[*shared])
+    calls = (delayed(_measure_cell)(known, cell, shared) for cell in cells)
+    found = Parallel(n_jobs)(calls)
+    for text in sorted({text for text in found if isinstance(text, str)}):
+        print(text, file=sys.stderr)
+    rows = [row for rows in found if not isinstance(rows, str) for row in rows]
+    if not rows:
+        raise ExperimentError("None of the scenarios has its data.")
+    return import_optional("pandas", extra="cli").DataFrame(rows)
+
+
+def _measure_cell(
+    measure: Callable[..., list[dict]], cell: dict[str, Any], shared: dict[str, Any]
+) -> list[dict] | str:
+    """The rows of a cell with its names, or why there are none."""
+    with threadpool_limits(1), warnings.catch_warnings():
+        # Trees that end early, and eras without an effect.
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            return [{**cell, **row} for row in measure(**cell, **shared)]
+        except ExperimentError as error:
+            return f"{cell['scenario']} is left out. {error}"
+
+
+def markdown(lines: Sequence[Sequence[Any]]) -> str:
+    """Lines of cells as a table of Markdown, the first one above the others."""
+    head, *others = lines
+    texts = [map(str, line) for line in (head, ["---"] * len(head), *others)]
+    return "\n".join(f"| {' | '.join(text)} |" for text in texts)
+
+
 def format_table(frame: "pd.DataFrame") -> str:
     """A table as text: four digits, and nothing where there is no number."""
     return frame.to_string(
@@ -114,60 +174,47 @@ def format_table(frame: "pd.DataFrame") -> str:
 def write_results(
     frame: "pd.DataFrame", figure: "Figure", out_dir: Path, name: str
 ) -> tuple[Path, Path]:
-    """Write a table and its figure to ``NAME.csv`` and ``NAME.png`` of a folder."""
+    """Write a table, all digits, and its figure to ``NAME.csv`` and ``NAME.png``."""
     csv, png = out_dir / f"{name}.csv", out_dir / f"{name}.png"
     try:
         out_dir.mkdir(parents=True, exist_ok=True)
-        # All digits: the reader rounds.
         frame.to_csv(csv, index=False)
         figure.savefig(png, dpi=150)
     except OSError as error:
-        raise ExperimentError(
-            f"The results cannot be written to {out_dir}, the folder of --out: "
-            f"{error.strerror}."
-        ) from error
+        text = f"The results cannot be written to {out_dir}, the folder of --out: "
+        raise ExperimentError(f"{text}{error.strerror}.") from error
     return csv, png
 
 
-def draw_bars(
-    axes: "Axes", frame: "pd.DataFrame", *, label: str, group: str | None = None
-) -> None:
-    """Draw a bar for each cell, with its standard deviation and the paper's number.
+def bars(
+    label: str, group: str | None = None, panel: str | None = None, **only: Any
+) -> "Callable[[pd.DataFrame, Figure], None]":
+    """A function that draws a bar for each cell, with its deviation and the paper's.
 
-    `label` names the places of the horizontal axis, `group` the bars of each place.
+    `label` names the places of the horizontal axis, `group` the bars of each place, and
+    `panel` the axes. Drawn are the cells that have values of `only`, one or several.
     """
-    labels = list(dict.fromkeys(frame[label]))
-    groups = [None] if group is None else list(dict.fromkeys(frame[group]))
-    width = 0.8 / len(groups)
-    named = False
-    for index, name in enumerate(groups):
-        rows = frame if name is None else frame[frame[group] == name]
-        shift = (index - (len(groups) - 1) / 2) * width
-        places = [labels.index(text) + shift for text in rows[label]]
-        axes.bar(
-            places,
-            rows["mean"],
-            width=0.9 * width,
-            # A single run has no deviation.
-            yerr=rows["std"] if rows["std"].notna().any() else None,
-            capsize=2,
-            color=COLORS[index % len(COLORS)],
-            label=name,
-        )
-        told = rows["paper"].notna().to_numpy()
-        if not told.any():
-            continue
-        axes.scatter(
-            np.asarray(places)[told],
-            rows["paper"][told],
-            marker="D",
-            s=25,
-            facecolor="white",
-            edgecolor="black",
-            zorder=3,
-            label=None if named else "paper",
-        )
-        named = True
-    axes.set_xticks(range(len(labels)), [str(text) for text in labels])
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(fontsize="small")
+
+    def draw(frame: "pd.DataFrame", figure: "Figure") -> None:
+        for name, values in only.items():
+            frame = frame[frame[name].isin(np.atleast_1d(values))]
+        parts = list(frame.groupby(panel, sort=False)) if panel else [("", frame)]
+        figure.set_size_inches(8, 1 + 3 * len(parts))
+        panels = figure.subplots(len(parts), squeeze=False).ravel()
+        for axes, (title, rows) in zip(panels, parts, strict=True):
+            cells = rows.set_index([label, group] if group else [label])
+            cells = cells.reindex(columns=["mean", "std", "paper"])
+            means, errors, paper = (
+                cells[name].unstack(sort=False) if group else cells[[name]]
+                for name in cells.columns
+            )
+            means.plot.bar(ax=axes, title=title, legend=bool(group))
+            # Bars come group by group.
+            places = [bar.get_x() + bar.get_width() / 2 for bar in axes.patches]
+            height, error, told = (
+                x.to_numpy().ravel("F") for x in (means, errors, paper)
+            )
+            axes.errorbar(places, height, error, fmt="none", color="0.3")
+            axes.plot(places, told, "D", color="black", markerfacecolor="white")
+
+    return draw

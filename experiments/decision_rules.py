@@ -1,53 +1,35 @@
-"""Groups of people as eras: table V of Du et al. (2025), as far as it is here.
+"""Groups of people as eras: after table V of Du et al. (2025).
 
-Du et al. look at how rules hold between groups: races in *Adult*, countries in *Churn*.
-They train on a majority group and several minorities and test on several groups, but do
-not give the rows, nor what their accuracies are averaged over, which term their rules
-have and at what λ, nor any setting of group DRO and JTT. Theirs are below that of a
-constant no, which is right for 76 % of the rows of *Adult* and 80 % of *Churn*. So our
-numbers and theirs cannot be compared, and the questions are ours:
+docs/papers/decision-rules.md has the two questions, and why the paper's numbers cannot
+be compared with these. A run trains on its own draw of rows: of the split where all
+groups are known, and of 80 % of the other groups' rows where one is left out. Bins of
+rules have about as many rows each, since in those of equal width nearly all capital
+gains are in one. Group DRO and JTT weigh the rows of the pooled gain's booster. All
+other parameters are the defaults, and the column that names the group is no feature.
 
-- *all groups known*: 70 % of each group to train, the others to test;
-- *group left out*: each group in turn is tested by a model that has seen the others.
-
-A run trains on its own draw of rows: of the split in the first question, and of 80 % of
-the other groups' rows in the second. Rules have the paper's settings, as in the other
-experiments on it, and bins of about as many rows each, since in those of equal width
-nearly all capital gains are in one. Their variance term is of the loss, within groups
-of a class, at λ = 1. Boosters have 100 trees of depth 2, as the paper has 100 rounds
-of rules of depth 2; splits cover every group. Group DRO and JTT weigh the rows of the
-pooled gain's booster: the former with the step sizes 0.1 (the default) and 0.01, the
-latter with its defaults. All other parameters are the defaults. Nothing was tuned. The
-column that names the group is no feature here.
-
-*Worst accuracy* is that of the worst group, *mean accuracy* the mean over groups. Both
-depend on how rare a group's yes is (9 to 27 % in *Adult*), which the *worst balanced
-accuracy* and the area under the ROC curve do not. `minus_gain` is the difference to the
+Accuracies depend on how rare a group's yes is (9 to 27 % in *Adult*), which balanced
+accuracies and areas under the ROC curve do not. `minus_gain` is the difference to the
 booster of the pooled gain, of the same run.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 
-from experiments._du import make_rules
-from experiments.common import (
-    coverage_of_papers,
-    draw_bars,
-    find_data_file,
-    seed_of,
-    summarize_beside,
-)
+from experiments._du import make_booster, make_rules
+from experiments.common import bars, find_data_file, seed_of, summarize_beside
 from sklearn_era.effects import GroupDRO
-from sklearn_era.ensemble import HistGradientBoostingClassifier, JustTrainTwice
+from sklearn_era.ensemble import JustTrainTwice
+from sklearn_era.metrics import era_scores
 
 TITLE = "After Du et al. (2025), table V: Adult by race and Churn by country"
 DATA_FILES = ("adult.csv.gz", "churn_modelling.csv.gz")
@@ -77,36 +59,23 @@ PAPER = {
     for data, accuracy in zip((ADULT, CHURN), numbers, strict=True)
 }
 
+draw = bars("model", "question", "data", measure="worst balanced accuracy")
 
-def run(
-    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
-    """Measure the table; `quick` has few rows and trees, and all groups known.
 
-    A row for each model, data set, question and measure.
-    """
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
+    """Measure the table; `quick` has few rows and trees, and all groups known."""
     adult, churn = (find_data_file(name, data_dir) for name in DATA_FILES)
+    tables = {ADULT: read_adult(adult), CHURN: read_churn(churn)}
+    questions = (KNOWN,) if quick else (KNOWN, LEFT_OUT)
     rows: list[dict] = []
-    for data, (X, y, groups) in {
-        ADULT: read_adult(adult),
-        CHURN: read_churn(churn),
-    }.items():
-        for number in range(n_runs):
-            for name in MODELS:
-                for question in (KNOWN,) if quick else (KNOWN, LEFT_OUT):
-                    measures: dict[str, float] = _measure(
-                        name, question, X, y, groups, number, quick
-                    )
-                    case = {
-                        "model": name,
-                        "data": data,
-                        "question": question,
-                        "run": number,
-                    }
-                    rows += [
-                        {**case, "measure": measure, "value": value}
-                        for measure, value in measures.items()
-                    ]
+    for data, number, name, question in product(
+        tables, range(n_runs), MODELS, questions
+    ):
+        measures = _measure(name, question, *tables[data], number, quick)
+        case = {"model": name, "data": data, "question": question, "run": number}
+        rows += [
+            {**case, "measure": m, "value": value} for m, value in measures.items()
+        ]
     by = ["model", "data", "question", "measure"]
     runs = pd.DataFrame(rows)
     table = summarize_beside(runs, by=by, reference="gain", paper=PAPER)
@@ -122,10 +91,8 @@ def read_adult(path: Path) -> tuple[pd.DataFrame, NDArray[np.int64], NDArray[Any
 def read_churn(path: Path) -> tuple[pd.DataFrame, NDArray[np.int64], NDArray[Any]]:
     """Features, whether the customer has left, and country."""
     frame = pd.read_csv(path)
-    of_the_customer = ["RowNumber", "CustomerId", "Surname", "Exited"]
-    return _parts(
-        frame, target=frame["Exited"] == 1, drop=of_the_customer, era="Geography"
-    )
+    drop = ["RowNumber", "CustomerId", "Surname", "Exited"]
+    return _parts(frame, target=frame["Exited"] == 1, drop=drop, era="Geography")
 
 
 def _parts(
@@ -148,14 +115,7 @@ def _make_model(name: str, seed: int, quick: bool) -> Any:
             seed, quick=quick, binning="quantile", variance_penalty=penalty
         )
     criterion = name if name in CRITERIA else "gain"
-    booster = HistGradientBoostingClassifier(
-        split_criterion=criterion,
-        max_iter=5 if quick else 100,
-        max_depth=2,
-        early_stopping=False,
-        random_state=seed,
-        **coverage_of_papers(criterion),
-    )
+    booster = make_booster(quick, criterion, random_state=seed)
     if name in DRO:
         booster.set_params(era_weighting=GroupDRO(step_size=DRO[name]))
     return JustTrainTwice(booster) if name == JTT else booster
@@ -179,18 +139,15 @@ def _measure(
         eras = {} if name == NOBODY else {"eras": groups[train]}
         model.fit(X.iloc[train], y[train], **eras)
         predicted[test] = model.predict_proba(X.iloc[test])[:, 1]
-    tested = np.flatnonzero(~np.isnan(predicted))
-    of_group = [tested[groups[tested] == group] for group in np.unique(groups)]
-    accuracies = [accuracy_score(y[g], predicted[g] > 0.5) for g in of_group]
-    balanced = [balanced_accuracy_score(y[g], predicted[g] > 0.5) for g in of_group]
-    aucs = [roc_auc_score(y[g], predicted[g]) for g in of_group]
+    tested = ~np.isnan(predicted)
+    y, p, groups = y[tested], predicted[tested], groups[tested]
+    accuracies = era_scores(y, p > 0.5, eras=groups, metric=accuracy_score)
+    balanced = era_scores(y, p > 0.5, eras=groups, metric=balanced_accuracy_score)
     return {
-        "accuracy": accuracy_score(y[tested], predicted[tested] > 0.5),
-        "mean accuracy": float(np.mean(accuracies)),
-        "worst accuracy": min(accuracies),
-        "worst balanced accuracy": min(balanced),
-        "mean AUC": float(np.mean(aucs)),
-        "worst AUC": min(aucs),
+        "accuracy": accuracy_score(y, p > 0.5),
+        "worst accuracy": accuracies.scores.min(),
+        "worst balanced accuracy": balanced.scores.min(),
+        "worst AUC": era_scores(y, p, eras=groups, metric=roc_auc_score).scores.min(),
     }
 
 
@@ -198,30 +155,12 @@ def _splits(
     question: str, y: NDArray[np.int64], groups: NDArray[Any], number: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """The rows to train on and to test, once or for each group."""
-    rows = np.arange(y.size)
-    seed = seed_of("split", number)
+    rows, seed = np.arange(y.size), seed_of("split", number)
     strata = [f"{group} {label}" for group, label in zip(groups, y, strict=True)]
+    split = partial(train_test_split, rows, stratify=strata, random_state=seed)
     if question == KNOWN:
-        train, test = train_test_split(
-            rows, test_size=0.3, stratify=strata, random_state=seed
-        )
-        yield train, test
+        yield tuple(split(test_size=0.3))
         return
-    drawn, _ = train_test_split(
-        rows, train_size=0.8, stratify=strata, random_state=seed
-    )
+    drawn, _ = split(train_size=0.8)
     for group in np.unique(groups):
         yield drawn[groups[drawn] != group], rows[groups == group]
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw the worst group's balanced accuracy and area under the curve."""
-    panels = figure.subplots(2, 2, sharex=True, sharey="row")
-    for row, measure in zip(
-        panels, ("worst balanced accuracy", "worst AUC"), strict=True
-    ):
-        for axes, data in zip(row, (ADULT, CHURN), strict=True):
-            here = frame[(frame["data"] == data) & (frame["measure"] == measure)]
-            draw_bars(axes, here, label="model", group="question")
-            axes.set(ylim=(0.4, 1), title=f"{data}, {measure}")
-            axes.tick_params("x", labelsize="xx-small", rotation=60)

@@ -1,44 +1,24 @@
 """Synthetic memorization: DeLise (2023), sections 5.2 and 6, table 3.
 
-Two features hold two interlaced spiral arms, a class each, and sixteen a shortcut that
-changes from era to era and is noise in the test set. The regressor is trained on 0 and
-1, and its rounded prediction is the class.
-
-As in the paper, the best of 30 random configurations by the test score is taken; beside
-it stands the one that is best in four training eras which it was not trained on. The
+The regressor is trained on 0 and 1, and its rounded prediction is the class. The
 author's arrays are one data set, so that runs differ in the configurations only;
-generated data, searched with the last grid, are others in each run. The gap, training
-minus test accuracy, and the medians over all configurations are those of figure 7.
-
-Table 2 calls its ranges examples that vary from data set to data set, and does not give
-those of this one. Its 3 to 9 bins a feature cannot be: arms that turn around the origin
-three times are lost between them. So the search is also made with 255 bins, and with
-what the author's published notebook for these arrays has besides: all columns for each
-tree, and 32 leaves. All other parameters are drawn from table 2.
+generated data are others in each run. Beside table 2's grid, whose 3 to 9 bins a
+feature cannot be, the search is made with 255 bins, and with what the author's
+published notebook for these arrays has besides: all columns for each tree, and 32
+leaves. docs/papers/era-splitting.md has the results, and how they are chosen.
 """
 
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from experiments._era_splitting import (
-    BY_ERAS,
-    BY_TEST,
-    CRITERIA,
-    GAP,
-    N_CONFIGURATIONS,
-    TEST,
-    TRAINING,
-    draw_configurations,
-    fit,
-    rows_of_choices,
-)
-from experiments.common import draw_bars, find_data_file, seed_of, summarize_beside
+from experiments import _era_splitting as delise
+from experiments.common import bars, find_data_file, seed_of, summarize_beside
 from sklearn_era.datasets import make_synthetic_memorization
 
 TITLE = "DeLise (2023), table 3: synthetic memorization, accuracy in %"
@@ -49,7 +29,7 @@ ARRAYS = "author's arrays"
 GENERATED = "generated"
 NOTEBOOK = "notebook's trees"
 # Changes of each grid to table 2.
-GRIDS: dict[str, dict[str, Sequence[float]]] = {
+GRIDS: dict[str, dict[str, Any]] = {
     "table 2": {},
     "255 bins": {"max_bins": (255,)},
     NOTEBOOK: {"max_bins": (255,), "colsample_bytree": (1,), "max_leaf_nodes": (32,)},
@@ -57,58 +37,32 @@ GRIDS: dict[str, dict[str, Sequence[float]]] = {
 # The paper does not give its grid. Its numbers stand beside the one that can have
 # given them.
 PAPER = {
-    ("gain", ARRAYS, NOTEBOOK, BY_TEST, TEST): 52.0,
-    ("era", ARRAYS, NOTEBOOK, BY_TEST, TEST): 88.0,
-    ("directional", ARRAYS, NOTEBOOK, BY_TEST, TEST): 96.0,
+    ("gain", ARRAYS, NOTEBOOK, delise.BY_TEST, delise.TEST): 52.0,
+    ("era", ARRAYS, NOTEBOOK, delise.BY_TEST, delise.TEST): 88.0,
+    ("directional", ARRAYS, NOTEBOOK, delise.BY_TEST, delise.TEST): 96.0,
 }
 
 # Out of sixteen.
 _N_HELD_OUT = 4
 
+draw = bars("criterion", "chosen", "grid", data=ARRAYS, score=delise.TEST)
 
-def run(
-    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
-    """Measure the table; `quick` has 2 configurations instead of 30, of few trees.
 
-    A row for each criterion, data set, grid, way of choosing and score.
-    """
-    arrays = _read_arrays(find_data_file(*DATA_FILES, data_dir))
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
+    """Measure the table; `quick` has 2 configurations instead of 30, of few trees."""
+    with np.load(find_data_file(*DATA_FILES, data_dir)) as found:
+        # By the names of the generator.
+        arrays = Bunch(**found, eras_train=found["X_eras"])
     rows: list[dict] = []
     for number in range(n_runs):
-        rows += _one_run(number, arrays, quick)
+        generated = make_synthetic_memorization(random_state=seed_of("data", number))
+        cases = [(ARRAYS, arrays, grid) for grid in GRIDS]
+        for name, data, grid in [*cases, (GENERATED, generated, NOTEBOOK)]:
+            drawn = delise.draw_configurations(number, quick, **GRIDS[grid])
+            case = {"run": number, "data": name, "grid": grid}
+            rows += [{**case, **row} for row in _search(data, drawn, number)]
     by = ["criterion", "data", "grid", "chosen", "score"]
     return summarize_beside(pd.DataFrame(rows), by=by, reference="gain", paper=PAPER)
-
-
-def _one_run(number: int, arrays: Bunch, quick: bool) -> list[dict]:
-    """A search in each grid on the author's arrays, and in the last on other data."""
-    generated = make_synthetic_memorization(random_state=seed_of("data", number))
-    cases = [(ARRAYS, arrays, grid) for grid in GRIDS]
-    cases.append((GENERATED, generated, NOTEBOOK))
-    rows: list[dict] = []
-    for name, data, grid in cases:
-        configurations = draw_configurations(
-            2 if quick else N_CONFIGURATIONS,
-            seed_of("configurations", number),
-            **GRIDS[grid],
-            **({"max_iter": (5,)} if quick else {}),
-        )
-        case = {"run": number, "data": name, "grid": grid}
-        rows += [{**case, **row} for row in _search(data, configurations, number)]
-    return rows
-
-
-def _read_arrays(path: Path) -> Bunch:
-    """The author's arrays, by the names of the generator."""
-    with np.load(path) as arrays:
-        return Bunch(
-            X_train=arrays["X_train"],
-            y_train=arrays["y_train"],
-            eras_train=arrays["X_eras"],
-            X_test=arrays["X_test"],
-            y_test=arrays["y_test"],
-        )
 
 
 def _search(data: Bunch, configurations: list[dict], seed: int) -> list[dict]:
@@ -117,38 +71,26 @@ def _search(data: Bunch, configurations: list[dict], seed: int) -> list[dict]:
     rng = np.random.default_rng(seed_of("held out", seed))
     held_out = np.isin(data.eras_train, rng.permutation(eras)[:_N_HELD_OUT])
     X, y, era = data.X_train, data.y_train, data.eras_train
+
+    def scores(drawn: dict, criterion: str) -> dict[str, float]:
+        model = delise.fit(criterion, drawn, (X, y, era), seed)
+        test = _accuracy(model.predict(data.X_test), data.y_test)
+        training = _accuracy(model.predict(X), y)
+        names = delise.TEST, delise.TRAINING, delise.GAP
+        return dict(zip(names, (test, training, training - test), strict=True))
+
+    def on_held_out(drawn: dict, criterion: str) -> float:
+        rows = X[~held_out], y[~held_out], era[~held_out]
+        model = delise.fit(criterion, drawn, rows, seed)
+        return _accuracy(model.predict(X[held_out]), y[held_out])
+
     rows = []
-    for criterion in CRITERIA:
-        scores, on_held_out = [], []
-        for drawn in configurations:
-            model = fit(criterion, drawn, X, y, era, seed)
-            test = _accuracy(model.predict(data.X_test), data.y_test)
-            training = _accuracy(model.predict(X), y)
-            scores.append({TEST: test, TRAINING: training, GAP: training - test})
-            rest = ~held_out
-            model = fit(criterion, drawn, X[rest], y[rest], era[rest], seed)
-            on_held_out.append(_accuracy(model.predict(X[held_out]), y[held_out]))
-        best = int(np.argmax([found[TEST] for found in scores]))
-        choices = {BY_TEST: best, BY_ERAS: int(np.argmax(on_held_out))}
-        rows += rows_of_choices(criterion, scores, choices)
+    for criterion in delise.CRITERIA:
+        own: Any = [partial(of, criterion=criterion) for of in (scores, on_held_out)]
+        rows += delise.choose(configurations, *own, criterion=criterion)
     return rows
 
 
 def _accuracy(predicted: NDArray[np.float64], y: NDArray[np.number]) -> float:
     """In percent, of predictions rounded to a class."""
     return 100 * float(np.mean(predicted.round() == y))
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw a panel of the test accuracies for each data set and grid."""
-    frame = frame[frame["score"] == TEST]
-    cases = frame[["data", "grid"]].drop_duplicates().itertuples(index=False)
-    panels = figure.subplots(2, 2, sharex=True, sharey=True)
-    for axes, (data, grid) in zip(panels.flat, cases, strict=True):
-        here = frame[(frame["grid"] == grid) & (frame["data"] == data)]
-        draw_bars(axes, here, label="criterion", group="chosen")
-        axes.set(ylim=(40, 102))
-        axes.set_title(f"{data}, {grid}", fontsize="small")
-        if axes is not panels[0, 0]:
-            axes.get_legend().remove()
-    figure.suptitle("Synthetic memorization: accuracy in %")

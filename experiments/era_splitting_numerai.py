@@ -3,38 +3,23 @@
 The files are those of your own download, as ``sklearn-era numerai download`` leaves
 them: training and, if it is there, validation data, and the feature sets. Every fourth
 era is taken, because returns span four weeks. Five folds over time: four train, as so
-many eras, and the last one tests. The criteria are compared at 15 random configurations
-of table 2 with 50 to 1,000 trees, and at the parameters of the benchmark of 2,000
-trees; the directional one also with 3 to 8 eras instead of four (section 6).
-
-The paper takes the configuration of the best test score; beside it stands the one that
-is best in the fourth fold, trained on the first three. CORR is Pearson's correlation in
-each era of the data, and the Sharpe ratio its mean by its standard deviation.
-
-The paper's set of 244 features is not among Numerai's: the one of the nearest number is
-taken. The target is Cyrus over 20 days, or the first one if there is none.
+many eras, and the last one tests. Beside the best test score stands the configuration
+that is best in the fourth fold, trained on the first three. CORR is Pearson's
+correlation in each era of the data, and the Sharpe ratio its mean by its standard
+deviation. The target is Cyrus over 20 days, or the first one if there is none.
 """
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from experiments._era_splitting import (
-    BY_ERAS,
-    BY_TEST,
-    GAP,
-    TEST,
-    TRAINING,
-    draw_configurations,
-    fit,
-    rows_of_choices,
-)
-from experiments.common import draw_bars, find_data_file, seed_of, summarize
+from experiments import _era_splitting as delise
+from experiments.common import bars, find_data_file, summarize
 from sklearn_era.environments import time_blocks
 from sklearn_era.metrics import era_scores
 from sklearn_era.numerai.data import open_columns, read_features, read_rows
@@ -60,11 +45,11 @@ SHARPE, DRAWDOWN = "Sharpe ratio", "drawdown"
 
 POOLED = "pooled"
 PAPER = {
-    ("gain", POOLED, BY_TEST, TEST): 0.0236,
-    ("era", "4 eras", BY_TEST, TEST): 0.0203,
-    ("directional", "4 eras", BY_TEST, TEST): 0.0265,
-    ("gain", POOLED, BENCHMARK, TEST): 0.0261,
-    ("directional", "4 eras", BENCHMARK, TEST): 0.0271,
+    ("gain", POOLED, delise.BY_TEST, delise.TEST): 0.0236,
+    ("era", "4 eras", delise.BY_TEST, delise.TEST): 0.0203,
+    ("directional", "4 eras", delise.BY_TEST, delise.TEST): 0.0265,
+    ("gain", POOLED, BENCHMARK, delise.TEST): 0.0261,
+    ("directional", "4 eras", BENCHMARK, delise.TEST): 0.0271,
 }
 
 _N_FEATURES = 244
@@ -83,19 +68,17 @@ class Rows(NamedTuple):
         return Rows(*(column[chosen] for column in self))
 
 
-def run(
-    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
-    """Measure the table; `quick` has 2 configurations and numbers of eras, few trees.
+draw = bars("eras", "chosen", "criterion", score=delise.TEST)
 
-    A row for each criterion, number of training eras, configuration and score.
-    """
+
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
+    """Measure the table; `quick` has 2 configurations, numbers of eras, few trees."""
     data = _read(*(_find(name, data_dir) for name in DATA_FILES))
     rows: list[dict] = []
     for number in range(n_runs):
         rows += _one_run(data, number, quick)
     by = ["criterion", "eras", "chosen", "score"]
-    return summarize(pd.DataFrame(rows), by=by, value="value", paper=PAPER)
+    return summarize(pd.DataFrame(rows), by=by, paper=PAPER)
 
 
 def _find(name: str, data_dir: Path | None) -> Path:
@@ -125,31 +108,30 @@ def _read(train: Path, features: Path) -> Rows:
 
 def _one_run(data: Rows, number: int, quick: bool) -> list[dict]:
     """Every criterion and number of eras at the same configurations."""
-    configurations = draw_configurations(
-        2 if quick else N_CONFIGURATIONS,
-        seed_of("configurations", number),
-        max_iter=(5,) if quick else N_TREES,
+    configurations = delise.draw_configurations(
+        number, quick, N_CONFIGURATIONS, max_iter=N_TREES
     )
     benchmark = {**PARAMETERS, **({"max_iter": 20} if quick else {})}
     cases = [("gain", 0), ("era", 4)]
     cases += [("directional", n) for n in (N_GROUPS[:2] if quick else N_GROUPS)]
     rows = []
     for criterion, n_eras in cases:
-        scores = [_scores(criterion, x, n_eras, data, 4) for x in configurations]
-        held_out = [
-            _scores(criterion, x, n_eras, data, 3)[TEST] for x in configurations
-        ]
-        on_test = [found[TEST] for found in scores]
-        choices = {BY_TEST: int(np.argmax(on_test)), BY_ERAS: int(np.argmax(held_out))}
+        cell: dict[str, Any] = {"criterion": criterion}
+        cell["eras"] = f"{n_eras} eras" if n_eras else POOLED
+        scores = partial(_scores, criterion, n_eras=n_eras, data=data, tested=4)
+        held_out = partial(_held_out, criterion, n_eras=n_eras, data=data)
+        rows += delise.choose(configurations, scores, held_out, **cell)
         if n_eras in (0, 4):
-            scores.append(_scores(criterion, benchmark, n_eras, data, 4))
-        found = rows_of_choices(criterion, scores[: len(configurations)], choices)
-        if n_eras in (0, 4):
-            alone = rows_of_choices(criterion, scores[-1:], {BENCHMARK: 0})
-            found += [row for row in alone if row["chosen"] == BENCHMARK]
-        eras = f"{n_eras} eras" if n_eras else POOLED
-        rows += [{"eras": eras, **row} for row in found]
+            rows += [
+                {**cell, "chosen": BENCHMARK, "score": score, "value": value}
+                for score, value in scores(benchmark).items()
+            ]
     return rows
+
+
+def _held_out(criterion: str, parameters: dict, n_eras: int, data: Rows) -> float:
+    """The score in the fold before the one to test."""
+    return _scores(criterion, parameters, n_eras, data, 3)[delise.TEST]
 
 
 def _scores(
@@ -158,18 +140,18 @@ def _scores(
     """The scores in a fold of a model of the ones before, cut into so many eras."""
     train, test = data.of(data.folds < tested), data.of(data.folds == tested)
     eras = time_blocks(train.weeks, n_eras or 1)
-    model = fit(criterion, parameters, train.X, train.y, eras, 0)
+    model = delise.fit(criterion, parameters, (train.X, train.y, eras), 0)
     how: dict[str, Any] = {"metric": _pearson, "greater_is_better": True}
     own, corr = (
         era_scores(part.y, model.predict(part.X), eras=part.weeks, **how)
         for part in (train, test)
     )
     return {
-        TEST: corr.mean(),
+        delise.TEST: corr.mean(),
         SHARPE: corr.aggregate("sharpe", undefined=0.0),
         DRAWDOWN: corr.aggregate("max_drawdown"),
-        TRAINING: own.mean(),
-        GAP: own.mean() - corr.mean(),
+        delise.TRAINING: own.mean(),
+        delise.GAP: own.mean() - corr.mean(),
     }
 
 
@@ -178,15 +160,3 @@ def _pearson(y: NDArray[np.float64], predicted: NDArray[np.float64]) -> float:
     if np.ptp(y) == 0 or np.ptp(predicted) == 0:
         return 0.0
     return float(np.corrcoef(y, predicted)[0, 1])
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw CORR and Sharpe ratios of each criterion and number of eras."""
-    frame = frame.assign(case=frame["criterion"] + "\n" + frame["eras"])
-    panels = figure.subplots(2, 1, sharex=True)
-    for axes, score in zip(panels, (TEST, SHARPE), strict=True):
-        draw_bars(axes, frame[frame["score"] == score], label="case", group="chosen")
-        axes.set_title(score, fontsize="small")
-        axes.tick_params(axis="x", labelsize="x-small")
-    panels[1].get_legend().remove()
-    figure.suptitle("Numerai: correlation by era in the last fold")

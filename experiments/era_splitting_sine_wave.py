@@ -1,48 +1,27 @@
 """The shifted sine wave: DeLise (2023), sections 5.1 and 6, table 3 and figure 7.
 
-Eras of a sine wave with noise, each shifted by a number of its own, train a model, and
-others test it. No model can know their shifts: "the sine itself", at the training eras'
-level, is the best guess there is. The error of the shape is without shift and noise:
-the variance of the prediction's distance from the sine, which can be 0.
-
-The paper has eight eras of 64 rows, noise of variance 1 and one test era, and does not
-give the distribution of shifts. "N(0, 1) shifts" is ours, "U(0, 2) shifts" that of
-figure 5 in the author's notebook, whose own experiment ("notebook") has 64 eras of 32
-rows, shifts N(0, 2²), noise N(0, 2²) and 64 test eras.
-
-The paper takes the best of 30 random configurations by the test score, which is a
-choice that nobody could make. Beside it stands the configuration that leaving one
-training era (or an eighth of them) out at a time chooses. The gap, test minus training
-error, and the medians over all configurations are those of figure 7.
+No model can know the shifts of eras: "the sine itself", at the training eras' level, is
+the best guess there is. The error of the shape is without shift and noise: the variance
+of the prediction's distance from the sine, which can be 0. Configurations are also
+chosen by leaving one training era (or an eighth of them) out at a time.
+docs/papers/era-splitting.md has the data, of which "N(0, 1) shifts" are ours, and the
+results.
 """
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from sklearn.model_selection import GroupKFold
 from sklearn.utils import Bunch
 
-from experiments._era_splitting import (
-    BY_ERAS,
-    BY_TEST,
-    CRITERIA,
-    GAP,
-    MEDIAN,
-    N_CONFIGURATIONS,
-    TEST,
-    TRAINING,
-    draw_configurations,
-    fit,
-    rows_of_choices,
-)
+from experiments import _era_splitting as delise
 from experiments._paper_data import make_shifted_sine_wave
-from experiments.common import draw_bars, seed_of, summarize_beside
+from experiments.common import bars, seed_of, summarize_beside
 
 TITLE = "DeLise (2023), table 3: shifted sine wave, mean squared error"
-DATA_FILES: tuple[str, ...] = ()
 N_RUNS = 10
 
 DATA: dict[str, dict[str, Any]] = {
@@ -59,19 +38,16 @@ DATA: dict[str, dict[str, Any]] = {
 ORACLE = "the sine itself"
 SHAPE = "test, shape"
 PAPER = {
-    (criterion, data, BY_TEST, TEST): value
+    (criterion, data, delise.BY_TEST, delise.TEST): value
     for data in [*DATA][:2]
-    for criterion, value in zip(CRITERIA, (1.79, 1.71, 1.75), strict=True)
+    for criterion, value in zip(delise.CRITERIA, (1.79, 1.71, 1.75), strict=True)
 }
 
+draw = bars("criterion", "chosen", "data", score=delise.TEST)
 
-def run(
-    *, data_dir: Path | None = None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
-    """Measure the table; `quick` has 2 configurations instead of 30, of few trees.
 
-    A row for each criterion, data set, way of choosing a configuration and score.
-    """
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
+    """Measure the table; `quick` has 2 configurations instead of 30, of few trees."""
     rows = [
         {"run": number, "data": name, **row}
         for name, options in DATA.items()
@@ -85,75 +61,43 @@ def run(
 def _one_run(number: int, options: dict[str, Any], quick: bool) -> list[dict]:
     """Both choices for each criterion, of the same data and configurations."""
     data = make_shifted_sine_wave(seed_of("data", number), **options)
-    configurations = draw_configurations(
-        2 if quick else N_CONFIGURATIONS,
-        seed_of("configurations", number),
-        **({"max_iter": (5,)} if quick else {}),
-    )
+    configurations = delise.draw_configurations(number, quick)
     level = np.mean(data.y_train - data.signal_train)
     known = np.mean((data.y_test - data.signal_test - level) ** 2)
-    rows = [{"criterion": ORACLE, "chosen": "", "score": TEST, "value": float(known)}]
-    for criterion in CRITERIA:
-        scores = [_scores(criterion, drawn, data, number) for drawn in configurations]
-        held_out = [
-            _held_out_error(criterion, drawn, data, number) for drawn in configurations
-        ]
-        on_test = [found[TEST] for found in scores]
-        choices = {BY_TEST: int(np.argmin(on_test)), BY_ERAS: int(np.argmin(held_out))}
-        rows += rows_of_choices(criterion, scores, choices)
+    case = {"criterion": ORACLE, "chosen": "", "score": delise.TEST}
+    rows = [{**case, "value": float(known)}]
+    for criterion in delise.CRITERIA:
+        given = {"criterion": criterion, "data": data, "seed": number}
+        score, held_out = partial(_scores, **given), partial(_held_out_error, **given)
+        rows += delise.choose(configurations, score, held_out, -1, criterion=criterion)
     return rows
 
 
 def _held_out_error(
-    criterion: str, configuration: dict, data: Bunch, seed: int
+    configuration: dict, criterion: str, data: Bunch, seed: int
 ) -> float:
     """The mean error in each training era of a model that has not seen it."""
     errors = []
-    splits = GroupKFold(8).split(data.X_train, groups=data.eras_train)
-    for train, held_out in splits:
-        model = fit(
-            criterion,
-            configuration,
-            data.X_train[train],
-            data.y_train[train],
-            data.eras_train[train],
-            seed,
-        )
-        residuals = data.y_train[held_out] - model.predict(data.X_train[held_out])
-        errors.append(np.mean(residuals**2))
+    X, y, eras = data.X_train, data.y_train, data.eras_train
+    for train, held_out in GroupKFold(8).split(X, groups=eras):
+        rows = X[train], y[train], eras[train]
+        model = delise.fit(criterion, configuration, rows, seed)
+        errors.append(np.mean((y[held_out] - model.predict(X[held_out])) ** 2))
     return float(np.mean(errors))
 
 
 def _scores(
-    criterion: str, configuration: dict, data: Bunch, seed: int
+    configuration: dict, criterion: str, data: Bunch, seed: int
 ) -> dict[str, float]:
     """The paper's scores, and the error of the shape, where shift and noise are out."""
-    model = fit(
-        criterion, configuration, data.X_train, data.y_train, data.eras_train, seed
-    )
+    train = data.X_train, data.y_train, data.eras_train
+    model = delise.fit(criterion, configuration, train, seed)
     predicted = model.predict(data.X_test)
     test = float(np.mean((data.y_test - predicted) ** 2))
     training = float(np.mean((data.y_train - model.predict(data.X_train)) ** 2))
-    shape = float(np.var(data.signal_test - predicted))
-    return {TEST: test, TRAINING: training, GAP: test - training, SHAPE: shape}
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw test errors of both choices above the medians, with the sine's own error."""
-    for column, panels in enumerate(figure.subplots(2, len(DATA)).T):
-        here = frame[frame["data"] == [*DATA][column]]
-        models = here[here["criterion"] != ORACLE]
-        is_test, is_median = models["score"] == TEST, models["chosen"] == MEDIAN
-        draw_bars(
-            panels[0], models[is_test & ~is_median], label="criterion", group="chosen"
-        )
-        medians = models[is_median & (models["score"] != SHAPE)]
-        draw_bars(panels[1], medians, label="criterion", group="score")
-        known = here.loc[here["criterion"] == ORACLE, "mean"].item()
-        panels[0].axhline(known, color="0.35", linestyle="--", linewidth=1)
-        panels[0].set_title([*DATA][column], fontsize="small")
-        for axes in panels:
-            axes.tick_params(labelsize="x-small")
-            if column and axes.get_legend() is not None:
-                axes.get_legend().remove()
-    figure.suptitle("Shifted sine wave: MSE, and medians of all configurations below")
+    return {
+        delise.TEST: test,
+        delise.TRAINING: training,
+        delise.GAP: test - training,
+        SHAPE: float(np.var(data.signal_test - predicted)),
+    }

@@ -5,68 +5,63 @@ the first six in their order. A run takes some consecutive eras, 200 rows of eac
 follow each other, and adds columns of which it is known what they do. All begin as a
 column of the table, shifted along the rows of each era, so that they know nothing of
 the target and vary as slowly as the column; it, and the target, are turned into normal
-scores in each era. *Stable* ones get the target added, to a correlation of .2 or .4,
-and *turning* ones the same with a sign of their own in each era: the rarer sign has one
-era at least and half of them at most, all numbers being as likely. *Shifted* ones get
-nothing, *borrowed* ones are the rows of another era each, in their order, and
-*shuffled* ones are in random order within eras. Found are the columns that
-`era_stability` gives the smallest p-values, at a false discovery rate of 10 % among the
-columns added.
+scores in each era. *Stable* ones get the target added, *turning* ones the same with a
+sign of their own in each era: the rarer sign has one era at least and half of them at
+most, all numbers being as likely. *Shifted* ones get nothing, *borrowed* ones are the
+rows of another era each, in their order, and *shuffled* ones are in random order within
+eras.
 
-*Raw columns*, in the first twelve scenarios of docs/natural-eras.md: what the columns
-that were left out by hand do to a model in other eras when they are put back, and how
-much of that a selection of features by eras takes back. The first split, and 2,000
-rows to train on.
+*Raw columns*, which were left out by hand, are put back in the first twelve scenarios:
+the first split of each, with 2,000 rows to train on.
 
 Both parts were written down before anything was measured. After two runs of the first
 part errors were changed, as those of sums over blocks of rows let 17 % of the shifted
 columns pass with 30 eras, and both halves of rows are tested at once; borrowed columns
-were added; and columns got normal scores: discrete ones, standardized in each era, have
-values that mean something else in each.
-
-Later, errors and the test were changed for effects of slow rows and for many eras, on
+were added; and columns got normal scores. Later, errors and the test were changed on
 simulated tables (tests/inspection/test_turning_rates.py); runs 0 to 2 here chose the
 condition on effects that are clear, and are no fresh ones.
 """
 
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.stats import false_discovery_control, norm
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
+from sklearn.metrics import get_scorer
 
 from experiments._natural_eras_controls import predict
-from experiments._natural_eras_data import FILES, SCENARIOS, Scenario, Table, Task
+from experiments._natural_eras_data import FILES, SCENARIOS, Table
 from experiments._natural_eras_fresh import FRESH
-from experiments._natural_eras_measure import score_rows, splits, thinned
+from experiments._natural_eras_measure import load, score_rows, splits, thinned
 from experiments._natural_eras_raw import RAW
-from experiments._stable_selection import select
-from experiments.common import draw_bars, seed_of, summarize
-from sklearn_era.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from experiments.common import bars, seed_of, summarize
+from experiments.natural_eras import booster
+from sklearn_era._eras import EncodedEras, encode_eras
+from sklearn_era._progress import Progress
+from sklearn_era._tables.columns import read_columns
 from sklearn_era.inspection import era_stability
+from sklearn_era.inspection._turning import find_turning, measure_features
+from sklearn_era.model_selection._out_of_era import folds_of_eras
+from sklearn_era.model_selection._search_errors import mean_and_safe_error
+from sklearn_era.model_selection._search_scores import ScorerByEra, tabulate
 
 TITLE = "Features that turn: planted ones found, and raw columns, with selection"
 DATA_FILES = FILES[:8]
 N_RUNS = 3
 
 TABLES = (
-    "ELEC2, 30 days", "Beijing air, months", "computers, months", "incomes, surveys",
-    "storms, years", "homes in Texas, quarters",
-)  # fmt: skip
+    *("ELEC2, 30 days", "Beijing air, months", "computers, months"),
+    *("incomes, surveys", "storms, years", "homes in Texas, quarters"),
+)
 N_ERAS = (5, 8, 12, 20, 30)
 MOST_ROWS = 200
 ALPHA = 0.1
+N_FOLDS = 3
 ROWS_TO_SELECT, ROWS_TO_TEST = 2_000, 10_000
-# One of five or six.
-SPLITS = (0,)
+Rows = NDArray[np.intp]
 # How many columns of each kind: its name, the correlation, and whether it turns.
 KINDS = (
     *(("turning", rho, True) for rho in (0.2, 0.4) for _ in range(3)),
@@ -75,11 +70,6 @@ KINDS = (
     *(("borrowed", 0.0, False) for _ in range(4)),
     *(("shuffled", 0.0, False) for _ in range(4)),
 )
-
-
-@lru_cache(maxsize=1)
-def _load(scenario: Scenario, data_dir: Path | None) -> Table:
-    return scenario.load(data_dir)
 
 
 def draw_eras(
@@ -98,10 +88,7 @@ def draw_eras(
 
 
 def plant(
-    X: NDArray[np.float64],
-    y: NDArray[np.float64],
-    eras: NDArray[np.int64],
-    rng: np.random.Generator,
+    X: NDArray, y: NDArray, eras: NDArray, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Return a column for each of `KINDS`."""
     labels = np.unique(eras)
@@ -135,49 +122,103 @@ def _normal_scores(
     return scores
 
 
-def _booster(task: Task, seed: int, max_iter: int) -> Any:
-    is_number = task == "regression"
-    kind: Any = (
-        HistGradientBoostingRegressor if is_number else HistGradientBoostingClassifier
-    )
-    return kind(max_iter=max_iter, early_stopping=False, random_state=seed)
-
-
-def find(
-    name: str, data_dir: Path | None, n_eras: int, run: int
-) -> list[dict[str, Any]]:
+def find(name: str, data_dir: Path | None, n_eras: int, run: int) -> pd.DataFrame:
     """Plant columns into a table, and return what is found of each."""
     scenario = (SCENARIOS | FRESH)[name]
     seed = seed_of("features that turn", name, n_eras, run)
     rng = np.random.default_rng(seed)
-    X, y, eras = draw_eras(_load(scenario, data_dir), n_eras, rng)
+    X, y, eras = draw_eras(load(scenario, data_dir), n_eras, rng)
     columns = plant(X, y, eras, rng)
-    model = _booster(scenario.task, seed, 50)
-    result = era_stability(
-        np.column_stack([X, columns]), y, eras=eras, estimator=model, price=False,
-        random_state=seed,
-    )  # fmt: skip
-    p_values = result.p_value[X.shape[1] :]
-    is_found = false_discovery_control(p_values) <= ALPHA
-    return [
-        {"table": name, "n_eras": n_eras, "run": run, "kind": kind, "rho": rho,
-         "turns": turns, "p_value": p, "found": bool(found)}
-        for (kind, rho, turns), p, found in zip(KINDS, p_values, is_found, strict=True)
-    ]  # fmt: skip
+    model = booster(max_iter=50)(scenario.task, seed)
+    options = {"price": False, "random_state": seed}
+    both = np.column_stack([X, columns])
+    result = era_stability(both, y, eras=eras, estimator=model, **options)
+    found = pd.DataFrame(KINDS, columns=["kind", "rho", "turns"])
+    found["found"] = false_discovery_control(result.p_value[X.shape[1] :]) <= ALPHA
+    return found.assign(table=name, n_eras=n_eras, run=run)
 
 
-def score_columns(
-    name: str, data_dir: Path | None, split: int, n_rows: int = ROWS_TO_SELECT
-) -> list[dict[str, Any]]:
-    """Score a booster on curated columns and raw ones, with each selection."""
+class Selection(NamedTuple):
+    """Features kept by each number of features dropped, and scores less that of all."""
+
+    kept: list[Rows]
+    differences: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    turning: Rows
+
+    def choose(self, n_errors: float) -> Rows:
+        """The features of the best score that is better by so many standard errors."""
+        is_better = self.differences > n_errors * self.errors
+        gains = np.where(is_better, self.differences, 0.0)
+        return self.kept[int(np.argmax(gains))]
+
+
+def select(
+    model: Any, X: NDArray, y: NDArray, eras: NDArray, are_ordered: bool, seed: int
+) -> Selection:
+    """Rank features, and score a model without the last ones, in eras left out.
+
+    Features that turn come last, by `era_stability`, and others in the order of their
+    mean importance in eras left out. The last 1, 2, 4, 8 and so on are dropped; in each
+    fold features are ranked anew by the eras trained on.
+    """
+    encoded, rng = encode_eras(eras), np.random.RandomState(seed)
+    n_features = X.shape[1]
+    doubled = 2 ** np.arange(int(np.ceil(np.log2(n_features))))
+    n_dropped = [0, *doubled[doubled < n_features].tolist()]
+    folds = folds_of_eras(N_FOLDS, encoded, are_ordered, tests_half=True)
+    loss = "neg_log_loss" if is_classifier(model) else "neg_mean_squared_error"
+    scorer = ScorerByEra(get_scorer(loss), encoded)
+    scores: list[list] = []
+    for train, test in folds.split(encoded.codes, groups=encoded.codes):
+        order, _ = _rank(
+            model, X[train], y[train], encoded.take(train), are_ordered, rng
+        )
+        scores.append([])
+        for n in n_dropped:
+            kept = np.sort(order[: n_features - n])
+            fitted = clone(model).fit(X[train][:, kept], y[train])
+            scores[-1].append(
+                scorer(fitted, X[test][:, kept], y[test], era_codes=encoded.codes[test])
+            )
+    by_number = [fold[i] for i in range(len(n_dropped)) for fold in scores]
+    table = tabulate(by_number, len(scores))[0]
+    order, turns = _rank(model, X, y, encoded, are_ordered, rng)
+    return Selection(
+        [np.sort(order[: n_features - n]) for n in n_dropped],
+        *mean_and_safe_error(table - table[0], are_ordered),
+        np.flatnonzero(turns),
+    )
+
+
+def _rank(
+    model: Any, X: NDArray, y: NDArray, eras: EncodedEras, are_ordered: bool, rng: Any
+) -> tuple[Rows, NDArray[np.bool_]]:
+    """The order of features from the best on, and which of them turn."""
+    folds = folds_of_eras(N_FOLDS, eras, are_ordered, tests_half=True)
+    with Progress("", 0) as silent:
+        measured = measure_features(
+            model, X, y, eras, None, folds, 1, None, rng, silent
+        )
+    found = find_turning(read_columns(X), eras, measured, are_ordered, rng)
+    turns = false_discovery_control(found["p_value"]) <= ALPHA
+    mean = mean_and_safe_error(measured.importances, are_ordered)[0]
+    return np.lexsort((-np.nan_to_num(mean), turns)), turns
+
+
+def score_columns(name: str, data_dir: Path | None, n_rows: int) -> list[dict]:
+    """Score a booster on curated columns and raw ones, with each selection.
+
+    By one split of five or six.
+    """
     rows = []
     for columns, scenario in (("curated", SCENARIOS[name]), ("raw", RAW[name])):
         table = scenario.load(data_dir)
-        seed = seed_of("features that turn", name, split)
-        train, test = list(splits(scenario, table.eras))[split]
+        seed = seed_of("features that turn", name, 0)
+        train, test = next(splits(scenario, table.eras))
         train = thinned(train, table.eras, n_rows, seed)
         test = thinned(test, table.eras, ROWS_TO_TEST, seed)
-        X, y, model = table.X[train], table.y[train], _booster(scenario.task, seed, 100)
+        X, y, model = table.X[train], table.y[train], booster()(scenario.task, seed)
         found = select(model, X, y, table.eras[train], scenario.kind == "time", seed)
         everything = found.kept[0]
         for selection, kept in {
@@ -186,15 +227,11 @@ def score_columns(
             "by 1 error": found.choose(1),
             "by 2 errors": found.choose(2),
         }.items():
-            predicted = predict(
-                scenario.task, clone(model).fit(X[:, kept], y), table.X[test][:, kept]
-            )
+            fitted = clone(model).fit(X[:, kept], y)
+            predicted = predict(scenario.task, fitted, table.X[test][:, kept])
             score = score_rows(scenario.task, table.y[test], predicted)
-            rows.append(
-                {"table": name, "split": split, "columns": columns,
-                 "selection": selection, "n_dropped": len(everything) - len(kept),
-                 "score": score}
-            )  # fmt: skip
+            case = {"table": name, "columns": columns, "selection": selection}
+            rows.append({**case, "score": score})
     return rows
 
 
@@ -208,47 +245,38 @@ def summarize_planted(planted: pd.DataFrame) -> pd.DataFrame:
     by_run["value"] = 100 * by_run["false"] / by_run["found"].clip(lower=1)
     both = pd.concat([found, by_run])
     both["case"] = both["n_eras"].map("{} eras".format)
-    return summarize(both, by=["what", "case"], value="value")
+    return summarize(both, by=["what", "case"])
 
 
 def summarize_columns(scores: pd.DataFrame) -> pd.DataFrame:
     """Differences of scores to those of curated columns without selection."""
-    case = ["table", "split"]
     is_base = (scores["columns"] == "curated") & (scores["selection"] == "all")
-    base = scores[is_base].set_index(case)["score"].rename("base")
-    rows = scores.join(base, on=case)
-    rows["value"] = rows["score"] - rows["base"]
-    rows["what"] = rows["columns"] + ", " + rows["selection"]
-    rows = rows.groupby(["what", "table"], sort=False)["value"].mean().reset_index()
-    rows = rows.rename(columns={"table": "case"})
+    base = scores[is_base].set_index("table")["score"]
+    value = scores["score"] - scores["table"].map(base)
+    what = scores["columns"] + ", " + scores["selection"]
+    rows = scores.assign(value=value, what=what, case=scores["table"])
     over_all = rows.assign(case="mean of scenarios")
-    return summarize(pd.concat([rows, over_all]), by=["what", "case"], value="value")
+    return summarize(pd.concat([rows, over_all]), by=["what", "case"])
 
 
-def run(
-    *, data_dir: Path | None = None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
-    """Measure both parts; `quick` takes the smallest cell of each, and few rows.
+draw = bars("case", "what", part="planted")
 
-    A row for each kind of column and number of eras, and for each selection and
-    scenario.
-    """
+
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
+    """Measure both parts; `quick` takes the smallest cell of each, and few rows."""
     planted = [
-        row
+        find(name, data_dir, n_eras, number)
         for name in TABLES[: 1 if quick else None]
         for n_eras in N_ERAS[: 1 if quick else None]
         for number in range(n_runs)
-        for row in find(name, data_dir, n_eras, number)
     ]
-    n_rows = 300 if quick else ROWS_TO_SELECT
     scores = [
         row
-        for name in (["ELEC2, 30 days"] if quick else RAW)
-        for split in SPLITS[: 1 if quick else None]
-        for row in score_columns(name, data_dir, split, n_rows)
+        for name in (TABLES[:1] if quick else RAW)
+        for row in score_columns(name, data_dir, 300 if quick else ROWS_TO_SELECT)
     ]
     parts = [
-        summarize_planted(pd.DataFrame(planted)).assign(part="planted"),
+        summarize_planted(pd.concat(planted)).assign(part="planted"),
         summarize_columns(pd.DataFrame(scores)).assign(part="columns"),
     ]
     return pd.concat(parts, ignore_index=True)
@@ -264,12 +292,3 @@ def show(frame: pd.DataFrame) -> str:
         table = table if part == "planted" else table.T
         texts.append(table.round(digits).to_string())
     return "\n\n".join(texts)
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw what is found of planted columns."""
-    axes = figure.add_subplot()
-    planted = frame[frame["part"] == "planted"]
-    draw_bars(axes, planted, label="case", group="what")
-    axes.axhline(100 * ALPHA, color="0.5", linestyle="--")
-    axes.set(ylabel="% found")

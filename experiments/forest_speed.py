@@ -1,20 +1,14 @@
 """How long forests take: beside scikit-learn's, and beside time-robust-forest 0.1.14.
 
-50 trees of 20,000 rows and 20 features, in 10 eras of equal size, with the same limits
-in both: depth, rows of a leaf, features looked at. With a ratio below 1 ours is the
-faster. scikit-learn has its own parallel fit, with as many threads.
+With a ratio below 1 ours is the faster; docs/papers/time-robust-forest.md has the
+table. Where a criterion compares eras, trees end earlier than a random forest's, as the
+mean number of leaves shows; the last of the settings needs no more than one era. Fits
+take turns, A B A B, and the fastest of several counts, as other programs disturb all
+others.
 
-Where a criterion compares eras, its splits need rows of every era on both sides, so
-that its trees end earlier than a random forest's; the mean number of leaves is there to
-see it, and the last of the settings needs no more than one era.
-
-time-robust-forest is measured where the environment variable
-``SKLEARN_ERA_PEER_PYTHON`` names a Python that has it; its pinned packages are for
-Python 3.9. It grows one tree of 16,000 rows and 10 features, and its time for 50 of
+time-robust-forest is measured where ``SKLEARN_ERA_PEER_PYTHON`` names a Python that has
+it; its pinned packages are for Python 3.9. It grows one tree, and its time for 50 of
 them, on as many cores as threads here, is that of one times 50 by the number of cores.
-
-Fits take turns, A B A B, and the fastest of several counts: of times that are disturbed
-by other programs only the fastest is meaningful.
 """
 
 import os
@@ -22,25 +16,25 @@ import subprocess
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
+import sklearn.ensemble
 from numpy.typing import NDArray
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.utils.validation import has_fit_parameter
 
-from experiments.common import ExperimentError, coverage_of_papers, seed_of
-from sklearn_era.ensemble import (
-    EraForestClassifier,
-    EraForestRegressor,
-    TimeRobustForestClassifier,
+from experiments.common import (
+    ExperimentError,
+    bars,
+    coverage_of_papers,
+    kind_of,
+    seed_of,
 )
+from sklearn_era import ensemble
 
 TITLE = "Forests' time to fit, as ratios"
-DATA_FILES = ()
 # The fastest of so many fits of each.
 N_RUNS = 3
 
@@ -81,95 +75,66 @@ model.fit(X, arrays["y"])
 print(time.perf_counter() - start)
 """
 
-
-class Problem(NamedTuple):
-    """Rows to fit forests to, with a target of each kind, by its name."""
-
-    X: NDArray[np.float64]
-    y: dict[str, NDArray[Any]]
-    eras: NDArray[np.int64]
+draw = bars("settings", "criterion", "task", beside=SCIKIT_LEARN)
 
 
-def run(
-    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
-    """Measure the table; `quick` has few rows and trees, and not all comparisons.
-
-    A row for each comparison: `mean` is the ratio of the fastest times, ours by theirs,
-    or, beside time-robust-forest, theirs by ours.
-    """
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
+    """Measure the table; `quick` has few rows and trees, and not all comparisons."""
     n_trees = 2 if quick else _N_TREES
-    problem = _make_problem(*(_QUICK_SHAPE if quick else _SHAPE))
-    settings = list(SETTINGS.items())[: 2 if quick else None]
+    X, y, eras = _make_problem(*(_QUICK_SHAPE if quick else _SHAPE))
     rows = []
     for task in (REGRESSION, CLASSIFICATION):
-        for name, limits in settings:
-            rows += _beside_scikit_learn(problem, task, name, limits, n_trees, n_runs)
+        target = y > 0 if task == CLASSIFICATION else y
+        for name in list(SETTINGS)[: 2 if quick else None]:
+            forests = _forests(task, SETTINGS[name], n_trees)
+            seconds = _fastest(forests, n_runs, X, target, eras)
+            leaves = {key: _mean_leaves(forest) for key, forest in forests.items()}
+            rows += [
+                {
+                    "task": task,
+                    "settings": name,
+                    "criterion": criterion,
+                    "beside": SCIKIT_LEARN,
+                    "n_runs": n_runs,
+                    "mean": seconds[criterion] / seconds[SCIKIT_LEARN],
+                    "paper": np.nan,
+                    "leaves": leaves[criterion],
+                    "their_leaves": leaves[SCIKIT_LEARN],
+                }
+                for criterion in CRITERIA
+            ]
     if not quick:
         rows += beside_peer(_PEER_SHAPE, n_trees, n_runs)
     return pd.DataFrame(rows)
 
 
-def _make_problem(n_samples: int, n_features: int) -> Problem:
+def _make_problem(n_samples: int, n_features: int) -> tuple[NDArray, NDArray, NDArray]:
     """A noisy sum of a few features, with eras of equal size."""
     rng = np.random.default_rng(seed_of("rows", n_samples))
     X = rng.normal(size=(n_samples, n_features))
     signal = X[:, 0] + X[:, 1] * X[:, 2] + np.sin(3 * X[:, 3])
     y = signal + 2 * rng.normal(size=n_samples)
-    classes = (y > 0).astype(np.int64)
-    eras = np.arange(n_samples) * _N_ERAS // n_samples
-    return Problem(X, {REGRESSION: y, CLASSIFICATION: classes}, eras)
+    return X, y, np.arange(n_samples) * _N_ERAS // n_samples
 
 
-def _beside_scikit_learn(
-    problem: Problem,
-    task: str,
-    name: str,
-    limits: dict[str, Any],
-    n_trees: int,
-    n_runs: int,
-) -> list[dict]:
-    """Each criterion's forest beside scikit-learn's with the same limits."""
-    is_regression = task == REGRESSION
-    theirs, ours = (
-        (RandomForestRegressor, EraForestRegressor)
-        if is_regression
-        else (RandomForestClassifier, EraForestClassifier)
-    )
-    # The defaults of random forests.
-    features = {"max_features": 1.0 if is_regression else "sqrt"}
+def _forests(task: str, limits: dict[str, Any], n_trees: int) -> dict[str, Any]:
+    """scikit-learn's forest, and each criterion's with the same limits."""
+    is_class = task == CLASSIFICATION
     shared: dict[str, Any] = {
         "n_estimators": n_trees,
         "n_jobs": _N_THREADS,
         "random_state": 0,
+        # The defaults of random forests.
+        "max_features": "sqrt" if is_class else 1.0,
     }
-    limits = {**features, **limits}
-    common = {key: limits[key] for key in limits if key not in _OURS_ONLY}
-    models = {SCIKIT_LEARN: theirs(**shared, **common)}
+    theirs = {key: limits[key] for key in limits if key not in _OURS_ONLY}
+    random_forest = kind_of(sklearn.ensemble, "RandomForest", is_class)
+    forests = {SCIKIT_LEARN: random_forest(**shared | theirs)}
     for criterion in CRITERIA:
-        own = {**coverage_of_papers(criterion), **limits}
-        models[criterion] = ours(split_criterion=criterion, **shared, **own)
-    seconds = _fastest(
-        {
-            key: _fit_of(model, problem.X, problem.y[task], problem.eras)
-            for key, model in models.items()
-        },
-        n_runs,
-    )
-    return [
-        {
-            "task": task,
-            "settings": name,
-            "criterion": criterion,
-            "beside": SCIKIT_LEARN,
-            "n_runs": n_runs,
-            "mean": seconds[criterion] / seconds[SCIKIT_LEARN],
-            "paper": np.nan,
-            "leaves": _mean_leaves(models[criterion]),
-            "their_leaves": _mean_leaves(models[SCIKIT_LEARN]),
-        }
-        for criterion in CRITERIA
-    ]
+        own = shared | coverage_of_papers(criterion) | limits
+        era_forest = kind_of(ensemble, "EraForest", is_class)
+        forests[criterion] = era_forest(split_criterion=criterion, **own)
+    return forests
 
 
 def beside_peer(shape: tuple[int, int], n_trees: int, n_runs: int) -> list[dict]:
@@ -179,101 +144,57 @@ def beside_peer(shape: tuple[int, int], n_trees: int, n_runs: int) -> list[dict]
     """
     python = os.environ.get(PEER_VARIABLE)
     if python is None:
-        warnings.warn(
-            f"time-robust-forest is left out: {PEER_VARIABLE} is not set to a Python "
-            "that has it.",
-            stacklevel=2,
-        )
+        text = f"{PEER} is left out: {PEER_VARIABLE} names no Python that has it."
+        warnings.warn(text, stacklevel=2)
         return []
-    problem = _make_problem(*shape)
-    y = problem.y[CLASSIFICATION]
-    forest = TimeRobustForestClassifier(
-        n_estimators=n_trees, n_jobs=_N_THREADS, random_state=0
-    )
+    X, y, eras = _make_problem(*shape)
+    settings: dict[str, Any] = {"n_jobs": _N_THREADS, "random_state": 0}
+    forest = ensemble.TimeRobustForestClassifier(n_estimators=n_trees, **settings)
     with tempfile.TemporaryDirectory() as folder:
-        np.savez(Path(folder) / "rows.npz", X=problem.X, y=y, eras=problem.eras)
+        np.savez(Path(folder) / "rows.npz", X=X, y=(y > 0).astype(int), eras=eras)
         # One of theirs, at once: no other measurement would fit in between.
         one_tree = _seconds_of_peer(python, folder)
-    ours = _fastest({"ours": _fit_of(forest, problem.X, y, problem.eras)}, n_runs)
-    return [
-        {
-            "task": CLASSIFICATION,
-            "settings": "depth 5, 100 rows of an era",
-            "criterion": "time_robust",
-            "beside": PEER,
-            "n_runs": n_runs,
-            "mean": one_tree * n_trees / _N_THREADS / ours["ours"],
-            "paper": np.nan,
-            "leaves": _mean_leaves(forest),
-            "their_leaves": np.nan,
-        }
-    ]
+    ours = _fastest({"ours": forest}, n_runs, X, y > 0, eras)["ours"]
+    row = {"task": CLASSIFICATION, "settings": "depth 5, 100 rows of an era"}
+    row |= {"criterion": "time_robust", "beside": PEER}
+    mean = one_tree * n_trees / _N_THREADS / ours
+    numbers = {"n_runs": n_runs, "mean": mean, "leaves": _mean_leaves(forest)}
+    return [{**row, **numbers}]
 
 
 def _seconds_of_peer(python: str, folder: str) -> float:
     """Seconds of one tree of time-robust-forest in another Python."""
     clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    command = [python, "-c", _PEER_PROGRAM, str(Path(folder) / "rows.npz")]
+    options: dict[str, Any] = {"capture_output": True, "text": True, "check": True}
     try:
-        done = subprocess.run(
-            [python, "-c", _PEER_PROGRAM, str(Path(folder) / "rows.npz")],
-            cwd=folder,
-            env=clean,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    except OSError as error:
+        done = subprocess.run(command, cwd=folder, env=clean, **options)
+    except (OSError, subprocess.CalledProcessError) as error:
+        lines = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
         raise ExperimentError(
-            f"{PEER_VARIABLE}={python} cannot be run ({error.strerror}): name a Python "
-            "that has time-robust-forest, or leave it unset."
-        ) from error
-    except subprocess.CalledProcessError as error:
-        last = (error.stderr.strip().splitlines() or ["no message"])[-1]
-        raise ExperimentError(
-            f"{PEER_VARIABLE}={python} failed ({last}): name a Python that has "
+            f"{PEER_VARIABLE}={python} failed ({lines[-1]}): name a Python that has "
             "time-robust-forest, or leave it unset."
         ) from error
     return float(done.stdout.split()[-1])
 
 
-def _fit_of(
-    model: Any, X: NDArray[np.float64], y: NDArray[Any], eras: NDArray[np.int64]
-) -> Callable[[], Any]:
-    """A call that fits the model, with eras where it knows any."""
-    if isinstance(model, RandomForestRegressor | RandomForestClassifier):
-        return lambda: model.fit(X, y)
-    return lambda: model.fit(X, y, eras=eras)
-
-
-def _fastest(fits: dict[str, Callable[[], Any]], n_runs: int) -> dict[str, float]:
-    """The fastest of several calls of each, in turns, in seconds."""
-    fastest = dict.fromkeys(fits, np.inf)
+def _fastest(
+    forests: dict[str, Any], n_runs: int, X: NDArray, y: NDArray, eras: NDArray
+) -> dict[str, float]:
+    """The fastest of several fits of each, in turns, in seconds."""
+    fastest = dict.fromkeys(forests, np.inf)
     for _ in range(n_runs):
-        for name, fit in fits.items():
+        for name, forest in forests.items():
+            known = {"eras": eras} if has_fit_parameter(forest, "eras") else {}
             start = time.perf_counter()
-            fit()
+            forest.fit(X, y, **known)
             fastest[name] = min(fastest[name], time.perf_counter() - start)
     return fastest
 
 
 def _mean_leaves(forest: Any) -> float:
     """Leaves of a tree, on average."""
-    if isinstance(forest, RandomForestRegressor | RandomForestClassifier):
+    if hasattr(forest, "estimators_"):
         return float(np.mean([tree.get_n_leaves() for tree in forest.estimators_]))
     trees = [tree for of_iteration in forest._predictors for tree in of_iteration]
     return float(np.mean([tree.get_n_leaf_nodes() for tree in trees]))
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw the ratios to scikit-learn, on a logarithmic axis."""
-    for axes, task in zip(
-        figure.subplots(1, 2, sharey=True), (REGRESSION, CLASSIFICATION), strict=True
-    ):
-        here = frame[(frame["task"] == task) & (frame["beside"] == SCIKIT_LEARN)]
-        for name, rows in here.groupby("settings", sort=False):
-            axes.plot(rows["criterion"], rows["mean"], "o-", label=name)
-        axes.axhline(1, color="0.5", linewidth=0.8)
-        axes.set(yscale="log", title=task)
-        axes.tick_params("x", labelsize="small", rotation=30)
-        axes.legend(frameon=False, fontsize="x-small")
-    figure.suptitle("Time of a fit, ours by scikit-learn's")

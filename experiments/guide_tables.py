@@ -5,18 +5,17 @@ No table of a paper: each shows what one option does where the answer is known.
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 from sklearn.cluster import KMeans
 from sklearn.metrics import mean_squared_error
 from sklearn.preprocessing import StandardScaler
 
-from experiments.common import RULE_OF_PAPERS, draw_bars, seed_of, summarize
+from experiments.common import RULE_OF_PAPERS, bars, markdown, seed_of, summarize
 from sklearn_era.criteria import Directional, Era, Invariant
 from sklearn_era.datasets import make_numerai_like
 from sklearn_era.ensemble import HistGradientBoostingRegressor
@@ -24,16 +23,11 @@ from sklearn_era.environments import decorrelated_partition
 from sklearn_era.metrics import era_scores
 
 TITLE = "Tables of the guide on made-up data"
-DATA_FILES: tuple[str, ...] = ()
 N_RUNS = 5
 
 
-class Cell(NamedTuple):
-    """A number of a table, by its row and its column."""
-
-    row: str
-    column: str
-    value: float
+# A number of a table, by its row and its column.
+Cell = tuple[str, str, float]
 
 
 def early_stopping(seed: int, quick: bool) -> Iterator[Cell]:
@@ -52,18 +46,17 @@ def early_stopping(seed: int, quick: bool) -> Iterator[Cell]:
         return X, y, eras
 
     (X, y, eras), (X_test, y_test, _) = draw(), draw()
+    stopping: dict[str, Any] = {"early_stopping": True, "scoring": "r2"}
+    stopping |= {"validation_fraction": 0.25, "n_iter_no_change": 20}
     for criterion in ("gain", "directional"):
         for held_out, validation_eras in (("rows", None), ("the last eras", "last")):
-            model = HistGradientBoostingRegressor(
-                split_criterion=criterion, max_iter=10 if quick else 1000,
-                early_stopping=True, validation_fraction=0.25, n_iter_no_change=20,
-                validation_eras=validation_eras, scoring="r2", random_state=seed,
-            )  # fmt: skip
-            model.fit(X, y, eras=eras)
+            model = HistGradientBoostingRegressor(max_iter=10 if quick else 1000)
+            model.set_params(split_criterion=criterion, validation_eras=validation_eras)
+            model.set_params(**stopping, random_state=seed).fit(X, y, eras=eras)
             row = f"{criterion}, {held_out}"
-            yield Cell(row, "trees", model.n_iter_)
-            yield Cell(row, "best R² held out", model.validation_score_.max())
-            yield Cell(row, "R² on new eras", model.score(X_test, y_test))
+            yield row, "trees", model.n_iter_
+            yield row, "best R² held out", model.validation_score_.max()
+            yield row, "R² on new eras", model.score(X_test, y_test)
 
 
 def made_eras(seed: int, quick: bool) -> Iterator[Cell]:
@@ -95,13 +88,11 @@ def made_eras(seed: int, quick: bool) -> Iterator[Cell]:
     }
     for row, eras in partitions.items():
         for column, of_criterion in parameters.items():
-            model = HistGradientBoostingRegressor(
-                max_iter=5 if quick else 60, max_leaf_nodes=8,
-                early_stopping=False, **RULE_OF_PAPERS, **of_criterion,
-            )  # fmt: skip
-            model.fit(X, y, eras=eras)
+            model = HistGradientBoostingRegressor(max_iter=5 if quick else 60)
+            model.set_params(max_leaf_nodes=8, early_stopping=False)
+            model.set_params(**RULE_OF_PAPERS, **of_criterion).fit(X, y, eras=eras)
             error = mean_squared_error(y_test, model.predict(X_test))
-            yield Cell(row, column, error)
+            yield row, column, error
 
 
 def made_up_ranks(seed: int, quick: bool) -> Iterator[Cell]:
@@ -114,31 +105,29 @@ def made_up_ranks(seed: int, quick: bool) -> Iterator[Cell]:
         "reversing, validation": (data.X[~train], y[~train], data.eras[~train]),
         "reversing, live-like": (data.X_live, y_live, data.eras_live),
     }
+    of_numerai: dict[str, Any] = {"max_iter": 10 if quick else 200}
+    of_numerai |= {"max_depth": 5, "max_leaf_nodes": 32, "min_samples_leaf": 100}
+    of_numerai |= {"learning_rate": 0.05, "colsample_bytree": 0.1}
+    of_numerai["early_stopping"] = False
     for name, parts in (("reversing", reversing), ("weak", weak_effects(seed, quick))):
         (X, y, eras), *_ = parts.values()
         for agreement in (None, 0.0, 0.1, 0.2, 0.4):
             row = "gain"
-            parameters: dict[str, Any] = {}
+            model = HistGradientBoostingRegressor(**of_numerai, random_state=seed)
             if agreement is not None:
                 row = f"directional, agreement {agreement}"
-                parameters = {
-                    "split_criterion": Directional(min_agreement=agreement),
-                    "min_era_coverage": 0.5, "min_gain_share": 0.0,
-                }  # fmt: skip
-            model = HistGradientBoostingRegressor(
-                max_iter=10 if quick else 200, learning_rate=0.05, max_depth=5,
-                max_leaf_nodes=32, min_samples_leaf=100, early_stopping=False,
-                colsample_bytree=0.1, random_state=seed, **parameters,
-            )  # fmt: skip
+                criterion = Directional(min_agreement=agreement)
+                model.set_params(split_criterion=criterion, min_era_coverage=0.5)
+                model.set_params(min_gain_share=0.0)
             model.fit(X, y, eras=eras)
             n_split = sum(tree.get_n_leaf_nodes() > 1 for (tree,) in model._predictors)
-            yield Cell(row, f"{name}, trees with splits", n_split)
+            yield row, f"{name}, trees with splits", n_split
             for column, (X_later, y_later, later) in parts.items():
                 if not column:
                     continue
                 predicted = model.predict(X_later)
                 scores = era_scores(y_later, predicted, eras=later, metric=_correlation)
-                yield Cell(row, column, scores.mean())
+                yield row, column, scores.mean()
 
 
 def weak_effects(
@@ -153,8 +142,8 @@ def weak_effects(
     standardised = (X - np.float32(2)) / np.float32(np.sqrt(2))
     y = np.einsum("ij,ij->i", standardised, effects[eras]) + rng.normal(size=eras.size)
     train = eras < 100
-    return {"": (X[train], y[train], eras[train]),
-            "weak, later eras": (X[~train], y[~train], eras[~train])}  # fmt: skip
+    later = X[~train], y[~train], eras[~train]
+    return {"": (X[train], y[train], eras[train]), "weak, later eras": later}
 
 
 def _correlation(y_true: NDArray[Any], y_pred: NDArray[Any]) -> float:
@@ -170,49 +159,29 @@ TABLES: dict[str, Callable[[int, bool], Iterator[Cell]]] = {
     "made-up ranks": made_up_ranks,
 }
 
+draw = bars("row", "column", "table")
 
-def run(
-    *, data_dir: Path | None = None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
-    """Measure the tables; `quick` has fewer trees and rows.
 
-    A row for each cell of each table.
-    """
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
+    """Measure the tables; `quick` has fewer trees and rows."""
     cells = [
-        {"table": name, **cell._asdict(), "run": run}
+        {"table": name, "row": row, "column": column, "value": value}
         for name, measure in TABLES.items()
         for run in range(n_runs)
-        for cell in measure(seed_of(name, run), quick)
+        for row, column, value in measure(seed_of(name, run), quick)
     ]
     by = ["table", "row", "column"]
-    return summarize(pd.DataFrame(cells), by=by, value="value")
+    return summarize(pd.DataFrame(cells), by=by)
 
 
 def show(frame: pd.DataFrame) -> str:
     """The means and the standard deviations over the runs, as tables of Markdown."""
-    return "\n\n".join(
-        _markdown(name, frame[frame["table"] == name]) for name in TABLES
-    )
-
-
-def _markdown(name: str, cells: pd.DataFrame) -> str:
-    rows, columns = cells["row"].unique(), cells["column"].unique()
-    text_of = {
-        (row, column): f"{mean:.3g}" if np.isnan(std) else f"{mean:.3g} (std {std:.2g})"
-        for row, column, mean, std in zip(
-            *(cells[key] for key in ("row", "column", "mean", "std")), strict=True
-        )
-    }
-    lines = [[name, *columns], ["---"] * (len(columns) + 1)]
-    lines += [[row, *(text_of.get((row, c), "") for c in columns)] for row in rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw each table's first column of numbers by row."""
-    figure.set_size_inches(8, 3 * len(TABLES))
-    for axes, name in zip(figure.subplots(len(TABLES)), TABLES, strict=True):
-        cells = frame[frame["table"] == name]
-        column = cells["column"].iloc[-1]
-        draw_bars(axes, cells[cells["column"] == column], label="row")
-        axes.set_title(f"{name}: {column}")
+    has_runs = frame["std"].notna()
+    stds = frame["std"].map(" (std {:.2g})".format).where(has_runs, "")
+    frame = frame.assign(text=frame["mean"].map("{:.3g}".format) + stds)
+    tables = []
+    for name, cells in frame.groupby("table", sort=False):
+        table = cells.set_index(["row", "column"])["text"].unstack(sort=False)
+        lines = table.fillna("").reset_index().to_numpy()
+        tables.append(markdown([[name, *table.columns], *lines]))
+    return "\n\n".join(tables)

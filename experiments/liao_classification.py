@@ -1,49 +1,21 @@
 """Synthetic classes: Liao, Wu and Yan (2024), section 5.2, tables 1 and 3.
 
-Half of the features are copies of the label, each false in 30 % of the rows of every
-era. The others are false in 10 % and 40 % of the two training eras, and in 70 % of the
-test era. The paper does not give the number of rows; 1000 an era are taken.
-
-RF is scikit-learn's RandomForestClassifier, which draws features for each split.
-"IRF (0)" is the invariant forest without its penalty: the plain gain, all features at
-each split, rows drawn within eras; "coverage alone" is the same with the package's rule
-that a split needs rows of every era on both sides. λ is the paper's, which counts Gini
-impurity.
-
-The paper's trees part rows whatever eras they are of. Both rules of coverage that come
-near to that are measured; see `_liao.COVERAGE`. IRM and REx are linear models here, at
-three penalties each, and not the paper's networks, beside which they stand.
+The paper does not give the number of rows; 1000 an era are taken. Its trees part rows
+whatever eras they are of: both rules of coverage that come near to that are measured;
+see `_liao.COVERAGE`. IRM and REx are linear models here, at three penalties each, and
+not the paper's networks, beside which they stand.
 """
 
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
-from sklearn.ensemble import RandomForestClassifier
 
-from experiments._liao import (
-    ANY_ERA,
-    COVERAGE,
-    COVERAGE_ALONE,
-    DEPTH_OF_CLASSIFIERS,
-    EVERY_ERA,
-    N_TREES,
-    OTHERS,
-    PENALTIES,
-    RANDOM_FOREST,
-    boosters,
-    frequency_scores,
-    importances,
-    invariant_classifier,
-    irf,
-    linear_predictions,
-)
+from experiments import _liao as liao
 from experiments._paper_data import make_liao_classification
-from experiments.common import draw_bars, seed_of, summarize
+from experiments.common import bars, seed_of, summarize
 
 TITLE = "Liao et al. (2024), tables 1 and 3: synthetic classes, accuracy in %"
-DATA_FILES: tuple[str, ...] = ()
 N_RUNS = 5
 
 DIMENSIONS = (2, 5, 10, 20)
@@ -52,18 +24,13 @@ N_ROWS = 1000
 ACCURACY = "accuracy"
 ABOVE = "points above RF"
 
-# By dimension: RF, and IRF at each penalty; and LR, IRM, REx and XGBoost.
+# By dimension: RF, IRF at each penalty, and the others.
+_MODELS = (liao.RANDOM_FOREST, *map(liao.irf, liao.PENALTIES), *liao.OTHERS)
 _TABLE_1 = {
-    2: (48.74, 50.24, 51.20, 51.06),
-    5: (47.62, 52.24, 55.04, 55.12),
-    10: (43.26, 51.26, 53.06, 54.94),
-    20: (40.08, 52.56, 55.08, 57.42),
-}
-_OTHERS = {
-    2: (47.22, 44.90, 52.72, 49.50),
-    5: (48.62, 47.54, 53.54, 49.14),
-    10: (47.12, 47.86, 53.24, 46.64),
-    20: (51.78, 47.44, 54.56, 48.28),
+    2: (48.74, 50.24, 51.20, 51.06, 47.22, 44.90, 52.72, 49.50),
+    5: (47.62, 52.24, 55.04, 55.12, 48.62, 47.54, 53.54, 49.14),
+    10: (43.26, 51.26, 53.06, 54.94, 47.12, 47.86, 53.24, 46.64),
+    20: (40.08, 52.56, 55.08, 57.42, 51.78, 47.44, 54.56, 48.28),
 }
 # By dimension: stable and environmental, at penalty 0 and each other.
 _TABLE_3 = {
@@ -72,44 +39,36 @@ _TABLE_3 = {
     10: ((3.22, 5.18), (5.26, 3.83), (5.86, 3.46), (6.12, 3.27)),
     20: ((2.84, 5.44), (5.26, 3.64), (5.70, 3.43), (5.90, 3.31)),
 }
+PAPER = liao.paper_of(ACCURACY, _MODELS, _TABLE_1, _TABLE_3)
+PAPER |= {
+    (d, model, ABOVE): value - PAPER[d, liao.RANDOM_FOREST, ACCURACY]
+    for (d, model, score), value in PAPER.items()
+    if score == ACCURACY and model.startswith("IRF")
+}
+CASES = (
+    liao.Case(0),
+    liao.Case(liao.COVERAGE_ALONE, coverage=liao.EVERY_ERA),
+    *(
+        liao.Case(penalty, coverage=rule)
+        for rule in liao.COVERAGE
+        for penalty in liao.PENALTIES
+    ),
+)
+
+draw = bars("dimension", "model", "coverage", score=ACCURACY)
 
 
-def _paper() -> dict[tuple[str, str, str, str], float]:
-    """The paper's numbers, by dimension, model, coverage and score."""
-    numbers = {}
-    for d, (forest, *invariant) in _TABLE_1.items():
-        numbers[f"d={d}", RANDOM_FOREST, "", ACCURACY] = forest
-        for penalty, value in zip(PENALTIES, invariant, strict=True):
-            for coverage in COVERAGE:
-                cell = (f"d={d}", irf(penalty), coverage)
-                numbers[*cell, ACCURACY] = value
-                numbers[*cell, ABOVE] = value - forest
-    for d, values in _OTHERS.items():
-        for model, value in zip(OTHERS, values, strict=True):
-            numbers[f"d={d}", model, "", ACCURACY] = value
-    for d, pairs in _TABLE_3.items():
-        for penalty, pair in zip((0, *PENALTIES), pairs, strict=True):
-            for coverage in COVERAGE if penalty else ("",):
-                for score, value in frequency_scores(*pair).items():
-                    numbers[f"d={d}", irf(penalty), coverage, score] = value
-    return numbers
-
-
-def run(
-    *, data_dir: Path | None = None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
-    """Measure the tables; `quick` has d = 2, and 5 trees on 200 rows an era.
-
-    A row for each dimension, model, rule of coverage and score.
-    """
-    rows: list[dict] = []
-    for d in (2,) if quick else DIMENSIONS:
-        for number in range(n_runs):
-            rows += [
-                {"dimension": f"d={d}", **row} for row in _one_run(d, number, quick)
-            ]
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
+    """Measure the tables; `quick` has d = 2, and 5 trees on 200 rows an era."""
+    rows = [
+        {"dimension": f"d={d}", **row}
+        for d in ((2,) if quick else DIMENSIONS)
+        for number in range(n_runs)
+        for row in _one_run(d, number, quick)
+    ]
     by = ["dimension", "model", "coverage", "score"]
-    return summarize(pd.DataFrame(rows), by=by, value="value", paper=_paper())
+    of_paper = ["dimension", "model", "score"]
+    return summarize(pd.DataFrame(rows), by=by, paper=PAPER, paper_by=of_paper)
 
 
 def _one_run(d: int, number: int, quick: bool) -> list[dict]:
@@ -119,51 +78,17 @@ def _one_run(d: int, number: int, quick: bool) -> list[dict]:
         n_samples_per_era=200 if quick else N_ROWS,
         random_state=seed_of("data", d, number),
     )
-    settings = {
-        "n_estimators": 5 if quick else N_TREES,
-        "random_state": seed_of("forest", number),
-    }
-    reference = RandomForestClassifier(max_depth=DEPTH_OF_CLASSIFIERS, **settings)
-    reference.fit(data.X_train, data.y_train)
-    baseline = 100 * reference.score(data.X_test, data.y_test)
-    rows = [
-        {"model": RANDOM_FOREST, "coverage": "", "score": ACCURACY, "value": baseline}
-    ]
-    train = (data.X_train, data.y_train)
-    others = linear_predictions(*train, data.eras_train, data.X_test, True)
-    for name, make in boosters(True, number, quick).items():
-        others[name] = make(DEPTH_OF_CLASSIFIERS).fit(*train).predict(data.X_test)
-    for name, predicted in others.items():
-        accuracy = 100 * float(np.mean(predicted == data.y_test))
-        values = {ACCURACY: accuracy, ABOVE: accuracy - baseline}
-        case = {"model": name, "coverage": ""}
-        rows += [{**case, "score": score, "value": values[score]} for score in values]
-    cases: list[tuple[float, str]] = [(0, ""), (COVERAGE_ALONE, EVERY_ERA)]
-    cases += [(penalty, rule) for rule in COVERAGE for penalty in PENALTIES]
-    for penalty, rule in cases:
-        forest = invariant_classifier(
-            penalty, min_era_coverage=COVERAGE.get(rule, 1.0), **settings
-        ).fit(data.X_train, data.y_train, eras=data.eras_train)
-        accuracy = 100 * forest.score(data.X_test, data.y_test)
-        values = {
-            ACCURACY: accuracy,
-            ABOVE: accuracy - baseline,
-            **importances(forest, d),
-        }
-        case = {"model": irf(penalty), "coverage": rule}
-        rows += [{**case, "score": score, "value": values[score]} for score in values]
-    return rows
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw the accuracies by dimension, for both rules of coverage."""
-    accuracies = frame[frame["score"] == ACCURACY]
-    for axes, rule in zip(
-        figure.subplots(1, 2, sharey=True), (EVERY_ERA, ANY_ERA), strict=True
+    n_trees = 5 if quick else liao.N_TREES
+    rows = []
+    for names, predicted, forest in liao.synthetic_models(
+        data, True, CASES, number, quick, n_estimators=n_trees
     ):
-        shown = accuracies[accuracies["coverage"].isin(["", rule])]
-        shown = shown[shown["model"].str.match("RF|boosting|XGBoost|IRF")]
-        shown = shown[shown["model"] != irf(COVERAGE_ALONE)]
-        draw_bars(axes, shown, label="dimension", group="model")
-        axes.set(ylim=(35, 65), title=f"{rule} on both sides")
-    figure.suptitle("Synthetic classes: accuracy in % in the test era")
+        values = {ACCURACY: 100 * float(np.mean(predicted == data.y_test))}
+        if names["model"] == liao.RANDOM_FOREST:
+            baseline = values[ACCURACY]
+        else:
+            values[ABOVE] = values[ACCURACY] - baseline
+        if forest is not None:
+            values |= liao.importances(forest, d)
+        rows += [{**names, "score": score, "value": values[score]} for score in values]
+    return rows

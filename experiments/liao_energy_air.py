@@ -1,17 +1,10 @@
 """Energy and air: Liao, Wu and Yan (2024), section 5.5, tables 6 to 8.
 
-The appliances' energy of a house, by the hour of the day or by time; the fine dust of
-Beijing, by the month or by time. Environments are those of table 6, for the paper's
-data sets Energy1 and Air1. Two environments train, another one tests; in the scenarios
-2 and 3 a fourth one tunes. `_liao_scenarios` describes them. Energy2 and Air2, the
-other halves of the tables, are not measured.
-
-Scores are ratios to the mean squared error of scikit-learn's RandomForestRegressor, of
-as many trees and the same depth, which splits down to single rows and looks at all
-features at each split; their mean and deviation are over the choices of environments.
-"IRF (0)" is the invariant forest without penalty. "coverage alone" has next to no
-penalty, and only the package's rule that a split needs rows of every era on both sides;
-without the rule ("any era") only the equations to the letter are measured.
+Environments are those of table 6, for the paper's data sets Energy1 and Air1. Two of
+them train, another one tests; in the scenarios 2 and 3 of `_liao_scenarios` a fourth
+one tunes. Scores are ratios to the mean squared error of RF, of as many trees and the
+same depth; their mean and deviation are over the choices of environments. Without the
+rule of coverage ("any era") only the equations to the letter are measured.
 
 The paper does not preprocess. Here the rows without a target are left out, and so are
 the columns with the time to which an environment belongs: the number of the row always,
@@ -20,41 +13,16 @@ time. The wind's direction is four columns of 0 and 1.
 """
 
 from collections.abc import Iterator
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
-from sklearn.ensemble import RandomForestRegressor
 
-from experiments._liao import (
-    ANY_ERA,
-    COVERAGE,
-    COVERAGE_ALONE,
-    DEPTH_OF_REGRESSORS,
-    EVERY_ERA,
-    N_TREES,
-    PENALTIES,
-    RANDOM_FOREST,
-    XGBOOST,
-    boosters,
-    invariant_regressor,
-    irf,
-)
-from experiments._liao_scenarios import (
-    CHOSEN,
-    ERAS_OF_SCENARIO,
-    MADE,
-    Part,
-    splits_to_test,
-    splits_to_tune,
-    training_eras,
-    tuned_models,
-)
-from experiments.common import draw_bars, find_data_file, seed_of, summarize
+from experiments import _liao as liao
+from experiments._liao_scenarios import CHOSEN, Part, Protocol
+from experiments.common import bars, find_data_file, summarize
 from sklearn_era.environments import time_blocks
 
 TITLE = "Liao et al. (2024), tables 7 and 8: energy and air, MSE by that of RF"
@@ -62,10 +30,19 @@ DATA_FILES = ("energy1_appliances.csv.gz", "air1_beijing_pm25.csv.gz")
 # Seeds; the paper's runs are the choices of environments.
 N_RUNS = 1
 
-STATISTICS = ("effect", "changing_rate")
 DEPTHS = (10, 15, 20)
 N_TREES_TUNED = 10
 MEAN = "mean of all"
+CASES = (
+    liao.Case(0),
+    liao.Case(liao.COVERAGE_ALONE, coverage=liao.EVERY_ERA),
+    *(
+        liao.Case(penalty, statistic, liao.EVERY_ERA)
+        for statistic in ("effect", "changing_rate")
+        for penalty in liao.PENALTIES
+    ),
+    liao.Case(liao.PENALTIES[-1], "changing_rate", liao.ANY_ERA),
+)
 
 # Table 6: the environment of each hour from 0, or month from 1; None is by time.
 _HOURS_OF_3 = {
@@ -88,7 +65,7 @@ _MONTHS_OF_4 = {
     "Air1-4": None,
 }
 
-# IRF at each penalty, and XGBoost.
+# In scenario 1: IRF at each penalty, and XGBoost.
 _TABLE_7 = {
     "Energy1-1": (1.009, 1.029, 1.027, 1.266),
     "Energy1-2": (0.986, 0.961, 0.958, 1.201),
@@ -99,7 +76,7 @@ _TABLE_7 = {
     "Air1-3": (0.983, 0.944, 0.923, 1.107),
     "Air1-4": (0.901, 0.974, 1.006, 1.243),
 }
-# IRF, and XGBoost, in scenario 2 and in scenario 3.
+# In scenarios 2 and 3: IRF, and XGBoost.
 _TABLE_8 = {
     "Energy1-1": (0.989, 0.977, 1.064, 1.050),
     "Energy1-2": (0.925, 0.979, 1.141, 1.187),
@@ -108,184 +85,90 @@ _TABLE_8 = {
     "Air1-3": (0.940, 0.988, 1.173, 1.151),
     "Air1-4": (1.006, 0.993, 1.099, 1.110),
 }
+_COLUMNS_7 = [("1", name) for name in (*map(liao.irf, liao.PENALTIES), liao.XGBOOST)]
+_COLUMNS_8 = [(scenario, name) for name in (CHOSEN, liao.XGBOOST) for scenario in "23"]
+# By scenario, model and data, with the means of the columns.
+PAPER: dict[tuple[str, str, str], float] = {
+    (*column, name): value
+    for columns, table in ((_COLUMNS_7, _TABLE_7), (_COLUMNS_8, _TABLE_8))
+    for name, values in {**table, MEAN: np.mean([*table.values()], axis=0)}.items()
+    for column, value in zip(columns, values, strict=True)
+}
+
+draw = bars("data", "model", "scenario", statistic="effect", coverage=liao.EVERY_ERA)
 
 
-def _paper() -> dict[tuple[str, ...], float]:
-    """The paper's numbers, by scenario, data, model, statistic and coverage."""
-    by_model = {
-        ("1", irf(penalty), coverage): {name: row[i] for name, row in _TABLE_7.items()}
-        for i, penalty in enumerate(PENALTIES)
-        for coverage in COVERAGE
-    }
-    for i, scenario in enumerate(ERAS_OF_SCENARIO):
-        numbers = {name: row[i] for name, row in _TABLE_8.items()}
-        by_model[scenario, CHOSEN, EVERY_ERA] = numbers
-        numbers = {name: row[2 + i] for name, row in _TABLE_8.items()}
-        by_model[scenario, XGBOOST, ""] = numbers
-    by_model["1", XGBOOST, ""] = {name: row[3] for name, row in _TABLE_7.items()}
-    paper: dict[tuple[str, ...], float] = {}
-    for (scenario, model, coverage), numbers in by_model.items():
-        values = {**numbers, MEAN: float(np.mean(list(numbers.values())))}
-        for name, value in values.items():
-            for statistic in STATISTICS if coverage else ("",):
-                paper[scenario, name, model, statistic, coverage] = value
-    return paper
-
-
-def run(
-    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
-    """Measure the tables; `quick` has few splits and rows, and 2 trees.
-
-    A row for each scenario, split of table 6, model, statistic and rule of coverage,
-    and the means over the splits.
-    """
-    rows: list[dict] = []
-    for measure, name, data in _derived_data(data_dir, quick):
-        for number in range(n_runs):
-            rows += [{"data": name, **row} for row in measure(data, number, quick)]
-    return _summarize(pd.DataFrame(rows))
-
-
-def _summarize(runs: pd.DataFrame) -> pd.DataFrame:
-    """The table, and the means over the splits of each scenario."""
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
+    """Measure the tables; `quick` has few splits and rows, and 2 trees."""
+    rows = [
+        {"data": name, **row}
+        for is_tuned, name, data in _derived_data(data_dir, quick)
+        for number in range(n_runs)
+        for row in _ratios(is_tuned, data, number, quick)
+    ]
     by = ["scenario", "data", "model", "statistic", "coverage"]
-    table = summarize(runs, by=by, value="value", paper=_paper())
+    of_paper: Any = {"paper": PAPER, "paper_by": ["scenario", "model", "data"]}
+    table = summarize(pd.DataFrame(rows), by=by, **of_paper)
     # Each split counts the same, however many choices of environments it has.
-    by.remove("data")
-    means = summarize(
-        table[[*by, "mean"]].assign(data=MEAN),
-        by=["scenario", "data", *by[1:]],
-        value="mean",
-        paper=_paper(),
-    )
+    means = table[[*by, "mean"]].assign(data=MEAN)
+    means = summarize(means, by=by, value="mean", **of_paper)
     return pd.concat([table, means], ignore_index=True)
+
+
+def _ratios(is_tuned: bool, data: Part, number: int, quick: bool) -> Iterator[dict]:
+    """Errors by that of RF, for each environment to test."""
+    protocol = Protocol(False, 2, CASES, DEPTHS, N_TREES_TUNED, _error, number, quick)
+    fit = protocol.tuned_models if is_tuned else protocol.untuned_models
+    for names, model, test in fit(data):
+        error = _error(model, test)
+        if names["model"] == liao.RANDOM_FOREST:
+            baseline = error
+        else:
+            yield {**names, "value": error / baseline}
 
 
 def _derived_data(
     data_dir: Path | None, quick: bool
-) -> Iterator[tuple[Any, str, Part]]:
-    """How to measure, name and rows of each data set of table 6."""
+) -> Iterator[tuple[bool, str, Part]]:
+    """Whether models are tuned, name and rows of each data set of table 6."""
     energy_file, air_file = (find_data_file(name, data_dir) for name in DATA_FILES)
     energy = pd.read_csv(energy_file, parse_dates=["date"])
     air = pd.read_csv(air_file).dropna(subset="pm2.5")
-    step = 50 if quick else 1
-    for measure, n_parts, hours, months in (
-        (_untuned, 3, _HOURS_OF_3, _MONTHS_OF_3),
-        (_tuned, 4, _HOURS_OF_4, _MONTHS_OF_4),
+    step, most = (50, 1) if quick else (1, None)
+    for is_tuned, n_parts, hours, months in (
+        (False, 3, _HOURS_OF_3, _MONTHS_OF_3),
+        (True, 4, _HOURS_OF_4, _MONTHS_OF_4),
     ):
-        most = 1 if quick else None
-        for name, of_hour in islice(hours.items(), most):
-            yield measure, name, _energy_part(energy, of_hour, n_parts).thinned(step)
-        for name, of_month in islice(months.items(), most):
-            yield measure, name, _air_part(air, of_month, n_parts).thinned(step)
+        for make, rows, table in (
+            (_energy_part, energy, hours),
+            (_air_part, air, months),
+        ):
+            for name, of_unit in islice(table.items(), most):
+                yield is_tuned, name, make(rows, of_unit, n_parts).thinned(step)
 
 
 def _energy_part(energy: pd.DataFrame, of_hour: list[int] | None, n: int) -> Part:
     """Energy1, split by the hour or into `n` blocks of time."""
     dates = energy["date"]
-    return Part(
-        energy.drop(columns=["date", "Appliances"]).to_numpy(np.float64),
-        energy["Appliances"].to_numpy(np.float64),
-        time_blocks(dates.to_numpy(), n)
-        if of_hour is None
-        else np.array(of_hour)[dates.dt.hour],
-    )
+    inputs = energy.drop(columns=["date", "Appliances"])
+    return _part(inputs, energy["Appliances"], dates, dates.dt.hour, of_hour, n)
 
 
 def _air_part(air: pd.DataFrame, of_month: list[int] | None, n: int) -> Part:
     """Air1, split by the month or into `n` blocks of time."""
-    by_time = of_month is None
-    known = ["No", "pm2.5", "year" if by_time else "month"]
+    known = ["No", "pm2.5", "year" if of_month is None else "month"]
     inputs = pd.get_dummies(air.drop(columns=known), columns=["cbwd"])
-    return Part(
-        inputs.to_numpy(np.float64),
-        air["pm2.5"].to_numpy(np.float64),
-        time_blocks(air["No"].to_numpy(), n)
-        if of_month is None
-        else np.array(of_month)[air["month"] - 1],
-    )
+    return _part(inputs, air["pm2.5"], air["No"], air["month"] - 1, of_month, n)
 
 
-def _error(model: RandomForestRegressor, part: Part) -> float:
+def _part(
+    inputs: pd.DataFrame, y: pd.Series, times: Any, units: Any, of_unit: Any, n: int
+) -> Part:
+    X, target = inputs.to_numpy(np.float64), y.to_numpy(np.float64)
+    if of_unit is None:
+        return Part(X, target, time_blocks(times.to_numpy(), n))
+    return Part(X, target, np.array(of_unit)[units])
+
+
+def _error(model: Any, part: Part) -> float:
     return float(np.mean((model.predict(part.X) - part.y) ** 2))
-
-
-def _untuned(data: Part, number: int, quick: bool) -> list[dict]:
-    """Scenario 1: ratios for each environment to test."""
-    settings = {
-        "n_estimators": 2 if quick else N_TREES,
-        "random_state": seed_of("forest", number),
-    }
-    cases: list[tuple[float, str, str]] = [
-        (0, "", ""),
-        (COVERAGE_ALONE, "", EVERY_ERA),
-        *((x, name, EVERY_ERA) for name in STATISTICS for x in PENALTIES),
-        (PENALTIES[-1], "changing_rate", ANY_ERA),
-    ]
-    rows = []
-    for train, test in islice(splits_to_test(data, 2), 1 if quick else None):
-        eras = training_eras(train, MADE, seed_of("eras", number))
-        reference = RandomForestRegressor(
-            max_depth=DEPTH_OF_REGRESSORS, n_jobs=-1, **settings
-        ).fit(train.X, train.y)
-        baseline = _error(reference, test)
-        row = {"scenario": "1", "statistic": "", "coverage": ""}
-        for name, make in boosters(False, number, quick).items():
-            model = make(DEPTH_OF_REGRESSORS).fit(train.X, train.y)
-            rows.append({**row, "model": name, "value": _error(model, test) / baseline})
-        for penalty, statistic, rule in cases:
-            forest = invariant_regressor(
-                penalty,
-                statistic or "effect",
-                min_era_coverage=COVERAGE.get(rule, 1.0),
-                **settings,
-            ).fit(train.X, train.y, eras=eras)
-            case = {"model": irf(penalty), "statistic": statistic, "coverage": rule}
-            rows.append({**row, **case, "value": _error(forest, test) / baseline})
-    return rows
-
-
-def _tuned(data: Part, number: int, quick: bool) -> list[dict]:
-    """Scenarios 2 and 3: ratios for each choice of environments."""
-    seed = seed_of("forest", number)
-    settings: dict[str, Any] = {
-        "n_estimators": 2 if quick else N_TREES_TUNED,
-        "random_state": seed,
-    }
-    makers: dict[str, Any] = {
-        RANDOM_FOREST: lambda depth: RandomForestRegressor(
-            max_depth=depth, n_jobs=-1, **settings
-        ),
-        **boosters(False, number, quick),
-    }
-    splits = islice(splits_to_tune(data, 2), 1 if quick else None)
-    forest = partial(invariant_regressor, **settings)
-    rows = []
-    for name, scenario, model, test in tuned_models(
-        splits, makers, forest, DEPTHS, _error, seed_of("eras", number)
-    ):
-        if name == RANDOM_FOREST:
-            baseline = _error(model, test)
-            continue
-        row = {"scenario": scenario, "model": name, "statistic": "", "coverage": ""}
-        if name == CHOSEN:
-            row |= {"statistic": "effect", "coverage": EVERY_ERA}
-        rows.append({**row, "value": _error(model, test) / baseline})
-    return rows
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw each scenario's ratios with the statistic "effect"."""
-    panels = figure.subplots(3, 1, sharey=True)
-    for axes, scenario in zip(panels, ("1", *ERAS_OF_SCENARIO), strict=True):
-        shown = frame[
-            (frame["scenario"] == scenario)
-            & (frame["statistic"] == "effect")
-            & (frame["coverage"] == EVERY_ERA)
-        ]
-        draw_bars(axes, shown, label="data", group="model")
-        axes.axhline(1, color="0.35", linestyle="--", linewidth=1)
-        axes.tick_params(axis="x", labelsize="small")
-        axes.set(ylim=(0.5, 1.5), title=f"Scenario {scenario}")
-    figure.suptitle("Energy and air: MSE by that of a random forest")

@@ -1,71 +1,37 @@
 """Whether a Kickstarter campaign succeeds: Moneda (2021), chapter 6, tables 6.2 to 6.6.
 
-Features are country, currency, category, main category and goal; projects that were
-launched from 2010 to 2013 are in time, those from 2014 to 2017 are the holdout. For
-the protocol see `_moneda_years.py`. The file is a sample of 5.3 % of the thesis' rows.
+Projects that were launched from 2010 to 2013 are in time, those from 2014 to 2017 are
+the holdout. The file is a sample of 5.3 % of the thesis' rows.
 """
 
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
-from experiments._moneda_years import (
-    BY_FOLDS,
-    MEAN,
-    RANDOM_FOREST,
-    YearTable,
-    draw_years,
-    make_year_table,
-    measure_years,
-)
-from experiments.common import find_data_file
+from experiments import _moneda_years as moneda
+from experiments.common import bars, find_data_file
 
 TITLE = "Moneda (2021), tables 6.2, 6.3 and 6.6: Kickstarter, ROC AUC"
 DATA_FILES = ("kickstarter_sample.csv.gz",)
 N_RUNS = 5
 
-PAPER = {
-    (BY_FOLDS, RANDOM_FOREST, "train"): 0.700,
-    (BY_FOLDS, RANDOM_FOREST, "test"): 0.688,
-    (BY_FOLDS, RANDOM_FOREST, "holdout"): 0.620,
-    (BY_FOLDS, MEAN, "train"): 0.689,
-    (BY_FOLDS, MEAN, "test"): 0.681,
-    (BY_FOLDS, MEAN, "holdout"): 0.648,
-    ("", "", "domain classifier"): 0.843,
-    ("", "", "support match"): 0.611,
-}
+PAPER = moneda.paper_of((0.700, 0.688, 0.620), (0.689, 0.681, 0.648), (0.843, 0.611))
+
+draw = bars("model", "part", "chosen", part=moneda.PARTS)
 
 
-def run(
-    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
-    """Measure the table; `quick` has few rows, trees and candidates.
-
-    A row for each way of choosing, model and part of the data, and for each tool.
-    """
-    table = read_table(find_data_file(*DATA_FILES, data_dir))
-    return measure_years(table, n_runs, quick, PAPER)
-
-
-def read_table(path: Path) -> YearTable:
-    """The projects of 2010 to 2017, encoded."""
-    frame = pd.read_csv(path)
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
+    """Measure the table; `quick` has few rows, trees and candidates."""
+    frame = pd.read_csv(find_data_file(*DATA_FILES, data_dir))
     years = pd.to_datetime(frame["launched"]).dt.year
     # 2009 and 2018 are a few rows, and 1970 is no date.
     frame, years = frame[years.between(2010, 2017)], years[years.between(2010, 2017)]
-    return make_year_table(
-        frame.assign(goal=np.floor(frame["goal"])),
-        numbers=["goal"],
-        categories=["country", "currency", "category", "main_category"],
+    table = moneda.make_year_table(
+        frame[["goal"]].apply(np.floor),
+        frame[["country", "currency", "category", "main_category"]],
         y=frame["state"] == "successful",
         years=years,
         last_year_in_time=2013,
     )
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw the areas under the curve and the reverse learning curve."""
-    draw_years(frame, figure)
-    figure.suptitle("Kickstarter: ROC AUC")
+    return moneda.measure_years(table, n_runs, quick, PAPER)

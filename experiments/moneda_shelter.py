@@ -1,82 +1,40 @@
 """Whether a shelter's animal is adopted in 30 days: Moneda (2021), chapter 6.
 
-Features are intake type, intake condition, animal type, sex, breed, colour and age. The
-thesis' file ends in March 2021, this one in March 2018: intakes of 2014 to 2016 are in
-time here, and those from 2017 on are the holdout, where the thesis has 2014 to 2017 and
-2018 to 2021. The target is the thesis' code's, adoption before the 30th day; its text
-has after 30 days. Ages are in days, whereas the thesis' code reads "4 weeks" as four
-years. For the protocol see `_moneda_years.py`.
+Intakes of 2014 to 2016 are in time, and those from 2017 on are the holdout, where the
+thesis has 2014 to 2017 and 2018 to 2021. docs/papers/time-robust-forest.md says how
+target and ages are read.
 """
 
 from pathlib import Path
 
 import pandas as pd
-from matplotlib.figure import Figure
 
-from experiments._moneda_years import (
-    BY_FOLDS,
-    MEAN,
-    RANDOM_FOREST,
-    YearTable,
-    draw_years,
-    make_year_table,
-    measure_years,
-)
-from experiments.common import find_data_file
+from experiments import _moneda_years as moneda
+from experiments.common import bars, find_data_file
 
 TITLE = "Moneda (2021), tables 6.2, 6.3 and 6.6: animal shelter, ROC AUC"
 DATA_FILES = ("animal_shelter.parquet",)
 N_RUNS = 3
 
-PAPER = {
-    (BY_FOLDS, RANDOM_FOREST, "train"): 0.794,
-    (BY_FOLDS, RANDOM_FOREST, "test"): 0.787,
-    (BY_FOLDS, RANDOM_FOREST, "holdout"): 0.789,
-    (BY_FOLDS, MEAN, "train"): 0.790,
-    (BY_FOLDS, MEAN, "test"): 0.783,
-    (BY_FOLDS, MEAN, "holdout"): 0.787,
-    ("", "", "domain classifier"): 0.684,
-    ("", "", "support match"): 0.859,
-}
+PAPER = moneda.paper_of((0.794, 0.787, 0.789), (0.790, 0.783, 0.787), (0.684, 0.859))
 
 _DAYS = 30
 
-
-def run(
-    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
-    """Measure the table; `quick` has few rows, trees and candidates.
-
-    A row for each way of choosing, model and part of the data, and for each tool.
-    """
-    table = read_table(find_data_file(*DATA_FILES, data_dir))
-    return measure_years(table, n_runs, quick, PAPER)
+draw = bars("model", "part", "chosen", part=moneda.PARTS)
 
 
-def read_table(path: Path) -> YearTable:
-    """The intakes from 2014 on, encoded."""
-    frame = pd.read_parquet(path)
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
+    """Measure the table; `quick` has few rows, trees and candidates."""
+    frame = pd.read_parquet(find_data_file(*DATA_FILES, data_dir))
     # 2013 has one quarter.
     frame = frame[frame["intake_year"] >= 2014]
-    return make_year_table(
-        frame,
-        numbers=["age_upon_intake_(days)"],
-        categories=[
-            "intake_type",
-            "intake_condition",
-            "animal_type",
-            "sex_upon_intake",
-            "breed",
-            "color",
-        ],
-        y=(frame["outcome_type"] == "Adoption")
-        & (frame["time_in_shelter_days"] < _DAYS),
+    of_intake = "intake_type intake_condition animal_type sex_upon_intake breed color"
+    is_early = frame["time_in_shelter_days"] < _DAYS
+    table = moneda.make_year_table(
+        frame[["age_upon_intake_(days)"]],
+        frame[of_intake.split()],
+        y=(frame["outcome_type"] == "Adoption") & is_early,
         years=frame["intake_year"],
         last_year_in_time=2016,
     )
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw the areas under the curve and the reverse learning curve."""
-    draw_years(frame, figure)
-    figure.suptitle("Animal shelter: ROC AUC")
+    return moneda.measure_years(table, n_runs, quick, PAPER)

@@ -1,35 +1,22 @@
 """Public data with natural eras: each way of training against the plain gain.
 
-No table of a paper: which model predicts eras best that it has not seen. The protocol
-is docs/natural-eras.md, and was written before anything was measured. A script measures
-other models than `MODELS` on the same splits by `measure`, and prints what
-`show(compare_all(scores))` has of them.
-
-Such are those of `PREPARED`, the plain booster with columns or targets that are
-transformed within each era, by the transformers' defaults. Beside the raw columns it
-has the ranks, or the standardised values, of those of more than ten values; or it
-learns the standardised target, in regression. To predict, all rows of a test era are
-transformed at once, as in use; predicted targets have the mean level and scale of the
-eras of training. Each is compared with the plain booster on the splits of `SCENARIOS`
-and `FRESH`, by the mean difference and its standard error, and nothing is chosen.
+Which model predicts eras best that it has not seen? The protocol is
+docs/natural-eras.md, and was written before anything was measured. A script measures
+other models than `MODELS` on the same splits by `measure`, such as those of `PREPARED`,
+and prints what `show(compare_all(scores))` has of them.
 """
 
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
+import sklearn.ensemble
 from numpy.typing import NDArray
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import (
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline, make_union
 
@@ -41,8 +28,8 @@ from experiments._natural_eras_controls import (
     OtherBooster,
     TunedByEras,
 )
-from experiments._natural_eras_data import ALL_ROWS, FILES, SCENARIOS, Task
-from experiments._natural_eras_fresh import FRESH
+from experiments._natural_eras_data import FILES, QUICK, SCENARIOS, Task, check_files
+from experiments._natural_eras_fresh import FRESH, SECOND
 from experiments._natural_eras_measure import (
     ALL,
     ALL_FRESH,
@@ -54,21 +41,10 @@ from experiments._natural_eras_measure import (
     measure,
     tally,
 )
-from experiments._natural_eras_second import SECOND
-from experiments.common import COLORS, ExperimentError, find_data_file
+from experiments.common import bars, kind_of, markdown
+from sklearn_era import auto, ensemble
 from sklearn_era._optional import import_optional
-from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.effects import Intercepts, Recency
-from sklearn_era.ensemble import (
-    EraForestClassifier,
-    EraForestRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    InvariantForestClassifier,
-    InvariantForestRegressor,
-    TimeRobustForestClassifier,
-    TimeRobustForestRegressor,
-)
 from sklearn_era.preprocessing import (
     EraRankTransformer,
     EraStandardScaler,
@@ -80,27 +56,20 @@ DATA_FILES = FILES
 # Seeds.
 N_RUNS = 1
 
-PARTS = {
-    ALL: SCENARIOS,
-    ALL_FRESH: FRESH,
-    "all second fresh scenarios": SECOND,
-    "all scenarios with all rows": ALL_ROWS,
-}
+PARTS = {ALL: SCENARIOS, ALL_FRESH: FRESH, "all second fresh scenarios": SECOND}
 # Searches that others are compared with, beside `REFERENCE`.
-TUNED = ("AutoEra without eras", "tuned", "tuned by eras", "LightGBM tuned",
-         "LightGBM by eras", "CatBoost by eras", "AnchorBoosting by eras",
-         "CatBoost's own rate by eras", "GPBoost by eras")  # fmt: skip
-
-_QUICK = ("bike rentals, months", "bank clients, countries and sexes")
-# Differences beyond it are drawn at the edge.
-_EDGE = 0.1
+_BY_ERAS = ("LightGBM", "CatBoost", "AnchorBoosting", "CatBoost's own rate", "GPBoost")
+TUNED = (
+    *("AutoEra without eras", "tuned", "tuned by eras", "LightGBM tuned"),
+    *(f"{name} by eras" for name in _BY_ERAS),
+)
 
 
-def _of(regressor: Any, classifier: Any, **parameters: Any) -> Factory:
+def _of(module: ModuleType, name: str, **parameters: Any) -> Factory:
     """A model of either task."""
 
     def make(task: Task, seed: int) -> Any:
-        kind = regressor if task == "regression" else classifier
+        kind = kind_of(module, name, task == "classification")
         return kind(random_state=seed, **parameters)
 
     return make
@@ -108,18 +77,13 @@ def _of(regressor: Any, classifier: Any, **parameters: Any) -> Factory:
 
 def booster(**parameters: Any) -> Factory:
     """The package's booster, of 100 trees whatever the number of rows."""
-    return _of(
-        HistGradientBoostingRegressor,
-        HistGradientBoostingClassifier,
-        early_stopping=False,
-        **parameters,
-    )
+    return _of(ensemble, "HistGradientBoosting", early_stopping=False, **parameters)
 
 
 def _lightgbm(task: Task, seed: int) -> Any:
     """LightGBM's with the parameters of `booster`, most of which are its defaults."""
     lightgbm = import_optional("lightgbm", extra="benchmark")
-    kind = lightgbm.LGBMRegressor if task == "regression" else lightgbm.LGBMClassifier
+    kind = kind_of(lightgbm, "LGBM", task == "classification")
     return kind(min_child_samples=20, max_bin=255, n_jobs=1, verbosity=-1)
 
 
@@ -139,14 +103,13 @@ def _tuned_by_eras(make: Factory, **grid: list) -> Factory:
     return lambda task, seed: TunedByEras(task, make(task, seed), grid)
 
 
-def _other_by_eras(kind: type[OtherBooster], grid: dict[str, list]) -> Factory:
-    return _tuned_by_eras(lambda task, _: kind(task), **grid)
+def _other(kind: type[OtherBooster]) -> Factory:
+    return lambda task, _: kind(task)
 
 
 def _auto(task: Task, seed: int) -> Any:
     """The package's search by eras, of boosters with the parameters of `booster`."""
-    kind = AutoEraRegressor if task == "regression" else AutoEraClassifier
-    return kind(booster()(task, seed))
+    return kind_of(auto, "AutoEra", task == "classification")(booster()(task, seed))
 
 
 def _shuffled(task: Task, seed: int) -> Any:
@@ -181,41 +144,38 @@ MODELS: dict[str, Factory] = {
     **{name: booster(split_criterion=name) for name in _CRITERIA},
     **_EFFECTS,
     "EraForest": _of(
-        EraForestRegressor,
-        EraForestClassifier,
-        split_criterion="time_robust",
-        min_samples_leaf=20,
+        ensemble, "EraForest", split_criterion="time_robust", min_samples_leaf=20
     ),
     # The papers' rule, every era on both sides. The preset's 100 rows of each era are
     # more than half of most eras here have.
-    "TimeRobustForest": _of(
-        TimeRobustForestRegressor, TimeRobustForestClassifier, min_samples_per_era=10
-    ),
-    "InvariantForest": _of(InvariantForestRegressor, InvariantForestClassifier),
-    "RandomForest": _of(
-        RandomForestRegressor, RandomForestClassifier, min_samples_leaf=20
-    ),
-    "ExtraTrees": _of(ExtraTreesRegressor, ExtraTreesClassifier, min_samples_leaf=20),
+    "TimeRobustForest": _of(ensemble, "TimeRobustForest", min_samples_per_era=10),
+    "InvariantForest": _of(ensemble, "InvariantForest"),
+    "RandomForest": _of(sklearn.ensemble, "RandomForest", min_samples_leaf=20),
+    "ExtraTrees": _of(sklearn.ensemble, "ExtraTrees", min_samples_leaf=20),
 }
 if find_spec("lightgbm") is not None:
     MODELS["LightGBM"] = _lightgbm
     MODELS["LightGBM tuned"] = _tuned(
         _lightgbm, num_leaves=_LEAVES, learning_rate=_RATES
     )
-_OTHERS: dict[type[OtherBooster], dict[str, list]] = {
-    LightGBM: {"max_leaf_nodes": [4, 8, 15, 31]},
-    CatBoost: {"max_leaf_nodes": [8, 16, 64], "max_iter": [300]},
-    AnchorBoosting: {"max_leaf_nodes": [4, 15], "gamma": [2.0, 8.0]},
-    GPBoost: {"max_leaf_nodes": [4, 8, 15, 31]},
+# Other packages' boosters, which have categories of their own.
+_FEWER_LEAVES = {"max_leaf_nodes": [4, 8, 15, 31]}
+_ANCHORS: dict[str, list] = {"max_leaf_nodes": [4, 15], "gamma": [2.0, 8.0]}
+_OWN_RATE: dict[str, list] = {
+    "max_leaf_nodes": [64],
+    "max_iter": [1_000],
+    "learning_rate": [None],
 }
-for _kind, _grid in _OTHERS.items():
+_OTHERS: dict[str, tuple[type[OtherBooster], dict[str, list]]] = {
+    "LightGBM": (LightGBM, _FEWER_LEAVES),
+    "CatBoost": (CatBoost, {"max_leaf_nodes": [8, 16, 64], "max_iter": [300]}),
+    "AnchorBoosting": (AnchorBoosting, _ANCHORS),
+    "GPBoost": (GPBoost, _FEWER_LEAVES),
+    "CatBoost's own rate": (CatBoost, _OWN_RATE),
+}
+for _name, (_kind, _grid) in _OTHERS.items():
     if find_spec(_kind.__name__.lower()) is not None:
-        MODELS[f"{_kind.__name__} by eras"] = _other_by_eras(_kind, _grid)
-if find_spec("catboost") is not None:
-    _own: dict[str, list] = {"max_leaf_nodes": [64], "max_iter": [1_000]}
-    MODELS["CatBoost's own rate by eras"] = _other_by_eras(
-        CatBoost, _own | {"learning_rate": [None]}
-    )
+        MODELS[f"{_name} by eras"] = _tuned_by_eras(_other(_kind), **_grid)
 
 
 def _more_than_ten(X: NDArray[np.float64]) -> list[int]:
@@ -240,36 +200,26 @@ PREPARED: dict[str, Factory] = {
     "standardised target": _of_target,
 }
 
+draw = bars(
+    "model", panel="scenario", scenario=[*PARTS], score=SCORES[0], reference=REFERENCE
+)
+
 
 def run(
-    *,
     data_dir: Path | None,
-    n_runs: int = N_RUNS,
-    quick: bool = False,
+    n_runs: int,
+    quick: bool,
     cache: Path | None = None,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
-    """Measure the table; `quick` has two scenarios, two splits and few rows.
-
-    A row for each reference, kind of score, scenario and model: see `compare`.
-    """
-    if data_dir is None or not any((data_dir / name).is_file() for name in DATA_FILES):
-        find_data_file(DATA_FILES[0], data_dir)
+    """Measure the table; `quick` has two scenarios, two splits and few rows."""
+    check_files(data_dir)
     scenarios, models = SCENARIOS | FRESH | SECOND, MODELS
     if quick:
-        scenarios = {name: SCENARIOS[name] for name in _QUICK}
+        scenarios = QUICK
         models = {name: MODELS[name] for name in MODELS if "CatBoost" not in name}
-    scores = measure(
-        scenarios,
-        models,
-        data_dir=data_dir,
-        n_runs=n_runs,
-        quick=quick,
-        cache=cache,
-        n_jobs=n_jobs,
-    )
-    if scores.empty:
-        raise ExperimentError("None of the scenarios has its data.")
+    options: dict[str, Any] = {"quick": quick, "cache": cache, "n_jobs": n_jobs}
+    scores = measure(scenarios, models, data_dir=data_dir, n_runs=n_runs, **options)
     return compare_all(scores)
 
 
@@ -310,14 +260,14 @@ def _spread(table: pd.DataFrame) -> str:
     columns = ["median", "ahead / behind (p)", "by over 2 s.e.", "mean but largest"]
     head = ["scenarios", f"beside `{reference}`", *(f"score: {x}" for x in columns)]
     head += [f"log ratio of losses: {x}" for x in columns]
-    lines = [head, ["---"] * len(head)]
+    lines = [head]
     of_scores, of_losses = tally(table, SCORES[0]), tally(table, LOSS)
     for part, model in of_scores.index.tolist():
         if model != reference:
             of_score, of_loss = (x.loc[part].loc[model] for x in (of_scores, of_losses))
             n = f"{of_score['n']:.0f}"
             lines.append([f"{part} ({n})", model, *_cells(of_score), *_cells(of_loss)])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown(lines)
 
 
 def _cells(row: pd.Series) -> Iterator[str]:
@@ -337,7 +287,7 @@ def _markdown(
     """A line for each scenario, and those over all of them."""
     rows = frame[frame["score"] == kind].set_index(["scenario", "model"])
     names = [*dict.fromkeys(rows.index.get_level_values("scenario"))]
-    lines = [["difference to `gain` ± s.e.", *models], ["---"] * (1 + len(models))]
+    lines = [["difference to `gain` ± s.e.", *models]]
     for name in [name_of_all] if only_all else names:
         level = f"{rows.loc[(name, REFERENCE), 'level']:.3f}"
         cells = [_cell(*rows.loc[(name, model), ["mean", "se"]]) for model in models]
@@ -346,43 +296,9 @@ def _markdown(
     ahead, behind = counts["clearly_ahead"], counts["clearly_behind"]
     cells = [f"{ahead[model]} / {behind[model]}" for model in models]
     lines.append(["ahead / behind by over 2 s.e.", *cells])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown(lines)
 
 
 def _cell(mean: float, se: float) -> str:
     text = f"{mean:+.3f} ± {se:.3f}".replace("0.", ".")
     return f"**{text}**" if abs(mean) > 2 * se else text
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw a panel for each model: differences and two standard errors by scenario."""
-    rows = frame[(frame["score"] == SCORES[0]) & (frame["reference"] == REFERENCE)]
-    rows = rows[rows["model"] != REFERENCE]
-    names = list(dict.fromkeys(rows["scenario"]))
-    models = list(dict.fromkeys(rows["model"]))
-    n_columns = (len(models) + 1) // 2
-    figure.set_size_inches(11, 8)
-    panels = figure.subplots(2, n_columns, sharex=True, sharey=True).ravel()
-    for axes, model in zip(panels, models, strict=False):
-        shown = rows[rows["model"] == model].set_index("scenario").loc[names]
-        means, errors = shown["mean"].to_numpy(), 2 * shown["se"].to_numpy()
-        better, worse, even = COLORS[2], COLORS[1], COLORS[-1]
-        colors = np.where(
-            means > errors, better, np.where(means < -errors, worse, even)
-        )
-        places = np.arange(len(names))
-        inside = np.clip(means, -_EDGE, _EDGE)
-        axes.axvline(0, color="0.35", linewidth=1)
-        axes.axhline(len({*names} - {*PARTS}) - 0.5, color="0.8", linewidth=1)
-        axes.hlines(places, np.clip(means - errors, -_EDGE, _EDGE),
-                    np.clip(means + errors, -_EDGE, _EDGE), colors=colors)  # fmt: skip
-        markers = {"<": means < -_EDGE, ">": means > _EDGE, "o": abs(means) <= _EDGE}
-        for marker, of in markers.items():
-            axes.scatter(inside[of], places[of], 22, colors[of], marker=marker)
-        axes.set_title(model, fontsize="medium")
-        axes.tick_params(labelsize="small")
-    panels[0].set_yticks(range(len(names)), names)
-    panels[0].set(xlim=(-1.1 * _EDGE, 1.1 * _EDGE), ylim=(len(names) - 0.5, -0.5))
-    for axes in panels[len(models) :]:
-        axes.axis("off")
-    figure.suptitle("Out of era: R² or ROC AUC less that of the plain gain, ± 2 s.e.")

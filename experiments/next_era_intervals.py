@@ -1,22 +1,17 @@
 """Intervals for the next era: how many new eras they cover, beside MAPIE's.
 
-The protocol was written before anything was measured. *Natural eras*: the scenarios and
-last three splits of `natural_eras`, of 5,000 rows to train on and as many to test on;
-the plain booster; level 0.9. Ours are the intervals, or sets of classes, for a random
-row, and those for a share of 0.9 of the eras; in time also with eras taken for groups.
-MAPIE's are CV+ (`CrossConformalRegressor`, `CrossConformalClassifier` with the labels
-compared in folds) in five folds of whole eras. Test eras of 30 rows or more count
-alike: the share of a coverage of 0.85 or more, and of 0.9 or more; mean coverage; and
-the mean width or number of classes by that of MAPIE's in the same split. Splits in
-which ours are infinite, as there are too few eras, are counted, and left out for all.
-Time and groups are apart. *Simulated eras*: an intercept, a slope and noise, 50 rows in
-each of 5 to 50 eras, a linear model, level and share 0.8; 200 new eras for each of 100
-draws. *Calibration*: on the scenarios of two classes, the log loss in test eras, and
-the level and slope over them, of the plain booster, of `EraCalibratedClassifier` and of
-`CalibratedClassifierCV` in the same folds of eras.
+The protocol was written before anything was measured. *Natural eras*: the last three
+splits of the scenarios of `natural_eras`, of 5,000 rows to train on and as many to test
+on. MAPIE's are CV+ (with the labels compared in folds) in five folds of whole eras.
+Test eras of 30 rows or more count alike. Splits in which ours are infinite, as there
+are too few eras, are counted, and left out for all. *Simulated eras*: an intercept, a
+slope and noise, 50 rows in each of 5 to 50 eras, a linear model; 200 new eras for each
+of 100 draws. *Calibration*: the log loss in test eras, and the level and slope over
+them, of the plain booster, of `EraCalibratedClassifier` and of `CalibratedClassifierCV`
+in the same folds of eras.
 """
 
-import warnings
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,23 +19,25 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
-from matplotlib.figure import Figure
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, KFold
-from threadpoolctl import threadpool_limits
 
-from experiments._natural_eras_data import FILES, SCENARIOS, Scenario
+from experiments._natural_eras_data import (
+    FILES,
+    QUICK,
+    SCENARIOS,
+    Scenario,
+    check_files,
+)
 from experiments._natural_eras_fresh import FRESH
-from experiments._natural_eras_measure import splits, thinned
-from experiments.common import COLORS, ExperimentError, find_data_file, seed_of
+from experiments._natural_eras_measure import load, splits, thinned
+from experiments.common import bars, kind_of, measure_cells, seed_of
 from experiments.natural_eras import booster
+from sklearn_era import calibration
 from sklearn_era.calibration import (
     EraCalibratedClassifier,
-    EraConformalClassifier,
     EraConformalRegressor,
     coverage_score,
     era_calibration,
@@ -54,7 +51,7 @@ N_RUNS = 1
 
 LEVEL, SIMULATED_LEVEL = 0.9, 0.8
 ENOUGH = 0.85
-ROWS, ERAS, AS_GROUPS, FROZEN = "a row", "of eras", ", as groups", ", frozen"
+ROWS, ERAS, AS_GROUPS = "a row", "of eras", ", as groups"
 MAPIE = "MAPIE"
 HAS_MAPIE = find_spec("mapie") is not None
 NUMBERS_OF_ERAS = (5, 10, 20, 50)
@@ -63,44 +60,42 @@ SHARE = "share >= .85"
 _SPLITS = (4, 2, 3)
 _LEAST_ROWS = 30
 _MOST_ROWS = 5_000
-_QUICK = ("bike rentals, months", "bank clients, countries and sexes")
-_COLUMNS = ["part", "data", "split", "method", "era", "coverage", "size"]
-# CSV columns: those of calibration have numbers of this name instead.
+# Rows of calibration have numbers of this name instead.
 _CALIBRATION = ("log loss", "level", "slope")
 
 
 def _by_mapie(model: Any, X: Any, y: Any, eras: Any, X_test: Any) -> Any:
     """MAPIE's intervals, or sets of two classes, by CV+ in folds of eras."""
-    kinds = (("regression", "Regressor"), ("classification", "Classifier"))
-    make_regressor, make_classifier = (
-        getattr(import_module(f"mapie.{task}"), f"CrossConformal{kind}")
-        for task, kind in kinds
-    )
+    is_class = hasattr(model, "predict_proba")
+    module = import_module(f"mapie.{'classification' if is_class else 'regression'}")
     folds = GroupKFold(min(5, np.unique(eras).size))
-    if not hasattr(model, "predict_proba"):
-        regressor = make_regressor(model, confidence_level=LEVEL, cv=folds)
-        regressor.fit_conformalize(X, y, groups=eras)
-        return regressor.predict_interval(X_test)[1][:, :, 0]
-    classifier = make_classifier(model, confidence_level=LEVEL, cv=folds)
-    classifier.fit_conformalize(X, y.astype(int), groups=eras)
-    return classifier.predict_set(X_test, agg_scores="crossval")[1][:, :, 0]
+    kind = kind_of(module, "CrossConformal", is_class)
+    conformal = kind(model, confidence_level=LEVEL, cv=folds)
+    if is_class:
+        conformal.fit_conformalize(X, y.astype(int), groups=eras)
+        return conformal.predict_set(X_test, agg_scores="crossval")[1][:, :, 0]
+    conformal.fit_conformalize(X, y, groups=eras)
+    return conformal.predict_interval(X_test)[1][:, :, 0]
 
 
-def _found(scenario: Scenario, split: int, name: str, data_dir: Path | None) -> Any:
+def _measure(
+    split: int, scenario: str, scenarios: Mapping[str, Scenario], data_dir: Path | None
+) -> list[dict]:
     """Rows of a split: coverage and size by method and era, and calibration."""
-    X, y, eras, _ = scenario.load(data_dir)
-    train, test = list(splits(scenario, eras))[split]
-    seed = seed_of("next era", name, split)
+    source = scenarios[scenario]
+    X, y, eras, _ = load(source, data_dir)
+    train, test = list(splits(source, eras))[split]
+    seed = seed_of("next era", scenario, split)
     train = thinned(train, eras, _MOST_ROWS, seed)
     test = thinned(test, eras, _MOST_ROWS, seed + 1)
     labels, counts = np.unique(eras[test], return_counts=True)
     test = test[np.isin(eras[test], labels[counts >= _LEAST_ROWS])]
     if test.size == 0:
         return []
-    is_number, model = scenario.task == "regression", booster()(scenario.task, seed)
-    kind: Any = EraConformalRegressor if is_number else EraConformalClassifier
+    is_number, model = source.task == "regression", booster()(source.task, seed)
+    kind = kind_of(calibration, "EraConformal", not is_number)
     orders = {"": "ordered", AS_GROUPS: "unordered"}
-    if scenario.kind == "groups":
+    if source.kind == "groups":
         orders = {"": "unordered"}
     found, too_few = {}, set()
     for suffix, order in orders.items():
@@ -112,11 +107,13 @@ def _found(scenario: Scenario, split: int, name: str, data_dir: Path | None) -> 
             too_few |= {ROWS + suffix, ERAS + suffix}
     if HAS_MAPIE:
         found[MAPIE] = _by_mapie(model, X[train], y[train], eras[train], X[test])
-    classes = None if is_number else np.array([0.0, 1.0])
+    metric: Any = {
+        "metric": coverage_score,
+        "classes": None if is_number else [0.0, 1.0],
+    }
     rows: list[dict] = []
     for method, sets in found.items():
-        covered = era_scores(y[test], sets, eras=eras[test], metric=coverage_score,
-                             classes=classes)  # fmt: skip
+        covered = era_scores(y[test], sets, eras=eras[test], **metric)
         size = np.mean(sets[:, 1] - sets[:, 0] if is_number else sets.sum(axis=1))
         size = np.inf if method in too_few else size
         rows += [
@@ -124,11 +121,9 @@ def _found(scenario: Scenario, split: int, name: str, data_dir: Path | None) -> 
             for era in covered
         ]
     if not is_number:
-        rows += _calibrations(
-            model, X, y, eras, train, test, next(iter(orders.values()))
-        )
-    part = f"{scenario.kind}, {scenario.task}"
-    return [{"part": part, "data": name, "split": split, **row} for row in rows]
+        rows += _calibrations(model, X, y, eras, train, test, orders[""])
+    part = f"{source.kind}, {source.task}"
+    return [{"part": part, "data": scenario, **row} for row in rows]
 
 
 def _calibrations(
@@ -140,34 +135,18 @@ def _calibrations(
     folds = GroupKFold(min(5, np.unique(eras[train]).size))
     parts = list(folds.split(X[train], groups=eras[train]))
     stock = CalibratedClassifierCV(model, cv=parts, ensemble=False)
-    models = {"plain": ours.estimator_, "by era": ours,
-              "sigmoid": stock.fit(X[train], y[train])}  # fmt: skip
+    stock.fit(X[train], y[train])
+    models = {"plain": ours.estimator_, "by era": ours, "sigmoid": stock}
     rows = []
     for name, one in models.items():
         p = one.predict_proba(X[test])[:, 1]
         losses = era_scores(y[test], p, eras=eras[test], metric=log_loss, labels=[0, 1])
         found = era_calibration(y[test], p, eras=eras[test])
         values = (losses.mean(), found.typical["level"], found.typical["slope"])
-        for what, value in zip(_CALIBRATION, values, strict=True):
-            rows.append(
-                {"method": name, "era": what, "coverage": value, "size": np.nan}
-            )
-    return rows
-
-
-def _measure(
-    scenario: Scenario, split: int, name: str, data_dir: Path | None,
-    cache: Path | None,
-) -> list[dict]:  # fmt: skip
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            rows = _found(scenario, split, name, data_dir)
-        except ExperimentError:
-            rows = []
-    if cache is not None and rows:
-        table = pd.DataFrame(rows, columns=_COLUMNS)
-        table.to_csv(cache, mode="a", header=False, index=False)
+        rows += [
+            {"method": name, "era": what, "coverage": value, "size": np.nan}
+            for what, value in zip(_CALIBRATION, values, strict=True)
+        ]
     return rows
 
 
@@ -177,18 +156,14 @@ def _simulate(n_eras: int, n_runs: int) -> list[dict]:
     for run in range(n_runs):
         rng = np.random.default_rng(seed_of("simulated intervals", n_eras, run))
         (X, y, eras), new = _draw(n_eras, rng), _draw(200, rng)
-        X_old, y_old, _ = _draw(n_eras, rng)
         plain = LinearRegression()
-        frozen = FrozenEstimator(LinearRegression().fit(X_old, y_old))
-        models = {"": plain, FROZEN: frozen}
-        found = {}
-        for suffix, model in models.items():
-            ours = EraConformalRegressor(model, era_order="unordered")
-            ours.fit(X, y, eras=eras)
-            found[ROWS + suffix] = ours.predict_interval(new[0], SIMULATED_LEVEL)
-            found[ERAS + suffix] = ours.predict_interval(
-                new[0], SIMULATED_LEVEL, share_of_eras=SIMULATED_LEVEL
-            )
+        ours = EraConformalRegressor(plain, era_order="unordered").fit(X, y, eras=eras)
+        level: dict[str, Any] = {"level": SIMULATED_LEVEL}
+        share = {**level, "share_of_eras": SIMULATED_LEVEL}
+        found = {
+            ROWS: ours.predict_interval(new[0], **level),
+            ERAS: ours.predict_interval(new[0], **share),
+        }
         folds = KFold(5, shuffle=True, random_state=run)
         by_row = EraConformalRegressor(plain, cv=folds, era_order="unordered")
         by_row.fit(X, y, eras=np.arange(y.size))
@@ -196,11 +171,10 @@ def _simulate(n_eras: int, n_runs: int) -> list[dict]:
         for method, ends in found.items():
             is_in = (ends[:, 0] <= new[1]) & (new[1] <= ends[:, 1])
             of_eras = is_in.reshape(200, -1).mean(axis=1)
-            rows.append({
-                "part": "simulated", "data": n_eras, "split": run, "method": method,
-                "era": np.mean(of_eras >= SIMULATED_LEVEL - 1e-9),
-                "coverage": of_eras.mean(), "size": np.mean(ends[:, 1] - ends[:, 0]),
-            })  # fmt: skip
+            row = {"part": f"simulated, {n_eras} eras", "method": method}
+            row["coverage"] = of_eras.mean()
+            row["share >= level"] = np.mean(of_eras >= SIMULATED_LEVEL - 1e-9)
+            rows.append(row | {"size": np.mean(ends[:, 1] - ends[:, 0])})
     return rows
 
 
@@ -212,38 +186,30 @@ def _draw(n_eras: int, rng: np.random.Generator) -> Any:
     return X, y, eras
 
 
-def run(
-    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False,
-    cache: Path | None = None, n_jobs: int | None = None,
-) -> pd.DataFrame:  # fmt: skip
-    """Measure the table; `quick` has two scenarios, one split and few draws.
+draw = bars("part", "method", quantity=SHARE)
 
-    A row for each part, method and quantity: see `show`.
-    """
-    if data_dir is None or not any((data_dir / name).is_file() for name in DATA_FILES):
-        find_data_file(DATA_FILES[0], data_dir)
-    scenarios = SCENARIOS | FRESH
-    if quick:
-        scenarios = {name: scenarios[name] for name in _QUICK}
-    known = pd.DataFrame(columns=_COLUMNS)
-    if cache is not None:
-        if not cache.is_file():
-            known.to_csv(cache, index=False)
-        known = pd.read_csv(cache)
-    done = set(zip(known["data"], known["split"], strict=True))
-    calls = [
-        delayed(_measure)(scenario, split, name, data_dir, cache)
+
+def run(
+    data_dir: Path | None,
+    n_runs: int,
+    quick: bool,
+    cache: Path | None = None,
+    n_jobs: int | None = None,
+) -> pd.DataFrame:
+    """Measure the table; `quick` has two scenarios, one split and few draws."""
+    check_files(data_dir)
+    scenarios = QUICK if quick else SCENARIOS | FRESH
+    cells = (
+        {"split": split, "scenario": name}
         for split in _SPLITS[: 1 if quick else None]
-        for name, scenario in scenarios.items()
-        if (name, split) not in done
-    ]
-    found = [row for rows in Parallel(n_jobs)(calls) for row in rows]
-    natural = pd.DataFrame([*known.to_dict("records"), *found], columns=_COLUMNS)
-    if natural.empty:
-        raise ExperimentError("None of the scenarios has its data.")
+        for name in scenarios
+    )
+    given = {"scenarios": scenarios, "data_dir": data_dir}
+    natural = measure_cells(_measure, cells, cache=cache, n_jobs=n_jobs, **given)
     n = 2 if quick else 100 * n_runs
     drawn = pd.DataFrame([x for m in NUMBERS_OF_ERAS for x in _simulate(m, n)])
-    table = pd.concat([_summarize(natural), _summarize_simulated(drawn)])
+    simulated = drawn.groupby(["part", "method"], sort=False).mean().reset_index()
+    table = pd.concat([_summarize(natural), simulated])
     table = table.melt(["part", "method"], var_name="quantity", value_name="mean")
     return table.dropna(subset="mean").assign(n_runs=n_runs, paper=np.nan)
 
@@ -262,45 +228,24 @@ def _summarize(rows: pd.DataFrame) -> pd.DataFrame:
         for method, own in ours.groupby("method"):
             ratios = (sizes[method] / sizes.get(MAPIE, sizes[ROWS]))[is_finite]
             shares = own["coverage"].astype(float)
-            tables.append({
-                "part": part, "method": method, "data sets": ours.index.unique(0).size,
-                "infinite splits": int((~is_finite).sum()), "eras": len(own),
-                SHARE: np.mean(shares >= ENOUGH - 1e-9),
-                "share >= .9": np.mean(shares >= LEVEL - 1e-9),
-                "coverage": shares.mean(), "size": np.exp(np.log(ratios).mean()),
-            })  # fmt: skip
-    names = ["part", "era", "method"]
-    for names_of, own in rows[of_calibration].groupby(names):
-        part, what, method = map(str, names_of)
-        tables.append({"part": f"{part}: {what}", "method": method, "eras": len(own),
-                       "data sets": own["data"].nunique(),
-                       "coverage": own["coverage"].astype(float).mean()})  # fmt: skip
-    return pd.DataFrame(tables)
-
-
-def _summarize_simulated(rows: pd.DataFrame) -> pd.DataFrame:
-    means = rows.groupby(["data", "method"], sort=False)[["era", "coverage", "size"]]
-    table = means.mean().rename(columns={"era": "share >= level"}).reset_index()
-    table["part"] = "simulated, " + table.pop("data").astype(str) + " eras"
-    return table
+            row = {"part": part, "method": method, "eras": len(own)}
+            row["data sets"] = ours.index.unique(0).size
+            row["infinite splits"] = int((~is_finite).sum())
+            row[SHARE] = np.mean(shares >= ENOUGH - 1e-9)
+            row |= {"coverage": shares.mean(), "size": np.exp(np.log(ratios).mean())}
+            tables.append(row)
+    calibrated = rows[of_calibration].groupby(["part", "era", "method"])
+    columns = {
+        "eras": calibrated.size(),
+        "data sets": calibrated["data"].nunique(),
+        "coverage": calibrated["coverage"].mean(),
+    }
+    means = pd.DataFrame(columns).reset_index()
+    means["part"] = means["part"] + ": " + means.pop("era")
+    return pd.concat([pd.DataFrame(tables), means])
 
 
 def show(frame: pd.DataFrame) -> str:
     """The table as text."""
     table = frame.pivot(index=["part", "method"], columns="quantity", values="mean")
     return table.to_string(na_rep="", float_format=lambda x: f"{x:.3f}")
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw the shares of eras that are covered."""
-    rows = frame[frame["quantity"] == SHARE]
-    axes = figure.add_subplot()
-    parts, methods = (list(dict.fromkeys(rows[x])) for x in ("part", "method"))
-    for i, method in enumerate(methods):
-        own = rows[rows["method"] == method]
-        places = [parts.index(part) + 0.15 * i for part in own["part"]]
-        axes.bar(places, own["mean"], 0.13, color=COLORS[i], label=method)
-    axes.axhline(LEVEL, color="0.35", linestyle="--")
-    axes.set_xticks(range(len(parts)), parts)
-    axes.set(ylabel="share of new eras with a coverage of 85 % or more", ylim=(0, 1))
-    axes.legend(fontsize="small")

@@ -1,52 +1,44 @@
 """Whether the score of the next era is where `EraScoreForecast` expects it.
 
-The protocol, which was written before anything was measured, but for the candidates of
-the tuned model. Scores are predicted of eras that nothing was fitted to, as intervals
-of 80 and 95 %; the goal is that 75 to 85 % and 92 to 98 % of them have the score.
+The protocol was written before anything was measured, but for the tuned model's
+candidates. Intervals of 80 and 95 % are to have 75 to 85 % and 92 to 98 % of the scores
+of eras that nothing was fitted to; of simulated ones, shares within two points.
 
 Simulated eras: M = 5, 10, 30 scores of means that are normal with the standard
 deviation `spread`, measured with errors whose squares are gamma around 1, or without
-errors; one more is predicted. As groups without an order, and as eras in time of which
-the forecast has to find out that they are independent; further, in time, an AR(1) of
-rho = 0.7 and a slope of a third of the spread an era, without errors. The share inside
-is to be within two points of the nominal one. The exact score, without the last error,
-is forecast too. Widths are in those of the oracle, who
-knows m, the spread and, of an AR(1) or a slope, these.
+errors; one more is predicted. As groups, and in time, also as an AR(1) of rho = 0.7 and
+with a slope of a third of the spread an era, without errors. The exact score, without
+the last error, is forecast too. Widths are in those of the oracle, who knows m, the
+spread and, of an AR(1) or a slope, these.
 
-Natural eras: all sets and splits of natural_eras but for the second fresh ones.
-Everything is nested: the scores are those of the training eras, out of era by the folds
-of `EraSearchCV`, and the eras predicted are the test eras, scored with a model of all
-training eras. Models are the plain booster; the best of 35, of other sizes and numbers
-of trees, by the mean over eras of the score in question; and AutoEra. Scores are R² or
-the area under the ROC curve, as the task is, of eras with at least 30 rows, and 5 of
-each class; and mean squared errors or log losses. Sampling errors are in closed form;
-that of a test era is taken from its number of rows. Sets count the same, however many
-eras they have. Two variants are measured, with and without `bounds`. Beside them stand
-the forecast without a trend, without sampling errors, and without the correction for
-the choice, and the mean ± 1.96 sd / sqrt(M) and mean ± 1.96 sd of those who do without.
+Natural eras: the sets and splits of natural_eras but for the second fresh ones. Scores
+of training eras are out of era by the folds of `EraSearchCV`, those of test eras by a
+model of all training eras. The tuned model is the best of 35 by the mean over eras of
+the score in question. Sampling errors are in closed form; that of a test era is taken
+from its number of rows.
 """
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from experiments._natural_eras_data import FILES, Scenario
-from experiments._next_era_data import AUTO, OUT_OF_ERA, PLAIN, TEST, TUNED, collect
-from experiments.common import (
-    COLORS,
-    ExperimentError,
-    find_data_file,
-    seed_of,
-    summarize,
+from experiments._natural_eras_data import (
+    FILES,
+    QUICK,
+    SCENARIOS,
+    Scenario,
+    check_files,
 )
-from experiments.natural_eras import FRESH, SCENARIOS
+from experiments._natural_eras_fresh import FRESH
+from experiments._next_era_data import OUT_OF_ERA, PLAIN, TEST, TUNED, collect
+from experiments.common import bars, seed_of, summarize
 from sklearn_era.metrics import EraScoreForecast
 
 TITLE = "Scores of the next era inside their intervals, in %"
@@ -74,15 +66,16 @@ def _plug_in(scores: Values, level: float) -> dict[str, tuple[float, float]]:
     return {OF_MEAN: (mean - error, mean + error), OF_ERAS: (mean - half, mean + half)}
 
 
-def _simulate(cell: tuple[str, int, float], seed: int, n: int) -> list[dict]:
-    """Draw scores, and check which intervals have the last one."""
-    kind, n_eras, spread = cell
+def _simulate(kind: str, n_eras: int, spread: float, run: int) -> list[dict]:
+    """Draw scores a hundred times, and check which intervals have the last one."""
+    seed = seed_of("next era", kind, str(n_eras), str(spread), run)
+    part = {"part": kind, "cell": f"M = {n_eras}, spread {spread:g}", "model": "none"}
     rng, times = np.random.default_rng(seed), np.arange(n_eras + 1)
     rho, slope = {"AR(1)": (0.7, 0.0), "slope": (0.0, 1 / 3)}.get(kind, (0.0, 0.0))
     has_errors = np.isfinite(spread)
     spread = spread if has_errors else 1.0
     rows = []
-    for _ in range(n):
+    for _ in range(100):
         errors = np.sqrt(rng.gamma(4, 1 / 4, n_eras + 1)) * has_errors
         effects = rng.normal(size=n_eras + 1)
         for era in times[1:]:
@@ -103,22 +96,19 @@ def _simulate(cell: tuple[str, int, float], seed: int, n: int) -> list[dict]:
             oracle = 2 * norm.isf((1 - level) / 2) * unknown
             for way, (low, high) in ends.items():
                 score = exact[-1] if way == EXACT else scores[-1]
-                rows.append({
-                    "part": kind, "cell": f"M = {n_eras}, spread {cell[2]:g}",
-                    "model": "none", "way": way, "level": level,
-                    "inside": low <= score <= high, "width": (high - low) / oracle,
-                })  # fmt: skip
+                found = {"inside": low <= score <= high, "width": (high - low) / oracle}
+                rows.append({**part, "way": way, "level": level, **found})
     return rows
 
 
 def simulate(n_runs: int, quick: bool, n_jobs: int | None = None) -> pd.DataFrame:
     """A row for each score that is drawn, way and level: whether it is inside."""
-    cells = [(k, m, s) for k in ("groups", "time") for m in SIZES for s in SPREADS]
-    cells += [(kind, m, np.inf) for kind in ("AR(1)", "slope") for m in SIZES]
+    cells = [*product(("groups", "time"), SIZES, SPREADS)]
+    cells += product(("AR(1)", "slope"), SIZES, [np.inf])
     calls = (
-        delayed(_simulate)(cell, seed_of("next era", *map(str, cell), i), 100)
+        delayed(_simulate)(*cell, run)
         for cell in (cells[:1] if quick else cells)
-        for i in range(n_runs)
+        for run in range(n_runs)
     )
     return pd.DataFrame([row for found in Parallel(n_jobs)(calls) for row in found])
 
@@ -126,17 +116,15 @@ def simulate(n_runs: int, quick: bool, n_jobs: int | None = None) -> pd.DataFram
 def forecast_all(rows: pd.DataFrame) -> pd.DataFrame:
     """Intervals of test eras, a row for each way and level, and whether they hold."""
     tables = []
-    grid = rows[rows["model"] == TUNED]
-    parts = {PLAIN: grid[grid["candidate"] == 0], TUNED: grid}
-    parts[AUTO] = rows[rows["model"] == AUTO]
-    for model, part in parts.items():
-        groups: Any = part.groupby(["scenario", "split", "metric"])
-        for (name, split, metric), own in groups:
-            scenario = (SCENARIOS | FRESH)[name]
-            cell = {"scenario": name, "split": split, "model": model, "metric": metric}
-            tables += [
-                {**cell, **row} for row in _forecast_split(scenario, metric, own)
-            ]
+    plain = rows[(rows["model"] == TUNED) & (rows["candidate"] == 0)]
+    rows = pd.concat([plain.assign(model=PLAIN), rows])
+    names = ["model", "scenario", "split", "metric"]
+    groups: Any = rows.groupby(names, sort=False)
+    for key, own in groups:
+        cell = dict(zip(names, key, strict=True))
+        scenario = (SCENARIOS | FRESH)[cell["scenario"]]
+        found = _forecast_split(scenario, cell["metric"], own)
+        tables += [{**cell, **row} for row in found]
     return pd.DataFrame(tables)
 
 
@@ -166,60 +154,52 @@ def _forecast_split(
     in_time = scenario.kind == "time"
     eras = trained["era"].to_numpy() if in_time else None
     ways: dict[str, tuple[dict, Any]] = {
-        FORECAST: ({}, errors), BOUNDED: ({"bounds": bounds}, errors),
-        NO_TREND: ({"trend": "none"}, errors), NO_ERRORS: ({}, None),
+        FORECAST: ({}, errors),
+        BOUNDED: ({"bounds": bounds}, errors),
+        NO_TREND: ({"trend": "none"}, errors),
+        NO_ERRORS: ({}, None),
         UNCORRECTED: ({}, errors),
-    }  # fmt: skip
+    }
+    of_set = {"kind": scenario.kind, "sd": float(np.nanstd(of_best, ddof=1))}
+
+    def check(way: str, mean: float, level: float, era: Any, ends: Any) -> dict:
+        low, high = ends
+        cell = {"way": way, "era": era.era, "gap": era.value - mean, "level": level}
+        found = {"inside": low <= era.value <= high, "width": high - low}
+        return {**of_set, **cell, **found}
+
     for way, (parameters, given) in ways.items():
         of = of_best if way == UNCORRECTED else scores
         forecast = EraScoreForecast(**parameters).fit(of, given, eras)
-        for era in test.itertuples():
-            options: dict[str, Any] = {
-                "horizon": int(era.era - trained["era"].max()) if in_time else 1,
-                "standard_error": None
-                if given is None
-                else np.sqrt(per_row / era.n_rows),
-            }
-            cell = {"way": way, "era": era.era, "kind": scenario.kind}
-            cell["gap"] = era.value - forecast.mean_
-            cell["sd"] = float(np.nanstd(of_best, ddof=1))
-            for level in LEVELS:
-                low, high = forecast.interval(level, **options)
-                inside = low <= era.value <= high
-                yield {**cell, "level": level, "inside": inside, "width": high - low}
+        for era, level in product(test.itertuples(), LEVELS):
+            ahead = int(era.era - trained["era"].max()) if in_time else 1
+            error = None if given is None else np.sqrt(per_row / era.n_rows)
+            ends = forecast.interval(level, horizon=ahead, standard_error=error)
+            yield check(way, forecast.mean_, level, era, ends)
     for level in LEVELS:
-        for way, (low, high) in _plug_in(of_best, level).items():
+        for way, ends in _plug_in(of_best, level).items():
             for era in test.itertuples():
-                yield {
-                    "way": way, "era": era.era, "kind": scenario.kind, "level": level,
-                    "inside": low <= era.value <= high, "width": high - low,
-                    "sd": float(np.nanstd(of_best, ddof=1)),
-                    "gap": era.value - float(np.nanmean(of_best)),
-                }  # fmt: skip
+                yield check(way, float(np.nanmean(of_best)), level, era, ends)
+
+
+draw = bars("way", "model", "level", part=ALL, cell="score", of="inside")
 
 
 def run(
-    *,
     data_dir: Path | None,
-    n_runs: int = N_RUNS,
-    quick: bool = False,
+    n_runs: int,
+    quick: bool,
     cache: Path | None = None,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
-    """Measure both parts; `quick` has one size, and a split of one scenario.
+    """Measure both parts; `quick` has one size, and a split of two scenarios.
 
     See `tabulate`.
     """
-    if data_dir is None or not any((data_dir / name).is_file() for name in DATA_FILES):
-        find_data_file(DATA_FILES[0], data_dir)
-    scenarios = SCENARIOS | FRESH
-    if quick:
-        scenarios = {"bike rentals, months": scenarios["bike rentals, months"]}
-    rows = collect(
-        scenarios, data_dir=data_dir, quick=quick, cache=cache, n_jobs=n_jobs
-    )
-    if rows.empty:
-        raise ExperimentError("None of the scenarios has its data.")
+    check_files(data_dir)
+    scenarios = QUICK if quick else SCENARIOS | FRESH
+    options: dict[str, Any] = {"quick": quick, "cache": cache, "n_jobs": n_jobs}
+    rows = collect(scenarios, data_dir=data_dir, **options)
     return tabulate(simulate(n_runs, quick, n_jobs), forecast_all(rows))
 
 
@@ -240,7 +220,7 @@ def tabulate(drawn: pd.DataFrame, natural: pd.DataFrame) -> pd.DataFrame:
     rows["inside"] = 100.0 * rows["inside"].astype(float)
     rows["level"] = [f"{level:.0%}" for level in rows["level"]]
     rows = rows.melt(by, ["inside", "width", "gap"], var_name="of").dropna()
-    return summarize(rows, by=[*by, "of"], value="value")
+    return summarize(rows, by=[*by, "of"])
 
 
 def show(frame: pd.DataFrame) -> str:
@@ -257,20 +237,3 @@ def show(frame: pd.DataFrame) -> str:
     sets = of_sets.pivot_table("mean", "part", ["cell", "level", "model"], sort=False)
     tables = (drawn.round(2), natural.round(2), sets.round(0))
     return "\n\n".join(table.to_string() for table in tables)
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw how many scores of natural eras are inside, by way and model."""
-    table = frame[(frame["part"] == ALL) & (frame["of"] == "inside")]
-    table = table[table["cell"] == "score"]
-    panels = figure.subplots(1, len(LEVELS), sharey=True)
-    for axes, level in zip(panels, LEVELS, strict=True):
-        own = table[table["level"] == f"{level:.0%}"]
-        ways = list(dict.fromkeys(own["way"]))
-        for color, (model, each) in zip(COLORS, own.groupby("model"), strict=False):
-            places = [ways.index(way) for way in each["way"]]
-            axes.plot(each["mean"], places, "o", color=color, label=model)
-        axes.axvline(100 * level, color="0.5", linewidth=1)
-        axes.set(title=f"{level:.0%} intervals", xlabel="% inside", xlim=(0, 100))
-        axes.set_yticks(range(len(ways)), ways)
-    panels[0].legend(fontsize="small")

@@ -1,63 +1,47 @@
 """Du et al. (2025), figure 9: coloured digits, and the variance term within digits.
 
-The small digits of `make_colored_digits` stand in for coloured MNIST. Features are 20
-principal components, as the paper takes some of the pixels, without a number. Groups
-are the digit's label. Training rows are of two eras, in which the color matches the
-label in 90 and 80 % of the rows; in `ood` it misleads in 90 %. `test` is a third of the
-training rows, left out. As a quarter of the labels are flipped, 0.75 is the best that
-the shape can have, and with the color on top of it about 0.85 in training.
-
-λ = 1 and 3 are the paper's. 10 is beside them, as their unit is that of a quality that
-the paper does not have: the difference of the two rates.
+Features are 20 principal components, as the paper takes some of the pixels, without a
+number. Groups are the digit's label. `test` is a third of the training rows, left out;
+in `ood` the color misleads in 90 %. λ = 1 and 3 are the paper's. 10 is beside them, as
+their unit is that of a quality that the paper does not have: the difference of the two
+rates.
 """
 
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from matplotlib.figure import Figure
 from sklearn.model_selection import train_test_split
 from sklearn.utils import Bunch
 
-from experiments._du import (
-    PLAIN,
-    SKLEARN,
-    accuracies,
-    format_blocks,
-    make_rules,
-    make_sklearn,
-)
+from experiments import _du as du
 from experiments._paper_data import make_colored_digits
-from experiments.common import draw_bars, seed_of, summarize_beside
+from experiments.common import bars, seed_of
 
 TITLE = "Du et al. (2025), figure 9 and table IV: coloured digits"
-DATA_FILES: tuple[str, ...] = ()
 N_RUNS = 5
 
 N_COMPONENTS = 20
 PENALTIES = (1.0, 3.0, 10.0)
 PARTS = ("train", "test", "ood")
-PAPER = {(SKLEARN, "ood"): 0.5004}
+PAPER = {(du.SKLEARN, "ood"): 0.5004}
+
+draw = bars("part", "model")
 
 
-def run(
-    *, data_dir: Path | None = None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
-    """Measure the accuracies; `quick` has 5 rounds and a single λ.
-
-    A row for each model and set of rows.
-    """
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
+    """Measure the accuracies; `quick` has 5 rounds and a single λ."""
     rows: list[dict] = []
     for number in range(n_runs):
         data, digits = _data(seed_of("data", number))
         seed = seed_of("rules", number)
         models: list[tuple[str, Any, dict]] = [
-            (PLAIN, make_rules(seed, quick=quick), {}),
-            (SKLEARN, make_sklearn(seed, quick=quick), {}),
+            (du.PLAIN, du.make_rules(seed, quick=quick), {}),
+            (du.SKLEARN, du.make_sklearn(seed, quick=quick), {}),
         ]
         for of in ("loss", "score"):
             for penalty in PENALTIES[: 1 if quick else None]:
-                model = make_rules(
+                model = du.make_rules(
                     seed, quick=quick, variance_penalty=penalty, variance_of=of
                 )
                 name = f"variance of {of}, λ = {penalty:g}"
@@ -66,12 +50,9 @@ def run(
             model.fit(data.X_train, data.y_train, **arguments)
             rows += [
                 {"run": number, "model": name, "part": part, "value": value}
-                for part, value in accuracies(model, data, PARTS).items()
+                for part, value in du.accuracies(model, data, PARTS).items()
             ]
-    table = summarize_beside(
-        pd.DataFrame(rows), by=["model", "part"], reference=PLAIN, paper=PAPER
-    )
-    return table.drop(columns="runs")
+    return du.summarize_rules(rows, ["model", "part"], PAPER)
 
 
 def _data(seed: int) -> tuple[Bunch, Any]:
@@ -80,25 +61,19 @@ def _data(seed: int) -> tuple[Bunch, Any]:
     kept, left_out = train_test_split(
         range(data.y_train.size), test_size=1 / 3, random_state=seed
     )
-    parts = {
-        "train": (data.X_train[kept], data.y_train[kept]),
-        "test": (data.X_train[left_out], data.y_train[left_out]),
-        "ood": (data.X_test, data.y_test),
-    }
-    named = {f"X_{name}": X for name, (X, _) in parts.items()}
-    named |= {f"y_{name}": y for name, (_, y) in parts.items()}
-    return Bunch(**named), data.digit_train[kept]
+    rows = Bunch(
+        X_train=data.X_train[kept],
+        y_train=data.y_train[kept],
+        X_test=data.X_train[left_out],
+        y_test=data.y_train[left_out],
+        X_ood=data.X_test,
+        y_ood=data.y_test,
+    )
+    return rows, data.digit_train[kept]
 
 
 def show(frame: pd.DataFrame) -> str:
     """The table as text."""
-    return format_blocks(
+    return du.format_blocks(
         frame.assign(data="accuracy"), block="data", index=["model"], columns=["part"]
     )
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw figure 9."""
-    axes = figure.add_subplot()
-    draw_bars(axes, frame, label="part", group="model")
-    axes.set(title="Coloured digits", ylabel="accuracy", ylim=(0, 1))

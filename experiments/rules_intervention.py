@@ -1,43 +1,27 @@
 """Example 1 of Du et al. (2025): rules before and after an intervention.
 
-Ten features, five of them invariant; in a tenth of the training rows, and half of the
-test rows, an intervention turns the variant ones round. Numbers of rows and functions
-are the defaults of `make_anticausal_intervention`, as the paper gives none. The graph
-term is made as a user would: `invariant_features` looks at the graph, and
-`feature_penalties` at the training rows.
-
-*Figures 3 and 6, table IV*: accuracy by environment. *Tables I and II*: rates of the
-five best rules, by their coefficients or by their rates in training. The paper does not
-give the test rows of its rates. As half of these are as in training, a fall from 0.83
-to 0.16 can only be one to the rows after the intervention: `minority`. *Figure 4*:
-accuracy after the intervention, by the variant features' strength.
-
-Rules take whole Newton steps, or tenths ("small steps"), with which more rules speak
-for what the first one has found. λ is that of the graph term.
+Numbers of rows and functions are the defaults of `make_anticausal_intervention`, as the
+paper gives none. The graph term is made as a user would: `invariant_features` looks at
+the graph, and `feature_penalties` at the training rows. docs/papers/decision-rules.md
+has the tables, and why the paper's rates are compared with those of the rows after the
+intervention, `minority`. Rules take whole Newton steps, or tenths ("small steps"), with
+which more rules speak for what the first one has found. λ is that of the graph term.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Bunch
 
-from experiments._du import (
-    PLAIN,
-    SKLEARN,
-    best_rules,
-    format_blocks,
-    graph,
-    make_rules,
-    make_sklearn,
-    rates_of_rules,
-)
+from experiments import _du as du
 from experiments._paper_data import make_anticausal_intervention
-from experiments.common import draw_bars, seed_of, summarize_beside
+from experiments.common import bars, seed_of
 from sklearn_era.causal import (
     feature_penalties,
     invariant_features,
@@ -45,7 +29,6 @@ from sklearn_era.causal import (
 )
 
 TITLE = "Du et al. (2025), example 1: figures 3, 4 and 6, tables I, II and IV"
-DATA_FILES: tuple[str, ...] = ()
 N_RUNS = 10
 
 ACCURACIES = "accuracy (figures 3 and 6, table IV)"
@@ -56,13 +39,8 @@ BY_RATIO = "accuracy in the minority's test rows (figure 4)"
 # (invariant_strength, mediator_std): the noise of A, then fainter invariant features,
 # since no noise of A makes the ratio larger than 5.
 REALIZATIONS = (
-    (0.82, 6.0),
-    (0.82, 3.0),
-    (0.82, 2.0),
-    (0.82, 1.0),
-    (0.82, 0.5),
-    (0.58, 0.5),
-    (0.47, 0.5),
+    *((0.82, std) for std in (6.0, 3.0, 2.0, 1.0, 0.5)),
+    *((strength, 0.5) for strength in (0.58, 0.47)),
 )
 
 STEPS = {"whole steps": 1.0, "small steps": 0.1}
@@ -72,15 +50,15 @@ BEST = {"largest coefficients": "coefficient", "best rates in training": "rates"
 
 # The means of five rules each: by model, set of rows and rate.
 _TABLES_I_II = {
-    (PLAIN, "train", "TPR"): 0.802,
-    (PLAIN, "minority", "TPR"): 0.156,
-    (graph(1.0), "train", "TPR"): 0.714,
-    (graph(1.0), "train", "FPR"): 0.150,
-    (graph(1.0), "test", "TPR"): 0.634,
-    (graph(1.0), "test", "FPR"): 0.220,
+    (du.PLAIN, "train", "TPR"): 0.802,
+    (du.PLAIN, "minority", "TPR"): 0.156,
+    (du.graph(1.0), "train", "TPR"): 0.714,
+    (du.graph(1.0), "train", "FPR"): 0.150,
+    (du.graph(1.0), "test", "TPR"): 0.634,
+    (du.graph(1.0), "test", "FPR"): 0.220,
 }
 PAPER = {
-    (SKLEARN, ACCURACIES, "", "", "", "test", "accuracy"): 0.5235,
+    (du.SKLEARN, ACCURACIES, "", "", "", "test", "accuracy"): 0.5235,
     **{
         (model, RATES, "small steps", "", rule, part, measure): rate
         for (model, part, measure), rate in _TABLES_I_II.items()
@@ -88,25 +66,18 @@ PAPER = {
     },
 }
 
+draw = bars("part", "model", table=ACCURACIES, steps=["", "small steps"])
 
-def run(
-    *, data_dir: Path | None = None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
-    """Measure the tables; `quick` has 5 rounds and two realizations.
 
-    A row for each model, table, step, realization, rule, set of rows and measure.
-    """
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
+    """Measure the tables; `quick` has 5 rounds and two realizations."""
     rows: list[dict] = []
     for number in range(n_runs):
         rows += _example(number, quick)
         for case in REALIZATIONS[:: 3 if quick else 1]:
             rows += _realization(number, *case, quick)
     by = ["model", "table", "steps", "case", "rule", "part", "measure"]
-    runs = pd.DataFrame(rows).reindex(columns=["run", *by, "value"])
-    runs[by] = runs[by].fillna("")
-    return summarize_beside(runs, by=by, reference=PLAIN, paper=PAPER).drop(
-        columns="runs"
-    )
+    return du.summarize_rules(rows, by, PAPER)
 
 
 def _penalties(data: Bunch) -> NDArray[np.float64]:
@@ -133,127 +104,76 @@ def _parts(data: Bunch) -> dict[str, tuple[NDArray, NDArray]]:
     return parts
 
 
-def _example(number: int, quick: bool) -> list[dict]:
+def _example(number: int, quick: bool) -> Iterator[dict]:
     """Accuracies and rates of rules in one draw of the example."""
     data = make_anticausal_intervention(seed_of("example", number))
     seed, penalties = seed_of("rules", number), _penalties(data)
     parts = _parts(data)
-    rows: list[dict] = []
 
-    def add(model: str, table: str, **columns: object) -> None:
-        rows.append({"run": number, "model": model, "table": table, **columns})
-
-    def add_accuracies(name: str, model: ClassifierMixin, steps: str = "") -> None:
+    def accuracies(model: ClassifierMixin, name: str, steps: str) -> Iterator[dict]:
+        case = {"run": number, "model": name, "table": ACCURACIES, "steps": steps}
         for part, (X, y) in parts.items():
             value = model.score(X, y)
-            add(
-                name,
-                ACCURACIES,
-                steps=steps,
-                part=part,
-                measure="accuracy",
-                value=value,
-            )
+            yield {**case, "part": part, "measure": "accuracy", "value": value}
 
     for steps, learning_rate in STEPS.items():
-        for scale in (0.0, *SCALES):
-            name = graph(scale) if scale else PLAIN
-            model = make_rules(
-                seed,
-                quick=quick,
-                learning_rate=learning_rate,
-                feature_penalty=penalties,
-                feature_penalty_scale=scale,
-            ).fit(data.X_train, data.y_train)
-            add_accuracies(name, model, steps)
+        models = du.graph_models(
+            penalties, SCALES, seed, quick, learning_rate=learning_rate
+        )
+        for name, model in models.items():
+            model.fit(data.X_train, data.y_train)
+            yield from accuracies(model, name, steps)
             tables = {
                 part: model.rule_table(*parts[part])
                 for part in ("train", "test", "minority")
             }
+            case = {"run": number, "model": name}
             for rule, by in BEST.items():
-                best = best_rules(tables["train"], by)
-                means = {
-                    (part, rate.upper()): float(table[rate][best].mean())
-                    for part, table in tables.items()
-                    for rate in ("tpr", "fpr")
-                }
+                best = du.best_rules(tables["train"], by)
+                means = du.mean_rates(du.rates_of_rules(tables, best))
                 for part in ("test", "minority"):
                     fall = means["train", "TPR"] - means[part, "TPR"]
                     means[part, "fall of TPR"] = fall
+                names = {**case, "table": RATES, "steps": steps, "rule": rule}
                 for (part, measure), value in means.items():
-                    columns = {"part": part, "measure": measure, "value": value}
-                    add(name, RATES, steps=steps, rule=rule, **columns)
+                    yield {**names, "part": part, "measure": measure, "value": value}
             if number == 0 and learning_rate < 1:
-                best = best_rules(tables["train"], "coefficient")
-                for columns in rates_of_rules(tables, best):
-                    add(name, RULES, **columns)
-    model = make_sklearn(seed, quick=quick).fit(data.X_train, data.y_train)
-    add_accuracies(SKLEARN, model)
-    return rows
+                best = du.best_rules(tables["train"], "coefficient")
+                for row in du.rates_of_rules(tables, best):
+                    yield {**case, "table": RULES, **row}
+    model = du.make_sklearn(seed, quick=quick).fit(data.X_train, data.y_train)
+    yield from accuracies(model, du.SKLEARN, "")
 
 
 def _realization(
     number: int, strength: float, mediator_std: float, quick: bool
-) -> list[dict]:
+) -> Iterator[dict]:
     """Accuracy after the intervention, and the ratio of mutual information."""
-    data = make_anticausal_intervention(
-        seed_of("realization", number),
-        invariant_strength=strength,
-        mediator_std=mediator_std,
-    )
+    functions: dict[str, Any] = {
+        "invariant_strength": strength,
+        "mediator_std": mediator_std,
+    }
+    data = make_anticausal_intervention(seed_of("realization", number), **functions)
     # Many rows, as the ratio is one of the realization, and not of the run.
-    many = make_anticausal_intervention(
-        0,
-        n_samples=20_000,
-        n_samples_test=0,
-        invariant_strength=strength,
-        mediator_std=mediator_std,
-    )
+    rows: dict[str, Any] = {"n_samples": 20_000, "n_samples_test": 0}
+    many = make_anticausal_intervention(0, **rows, **functions)
     ratios = mutual_information_ratios(many.X_train, many.y_train, range(5))
-    ratio = f"ratio {ratios[~many.is_invariant].mean():.1f}"
+    case = {"run": number, "table": BY_RATIO, "steps": "whole steps"}
+    case |= {"case": f"ratio {ratios[~many.is_invariant].mean():.1f}"}
+    case |= {"part": "minority", "measure": "accuracy"}
     X, y = _parts(data)["minority"]
     seed, penalties = seed_of("rules", number), _penalties(data)
-    rows = []
-    for scale in (0.0, SCALES[-1]):
-        model = make_rules(
-            seed, quick=quick, feature_penalty=penalties, feature_penalty_scale=scale
-        ).fit(data.X_train, data.y_train)
-        rows.append(
-            {
-                "run": number,
-                "model": graph(scale) if scale else PLAIN,
-                "table": BY_RATIO,
-                "steps": "whole steps",
-                "case": ratio,
-                "part": "minority",
-                "measure": "accuracy",
-                "value": model.score(X, y),
-            }
-        )
-    return rows
+    models = du.graph_models(penalties, SCALES[-1:], seed, quick)
+    for name, model in models.items():
+        model.fit(data.X_train, data.y_train)
+        yield {**case, "model": name, "value": model.score(X, y)}
 
 
 def show(frame: pd.DataFrame) -> str:
     """The tables as text."""
-    return format_blocks(
+    return du.format_blocks(
         frame,
         block="table",
         index=["rule", "model", "steps", "case"],
         columns=["measure", "part"],
     )
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw figures 3 and 6, and figure 4."""
-    left, right = figure.subplots(1, 2, sharey=True)
-    shown = frame[
-        (frame["table"] == ACCURACIES)
-        & frame["steps"].isin(["", "small steps"])
-        & ~frame["part"].isin(["train", "test"])
-    ]
-    draw_bars(left, shown, label="part", group="model")
-    left.set(title="Accuracy, small steps", ylim=(0, 1))
-    draw_bars(right, frame[frame["table"] == BY_RATIO], label="case", group="model")
-    right.set(title="Accuracy in the minority's test rows")
-    for axes in (left, right):
-        axes.tick_params("x", labelsize="x-small", rotation=30)

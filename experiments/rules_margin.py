@@ -1,56 +1,38 @@
 """Du et al. (2025) on two unit tests of invariance: a small margin, and cows.
 
-Rows are of K eras of one size, 600 each; `test` has other rows of the same eras, `ood`
-rows of ten new ones (of cows and camels: backgrounds exchanged). Scrambled features are
-rotated by one matrix, and no column is invariant: nothing is left for the graph term.
-The paper trains on one majority and several minorities, of sizes that it does not give:
-the case with 90 % of the rows of one era is like its example 1.
+Figures 7 and 8 and tables III and IV: see docs/papers/decision-rules.md. `test` has
+other rows of the same eras, `ood` rows of ten new ones (of cows and camels: backgrounds
+exchanged). Scrambled features are rotated by one matrix, and no column is invariant:
+nothing is left for the graph term.
 
-*Figure 7*: K = 3, plain and with the graph term; *table III*: its rules. *Figure 8*:
-K = 5, 7 and 10, with the variance term. *Table IV*: scikit-learn's boosting. On the
-same data, which the paper has not: the package's boosters, which may know the eras.
-
-The paper's groups follow from "two groups of invariant features in the original
-generating process", and no more. Ours, `cells`, are by the side of its median on which
-each of the five invariant features is, 32 labels; of a class, those of fewer than ten
-rows become one. They are made before the features are scrambled. λ = 3, of the score's
-variance, was chosen among 1, 3 and 6 at K = 5, and 3 and 6 at K = 7 and 10, and eras of
-one size in place of a majority of 50 or 90 %, on data sets of the seeds 900 to 903,
-which are not among those reported here. The other groups were tried beside it: the
-eras, and two clusters of the invariant features by k-means.
+Groups, `cells`, are by the side of its median on which each of the five invariant
+features is, 32 labels; of a class, those of fewer than ten rows become one. They are
+made before the features are scrambled. λ = 3, of the score's variance, was chosen among
+1, 3 and 6 at K = 5, and 3 and 6 at K = 7 and 10, and eras of one size in place of a
+majority of 50 or 90 %, on data sets of the seeds 900 to 903, which are not among those
+reported here.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.utils import Bunch
 
-from experiments._du import (
-    PLAIN,
-    SKLEARN,
-    accuracies,
-    best_rules,
-    format_blocks,
-    graph,
-    make_rules,
-    make_sklearn,
-    rates_of_rules,
-)
+from experiments import _du as du
 from experiments._paper_data import make_cows_versus_camels, make_small_invariant_margin
-from experiments.common import coverage_of_papers, draw_bars, seed_of, summarize_beside
+from experiments.common import bars, seed_of
 from sklearn_era.causal import feature_penalties
 from sklearn_era.effects import GroupDRO
-from sklearn_era.ensemble import HistGradientBoostingClassifier, JustTrainTwice
+from sklearn_era.ensemble import JustTrainTwice
 
 TITLE = "Du et al. (2025), unit tests: figures 7 and 8, tables III and IV"
-DATA_FILES: tuple[str, ...] = ()
 N_RUNS = 10
 
 N_ROWS = 600
@@ -70,7 +52,7 @@ BOOSTER = "booster"
 
 # Table IV numbers its rows 13, 15, 17 and 10, read here as K = 3, 5, 7 and 10.
 PAPER = {
-    (SKLEARN, MARGIN, f"K = {k}", "", "ood"): accuracy
+    (du.SKLEARN, MARGIN, f"K = {k}", "", "ood"): accuracy
     for k, accuracy in {3: 0.516, 5: 0.5432, 7: 0.3009, 10: 0.5318}.items()
 }
 # Of the five rules in table III; the measured rates are means of five, too.
@@ -81,7 +63,7 @@ TABLE_3 = {
     "test FPR": (0.32, 0.27, 0.31, 0.33, 0.33),
 }
 PAPER |= {
-    (graph(1.0), MEAN_RATES, "K = 3", "", part): fmean(rates)
+    (du.graph(1.0), MEAN_RATES, "K = 3", "", part): fmean(rates)
     for part, rates in TABLE_3.items()
 }
 
@@ -120,14 +102,11 @@ CASES = (
     Case(COWS + SCRAMBLED, 3),
 )
 
+draw = bars("eras", "model", "data", part="ood", rule="")
 
-def run(
-    *, data_dir: Path | None = None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
-    """Measure the tables; `quick` has 5 rounds, K = 3 and two data sets.
 
-    A row for each model, data set, number of eras, rule and set of rows.
-    """
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
+    """Measure the tables; `quick` has 5 rounds, K = 3 and two data sets."""
     rows: list[dict] = []
     for case in (CASES[0], CASES[-1]) if quick else CASES:
         for number in range(n_runs):
@@ -139,17 +118,13 @@ def run(
                 model.fit(data.X_train, data.y_train, **arguments)
                 rows += [
                     {**names, "model": model_name, "part": part, "value": value}
-                    for part, value in accuracies(model, data, PARTS).items()
+                    for part, value in du.accuracies(model, data, PARTS).items()
                 ]
             if case == CASES[0]:
                 found = _rules(data, seed, quick, show=number == 0)
                 rows += [{**names, **row} for row in found]
     by = ["model", "data", "eras", "rule", "part"]
-    runs = pd.DataFrame(rows).reindex(columns=["run", *by, "value"])
-    runs["rule"] = runs["rule"].fillna("")
-    return summarize_beside(runs, by=by, reference=PLAIN, paper=PAPER).drop(
-        columns="runs"
-    )
+    return du.summarize_rules(rows, by, PAPER)
 
 
 def _models(
@@ -157,16 +132,17 @@ def _models(
 ) -> Iterator[tuple[str, Any, dict[str, Any]]]:
     """Name, model and arguments of its fit."""
     eras = {"eras": data.eras_train}
-    yield PLAIN, make_rules(seed, quick=quick), {}
     penalties = np.zeros(data.is_invariant.size)
+    scales: tuple[float, ...] = ()
     if data.is_invariant.any():
         penalties = feature_penalties(data.X_train, data.y_train, data.is_invariant)
-        for scale in SCALES:
-            yield graph(scale), _with_graph_term(penalties, scale, seed, quick), {}
+        scales = SCALES
+    for name, model in du.graph_models(penalties, scales, seed, quick).items():
+        yield name, model, {}
     invariant = (data.X_train @ data.rotation.T)[:, :N_INVARIANT]
     groups = {"groups": merge_rare(cells(invariant), data.y_train)}
     yield VARIANCE, _with_variance(seed, quick), groups
-    yield SKLEARN, make_sklearn(seed, quick=quick), {}
+    yield du.SKLEARN, du.make_sklearn(seed, quick=quick), {}
     if not case.has_all:
         return
     yield "variance of loss, cells", _with_variance(seed, quick, "loss"), groups
@@ -174,14 +150,15 @@ def _models(
     clusters = KMeans(2, n_init=1, random_state=seed).fit_predict(invariant)
     groups = {"groups": merge_rare(clusters, data.y_train)}
     yield "variance of score, k-means", _with_variance(seed, quick), groups
+    booster = partial(du.make_booster, quick, n_jobs=1)
     for criterion in ("gain", "era", "directional", "invariant"):
         name = f"{BOOSTER}, {criterion}"
-        yield name, _booster(quick, criterion=criterion), eras
+        yield name, booster(criterion=criterion), eras
     for scale in SCALES:
-        name = f"{BOOSTER}, {graph(scale)}"
-        yield name, _booster(quick, feature_penalty=scale * penalties), {}
-    yield f"{BOOSTER}, group_dro", _booster(quick, era_weighting=GroupDRO()), eras
-    yield f"{BOOSTER}, JustTrainTwice", JustTrainTwice(_booster(quick)), {}
+        name = f"{BOOSTER}, {du.graph(scale)}"
+        yield name, booster(feature_penalty=scale * penalties), {}
+    yield f"{BOOSTER}, group_dro", booster(era_weighting=GroupDRO()), eras
+    yield f"{BOOSTER}, JustTrainTwice", JustTrainTwice(booster()), {}
 
 
 def cells(invariant: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -207,35 +184,8 @@ def merge_rare(
     return merged
 
 
-def _with_graph_term(
-    penalties: NDArray[np.float64], scale: float, seed: int, quick: bool, **more: Any
-) -> Any:
-    return make_rules(
-        seed,
-        quick=quick,
-        feature_penalty=penalties,
-        feature_penalty_scale=scale,
-        **more,
-    )
-
-
 def _with_variance(seed: int, quick: bool, of: str = "score") -> Any:
-    return make_rules(seed, quick=quick, variance_penalty=PENALTY, variance_of=of)
-
-
-def _booster(
-    quick: bool, *, criterion: str = "gain", **parameters: Any
-) -> HistGradientBoostingClassifier:
-    """As many trees of the same depth as there are rounds of rules."""
-    return HistGradientBoostingClassifier(
-        split_criterion=criterion,
-        max_iter=5 if quick else 100,
-        max_depth=2,
-        early_stopping=False,
-        n_jobs=1,
-        **coverage_of_papers(criterion),
-        **parameters,
-    )
+    return du.make_rules(seed, quick=quick, variance_penalty=PENALTY, variance_of=of)
 
 
 def _rules(
@@ -246,44 +196,22 @@ def _rules(
     Each rule has rows of its own with `show`.
     """
     penalties = feature_penalties(data.X_train, data.y_train, data.is_invariant)
-    for scale in (0.0, *SCALES):
-        model = _with_graph_term(penalties, scale, seed, quick, disjunctions=True)
+    models = du.graph_models(penalties, SCALES, seed, quick, disjunctions=True)
+    for name, model in models.items():
         model.fit(data.X_train, data.y_train)
         tables = {p: model.rule_table(data[f"X_{p}"], data[f"y_{p}"]) for p in PARTS}
-        best = best_rules(tables["train"], "coefficient")
-        name = graph(scale) if scale else PLAIN
-        rows = [
-            {**row, "part": f"{row['part']} {row['measure']}"}
-            for row in rates_of_rules(tables, best)
-        ]
-        means = pd.DataFrame(rows).groupby("part", sort=False)["value"].mean()
-        for part, value in means.items():
-            yield {"model": name, "data": MEAN_RATES, "part": part, "value": value}
+        best = du.best_rules(tables["train"], "coefficient")
+        rates = du.rates_of_rules(tables, best)
+        rows = [{**row, "part": f"{row['part']} {row['measure']}"} for row in rates]
+        for (part, measure), value in du.mean_rates(rates).items():
+            case = {"model": name, "data": MEAN_RATES, "part": f"{part} {measure}"}
+            yield {**case, "value": value}
         if show:
             yield from ({**row, "model": name, "data": RULES} for row in rows)
 
 
 def show(frame: pd.DataFrame) -> str:
     """The tables as text."""
-    return format_blocks(
+    return du.format_blocks(
         frame, block="data", index=["eras", "rule", "model"], columns=["part"]
     )
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw figures 7 and 8: accuracies out of distribution by the number of eras."""
-    left, right = figure.subplots(1, 2, sharey=True)
-    shown = frame[(frame["part"] == "ood") & (frame["rule"] == "")]
-    models = [PLAIN, *map(graph, SCALES), VARIANCE, SKLEARN]
-    shown = shown[shown["model"].isin(models)]
-    # In one order, so that models have their colours in both panels.
-    shown = shown.sort_values(
-        "model", key=lambda names: names.map(models.index), kind="stable"
-    )
-    draw_bars(left, shown[shown["data"] == MARGIN], label="eras", group="model")
-    left.set(title="Small invariant margin", ylabel="accuracy", ylim=(0, 1))
-    others = shown[shown["data"].isin([MARGIN + SCRAMBLED, COWS, COWS + SCRAMBLED])]
-    draw_bars(right, others, label="data", group="model")
-    right.get_legend().remove()
-    right.set(title="Out of distribution, K = 3")
-    right.tick_params("x", labelsize="x-small", rotation=20)

@@ -1,26 +1,21 @@
 """How often `EraSearchCV` leaves the plain model for one that is exactly as good.
 
-The differences of two models' scores in the test eras are drawn around 0: an AR(1)
-process, in which neighbours have the correlation ``rho``, in `n_folds` blocks of eras;
-in the last rows eras are independent, but those of a block share half their variance,
-as they share a model. Beside the rule's error stands that of independent eras,
-``std / sqrt(M)``. Were eras independent and many, one standard error would be passed by
-chance in 16 % of all cases.
+Differences of two models' scores are drawn around 0, as docs/choosing.md describes; in
+the last rows, eras of a block share half their variance, as they share a model. Beside
+the rule's error stands that of independent eras, ``std / sqrt(M)``.
 """
 
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from experiments.common import draw_bars, seed_of, summarize
+from experiments.common import bars, seed_of, summarize
 from sklearn_era.metrics._mean_errors import mean_and_error
 from sklearn_era.model_selection._search_errors import mean_and_safe_error
 
 TITLE = "How often EraSearchCV leaves the plain model for one that is as good, in %"
-DATA_FILES: tuple[str, ...] = ()
 N_RUNS = 5
 
 RHOS = (0.0, 0.3, 0.6, 0.9)
@@ -50,13 +45,11 @@ def draw_differences(
     return differences
 
 
-def run(
-    *, data_dir: Path | None = None, n_runs: int = N_RUNS, quick: bool = False
-) -> pd.DataFrame:
-    """Measure the shares; `quick` draws a tenth, of the smallest size alone.
+draw = bars("size", "rho", error=OURS)
 
-    A row for each correlation, size and error.
-    """
+
+def run(data_dir: Path | None, n_runs: int, quick: bool) -> pd.DataFrame:
+    """Measure the shares; `quick` draws a tenth, of the smallest size alone."""
     rows: list[dict] = []
     n = 200 if quick else 2000
     for number in range(n_runs):
@@ -71,17 +64,10 @@ def run(
                 }.items():
                     cell = {"rho": rho, "size": f"{n_folds} x {n_eras}", "error": name}
                     rows.append({**cell, "value": 100 * np.mean(mean > error)})
-    return summarize(pd.DataFrame(rows), by=["rho", "size", "error"], value="value")
+    return summarize(pd.DataFrame(rows), by=["rho", "size", "error"])
 
 
 def show(frame: pd.DataFrame) -> str:
     """The table as text."""
     table = frame.pivot(index=["error", "rho"], columns="size", values="mean")
     return table[list(dict.fromkeys(frame["size"]))].round(0).to_string()
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw the shares by the rule."""
-    axes = figure.add_subplot()
-    draw_bars(axes, frame[frame["error"] == OURS], label="size", group="rho")
-    axes.set(title="The plain model is left", ylabel="% of cases", ylim=(0, 50))

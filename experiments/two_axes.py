@@ -26,30 +26,33 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
-from pandas.api.types import is_numeric_dtype
 from sklearn.metrics import log_loss
 
-from experiments.common import find_data_file, summarize
-from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
-from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
-from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from experiments.common import (
+    bars,
+    find_data_file,
+    kind_of,
+    measure_cells,
+    parts_of,
+    summarize,
+)
+from sklearn_era import auto, ensemble
 
 TITLE = "Times and groups: logarithm of the loss, by the eras that AutoEra is told"
 N_RUNS = 3
 # The column of groups, the horizon, and names of rows, by table.
 TABLES: dict[str, tuple[str, int, tuple[str, ...]]] = {
-    "orange_juice": ("store", 4, ()), "retail_turnover": ("state", 4, ("series",)),
+    "orange_juice": ("store", 4, ()),
+    "retail_turnover": ("state", 4, ("series",)),
     "retail_turnover, industries": ("industry", 4, ("series",)),
     "trade_of_nations": ("exporter", 2, ("pair",)),
     "rain_australia": ("Location", 4, ()),
     "baseball_salaries": ("team", 2, ("player",)),
     "simulated": ("shop", 4, ()),
-}  # fmt: skip
+}
 DATA_FILES = tuple(dict.fromkeys(f"{x.split(',')[0]}.parquet" for x in [*TABLES][:-1]))
 QUESTIONS = tuple(product(("known", "new"), ("next", "later")))
 AXES = ("times", "groups", "both")
-_COLUMNS = ("table", "question", "eras", "run", "loss")
 
 
 def simulate(seed: int) -> pd.DataFrame:
@@ -62,55 +65,43 @@ def simulate(seed: int) -> pd.DataFrame:
     return data.assign(target=y + rng.normal(size=week.size), era=week)
 
 
+draw = bars("question", "eras", "table")
+
+
 def run(
-    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False,
-    cache: Path | None = None,
-) -> pd.DataFrame:  # fmt: skip
-    """A row for each table, question and kind of eras.
-
-    `cache` is a CSV of losses, to stop and to go on; `quick` has a part of one table.
-    """
+    data_dir: Path | None, n_runs: int, quick: bool, cache: Path | None = None
+) -> pd.DataFrame:
+    """"""
     paths = {name: find_data_file(name, data_dir) for name in DATA_FILES}
-    rows: list[Any] = []
-    if cache and cache.is_file():
-        rows = pd.read_csv(cache).to_dict("records")
-    done = {(row["table"], row["run"]) for row in rows}
-    for number, name in product(range(n_runs), [*TABLES][-1:] if quick else TABLES):
-        if (name, number) in done:
-            continue
-        data = simulate(number)
-        if name != "simulated":
-            data = pd.read_parquet(paths[f"{name.split(',')[0]}.parquet"])
-        found = _measure(data, *TABLES[name], number, 300 if quick else 5_000)
-        new = [dict(zip(_COLUMNS, (name, *x), strict=True)) for x in found]
-        rows += new
-        if cache:
-            is_new = not cache.is_file()
-            pd.DataFrame(new).to_csv(cache, mode="a", header=is_new, index=False)
-    frame = pd.DataFrame(rows)
-    return summarize(frame, by=["table", "question", "eras"], value="loss")
+    cells = (
+        {"table": name, "run": number, "size": 300 if quick else 5_000}
+        for number, name in product(range(n_runs), [*TABLES][-1:] if quick else TABLES)
+    )
+    rows = measure_cells(_measure, cells, cache=cache, paths=paths)
+    return summarize(rows, by=["table", "question", "eras"], value="loss")
 
 
-def _measure(
-    data: pd.DataFrame, group: str, horizon: int, names: Any, number: int, size: int
-) -> list[tuple[str, str, int, float]]:
+def _measure(table: str, run: int, size: int, paths: dict[str, Path]) -> list[dict]:
     """The logarithms of losses, by question and eras."""
-    rng, labels = np.random.default_rng(number), np.unique(data["era"])
+    if table == "simulated":
+        data = simulate(run)
+    else:
+        data = pd.read_parquet(paths[f"{table.split(',')[0]}.parquet"])
+    group, horizon, names = TABLES[table]
+    X, y, era = parts_of(data, *names)
+    rng, labels = np.random.default_rng(run), np.unique(era)
     groups = data[group].to_numpy(str)
     all_groups = np.unique(groups)
     drawn = rng.choice(all_groups, max(1, all_groups.size // 5), replace=False)
-    n_left = 3 + number if horizon == 2 else 8 + 4 * number
-    era, is_new = data["era"].to_numpy(), np.isin(groups, drawn)
-    first = labels.size - n_left
+    is_new = np.isin(groups, drawn)
+    first = labels.size - (3 + run if horizon == 2 else 8 + 4 * run)
     train = np.flatnonzero((era < labels[first]) & ~is_new)
     train = np.sort(rng.permutation(train)[:size])
-    X, y = data.drop(columns=["target", "era", *names]), data["target"].to_numpy(float)
-    for column in X.columns[[not is_numeric_dtype(x) for x in X.dtypes]]:
-        X[column] = X[column].astype(object).fillna("missing").astype("category")
     is_class = {*y} == {0, 1}
-    plain = (Classifier if is_class else Regressor)(random_state=0)
-    kind: Any = AutoEraClassifier if is_class else AutoEraRegressor
-    both, found = pd.DataFrame({"era": era, "group": groups}), []
+    plain = kind_of(ensemble, "HistGradientBoosting", is_class)(random_state=0)
+    kind = kind_of(auto, "AutoEra", is_class)
+    both = pd.DataFrame({"era": era, "group": groups})
+    found: list[dict] = []
     at_once = both.iloc[train]
     for (which, when), axes in product(QUESTIONS, AXES):
         ahead = 1 if when == "next" else horizon
@@ -129,13 +120,6 @@ def _measure(
             loss = log_loss(y[test], model.predict_proba(X[test], **told)[:, 1])
         else:
             loss = np.mean((y[test] - model.predict(X[test], **told)) ** 2)
-        found.append((f"{which} {when}", axes, number, float(np.log(loss))))
+        case = {"question": f"{which} {when}", "eras": axes}
+        found.append({**case, "loss": float(np.log(loss))})
     return found
-
-
-def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw what one axis loses beside both, table by table."""
-    table = frame.pivot_table("mean", ["table", "question"], "eras", sort=False)
-    more = 100 * table[["times", "groups"]].sub(table["both"], axis=0)
-    axes = more.plot(style="o", rot=90, ax=figure.subplots())
-    axes.set_ylabel("Loss above that by both, in per cent")

@@ -18,7 +18,6 @@ from sklearn.metrics import roc_auc_score
 from experiments._paper_data import (
     make_liao_regression,
     make_moneda_drift,
-    make_moneda_support,
 )
 from helpers.criteria import BLEND, COVER_ALL, NAMES
 from helpers.grids import slow
@@ -402,9 +401,19 @@ def test_synthetic_example_of_moneda(seed):
 
 
 def test_support_example_of_moneda_and_its_remedy():
-    """Section 5.3.6: period 1 has no rows where X1 of period 2 is large."""
-    data = make_moneda_support(0)
-    X, y, eras = data.X_train, data.y_train, data.eras_train
+    """Section 5.3.6: period 1 has no rows where X1 of period 2 is large.
+
+    Equations 5.7 and 5.8: X1 ~ N(0, g), Y = X1 + N(0, g), X2 = Y + N(0, 1) in period 1,
+    and N(0, 2) in period 2; second arguments are variances, and g is 0.1 and 1.
+    """
+    rng = np.random.RandomState(0)
+    eras = np.repeat([1, 2], 1000)
+    deviations = np.sqrt([0.1, 1.0])[eras - 1]
+    x1, noise, x2 = rng.standard_normal((3, eras.size))
+    x1 *= deviations
+    latent = x1 + deviations * noise
+    x2 = np.where(eras == 1, latent, 0) + np.sqrt(eras) * x2
+    X, y = np.column_stack([x1, x2]), (latent > 0.5).astype(np.int64)
     assert [X[eras == t, 0].var() for t in (1, 2)] == pytest.approx([0.1, 1], rel=0.1)
     # With variances of 0.2 + 1 by equation 5.8, and 2.
     assert [X[eras == t, 1].var() for t in (1, 2)] == pytest.approx([1.2, 2], rel=0.1)

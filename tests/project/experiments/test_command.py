@@ -9,11 +9,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from experiments import __main__ as command
-from experiments._registry import experiment_names, load_experiment
-from experiments._sources import SOURCES
+from experiments.__main__ import data_files, experiment_names, load_experiment
 from experiments.common import (
     ExperimentError,
-    draw_bars,
+    bars,
     find_data_file,
     seed_of,
     summarize,
@@ -30,7 +29,6 @@ class Stub:
     """An experiment of one cell, which notes how it was called."""
 
     TITLE = "A table of one cell"
-    DATA_FILES = ()
     N_RUNS = 3
 
     def __init__(self):
@@ -42,21 +40,20 @@ class Stub:
         by_cell = {"by": ["cell"], "value": "score", "paper": {"x": 0.25}}
         return summarize(pd.DataFrame(values), **by_cell)
 
-    def draw(self, frame, figure):
-        draw_bars(figure.add_subplot(), frame, label="cell")
+    draw = staticmethod(bars("cell"))
 
 
 class Lacking(Stub):
     DATA_FILES = ("adult.csv.gz",)
 
-    def run(self, *, data_dir, n_runs, quick=False):
+    def run(self, data_dir, n_runs, quick):
         find_data_file("adult.csv.gz", data_dir)
 
 
 class Long(Stub):
     """An experiment that can be stopped and shared among processes."""
 
-    def run(self, *, data_dir, n_runs, quick=False, cache=None, n_jobs=None):
+    def run(self, data_dir, n_runs, quick, cache=None, n_jobs=None):
         return super().run(n_runs=n_runs, cache=cache, n_jobs=n_jobs)
 
 
@@ -91,12 +88,11 @@ def made_up_numerai(folder):
 )
 def test_experiment_runs_reduced(name, request, tmp_path):
     experiment = load_experiment(name)
-    assert set(experiment.DATA_FILES) <= set(SOURCES)
     assert experiment.N_RUNS >= 1
     data = None
     if name == NUMERAI:
         data = made_up_numerai(tmp_path)
-    elif experiment.DATA_FILES:
+    elif data_files(experiment):
         data = request.getfixturevalue("data_folder")
     frame = experiment.run(data_dir=data, n_runs=1, quick=True)
     assert len(frame) > 1
@@ -114,7 +110,7 @@ def test_experiment_runs_reduced(name, request, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in experiment_names() if load_experiment(name).DATA_FILES]
+    "name", [name for name in experiment_names() if data_files(load_experiment(name))]
 )
 def test_experiment_says_which_file_it_lacks(name, tmp_path):
     experiment = load_experiment(name)
@@ -136,26 +132,30 @@ def test_numerai_thins_eras_and_scores_folds_of_time_by_week(tmp_path):
     drawn = {**numerai.PARAMETERS, "max_iter": 20}
     found = numerai._scores("gain", drawn, 0, data, 4)
     train, test = (data.folds < 4), (data.folds == 4)
-    model = numerai.fit("gain", drawn, data.X[train], data.y[train], None, 0)
+    model = numerai.delise.fit("gain", drawn, (data.X[train], data.y[train], None), 0)
     frame = pd.DataFrame({"y": data.y[test], "x": model.predict(data.X[test])})
     corr = pd.Series([
         week.corr().loc["y", "x"] for _, week in frame.groupby(data.weeks[test])
     ])  # fmt: skip
     sums = corr.cumsum()
-    assert found[numerai.TEST] == pytest.approx(corr.mean())
+    assert found[numerai.delise.TEST] == pytest.approx(corr.mean())
     assert found[numerai.SHARPE] == pytest.approx(corr.mean() / corr.std(ddof=0))
     assert found[numerai.DRAWDOWN] == pytest.approx((sums.cummax() - sums).max())
-    assert found[numerai.GAP] == found[numerai.TRAINING] - found[numerai.TEST]
+    assert (
+        found[numerai.delise.GAP]
+        == found[numerai.delise.TRAINING] - found[numerai.delise.TEST]
+    )
 
 
 def test_every_experiment_stands_in_the_readme():
     text = (ROOT / "experiments" / "README.md").read_text()
-    for name in [*experiment_names(), *SOURCES]:
-        assert f"`{name}`" in text
+    for name in experiment_names():
+        for word in (name, *data_files(load_experiment(name))):
+            assert f"`{word}`" in text
 
 
 def test_data_file_is_found_or_missed_in_one_sentence(tmp_path):
-    parts = ("the file adult.csv.gz", "--data DIR", SOURCES["adult.csv.gz"])
+    parts = ("the file adult.csv.gz", "--data DIR", "experiments/README.md")
     for folder in (None, tmp_path):
         with pytest.raises(ExperimentError, match=r"^.*$") as caught:
             find_data_file("adult.csv.gz", folder)
@@ -211,7 +211,7 @@ def test_one_without_data_does_not_keep_others_from_running(stub, tmp_path, caps
     assert command.main(["all", "--out", str(tmp_path)]) == 1
     assert len(stub.calls) == 1
     captured = capsys.readouterr()
-    assert captured.err.startswith("lacking: No folder of data was named")
+    assert captured.err.startswith("lacking: No folder was named")
     assert captured.err.count("\n") == 1
     assert (tmp_path / "stub.csv").is_file()
 

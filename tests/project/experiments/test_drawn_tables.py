@@ -11,8 +11,7 @@ from sklearn.linear_model import LinearRegression
 
 from experiments import next_era_scores, search_rule
 from experiments._next_era_data import AUTO, OUT_OF_ERA, PLAIN, TEST, TUNED
-from experiments._stable_selection import select
-from experiments.features_that_turn import KINDS, plant, summarize_columns
+from experiments.features_that_turn import KINDS, plant, select, summarize_columns
 
 PAGE = Path(__file__).parents[3] / "docs" / "choosing.md"
 TRAINED, TESTED = np.linspace(0.7, 0.8, 8), np.array([0.6, 0.75, 0.82])
@@ -95,14 +94,14 @@ def test_what_harms_later_eras_is_dropped():
 def test_columns_are_compared_with_the_curated_ones():
     cells = [("curated", "all", 0.8), ("raw", "all", 0.7), ("raw", "by 1 error", 0.9)]
     scores = pd.DataFrame(cells, columns=["columns", "selection", "score"])
-    table = summarize_columns(scores.assign(table="t", split=0))
+    table = summarize_columns(scores.assign(table="t"))
     means = table[table["case"] == "t"].set_index("what")["mean"]
     assert np.allclose(means[["raw, all", "raw, by 1 error"]], [-0.1, 0.1])
 
 
 @pytest.mark.slow
 def test_the_plain_model_is_left_as_often_as_the_docs_say():
-    table = search_rule.run(n_runs=2)
+    table = search_rule.run(None, n_runs=2, quick=False)
     rates = table.pivot(index=["error", "rho"], columns="size", values="mean")
     ours = rates.loc[search_rule.OURS]
     # A share of 4,000 draws has a standard error of 0.8 % at most.

@@ -10,13 +10,13 @@ from scipy.optimize import approx_fprime, minimize
 from experiments import liao_energy_air as energy_air
 from experiments import liao_financial as financial
 from experiments._liao import (
+    Case,
     fit_invariant_linear,
     importances,
-    invariant_classifier,
-    invariant_regressor,
+    make_forest,
     split_frequencies,
 )
-from experiments._liao_scenarios import Part, least_loss, splits_to_test, splits_to_tune
+from experiments._liao_scenarios import Part, splits_to_test, splits_to_tune
 from helpers.grids import slow
 from helpers.trees import rows_of_nodes
 
@@ -70,15 +70,14 @@ def least_objective(X, y, eras, objective, penalty):
 
 
 @pytest.mark.parametrize("penalty", [0.03, 1, *map(slow, [0.001, 0.01, 0.1, 10])])
-@pytest.mark.parametrize(("make", "objective", "parameters"), [
-    (invariant_classifier, gini_objective, {}),
-    (invariant_regressor, error_objective, {"statistic": "changing_rate"}),
-])  # fmt: skip
-def test_every_split_has_the_least_objective(make, objective, parameters, penalty):
+@pytest.mark.parametrize("is_class", [True, False])
+def test_every_split_has_the_least_objective(is_class, penalty):
+    objective = gini_objective if is_class else error_objective
+    case = Case(penalty, "changing_rate")
     one_tree = {"n_estimators": 1, "max_depth": 3, "bootstrap": False}
     for seed in range(3):
         X, y, eras = coarse_data(seed)
-        forest = make(penalty, **one_tree, **parameters).fit(X, y, eras=eras)
+        forest = make_forest(is_class, case, **one_tree).fit(X, y, eras=eras)
         nodes = forest._predictors[0][0].nodes
         rows_of = rows_of_nodes(forest._predictors[0][0], X)
         for index in np.flatnonzero(nodes["is_leaf"] == 0):
@@ -124,7 +123,7 @@ def test_linear_model_has_the_least_penalised_risk(kind, is_classifier):
 
 def test_frequencies_add_up_to_the_mean_depth_of_rows():
     X, y, eras = coarse_data(0)
-    forest = invariant_classifier(1, n_estimators=7, random_state=0)
+    forest = make_forest(True, Case(1), n_estimators=7, random_state=0)
     forest.fit(X, y, eras=eras)
     leaves = [tree.nodes[tree.nodes["is_leaf"] == 1] for (tree,) in forest._predictors]
     depths = [np.average(each["depth"], weights=each["count"]) for each in leaves]
@@ -138,7 +137,9 @@ def test_frequencies_add_up_to_the_mean_depth_of_rows():
     assert found == pytest.approx([stable, others, share, gains[0]])
     # A stump splits every row once.
     X[:, :2] = 0
-    forest = invariant_classifier(1, n_estimators=3, max_depth=1).fit(X, y, eras=eras)
+    forest = make_forest(True, Case(1), n_estimators=3, max_depth=1).fit(
+        X, y, eras=eras
+    )
     assert split_frequencies(forest).tolist() == [0, 0, 1]
 
 
@@ -220,12 +221,3 @@ def test_scenarios_take_every_choice_of_environments_once():
         assert rows.size == np.unique(rows).size == 8
         assert [part.y.size for part in parts] == [4, 2, 2]
         assert all((part.X[:, 0] == part.y).all() for part in parts)
-
-
-def test_tuning_takes_the_first_of_the_least_loss():
-    losses = {0: 3.0, 1: 2.0, 5: 2.0, 10: 4.0}
-    empty = Part(np.empty((0, 1)), np.empty(0), np.empty(0, dtype=np.intp))
-    chosen, model = least_loss(
-        losses, lambda penalty: -penalty, lambda model, part: losses[-model], empty
-    )
-    assert (chosen, model) == (1, -1)
