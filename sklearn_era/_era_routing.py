@@ -32,7 +32,7 @@ _KNOWN = ("_known_eras", "_known_groups"), ("_era_labels", "_group_labels")
 
 
 class PredictsByEra:
-    """The requests of models: fit and predictions take eras, and score may."""
+    """Default metadata requests: fit and predictions take eras; score, if asked to."""
 
     __metadata_request__fit: ClassVar = {"eras": True}
     __metadata_request__predict: ClassVar = {"eras": True}

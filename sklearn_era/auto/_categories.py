@@ -32,7 +32,9 @@ class Columns(NamedTuple):
     names_native: set[str]
 
     def of(self, name: str) -> Any:
-        """Return the columns of a member, to which encoded ones may be added."""
+        """Return the columns that a member is fitted to, without encoded ones: X as
+        passed for a model of the user's, else with text as categories.
+        """
         return self.X if name in self.names_given else self.native
 
     def in_folds(self, name: str, model: BaseEstimator) -> Any:

@@ -265,9 +265,9 @@ def _mass(atoms: _Atoms, values: Any, side: Any) -> Any:
 def _upper_ends(
     centers: Array, scales: Array, atoms: _Atoms, least: float, score: float
 ) -> Array:
-    """Return the least ends below which center plus score times scale has the mass
-    `least`, by bisection; scores of all models have it below `score`. Ends are rounded
-    up, since they belong to intervals.
+    """Return for each row the smallest end up to which the values center + score *
+    scale, over the scores of all models, have the mass `least`. Bisection starts from
+    `score`, up to which each model's scores have it; ends are rounded up.
     """
     ends = centers + score * scales
     low, high = ends.min(axis=0), ends.max(axis=0)

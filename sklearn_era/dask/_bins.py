@@ -46,8 +46,9 @@ def draw_sample(
     mapper: _BinMapper, n_trained: Ints, sample_weight: Floats | None,
     training_rows: Ints | None,
 ) -> list[Ints | None]:  # fmt: skip
-    """Draw each part's rows by which scikit-learn would bin; None stands for all rows.
-    `training_rows` has their numbers in scikit-learn's order, if that is another one.
+    """Draw the rows that scikit-learn would make bins from; return their indices by
+    part, or None for all rows. `training_rows` has the numbers of training rows in
+    scikit-learn's order, if that is not ours.
     """
     rank: Any = slice(None)
     if training_rows is not None:

@@ -168,8 +168,8 @@ class ParametersMixin(BaseEstimator):
 
 
 class VersionedStateMixin(BaseEstimator):
-    """Stores both versions in pickles, and warns if they differ when read, as
-    scikit-learn does for its own classes alone.
+    """Stores the versions of scikit-learn and sklearn_era in pickles, and warns if one
+    differs when read, as scikit-learn does for its own classes alone.
     """
 
     def __getstate__(self) -> dict[str, Any]:

@@ -31,7 +31,7 @@ Gradients = tuple[NDArray[np.float32], NDArray[np.float32]]  # of rows and outpu
 
 
 class ReplayData(NamedTuple):
-    """Rows to run a fit over, checked and encoded as the fit takes them."""
+    """Rows that a fit is run over again, checked and encoded as `fit` does."""
 
     X: Array  # categories encoded, categorical features first
     y: Array  # classes as 0..n_classes-1

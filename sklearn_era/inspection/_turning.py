@@ -33,7 +33,7 @@ Codes = NDArray[np.intp]
 
 
 class Rows(NamedTuple):
-    """Rows, sorted by era, with residuals of the target without the feature."""
+    """Rows sorted by era: bins of a feature, and residuals of a fit without it."""
 
     residuals: Array  # (n_rows, n_outputs)
     bins: Codes  # of the feature
@@ -257,7 +257,7 @@ def _inflation(of_shifts: Array, starts: Codes, n_rows: float) -> float:
 def _directions(
     rows: Rows, n_eras: int, is_second: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
-    """Return the scores of bins for both halves, each from the other half."""
+    """Return the scores of bins for each half of the rows, learnt on the other half."""
     n_bins = int(rows.bins.max()) + 1
     halves = rows.take(~is_second), rows.take(is_second)
     (first, shape), (second, _) = (_direction(half, n_eras, n_bins) for half in halves)
@@ -273,7 +273,9 @@ def _directions(
 def _measure(
     rows: Rows, scores: tuple[Array, Array], n_eras: int, is_second: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
-    """Return the sums by era of both halves, and what slopes leave of residuals."""
+    """Return the sums of `_slopes` by era for both halves, and the residuals less what
+    the slopes explain.
+    """
     left, sums = np.empty_like(rows.residuals), []
     for of_half, half in zip(scores, (~is_second, is_second), strict=True):
         found, left[half] = _slopes(of_half, rows.take(half), n_eras)

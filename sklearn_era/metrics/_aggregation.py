@@ -73,7 +73,9 @@ def aggregate(
 def check_direction(
     aggregation: Any, greater_is_better: bool | None, name: str, what: str = ""
 ) -> None:
-    """Raise ValueError if a direction is needed but unknown, or scores are needed."""
+    """Raise ValueError if an aggregation asks which way is better and that is unknown,
+    or if it is for scores and the metric is an error.
+    """
     if callable(aggregation) or aggregation in ("mean", "std"):
         needs_score = False
     else:

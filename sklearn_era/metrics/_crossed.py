@@ -64,8 +64,8 @@ class Variances(NamedTuple):
 def _zoom(
     log_density: Callable[[Array], Array], high: Array, n: int
 ) -> tuple[Array, Array, Array]:
-    """Return points of a grid from 0 to `high`, or to where the density is negligible,
-    its logarithms there, and the steps.
+    """Return a grid over the part of 0 to `high` where the density is not negligible:
+    its points, the log density at each, and the steps.
     """
     low = np.zeros(high.size)
     for _ in range(_N_ZOOMS):

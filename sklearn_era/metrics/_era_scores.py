@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import validate_params
 from sklearn.utils.validation import _num_samples
 
 from .._era_arguments import encode_groups
-from .._era_labels import label_texts
+from .._era_labels import as_objects, label_texts
 from .._eras import EncodedEras, encode_eras
 from .._optional import import_optional
 from ._aggregation import CONSTRAINTS, DIRECTIONS, Aggregation, aggregate
@@ -77,7 +77,7 @@ class EraScores(Mapping[Any, Any]):
         return {label: place for place, label in enumerate(self)}
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(_as_list(self.eras))
+        return iter(as_objects(self.eras))
 
     def __len__(self) -> int:
         return self.n_samples.size
@@ -339,9 +339,4 @@ def _join(levels: Mapping[Any, NDArray[Any]]) -> NDArray[Any]:
     columns = list(levels.values())
     if len(columns) == 1:
         return columns[0]
-    return np.fromiter(zip(*map(_as_list, columns), strict=True), dtype=object)
-
-
-def _as_list(labels: NDArray[Any]) -> list[Any]:
-    """Return labels as Python objects, but dates as NumPy's, in any unit."""
-    return list(labels) if labels.dtype.kind in "mM" else labels.tolist()
+    return np.fromiter(zip(*map(as_objects, columns), strict=True), dtype=object)

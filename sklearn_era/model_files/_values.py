@@ -162,7 +162,9 @@ class ValueReader:
         raise ValueError(f"it has a value of the unknown kind {kind!r}")
 
     def _array(self, number: int) -> NDArray[Any]:
-        """Return an array without objects, whose header matches its size exactly."""
+        """Return an array of the archive by its number; raise ValueError if it was read
+        before, has objects, or is not of the size that its header says.
+        """
         if number in self._read:
             raise ValueError("it uses an array twice")
         self._read.add(number)

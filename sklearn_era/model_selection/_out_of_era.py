@@ -307,7 +307,9 @@ def respond(
     model: BaseEstimator, X: Table, classes: NDArray[Any] | None = None,
     eras: Eras | None = None,
 ) -> NDArray[np.float64]:  # fmt: skip
-    """Return predictions or, given classes, probabilities, 0 if not trained on."""
+    """Return predictions or, given classes, the probability of each: 0 for a class that
+    the model has not seen.
+    """
     eras = eras_for_prediction(model, eras)
     if classes is None:
         return np.asarray(ask(model, "predict", X, eras), dtype=np.float64)

@@ -189,7 +189,9 @@ class SearchByEra(GridSearchCV):
     def _select_best_index(
         self, refit: bool | str | Callable[..., Any], refit_metric: str, results: Any
     ) -> int:
-        """Return the best candidate's index: by the rule, unless `refit` is one."""
+        """Return the best candidate's index: by `refit` if it is callable, else by the
+        rule.
+        """
         if callable(refit):
             return super()._select_best_index(refit, refit_metric, results)
         names = [f"split{k}_test_{refit_metric}" for k in range(self.n_splits_)]

@@ -174,7 +174,7 @@ class Numerai:
         return {x.name: x.id for x in models if x.tournament == _CLASSIC}
 
     def model_id(self, name: str, known: Mapping[str, str] | None = None) -> str:
-        """The id of one of the account's Classic models, which may be `known`."""
+        """The id of the account's Classic model of a name; `known` has ids by name."""
         known = self.models() if known is None else known
         if name not in known:
             yours = f"Your models: {', '.join(sorted(known))}."

@@ -141,7 +141,7 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return values, read_eras(eras, X)
 
     def _learn(self, X: Array, eras: EncodedEras, weights: Array) -> None:
-        """Store the means of eras' statistics as those of the training."""
+        """Store the means of eras' statistics, for rows of unknown eras."""
         n, own = map(np.array, zip(*self._of_eras, strict=True))
         shares = self._share(n)[:, np.newaxis]
         total = np.where(shares > 0, shares * own, 0.0).sum(axis=0)

@@ -91,10 +91,11 @@ cdef inline double variance_after(
 
 
 cdef class RefinementCounter:
-    """Measures the refinements of rules, round by round.
+    """Measures rules with each possible condition added, round by round.
 
     A condition covers the bins `lower` to `upper`, or with `is_complement` all others.
-    Those on column j are ``first_condition[j]`` to ``first_condition[j + 1] - 1``.
+    The conditions on column j have the numbers ``first_condition[j]`` to
+    ``first_condition[j + 1] - 1``.
     """
 
     cdef:
@@ -214,7 +215,7 @@ cdef class RefinementCounter:
         const sums_struct * stays, const double [:, ::1] stays_moments, double penalty,
         int min_samples_rule, double [::1] qualities,  # OUT
     ) noexcept nogil:
-        """Measure the refinements by one column."""
+        """Set the quality of each refinement by a condition on a column."""
         cdef:
             const uint8_t * values = &self.X_binned[0, column]
             const uint8_t * is_positive = &self.is_positive[0]

@@ -159,8 +159,8 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
             self.feature_names_in_ = X.feature_names.copy()
 
     def _check_categories(self) -> list[NDArray[np.float64] | None]:
-        """Return the categories as scikit-learn does, but allow more than bins. For a
-        column without a category, make the encoder accept both text and numbers.
+        """Return the categories as scikit-learn does, but allow more of them than
+        bins. If a column has none, make the encoder accept both text and numbers.
         """
         encoder = encoder_of(self)
         known: list[Any] = [None] * self._preprocessor.n_features_in_

@@ -72,7 +72,7 @@ def read_for_fit(
     estimator: BaseEstimator, eras: Any, X: Any, known: Any = None
 ) -> EncodedEras:
     """Return encoded eras. Two columns are times with groups if `era_order` is a pair,
-    or "auto" for intercepts that depend on an order.
+    or if it is "auto" and the model has intercepts that depend on the order of eras.
     """
     order, effects = estimator.era_order, intercepts_of(estimator)
     is_pair = not isinstance(order, str)

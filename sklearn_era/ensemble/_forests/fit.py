@@ -189,7 +189,9 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
         return self._make_targets(y)
 
     def _make_targets(self, y: Array) -> Array:
-        """Return the targets: each tree of an iteration predicts the mean of one."""
+        """Return a column of targets for each tree of an iteration: y, or whether it is
+        the tree's class.
+        """
         if self.n_trees_per_iteration_ == 1:
             return y[:, np.newaxis]
         classes = np.arange(self.n_trees_per_iteration_)

@@ -295,7 +295,7 @@ cdef void intervene(
     Work work, const paths_struct * paths, Py_ssize_t start, Py_ssize_t stop,
     double * memory,
 ) noexcept nogil:
-    """Add a tree's values against the background, for a chunk of rows."""
+    """Add a tree's SHAP values relative to the background rows, for a chunk of rows."""
     cdef:
         Py_ssize_t n_rows = stop - start, n_others = work.background.shape[1]
         Py_ssize_t n_all = n_rows + n_others, i, row, feature

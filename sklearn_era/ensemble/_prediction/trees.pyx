@@ -329,7 +329,8 @@ cdef inline uint32_t child_of(
 cdef bint fill_tile(
     PackedTrees trees, const matrix * X, Py_ssize_t first, int n_rows, double * tile,
 ) noexcept nogil:
-    """Convert the columns to read to a tile; return whether a value is missing."""
+    """Copy the columns that trees read into a tile; return whether a value is missing.
+    """
     cdef const char * row = X.values + first * X.row_stride
     if X.code == b"d":
         return fill_from(trees, <const double *> row, X, n_rows, tile)

@@ -63,7 +63,9 @@ cdef inline int part_block(
     const X_BINNED_DTYPE_C * codes, const uint8_t * goes_left,
     unsigned int * others,            # OUT
 ) noexcept nogil:
-    """Part rows without a branch; return the number on the left."""
+    """Move the rows of the left child first, copy the others, both without a branch;
+    return the number on the left.
+    """
     cdef:
         int n_left = 0, i
         unsigned int row
