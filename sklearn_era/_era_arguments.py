@@ -36,7 +36,7 @@ _FOREIGN = {
 
 
 def suggest_eras_keyword(sample_weight: ArrayLike | None, error: Exception) -> None:
-    """Raise an error that asks for `eras=` if weights may be labels of eras."""
+    """Raise an error that asks for `eras=`, if weights may be the labels of eras."""
     if sample_weight is None:
         return
     reason, are_labels = None, True
@@ -117,7 +117,7 @@ def without_eras(model: BaseEstimator, X: Table, eras: Eras | None) -> Any:
 
 
 def without_era_column(model: BaseEstimator, X: Table) -> Any:
-    """Return X without the columns of eras of the fit; unchanged if it lacks them."""
+    """Return X without the fit's columns of eras, or X itself if it lacks any."""
     check_collected(X)
     return take_era_column(X, era_columns_in(model, X))[0]
 
@@ -130,8 +130,9 @@ def has_era_columns(model: BaseEstimator, X: Table) -> bool:
 
 
 def era_columns_in(model: BaseEstimator, X: Table, *, is_known: bool = False) -> Any:
-    """Return the fit's columns of eras, or None if X lacks them, with a warning if
-    `is_known` (they tell known groups). Raise ValueError if X has only some of them.
+    """Return the fit's columns of eras, by name; None if X lacks them all, with a
+    warning if `is_known` (they tell known groups). Raise ValueError if X has only some
+    of them.
     """
     name = getattr(model, "_era_column", None)
     if name is None or has_era_columns(model, X):
@@ -153,7 +154,7 @@ def era_columns_in(model: BaseEstimator, X: Table, *, is_known: bool = False) ->
 
 
 def _refuse_foreign(model: Any, known: Any, given: Any) -> None:
-    """Raise TypeError for an argument that `fit` lacks, with ours in its place."""
+    """Raise TypeError for an argument that `fit` lacks, naming ours for the purpose."""
     if any(x.kind is x.VAR_KEYWORD for x in known.values()):
         return
     for name in (x for x in given if x not in known):
@@ -214,7 +215,7 @@ def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
 def warn_of_row_order(
     eras: Eras | None, X: Table, name: str = "eras", X_name: str = "X"
 ) -> None:
-    """Warn if labels have the rows' index in another order: it is ignored."""
+    """Warn if labels have X's index in another order: position alone assigns them."""
     index: Any = getattr(eras, "index", None)
     rows: Any = getattr(X, "index", None)
     if (
@@ -237,7 +238,9 @@ def warn_of_row_order(
 def encode_groups(
     eras: Eras, X: Any, X_name: str
 ) -> tuple[dict[Any, EncodedEras], EncodedEras]:
-    """Return the label of each group in each column (a dict), and the rows' groups."""
+    """Return the groups of rows, which differ in some column of `eras`, and by column a
+    dict of encoded labels: the label of each group.
+    """
     columns = {
         "era" if key is None else key: read_eras(labels, X, name=text, X_name=X_name)
         for key, text, labels in label_columns(eras)

@@ -22,7 +22,7 @@ _EITHER = (
 
 @dataclass(eq=False)
 class EraAxes:
-    """The encoded labels of rows by time and by groups, None if not passed."""
+    """The encoded labels of rows by time and by groups; None for an axis not passed."""
 
     time: EncodedEras | None
     groups: EncodedEras | None
@@ -37,7 +37,7 @@ class EraAxes:
 def read_axes(
     eras: Any, X: Table, era_order: Any, what: str, name: str = "eras"
 ) -> EraAxes:
-    """Return the axes of one column of labels, or of two: a table or a tuple of them.
+    """Return the axes of labels, which are one column, or a table or a tuple of two.
     `era_order` says which column has an order; with "auto", the labels tell.
     """
     check_collected(eras, name)
@@ -80,7 +80,7 @@ def read_axes(
 def read_one(
     eras: Eras, X: Table, era_order: str, name: str
 ) -> tuple[NDArray[Any], EncodedEras, bool]:
-    """Return rows' checked labels, the encoded ones, and whether they are ordered."""
+    """Return the labels of rows, the encoded labels, and whether eras have an order."""
     encoded = read_eras(eras, X)
     return encoded.decode(), encoded, are_ordered(encoded, era_order, name)
 
@@ -88,8 +88,9 @@ def read_one(
 def read_known(
     eras: Eras, X: Table, era_order: EraOrder, name: str
 ) -> tuple[Any, EncodedEras, bool]:
-    """Return what `read_one` does, of one column of labels or of two, times and groups,
-    if `era_order` is a pair or "auto"; the labels of two are columns, times first.
+    """Return what `read_one` does, for one column of labels; or, if `era_order` is a
+    pair or "auto", for two of times and groups, whose labels are `EraColumns`, times
+    first.
     """
     is_one = era_order in ("ordered", "unordered") or len(label_columns(eras)) != 2
     if is_one and isinstance(era_order, str):
@@ -116,19 +117,19 @@ def read_again(model: BaseEstimator, eras: Eras, X: Table) -> tuple[Any, Encoded
 
 
 def known_order(eras: EncodedEras, is_ordered: bool) -> Any:
-    """Return the `era_order` of models that get eras as `read_known` returns them."""
+    """Return the `era_order` of inner models, which get the labels of `read_known`."""
     return TIME_FIRST if eras.pair else "ordered" if is_ordered else "unordered"
 
 
 def keep_pair(model: BaseEstimator, eras: EncodedEras | None) -> None:
-    """Store in the model which of two columns is time, for its predictions."""
+    """Store in the model which of two columns is time, to read eras in predictions."""
     vars(model).pop("_pair", None)
     if eras is not None and eras.pair is not None:
         model._pair = eras.pair
 
 
 def likeness_to_time(labels: Labels) -> int:
-    """Return how much labels look like times, from 0 to 3."""
+    """Return how much labels look like times: 0 not at all, to 3 like dates."""
     values = as_objects(labels)
     kinds = {"bool" if isinstance(x, bool) else _kind_of(x) for x in values}
     if categories_of(labels) is not None or kinds <= {"number", "duration"}:

@@ -29,7 +29,7 @@ _DATE_SHAPE = re.compile("0(-0|-0-0|-?[QMW]0)")  # of text whose numbers are 0
 
 
 def _monday_of(year: int, week: int) -> datetime.date:
-    """Return the Monday of a week; no error for 0 and 53, which some calendars have."""
+    """Return the Monday of a week; weeks 0 and 53, of some calendars, are no error."""
     if not 0 <= week <= 53:
         raise ValueError(week)
     monday = datetime.date.fromisocalendar(year, 1, 1)
@@ -64,7 +64,7 @@ class OrderedLabels(np.ndarray):
 
 
 def in_order_of(categories: Labels | None, labels: Labels) -> Labels:
-    """Return labels as `OrderedLabels`; as they are if categories are None."""
+    """Return labels as `OrderedLabels`; return them as they are without categories."""
     if categories is not None:
         ordered = labels.view(OrderedLabels)
         ordered.categories = categories
@@ -74,7 +74,7 @@ def in_order_of(categories: Labels | None, labels: Labels) -> Labels:
 
 def categories_of(eras: Any) -> Labels | None:
     """Return the categories of ordered labels (an ordered categorical of pandas, an
-    ordered dictionary of pyarrow or a polars Enum), None of others.
+    ordered dictionary of pyarrow or a polars Enum); None for other labels.
     """
     if isinstance(eras, OrderedLabels):
         return eras.categories
@@ -103,8 +103,8 @@ def _kind_of(label: object) -> str:
 
 
 def _key_of(label: object) -> Any:
-    """Return a key that is equal for equal labels of a kind, and sorts as they do: of
-    times and durations the nanoseconds.
+    """Return a key that is equal for equal labels of a kind, and sorts as the labels
+    do: for times and durations their nanoseconds.
     """
     if isinstance(label, tuple):
         return tuple(map(_key_of, label))
@@ -141,8 +141,8 @@ def keys_of(labels: Labels) -> list[Any]:
 
 
 def find(known: Labels, labels: Labels, name: str | None = "eras") -> NDArray[np.intp]:
-    """Return the place of each label among the known ones, -1 if it is none of them. If
-    `name` is given, raise ValueError for labels of another kind.
+    """Return the place of each label among the known labels, or -1 if it is none of
+    them. If `name` is given, raise ValueError for labels of another kind.
     """
     of_known, given = as_objects(known), as_objects(labels)
     kinds = [{_kind_of(label) for label in x} for x in (of_known, given)]
@@ -174,7 +174,7 @@ def _as_dates(labels: Labels) -> Labels:
 
 
 def joined_categories(known: Labels, new: Labels) -> Labels | None:
-    """Return known, then new categories; new ones alone if they include the known."""
+    """Return known, then new categories; only the new if they include the known."""
     of_known, of_new = categories_of(known), categories_of(new)
     if of_known is None or of_new is None:
         return of_known
@@ -185,7 +185,7 @@ def joined_categories(known: Labels, new: Labels) -> Labels | None:
 
 
 def ranks(known: Labels, labels: Labels) -> tuple[list[Any], list[Any]]:
-    """Return the keys by which known and other labels sort, categories by place."""
+    """Return the keys by which known and other labels sort: of categories, places."""
     categories = joined_categories(known, labels)
     if categories is None:
         return keys_of(known), keys_of(labels)
@@ -200,7 +200,7 @@ def ranks(known: Labels, labels: Labels) -> tuple[list[Any], list[Any]]:
 
 
 def horizons(known: Labels, labels: Labels, default: int = 1) -> NDArray[np.intp]:
-    """Return how many steps after the last known label the others are, or `default`."""
+    """Return the steps from the last known label to each label; `default` if uneven."""
     found = {}
     for name, series in readings_of(known, labels).items():
         if (ahead := _steps_ahead(series, known.size)) is not None:
@@ -220,7 +220,7 @@ def horizons(known: Labels, labels: Labels, default: int = 1) -> NDArray[np.intp
 
 def _steps_ahead(series: list[Any], n_known: int) -> NDArray[np.intp] | None:
     """Return the steps from the last known place to each other, by the first series
-    whose known places are even or, failing that, 2 steps apart on average at most.
+    whose known places are even or, failing that, have mean gaps of 2 steps; or None.
     """
     for may_miss, places in product((False, True), series):
         at, asked = np.split(np.array(places, np.float64), [n_known])
@@ -236,9 +236,9 @@ def _steps_ahead(series: list[Any], n_known: int) -> NDArray[np.intp] | None:
 
 
 def readings_of(known: Labels, labels: Labels) -> dict[str, list[Any]]:
-    """Return, by name and the likelier first, what the known and then the other labels
-    may stand for, as series of numbers. Labels have no readings unless they are
-    numbers, dates, durations, categories, or text that holds numbers.
+    """Return what labels may stand for: by name (months, weeks, ...), the likelier
+    first, series of numbers for the known labels and then the others. The dict is empty
+    unless labels are numbers, dates, durations, categories, or text that holds numbers.
     """
     if joined_categories(known, labels) is not None:
         return {"categories": [np.concatenate(ranks(known, labels))]}
@@ -255,7 +255,7 @@ def readings_of(known: Labels, labels: Labels) -> dict[str, list[Any]]:
 
 
 def instants_of(labels: Labels, name: str) -> list[int]:
-    """Return the nanoseconds of ascending dates or durations; else ValueError."""
+    """Return the nanoseconds of ascending dates or durations; ValueError for others."""
     plain = np.asarray(labels)  # without categories, which may be dates
     readings = readings_of(plain, plain[:0])
     found = [name for name in readings if name != "numbers"]
@@ -281,7 +281,7 @@ def are_dates(texts: list[str]) -> bool:
 
 
 def _readings_of_text(texts: list[str], n_known: int) -> dict[str, list[Any]]:
-    """Return the readings of dates, or of text with one number, such as "week 7"."""
+    """Return what text may stand for: dates, or numbers as in "week 7"."""
     groups, shape = [re.findall(r"\d+", text) for text in texts], _shape_of(texts)
     if len(groups[0]) == 1 and shape:
         numbers = [int(number) for [number] in groups]
@@ -300,8 +300,8 @@ def _readings_of_text(texts: list[str], n_known: int) -> dict[str, list[Any]]:
 def _readings_of_numbers(
     numbers: list[Any], labels: list[Any], n_known: int, forms: Any = _FORMS
 ) -> dict[str, list[Any]]:
-    """Return the readings of numbers as dates, such as 202401; without any, the
-    numbers. Raise ValueError if only the labels of training are dates in regular steps.
+    """Return what numbers may stand for: dates, such as 202401, or else numbers. Raise
+    ValueError if only the labels of training are dates in regular steps.
     """
     found = _as_dates_of(numbers, forms, n_known)
     is_gapless = (np.diff(np.unique(np.array(numbers, np.float64))) == 1).all()
@@ -319,12 +319,12 @@ def _readings_of_numbers(
 
 
 def _names_in_steps(readings: dict[str, list[Any]], n_known: int) -> list[str]:
-    """Return the names of the readings in which known labels have regular steps."""
+    """Return the names of readings in which the known labels have regular steps."""
     return [x for x in readings if _steps_ahead(readings[x], n_known) is not None]
 
 
 def _as_dates_of(numbers: list[Any], forms: Any, n_known: int) -> dict[str, list[Any]]:
-    """Return the places of dates, by each form in which all numbers are dates."""
+    """Return, by form in which all numbers are dates, the places of these dates."""
     found = {}
     for name, form in forms.items():
         if dates := _dates_of(numbers, form):
@@ -335,7 +335,7 @@ def _as_dates_of(numbers: list[Any], forms: Any, n_known: int) -> dict[str, list
 
 
 def _dates_of(numbers: list[Any], form: Any) -> list[datetime.date]:
-    """Return the dates that numbers stand for in a form; none if one is no date."""
+    """Return the dates that numbers stand for in a form; [] if one is no date."""
     _, base, date_of = form
     try:
         if all(1900 <= x // base < 2100 and x % 1 == 0 for x in numbers):
@@ -346,7 +346,7 @@ def _dates_of(numbers: list[Any], form: Any) -> list[datetime.date]:
 
 
 def _places_of_dates(dates: list[Any], n_known: int) -> list[Any]:
-    """Return series of places of dates: their instants alone if known dates are evenly
+    """Return series of dates' places in time: instants alone if known dates are evenly
     spaced; else months, perhaps days (of the weekdays that occur), and instants.
     """
     walls = instants = [_key_of(date) for date in dates]
@@ -390,7 +390,7 @@ def _is_missing(label: object) -> bool:
 
 
 def label_texts(labels: Labels) -> list[str]:
-    """Return the labels of eras as text, dates without superfluous digits."""
+    """Return the labels of eras as text; dates end at their last needed digit."""
     if labels.dtype.kind == "M":
         return np.datetime_as_string(labels, unit="auto").tolist()
     return [str(label) for label in labels]

@@ -32,7 +32,7 @@ _KNOWN = ("_known_eras", "_known_groups"), ("_era_labels", "_group_labels")
 
 
 class PredictsByEra:
-    """Default metadata requests: fit and predictions take eras; score, if asked to."""
+    """Requests eras for fit and predictions by default; for score, only if asked to."""
 
     __metadata_request__fit: ClassVar = {"eras": True}
     __metadata_request__predict: ClassVar = {"eras": True}
@@ -41,8 +41,8 @@ class PredictsByEra:
 
 
 def prepares_by_era(model: BaseEstimator, *, in_fit: bool = False) -> bool:
-    """Return whether a pipeline in the model hands eras to a transformer: the model
-    itself, its `regressor` or, in predictions, an estimator or a member inside it.
+    """Return whether a pipeline hands eras to a transformer: the model itself, its
+    `regressor` or, unless `in_fit`, its `estimator` or one of its members.
     """
     if isinstance(model, Pipeline):
         *steps, last = (step for _, step in model.steps)
@@ -58,13 +58,13 @@ def prepares_by_era(model: BaseEstimator, *, in_fit: bool = False) -> bool:
 
 
 def routed(estimator: BaseEstimator) -> AbstractContextManager[None]:
-    """Return a context that routes metadata if a transformer needs it in the fit."""
+    """Return a context that routes metadata if a transformer takes eras in the fit."""
     is_routed = prepares_by_era(estimator, in_fit=True) or None
     return config_context(enable_metadata_routing=is_routed)
 
 
 def takes(function: Callable[..., Any], argument: str) -> bool:
-    """Return whether a function takes an argument, by this name or as any keyword."""
+    """Return whether a function takes an argument: by this name, or by ``**kwargs``."""
     parameters = inspect.signature(function).parameters
     return argument in parameters or any(
         parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
@@ -77,8 +77,8 @@ def takes_eras(model: BaseEstimator, method: str) -> bool:
 
 
 def eras_for_prediction(model: BaseEstimator, eras: Eras | None) -> Any:
-    """Return `eras` if predictions of rows left out may use them, else None. They may
-    for transformers in a pipeline, and for intercepts if `eras` are times and groups.
+    """Return `eras` if predictions of left-out rows may use them: for transformers in a
+    pipeline, or for intercepts if `eras` are times and groups; else return None.
     """
     last = _last(model)
     has_levels = getattr(last, "era_effects", None) is not None
@@ -115,8 +115,8 @@ def ask(model: BaseEstimator, method: str, X: Table, eras: Eras | None) -> Any:
 def take_fitted_columns(
     model: BaseEstimator, X: Table, eras: Eras | None
 ) -> tuple[Any, Any]:
-    """Return X without columns of eras, and eras; without any passed, those in the
-    fit's columns, for transformers and models of known groups. Times come first.
+    """Return X without the fit's columns of eras, and `eras`; if these are None, the
+    fit's columns for transformers and models of known groups. Times come first.
     """
     pair = vars(model).get("_pair")
     if eras is None:
@@ -135,8 +135,8 @@ def take_fitted_columns(
 
 
 def take_eras_to_predict(model: Any, X: Any, eras: Any) -> tuple[Any, Any]:
-    """Do as `take_fitted_columns`, and warn of groups new to a model of known groups;
-    `EraColumns` come from a model around it, which has warned.
+    """Return what `take_fitted_columns` does; warn of groups new to a model of known
+    groups, unless `eras` are `EraColumns`: they come from an outer model, which warned.
     """
     is_read = isinstance(eras, EraColumns)
     X, eras = take_fitted_columns(model, X, eras)
@@ -146,7 +146,7 @@ def take_eras_to_predict(model: Any, X: Any, eras: Any) -> tuple[Any, Any]:
 
 
 def known_labels(model: Any) -> tuple[Any, Any]:
-    """Return the labels of times and of groups in a model's fit, or two None."""
+    """Return the labels of times and of groups in a model's fit, or (None, None)."""
     members = getattr(model, "members_", {}).values()
     for one in (model, getattr(model, "estimator_", None), *members):
         for times, groups in _KNOWN:
@@ -156,7 +156,7 @@ def known_labels(model: Any) -> tuple[Any, Any]:
 
 
 def warn_of_new_groups(model: Any, eras: EraColumns, group: str | None) -> None:
-    """Warn of rows in new groups, if the model's `group` is "known"."""
+    """Warn of rows in groups that the fit has not seen, if `group` is "known"."""
     known = known_labels(model)[1]
     if group != "known" or known is None:
         return
@@ -195,8 +195,8 @@ def score(
 
 
 def with_eras(model: BaseEstimator, eras: Eras | None) -> Any:
-    """Return a copy of a fitted model whose predictions know the eras of the rows, or
-    the model itself if `eras` are None.
+    """Return a copy of a fitted model that predicts rows in the given eras, or the
+    model itself if `eras` are None.
     """
     if eras is None:
         return model
@@ -204,7 +204,7 @@ def with_eras(model: BaseEstimator, eras: Eras | None) -> Any:
 
 
 def with_answers(model: BaseEstimator, answer: Callable[..., Any]) -> Any:
-    """Return a copy of a fitted model that predicts by ``answer(method, X)``."""
+    """Return a copy of a fitted model whose predictions are ``answer(method, X)``."""
     copied = object.__new__(type(model))
     copied.__dict__.update(vars(model))
     names = ("predict", "predict_proba", "predict_log_proba", "decision_function")

@@ -33,7 +33,7 @@ def check_eras(
     eras: Any, X: Any, *, name: str = "eras", X_name: str = "X"
 ) -> NDArray[Any]:
     """Return labels that can be sorted; raise ValueError unless each row of `X` has
-    one. Labels of several columns become tuples.
+    one. Of several columns of labels, return tuples.
     """
     if isinstance(eras, Mapping):
         raise ValueError(
@@ -82,7 +82,7 @@ def check_eras(
 def read_eras(
     eras: Any, X: Any, known: NDArray[Any] | None = None, **names: str
 ) -> "EncodedEras":
-    """Check and encode labels, in the order of the known labels' categories, if any."""
+    """Return checked and encoded labels, in the order of (known) categories, if any."""
     encoded = encode_eras(check_eras(eras, X, **names), known)
     if encoded.labels.size and isinstance(encoded.labels[0], tuple):
         columns = label_columns(eras)
@@ -92,7 +92,7 @@ def read_eras(
 
 
 def _combinations(columns: list[LabelColumn], X: Table, X_name: str) -> NDArray[Any]:
-    """Return each row's labels as a tuple; those of a single column as they are."""
+    """Return each row's labels as a tuple; for a single column, return its labels."""
     encoded = [read_eras(x, X, name=text, X_name=X_name) for _, text, x in columns]
     if len(encoded) == 1:
         return encoded[0].decode()
@@ -171,7 +171,7 @@ class EncodedEras:
         return np.split(order, self.offsets[1:-1])
 
     def take(self, indices: NDArray[np.integer]) -> "EncodedEras":
-        """Return the eras of some rows, without labels that none of them has."""
+        """Return the eras of some rows, without labels that none of these rows has."""
         codes = self.codes[indices]
         is_present = np.bincount(codes, minlength=self.labels.size) > 0
         new_codes = np.cumsum(is_present, dtype=np.int32) - np.int32(1)
@@ -186,8 +186,8 @@ class EncodedEras:
 
 
 def encode_eras(eras: NDArray[Any], known: Any = None) -> EncodedEras:
-    """Encode checked labels as 0..n_eras-1, in sorted order; or in that of categories,
-    if these labels or the known ones have any.
+    """Return checked labels encoded as 0..n_eras-1: in sorted order or, if these labels
+    or the known ones have categories, in the order of the categories.
     """
     categories = categories_of(eras)
     if categories_of(known) is not None:
@@ -229,10 +229,10 @@ TIME_ONLY = (
 def are_ordered(
     eras: EncodedEras, era_order: EraOrder, what: str, remedy: str = _ORDER_OR_GROUPS
 ) -> bool:
-    """Return whether eras follow each other, on which `what` depends. With "auto",
-    numbers, dates and ordered categoricals do, booleans do not, and text does if it is
-    numbers or dates of one form that sort like text; other text raises ValueError. A
-    pair is the order of two columns, whose times follow each other.
+    """Return whether eras follow each other in time, on which `what` depends. With
+    "auto", numbers, dates and ordered categoricals do, booleans do not, and text does
+    if it is numbers or dates of one form that sort like text; other text raises
+    ValueError. Of two columns (`era_order` is a pair), the times follow each other.
     """
     if eras.labels.size < 2:
         return True
@@ -273,7 +273,7 @@ def check_order(
     eras: EncodedEras, era_order: EraOrder, what: str, instead: str,
     remedy: str = _ORDER_OR_GROUPS,
 ) -> None:  # fmt: skip
-    """Raise ValueError if eras do not follow each other, which `what` needs."""
+    """Raise ValueError if eras do not follow each other in time, which `what` needs."""
     if not are_ordered(eras, era_order, what, remedy):
         raise ValueError(
             f"{what} needs eras that follow each other, and with era_order="
@@ -282,7 +282,7 @@ def check_order(
 
 
 def warn_of_text_order(labels: NDArray[Any], what: str) -> None:
-    """Warn if numbered labels sort as text and `what` depends on their order."""
+    """Warn if numbered text sorts unlike its numbers, while `what` needs an order."""
     texts = [label for label in labels.tolist() if isinstance(label, str)]
     shapes = {re.sub(r"\d+", "0", text) for text in texts}
     is_ordered = categories_of(labels) is not None
@@ -309,7 +309,7 @@ def is_fixed(era_weighting: str | Recency) -> bool:
 def weigh_eras(
     encoded: EncodedEras, sample_weight: Array | None, era_weighting: Any
 ) -> tuple[Array, Array]:
-    """Return the weights of rows times the factors of their eras, and the factors."""
+    """Return the weights of rows times the factors of their eras, and these factors."""
     n_eras = encoded.labels.size
     weights = np.ones(encoded.codes.size) if sample_weight is None else sample_weight
     if era_weighting == "equal":
@@ -329,7 +329,7 @@ def weigh_eras(
 def era_means(
     codes: NDArray[Any], weights: Any, values: Array, n_eras: int = 0
 ) -> Array:
-    """Return each era's mean of values of rows (last axis), NaN without weight."""
+    """Return each era's mean of its rows' values (last axis); NaN without weight."""
     totals = np.bincount(codes, weights, n_eras)
     totals[totals == 0] = np.nan
     flat = values.reshape(-1, codes.size)
@@ -338,13 +338,13 @@ def era_means(
 
 
 def number_of_share(share: float, n_all: int) -> int:
-    """Return a share of `n_all`, rounded up, at least 1; 0.1 of 30 is 3, not 4."""
+    """Return a share of `n_all`, rounded up, at least 1; of 30, 0.1 is 3, and not 4."""
     return max(1, math.ceil(round(share * n_all, 9)))
 
 
 def min_rows_of_side(min_samples_per_era: float, counts: NDArray[Any]) -> Array:
-    """Return how many rows of each era a split needs on both sides: the given number
-    or, below 1, this share of the era's rows, rounded up as by `number_of_share`.
+    """Return how many rows of each era a split has to leave on either side: the given
+    number or, below 1, this share of the era's rows, as `number_of_share` rounds it.
     """
     if min_samples_per_era == 0 or min_samples_per_era >= 1:
         return np.full(counts.size, float(min_samples_per_era))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def put_in_place(written: Path, path: Path) -> None:
-    """Replace a file by one beside it; a crash leaves one of them whole."""
+    """Replace `path` by a file beside it; after a crash, one of the two is whole."""
     with written.open("rb+") as file:
         os.fsync(file.fileno())
     os.replace(written, path)
@@ -14,7 +14,7 @@ def put_in_place(written: Path, path: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and its parents, on disk, so that they survive a power cut."""
+    """Make a folder and its parents, and sync them to disk, to survive a power cut."""
     if not folder.is_dir():
         make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
@@ -22,7 +22,7 @@ def make_folder(folder: Path) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Write the names in a folder to disk, if the system supports it."""
+    """Write the names of a folder's files to disk, if the system supports it."""
     # Windows opens no folders, and some network file systems cannot sync them.
     with suppress(OSError):
         opened = os.open(folder, os.O_RDONLY)

@@ -33,7 +33,7 @@ def copy_attributes(estimator: BaseEstimator) -> dict[str, Any]:
 
 
 class Snapshot:
-    """The attributes of an estimator now, whatever a fit does to them later."""
+    """Keeps the attributes that an estimator has now, to restore them after a fit."""
 
     def __init__(self, estimator: BaseEstimator):
         self._attributes = copy_attributes(estimator)
@@ -46,7 +46,7 @@ class Snapshot:
         self._rng_state = None if rng is None else rng.bit_generator.state
 
     def attributes(self) -> dict[str, Any]:
-        """Return a copy of the attributes at that point, whatever came later."""
+        """Return a copy of the attributes as they were when this snapshot was made."""
         attributes = self._attributes.copy()
         for name, n in self._lengths.items():
             values = attributes[name][:n]
@@ -62,8 +62,8 @@ class Snapshot:
 def restore_on_failure(
     estimator: BaseEstimator, interrupts: tuple[type[Exception], ...] = ()
 ) -> Iterator[None]:
-    """Restore an estimator if the fit in the block fails; after an interrupt or an
-    error of `interrupts`, to its whole iterations, if there is a snapshot of them.
+    """Restore an estimator if the fit in the block fails; after a keyboard interrupt or
+    an error of `interrupts`, to its whole iterations if there is a snapshot of them.
     """
     before = Snapshot(estimator)
     try:
@@ -86,7 +86,7 @@ def restore_on_failure(
 
 
 def restores_on_failure(fit: Function) -> Function:
-    """Decorate a ``fit`` that leaves the estimator unchanged if it fails."""
+    """Decorate a ``fit``, so that it leaves the estimator unchanged if it fails."""
 
     @wraps(fit)
     def wrapper(self: BaseEstimator, *args: Any, **kwargs: Any) -> Any:

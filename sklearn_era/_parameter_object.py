@@ -9,13 +9,13 @@ from sklearn.base import BaseEstimator, clone
 def parameter(
     default: Any, values: list[Any], kernel_name: str | None = None, **options: Any
 ) -> Any:
-    """Return a field with its valid values, and its name in the kernel."""
+    """Return a dataclass field, with its valid values and its name in the kernel."""
     metadata = {"values": values, "kernel_name": kernel_name}
     return field(default=default, metadata=metadata, **options)
 
 
 def with_parameters(cls: Any) -> Any:
-    """Decorate an estimator: make its constructor from its fields."""
+    """Decorate an estimator: make its constructor and constraints from its fields."""
     made: Any = dataclass(kw_only=True, eq=False, repr=False)(cls)
     given = {x.name: x.metadata["values"] for x in fields(made) if x.metadata}
     made._parameter_constraints = getattr(cls, "_parameter_constraints", {}) | given
@@ -23,8 +23,8 @@ def with_parameters(cls: Any) -> Any:
 
 
 class ParameterObject(BaseEstimator):
-    """An object that equals others of its class with the same parameters, and hashes by
-    them: do not change one that is a key of a dict.
+    """An object that equals objects of its class with the same parameters. Its hash
+    depends on them: do not change an object that is a key of a dict.
     """
 
     @property
@@ -33,7 +33,7 @@ class ParameterObject(BaseEstimator):
         return {x.name: x.metadata["values"] for x in known}
 
     def _check(self) -> None:
-        """Raise InvalidParameterError for a parameter with a bad value."""
+        """Raise InvalidParameterError if a parameter has an invalid value."""
         self._validate_params()
 
     def _changed(self, **params: Any) -> Any:

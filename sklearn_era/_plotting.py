@@ -24,7 +24,7 @@ _SMALLEST_SIZE = 5.0  # of the labels of rows, in points
 
 
 def axes_or_new(ax: Axes | None, n_rows: int = 0) -> Any:
-    """Return the given axes, or those of a new pyplot figure, high enough for rows."""
+    """Return `ax` or, if it is None, axes of a new figure, high enough for rows."""
     pyplot = import_optional("matplotlib.pyplot", extra="plot")
     if ax is not None:
         return ax
@@ -34,8 +34,8 @@ def axes_or_new(ax: Axes | None, n_rows: int = 0) -> Any:
 
 
 def label_eras(ax: Any, texts: Sequence[str]) -> None:
-    """Label an axis of eras at 0, 1, ...: upright and smaller if not all labels fit,
-    and of many eras only as many as fit.
+    """Label the ticks 0, 1, ... of a horizontal axis by eras: upright and smaller if
+    not all labels fit, and only as many labels as fit.
     """
     properties = import_optional("matplotlib.font_manager", extra="plot").FontProperties
     text_path = import_optional("matplotlib.textpath", extra="plot").TextPath
@@ -61,8 +61,8 @@ def label_eras(ax: Any, texts: Sequence[str]) -> None:
 
 
 def label_rows(ax: Any, texts: Sequence[str]) -> None:
-    """Label rows at 0, 1, ... from the top, wrapped at two fifths of the figure's width
-    and as large as fits; some rows alone if the smallest size does not fit.
+    """Label rows at 0, 1, ... from the top: wrapped at two fifths of the figure's
+    width, as large as fits, and only some rows if the smallest size does not fit.
     """
     rc = import_optional("matplotlib", extra="plot").rcParams
     properties = import_optional("matplotlib.font_manager", extra="plot").FontProperties
@@ -83,7 +83,7 @@ def label_rows(ax: Any, texts: Sequence[str]) -> None:
 
 def legend_above(ax: Axes, low: float, high: float) -> None:
     """Draw a legend above what lies between `low` and `high`, and extend the vertical
-    axis (also of axes that share it) to make room.
+    axis, also of all axes that share it, to make room.
     """
     n_entries = len(ax.get_legend_handles_labels()[0])
     ax.figure.figure.draw_without_rendering()  # which lays out the figure

@@ -1,4 +1,4 @@
-"""Lines of many fits with the time left, under a bar of rich on a terminal."""
+"""Progress of many fits: a line for each, and rich's bar on a terminal."""
 
 import sys
 import time
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Progress:
-    """Prints a line for each fit and, on a terminal, a bar within the context."""
+    """Prints a line for each fit and, on a terminal, a bar in the ``with`` block."""
 
     def __init__(self, name: str, verbose: int, unit: str = "fits"):
         self.name, self.verbose, self.unit = name, verbose, unit
@@ -32,11 +32,11 @@ class Progress:
             self._bar.stop()
 
     def expect(self, n: int) -> None:
-        """Set the number of units to come."""
+        """Set how many further units (fits, by default) are to come."""
         self._n_all = self._n_done + n
 
     def step(self, n: int, text: str) -> None:
-        """Print a line after `n` more units, with the time left if all take as long."""
+        """Count `n` more units; print a line, and the time left if all take as long."""
         self._n_done += n
         self._n_all = max(self._n_all, self._n_done)
         if self._bar is not None:
@@ -47,13 +47,13 @@ class Progress:
         self.print(f"{self._n_done}/{self._n_all} {self.unit}: {text}")
 
     def of(self, fits: Iterable[Any], texts: Iterable[str]) -> Iterator[Any]:
-        """Yield fits as they come, with a line after each."""
+        """Yield each of the fits, after a line with its text is printed."""
         for fit, text in zip(fits, texts, strict=True):
             self.step(1, text)
             yield fit
 
     def print(self, text: str) -> None:
-        """Print a line, above the bar if there is one."""
+        """Print a line: above the bar if there is one; else only if `verbose`."""
         if self._bar is not None:
             self._bar.console.out(f"{self.name} {text}", highlight=False)
         elif self.verbose:

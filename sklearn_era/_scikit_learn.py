@@ -39,7 +39,7 @@ BINS_ARE_WEIGHTED = _IS_1_9
 
 
 def check_categorical_features(X: Table, categorical_features: ColumnChoice) -> Any:
-    """Return the mask of categorical columns or None; before 1.9, by a booster."""
+    """Return the mask of categorical columns, or None if there are none."""
     if _IS_1_9:
         from sklearn.utils.validation import _check_categorical_features
 
@@ -55,7 +55,7 @@ def check_sample_weight(
     sample_weight: ArrayLike | None, X: Table, *, allow_all_zero_weights: bool = False,
     **options: Any,
 ) -> Any:  # fmt: skip
-    """Return the checked weights; refuse zeros alone, as 1.9 does, in all releases."""
+    """Return the checked weights; raise ValueError if all are 0, in all releases."""
     if _IS_1_9:
         options["allow_all_zero_weights"] = allow_all_zero_weights
     checked = _check_sample_weight(sample_weight, X, **options)
@@ -72,7 +72,7 @@ __all__ = [
 
 
 def refuse_bools(parameters: Mapping[str, Any]) -> None:
-    """Raise ValueError for a bool, which `validate_params` takes for an integer."""
+    """Raise ValueError for a bool: `validate_params` takes it for an integer."""
     for name, value in parameters.items():
         if isinstance(value, bool):
             raise ValueError(f"{name} must be an integer; got {value!r}.")

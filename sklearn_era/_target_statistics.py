@@ -16,7 +16,7 @@ _TINY = 1e-12
 
 
 class Cells(NamedTuple):
-    """Sums over the rows of each pair of a category and an era, sorted by both."""
+    """Sums over the rows of each cell: a category in an era; cells are sorted so."""
 
     categories: Any
     eras: Any
@@ -26,7 +26,7 @@ class Cells(NamedTuple):
 
 
 def cells_of(categories: Ints, eras: Ints, values: Array, weights: Array) -> Cells:
-    """Sum up values of shape (n_outputs, n_rows) by category and era."""
+    """Return the `Cells` of rows: sums of values, of shape (n_outputs, n_rows)."""
     n_eras = eras.max() + 1
     keys, at = np.unique(categories * n_eras + eras, return_inverse=True)
     sums = [np.bincount(at, weights * x) for x in values]
@@ -38,9 +38,10 @@ def cells_of(categories: Ints, eras: Ints, values: Array, weights: Array) -> Cel
 def effects(
     cells: Cells, categories: Ints, eras: Ints, smooth: Any, n_folds: int = 0
 ) -> list[Array]:
-    """Return effects of rows' categories, their variation, (n_rows, n_outputs), and
-    counts, (n_rows, 1), by earlier eras. With `n_folds`, effects are by other folds,
-    but counts by all eras: fewer rows in other folds would mean more in the row's own.
+    """Return, for each row, its category's effect and the effect's variation, (n_rows,
+    n_outputs), and the category's count, (n_rows, 1), by earlier eras. With `n_folds`,
+    effects are by other folds, but counts by all eras: fewer rows in other folds would
+    mean more in the row's own.
     """
     if not n_folds:
         return _by_earlier_eras(cells, categories, eras, smooth)
@@ -91,8 +92,8 @@ def _by_earlier_eras(
 def effects_elsewhere(
     categories: Ints, eras: Ints, y: Array, weights: Array, n_categories: int
 ) -> tuple[Array, Array]:
-    """Return the effect of each category, and for each row that of its category in all
-    eras but its own, NaN if there are no such eras. The values y have the mean 0.
+    """Return the effect of each category on y, and for each row its category's effect
+    in all other eras, NaN if there are none. The mean of y is 0.
     """
     cells = cells_of(categories, eras, y[np.newaxis], weights)
     *_, (_, _, noise, between, of_effects) = _variances(cells, 0)
@@ -110,7 +111,7 @@ def effects_elsewhere(
 
 
 def _precisions(n: Array, noise: float, between: float, of_effects: float) -> Array:
-    """Return the precisions of means of n rows of an era."""
+    """Return the precision (1 / variance) of each mean of n rows of an era."""
     return 1 / np.maximum(between + noise / n, _TINY * (of_effects or 1.0))
 
 
@@ -119,8 +120,9 @@ def _ratio(a: Array, b: Array) -> Array:
 
 
 def _variances(cells: Cells, i: int) -> Iterator[tuple[int, int, float, float, float]]:
-    """Yield stretches of eras (start, stop) and three variances, by moments, from the
-    eras before each: of noise, of a category's effects between eras, and of effects.
+    """Yield stretches of eras (start, stop) and three variances, by moments, from prior
+    eras: of noise, of a category's effects between eras, and of all categories'
+    effects.
     """
     n_eras, n, s = cells.squares.shape[1], cells.n, cells.sums[i]
     is_first = np.append(True, np.diff(cells.categories) != 0)[: n.size]
@@ -130,7 +132,7 @@ def _variances(cells: Cells, i: int) -> Iterator[tuple[int, int, float, float, f
         return np.cumsum(np.bincount(cells.eras, x, n_eras))
 
     def of_category(x: Array) -> tuple[Array, Array]:
-        """Return sums of a category's eras up to each cell, and before it."""
+        """Return a category's sums over eras up to each cell, and before the cell."""
         sums = np.cumsum(x)
         own = sums - (sums - x)[start]
         return own, np.where(is_first, 0.0, own - x)

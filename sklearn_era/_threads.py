@@ -28,13 +28,13 @@ _running = threading.local()
 
 @functools.cache
 def _openmp_controller() -> ThreadpoolController:
-    """Return the OpenMP runtimes, looked up once, as that takes milliseconds."""
+    """Return the controller of OpenMP, looked up once, as that takes milliseconds."""
     return ThreadpoolController().select(user_api="openmp")
 
 
 @contextmanager
 def openmp_threads(n_jobs: int | None, caller: str) -> Iterator[None]:
-    """Limit OpenMP to `n_jobs` in a ``with`` block of this Python thread."""
+    """Limit OpenMP to `n_jobs` threads in a ``with`` block, in this thread alone."""
     if n_jobs is None:
         yield
         return
@@ -57,12 +57,12 @@ def openmp_threads(n_jobs: int | None, caller: str) -> Iterator[None]:
 
 
 def use_openmp_threads(n_threads: int) -> AbstractContextManager[Any]:
-    """Use that many threads in a ``with`` block, even if the environment sets fewer."""
+    """Return a context where OpenMP uses `n_threads`, whatever the environment sets."""
     return _openmp_controller().limit(limits=n_threads)
 
 
 class ThreadsMixin(gradient_boosting.BaseHistGradientBoosting):
-    """Predict with at most `n_jobs` threads; mixed in before other predictors."""
+    """Predicts with at most `n_jobs` threads; precedes other mixins that predict."""
 
     n_jobs: int | None
 

@@ -12,7 +12,7 @@ _P = ParamSpec("_P")
 
 
 def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line that called this package, however deep the call."""
+    """Warn at the user's line that called this package, however deep the call."""
     frame, stacklevel = sys._getframe(), 1
     while frame.f_back is not None:
         package = frame.f_globals.get("__name__", "").split(".")[0]
@@ -24,7 +24,7 @@ def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> 
 
 @contextmanager
 def warned_once() -> Iterator[None]:
-    """Keep the block's warnings back, and give each different text once at its end."""
+    """Hold back the block's warnings, and give each different text once at its end."""
     with warnings.catch_warnings(record=True) as caught:
         yield
     for warning in {str(x.message): x for x in caught}.values():
@@ -53,13 +53,13 @@ def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message on an unknown name: the closest known one, if any."""
+    """Return the end of a message: a question with the closest name; "" if none is."""
     close = difflib.get_close_matches(name.lower(), known, n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def refuse_moved(names: Mapping[str, str], given: Any, owner: str) -> None:
-    """Raise TypeError if a parameter has a former name, and name its replacement."""
+    """Raise TypeError, which names the new parameter, if `given` has a former name."""
     for name in given:
         if name in names:
             raise TypeError(
@@ -68,7 +68,7 @@ def refuse_moved(names: Mapping[str, str], given: Any, owner: str) -> None:
 
 
 def refuses_moved(**names: str) -> Callable[[Callable[_P, None]], Callable[_P, None]]:
-    """Make a constructor refuse former names of its parameters by `refuse_moved`."""
+    """Decorate a constructor: it raises TypeError for former names of parameters."""
 
     def decorate(init: Callable[_P, None]) -> Callable[_P, None]:
         @wraps(init)

@@ -151,11 +151,11 @@ class Intercepts(ParameterObject):
 
     @property
     def _estimates(self) -> bool:
-        """Return whether the forecast is of estimated levels, not a weighted mean."""
+        """Return whether the forecast is by estimated levels, not a weighted mean."""
         return self.forecast == "auto"
 
     def _forecast_weights(self, has_weight: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the weights of eras' intercepts in the forecast, summing to 1."""
+        """Return the weight of each era's intercept in the forecast; they sum to 1."""
         n_eras = int(has_weight.sum())
         if self.forecast == "exponential":
             weights = half_life_weights(n_eras, self.n_eras)
@@ -168,12 +168,12 @@ class Intercepts(ParameterObject):
 
 
 def half_life_weights(n_eras: int, half_life: float) -> NDArray[np.float64]:
-    """Return ``0.5 ** (age / half_life)`` of each era; the last era has age 0."""
+    """Return each era's weight, ``0.5 ** (age / half_life)``; the last has age 0."""
     return 0.5 ** (np.arange(n_eras)[::-1] / half_life)
 
 
 def intercepts_of(estimator: BaseEstimator) -> Intercepts | None:
-    """Return the `Intercepts` of an estimator, or None."""
+    """Return an estimator's `Intercepts`, or None if it has no intercepts of eras."""
     effects = estimator.era_effects
     return Intercepts() if effects == "intercept" else effects
 

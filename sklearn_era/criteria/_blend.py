@@ -88,7 +88,7 @@ class Blend(EraCriterion):
 
     @property
     def _parts(self) -> dict[SplitCriterion, float]:
-        """Return criteria of positive weight, and their shares of the largest."""
+        """Return criteria of positive weight, and each weight over the largest one."""
         weights = {
             CRITERIA[key]() if isinstance(key, str) else key: float(weight)
             for key, weight in self.weights.items()
@@ -113,7 +113,7 @@ class Blend(EraCriterion):
 
 
 def _not_blendable(part: object, normalize: bool, is_added: bool) -> str | None:
-    """Return the reason why a part cannot be part of a blend, or None."""
+    """Return why a part cannot be part of a blend, or None if it can."""
     if not isinstance(part, SplitCriterion) or isinstance(part, Blend):
         known = [name for name, cls in CRITERIA.items() if cls is not TimeRobust]
         return (
@@ -141,7 +141,7 @@ def _not_blendable(part: object, normalize: bool, is_added: bool) -> str | None:
 
 
 def _check_class(criterion: SplitCriterion) -> None:
-    """Raise TypeError for a class of criteria that no compiled code knows."""
+    """Raise TypeError if no compiled code computes the keys of a criterion's class."""
     known = {*CRITERIA.values(), Blend}
     if isinstance(criterion, CustomCriterion) or type(criterion) in known:
         return
@@ -157,7 +157,7 @@ def _check_class(criterion: SplitCriterion) -> None:
 
 
 def as_criterion(value: Any) -> SplitCriterion:
-    """Return the checked criterion for a value; a blend of one part becomes that."""
+    """Return the checked criterion for a value; of a blend of one part, the part."""
     if isinstance(value, str):
         refuse_removed(value)
         if value not in CRITERIA:

@@ -15,7 +15,7 @@ from .._parameter_object import ParameterObject, parameter
 
 
 class KernelTraits(NamedTuple):
-    """What the kernel knows of a key: `criterion_traits` in ensemble/_criteria."""
+    """What the kernel knows of a key: see `criterion_traits` in ensemble/_criteria."""
 
     reads_impurities: bool = False
     is_at_most_gain: bool = False
@@ -23,7 +23,7 @@ class KernelTraits(NamedTuple):
 
 
 class SplitCriterion(ParameterObject):
-    """A criterion: its parameters, and the properties of its key."""
+    """The base of criteria: parameters, and properties of the key that ranks splits."""
 
     name: ClassVar[str]  # the string that stands for it
     traits: ClassVar[KernelTraits] = KernelTraits()
@@ -42,7 +42,7 @@ class SplitCriterion(ParameterObject):
 
     @property
     def _needs_target(self) -> bool:
-        """Return whether eras are compared by the target instead of gradients."""
+        """Return whether eras are compared by the target instead of by gradients."""
         return False
 
     def _kernel_parameters(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ _STATISTICS = [StrOptions({"effect", "changing_rate", "ratio"})]
 
 @dataclass(eq=False, repr=False)
 class EraCriterion(SplitCriterion):
-    """A criterion that compares eras, by the estimators' rule or by the papers'."""
+    """A criterion that compares eras; `rule` says which eras a split has to cover."""
 
     rule: str | None = parameter(None, [StrOptions({"every_era"}), None], kw_only=True)
 
@@ -342,7 +342,7 @@ CRITERIA: dict[str, type[SplitCriterion]] = {
 
 
 def refuse_removed(name: object) -> None:
-    """Raise InvalidParameterError for a criterion of earlier versions."""
+    """Raise InvalidParameterError for a criterion that only earlier versions have."""
     if isinstance(name, str) and name in ("held_out", "HeldOut"):
         raise InvalidParameterError(
             f"{name!r} is no longer a criterion; use 'era' or a CustomCriterion."

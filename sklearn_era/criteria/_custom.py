@@ -101,12 +101,12 @@ class ListedSplits:
 
     @cached_property
     def left(self) -> EraSums:
-        """Return the sums of the left side."""
+        """Return the sums of each era over the left side of each split."""
         return self._side(0)
 
     @cached_property
     def right(self) -> EraSums:
-        """Return the sums of the right side."""
+        """Return the sums of each era over the right side of each split."""
         return self._side(1)
 
     def _side(self, i: int) -> EraSums:
@@ -122,17 +122,17 @@ class ListedSplits:
 
     @property
     def gains(self) -> _Numbers:
-        """Return the gain of each era."""
+        """Return the gain of each split in each era."""
         return self._comparison[0]
 
     @property
     def effects(self) -> _Numbers:
-        """Return the left value minus the right one of each era."""
+        """Return the left value minus the right one, of each split in each era."""
         return self._comparison[1]
 
     @property
     def covered(self) -> NDArray[np.bool_]:
-        """Return whether each era is covered."""
+        """Return whether each split covers each era."""
         fewer = np.minimum(self.left.counts, self.right.counts)
         return fewer >= self.min_samples_per_era
 
@@ -143,7 +143,7 @@ class ListedSplits:
 
     @cached_property
     def impurities(self) -> _Numbers:
-        """Return the impurity of each era before the split."""
+        """Return the impurity of each era in the node, before the split."""
         return self._measure_impurities()
 
 
@@ -211,7 +211,7 @@ class CustomCriterion(EraCriterion):
         return super()._kernel_parameters() | {"custom": self}
 
     def _checked_keys(self, splits: ListedSplits) -> _Numbers:
-        """Return primary and secondary keys and priorities, of shape (3, n_splits)."""
+        """Return checked primary keys, secondary keys and priorities: (3, n_splits)."""
         keys = self.keys(splits)
         if not isinstance(keys, SplitKeys):
             keys = SplitKeys(keys)

@@ -26,7 +26,7 @@ _BATCH_VALUES = 1_000_000
 
 @dataclass
 class Shard:
-    """The rows of one worker, for training or for early stopping."""
+    """The binned rows of one worker: for training, or held out by early stopping."""
 
     X: Bins  # bins; Fortran-ordered for training, else C-ordered
     y: Floats
@@ -35,7 +35,7 @@ class Shard:
 
 
 class ShardRows(UnbinnedRows):
-    """X of a shard, as ``fit`` handles it."""
+    """Stands for a shard's X, already binned, where ``fit`` expects X."""
 
     def __init__(self, binned: Bins):
         super().__init__(*binned.shape)
@@ -46,9 +46,9 @@ def draw_sample(
     mapper: _BinMapper, n_trained: Ints, sample_weight: Floats | None,
     training_rows: Ints | None,
 ) -> list[Ints | None]:  # fmt: skip
-    """Draw the rows that scikit-learn would make bins from; return their indices by
-    part, or None for all rows. `training_rows` has the numbers of training rows in
-    scikit-learn's order, if that is not ours.
+    """Draw the rows that scikit-learn would make bins from; return, for each part, the
+    drawn indices, or None if all are used. `training_rows` are the numbers of training
+    rows in scikit-learn's order, or None if that is the order of the parts.
     """
     rank: Any = slice(None)
     if training_rows is not None:
@@ -69,7 +69,9 @@ def draw_sample(
 def take_sample(
     parts: Sequence[EncodedPart], drawn: Sequence[Ints | None], preprocessor: Any
 ) -> tuple[list[list[Any]], Floats | None]:
-    """Return drawn values by block of columns, and weights, None if drawn by weight."""
+    """Return lists of the drawn rows' values, by block of columns, and their weights,
+    None if rows were drawn by weight.
+    """
     blocks: list[list[Any]] = []
     weights: list[Any] = []
     for part, rows in zip(parts, drawn, strict=True):
@@ -93,7 +95,7 @@ def find_blocks(
     samples: Sequence[Any], estimator: BaseEstimator,
     known_categories: Sequence[Floats | None],
 ) -> list[Any]:  # fmt: skip
-    """Return delayed thresholds or categories, by block of columns."""
+    """Return, by block of columns, delayed lists of thresholds or categories."""
     find, pick = delayed(_find_thresholds), delayed(_pick)
     return [
         find(
@@ -105,7 +107,7 @@ def find_blocks(
 
 
 def _pick(sample: tuple[list[list[Any]], Any], block: int) -> tuple[list[Any], Any]:
-    """Return the values of a block of columns, and the weights of the rows."""
+    """Return the values of one block of columns in a sample, and its rows' weights."""
     blocks, weights = sample
     return (blocks[block] if blocks else []), weights
 
@@ -135,7 +137,7 @@ def bin_part(part: EncodedPart, estimator: BaseEstimator) -> EncodedPart:
 def make_shard(
     parts: Sequence[EncodedPart], estimator: BaseEstimator, encoding: Encoding
 ) -> tuple[Shard, Shard]:
-    """Return a worker's binned training and held-out rows, by number of row."""
+    """Return two shards, of a worker's training and held-out rows, by row number."""
     order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
     is_val = np.concatenate([part.held_out for part in parts])[order]
     # The index of each row in its shard.
@@ -162,7 +164,7 @@ def make_shard(
 
 
 def _empty_shard(part: EncodedPart, n_rows: int, order: str) -> Shard:
-    """Return a shard with room for rows like those of a part."""
+    """Return a shard for `n_rows` rows, to be filled in, with the fields of a part."""
     return Shard(
         allocate_binned((n_rows, part.X.shape[1]), order),
         np.empty(n_rows),
@@ -174,7 +176,7 @@ def _empty_shard(part: EncodedPart, n_rows: int, order: str) -> Shard:
 def _bins_of(
     part: EncodedPart, estimator: BaseEstimator
 ) -> Iterator[tuple[slice, Bins]]:
-    """Yield a part's rows and their bins, in batches that bound float64 values."""
+    """Yield slices of a part's rows, and their bins: some at a time, to save memory."""
     if part.is_binned:
         yield slice(0, part.y.size), part.X
         return

@@ -32,7 +32,7 @@ class DaskFitError(RuntimeError):
 
 
 class Cluster:
-    """The workers of a client at the beginning of a fit."""
+    """The workers that a client has at the beginning of a fit, and calls to them."""
 
     def __init__(self, client: Client, timeout: int):
         self.client = client
@@ -42,7 +42,7 @@ class Cluster:
         self._last_seen: dict[str, tuple[float, float]] = {}
 
     def _answering(self) -> list[str]:
-        """Return all workers' addresses; DaskFitError unless each answers."""
+        """Return all workers' addresses; raise DaskFitError if one does not answer."""
         addresses = sorted(self.client.nthreads())
         if not addresses:
             raise DaskFitError("The cluster has no worker: scale it up, and fit again.")
@@ -77,7 +77,9 @@ class Cluster:
         self, futures: Sequence[Future],
         blame: Callable[[int, BaseException], Exception] | None = None,
     ) -> list[Any]:  # fmt: skip
-        """Wait for futures, and return their results; `blame` makes the error."""
+        """Wait for futures, and return their results; ``blame(i, error)`` makes the
+        error to raise for the i-th.
+        """
         try:
             self.wait(futures)
         except Exception:
@@ -89,14 +91,14 @@ class Cluster:
         return self._results(futures)
 
     def send(self, value: object) -> Future:
-        """Scatter a value as a future, which workers copy from each other."""
+        """Copy a value to the workers, and return the future of it."""
         with dask.config.set(
             {"distributed.admin.large-graph-warning-threshold": "1GB"}
         ):
             return self.client.submit(_identity, value, pure=False)
 
     def _results(self, futures: Sequence[Future]) -> list[Any]:
-        """Return results of finished futures, whose workers may hang by now."""
+        """Return results of finished futures; raise DaskFitError if a worker hangs."""
 
         async def gather() -> list[Any]:
             results = self.client.gather(list(futures), asynchronous=True)
@@ -119,7 +121,7 @@ class Cluster:
                 raise future.exception()
 
     def holders(self, futures: Sequence[Future]) -> list[str]:
-        """Return the worker that holds each result, "" while it is in transit."""
+        """Return the address of each result's worker; "" while it is in transit."""
         holders = self.client.who_has(list(futures))
         return [min(holders.get(each.key, ()), default="") for each in futures]
 
@@ -139,7 +141,7 @@ class Cluster:
             raise
 
     def post(self, address: str, function: Callable[..., Any], *args: Any) -> None:
-        """Start a function on a worker beside its tasks; never wait or fail."""
+        """Start a function on a worker beside its tasks; do not wait, ignore errors."""
 
         async def run() -> None:
             with suppress(OSError):  # the scheduler is gone
@@ -154,7 +156,7 @@ class Cluster:
         self, futures: Mapping[str, Future], handle: Callable[[dict[str, Any]], None],
         messages: queue.SimpleQueue,
     ) -> list[Outcome]:  # fmt: skip
-        """Return the workers' outcomes or raise; call `handle` with each message."""
+        """Return all workers' outcomes, or raise; call `handle` with each message."""
         outcomes: dict[str, Outcome] = {}
         names = {future.key: address for address, future in futures.items()}
         deadline = float("inf")
@@ -203,7 +205,7 @@ class Cluster:
         events: queue.SimpleQueue | None = None,
         until: Callable[[], float] = lambda: float("inf"),
     ) -> Iterator[Any]:  # fmt: skip
-        """Yield finished futures and messages, and check for lost workers meanwhile."""
+        """Yield finished futures and messages; raise DaskFitError on a lost worker."""
         events = queue.SimpleQueue() if events is None else events
         for future in futures:
             future.add_done_callback(events.put)
@@ -266,7 +268,7 @@ class Cluster:
 
     @contextmanager
     def only_fit(self) -> Iterator[None]:
-        """Hold the cluster's lock: concurrent fits would block each other's workers."""
+        """Hold the cluster's lock in a block: fits at once would block each other."""
         if getattr(_thread, "is_fitting", False):
             raise DaskFitError("A fit cannot begin in a callback of another.")
         scheduler, loop = self.client.scheduler, self.client.loop
@@ -289,7 +291,7 @@ class Cluster:
                     lock.release()
 
     def _acquire(self, lock: Semaphore) -> None:
-        """Wait until no other fit runs on the cluster, with a warning."""
+        """Wait until no other fit runs on the cluster; warn if that takes long."""
         try:
             # In short waits: the scheduler keeps an interrupted one until its timeout.
             if not lock.acquire(timeout=_GRACE):
@@ -319,7 +321,7 @@ class Cluster:
                 self.client.unsubscribe_topic(TOPIC)
 
     def cancel(self, futures: Sequence[Future]) -> None:
-        """Release futures, and cancel tasks that still run."""
+        """Release futures, and cancel those of their tasks that still run."""
         if self.client.status == "running":
             self.client.cancel(list(futures), force=True)
 

@@ -24,7 +24,7 @@ _trackers: dict[str, tuple[RabitTracker, threading.Event]] = {}
 
 
 class ExchangeError(RuntimeError):
-    """Another worker is gone, or did not answer in time."""
+    """Another worker of the group is gone, or has not answered in time."""
 
 
 class CollectiveExchange(Exchange):
@@ -54,7 +54,7 @@ class CollectiveExchange(Exchange):
 def start_tracker(
     fit_id: str, n_workers: int, timeout: int, dask_worker: Any = None
 ) -> dict[str, Any]:
-    """Start a tracker here, as clients may leave; return what members need."""
+    """Start a tracker here, as clients may leave; return what members join it with."""
     tracker = RabitTracker(
         n_workers=n_workers, host_ip=get_address_host(dask_worker.address),
         sortby="task", timeout=timeout,
@@ -96,8 +96,9 @@ def call_in_group(
     group: dict[str, Any] | None, rank: int, timeout: int,
     function: Callable[[Exchange], None],
 ) -> None:  # fmt: skip
-    """Call a function with the exchange of a group, or directly without one. It runs in
-    a thread of its own: the collective is bound to it, and waits in it never end.
+    """Call a function with the exchange of a group, or with `ALONE` if `group` is None.
+    It runs in a thread of its own: the collective is bound to it, and may wait in it
+    forever.
     """
     if group is None:
         function(ALONE)
@@ -127,7 +128,9 @@ def call_in_group(
 def _serve(
     arguments: dict[str, Any], jobs: queue.SimpleQueue, results: queue.SimpleQueue
 ) -> None:
-    """Join a group, do one job, and leave; put errors or None into `results`."""
+    """Join a group, do one job, and leave; put an error or None into `results` on
+    joining, and after the job.
+    """
     try:
         collective.init(**arguments)
     except XGBoostError as error:
@@ -146,6 +149,6 @@ def _serve(
 
 
 def _reason(error: XGBoostError) -> str:
-    """Return the last line of a message whose trace leads through the library."""
+    """Return the reason of an error: its message's last line, without the trace."""
     lines = [line for line in str(error).splitlines() if line.startswith("- [")]
     return lines[-1].partition("]:")[2].strip() if lines else "the group broke up"

@@ -31,7 +31,7 @@ _DEFAULTS = {"client": None, "timeout": 300, "shuffle": True}
 
 
 def _constructor(local: BaseEstimator) -> Callable[..., None]:
-    """Return the constructor of a local estimator with additional parameters."""
+    """Return a local estimator's constructor with the parameters of `_DEFAULTS`."""
 
     @functools.wraps(local.__init__)
     def __init__(self: BaseEstimator, *args: Any, **parameters: Any) -> None:
@@ -49,7 +49,7 @@ def _constructor(local: BaseEstimator) -> Callable[..., None]:
 
 
 def _check_supported(estimator: BaseEstimator) -> None:
-    """Raise ValueError for losses and scorings that need all rows in one place."""
+    """Raise ValueError for parameters that need all rows in one place."""
     if not isinstance(estimator.loss, str):
         raise ValueError(
             f"loss={estimator.loss!r} is an object, and workers share the means of "
@@ -75,7 +75,7 @@ def _check_supported(estimator: BaseEstimator) -> None:
 
 
 class DaskMixin:
-    """``fit`` on a cluster, and lazy predictions; the rest is the local estimator's."""
+    """Fits on a cluster, and predicts lazily; all else is as in the local estimator."""
 
     _local: ClassVar[Any]
     _own_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -160,7 +160,7 @@ class DaskMixin:
     predict = prediction("predict", "targets or classes, lazily", *COLLECTIONS)
 
     def _ask(self, method: str, X: Any, eras: Any) -> da.Array:
-        """Apply a method of the local estimator to each partition."""
+        """Return a method's lazy predictions, partition by partition."""
         dtype: Any = np.dtype(np.float64)
         trailing: tuple[int, ...] = ()
         if method == "predict_proba":
@@ -223,7 +223,7 @@ class DaskMixin:
         return local
 
     def _in_one_place(self, X: Any, *, eras: Any = None) -> NoReturn:
-        """Raise TypeError, since only the local estimator has this method."""
+        """Raise TypeError: staged predictions are the local estimator's alone."""
         raise TypeError(
             f"{type(self).__name__} has no staged predictions: call to_local(), and "
             "those of the local estimator, for rows that this machine holds."

@@ -34,7 +34,7 @@ _GRACE = 5
 
 
 class ClusterFit:
-    """One ``fit``, by `run`; the estimator is updated after each iteration."""
+    """A ``fit`` on a cluster; `run` does it, and updates the estimator meanwhile."""
 
     parts: list[Future]  # of the rows, as they are by the steps so far
     survey: Survey
@@ -88,7 +88,7 @@ class ClusterFit:
             raise
 
     def _load(self, X: Any, y: Any, sample_weight: Any, eras: Any) -> list[PartSummary]:
-        """Load parts on workers; keep those with rows, and return summaries of them."""
+        """Load parts on workers; keep those with rows, and return their summaries."""
         parts = _partitions.delay_parts(X, y, sample_weight, eras)
         self.parts = self.client.compute(parts)
         self._futures.update(self.parts)
@@ -113,7 +113,7 @@ class ClusterFit:
     def _prepare_columns(
         self, summaries: Sequence[PartSummary]
     ) -> list[Floats | None] | None:
-        """Fit the preprocessing of X (the estimator's); return the known categories."""
+        """Fit the preprocessing of X; return the known categories of each column."""
         estimator, rows = self.estimator, summaries[0].head
         is_categorical = check_categorical_features(
             rows, estimator.categorical_features
@@ -128,7 +128,7 @@ class ClusterFit:
         return estimator._preprocess_X(rows, reset=True)[1]
 
     def _prepare_parameters(self) -> np.random.RandomState:
-        """Check parameters and draw seeds; return the workers' common random state."""
+        """Check parameters and draw seeds; return a random state for all workers."""
         estimator, n_rows = self.estimator, self.survey.n_rows
         n_features = estimator.n_features_in_
         if n_rows >= 2**32:
@@ -160,7 +160,7 @@ class ClusterFit:
         return of_workers
 
     def _gather_rows(self, encoding: Encoding) -> tuple[Codes, Floats]:
-        """Return the codes of eras and the encoded target of all rows."""
+        """Bring the era codes and encoded targets of all rows here; return them."""
         found = self._ask_parts(_survey.codes_and_target, encoding=encoding)
         codes, target = map(np.concatenate, zip(*found, strict=True))
         return codes, target
@@ -181,7 +181,7 @@ class ClusterFit:
     def _find_bins(
         self, training_rows: Ints | None, known_categories: list[Floats | None] | None
     ) -> None:
-        """Fit the mapper as scikit-learn would on all training rows."""
+        """Set thresholds of `mapper` as scikit-learn would by all training rows."""
         estimator, mapper, weights = self.estimator, self.mapper, None
         if self.is_weighted and self.n_trained.sum() > mapper.subsample:
             weights = np.concatenate(self._ask_parts(_survey.training_weights))
@@ -203,7 +203,7 @@ class ClusterFit:
         set_thresholds(mapper, list(thresholds), feature_columns(estimator))
 
     def _local_estimator(self, random_state: np.random.RandomState) -> Any:
-        """The estimator for the workers, with all global decisions made."""
+        """Return the estimator for the workers, with all decisions on all rows made."""
         local = self.estimator.to_local()
         if not is_resumed(self.estimator):
             vars(local).pop("_predictors", None)
@@ -220,7 +220,7 @@ class ClusterFit:
         return local
 
     def _place(self, local: BaseEstimator) -> dict[str, Future]:
-        """Make the shard of each worker with training rows, by address."""
+        """Make each worker's shard of rows; return its future, by worker address."""
         parts, holders = self.parts, self.cluster.holders(self.parts)
         addresses, shuffle = self.cluster.addresses, self.estimator.shuffle
         places, used, moves = find_places(
@@ -253,7 +253,7 @@ class ClusterFit:
         return shards
 
     def _train(self, local: BaseEstimator, shards: dict[str, Future]) -> None:
-        """Fit on all shards, and copy the first worker's fitted attributes."""
+        """Fit on all shards; take over the fitted attributes of the first worker."""
         estimator, cluster = self.estimator, self.cluster
         fit_id = uuid.uuid4().hex
         first, group = next(iter(shards)), None
@@ -308,7 +308,7 @@ class ClusterFit:
     def _ask_parts(
         self, function: Callable[..., Any], blame: Any = None, **arguments: Any
     ) -> Any:
-        """Return a function's results for all parts; `blame` makes the error."""
+        """Return a function's result for each part; `blame` makes the error of one."""
         futures = [self._submit(function, part, **arguments) for part in self.parts]
         return self.cluster.gather(futures, blame)
 

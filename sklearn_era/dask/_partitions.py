@@ -30,7 +30,7 @@ Bins = NDArray[np.uint8]
 
 @dataclass
 class Part:
-    """The rows of one partition, of each collection."""
+    """The rows of one partition of X, and those of y, weights and eras beside them."""
 
     X: Any
     y: NDArray[Any]
@@ -58,7 +58,7 @@ class PartSummary:
 
 
 def delay_parts(X: Any, y: Any, sample_weight: Any, eras: Any) -> list[Any]:
-    """Return the delayed parts of a fit."""
+    """Return the delayed parts of a fit: a `Part` for each partition of X."""
     blocks, load = [blocks_of("X", X)], delayed(load_part, pure=False)
     beside = {"y": y, "sample_weight": sample_weight, "eras": eras}
     blocks += [blocks_beside(X, *each) for each in beside.items()]
@@ -66,7 +66,7 @@ def delay_parts(X: Any, y: Any, sample_weight: Any, eras: Any) -> list[Any]:
 
 
 def blocks_beside(X: Any, name: str, collection: Any) -> list[Any]:
-    """Return a collection's partitions, which match those of X; Nones if it is None."""
+    """Return a collection's partitions, which match those of X; Nones without one."""
     n_blocks = len(X.chunks[0]) if isinstance(X, da.Array) else X.npartitions
     if collection is None:
         return [None] * n_blocks
@@ -84,7 +84,7 @@ def blocks_beside(X: Any, name: str, collection: Any) -> list[Any]:
 
 
 def blocks_of(name: str, collection: Any) -> list[Any]:
-    """Return the delayed partitions of a Dask collection; each holds whole rows."""
+    """Return the partitions of a Dask collection, delayed; each one has all columns."""
     if isinstance(collection, da.Array):
         if collection.ndim == 2:
             collection = collection.rechunk({1: -1})
@@ -102,7 +102,7 @@ def blocks_of(name: str, collection: Any) -> list[Any]:
 
 
 def load_part(X: Any, y: Any, sample_weight: Any, eras: Any) -> Part:
-    """Check the rows of a partition, and collect warnings about them."""
+    """Return a part, with its rows checked, and with the warnings about them."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_of_row_order(eras, X)
@@ -140,7 +140,7 @@ def _check_part(X: Any, y: Any, sample_weight: Any, eras: Any) -> Part:
 
 
 def summarize(part: Part, has_classes: bool) -> PartSummary:
-    """Summarise a part for the client."""
+    """Return the summary of a part: counts, labels and column types, without rows."""
     n_rows = part.y.size
     labels, codes = np.empty(1), np.zeros(n_rows, dtype=np.intp)
     if part.eras is not None:
@@ -165,7 +165,7 @@ def summarize(part: Part, has_classes: bool) -> PartSummary:
 
 
 def categories_of(part: Part, is_categorical: Flags) -> list[Any]:
-    """Return the number of rows of each category, missing ones too, by column."""
+    """Return the row count of each category, missing too, by categorical column."""
     X: Any = part.X if hasattr(part.X, "iloc") else pd.DataFrame(part.X)
     given = [X.iloc[:, i] for i in np.flatnonzero(is_categorical)]
     return [column.astype(object).value_counts(dropna=False) for column in given]
@@ -174,7 +174,7 @@ def categories_of(part: Part, is_categorical: Flags) -> list[Any]:
 def frame_of_categories(
     head: Any, is_categorical: Flags, found: Sequence[list[Any]]
 ) -> tuple[Any, Ints]:
-    """Return a frame with all categories of parts, and the rows of each."""
+    """Return a frame with all categories in its columns, and how many rows have each"""
     taken: dict[Any, pd.Series] = {}
     columns_found = zip(*found, strict=True)
     for i, of_parts in zip(np.flatnonzero(is_categorical), columns_found, strict=True):
@@ -201,7 +201,7 @@ def frame_of_categories(
 
 
 def _kinds(X: Any) -> dict[Any, str]:
-    """Return the kind of each column of a frame or matrix."""
+    """Return the kind of each column of X (numbers, text, ...), by name or number."""
     if not hasattr(X, "dtypes"):
         return dict.fromkeys(range(X.shape[1]), _kind(X.dtype))
     return {name: _kind(dtype) for name, dtype in zip(X.columns, X.dtypes, strict=True)}
@@ -215,14 +215,14 @@ def _kind(dtype: object) -> str:
 
 
 def _kind_of(values: NDArray[Any]) -> str:
-    """Return the kind of labels; for object dtype, that of the first label."""
+    """Return the kind of labels; for objects, it is that of the first label."""
     if values.dtype == object and not isinstance(values[0], str):
         return type(values[0]).__name__
     return _kind(values.dtype)
 
 
 def check_alike(summaries: Mapping[int, PartSummary]) -> None:
-    """Raise ValueError if partitions, by number, differ in columns or types."""
+    """Raise ValueError if partitions differ in columns or types; keys number them."""
     first, expected = next(iter(summaries.items()))
     for i, summary in summaries.items():
         if list(summary.kinds) != list(expected.kinds):

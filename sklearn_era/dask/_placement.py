@@ -22,7 +22,9 @@ def find_places(
     survey: Survey, encoding: Encoding, n_trained: Ints, holders: Sequence[str],
     addresses: Sequence[str], shuffle: bool,
 ) -> tuple[Ints, list[str], bool]:  # fmt: skip
-    """Return the places of eras or partitions, workers, and whether eras' rows move."""
+    """Return the workers' indices of eras or partitions, the addresses of used workers,
+    and whether rows move to their era's worker.
+    """
     n_rows, unit, moves = np.diff(survey.starts), "partition", False
     if survey.eras is not None:
         moves = bool((survey.eras.counts > 1).any())  # an era is in several parts
@@ -54,7 +56,7 @@ def find_places(
 
 def spread(sizes: Ints, owners: Ints, n_workers: int) -> Ints:
     """Return each unit's worker, the largest unit first: its owner (-1 for none) up to
-    its share, else the one with least rows; no worker stays empty if avoidable.
+    an even share, else the worker with fewest rows; none stays empty if avoidable.
     """
     loads = np.zeros(n_workers)
     limit = _UNEVEN * np.sum(sizes) / n_workers
@@ -78,7 +80,7 @@ def spread(sizes: Ints, owners: Ints, n_workers: int) -> Ints:
 def place_units(
     n_rows: Ints, n_trained: Ints, holders: Sequence[str], addresses: Sequence[str]
 ) -> tuple[Ints, list[str]]:
-    """Return the worker of each unit (partition or era), and all workers in use."""
+    """Return the worker of each unit (partition or era), and the addresses in use."""
     is_trained = n_trained > 0
     held = [n_trained[np.equal(holders, each)].sum() for each in addresses]
     n_used = min(len(addresses), int(np.count_nonzero(is_trained)))
@@ -95,7 +97,7 @@ def shuffle_parts(
     parts: Sequence[Any], places: Ints, n_workers: int, n_features: int,
     is_weighted: bool,
 ) -> list[Any]:  # fmt: skip
-    """Shuffle binned rows to the workers of their eras; return delayed parts."""
+    """Return delayed parts, one a worker, of the binned rows of the worker's eras."""
     to_frame, from_frame = delayed(_to_frame), delayed(_from_frame)
     # Made here: a worker may hang.
     no_rows = EncodedPart(
@@ -111,7 +113,7 @@ def shuffle_parts(
 
 
 def _to_frame(part: EncodedPart, places: Ints) -> pd.DataFrame:
-    """Return a binned part as a frame, with the destination of each row."""
+    """Return a binned part as a frame; its column `worker` says where each row goes."""
     columns = {f"bin{i}": column for i, column in enumerate(part.X.T)}
     columns |= {name: getattr(part, name) for name in _OF_ROWS}
     columns["worker"] = places[part.codes]

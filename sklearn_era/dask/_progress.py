@@ -13,13 +13,13 @@ from ._training import KEPT, answer
 
 
 def is_resumed(estimator: BaseEstimator) -> bool:
-    """Return whether a fit continues with an estimator's trees."""
+    """Return whether a fit continues with the trees of an earlier fit (warm start)."""
     return estimator.warm_start and estimator._is_fitted()
 
 
 @dataclass
 class Progress:
-    """Updates the client's estimator, and runs its callbacks, at each iteration."""
+    """Updates the client's estimator and runs its callbacks, by a worker's messages."""
 
     _estimator: Any
     _cluster: Cluster
@@ -82,7 +82,7 @@ class Progress:
 
 
 class _RowsOfWorkers:
-    """Stands for the rows of a callback; any access raises an error."""
+    """Stands for the rows, which callbacks cannot have: any access raises an error."""
 
     def __getattr__(self, name: str) -> Any:
         raise ValueError(

@@ -24,7 +24,7 @@ from ._partitions import Codes, Flags, Floats, Ints, Part, PartSummary
 
 @dataclass
 class Survey:
-    """The rows of all parts, counted."""
+    """What the client knows of all parts: eras, classes and numbers of rows."""
 
     starts: Ints  # (n_parts + 1,), the number of a part's first row
     eras: EncodedEras | None  # all labels, and codes of each part's eras
@@ -37,7 +37,7 @@ class Survey:
         cls, summaries: Sequence[PartSummary], has_eras: bool,
         classes: NDArray[Any] | None,
     ) -> "Survey":  # fmt: skip
-        """Merge the summaries of parts; `classes` is None in regression."""
+        """Return the merged summaries of parts; `classes` is None in regression."""
         n_classes = 1 if classes is None else classes.size
         tables = []
         for summary in summaries:
@@ -68,7 +68,7 @@ class Survey:
         return np.bincount(self.eras.codes, rows).astype(np.intp)
 
     def training_rows(self, encoding: "Encoding", drawn: Ints | None) -> Ints:
-        """Return how many training rows (of those `drawn`, if any) each part has."""
+        """Return each part's number of training rows, or of `drawn` rows if given."""
         if drawn is not None:
             return np.diff(np.searchsorted(np.sort(drawn), self.starts))
         rows = self.counts.sum(axis=1)
@@ -79,7 +79,7 @@ class Survey:
 
 @dataclass
 class Encoding:
-    """The encoding of training rows, the same for all parts."""
+    """How rows are encoded, the same for all parts; the client has decided on it."""
 
     era_labels: NDArray[Any] | None  # all, sorted
     classes: NDArray[Any] | None
@@ -91,7 +91,7 @@ class Encoding:
 
 @dataclass
 class EncodedPart:
-    """The rows of a part, ready for training except for their bins."""
+    """The rows of a part, encoded for training; X is binned later."""
 
     X: Any
     y: Floats  # of classes, their numbers
@@ -105,7 +105,7 @@ class EncodedPart:
 def encode_part(
     part: Part, encoding: Encoding, start: int, held_out: Flags | None
 ) -> EncodedPart:
-    """Encode a part; `start` is the number of its first row."""
+    """Return a part, encoded; `start` is the number of its first row among all rows."""
     codes = era_codes(part, encoding)
     y, weights = encode_target(part, encoding), part.sample_weight
     pairs = (encoding.class_weights, y.astype(np.intp)), (encoding.era_weights, codes)
@@ -120,7 +120,7 @@ def encode_part(
 
 
 def era_codes(part: Part, encoding: Encoding) -> Codes:
-    """Return the eras of a part's rows, as indices into all labels."""
+    """Return the era of each row of a part, as an index into the encoding's labels."""
     if part.eras is None or encoding.era_labels is None:
         return np.zeros(part.y.size, dtype=np.int32)
     own = encode_eras(part.eras)
@@ -147,7 +147,7 @@ def decide(
     gather_rows: Callable[[Encoding], tuple[Codes, Floats]],
 ) -> tuple[Encoding, Ints | None]:  # fmt: skip
     """Return how to encode parts and, if early stopping holds out single rows, the
-    training rows, for which `gather_rows` brings all eras and targets to the client.
+    other rows, else None; `gather_rows` brings all eras and targets to the client.
     """
     eras = survey.eras
     classes: Any = estimator.classes_ if is_classifier(estimator) else None
@@ -192,7 +192,7 @@ def decide(
 def _hold_out_eras(
     estimator: BaseEstimator, eras: EncodedEras, survey: Survey
 ) -> Flags:
-    """Choose the eras that early stopping holds out."""
+    """Return which eras early stopping holds out; set `validation_eras_` to them."""
     plan = estimator._fit_state.plan
     if not plan.is_plain_gain and estimator._fit_state.validation_eras != "last":
         check_splittable(eras.labels, survey.era_counts, plan)
@@ -212,7 +212,7 @@ def _hold_out_eras(
 def _hold_out_rows(
     estimator: BaseEstimator, survey: Survey, codes: Codes, y: Floats
 ) -> Ints:
-    """Draw the rows that early stopping holds out; return the training rows."""
+    """Draw the rows that early stopping holds out; return the rows to train on."""
     labels = np.zeros(1) if survey.eras is None else survey.eras.labels
     eras = EncodedEras(labels, codes)
     train, _ = split_rows_of_eras(

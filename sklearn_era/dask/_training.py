@@ -42,7 +42,7 @@ _answers: dict[str, queue.SimpleQueue] = {}
 
 @dataclass
 class Outcome:
-    """The result of a fit on one worker."""
+    """What the fit on one worker returns: attributes or an error, and warnings."""
 
     fitted: dict[str, Any] | None = None  # attributes, from rank 0 only
     error: Exception | None = None  # without its traceback
@@ -56,7 +56,7 @@ class FitCancelledError(RuntimeError):
 
 
 class _SharedMeans:
-    """Mixin for a loss: its means are over the rows of all workers. The loss's best
+    """Mixin for a loss whose means are over the rows of all workers. The loss's best
     constant may only depend on the mean of the target, or on the shares of classes.
     """
 
@@ -89,7 +89,7 @@ class _SharedMeans:
 
 
 def share_means(loss: BaseLoss, exchange: Exchange) -> Any:
-    """Return a copy of a loss whose means are over all workers."""
+    """Return a copy of a loss that takes its means over the rows of all workers."""
     shared = copy.copy(loss)
     shared.__class__ = type(type(loss).__name__, (_SharedMeans, type(loss)), {})
     shared.exchange = exchange
@@ -97,7 +97,7 @@ def share_means(loss: BaseLoss, exchange: Exchange) -> Any:
 
 
 class ShardFitMixin(EraFitMixin):
-    """``fit`` on one worker's shard; names, classes and the seed are the client's."""
+    """``fit`` on one worker's shard, with names, classes and seed from the client."""
 
     _held_out: Shard
     _known_categories: Any
@@ -116,7 +116,7 @@ class ShardFitMixin(EraFitMixin):
     def _hold_out_eras(
         self, eras: EncodedEras | None, stratify: NDArray[Any] | None
     ) -> tuple[EncodedEras | None, None, Callable[..., list[Any]]]:
-        """Return eras, None, and a function that adds the client's held-out rows."""
+        """Return eras, None, and a function that pairs arrays with held-out rows."""
         held_out = self._held_out
         rows = ShardRows(held_out.X), held_out.y, held_out.sample_weight
 
@@ -174,7 +174,7 @@ class ShardClassifier(ShardFitMixin, HistGradientBoostingClassifier):
 
 
 class Lockstep:
-    """Reports iterations to the client, by rank 0, until all workers agree to stop."""
+    """Reports iterations to the client, by rank 0; all workers stop at the same one."""
 
     def __init__(self, fit_id: str, rank: int, has_callbacks: bool):
         self._fit_id = fit_id
@@ -235,13 +235,13 @@ class Lockstep:
 
 
 def answer(fit_id: str, stop: bool) -> None:
-    """Pass on to rank 0 whether a callback of the client requests a stop."""
+    """Tell the worker of rank 0 whether a callback on the client asks to stop."""
     if fit_id in _answers:
         _answers[fit_id].put(stop)
 
 
 def _fitted_attributes(estimator: BaseEstimator) -> dict[str, Any]:
-    """Return the attributes of a fit on a shard, so far."""
+    """Return the attributes that a fit on a shard has set so far."""
     params = estimator.get_params(deep=False)
     fitted = {
         name: value
@@ -254,7 +254,7 @@ def _fitted_attributes(estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def _local_loss(loss: BaseLoss) -> Any:
-    """Return a copy of the loss without the exchange, as a local fit has it."""
+    """Return a copy of the loss as a local fit has it, without the exchange."""
     local = copy.copy(loss)
     local.__class__ = type(loss).__mro__[2]
     del local.exchange
@@ -266,7 +266,7 @@ def train(
     fit_id: str, rank: int, group: dict[str, Any] | None, timeout: int,
     has_callbacks: bool,
 ) -> Outcome:  # fmt: skip
-    """Fit the client's estimator, made a `local` one, on a worker's shard."""
+    """Return the outcome of fitting the client's estimator, as `local`, on a shard."""
     kind = ShardClassifier if is_classifier(local) else ShardRegressor
     estimator: Any = object.__new__(kind)
     vars(estimator).update(vars(local))

@@ -20,9 +20,9 @@ from ._fit_state import asks_for_eras
 
 
 class Tasks:
-    """The tasks of a fit, with reports to callbacks. `fitted` returns the attributes of
-    an estimator whose fit stopped here, or None if it could not predict; `_follower`
-    follows iterations without callbacks, which older releases lack.
+    """The tasks of a fit, as scikit-learn's callbacks see them. `fitted` returns the
+    attributes of an estimator whose fit stopped here, or None if it could not predict;
+    `_follower` has a callback's methods, also in older releases, which lack callbacks.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Tasks:
             )
 
     def end_iteration(self) -> bool:
-        """Keep a snapshot; return whether a callback or the follower asks to stop."""
+        """Keep a snapshot; return whether a callback or the follower stops the fit."""
         state = self._estimator._fit_state
         if state.keeps_iterations:
             state.last_whole = Snapshot(self._estimator)
@@ -79,14 +79,14 @@ class Tasks:
         return result
 
     def _stopped(self) -> dict[str, Any] | None:
-        """Return the `__dict__` of an estimator whose fit stopped here, or None."""
+        """Return the `__dict__` of the estimator if the fit stopped here, or None."""
         fitted = self._fitted()
         return None if fitted is None else {"__dict__": fitted}
 
 
 @dataclass(eq=False)
 class TrainingRows:
-    """The training rows as passed to ``fit``, not binned; only `y` is encoded."""
+    """The training rows as passed to ``fit``, not binned or encoded, for callbacks."""
 
     _estimator: Any
     _X: Any
@@ -133,7 +133,7 @@ class TrainingRows:
 
     @cached_property
     def _indices(self) -> NDArray[np.intp]:
-        """The rows that early stopping leaves for training."""
+        """Indices of the rows that early stopping leaves for training."""
         estimator = self._estimator
         if estimator._fit_state.training_rows is not None:
             return estimator._fit_state.training_rows
@@ -148,8 +148,8 @@ class TrainingRows:
 
 
 def _takes_eras(callback: object) -> bool:
-    """Return whether a callback accepts eras in the metadata: a `ScoringMonitor` passes
-    all to its scorer, which raises an error for what it did not request.
+    """Return whether a callback accepts eras in the metadata. A `ScoringMonitor` passes
+    all metadata to its scorer, which raises an error for any that it did not request.
     """
     if not isinstance(callback, ScoringMonitor):
         return True

@@ -39,7 +39,7 @@ class CriterionPlan:
 
     @classmethod
     def from_estimator(cls, estimator: BaseEstimator) -> "CriterionPlan":
-        """Return the plan of an estimator's parameters."""
+        """Return the plan of an estimator, checked and resolved from its parameters."""
         criterion = as_criterion(estimator.split_criterion)
         asks = any(part.asks_coverage for part in criterion._parts)
         min_samples_per_era = estimator.min_samples_per_era if asks else 0
@@ -59,14 +59,14 @@ class CriterionPlan:
 
     @property
     def coverage_by(self) -> str:
-        """Return the parameter that asks for eras, and its value, for messages."""
+        """Return, for messages, the parameter that asks for eras, with its value."""
         if self.is_by_rule:
             return "rule='every_era'"
         return f"min_era_coverage={self.min_era_coverage!r}"
 
     @property
     def remedy(self) -> str:
-        """Return what lets a fit ask for fewer eras, for messages."""
+        """Return, as text, how the user can make a split cover fewer eras."""
         return "leave the rule out" if self.is_by_rule else "lower min_era_coverage"
 
     @property
@@ -76,16 +76,16 @@ class CriterionPlan:
 
     @property
     def is_by_kernel(self) -> bool:
-        """Return whether the other criteria's kernel finds splits of the plain gain."""
+        """Return whether the plain gain is split by the other criteria's splitter."""
         return getattr(self.criterion, "splitter", None) == "era"
 
     def compares(self, n_eras: int) -> bool:
-        """Return whether more than the gain ranks splits of rows from `n_eras` eras."""
+        """Return whether splits are ranked by more than the gain, given `n_eras`."""
         return not (self.is_plain_gain or (n_eras == 1 and self.is_gain_of_one_era))
 
 
 def make_criterion(plan: CriterionPlan, n_eras: int) -> Criterion:
-    """Return the kernel's criterion for a number of training eras."""
+    """Return the compiled criterion of a plan, for `n_eras` training eras."""
     return Criterion(
         plan.criterion.name,
         # No era has more rows than the largest C int, so larger values change nothing.
@@ -100,7 +100,7 @@ def make_target_weights(
     y: NDArray[Any], sample_weight: NDArray[Any] | None, n_classes: int | None = None,
     exchange: Exchange = ALONE,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # fmt: skip
-    """Return relative weights of positive and of all rows, for "ratio"."""
+    """Return the relative weights of positive rows (others: 0), and of all rows."""
     others = y[(y != 0) & (y != 1)]
     if n_classes is not None and n_classes > 2:
         raise ValueError(
@@ -126,9 +126,9 @@ def choose_splitter(
     make: Callable[..., EraSplitter] = EraSplitter, exchange: Exchange = ALONE,
     penalties: NDArray[np.float64] | None = None,
 ) -> EraSplitter | None:  # fmt: skip
-    """Return the splitter for an estimator's parameters; None for scikit-learn's. Only
-    the plain gain needs no `eras`. With an `exchange`, rows are those of this process,
-    and labels those of all processes. `penalties` are in the order of binned columns.
+    """Return an estimator's splitter, or None for scikit-learn's own. Only the plain
+    gain needs no `eras`. With an `exchange`, rows are those of this process, and labels
+    those of all processes. `penalties` are in the order of binned columns.
     """
     has_weights = sample_weight is not None
     check_equal_hessians(estimator, plan, has_weights)
@@ -153,7 +153,7 @@ def choose_splitter(
 def check_equal_hessians(
     estimator: BaseEstimator, plan: CriterionPlan, has_weights: bool
 ) -> None:
-    """Raise ValueError if hessians vary, and the impurity needs equal ones."""
+    """Raise ValueError if hessians vary, but the impurity needs equal ones."""
     loss = getattr(estimator, "_loss", None)  # a forest has none
     varies = has_weights or not (loss is None or loss.constant_hessian)
     if varies and getattr(plan.criterion, "impurity", "") == "standard_deviation":
@@ -168,7 +168,7 @@ def check_equal_hessians(
 
 
 def _by_gain(make: Callable[..., EraSplitter], y: NDArray[Any]) -> EraSplitter:
-    """Make the splitter of the gain, which treats all rows as one era."""
+    """Return a splitter by the gain, which treats all rows as one era."""
     of_one_era = np.zeros(y.shape[0], dtype=np.int32)
     return make(of_one_era, 1, None, Criterion("gain", min_covered_eras=0))
 
@@ -177,7 +177,7 @@ def target_weights_of(
     estimator: BaseEstimator, plan: CriterionPlan, y: NDArray[Any],
     sample_weight: NDArray[Any] | None, exchange: Exchange = ALONE,
 ) -> tuple[NDArray[np.float32], ...]:  # fmt: skip
-    """Return `make_target_weights` if the criterion compares targets, else ()."""
+    """Return `make_target_weights` if the criterion compares targets; else ()."""
     if not plan.criterion._needs_target:
         return ()
     n_classes = estimator.classes_.size if is_classifier(estimator) else None
@@ -185,15 +185,16 @@ def target_weights_of(
 
 
 def least_gain(estimator: BaseEstimator, total_weight: float) -> float:
-    """Return the gain that a split must exceed, given the sum of a tree's hessians."""
+    """Return the gain that a split must exceed, given a tree's sum of hessians."""
     # The grower requires more than its minimum, while the parameter itself suffices, up
     # to rounding errors of sums.
     return estimator.min_impurity_decrease * total_weight * (1.0 - 1e-12)
 
 
 def warn_of_limits(booster: BaseEstimator, mean_weight: float) -> bool:
-    """Warn of limits that scikit-learn sets, and of constraints that it drops,
-    silently. Return whether the least sum of hessians is such a limit.
+    """Warn of limits that scikit-learn sets silently, and of constraints that it
+    ignores. Return whether its least sum of hessians is a limit beside
+    `min_samples_leaf`.
     """
     least = MIN_HESSIAN_TO_SPLIT / mean_weight if mean_weight > 0 else 0.0
     if weighs_little := least > booster.min_samples_leaf:
@@ -215,7 +216,7 @@ def warn_of_limits(booster: BaseEstimator, mean_weight: float) -> bool:
 def warn_if_nothing_split(
     estimator: BaseEstimator, plan: CriterionPlan, what: str
 ) -> None:
-    """Warn if a model has no split, and so predicts a constant; give the reason."""
+    """Warn, with the reason, if no tree has a split: the model is a constant."""
     if any(tree.nodes.size > 1 for tree in chain(*estimator._predictors)):
         return
     nothing = (
@@ -239,7 +240,7 @@ def warn_if_nothing_split(
 def warn_if_few_splits_are_covered(
     estimator: BaseEstimator, plan: CriterionPlan, splitter: Any
 ) -> None:
-    """Warn if a rule ends a booster's trees, or leaves nearly all nodes to the gain."""
+    """Warn if the rule on eras ends trees early, or leaves most nodes to the gain."""
     leaves = [tree.get_n_leaf_nodes() for tree in chain(*estimator._predictors)]
     n_nodes, limit = max(splitter.n_splittable, 1), estimator.max_leaf_nodes
     share, of_gain = splitter.n_uncovered / n_nodes, splitter.n_the_gains / n_nodes

@@ -59,7 +59,7 @@ _EXAMPLES = """    Examples
 
 
 def era_docstring(upstream: type) -> str | None:
-    """Return scikit-learn's docstring with era parameters; None with ``python -OO``."""
+    """Return scikit-learn's docstring, with ours added; None with ``python -OO``."""
     if upstream.__doc__ is None:
         return None
     # Without the indentation of the source, which Python 3.13 strips by itself.
@@ -83,7 +83,7 @@ def predicts(
     summary: str, returned: str, kind: str = "", eras: str = "",
     heading: str = "Returns",
 ) -> Callable[[_Method], _Method]:  # fmt: skip
-    """Document a prediction of rows X, and of `eras` if their kind is given."""
+    """Decorate a method: write its docstring, on X and, if `kind` is given, `eras`."""
     underline = "-" * len(heading)
     parameters = """\
 X : array-like of shape (n_samples, n_features)

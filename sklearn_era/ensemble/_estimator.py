@@ -20,7 +20,7 @@ class EraEstimatorMixin(
     ThreadsMixin, BlockPredictionMixin, PartialDependenceMixin, BinningMixin,
     ParametersMixin, VersionedStateMixin, CallbackSupportMixin,
 ):  # fmt: skip
-    """The mixins that precede scikit-learn's estimators, in their one order."""
+    """The mixins of boosters and forests, in the order that these need."""
 
     # With metadata routing enabled, meta-estimators pass eras on without a request.
     __metadata_request__fit: ClassVar = {"eras": True}
@@ -29,7 +29,7 @@ class EraEstimatorMixin(
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Share of each feature in the gains of all splits; 0 without a split."""
+        """Share of each feature in the gains of all splits; 0 if there is no split."""
         check_is_fitted(self)
         gains = gains_by_column(self, chain.from_iterable(self._predictors))
         return gains / (gains.sum() or 1.0)

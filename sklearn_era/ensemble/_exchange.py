@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 
 class Exchange:
-    """Sums and maxima over the processes of a fit (here, one). All of them call the
-    same methods in one order, with arrays of one shape, and get the same bits.
+    """Sums and maxima over the processes of a fit; in this class, over a single one.
+    All processes call the same methods in one order, with arrays of one shape, and get
+    equal results, to the bit.
     """
 
     is_alone = True
@@ -28,19 +29,19 @@ class Exchange:
         return values
 
     def gather(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the values of each process as the rows of one array."""
+        """Return an array whose rows are the values of each process."""
         of_all = np.zeros((self.n_processes, *values.shape))
         of_all[self.rank] = values
         return self.sum(of_all)
 
     def sum_of(self, *values: Any) -> tuple[float, ...]:
-        """Return the sum of each number over processes."""
+        """Return, for each number passed, its sum over processes."""
         if self.is_alone:
             return tuple(map(float, values))
         return tuple(self.sum(np.array(values, dtype=np.float64)).tolist())
 
     def max_of(self, *values: Any) -> tuple[float, ...]:
-        """Return the maximum of each number over processes."""
+        """Return, for each number passed, its maximum over processes."""
         if self.is_alone:
             return tuple(map(float, values))
         return tuple(self.max(np.array(values, dtype=np.float64)).tolist())

@@ -13,7 +13,7 @@ from ._parameters import did_you_mean
 
 
 def feature_penalties(estimator: BaseEstimator) -> Array | None:
-    """Return the penalties of features, in the trees' order; None if all are 0."""
+    """Return the penalties in the order of the trees' features; None if all are 0."""
     penalties = penalties_by_column(estimator)
     if not penalties.any():
         return None
@@ -29,7 +29,7 @@ def feature_penalties(estimator: BaseEstimator) -> Array | None:
 
 
 def penalties_by_column(estimator: BaseEstimator) -> Array:
-    """Return the penalty of each column of X, given by index or name."""
+    """Return the penalty of each column of X; the parameter names or counts columns."""
     given, n_features = estimator.feature_penalty, estimator.n_features_in_
     if given is None:
         return np.zeros(n_features)
@@ -57,7 +57,7 @@ def penalties_by_column(estimator: BaseEstimator) -> Array:
 
 
 def _has_names(given: object) -> bool:
-    """Return whether `given` is a Series whose index holds names of columns."""
+    """Return whether `given` is a Series whose index holds the names of columns."""
     index: Any = getattr(given, "index", ())  # a method, if it is a list
     return np.size(index) > 0 and all(isinstance(key, str) for key in np.ravel(index))
 
@@ -73,7 +73,7 @@ def _checked(penalty: object, feature: str) -> float:
 
 
 def _index_of(key: object, estimator: BaseEstimator) -> int:
-    """Return the index of the column that a key of a mapping names."""
+    """Return the index of the column of X that a key, name or number, stands for."""
     n_features = estimator.n_features_in_
     if isinstance(key, Integral) and not isinstance(key, bool):
         column = int(key)

@@ -22,7 +22,7 @@ N_ROWS_SCORED = 10_000
 
 
 class ScoringEras:
-    """Eras of the training and validation rows that a scorer gets during a fit."""
+    """The eras of training and validation rows, for a scorer that a fit calls."""
 
     def __init__(self, eras: EncodedEras | None, eras_val: NDArray[Any] | None):
         self._eras, self._eras_val = eras, eras_val
@@ -31,8 +31,9 @@ class ScoringEras:
         self.X_train: Any = None
 
     def draw_training_rows(self, seed: int) -> NDArray[np.intp] | None:
-        """Return rows of random whole eras, enough to score by, or None for all rows:
-        drawn one by one, they would be few of each era, whose score would be noise.
+        """Return the rows of eras drawn at random, enough to score by; None for all
+        rows. Rows drawn one by one would be few in each era, whose score would be
+        noise.
         """
         if self._eras is None or self._eras.codes.size <= N_ROWS_SCORED:
             return None
@@ -42,7 +43,7 @@ class ScoringEras:
         return np.flatnonzero(np.isin(self._eras.codes, drawn))
 
     def of(self, X: Table) -> NDArray[Any]:
-        """Return labels of `X`, training or validation rows, or raise ValueError."""
+        """Return the eras of `X`, training or validation rows; ValueError without."""
         name, labels, rows = "eras_val", self._eras_val, None
         if X is self.X_train:
             labels = None if self._eras is None else self._eras.decode()
@@ -68,7 +69,7 @@ def asks_for_eras(scorer: Callable[..., Any]) -> bool:
 
 @dataclass
 class HeldOut:
-    """The rows of the last eras, held out by early stopping."""
+    """The rows of the last eras, which early stopping held out."""
 
     eras: EncodedEras
     y: Array
@@ -78,7 +79,7 @@ class HeldOut:
 
 @dataclass
 class FitState:
-    """The state shared by the steps of a fit: the estimator's `_fit_state`."""
+    """What the steps of a fit share: an estimator's `_fit_state` while it is fitted."""
 
     previous: PreviousFit | None = None  # which a warm start continues
     keeps_iterations: bool = False  # whole iterations survive an interruption
@@ -111,6 +112,6 @@ class FitState:
 
 
 def begin_fit(booster: BaseEstimator) -> FitState:
-    """Return the initial state of a booster's fit, before it changes anything."""
+    """Return the state with which a booster's fit begins; change nothing."""
     goes_on = booster.warm_start and booster._is_fitted()
     return FitState(PreviousFit.of(booster) if goes_on else None, keeps_iterations=True)

@@ -44,7 +44,7 @@ from ..model_selection._search_scores import prediction
 
 
 def _has(name: str) -> Any:
-    """Return whether the estimator, fitted or not, has a method."""
+    """Return a function that says whether the inner estimator has a method."""
     return lambda self: hasattr(getattr(self, "estimator_", self.estimator), name)
 
 
@@ -219,7 +219,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _make_first(self) -> tuple[Any, str | None]:
-        """Return the first fit's classifier, and which parameter is lowered."""
+        """Return the first fit's classifier, and the name of the lowered parameter."""
         first, reader = clone(self.estimator), "estimator"
         name = _iterations_parameter(first)
         if self.identification_estimator is not None:
@@ -242,7 +242,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self, name: str, estimator: BaseEstimator, weights: Array | None,
         fit_params: dict[str, Any],
     ) -> dict[str, Any]:  # fmt: skip
-        """Return the arguments of a fit; ValueError if it refuses given weights."""
+        """Return a fit's arguments; ValueError if it cannot take given weights."""
         if weights is not None:
             weight_name = name_in_fit(estimator, "sample_weight")
             if weight_name is None:
@@ -288,7 +288,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 
 def _iterations_parameter(estimator: BaseEstimator) -> str | None:
-    """Return the name of the number of iterations, if there is a learning rate."""
+    """Return the parameter of the number of iterations, None without learning rate."""
     prefix = ""
     while isinstance(estimator, Pipeline):
         step, estimator = estimator.steps[-1]

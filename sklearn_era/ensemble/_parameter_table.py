@@ -204,7 +204,7 @@ _OF_LIGHTGBM = {
 def stores_parameters(
     init: Callable[_P, None], defaults: Mapping[str, Any] = MappingProxyType({})
 ) -> Callable[_P, None]:
-    """Make a constructor store its arguments, with `defaults` for its own."""
+    """Decorate a constructor: it stores its arguments; `defaults` replace its own."""
     known = signature(init)
     known = known.replace(
         parameters=[
@@ -237,7 +237,7 @@ def stores_parameters(
 
 
 def document(names: Iterable[Any]) -> str:
-    """Return the numpydoc entries of parameters."""
+    """Return the numpydoc entries of parameters, joined."""
     return "".join(
         f"    {name} : {row.kind}, default={row.default!r}\n"
         f"{row.text.strip(chr(10)).rstrip()}\n"

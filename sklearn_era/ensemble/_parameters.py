@@ -51,8 +51,8 @@ def check_class_weight(class_weight: str | Mapping[Any, float] | None) -> None:
 def weigh_classes(
     estimator: BaseEstimator, sample_weight: Array | None, y: Array
 ) -> Array | None:
-    """Return rows' weights times those of their classes, whose numbers are `y`. A dict
-    has weights by label, and scikit-learn's boosters would look up numbers.
+    """Return rows' weights times the weights of their classes; `y` has class numbers. A
+    dict has weights by label, but scikit-learn's boosters would look up the numbers.
     """
     if estimator.class_weight is None:
         return sample_weight
@@ -63,7 +63,7 @@ def weigh_classes(
 
 
 def encode_classes(estimator: BaseEstimator, y: Array) -> Array:
-    """Return the number of each row's class; raise ValueError for classes that the fit
+    """Return the number of each row's class; raise ValueError for a class that the fit
     lacks. scikit-learn would cast labels first, which cuts off text and digits.
     """
     known = estimator.classes_.tolist()
@@ -77,7 +77,7 @@ def encode_classes(estimator: BaseEstimator, y: Array) -> Array:
 
 
 def check_weights(estimator: BaseEstimator, sample_weight: Array | None) -> None:
-    """Raise ValueError for negative weights of rows, except for the plain gain."""
+    """Raise ValueError for negative weights, unless splits are by the plain gain."""
     state = estimator._fit_state
     names = [*uses_of_eras(estimator, state.plan.is_plain_gain)]
     names += ["min_impurity_decrease"] * bool(estimator.min_impurity_decrease)
@@ -94,7 +94,7 @@ def check_weights(estimator: BaseEstimator, sample_weight: Array | None) -> None
 
 
 def _as_object(value: object) -> Any:
-    """Return the object that a string or a dict stands for; other values unchanged."""
+    """Return the object that a string or a dict is short for; else the value itself."""
     if isinstance(value, Mapping):
         return Blend(value)
     if isinstance(value, str) and value in CRITERIA:
@@ -103,7 +103,7 @@ def _as_object(value: object) -> Any:
 
 
 class ParametersMixin(BaseEstimator):
-    """Checks of our estimators' parameters: names, nested names and values."""
+    """Checks the parameters of our estimators: names, also nested ones, and values."""
 
     def set_params(self, **params: Any) -> Self:
         """Set the parameters of this estimator.
@@ -143,7 +143,7 @@ class ParametersMixin(BaseEstimator):
         return self
 
     def _validate_params(self) -> None:
-        """Validate as scikit-learn does when a fit begins, with better hints."""
+        """Check parameters as scikit-learn does when a fit begins, with more hints."""
         refuse_removed(self.split_criterion)
         try:
             super()._validate_params()
@@ -168,8 +168,8 @@ class ParametersMixin(BaseEstimator):
 
 
 class VersionedStateMixin(BaseEstimator):
-    """Stores the versions of scikit-learn and sklearn_era in pickles, and warns if one
-    differs when read, as scikit-learn does for its own classes alone.
+    """Stores the versions of scikit-learn and sklearn_era in pickles, and warns on
+    reading if one differs, as scikit-learn does for its own classes alone.
     """
 
     def __getstate__(self) -> dict[str, Any]:

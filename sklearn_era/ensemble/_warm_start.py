@@ -11,7 +11,7 @@ from ._binning.rare_categories import codes_of_categories, encoder_of
 
 
 class PreviousFit(NamedTuple):
-    """The facts on the previous fit that a warm start needs."""
+    """What a warm start needs to know of the fit that it continues."""
 
     n_features: int
     feature_names: NDArray[Any] | None
@@ -32,7 +32,7 @@ class PreviousFit(NamedTuple):
         )
 
     def check_same(self, estimator: BaseEstimator) -> None:
-        """Raise ValueError if columns, classes or categories are not as before."""
+        """Raise ValueError if columns, classes or categories differ from before."""
         end = "or set warm_start=False."
         kept = "trees that warm_start=True keeps"
         n_features = estimator.n_features_in_
@@ -61,7 +61,7 @@ class PreviousFit(NamedTuple):
     def check_same_categories(
         self, estimator: BaseEstimator, *, bins: bool = True
     ) -> None:
-        """Raise ValueError if categories, or their bins, are not as before."""
+        """Raise ValueError if categories, or their `bins`, differ from before."""
         known = _known_categories(estimator), self.categories
         now, before = ([each[: 2 + bins] for each in columns] for columns in known)
         if now != before:
@@ -73,7 +73,7 @@ class PreviousFit(NamedTuple):
             )
 
     def check_same_draws(self, forest: BaseEstimator) -> None:
-        """Raise ValueError if the rows of existing trees cannot be drawn again."""
+        """Raise ValueError if existing trees' rows could not be drawn once more."""
         if forest._draws != self.draws or not self._has_same_bins(forest):
             raise ValueError(
                 f"oob_score={forest.oob_score!r} draws the rows of the trees that "
@@ -83,7 +83,7 @@ class PreviousFit(NamedTuple):
             )
 
     def warn_of_other_bins(self, booster: BaseEstimator) -> None:
-        """Warn if rows have other bins than those that trees were grown on."""
+        """Warn if rows have other bins than those on which the trees were grown."""
         if not self._has_same_bins(booster):
             warn_user(
                 "X makes other bins than the rows that the trees which warm_start=True "
@@ -102,7 +102,7 @@ class PreviousFit(NamedTuple):
 
 
 def _known_categories(estimator: BaseEstimator) -> list[tuple[Any, ...]]:
-    """Return the index of each categorical column, its categories, and their bins."""
+    """Return the index, the categories and the bins of each categorical column."""
     if estimator.is_categorical_ is None:
         return []
     encoder = encoder_of(estimator)

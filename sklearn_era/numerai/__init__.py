@@ -31,7 +31,7 @@ _raise_for = renamed(__name__, {"train": "the command sklearn-era numerai train"
 
 
 def __getattr__(name: str) -> Any:
-    """Import public names lazily: some modules work without the extra."""
+    """Return a public name, imported on first use: some modules need no extra."""
     if name not in __all__:
         _raise_for(name)
     from sklearn_era.numerai import export

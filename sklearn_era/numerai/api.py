@@ -31,7 +31,7 @@ _SAME_FOR_ALL = {"tournament": _CLASSIC, "source": "sklearn-era"}
 
 
 class Query(NamedTuple):
-    """A query of one field; `shape` says what is asked for and checks the answer."""
+    """A query of one field; `shape` says what it asks for, and checks the answer."""
 
     step: str
     call: str
@@ -40,7 +40,7 @@ class Query(NamedTuple):
     kind: str = "query"
 
     def body(self, *given: Any) -> dict[str, Any]:
-        """Return the body to post; `given` are the values of arguments that vary."""
+        """Return the body to post; `given` are values of the query's own arguments."""
         declared = "".join(self.call.partition("(")[1:])
         passed = re.sub(r"\$(\w+): [\w!]+", r"\1: $\1", self.call)
         asked = f"{self.kind}{declared} {{ {passed}{_parts(self.shape)[0]} }}"
@@ -49,7 +49,7 @@ class Query(NamedTuple):
         return {"query": asked, "variables": variables}
 
     def read(self, data: Mapping[str, Any]) -> Any:
-        """Return the field's value, after a check of the answer's shape."""
+        """Return the field's value in an answer; HttpFailure for another shape."""
         root = self.call.partition("(")[0]
         try:
             return getattr(_parts({root: self.shape})[1].model_validate(data), root)
@@ -61,7 +61,7 @@ class Query(NamedTuple):
 
 
 def _parts(shape: Any) -> tuple[str, Any]:
-    """Return a shape as a selection in GraphQL, and as a type for pydantic."""
+    """Return a shape in two forms: GraphQL's selection, and a type for pydantic."""
     if isinstance(shape, list):
         text, kind = _parts(shape[0])
         return text, Annotated[GenericAlias(list, kind), _NO_NULLS]
@@ -121,7 +121,7 @@ class Listed(NamedTuple):
 
 
 class Numerai:
-    """A client of Numerai's API, for the Classic tournament; calls raise ApiError."""
+    """A client of Numerai's API, for the Classic tournament; errors are ApiError."""
 
     def __init__(
         self, http: Http, public_id: str = "", secret_key: str = "", url: str = API_URL
@@ -138,7 +138,7 @@ class Numerai:
     def from_environment(
         cls, folder: Path, timeout: float = 60.0, retries: int = 3
     ) -> Self:
-        """Return a client with the keys of the environment or of ``.env``, if any."""
+        """Return a client with the keys in the environment or ``.env``, if any."""
         own = {name: os.environ.get(name, "").strip() for name in KEY_NAMES}
         other = {} if all(own.values()) else _read_settings(folder / ".env")
         keys = [own[name] or (other.get(name) or "").strip() for name in KEY_NAMES]
@@ -146,7 +146,7 @@ class Numerai:
         return cls(Http(timeout, retries), keys[0], keys[1], url)
 
     def check_keys(self) -> str:
-        """Check that keys are set and well formed; return the authorization header."""
+        """Return the authorization header; ConfigError for missing or odd keys."""
         keys = {name: half.get_secret_value() for name, half in self._keys.items()}
         if missing := [name for name, half in keys.items() if not half]:
             raise ConfigError(
@@ -169,12 +169,12 @@ class Numerai:
         return query.read(self.http.retry(attempt) if retry else attempt())
 
     def models(self) -> dict[str, str]:
-        """The ids of the account's Classic models, by name."""
+        """Return the ids of the account's Classic models, by name."""
         models = self.ask(MODELS).models
         return {x.name: x.id for x in models if x.tournament == _CLASSIC}
 
     def model_id(self, name: str, known: Mapping[str, str] | None = None) -> str:
-        """The id of the account's Classic model of a name; `known` has ids by name."""
+        """Return the id of a Classic model, by its name; `known` has ids by name."""
         known = self.models() if known is None else known
         if name not in known:
             yours = f"Your models: {', '.join(sorted(known))}."
@@ -186,7 +186,7 @@ class Numerai:
         return list(self.ask(DATASETS))
 
     def current_round(self) -> TournamentRound:
-        """The round that opened last; the first to open if none has yet."""
+        """Return the round that opened last or, if none has, the first to open."""
         found: list[TournamentRound] = []
         for number in (0, None):
             try:
@@ -203,7 +203,7 @@ class Numerai:
         return min(found, key=attrgetter("number"))
 
     def _rounds(self, number: int | None) -> list[TournamentRound]:
-        """Return the rounds with this number: 0 is the current one, None all."""
+        """Return the rounds with a number: 0 for the current one, None for all."""
         found = self.ask(ROUNDS, number)
         rounds = [(x.number, x.openTime, x.closeStakingTime) for x in found]
         now = self.http.now()
@@ -213,7 +213,7 @@ class Numerai:
         ]
 
     def submissions(self, model_id: str) -> list[Listed]:
-        """The submissions of a model, the newest first."""
+        """Return the submissions of a model, the newest first."""
         found = self.ask(SUBMISSIONS, model_id)
         listed = [Listed(x.id, x.filename, x.insertedAt) for x in found]
         listed.sort(key=lambda x: x.inserted or _BEGIN, reverse=True)
@@ -229,7 +229,7 @@ class Numerai:
         return listed
 
     def fetch(self, submission_id: str) -> bytes:
-        """Download the file of a submission."""
+        """Return the file of a submission, downloaded."""
 
         def attempt() -> bytes:
             url = self.ask(FETCH, submission_id, retry=False).url
@@ -241,7 +241,7 @@ class Numerai:
     def find(
         self, model_id: str, known: Collection[str], filename: str | None, sha256: str
     ) -> str | None:
-        """The id of a new submission of a file, matched by its name or content."""
+        """Return the id of a new submission with a file's name or content, or None."""
         new = [entry for entry in self.submissions(model_id) if entry.id not in known]
         if named := [x.id for x in new if filename and x.filename == filename]:
             return named[0]
@@ -256,7 +256,7 @@ class Numerai:
         return None
 
     def store(self, body: bytes, name: str, model_id: str, query: Query = STORE) -> str:
-        """Upload a file to Numerai's storage; return its name there."""
+        """Upload a file to Numerai's storage; return the file's name there."""
         grant: Any = None
         # Numerai's own compute cluster identifies its runs by this.
         run_id = query is STORE and os.environ.get("NUMERAI_COMPUTE_ID")
@@ -306,7 +306,7 @@ class Numerai:
 
 
 def _read_settings(path: Path) -> dict[str, str | None]:
-    """Read the settings of a ``.env`` file, if any; errors do not show its text."""
+    """Return the settings in a ``.env`` file, if any; errors do not show its text."""
     if not path.is_file():
         return {}
     try:

@@ -35,7 +35,7 @@ _Layer = tuple[str, Any]
 
 
 def _form(pattern: str, demand: str) -> Any:
-    """Return a text field that matches a pattern; `demand` is for its error message."""
+    """Return a text field for values of a pattern; `demand` says so in errors."""
     return Field(pattern=rf"^{pattern}\Z", description=f"must be {demand}")
 
 
@@ -61,7 +61,7 @@ class Section(BaseModel):
 
     @classmethod
     def parse(cls, *layers: _Layer) -> Self:
-        """Return merged layers, later ones over earlier, checked as one table."""
+        """Return layers as one table, later over earlier ones, and checked."""
         values, origins = _merge(*layers)
         check_keys(origins, cls.model_fields)
         try:
@@ -80,7 +80,7 @@ class Section(BaseModel):
 
 
 class DataSection(Section):
-    """Which of Numerai's files to use."""
+    """The version and the names of Numerai's files to use."""
 
     version: _Version = "v5.3"
     files: Annotated[list[str], _ANY_FILE] = _DEFAULTS["data"]["files"]
@@ -123,19 +123,19 @@ class TrainSection(Section):
         return self
 
     def table_of(self, message: object) -> str:
-        """The name of the table with the parameter that a message names first."""
+        """Return the name of the table with the parameter that a message names."""
         named = [x for x in re.findall(r"\w+", str(message)) if x in self._tables]
         return self._tables[named[0]] if named else "[train.parameters]"
 
 
 class PredictSection(Section):
-    """The neutralization of predictions, live and in validation."""
+    """How predictions are neutralized, live and in validation."""
 
     neutralize_proportion: float = Field(default=0.0, ge=0, le=1)
     neutralize_feature_set: str = ""
 
     def neutralizers(self, own: list[str], of: Callable[[str], list[str]]) -> list[str]:
-        """The columns to neutralize by: a feature set, or the model's own features."""
+        """Return the columns to neutralize by: of a feature set, or the fits' `own`."""
         if self.neutralize_proportion and self.neutralize_feature_set:
             return of(self.neutralize_feature_set)
         return own if self.neutralize_proportion else []
@@ -151,7 +151,7 @@ class ValidateSection(Section):
     benchmark: str = "auto"
 
     def purge_of(self, target: str) -> int:
-        """The number of eras to purge between training and validation."""
+        """Return how many eras to purge between training and validation."""
         if self.purge != "auto":
             return self.purge
         if (horizon := horizon_of(target)) in _PURGE:
@@ -160,7 +160,7 @@ class ValidateSection(Section):
         raise ConfigError(f"[validate] purge = 'auto' only works {text} of eras.")
 
     def benchmark_of(self, version: str, target: str) -> str:
-        """The column of the benchmark model, like v53_lgbm_ender60; "" for none."""
+        """Return the benchmark model's column, like v53_lgbm_ender60; "" for none."""
         if self.benchmark != "auto":
             return self.benchmark
         short = target.removeprefix("target_").replace("_", "")
@@ -178,7 +178,7 @@ class ExportSection(Section):
 
 
 class BlendMember(Section):
-    """A member of a blend: a fit and its weight."""
+    """A member of a blend: its name, its weight, and the settings of its fit."""
 
     name: _MemberName
     weight: float = Field(default=1.0, gt=0)
@@ -186,7 +186,7 @@ class BlendMember(Section):
 
 
 class Model(Section):
-    """A model at Numerai, a fit or a blend, scored on the target of `train`."""
+    """A model at Numerai: a fit or a blend, scored on the target of its `train`."""
 
     name: _Name
     train: TrainSection
@@ -195,7 +195,7 @@ class Model(Section):
 
 
 class Config(Section):
-    """A checked configuration file, with shared settings merged into each model."""
+    """A checked configuration file; each model has the shared settings merged in."""
 
     data: DataSection
     models: tuple[Model, ...]
@@ -204,7 +204,7 @@ class Config(Section):
     export: ExportSection
 
     def model(self, name: str | None) -> Model:
-        """Return the model of this name; without a name, the only one."""
+        """Return the model with this name; if name is None, the only model there is."""
         found = [model for model in self.models if name in (None, model.name)]
         if len(found) == 1:
             return found[0]
@@ -214,7 +214,7 @@ class Config(Section):
 
 
 def check_target(target: str, known: Sequence[str] = ()) -> str:
-    """Check that a target is named in full, and is in the data."""
+    """Return the target; raise ConfigError unless it is named in full and is known."""
     named = [name for name in known if name != "target"]
     shown = f" Available targets: {', '.join(named)}." if named else ""
     if target == "target":
@@ -226,13 +226,13 @@ def check_target(target: str, known: Sequence[str] = ()) -> str:
 
 
 def horizon_of(target: str) -> int | None:
-    """A target's horizon in business days, from the end of its name."""
+    """Return a target's horizon in business days, the number that ends its name."""
     match = re.fullmatch(r"target_\w+_(\d+)", target)
     return int(match[1]) if match else None
 
 
 def load_config(path: Path) -> tuple[Config, Workspace]:
-    """Read a configuration file; its workspace is the folder of the file (or link)."""
+    """Return a checked configuration, and its workspace: the folder of the file."""
     try:
         config = resolve(tomllib.loads(path.read_text("utf-8")))
     except ConfigError as error:
@@ -249,7 +249,7 @@ def load_config(path: Path) -> tuple[Config, Workspace]:
 
 
 def write_config(path: Path, *, name: str, target: str, version: str) -> None:
-    """Write the template for a model, and list ``.env`` in ``.gitignore``."""
+    """Write a configuration for a model, and list ``.env`` in ``.gitignore``."""
     given = {"name": name, "target": check_target(target), "version": version}
     for option, value in given.items():
         if re.fullmatch(r"\w[\w.-]*", value) is None:
@@ -272,7 +272,7 @@ def write_config(path: Path, *, name: str, target: str, version: str) -> None:
 
 
 def resolve(document: Mapping[str, Any]) -> Config:
-    """Return the checked configuration, with all settings of each model's members."""
+    """Return the checked configuration; each member of a model has all its settings."""
     if (form := document.get("format", 1)) not in (1, 2):
         raise ConfigError(f"format = {form!r} is not supported: upgrade sklearn-era.")
     names = ("data", "train", "validate", "predict", "submit", "export")
@@ -304,7 +304,7 @@ def resolve(document: Mapping[str, Any]) -> Config:
 def _parse_models(
     given: Any, layers: Mapping[str, _Layer], defaults: Mapping[str, Any]
 ) -> Iterator[Model]:
-    """Return models with settings merged: shared ones, the model's, then a member's."""
+    """Yield models with all settings: shared ones, the model's, then each member's."""
     for layer, model in _items("[[model]]", given, ("name", "predict", "member")):
         where, shared = layer[0], (layers["train"], layer)
         members, tables = [], model.pop("member", [{"name": "model"}])
@@ -319,7 +319,7 @@ def _parse_models(
 
 
 def _items(where: str, given: Any, own: Sequence[str]) -> Iterator[tuple[_Layer, Any]]:
-    """Return, for each table of an array, its training settings and its other keys."""
+    """Yield, for each table of an array, its training settings and its other keys."""
     if given == []:
         raise ConfigError(f"{where} is missing; {_WHOLE}.")
     seen = dict[str, str]()
@@ -336,7 +336,7 @@ def _items(where: str, given: Any, own: Sequence[str]) -> Iterator[tuple[_Layer,
 
 
 def _parse_train(defaults: Mapping[str, Any], *layers: _Layer) -> TrainSection:
-    """Return the settings of a fit, with parameters merged over all layers."""
+    """Return the settings of a fit; parameters are merged over all layers, too."""
     of = {"[train]": "[train.parameters]"}  # other names have two words
     own = [(of.get(x, f"{x} parameters"), y.get("parameters", {})) for x, y in layers]
     _, origins = _merge(*own)
@@ -361,7 +361,7 @@ def _parse_train(defaults: Mapping[str, Any], *layers: _Layer) -> TrainSection:
 
 
 def _merge(*layers: _Layer) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return merged tables, later ones over earlier, and the table of each key."""
+    """Return layers as one table, later over earlier ones, and each key's table."""
     values, origins = dict[str, Any](), dict[str, str]()
     for where, table in layers:
         if not isinstance(table, dict):
@@ -372,7 +372,7 @@ def _merge(*layers: _Layer) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def check_keys(origins: Mapping[str, str], known: Collection[str]) -> None:
-    """Raise ConfigError for unknown keys; `origins` has the table of each key."""
+    """Raise ConfigError for unknown keys; `origins` names the table of each key."""
     for key, where in origins.items():
         if key not in known:
             shown = f"{where} {key}" if where else f"[{key}]"

@@ -33,7 +33,7 @@ class FeatureMetadata(Record):
     targets: list[str]
 
     def features(self, name: str) -> list[str]:
-        """The columns of a feature set."""
+        """Return the columns of a feature set."""
         if name not in self.feature_sets:
             hint = errors.alternatives(name, self.feature_sets)
             raise ConfigError(f"features.json has no feature set {name!r}; {hint}")
@@ -41,7 +41,7 @@ class FeatureMetadata(Record):
 
 
 class EraRun(NamedTuple):
-    """The contiguous rows of an era: from `start` to before `stop`."""
+    """The adjacent rows of an era in a file: from `start` to before `stop`."""
 
     label: str
     start: int
@@ -56,7 +56,9 @@ def read_features(path: Path) -> FeatureMetadata:
 
 
 def check_parquet(path: Path, live: bool = False, needs_era: bool = True) -> list[str]:
-    """Check a file (if it is live, all its columns); return the names of columns."""
+    """Return a file's column names; raise DataError if its ids or eras or, if it is
+    live, any of its columns are damaged.
+    """
     names = read_column_names(path)
     has_era = ["era"] if "era" in names else []
     if needs_era and not has_era:
@@ -77,7 +79,7 @@ def check_parquet(path: Path, live: bool = False, needs_era: bool = True) -> lis
 
 
 def check_eras(eras: Iterable[Any], path: Path, *, numbered: bool) -> None:
-    """Check that eras are text; of four digits if `numbered`."""
+    """Raise DataError for eras that are not text; of four digits if `numbered`."""
     form = " of four digits, like '0575'" if numbered else ""
     pattern = "[0-9]{4}" if numbered else ".+"
     for era in sorted(eras, key=repr):
@@ -100,12 +102,12 @@ def read_column_names(path: Path) -> list[str]:
 
 
 def read_ids(path: Path) -> list[str]:
-    """The ids of a file's rows: its column ``id`` or its index."""
+    """Return the ids of a file's rows, in its column ``id`` or its index."""
     return read_columns(path, []).index.tolist()
 
 
 def read_columns(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
-    """Read columns of a file, or all, as a frame with index ``id``."""
+    """Return columns of a file, or all, as a frame with the index ``id``."""
     key, table = _read(path, columns)
     with decoding(path):
         frame = table.to_pandas(ignore_metadata=True).set_index(key)
@@ -117,7 +119,7 @@ def read_columns(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
 def decoding(
     shown: object, template: str = "{shown} is damaged ({reason}). " + ADVICE
 ) -> Iterator[None]:
-    """Raise the block's errors about a file as `DataError`."""
+    """Raise errors of the ``with`` block that are about a file as `DataError`."""
     try:
         yield
     except (pyarrow.ArrowException, OSError, ValueError) as error:
@@ -153,14 +155,14 @@ def _read(path: Path, columns: Sequence[str] | None) -> tuple[str, Any]:
 
 
 def open_columns(path: Path) -> ParquetColumns:
-    """Open a Parquet file, without reading its rows."""
+    """Return a Parquet file, opened for reading by column; no rows are read yet."""
     read_column_names(path)  # raises if the file is damaged
     with decoding(path, "{shown} has no rows: download it again."):
         return ParquetColumns(path)
 
 
 def era_runs(columns: ParquetColumns, path: Path) -> list[EraRun]:
-    """The rows of each era of a file, in its order."""
+    """Return the rows of each era, in the order of the file; DataError if scattered."""
     labels, index = _read_eras(columns, path)
     starts = np.flatnonzero(np.diff(index, prepend=-1)).tolist()
     in_order = [labels[i] for i in index[starts]]
@@ -174,8 +176,8 @@ def era_runs(columns: ParquetColumns, path: Path) -> list[EraRun]:
 def read_blocks(
     columns: ParquetColumns, path: Path, features: Sequence[str], runs: Sequence[EraRun]
 ) -> Iterator[NDArray[Any]]:
-    """Yield each era's features, (n_rows_of_era, n_features) in Fortran order: int8 if
-    all are, else float64 with NaN. `runs` are in the order of the file.
+    """Yield the features of each era, of shape (n_rows_of_era, n_features), in Fortran
+    order: int8 if all of them are, else float64 with NaN. `runs` are in file order.
     """
     names = list(features)
     check_has(path, names, columns.names)
@@ -201,7 +203,7 @@ def read_blocks(
 def read_rows(
     files: Sequence[Path], features: Sequence[str], target: str, eras: Mapping[str, Any]
 ) -> tuple[pd.DataFrame, NDArray[Any], NDArray[Any]]:
-    """Return features, targets and labels (values of `eras`) of rows with targets."""
+    """Return features, targets and labels, values of `eras`, of rows with a target."""
     parts = dict[str, Any]()
     for path in files:
         columns = open_columns(path)
@@ -218,7 +220,9 @@ def read_rows(
 
 
 def select_eras(files: Sequence[Path], fit: TrainSection) -> tuple[dict[str, int], int]:
-    """Return a fit's eras in order, with labels, and its number of unlabelled rows."""
+    """Return the label of each of a fit's eras, in order, and the number of rows
+    without a target in the eras that it chooses.
+    """
     counts: dict[str, list[int]] = {}
     for path in files:
         columns = open_columns(path)
@@ -271,7 +275,7 @@ def select_eras(files: Sequence[Path], fit: TrainSection) -> tuple[dict[str, int
 def _read_eras(
     columns: ParquetColumns, path: Path, *, numbered: bool = False
 ) -> tuple[list[str], NDArray[np.intp]]:
-    """Return the distinct eras of a file, and each row's index among them."""
+    """Return the distinct eras of a file, and for each row the index of its era."""
     if "era" not in columns.names:
         raise DataError(f"{path} has no column 'era': download it again.")
     with decoding(path):
@@ -283,7 +287,7 @@ def _read_eras(
 
 
 def make_submission(predictions: "pd.Series[Any]", shown: str = "") -> pd.DataFrame:
-    """Return a series as columns ``id`` (text) and ``prediction`` (float64)."""
+    """Return a frame with columns ``id`` (text) and ``prediction`` (float64)."""
     try:
         values = predictions.astype(np.float64)
     except (TypeError, ValueError):
@@ -293,7 +297,7 @@ def make_submission(predictions: "pd.Series[Any]", shown: str = "") -> pd.DataFr
 
 
 def read_predictions(path: Path) -> pd.DataFrame:
-    """Read predictions and ids, a column or the index, from a CSV or Parquet file."""
+    """Return the predictions and ids (column or index) of a CSV or Parquet file."""
     with decoding(path):
         content = path.read_bytes()
         is_parquet = content.startswith(b"PAR1")
@@ -306,7 +310,7 @@ def read_predictions(path: Path) -> pd.DataFrame:
 
 
 def parse_predictions(content: bytes, shown: str) -> pd.DataFrame:
-    """Read predictions from the bytes of a CSV file; `shown` names it in errors."""
+    """Return the predictions in a CSV file's bytes; `shown` is its name in errors."""
     with decoding(shown, "{shown} cannot be read as CSV: {reason}."):
         # As text: ids stay as they are, and numbers keep every digit.
         frame = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
@@ -318,7 +322,7 @@ def parse_predictions(content: bytes, shown: str) -> pd.DataFrame:
 
 
 def _only(names: Sequence[str], wanted: Sequence[str], shown: str) -> str:
-    """Return the only wanted column that exists; SubmissionError unless one does."""
+    """Return the only wanted column that exists; else raise SubmissionError."""
     found = [name for name in wanted if name in names]
     if len(found) != 1:
         has = "both" if found else list_columns(names)

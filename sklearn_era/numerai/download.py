@@ -42,7 +42,7 @@ def served_name(version: str, name: str) -> str:
 
 
 def wanted(workspace: Workspace, section: DataSection, number: int) -> dict[str, str]:
-    """Return reasons to fetch, by file: live ones always, others if missing or old."""
+    """Return why to fetch each file: live ones always, others if missing or old."""
     reasons = {}
     for name in section.files:
         rounds = workspace.rounds_of(name)
@@ -59,7 +59,7 @@ def download(
     client: Numerai, workspace: Workspace, section: DataSection, round_number: int,
     reporter: Reporter,
 ) -> None:  # fmt: skip
-    """Fetch the files that are wanted, and those here that prove to be damaged."""
+    """Fetch the files that are `wanted`, and local files that prove to be damaged."""
     # Two locks, so that a round's small files do not wait for gigabytes of others.
     is_small = {name.startswith("live") or name == "features" for name in section.files}
     what = f"downloading to {workspace.data_dir}"
@@ -94,7 +94,7 @@ def download(
 
 @dataclass(frozen=True)
 class Fetch:
-    """Fetches a file, or the rest of it; once more if `check` raises DataError."""
+    """Fetches a file, or its missing rest; once more if `check` raises DataError."""
 
     client: Numerai
     filename: str
@@ -120,7 +120,7 @@ class Fetch:
                 self._partial("").unlink()
 
     def _fetch_checked(self) -> None:
-        """Fetch the file, in more attempts as long as they make progress."""
+        """Fetch and check the file; try again as long as attempts make progress."""
         while True:
             before = self._size()
             try:
@@ -177,7 +177,7 @@ class Fetch:
                 self.on_bytes(file.tell(), start + size if size else 0)
 
     def _begun(self) -> Path | None:
-        """Return the newest partial download, of this round or an earlier one."""
+        """Return the newest partial download of the file, for any round, or None."""
         stem = re.sub(r"_\d+$", "_[0-9]*", escape(self.path.stem))
         left = self.path.parent.glob(f"{stem}{self.path.suffix}.*.partial")
         return max(left, key=lambda x: x.stat().st_mtime, default=None)
@@ -191,7 +191,7 @@ class Fetch:
 
 
 def check_new(workspace: Workspace, name: str, round_number: int, path: Path) -> None:
-    """Check a downloaded file; for live data, that they are of this round."""
+    """Raise an error for a damaged file, or for live data of an earlier round."""
     try:
         _check(name, path)
     except DataError as error:
@@ -244,7 +244,7 @@ def _served(client: Numerai, version: str, names: Iterable[str]) -> list[str]:
 
 
 def latest_version(served: Sequence[str]) -> str | None:
-    """The newest data version among Numerai's files."""
+    """Return the newest data version among Numerai's files, or None."""
     matches = (re.match(r"v(\d+)\.(\d+)/", file) for file in served)
     found = [(int(match[1]), int(match[2])) for match in matches if match]
     return "v{}.{}".format(*max(found)) if found else None

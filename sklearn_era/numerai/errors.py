@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 
 class NumeraiError(Exception):
-    """The base class; `exit_code` is the program's exit code."""
+    """The base of exceptions here; `exit_code` is the program's exit code."""
 
     exit_code = 1
 
@@ -52,14 +52,14 @@ def warn(text: str) -> None:
 
 
 def first_names(names: Sequence[str]) -> str:
-    """Join the first five names for a message."""
+    """Return the first five names, joined for a message."""
     return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
 
 
 def alternatives(
     name: str, known: Collection[str], spell: Callable[[list[str]], str] = ", ".join
 ) -> str:
-    """The end of a message about an unknown name: close matches, or all known ones."""
+    """Return the end of a message on an unknown name: names like it, or all known."""
     # Compared in lower case: wrong case is the commonest slip.
     lower = {one.lower(): one for one in known}
     close = [repr(lower[one]) for one in get_close_matches(name.lower(), lower)]

@@ -115,7 +115,7 @@ def write_portable_model(
 
 
 def write_blend(blend: Blend, path: Path) -> None:
-    """Write a blend like `write_portable_model`: it predicts as `Blend.combine`."""
+    """Write a pickle that predicts as `Blend.combine`; see `write_portable_model`."""
     write_whole(path, pickle.dumps(_live_function(blend), protocol=4))
 
 
@@ -139,7 +139,7 @@ def export_model(
     blend: Blend, records: Sequence[ModelRecord], path: Path, live: Path,
     python: str | None = None,
 ) -> PortableCheck:  # fmt: skip
-    """Write a model's pickle and record, after a test run as at Numerai."""
+    """Write a model's pickle and record, after a test run; return that run's check."""
     # In a temporary folder, since a killed process leaves its draft behind.
     with tempfile.TemporaryDirectory(prefix="sklearn-era-") as folder:
         draft = Path(folder) / path.name
@@ -156,7 +156,7 @@ def export_model(
 def export_is_current(
     path: Path, fits: list[ModelRecord], weights: list[float]
 ) -> bool:
-    """Return whether the checked pickle is of these fits and weights."""
+    """Return whether the pickle was checked, and is of these fits and weights."""
     with suppress(DataError):  # a damaged record is replaced
         made = ExportRecord.read(Path(f"{path}.json"), advice="")
         if made is not None and path.is_file():
@@ -170,8 +170,8 @@ def upload_pickle(
     data_version: str | None = None, wait: float = 1800.0, assign: bool = False,
     on_step: Callable[[str], None] = lambda text: None,
 ) -> str:  # fmt: skip
-    """Upload a pickle to a model, which submits by it if it is assigned; return the
-    status of Numerai's validation, after `wait` seconds at most.
+    """Upload a pickle to a model; return the status of Numerai's validation, after
+    `wait` seconds at most. With `assign`, the pickle makes the model's submissions.
     """
     model_id = client.model_id(model_name)
     run_by = _choose(client.ask(IMAGES), image, "image")
@@ -212,7 +212,7 @@ def upload_pickle(
 
 
 def _choose(entries: Sequence[Any], name: str | None, what: str) -> Any:
-    """Return the entry with this name or id; without one, the default or None."""
+    """Return the entry with a name or id; for None, the default entry, if any."""
     for entry in entries:
         if entry.default if name is None else name in (entry.name, entry.id):
             return entry
@@ -222,7 +222,7 @@ def _choose(entries: Sequence[Any], name: str | None, what: str) -> Any:
 
 
 class _Call:
-    """A call that happens when the pickle is read."""
+    """A call that is pickled, and happens when the pickle is read."""
 
     def __init__(self, function: Any, *arguments: Any) -> None:
         self.function, self.arguments = function, arguments
@@ -235,13 +235,13 @@ class _Call:
 
 
 def _public(name: str) -> _Call:
-    """A function or class by name, "module:name"; it need not be installed here."""
+    """Return a call for a function or class "module:name", which may not exist here."""
     return _Call(pkgutil.resolve_name, name)
 
 
 def _live_function(blend: Blend) -> _Call:
-    """Return calls that make the function of live data: by era, ranks of the one fit's
-    predictions, or of the sum of several fits' gaussianized ranks.
+    """Return calls that make the function of live data. It returns, by era, the ranks
+    of the one fit's predictions, or of the sum of several fits' gaussianized ranks.
     """
     predictors = {f"fit_{k}": _predictor(part) for k, part in enumerate(blend.fits)}
     fits = list(predictors)
@@ -264,7 +264,7 @@ def _live_function(blend: Blend) -> _Call:
 
 
 def _predictor(part: WeightedFit) -> _Call:
-    """Return calls that make a function which predicts a frame as a part does."""
+    """Return calls that make a function, which predicts a frame as a fit does."""
     model, names = part.estimator, part.features
     try:
         given: Any = {"feature_names": names or None, "node_statistics": False}
@@ -295,7 +295,7 @@ def _predictor(part: WeightedFit) -> _Call:
 
 
 def _rank(columns: Sequence[str]) -> list[Any]:
-    """Return steps that rank columns; ties have the average rank."""
+    """Return steps that rank columns; equal values have the average of their ranks."""
     lines = "\n".join(f"{name} = ({name} - 0.5) / {name}.size" for name in columns)
     # Not by numexpr, where it is installed.
     return [methodcaller("rank"), methodcaller("eval", lines, engine="python")]
@@ -307,6 +307,6 @@ def _transformer(function: Any) -> _Call:
 
 
 def _chain(*functions: Any) -> _Call:
-    """Return the composition of functions, the first of which is applied first."""
+    """Return calls that compose functions; the first one is applied first."""
     steps = [(f"step_{k}", _transformer(x)) for k, x in enumerate(functions)]
     return _Call(getattr, _public("sklearn.pipeline:Pipeline")(steps), "transform")

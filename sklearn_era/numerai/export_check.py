@@ -61,7 +61,7 @@ _FAILURES = {
 
 @dataclass(frozen=True)
 class PortableCheck:
-    """The resources, versions and warnings of a successful test run."""
+    """The result of a successful test run: resources, versions and warnings."""
 
     rows: int
     seconds: float  # on one CPU of this machine, from the first import to the CSV
@@ -141,7 +141,7 @@ def check_portable_model(
 
 
 def _run(command: list[str], folder: Path, time_limit: float) -> dict[str, Any]:
-    """Run this file as a program; return its report, or a report on its failure."""
+    """Run this file as a program; return its report, or one that says how it failed."""
     inherited = {x: os.environ[x] for x in _INHERITED if x in os.environ}
     try:
         done = subprocess.run(
@@ -210,7 +210,7 @@ def main(memory_limit: str, model: str, live: str) -> None:
 
 
 def _predict(report: dict[str, Any], model: str, live: str) -> int:
-    """Predict and write the CSV; keep the current stage in `report`."""
+    """Predict, write the CSV, and return the number of rows; `report` has the stage."""
     import pandas as pd
     import pyarrow.parquet  # noqa: F401 - pandas reads Parquet with it
 
@@ -235,7 +235,7 @@ def _predict(report: dict[str, Any], model: str, live: str) -> int:
 
 
 def check_predictions(predictions: Any, ids: Any) -> None:
-    """Check predictions by Numerai's rules for models and submissions."""
+    """Raise RefusedError if predictions break a rule of Numerai's."""
     import pandas as pd
 
     if not isinstance(predictions, pd.DataFrame):

@@ -52,23 +52,23 @@ class Workspace:
         return self.root / "locks" / f"{name}.lock"
 
     def data_file(self, name: str, round_number: int) -> Path:
-        """The path of a data file of a round; "features" is ``features.json``."""
+        """Return the path of a round's data file; "features" is ``features.json``."""
         suffix = "json" if name == "features" else "parquet"
         return self.data_dir / f"{name}_{round_number}.{suffix}"
 
     def rounds_of(self, name: str) -> list[int]:
-        """The rounds whose file of this name is here, ascending."""
+        """Return the rounds for which a file of this name is here, ascending."""
         pattern = rf"{re.escape(name)}_(\d+)\.(json|parquet)"
         found = (re.fullmatch(pattern, x.name) for x in self.data_dir.glob("*"))
         return sorted(int(match[1]) for match in found if match)
 
     def newest(self, name: str) -> Path | None:
-        """The newest file of a name, or None."""
+        """Return the newest file of a name, or None."""
         rounds = self.rounds_of(name)
         return self.data_file(name, rounds[-1]) if rounds else None
 
     def need(self, name: str) -> Path:
-        """The newest file of a name; DataError with the remedy if there is none."""
+        """Return the newest file of a name; raise DataError if there is none."""
         if path := self.newest(name):
             return path
         text = f"add {name!r} to [data] files and run 'sklearn-era numerai download'"
@@ -76,18 +76,18 @@ class Workspace:
 
 
 def utc_now() -> str:
-    """The time in UTC to the second, as ISO 8601."""
+    """Return the present time in UTC, to the second, as ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def file_sha256(path: Path) -> str:
-    """The sha256 of a file's bytes, as 64 hexadecimal digits."""
+    """Return the sha256 of a file's bytes, as 64 hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def arrays_digest(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """The blake2b digest of named arrays, in hexadecimal."""
+    """Return the blake2b digest of named arrays, in hexadecimal."""
     digest = hashlib.blake2b(digest_size=32)
     for name, array in arrays.items():
         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
@@ -98,7 +98,7 @@ def arrays_digest(arrays: Mapping[str, NDArray[Any]]) -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path, which replaces `path` once it is complete and on disk."""
+    """Yield a temporary path, to replace `path` once it is complete and on disk."""
     try:
         make_folder(path.parent)
         partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
@@ -119,7 +119,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 class Record(BaseModel):
     """A JSON file that later versions can read: unknown keys are ignored, and missing
-    ones have their defaults. `format` is raised only if older readers would misread it.
+    keys have their defaults. `format` is raised only if older readers would misread it.
     """
 
     # pydantic 2.8 warns of fields named model_*.
@@ -128,7 +128,7 @@ class Record(BaseModel):
 
     @classmethod
     def read(cls, path: Path, *, advice: str) -> Self | None:
-        """Read a record, None without a file. `advice` ends the error if damaged."""
+        """Return the record in a file, None without one; `advice` ends an error."""
         try:
             record = cls.model_validate_json(path.read_bytes())
         except FileNotFoundError:
@@ -149,14 +149,14 @@ class Record(BaseModel):
 
 
 def complaint(error: ValidationError) -> str:
-    """The first error of a validation and its location, without the input."""
+    """Return a validation's first error, with its location but without the input."""
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(map(str, first["loc"]))
     return f"{where}: {first['msg']}" if where else str(first["msg"])
 
 
 def write_json(path: Path, document: Any) -> None:
-    """Write a JSON document atomically; NumPy's numbers and arrays are allowed."""
+    """Write a JSON document, whole or not at all; it may hold NumPy's numbers."""
     text = json.dumps(document, indent=1, default=plain, allow_nan=False) + "\n"
     write_whole(path, text.encode())
 
@@ -169,7 +169,7 @@ def plain(value: Any) -> Any:
 
 @contextmanager
 def lock(path: Path, what: str, *, wait: float = 0.0) -> Iterator[None]:
-    """Hold a lock file; BusyError if another run keeps it for `wait` seconds."""
+    """Hold a lock file; BusyError if another run still has it after `wait` seconds."""
     filelock = import_optional("filelock", extra="numerai")
     own = filelock.FileLock(path, timeout=wait)
     try:

@@ -39,7 +39,7 @@ _LOCAL = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 
 
 class HttpFailure(ApiError):
-    """A call failed: it may succeed later (`transient`), or have acted (`unclear`)."""
+    """A failed call: it may succeed later (`transient`), or have acted (`unclear`)."""
 
     def __init__(
         self, text: str, status: int = 0, transient: bool = False, unclear: bool = False
@@ -51,7 +51,7 @@ class HttpFailure(ApiError):
 
 
 class Http:
-    """Sends requests, of ten times `timeout` seconds at most except downloads."""
+    """Sends requests. All but downloads take at most ten times `timeout` seconds."""
 
     def __init__(self, timeout: float, retries: int, backoff: float = 1.0) -> None:
         self.timeout, self.retries, self.backoff = timeout, retries, backoff
@@ -61,17 +61,17 @@ class Http:
             logging.getLogger(name).addFilter(_is_foreign)
 
     def now(self) -> datetime:
-        """Return the time by Numerai's clock: its last Date header."""
+        """Return the time by Numerai's clock, as its last Date header has it."""
         return datetime.now(UTC) + self._skew
 
     def wait(self, attempt: int, asked: float = 0.0) -> None:
-        """Wait, longer after each failed attempt (from 0), at least `asked` seconds."""
+        """Wait `asked` seconds at least; longer after each failed attempt (from 0)."""
         # Jitter: clients that failed at the same time must not return together.
         backoff = self.backoff * 2.0 ** min(attempt, 10) * random.uniform(0.5, 1.0)
         time.sleep(max(min(backoff, _MOST_WAIT), asked))
 
     def retry(self, attempt: Callable[[], _T]) -> _T:
-        """Call `attempt` until it succeeds, fails for good, or exhausts the retries."""
+        """Return the result of `attempt`; after transient failures, try it again."""
         for count in range(self.retries):
             try:
                 return attempt()
@@ -102,7 +102,7 @@ class Http:
         raise HttpFailure(text, 200, unclear=True)
 
     def put(self, step: str, url: str, content: bytes, headers: dict[str, str]) -> None:
-        """Put bytes to a signed address, once."""
+        """Put bytes to a signed address of the storage, once."""
         peer = f"{step}: the storage"
         # A stream: the timeout then applies to each block instead of the whole.
         stream, size = BytesIO(content), len(content)
@@ -113,7 +113,9 @@ class Http:
     def get(
         self, step: str, url: str, limited: bool = True, **headers: str
     ) -> Iterator[tuple[Any, Iterator[bytes]]]:
-        """Open a signed address: all of the file, a range (206) or nothing (416)."""
+        """Open a signed address; yield its reply and chunks of the body. The reply has
+        all of the file, a range (206) or nothing (416).
+        """
         peer = f"{step}: the storage"
         for _ in range(_MOST_REDIRECTS):
             response = self._open(peer, "GET", url, headers)
@@ -132,7 +134,7 @@ class Http:
     def _open(
         self, peer: str, method: str, url: str, headers: Any, size: int = 0, **body: Any
     ) -> Any:
-        """Send a request with a body of `size` bytes; the answer's is not read."""
+        """Send a request, with `size` bytes; return the reply, its body not read."""
         if not may_be_called(url):
             raise HttpFailure(f"{peer} cannot be called: its address is not https.")
         seconds = 10 * self.timeout + size / _UPLOAD_SPEED
@@ -159,7 +161,7 @@ class Http:
             return session.get_adapter(url).send(request, timeout=self.timeout, **given)
 
     def _chunks(self, peer: str, reply: Any, limited: bool = True) -> Iterator[bytes]:
-        """Yield a body as it arrives; fail if the peer stalls or never ends."""
+        """Yield a body in chunks; fail if the peer stalls or never ends."""
         spent, taken, elapsed, total = 0.0, 0, 0.0, 0
         read, began = partial(self._read, reply.raw), time.monotonic()
         while chunk := self._classified(peer, read):
@@ -179,7 +181,7 @@ class Http:
             began = time.monotonic()
 
     def _read(self, raw: Any) -> bytes:
-        """Read some of a body within twice the timeout."""
+        """Return some of a body's bytes; fail if they take over twice the timeout."""
         try:
             chunk = _started(partial(raw.read1, _CHUNK, decode_content=True))
             return chunk.result(2 * self.timeout)
@@ -189,7 +191,7 @@ class Http:
             raise
 
     def _classified(self, peer: str, call: Callable[[], _T]) -> _T:
-        """Call, and raise network errors as `HttpFailure` without addresses."""
+        """Return a call's result; raise network errors as `HttpFailure` instead."""
         errors = import_optional("requests", extra="numerai").exceptions
         below = import_optional("urllib3", extra="numerai").exceptions
         passing = False
@@ -212,7 +214,7 @@ class Http:
     def _check(
         self, peer: str, response: Any, advice: str = "", is_signed: bool = False
     ) -> None:
-        """Raise HttpFailure unless the status is a success."""
+        """Raise HttpFailure, with `advice`, unless a reply's status is a success."""
         if 200 <= (status := response.status_code) < 300:
             return
         unclear = status >= 500 or status == 408
@@ -233,8 +235,8 @@ class Http:
 
 
 def _started(call: Callable[[], _T]) -> Future[_T]:
-    """Start a call in a thread that can be left behind: a socket's timeout starts again
-    with every byte.
+    """Start a call in a thread, and return its future. The thread can be left behind,
+    as a socket's timeout starts again with every byte.
     """
     outcome: Future[_T] = Future()
 
@@ -249,7 +251,7 @@ def _started(call: Callable[[], _T]) -> Future[_T]:
 
 
 def _is_foreign(record: logging.LogRecord) -> bool:
-    """Return whether a log record comes from another client's request."""
+    """Return whether a log record comes from a request that is not ours."""
     return threading.current_thread().name != _THREAD
 
 
@@ -268,7 +270,7 @@ def may_be_called(url: str) -> bool:
 
 
 def redact(text: object, *secrets: str) -> str:
-    """A server's message on one line, without secrets and signed addresses."""
+    """Return a server's message on one line, without secrets and signed addresses."""
     line = printable(" ".join(str(text).split()))
     for secret in filter(None, secrets):
         line = line.replace(secret, "***")
@@ -286,7 +288,7 @@ def _redirected(url: str, location: str) -> str:
 
 
 def _parse_answer(content: bytes, token: str | None) -> tuple[Any, str]:
-    """Return the data of a GraphQL answer, and its error messages as one line."""
+    """Return the data of a GraphQL answer, and its error messages on one line."""
     document: Any = None
     with suppress(ValueError, RecursionError):
         document = json.loads(content)
@@ -302,7 +304,7 @@ def _parse_answer(content: bytes, token: str | None) -> tuple[Any, str]:
 
 
 def _date(text: str) -> datetime | None:
-    """Return the time that a header has, or None."""
+    """Return the time in a header's text, or None."""
     with suppress(ValueError, OverflowError):
         date = parsedate_to_datetime(text)
         return date.replace(tzinfo=date.tzinfo or UTC)

@@ -327,7 +327,7 @@ def neutralize_ranks(
 
 
 def import_tools() -> tuple[Any, Any]:
-    """Import pandas, and the scores of numerai-tools, which work on its objects."""
+    """Return pandas, and the scores of numerai-tools, which need its objects."""
     pandas = import_optional("pandas", extra="numerai")
     return pandas, import_optional("numerai_tools.scoring", extra="numerai")
 

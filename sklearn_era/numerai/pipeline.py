@@ -24,7 +24,7 @@ _POLL = 60.0  # seconds
 
 
 class Run:
-    """Brings all up to date; waits up to `wait` minutes for a round and its data."""
+    """Brings all models up to date; waits up to `wait` minutes for a round's data."""
 
     def __init__(self, steps: Steps, upload: bool, retrain: bool, wait: float) -> None:
         self.steps, self.upload, self.retrain = steps, upload, retrain
@@ -35,7 +35,7 @@ class Run:
         self._submitted, self._number = set[str](), 0
 
     def __call__(self) -> list[tuple[str, Exception]]:
-        """Run all steps; return those failures that did not end the run."""
+        """Run all steps; return the failures that did not end the run."""
         self.steps.check_parameters()
         if self.upload:
             known = self.client.models()
@@ -56,7 +56,7 @@ class Run:
         return self.failures
 
     def plan(self) -> Iterator[str]:
-        """Yield what a run would do, in sentences; nothing is written."""
+        """Yield, in sentences, what a run would do; write nothing."""
         self.steps.check_parameters()
         number, of = None, "the current round"
         try:
@@ -99,7 +99,7 @@ class Run:
 
     @contextmanager
     def _going_on(self, what: str) -> Iterator[None]:
-        """Record an error of the block as a failure, and go on with the rest."""
+        """Record an error of the block as a failure, and let the run go on."""
         try:
             yield
         except errors.NoModelError:
@@ -111,7 +111,7 @@ class Run:
                 self.failures.append((what, error))
 
     def _patiently(self, attempt: Callable[[], Any]) -> Any:
-        """Call until it succeeds, while failures are transient and time is left."""
+        """Return the result of `attempt`; repeat it for as long as the run may wait."""
         last = ""
         while True:
             try:
@@ -126,7 +126,7 @@ class Run:
             sleep(min(_POLL, max(self._deadline - monotonic(), 0.0)))
 
     def _open_round(self) -> TournamentRound:
-        """The current round, once it is open or the waiting time is over."""
+        """Return the current round; NotPublishedError if it closed and time is left."""
         current = self.client.current_round()
         if not current.is_open and monotonic() < self._deadline:
             text = f"Round {current.number} has closed; waiting for the next one."
@@ -134,7 +134,7 @@ class Run:
         return current
 
     def _begin_round(self, current: TournamentRound) -> None:
-        """Download a round's files, and submit with the fits that exist."""
+        """Download a round's files, and submit by the fits that exist."""
         names, number = self.data.files, current.number
         live = [name for name in names if name in _LIVE]
         self._patiently(lambda: self.steps.download(live, number))
@@ -157,7 +157,7 @@ class Run:
             self.steps.download(names, self._number)
 
     def _deliver_what_is_there(self, model: Model) -> None:
-        """Submit with the fits that exist, unless they are of another data version."""
+        """Submit by the fits that exist, unless they are of another data version."""
         version, waits_for = self.workspace.version, ""
         try:
             records = self.steps.read_records(model)
@@ -174,7 +174,7 @@ class Run:
         self._deliver(model)
 
     def _deliver(self, model: Model) -> None:
-        """Predict and submit, unless the user has submitted a file."""
+        """Predict and submit, unless the user has submitted a file of their own."""
         record = self._record(model, self._number)
         if self.upload and record is not None and not record.model_sha256:
             text = f"was submitted from your file {record.file}; leaving it alone"
@@ -213,7 +213,7 @@ class Run:
             self._follow_rounds()
 
     def _follow_rounds(self) -> TournamentRound | None:
-        """Return the current round; submit to a new one, and return None."""
+        """Return the current round; if it is new, begin it and return None."""
         current = self.client.current_round()
         if current.number == self._number:
             return current

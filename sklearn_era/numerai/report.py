@@ -74,7 +74,7 @@ class Report(Record):
 
 
 class RoundScore(NamedTuple):
-    """The scores of a model in a round, None if not known yet."""
+    """A model's scores in one round; a score that is not known yet is None."""
 
     round_number: int
     model: str
@@ -100,7 +100,7 @@ def report_is_current(
 
 
 def identify(config: Config, model: Model, fits: list[ModelRecord]) -> dict[str, Any]:
-    """Return what identifies a report: its fits and the settings of the validation."""
+    """Return what a report is of: the fits, and the settings of the validation."""
     members = zip(model.members, fits, strict=True)
     return {
         "members": {member.name: record.sha256 for member, record in members},
@@ -113,7 +113,7 @@ def identify(config: Config, model: Model, fits: list[ModelRecord]) -> dict[str,
 
 
 def write_report(validation: Validation, results: Rows) -> list[Path]:
-    """Write figures, then ``report.json``; return the paths, that of the JSON first."""
+    """Write figures, then ``report.json``; return their paths, the JSON's first."""
     model, records = validation.model, validation.records
     workspace, member = validation.workspace, model.members[0]
     folder = workspace.report_dir(model.name)
@@ -139,7 +139,7 @@ def write_report(validation: Validation, results: Rows) -> list[Path]:
 def read_training_sample(
     workspace: Workspace, member: BlendMember, record: ModelRecord
 ) -> tuple[pd.DataFrame, NDArray[Any], int]:
-    """Return rows of evenly spaced training eras, targets, and the number of eras."""
+    """Return rows and targets of evenly spaced training eras; and the number of all."""
     files = [workspace.need(name) for name in member.train.files]
     settings = member.train.model_copy(update={"last_era": record.last_era})
     trained = sorted(select_eras(files, settings)[0])
@@ -160,7 +160,7 @@ def _plain(result: ValidationResult) -> Any:
 
 
 def with_splits(name: str, model: Any) -> tuple[str, Any]:
-    """Return a fit with its name; of an average, its heaviest member with trees."""
+    """Return a fit and its name; of an average, the heaviest member that has trees."""
     of: Mapping[str, float] = getattr(model, "weights_", {})
     for member in sorted(of, key=lambda x: -of[x]):  # by their weights
         if hasattr(found := model.members_.get(member), "_predictors"):
@@ -169,7 +169,7 @@ def with_splits(name: str, model: Any) -> tuple[str, Any]:
 
 
 def corr_figures(rows: Rows) -> "tuple[Figure, Figure]":
-    """Draw the CORR of the common eras: cumulative, and by era in an axes per row."""
+    """Return figures of CORR, in eras that all rows have: cumulative, and by era."""
     scored = {name: result.scores["corr"] for name, result in rows.items()}
     columns = {name: pd.Series(x.scores, x.eras) for name, x in scored.items()}
     corr = pd.concat(columns, axis=1, join="inner")
@@ -201,7 +201,7 @@ def corr_figures(rows: Rows) -> "tuple[Figure, Figure]":
 
 
 def feature_exposure(rows: Rows) -> "Figure":
-    """Draw exposures to the features to which the first model is exposed most."""
+    """Return a figure of exposures to the features that the first model uses most."""
     followed = {name: x.exposures for name, x in rows.items() if x.exposures}
     exposures, first = pd.DataFrame(followed), next(iter(followed))
     shown = exposures[exposures[first].notna()].head(_MOST_FEATURES)
@@ -229,7 +229,7 @@ def feature_exposure(rows: Rows) -> "Figure":
 def split_agreement(
     estimators: Mapping[str, Any], X: pd.DataFrame, y: NDArray[Any], n_trained: int
 ) -> "Figure":
-    """Draw how far a sample's eras agree on splits, in an axes for each fit."""
+    """Return a figure of how far a sample's eras agree on splits, an axes per fit."""
     figure, eras = _new_figure(5.0, max(8.0, 5.5 * len(estimators))), X.index
     figure.suptitle(
         f"Split agreement in {eras.nunique()} of {n_trained} training eras: 1 "
@@ -257,7 +257,7 @@ def split_agreement(
 def live_scores(
     client: Numerai, ids: Mapping[str, str], n_rounds: int, horizons: Mapping[str, Any]
 ) -> list[RoundScore]:
-    """Return models' latest scores by round; those at their horizon come first."""
+    """Return models' latest scores by round; prefer those at the model's horizon."""
     rows = []
     for model, model_id in ids.items():
         horizon = str(horizons.get(model) or _HORIZON)
@@ -278,7 +278,7 @@ def live_scores(
 
 
 def promised_scores(workspace: Workspace, models: Sequence[str]) -> dict[str, Any]:
-    """Return the mean validation scores by metric, of each model that has a report."""
+    """Return the mean validation scores by metric, for each model with a report."""
     promised = {}
     for model in models:
         path = workspace.report_dir(model) / REPORT_NAME
@@ -291,7 +291,7 @@ def promised_scores(workspace: Workspace, models: Sequence[str]) -> dict[str, An
 
 
 def draw_live_scores(rows: Sequence[RoundScore], promised: dict[str, Any]) -> "Figure":
-    """Draw CORR and MMC by round, a line per model, dashed at its validation mean."""
+    """Return a figure of CORR and MMC by round, with means in validation dashed."""
     figure = _new_figure(6.0)
     top, bottom = figure.subplots(2, 1, sharex=True)
     models = pd.DataFrame(rows).groupby("model", sort=False)
@@ -322,6 +322,6 @@ def as_png(figure: "Figure") -> bytes:
 
 
 def _new_figure(height: float, width: float = 9.0) -> "Figure":
-    """Return a figure made without pyplot, whose state is global."""
+    """Return a new figure, made without pyplot, whose state is global."""
     figure_class = import_optional("matplotlib.figure", extra="plot").Figure
     return figure_class(figsize=(width, height), layout="constrained")

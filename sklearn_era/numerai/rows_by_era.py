@@ -22,7 +22,7 @@ _MOST_TARGETS = 7  # distinct values of Numerai's targets
 
 
 class RowsByEra:
-    """Arguments with their rows grouped by era; the first has the name `x`."""
+    """A metric's arguments, their rows grouped by era; `x` is the first argument."""
 
     def __init__(self, eras: Eras, **arguments: Any) -> None:
         check_consistent_length(*arguments.values())
@@ -44,14 +44,14 @@ class RowsByEra:
         self._eras = encode_eras(check_eras(labels, self.x, X_name=name))
 
     def __iter__(self) -> Iterator[tuple[str, Index]]:
-        """Yield a phrase like " of era 0001" and the index of the era's rows."""
+        """Yield, for each era, a phrase like " of era 0001", and its rows' index."""
         order, bounds = self._eras.order, pairwise(self._eras.offsets.tolist())
         for label, (start, stop) in zip(self._eras.labels, bounds, strict=True):
             where = f" of era {label!s}" if self._has_labels else ""
             yield where, slice(start, stop) if order is None else order[start:stop]
 
     def blocks(self, argument: str) -> Iterator[tuple[str, Index, NDArray[Any]]]:
-        """Yield each era with its features, in their dtype, checked to be finite."""
+        """Yield each era's phrase, index and features; ValueError if not finite."""
         features = self._arguments[argument]
         table = check_array(features, ensure_all_finite=False, input_name=argument)
         names = getattr(features, "columns", range(table.shape[1]))
@@ -67,7 +67,7 @@ class RowsByEra:
             yield where, own, block
 
     def score(self, name: str, metric: Any, max_missing_share: float) -> Scores:
-        """Return a metric of each era's complete rows; refuse eras with too few."""
+        """Return a metric of eras' complete rows; ValueError if an era has too few."""
         share = {"min_val": 0, "max_val": 1, "include_boundaries": "left"}
         check_scalar(max_missing_share, "max_missing_share", Real, **share)
         _, *others = self._arguments
@@ -87,7 +87,7 @@ class RowsByEra:
         return self.result(np.array(scores), np.array(counts), **{name: True})
 
     def result(self, scores: Column, counts: Any = None, **directions: bool) -> Scores:
-        """Return scores with their eras, or a float if there are no labels."""
+        """Return scores by era, or the only score as a float if there are no labels."""
         if not self._has_labels:
             return float(scores[0])
         counts = self._eras.counts if counts is None else counts
@@ -95,8 +95,8 @@ class RowsByEra:
 
 
 def _refuse_swapped(y_true: ArrayLike, name: str, values: ArrayLike) -> None:
-    """Refuse predictions that have few values, as Numerai's targets do (quarters or
-    sixths), if the targets have more.
+    """Raise ValueError if predictions have few values, like Numerai's targets (quarters
+    or sixths), but the targets have more: they may be swapped.
     """
     column = _as_column(values, name, "allow-nan")
     column = column[~np.isnan(column)]

@@ -40,7 +40,7 @@ Summary = dict[str, float | int | None]
 
 
 class ScoredEra(NamedTuple):
-    """An era of a file: the targets and others' predictions of its rows."""
+    """An era of a file: the targets of its rows, and others' predictions for them."""
 
     run: data.EraRun
     targets: NDArray[np.float64]
@@ -48,7 +48,7 @@ class ScoredEra(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """Eras that the same fits score, and the last era of their training."""
+    """Eras that are scored by the same fits, and the last era that these trained on."""
 
     last_trained: str
     first: str
@@ -60,7 +60,7 @@ class Fold(NamedTuple):
 
 @dataclass(frozen=True)
 class ValidationResult:
-    """A row of the table."""
+    """A row of the table, with its scores, notes and exposures."""
 
     target: str
     way: Way
@@ -77,7 +77,7 @@ class ValidationResult:
 def read_others(
     workspace: Workspace, benchmark: str
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return others' predictions by metric or row, and why others are missing."""
+    """Return others' predictions, by metric or row; and reasons for missing ones."""
     found, skipped = {}, {}
     for use, name, column in (
         ("mmc", "meta_model", data.META_MODEL_COLUMN),
@@ -102,7 +102,7 @@ def read_others(
 
 
 def read_numbers(path: Path, name: str) -> tuple[ParquetColumns, NDArray[np.float64]]:
-    """Open a file; return it and a column of numbers, NaN where missing."""
+    """Return a file, opened, and a column of numbers in it; missing values are NaN."""
     columns = data.open_columns(path)
     with data.decoding(path, "Cannot validate on {shown}: {reason}."):
         columns.check_has(name, "column")
@@ -113,7 +113,7 @@ def read_numbers(path: Path, name: str) -> tuple[ParquetColumns, NDArray[np.floa
 
 
 class Row:
-    """A row of the table: scores of eras by metric, and exposures of each era."""
+    """Collects one row of the table: scores of eras by metric, and exposures."""
 
     def __init__(self) -> None:
         # By metric: era, score and number of scored rows.
@@ -124,7 +124,7 @@ class Row:
         self, era: ScoredEra, predictions: NDArray[np.float64], linear: pd.DataFrame,
         features: pd.DataFrame | None,
     ) -> None:  # fmt: skip
-        """Score an era by metrics with 80 % of its rows complete; FNC by `linear`."""
+        """Add an era's scores by metrics that 80 % of rows have; FNC uses `linear`."""
         has = ~np.isnan(predictions)
         x, y = predictions[has], era.targets[has]
         calls: dict[str, Any] = {"corr": (metrics.numerai_corr, y, x)}
@@ -147,7 +147,7 @@ class Row:
                 self.scores[metric].append((era.run.label, float(score(*given)), n))
 
     def mean_exposures(self) -> dict[str, float]:
-        """Return mean exposures, largest absolute values first, NaN last."""
+        """Return the mean exposure to each feature, by size; NaN comes last."""
         means = pd.DataFrame(self._exposures).mean()
         by_size = means.sort_values(key=abs, ascending=False, kind="stable")
         return {str(feature): float(mean) for feature, mean in by_size.items()}
@@ -156,7 +156,7 @@ class Row:
 def make_results(
     rows: dict[str, Row], *, skipped: Mapping[str, str], notes: list[str], **common: Any
 ) -> dict[str, ValidationResult]:
-    """Return the table; the first row, the model's, also has the eras and the notes."""
+    """Return the table's rows; the first, the model's, also has the shared `notes`."""
     table: dict[str, dict[str, EraScores]] = {}
     n_eras = len(rows["model"].scores["corr"])
     for name, row in rows.items():
@@ -201,7 +201,7 @@ def make_results(
 
 
 def summarize(scores: NDArray[np.float64], metric: str = "corr") -> Summary:
-    """Return mean, std (ddof=0), Sharpe ratio, drawdown and number of known scores."""
+    """Return mean, std (ddof=0), Sharpe ratio, drawdown, and number of known scores."""
     scores = scores[~np.isnan(scores)]
     summary: Summary = dict.fromkeys(("mean", "std", "sharpe", "max_drawdown"))
     # Sharpe ratio and drawdown make no sense for an error.
@@ -213,8 +213,8 @@ def summarize(scores: NDArray[np.float64], metric: str = "corr") -> Summary:
 
 
 def coming_round(corr: NDArray[np.float64], target: str) -> list[str]:
-    """Return a line on the expected CORR of a coming round: the mean of forecasts,
-    without trend, by eras whose targets do not overlap. An era is five business days.
+    """Return a line, if there are enough eras, on the expected CORR of a coming round:
+    the mean of forecasts, without trend, by eras whose targets do not overlap.
     """
     step = -(-(horizon_of(target) or 20) // 5)
     parts = [x[np.isfinite(x)] for x in (corr[i::step] for i in range(step))]

@@ -18,7 +18,7 @@ from sklearn_era.numerai.validation import Validation
 
 
 class Steps:
-    """The steps for a configuration's models."""
+    """The steps of a round, for each model of a configuration."""
 
     def __init__(
         self, config: config.Config, workspace: Workspace, reporter: Reporter
@@ -28,30 +28,30 @@ class Steps:
 
     @cached_property
     def client(self) -> Numerai:
-        """The API client, with the keys of the environment or of .env."""
+        """The client of the API, with the keys in the environment or ``.env``."""
         own, root = self.config.submit, self.workspace.root
         return Numerai.from_environment(root, own.timeout, own.retries)
 
     def download(
         self, names: Iterable[str], round_number: int, refresh: Iterable[str] = ()
     ) -> None:
-        """Download files that are missing or to be refreshed."""
+        """Download those of the named files that are missing, or to be refreshed."""
         changes = {"files": [*names], "refresh": [*self.config.data.refresh, *refresh]}
         asked = self.config.data.model_copy(update=changes)
         download(self.client, self.workspace, asked, round_number, self.reporter)
 
     def metadata(self) -> data.FeatureMetadata:
-        """The contents of the newest features.json; each file is read once."""
+        """Return the contents of the newest features.json; read each file once."""
         return self._read_features(self.workspace.need("features"))
 
     def features_of(self, settings: TrainSection) -> list[str]:
-        """Return the features of a fit, after a check of the target."""
+        """Return the features of a fit; raise ConfigError if its target is unknown."""
         metadata = self.metadata()
         config.check_target(settings.target, metadata.targets)
         return metadata.features(settings.feature_set)
 
     def check_parameters(self) -> None:
-        """Check the parameters of all fits, before gigabytes and hours are spent."""
+        """Raise ConfigError for bad parameters of any fit, before hours are spent."""
         # Against the local features.json, unless a newer one may have other names.
         refreshed = "features" in self.config.data.refresh
         passing = (DataError, ConfigError) if refreshed else (DataError,)
@@ -69,13 +69,13 @@ class Steps:
                 raise ConfigError(f"'{self.workspace.toml}': {error}") from error
 
     def reasons_to_train(self, model: Model, restart: bool = False) -> dict[str, str]:
-        """Return, by fit, why it is trained: how it differs from the configured one."""
+        """Return, for each fit to train, why: how it differs from its configuration."""
         why = (lambda *_: "as requested") if restart else self._why_train
         reasons = {_spell(model, x): why(model, x) for x in model.members}
         return {shown: reason for shown, reason in reasons.items() if reason}
 
     def _why_train(self, model: Model, member: BlendMember) -> str | None:
-        """Return why to train a fit, or None; by its file alone without features."""
+        """Return why to train a fit, or None; without features, look for its file."""
         folder, fit = self.workspace.model_dir(model.name), member.train
         if self.workspace.newest("features") is None:
             is_there = (folder / f"{member.name}.json").exists()
@@ -86,7 +86,7 @@ class Steps:
         return training.why_train(fit, folder, member.name, **of)
 
     def train(self, model: Model, *, restart: bool = False) -> None:
-        """Train the members that need it."""
+        """Train those members of a model that need it."""
         path = self.workspace.lock_file(f"train-{model.name}")
         with lock(path, f"training {model.name!r}"):
             reasons = self.reasons_to_train(model, restart=restart)
@@ -124,12 +124,12 @@ class Steps:
         return [store.read_record(folder, member.name) for member in model.members]
 
     def live_round(self) -> int:
-        """The newest round with a live file."""
+        """Return the newest round for which a live file is here."""
         self.workspace.need("live")
         return self.workspace.rounds_of("live")[-1]
 
     def predict(self, model: Model, round_number: int) -> None:
-        """Predict a round's live file, and check and write the submission."""
+        """Predict a round's live file; write the checked submission and its record."""
         blend, records = store.load_blend(self.workspace.model_dir(model.name), model)
         live = self.workspace.data_file("live", round_number)
         asked, version = model.predict, self.workspace.version
@@ -166,7 +166,7 @@ class Steps:
                 self.reporter.step(f"Rank correlation with {shown}: {correlation:.3f}")
 
     def validate(self, model: Model) -> None:
-        """Score the model on eras it has not seen, and write the report."""
+        """Score the model on eras that it has not seen, and write the report."""
         workspace, own = self.workspace, self.reporter
         path = workspace.lock_file(f"validate-{model.name}")
         with lock(path, f"validating {model.name!r}"):
@@ -176,7 +176,7 @@ class Steps:
         own.validated(model, results, files)
 
     def is_validated(self, model: Model) -> bool:
-        """Return whether the report is of the current fits, or cannot be made."""
+        """Return whether the report is of the present fits, or cannot be made."""
         if "validation" not in self.config.data.files:
             return True
         records = self.read_records(model)
@@ -186,7 +186,7 @@ class Steps:
         return self.workspace.model_dir(model.name) / export.PORTABLE
 
     def export(self, model: Model, *, python: str | None = None) -> None:
-        """Write the model as a pickle for Numerai, tested the way Numerai runs it."""
+        """Write the model as a pickle for Numerai, after a test as Numerai runs it."""
         if reason := export.why_not_portable(model):
             raise ExportError(reason)
         blend, records = store.load_blend(self.workspace.model_dir(model.name), model)
@@ -201,7 +201,7 @@ class Steps:
         )
 
     def is_exported(self, model: Model) -> bool:
-        """Return whether the pickle is of the current fits."""
+        """Return whether the pickle is of the present fits."""
         records = self.read_records(model)
         weights = [member.weight for member in model.members]
         return export.export_is_current(self.portable(model), records, weights)
@@ -212,6 +212,6 @@ class Steps:
 
 
 def _spell(model: Model, member: BlendMember) -> str:
-    """Return the name of a model's member in messages."""
+    """Return what messages call a member: the model's name and, in a blend, its own."""
     of_blend = "" if member.name == "model" else f" member {member.name!r}"
     return f"{model.name!r}{of_blend}"

@@ -80,7 +80,7 @@ class ModelRecord(Record):
 
 
 def save_fit(folder: Path, name: str, fit: Any, record: ModelRecord) -> ModelRecord:
-    """Write a fit and its record, both or neither; return the completed record."""
+    """Write a fit and its record, both or neither; return the record, completed."""
     path, waiting = folder / f"{name}.era", folder / f"{name}.new.era"
     document = folder / f"{name}.json"
     make_folder(folder)
@@ -115,7 +115,7 @@ def save_fit(folder: Path, name: str, fit: Any, record: ModelRecord) -> ModelRec
 
 
 def load_fit(folder: Path, name: str) -> tuple[Any, ModelRecord]:
-    """Return a fit and its record, after a check that they belong together."""
+    """Return a fit and its record; raise DataError if they do not belong together."""
     record = read_record(folder, name)
     path, waiting = folder / f"{name}.era", folder / f"{name}.new.era"
     # A process killed between the last two steps of `save_fit` left the model waiting.
@@ -125,7 +125,7 @@ def load_fit(folder: Path, name: str) -> tuple[Any, ModelRecord]:
 
 
 def load_estimator(path: Path, sha256: str, advice: str = "") -> Any:
-    """Return the model of a file, after a check of its sha256."""
+    """Return the model in a file; raise DataError if the file's sha256 differs."""
     try:
         if file_sha256(path) != sha256:
             raise DataError(f"{path} was changed or damaged: sha256 differs.{advice}")
@@ -137,7 +137,7 @@ def load_estimator(path: Path, sha256: str, advice: str = "") -> Any:
 
 
 def read_record(folder: Path, name: str) -> ModelRecord:
-    """Read the record of a fit; NoModelError if there is none."""
+    """Return the record of a fit; raise NoModelError if there is none."""
     record = ModelRecord.read(folder / f"{name}.json", advice=_ADVICE)
     if record is None:
         text = "run 'sklearn-era numerai train'"
@@ -146,7 +146,7 @@ def read_record(folder: Path, name: str) -> ModelRecord:
 
 
 def differences(was: ModelRecord, now: ModelRecord) -> list[str]:
-    """Return, as phrases, the differences between two fits that change trees."""
+    """Return, as phrases, those differences between two fits that change trees."""
     # Rows are compared if the data of both were read, else the requests.
     both_read = bool(was.data_fingerprint and now.data_fingerprint)
     old, new = _traits(was, both_read), _traits(now, both_read)
@@ -166,7 +166,7 @@ def differences(was: ModelRecord, now: ModelRecord) -> list[str]:
 
 
 def _traits(record: ModelRecord, is_read: bool) -> dict[str, Any]:
-    """Return all that determines the trees, except the features, by name."""
+    """Return all that determines the trees of a fit, except the features, by name."""
     # Parameters that were not set have their defaults.
     default = Regressor(early_stopping=False, random_state=record.random_state)
     parameters = default.get_params() | record.parameters
@@ -182,14 +182,14 @@ def _traits(record: ModelRecord, is_read: bool) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class WeightedFit:
-    """A fit, its features in order, and its weight."""
+    """A fit, the names of its features in order, and its weight in a blend."""
 
     estimator: Any
     features: list[str]
     weight: float = 1.0
 
     def predict(self, block: NDArray[Any], names: Sequence[str]) -> NDArray[np.float64]:
-        """Return predictions of the rows; `names` are the block's columns."""
+        """Return a fit's predictions of rows; `names` are the block's columns."""
         X: Any = pd.DataFrame(block, columns=list(names), copy=False)[self.features]
         # An estimator fitted without names would warn of them.
         if not hasattr(self.estimator, "feature_names_in_"):
@@ -199,23 +199,23 @@ class WeightedFit:
 
 @dataclass(frozen=True)
 class Blend:
-    """A weighted average of the ranks of fits with any features and targets."""
+    """The weighted average of fits' ranks; features and targets may differ."""
 
     fits: Sequence[WeightedFit]
 
     @property
     def features(self) -> list[str]:
-        """The features of all parts, each once."""
+        """Return the features of all fits, each once."""
         return list(dict.fromkeys(x for part in self.fits for x in part.features))
 
     @property
     def shares(self) -> list[float]:
-        """The parts' weights, normalised."""
+        """Return the weights of the fits, normalised to the sum 1."""
         total = sum(part.weight for part in self.fits)
         return [part.weight / total for part in self.fits]
 
     def combine(self, predictions: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
-        """Return ranks of an era's rows: by one part, or by mean gaussianized ranks."""
+        """Return ranks of an era's rows: by one fit, or by mean gaussianized ranks."""
         if len(predictions) == 1:
             return rank_normalize(predictions[0])
         # In the pickle's order of products and sums, so that bits agree.
@@ -239,7 +239,7 @@ def predict_live(
     blend: Blend, records: Sequence[ModelRecord], live: Path, version: str,
     neutralizers: Sequence[str] = (), proportion: float = 0.0,
 ) -> "pd.Series[float]":  # fmt: skip
-    """Return the live era's ranks by id, neutralized if `proportion` is not 0."""
+    """Return the live era's ranks by id; neutralized if there are `neutralizers`."""
     for trained in {record.version for record in records} - {version}:
         errors.warn(
             f"The model was trained on {trained}, but the live data are {version}: "
@@ -269,7 +269,7 @@ def predict_live(
 
 
 def _check_values(live: pd.DataFrame, records: Sequence[ModelRecord]) -> None:
-    """Raise DataError for values that training never had; trees would accept them."""
+    """Raise DataError for values that no training had: trees would accept them."""
     # A missing value is known if all fits with the feature had missing values.
     known = ({*x.features} - {*x.features_with_missing} for x in records)
     odd = live.isna() & live.columns.isin(set[str]().union(*known))

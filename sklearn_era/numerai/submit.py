@@ -38,7 +38,7 @@ _AGAIN = "run download and predict again; nothing was submitted."
 
 
 class PredictionRecord(Record):
-    """The origin of ``predictions.csv``."""
+    """The origin of ``predictions.csv``: the model and the data version."""
 
     predictions_sha256: str
     model_sha256: str
@@ -48,7 +48,7 @@ class PredictionRecord(Record):
 
 
 class SubmissionRecord(Record):
-    """A submission: "uploading" before the first byte, "submitted" once listed."""
+    """A submission's record: "uploading" before the first byte, then "submitted"."""
 
     state: Literal["uploading", "submitted"]
     round_number: int
@@ -75,7 +75,7 @@ def read_submission_record(path: Path) -> SubmissionRecord | None:
 
 
 def round_state(current: TournamentRound, now: datetime) -> str:
-    """Return a phrase on a round's state and times."""
+    """Return a phrase on whether a round is open, and since or until when."""
     opens, closes = (x and f"{x:%Y-%m-%d %H:%M} UTC" for x in current[1:3])
     state = "is open" if current.is_open else "closed"
     if current.opens is not None and current.opens > now:
@@ -89,8 +89,8 @@ def submit(
     steps: "Steps", model_name: str, round_number: int, file: Path | None = None, *,
     require_open: bool | None = None, force: bool = False,
 ) -> SubmissionRecord:  # fmt: skip
-    """Check, upload and confirm a round's predictions: those of ``predict``, or a
-    `file`. `require_open` is as configured by default; `force` repeats a submission.
+    """Check, upload and confirm a round's predictions, of ``predict`` or in a `file`;
+    return the record. `None` means as configured; `force` repeats a submission.
     """
     workspace, client, report = steps.workspace, steps.client, steps.reporter.step
     folder = workspace.round_dir(round_number, model_name)
@@ -137,12 +137,12 @@ def submit(
 
 
 def submission_csv(frame: pd.DataFrame) -> bytes:
-    """Return a submission as CSV with all digits; the frame alone decides its bytes."""
+    """Return a submission as CSV, with all digits; equal frames give equal bytes."""
     return frame.to_csv(index=False, lineterminator="\n").encode()
 
 
 def check_submission(frame: pd.DataFrame, live_ids: Sequence[str]) -> None:
-    """Check a submission by Numerai's rules, then by numerai-tools."""
+    """Raise SubmissionError if a submission breaks a rule of Numerai or its tools."""
     live = pd.Series(list(live_ids), dtype=str)
     ids, values = frame["id"], frame["prediction"]
     low, high = values.min(), values.max()
@@ -171,7 +171,7 @@ def check_submission(frame: pd.DataFrame, live_ids: Sequence[str]) -> None:
 
 
 def _model_of(path: Path) -> str:
-    """Return the digest of the model that predicted; "" if predictions were changed."""
+    """Return the digest of the model that predicted; "" if its file was changed."""
     if not path.exists():
         raise DataError(f"{path} is missing: run 'sklearn-era numerai predict' first.")
     with suppress(DataError):  # a damaged record
@@ -184,7 +184,7 @@ def _model_of(path: Path) -> str:
 
 @dataclass
 class _Upload:
-    """An upload, whose `record` is written to `path` after each step."""
+    """An upload to Numerai. Its `record` is written to `path` after each step."""
 
     client: Numerai
     model_id: str
@@ -195,7 +195,7 @@ class _Upload:
     record: SubmissionRecord
 
     def check_live(self, frame: Any, live: Path | None, workspace: Workspace) -> None:
-        """Check the ids against Numerai's current live file."""
+        """Raise SubmissionError if ids are not those of Numerai's current live file."""
         name, number = served_name(workspace.version, "live"), self.record.round_number
         check = partial(check_new, workspace, "live", number)
         with tempfile.TemporaryDirectory(prefix="sklearn-era-") as folder:
@@ -216,7 +216,7 @@ class _Upload:
         self.report(f"All {len(now):,} live ids match Numerai's.")
 
     def run(self) -> SubmissionRecord:
-        """Store the file, create the submission, and confirm it."""
+        """Store the file, create the submission and confirm it; return the record."""
         client, record = self.client, self.record
         before = tuple(entry.id for entry in client.submissions(self.model_id))
         self.write(submissions_before=before)
@@ -251,7 +251,7 @@ class _Upload:
         return None
 
     def finish(self, listed: Listed) -> SubmissionRecord:
-        """Compare Numerai's file with the one sent, and record the result."""
+        """Compare Numerai's file with the one sent; complete and return the record."""
         record, status = self.record, listed.status
         if record.state == "submitted":
             return record
@@ -299,7 +299,7 @@ class _Upload:
         return False
 
     def write(self, **changes: Any) -> None:
-        """Update and write the record; an error adds the state at Numerai."""
+        """Change the record and write it; an error also says what Numerai has."""
         self.record = self.record.model_copy(update=changes)
         try:
             self.record.write(self.path)

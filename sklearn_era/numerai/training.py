@@ -66,9 +66,9 @@ def train(
     purge: int = 0, restart: bool = False,
     on_progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> store.ModelRecord:  # fmt: skip
-    """Train and save a fit. It resumes from the last checkpoint, to the same bits,
-    unless `restart`; an average, whose folds purge `purge` weeks, starts over.
-    `on_progress` counts features at stage ``"reading"``, then trees at stage `name`.
+    """Train and save a fit; return its record. It resumes from the last checkpoint, to
+    the same bits, unless `restart`; an average, whose folds purge `purge` weeks, starts
+    over. `on_progress` counts features at the stage "reading", then trees at `name`.
     """
     folder, paths, features = Path(folder), [Path(file) for file in files], [*features]
     if not 0 < len({*features} - {settings.target}) == len(features):
@@ -122,7 +122,7 @@ def train(
 
 
 def make_average(plain: Any, fit: TrainSection, n_eras: int, purge: int) -> Any:
-    """Return an average, unfitted, with folds of the last half of eras or groups."""
+    """Return an unfitted average; its folds test the last half of eras or groups."""
     n_labels, n_weeks = fit.era_groups or n_eras, fit.every_nth_era
     # In eras of the fit: of `every_nth_era` weeks, one is taken.
     gap = -(-(purge + 1) // n_weeks) - 1
@@ -143,7 +143,7 @@ def make_average(plain: Any, fit: TrainSection, n_eras: int, purge: int) -> Any:
 
 @contextmanager
 def _naming_table(settings: TrainSection, errors: Any = ValueError) -> Iterator[None]:
-    """Raise the block's `errors` about parameters as ConfigError that names a table."""
+    """Raise the block's parameter `errors` as ConfigError, which names a table."""
     try:
         yield
     except errors as error:
@@ -151,7 +151,7 @@ def _naming_table(settings: TrainSection, errors: Any = ValueError) -> Iterator[
 
 
 def _read_binned(paths: Sequence[Path], features: list[str], **options: Any) -> Any:
-    """Return binned rows with a target; an error names the damaged file, if one is."""
+    """Return binned rows with a target; an error names a file that is damaged."""
     shown = ", ".join(path.name for path in paths)
     try:
         with data.decoding(shown, "Cannot train on {shown}: {reason}."):
@@ -203,7 +203,7 @@ def gain_settings(fits: Sequence[TrainSection]) -> list[TrainSection]:
 
 
 def make_estimator(settings: TrainSection, features: Sequence[str] | None) -> Regressor:
-    """Return the unfitted estimator (or plain model), with checked parameters."""
+    """Return the unfitted estimator, or an average's plain model; check parameters."""
     for name in filter(_REFUSED.get, settings.parameters):
         text = f"{settings.table_of(name)} {name} cannot be set"
         raise ConfigError(f"{text}: {_REFUSED[name]}.")
@@ -228,7 +228,7 @@ def make_estimator(settings: TrainSection, features: Sequence[str] | None) -> Re
 
 
 def fingerprint(dataset: BinnedDataset) -> str:
-    """Return the blake2b digest of all that a fit reads of a data set, uncopied."""
+    """Return the blake2b digest of what a fit reads of a data set, without a copy."""
     arrays = {"X_binned": dataset.X_binned, "y": dataset.y}
     for i, thresholds in enumerate(dataset.bin_mapper.bin_thresholds_):
         arrays[f"thresholds {i}"] = thresholds
@@ -240,7 +240,7 @@ def fingerprint(dataset: BinnedDataset) -> str:
 def _request(
     settings: TrainSection, files: Sequence[_File], features: Sequence[str], **of: Any
 ) -> store.ModelRecord:
-    """Return the record of a fit as far as it is known before data are read."""
+    """Return the record of a fit, as far as it is known before data are read."""
     asked = settings.model_dump(exclude={"first_era", "last_era"}) | of
     if settings.estimator != "auto":  # these two concern averages only
         asked |= {"purge_of_folds": 0, "time_budget": 0.0}
@@ -250,7 +250,7 @@ def _request(
 
 
 class Checkpoint(Record):
-    """A checkpoint: its model file, its number of trees, and the record of the fit."""
+    """The record of a checkpoint: its model file, number of trees, and fit."""
 
     format: int = 2
     file: str
@@ -276,7 +276,7 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
 
 @dataclass(eq=False)
 class Checkpoints:
-    """Resumes a fit from its checkpoint, follows it, and writes further ones."""
+    """Resumes a fit from its checkpoint, follows it, and writes further checkpoints."""
 
     folder: Path
     fit: store.ModelRecord
@@ -285,7 +285,7 @@ class Checkpoints:
     n_trees: int = 0
 
     def resume(self, estimator: Any) -> Any:
-        """Return the checkpoint's estimator if it is of this fit, else `estimator`."""
+        """Return the checkpoint's estimator if it is of this fit; else `estimator`."""
         try:
             checkpoint = read_checkpoint(self.folder)
             if checkpoint is None:
@@ -314,7 +314,7 @@ class Checkpoints:
             self._save(stopped_here)
 
     def _save(self, fitted_estimator: Any) -> None:
-        """Write a checkpoint, which replaces the previous one once it is complete."""
+        """Write a checkpoint; once it is complete, remove the one before."""
         n_trees, document = self.n_trees, self.folder / _DOCUMENT
         file = self.folder / f"trees-{n_trees:06}.era"
         try:

@@ -28,7 +28,7 @@ _MIN_HELD_OUT = 4  # eras, else walk forward
 
 
 class Source(NamedTuple):
-    """A file, and its eras with known targets by label, in order."""
+    """A file, opened, and its eras with known targets, in order, by label."""
 
     path: Path
     columns: ParquetColumns
@@ -43,7 +43,7 @@ def purge_of(config: Config, model: Model) -> int:
 
 @dataclass
 class Validation:
-    """Scores a model and, if configured and available, plain gain and others."""
+    """Scores a model and, if wanted and there, plain gain and others' predictions."""
 
     config: Config
     workspace: Workspace
@@ -104,7 +104,9 @@ class Validation:
         )  # fmt: skip
 
     def _plan(self) -> tuple[score_table.Way, list[Fold]]:
-        """Return the folds: hold-out if enough eras are left, else walk-forward."""
+        """Return the way and its folds: hold-out if enough eras are left, or else
+        walk-forward, by fits on earlier eras.
+        """
         purge, n_folds = purge_of(self.config, self.model), self.config.validation.folds
         last = max(record.last_era for record in self.records)
         held_out, usable = list[str](), list[str]()
@@ -139,7 +141,7 @@ class Validation:
         return "hold-out", [Fold(last, held_out[0], held_out[-1])]
 
     def _eras_to_walk(self) -> list[str]:
-        """Return the eras for folds: from the first one that all members train on."""
+        """Return the eras for folds: from the first era that all members train on."""
         for name in _unique(*(x.files for x in self.recipes[MODEL])):
             self._read(name)
         usable = sorted(x for source in self.sources.values() for x in source.eras)
@@ -153,7 +155,7 @@ class Validation:
         return usable
 
     def _fits(self, number: int, row: str) -> store.Blend:
-        """Return the fits of a row for a fold, trained if they are missing."""
+        """Return the fits that score a fold for a row; train those that are missing."""
         folder, text = self.folder, ""
         last_eras = [record.last_era for record in self.records]
         if self.way == "walk-forward":
@@ -203,7 +205,7 @@ class Validation:
     def _blocks(
         self, fold: Fold, names: list[str]
     ) -> Iterator[tuple[Path, ScoredEra, pd.DataFrame]]:
-        """Yield the eras of a fold with their file and features."""
+        """Yield each era of a fold, between its file's path and its features."""
         for path, file, eras in self.sources.values():
             inside = [era for label, era in eras.items() if fold.has(label)]
             runs = [era.run for era in inside]
@@ -212,7 +214,7 @@ class Validation:
                 yield path, era, pd.DataFrame(block, columns=names, copy=False)
 
     def _ranks(self, blend: store.Blend, block: pd.DataFrame, by: list[str]) -> Any:
-        """Return ranks as they are submitted; constant ones are not neutralized."""
+        """Return ranks as they are submitted; equal ranks are not neutralized."""
         ranks = blend.ranks(block.to_numpy(), block.columns.tolist())
         if by and np.ptp(ranks) > 0:
             share = self.model.predict.neutralize_proportion
@@ -220,7 +222,7 @@ class Validation:
         return ranks
 
     def _read(self, name: str) -> Source:
-        """Return a file, opened, and its eras with known targets."""
+        """Return a file, opened, with its eras of known targets; read it once."""
         if name in self.sources:
             return self.sources[name]
         path = self.workspace.need(name)

@@ -141,7 +141,7 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return values, read_eras(eras, X)
 
     def _learn(self, X: Array, eras: EncodedEras, weights: Array) -> None:
-        """Store the means of eras' statistics, for rows of unknown eras."""
+        """Store the mean of all eras' statistics, for mixing and for unknown eras."""
         n, own = map(np.array, zip(*self._of_eras, strict=True))
         shares = self._share(n)[:, np.newaxis]
         total = np.where(shares > 0, shares * own, 0.0).sum(axis=0)
@@ -161,7 +161,7 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _by_era(
         self, apply: Callable[..., Array], X: Table, eras: Eras | None
     ) -> Array:
-        """Return rows to which the statistics of their era are applied."""
+        """Return the rows, transformed by the statistics of their eras."""
         X, encoded = self._read(X, eras, reset=False)
         if self.unseen == "batch":
             measured = self._measure_eras(X, encoded, np.ones(X.shape[0]))
@@ -171,11 +171,11 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return apply(X, encoded, measured)
 
     def _share(self, n: Array) -> Array:
-        """Return the share of statistics of an era's own n rows; 0 for no row."""
+        """Return the share of an era's own statistics, given its n rows; 0 for none."""
         return np.divide(n, n + self.smooth, out=np.zeros(n.shape), where=n > 0)
 
     def _mixed(self, n: Array, own: Array, training: Array) -> Array:
-        """Return statistics of an era's n rows, mixed with those of the training."""
+        """Return an era's own statistics of n rows, mixed with those of training."""
         shares = self._share(n)
         return np.where(shares > 0, shares * own + (1 - shares) * training, training)
 

@@ -26,8 +26,9 @@ _MIN_RECIPROCAL_CONDITION = 1e-10
 def regression(
     values: Array, block: NDArray[Any], weights: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return residuals of values, (n, m), by a regression on the columns of a block and
-    on ones, 0 where they may be rounding; and its coefficients, the one of ones last.
+    """Return the residuals of values, (n, m), after a regression on the columns of a
+    block and a constant, 0 where they may be rounding errors; and the regression's
+    coefficients, the constant's last.
     """
     # A constant column is what the ones are, and many are constant in early eras.
     varies = np.append((block != block[0]).any(axis=0), True)

@@ -69,8 +69,9 @@ class EraRankTransformer(EraTransformer):
 
 
 def _points(x: Array, weights: Array) -> Points:
-    """Return distinct values, and the share of weight below each plus half of its own:
-    for n rows (rank - 1/2) / n, with average ranks for ties. NaN without values.
+    """Return distinct values and their ranks: the share of weight below each, plus half
+    of its own. For n rows this is (rank - 1/2) / n, with average ranks for ties.
+    Without any value, the rank is NaN.
     """
     is_known = ~np.isnan(x)
     if not is_known.any():
@@ -81,7 +82,7 @@ def _points(x: Array, weights: Array) -> Points:
 
 
 def _fewer(points: Points) -> Points:
-    """Return at most `_MOST_POINTS` points, those nearest to even ranks."""
+    """Return at most `_MOST_POINTS` of the points: those nearest to even ranks."""
     values, ranks = points
     if values.size <= _MOST_POINTS:
         return points
@@ -91,6 +92,6 @@ def _fewer(points: Points) -> Points:
 
 
 def _rank(X: Array, points: list[Points]) -> Array:
-    """Return the ranks of columns' values among points."""
+    """Return the ranks of columns' values, by interpolation between points."""
     pairs = zip(X.T, points, strict=True)
     return np.transpose([np.interp(x, *own) for x, own in pairs])

@@ -64,8 +64,9 @@ class EraStandardScaler(EraTransformer):
         self.center_, self.scale_ = self._parts(*self._typical)
 
     def _measure(self, X: Array, weights: Array) -> tuple[Array, Array]:
-        """Return the median and the squared interquartile range, by lines between rows
-        like NumPy's. A weight is a number of rows, and less than 1 if the least one is.
+        """Return each column's weight, and its median and squared interquartile range,
+        linear between rows like NumPy's. A weight is a number of rows, in units of the
+        least one if that is below 1.
         """
         order = np.argsort(X, axis=0)  # missing values are last
         X = np.take_along_axis(X, order, axis=0)
@@ -102,7 +103,7 @@ class EraStandardScaler(EraTransformer):
         return [*zip(n, np.stack([center, square], axis=1), strict=True)]
 
     def _parts(self, n: Any, own: Any) -> tuple[Array, Array]:
-        """Return the centres and scales of eras; 0 and 1 if they are not wanted."""
+        """Return eras' centres and scales; 0 and 1 where parameters turn them off."""
         n, own = np.asarray(n)[..., np.newaxis, :], np.asarray(own)
         center, square = np.moveaxis(self._mixed(n, own, self._training), -2, 0)
         is_used = (square != 0) & self.with_scaling

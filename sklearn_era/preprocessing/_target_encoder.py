@@ -231,7 +231,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         return self._encode(X, find(self.era_labels_, encoded.labels)[encoded.codes])
 
     def _encode(self, X: Table, at: NDArray[Any]) -> Array:
-        """Return rows encoded by their eras' places in the training, -1 if unseen."""
+        """Return rows encoded; `at` is the place of each row's era, -1 if unseen."""
         is_known, parts = at >= 0, [np.empty((at.size, 0))]
         n_folds = _N_FOLDS if self.era_order_ == "unordered" else 0
         for i, j in enumerate(self._columns):
@@ -280,7 +280,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
     def _read(
         self, X: Any, eras: Eras | None, *, reset: bool
     ) -> tuple[Any, EncodedEras]:
-        """Return X as a frame or an array, without eras, and the eras."""
+        """Return X as a frame or an array, without eras; and the eras, encoded."""
         tables.check_collected(X)
         X, eras = take_era_column(X, eras)
         warn_of_row_order(eras, X)
@@ -309,7 +309,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         return X, read_eras(eras, X)
 
     def _numbers(self, X: Table) -> Array:
-        """Return the `relative` columns, of shape (n_columns, n_samples)."""
+        """Return the `relative` columns as numbers, of shape (n_columns, n_samples)."""
         numbers = np.empty((len(self._relative), len(X)))
         for i, j in enumerate(self._relative):
             try:
@@ -326,7 +326,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         return tables.as_categories(values, column_name(self, j))
 
     def _targets(self, y: ArrayLike, X: Table) -> Array:
-        """Return numbers to take means of, of shape (n_outputs, n_samples)."""
+        """Return the target as numbers to average, of shape (n_outputs, n_samples)."""
         check_target(y, X)
         y = column_or_1d(y, warn=True)
         self.target_type_ = self.target_type
@@ -342,7 +342,7 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
         return np.array([codes == code for code in shown], dtype=np.float64)
 
     def _chosen(self, found: list[Array]) -> Array:
-        """Return, of all columns found, those that were asked for."""
+        """Return those of all found columns that parameters ask for, side by side."""
         n = found[0].shape[1] - len(self._relative)
         effect, variation, count = found
         parts = [effect[:, :n]]
@@ -358,6 +358,6 @@ class EraTargetEncoder(TransformerMixin, BaseEstimator):
 
 
 def _codes_of(values: NDArray[Any], known: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the places of categories among known ones; the last place if unknown."""
+    """Return the place of each category among known ones; unknown ones come last."""
     places = {category: place for place, category in enumerate(known)}
     return np.array([places.get(x, known.size) for x in values], dtype=np.intp)

@@ -17,13 +17,13 @@ Conjunction = frozenset[BinsOfColumn]
 
 @dataclass(frozen=True)
 class Rule:
-    """Conjunctions joined by *or*: an empty conjunction covers all rows."""
+    """Conjunctions of conditions, joined by *or*; an empty one covers all rows."""
 
     others: frozenset[Conjunction] = frozenset()
     last: Conjunction = frozenset()  # the one that *and* refines
 
     def refined(self, condition: BinsOfColumn, is_union: bool) -> "Rule":
-        """Return this rule *and* the condition; or, with `is_union`, *or* it."""
+        """Return a rule: this *and* the condition or, with `is_union`, this *or* it."""
         if is_union:
             return Rule(self.others | {self.last}, frozenset([condition]))
         column, bins = condition
@@ -33,12 +33,12 @@ class Rule:
 
     @property
     def conjunctions(self) -> frozenset[Conjunction]:
-        """All conjunctions, which identify equal rules."""
+        """Return all conjunctions; rules with equal ones are equal."""
         return self.others | {self.last}
 
     @property
     def columns(self) -> list[int]:
-        """The columns with a condition, ascending."""
+        """Return the columns that have a condition, ascending."""
         return sorted({column for part in self.conjunctions for column, _ in part})
 
     def covers(self, X_binned: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -49,7 +49,7 @@ class Rule:
 def covered_by_any(
     X_binned: NDArray[np.uint8], conjunctions: frozenset[Conjunction]
 ) -> NDArray[np.bool_]:
-    """Return the mask of rows that meet any of the conjunctions."""
+    """Return the mask of rows that meet one of the conjunctions at least."""
     covered = np.zeros(X_binned.shape[0], dtype=bool)
     for conjunction in conjunctions:
         covered |= is_covered(X_binned, conjunction)
@@ -58,7 +58,7 @@ def covered_by_any(
 
 @dataclass(frozen=True)
 class Round:
-    """The targets, weights and penalties of a round's search."""
+    """What the search of one round needs: targets, weights and penalties."""
 
     weights: NDArray[np.float64]  # sample weight times |residual|, with the same sum
     is_positive: NDArray[np.uint8]  # of the class
@@ -71,7 +71,7 @@ class Round:
 
 @dataclass(frozen=True)
 class BeamSearch:
-    """Finds the best rule, level by level from the `width` best ones. Ties go to fewer
+    """Finds the best rule, level by level from the `width` best rules. Ties go to fewer
     conditions, then to lower columns and bins.
     """
 
@@ -85,7 +85,7 @@ class BeamSearch:
     min_samples_rule: int
 
     def find(self, this_round: Round) -> Rule:
-        """Return the best rule of a round, the empty one if there is no other."""
+        """Return the best rule of a round; the empty rule if no other is better."""
         best, best_quality = Rule(), -np.inf
         beam = [best]
         for _ in range(self.max_depth):
@@ -116,7 +116,7 @@ class BeamSearch:
     def _measure(
         self, rule: Rule, this_round: Round
     ) -> Iterator[tuple[bool, NDArray[np.float64]]]:
-        """Yield the qualities of a rule's refinements by *and*, and by *or*."""
+        """Yield, for *and* and then for *or*, `is_union` and refinements' qualities."""
         penalties = this_round.column_penalties.copy()
         penalties[rule.columns] = 0.0
         penalties += this_round.column_penalties[rule.columns].sum()
@@ -148,7 +148,7 @@ class BeamSearch:
     def _sums_of(
         self, staying: NDArray[np.bool_] | None, this_round: Round
     ) -> tuple[Any, NDArray[np.float64]]:
-        """Return the sums over rows that stay covered, and moments by group."""
+        """Return sums over the rows that stay covered, and their moments by group."""
         if staying is None:
             n_groups = self.variance.is_positive.size if self.variance else 0
             return (0.0, 0.0, 0.0, 0.0), np.zeros((n_groups, 2))
@@ -164,7 +164,7 @@ class BeamSearch:
     def _best(
         self, measured: list[tuple[Rule, bool, NDArray[np.float64]]]
     ) -> dict[Rule, float]:
-        """Return the best refinements and their qualities in descending order."""
+        """Return the best refinements with their qualities, in descending order."""
         # Rounded, so that rules that cover the same rows tie.
         qualities = np.round(np.concatenate([values for *_, values in measured]), 12)
         n_conditions = self.conditions.column.size

@@ -14,7 +14,7 @@ from ._refinements import newton_step
 def quality_scales(
     quality: str, m: float, positive: float, negative: float
 ) -> tuple[bool, float, float]:
-    """Return the last arguments of `start_round`: P and N, or the rows of a prior."""
+    """Return the last arguments of `start_round`: `compares_rates`, and two scales."""
     if quality == "youden":
         return True, positive, negative
     if quality == "laplace":
@@ -28,7 +28,8 @@ def boost_rules(
     sample_weight: NDArray[np.float64],
     draw_penalties: Callable[[], NDArray[np.float64]], parameters: Any,
 ) -> tuple[float, list[tuple[Rule, float]]]:  # fmt: skip
-    """Return an intercept and the rules of ``RuleEnsemble``, Du et al. (2025).
+    """Return the intercept and the weighted rules of ``RuleEnsemble``, Du et al.
+    (2025).
 
     The scores on either side of a rule (1 if covered, else -1) move by a Newton step.
     Half the steps' difference goes to the coefficient, half their sum to the intercept,

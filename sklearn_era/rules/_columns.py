@@ -27,7 +27,7 @@ class Conditions:
     missing_bin: int
 
     def bins(self, condition: int) -> BinsOfColumn:
-        """Return the bins that satisfy a condition."""
+        """Return a condition's column, and its bins as the bits of a number."""
         bins = (2 << int(self.upper[condition])) - (1 << int(self.lower[condition]))
         if self.is_complement[condition]:
             bins ^= (2 << self.missing_bin) - 1
@@ -39,8 +39,8 @@ def fit_bins(
     sample_weight: NDArray[np.float64] | None, names: NDArray[Any], *, n_bins: int,
     binning: str, random_state: Seed, n_threads: int,
 ) -> _BinMapper:  # fmt: skip
-    """Return scikit-learn's bin mapper, fitted by equal width or weight; a column of at
-    most `n_bins` values has a bin for each.
+    """Return scikit-learn's bin mapper, fitted to bins of equal width or weight; a
+    column of at most `n_bins` distinct values has a bin for each of them.
     """
     mapper = _BinMapper(
         n_bins=n_bins + 1, known_categories=known_categories, random_state=random_state,
@@ -62,8 +62,8 @@ def fit_bins(
 
 def list_conditions(mapper: _BinMapper, has_missing: NDArray[np.bool_]) -> Conditions:
     """Return all distinct conditions: ``<=`` and ``>`` the edge of a bin, ``=`` and
-    ``!=`` a category, missing and not. Missing values are on neither side of an edge,
-    and no category: they meet ``!=``.
+    ``!=`` a category, missing and not missing. A missing value is on neither side of an
+    edge, and is no category: it meets ``!=``.
     """
     missing_bin = mapper.missing_values_bin_idx_
     rows: list[tuple[int, int, int, bool]] = []
@@ -98,7 +98,7 @@ def is_covered(
 
 
 def _number_text(number: float) -> str:
-    """Format six digits, or all digits of large numbers such as times."""
+    """Return a number as text: six digits, or all digits if large, such as times."""
     return f"{number:.6g}" if abs(number) < 1e6 else f"{number:.15g}"
 
 

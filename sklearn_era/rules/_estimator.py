@@ -128,7 +128,7 @@ class RuleEnsembleClassifier(
     def _fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, eras: Any, groups: Any
     ) -> None:
-        """Check the arguments of ``fit``, find rules, and measure them on the rows."""
+        """Check the arguments of ``fit``, set rules, and measure them on the rows."""
         rng = check_random_state(self.random_state)
         values, known_categories = self._columns_of(X, reset=True)
         encoded = None if eras is None else read_eras(eras, X)
@@ -181,7 +181,7 @@ class RuleEnsembleClassifier(
         sample_weight: NDArray[np.float64], variances: dict[int, VarianceTerm | None],
         penalties: NDArray[np.float64], rng: np.random.RandomState,
     ) -> NDArray[np.uint8]:  # fmt: skip
-        """Bin the columns, boost the rules of each class, and return the bins."""
+        """Return the bins of rows; set the bin mapper and the rules of each class."""
         n_threads = _openmp_effective_n_threads()
         names = _check_feature_names_in(self)
         self._bin_mapper = mapper = fit_bins(
@@ -218,7 +218,7 @@ class RuleEnsembleClassifier(
         return X_binned
 
     def _group_labels(self, X: Any, eras: Eras, groups: Any) -> NDArray[Any] | None:
-        """Return the labels of groups for the variance term, None without a penalty."""
+        """Return rows' groups for the variance term; None if there is no penalty."""
         if isinstance(groups, str):
             if groups not in getattr(X, "columns", ()):
                 raise ValueError(
@@ -240,7 +240,7 @@ class RuleEnsembleClassifier(
     def _draw_penalties(
         self, penalties: NDArray[np.float64], rng: np.random.RandomState
     ) -> NDArray[np.float64]:
-        """Draw a round's penalties, the soft mask of Du et al. (2025), III-B."""
+        """Return a round's penalties at random: Du et al. (2025), III-B, soft mask."""
         drawn = penalties.copy()
         variant = np.flatnonzero(penalties)
         if variant.size and self.feature_penalty_noise > 0:
@@ -248,7 +248,7 @@ class RuleEnsembleClassifier(
         return self.feature_penalty_scale * np.clip(drawn, 0.0, 1.0)
 
     def _text_of(self, rule: Rule) -> str:
-        """Return the text of a rule: conjunctions joined by *or*."""
+        """Return the text of a rule: its conjunctions, joined by *or*."""
         names, categories = _check_feature_names_in(self), self._categories_by_column()
         mapper = self._bin_mapper
         texts = [

@@ -29,7 +29,7 @@ from ._beam import Rule
 
 @dataclass(frozen=True)
 class WeightedRule:
-    """A rule for a class; its weight is the sum of its steps."""
+    """A rule for a class; the weight is the sum of the rule's steps."""
 
     rule: Rule
     text: str
@@ -60,7 +60,7 @@ class RulePredictionMixin(BaseEstimator):
     def _columns_of(
         self, X: Table, *, reset: bool
     ) -> tuple[NDArray[np.float64], list[NDArray[np.float64] | None]]:
-        """Return X as numbers, and the codes of categories, with columns in order."""
+        """Return X as numbers, categories as codes, with columns in the order of X."""
         found: Any = self._preprocess_X(X, reset=reset)
         values, known_categories = found if reset else (found, [])
         if np.isinf(values).any():  # bins need finite edges
@@ -75,12 +75,12 @@ class RulePredictionMixin(BaseEstimator):
         return values[:, place], [known_categories[j] for j in place if reset]
 
     def _binned(self, X: Table) -> NDArray[np.uint8]:
-        """Return the bins of rows."""
+        """Return the bins of rows to predict."""
         check_is_fitted(self)
         return self._bin_mapper.transform(self._columns_of(X, reset=False)[0])
 
     def _categories_by_column(self) -> dict[int, list[Any]]:
-        """Return the names of the bins of each categorical column."""
+        """Return, by categorical column, the category of each bin."""
         names: dict[int, list[Any]] = {}
         for i, column in enumerate(np.flatnonzero(self.is_categorical_).tolist()):
             codes = codes_of_categories(encoder_of(self), i)
@@ -188,7 +188,7 @@ def rate_rules(
     rules: Sequence[WeightedRule], X_binned: NDArray[np.uint8], y: NDArray[np.intp],
     classes: NDArray[Any], sample_weight: NDArray[np.float64], eras: EncodedEras | None,
 ) -> Bunch:  # fmt: skip
-    """Return the columns of `rule_table`; `y` holds indices of classes."""
+    """Return the columns of `rule_table`; `y` holds each row's index of its class."""
     class_index = np.array([rule.class_index for rule in rules], dtype=np.intp)
     codes = np.zeros(y.size, np.intp) if eras is None else eras.codes.astype(np.intp)
     shape = 1 if eras is None else eras.labels.size, classes.size
@@ -220,12 +220,12 @@ def rate_rules(
 
 
 def _share(covered: Any, total: Any) -> Any:
-    """Return a quotient, NaN if `total` is 0."""
+    """Return the quotient, or NaN where `total` is 0."""
     return np.divide(covered, total, out=np.full(total.shape, np.nan), where=total > 0)
 
 
 def rates_frame(table: Bunch) -> Any:
-    """Return the table as a data frame, with a column for each era's rates."""
+    """Return the table as a data frame, with one column of rates for each era."""
     pandas = import_optional("pandas", extra="cli")
     names = ("text", "class_label", "coefficient", "coverage", "tpr", "fpr")
     columns = {name: table[name] for name in names}

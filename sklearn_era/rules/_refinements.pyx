@@ -31,7 +31,7 @@ cdef inline void add(sums_struct * to, const sums_struct * more) noexcept nogil:
 cdef inline sums_struct difference(
     const sums_struct * whole, const sums_struct * part
 ) noexcept nogil:
-    """Return the sums of a whole less a part, clipped at 0 against rounding."""
+    """Return the sums of a whole less those of a part, at least 0 despite rounding."""
     cdef sums_struct rest
     rest.positive = max(whole.positive - part.positive, 0.0)
     rest.negative = max(whole.negative - part.negative, 0.0)
@@ -53,7 +53,7 @@ cpdef double newton_step(
     double sum_residuals, double sum_curvatures,
     double learning_rate, double l2_regularization,
 ) noexcept nogil:
-    """Return Newton's step for the log loss of some rows."""
+    """Return Newton's step for the log loss of some rows, at most `MAX_STEP`."""
     cdef double total = sum_curvatures + l2_regularization
     if total <= 0.0:
         return 0.0
@@ -69,7 +69,7 @@ cdef inline double variance_after(
     bint is_of_loss,
     bint is_positive,
 ) noexcept nogil:
-    """Return a group's variance after a rule: Du et al. (2025), equations 5 and 6."""
+    """Return a group's variance after a rule's steps: Du et al. (2025), (5) and (6)."""
     cdef double mean, mean_square
     if is_of_loss:
         inside = exp(-inside if is_positive else inside)
@@ -91,7 +91,7 @@ cdef inline double variance_after(
 
 
 cdef class RefinementCounter:
-    """Measures rules with each possible condition added, round by round.
+    """Measures rules with each possible condition added (refinements), round by round.
 
     A condition covers the bins `lower` to `upper`, or with `is_complement` all others.
     The conditions on column j have the numbers ``first_condition[j]`` to
@@ -150,7 +150,7 @@ cdef class RefinementCounter:
         bint compares_rates, double positive_scale, double negative_scale,
     ):
         """Set the rows' weights and the parameters of `quality`; return the quality of
-        all rows, from their `totals`.
+        the rule that covers all rows, whose sums are `totals`.
         """
         cdef sums_struct whole
         self.weights = weights
@@ -167,7 +167,7 @@ cdef class RefinementCounter:
         self, term, row_moments, group_totals, double unit, double sum_residuals,
         double learning_rate, double l2_regularization,
     ):
-        """Set the round's `VarianceTerm`, its sums and the parameters of steps."""
+        """Set the `VarianceTerm` of a round, its sums, and the parameters of steps."""
         self.groups = term.groups
         self.is_group_positive = term.is_positive
         self.is_of_loss = term.of == "loss"
@@ -190,7 +190,7 @@ cdef class RefinementCounter:
         const double [:, ::1] covered_moments, const double [::1] penalties,
         int min_samples_rule,
     ):
-        """Return each refinement's quality; -inf if it is not admissible."""
+        """Return the quality of each refinement; -inf if it is not admissible."""
         cdef:
             sums_struct stays
             int n_features = self.X_binned.shape[1]
@@ -215,7 +215,7 @@ cdef class RefinementCounter:
         const sums_struct * stays, const double [:, ::1] stays_moments, double penalty,
         int min_samples_rule, double [::1] qualities,  # OUT
     ) noexcept nogil:
-        """Set the quality of each refinement by a condition on a column."""
+        """Set the qualities of the refinements by a condition on one column."""
         cdef:
             const uint8_t * values = &self.X_binned[0, column]
             const uint8_t * is_positive = &self.is_positive[0]
@@ -264,8 +264,8 @@ cdef class RefinementCounter:
             qualities[condition] = quality
 
     cdef double quality(self, const sums_struct * covered) noexcept nogil:
-        """Return the true less the false positive rate, or a precision estimated with a
-        prior: `positive_scale` and `negative_scale` are totals, or rows added.
+        """Return the true positive rate less the false one, or a precision with a
+        prior; the scales are the totals of rates, or the rows of the prior.
         """
         if self.compares_rates:
             return (
@@ -280,7 +280,7 @@ cdef class RefinementCounter:
     cdef void add_moments(
         self, const uint8_t * values, int thread, const int [::1] rows
     ) noexcept nogil:
-        """Compute prefix sums over bins of the two moments, by group."""
+        """Set the sums of moments over bins up to each bin, by group."""
         cdef:
             Py_ssize_t n_groups = self.n_groups
             double * moments = &self.moments[thread, 0, 0]
@@ -300,7 +300,7 @@ cdef class RefinementCounter:
         self, int condition, int thread,
         const sums_struct * covered, const double [:, ::1] stays_moments,
     ) noexcept nogil:
-        """Return the mean of ``variance ** power`` over groups after the rule."""
+        """Return the mean over groups of ``variance ** power``, given the new rule."""
         cdef:
             Py_ssize_t n_groups = self.n_groups
             const double * moments = &self.moments[thread, 0, 0]

@@ -15,7 +15,7 @@ def make_term(
     labels: NDArray[Any], is_positive: NDArray[np.bool_], class_label: object,
     *term: Any,
 ) -> "VarianceTerm":  # fmt: skip
-    """Return the term of nonempty groups; ValueError if one has a single row."""
+    """Return the term, of groups by label and class; ValueError if one has one row."""
     encoded = encode_eras(labels)
     pairs = 2 * encoded.codes.astype(np.int64) + is_positive
     present, codes, counts = np.unique(pairs, return_inverse=True, return_counts=True)
@@ -48,7 +48,7 @@ class VarianceTerm:
     def sums(
         self, values: NDArray[np.float64], rows: slice | NDArray[Any] = slice(None)
     ) -> NDArray[np.float64]:
-        """Return the sums of each column of `values` over some rows, by group."""
+        """Return, by group, the sum of each column of `values` over some rows."""
         groups, n_groups = self.groups[rows], self.is_positive.size
         sums = [np.bincount(groups, column[rows], n_groups) for column in values.T]
         return np.stack(sums, axis=1)
@@ -58,8 +58,8 @@ class VarianceTerm:
         sample_weight: NDArray[np.float64], residuals: NDArray[np.float64],
         **steps: float,
     ) -> NDArray[np.float64]:  # fmt: skip
-        """Pass a round's sums to the counter; return the two moments of each row, or
-        what `of_probability` needs.
+        """Pass a round's sums to the counter, and return each row's two moments; or,
+        for a probability, only return what `of_probability` needs.
         """
         if self.of == "probability":
             return np.stack([scores, sample_weight, residuals], axis=1)
@@ -81,7 +81,7 @@ class VarianceTerm:
         self, covered: NDArray[np.bool_], moments: NDArray[np.float64],
         curvatures: NDArray[np.float64], rates: dict[str, float],
     ) -> float:  # fmt: skip
-        """Return the term of the probability after a rule is added."""
+        """Return the term's value, of the probability, after a rule is added."""
         scores, weight, residuals = moments.T
         steps = [
             newton_step(residuals[rows].sum(), curvatures[rows].sum(), **rates)

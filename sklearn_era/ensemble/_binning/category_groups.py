@@ -28,9 +28,9 @@ def group_categories(
     eras: Any,
 ) -> None:  # fmt: skip
     """Set the bins of categories in the encoder, and of rows in X, whose first columns
-    hold codes. A row of a rare category has the bin that its category gets by targets
-    (n_rows, n_outputs) of other eras, missing if it is in no other: with its own, trees
-    would fit noise.
+    hold codes. A row of a rare category gets the bin that its category has by the
+    targets (n_rows, n_outputs) of other eras, or NaN if the category is in no other
+    era: with the row's own target, trees would fit noise.
     """
     encoder, is_single = encoder_of(estimator), eras is None or eras.labels.size == 1
     sizes, unknown = numbers_of_categories(encoder), []
@@ -61,8 +61,8 @@ def group_categories(
 def _group(
     codes: Ints, parts: Ints, y: Array, weights: Array, n_categories: int, max_bins: int
 ) -> tuple[Ints, Array | None]:
-    """Return the bins of categories, and of rows by the other parts; None in place of
-    the latter if no category is frequent or in several parts.
+    """Return the bins of categories; and those of rows, by the parts (eras, or folds)
+    that a row is not in, or None if no category is frequent or in several parts.
     """
     if codes.size == 0:
         return np.zeros(n_categories, dtype=np.intp), None
@@ -89,13 +89,13 @@ def _group(
 
 
 def bins_of_codes(codes: Array, bins: Ints) -> Array:
-    """Return the bins of codes, some of them NaN."""
+    """Return the bin of each code; NaN where the code is NaN."""
     return np.where(np.isnan(codes), np.nan, bins[np.nan_to_num(codes).astype(np.intp)])
 
 
 def _limits(n_rows: Array, effects: Array, max_bins: int) -> tuple[Ints, Array]:
     """Return the most frequent categories, which have bins of their own, and thresholds
-    of effects between the bins of all others, which have about equally many rows.
+    of effects, between which all other categories have about equally many rows.
     """
     n_shared = max(1, max_bins // 4)
     n_own = max(max_bins - n_shared, 2 * max_bins - n_rows.size)
@@ -113,7 +113,7 @@ def _limits(n_rows: Array, effects: Array, max_bins: int) -> tuple[Ints, Array]:
 
 
 def _first_axis(targets: Array, codes: Ints, weights: Array) -> Array:
-    """Return targets' parts along the line on which categories' means differ most."""
+    """Return each row's target along the line on which category means differ most."""
     if targets.shape[1] == 1:
         return targets[:, 0]
     n = np.bincount(codes, weights)
@@ -124,7 +124,7 @@ def _first_axis(targets: Array, codes: Ints, weights: Array) -> Array:
 
 
 def _folds(codes: Ints) -> Ints:
-    """Return each row's number within its category, modulo the number of folds."""
+    """Return the fold of each row: rows of a category go to folds in turn."""
     order, n = np.argsort(codes, kind="stable"), np.bincount(codes, minlength=1)
     folds = np.empty(codes.size, dtype=np.intp)
     folds[order] = np.arange(codes.size) - np.repeat(np.cumsum(n) - n, n)

@@ -255,7 +255,7 @@ class BinnedDataset:
 
     @property
     def max_bins(self) -> int:
-        """Maximum number of bins of a feature, without that of missing values."""
+        """Maximum number of bins of a feature, without the bin of missing values."""
         return self.bin_mapper.n_bins - 1
 
     @property
@@ -323,7 +323,7 @@ def make_bin_mapper(max_bins: int, random_state: Seed) -> _BinMapper:
 def _sort_by_era(
     y: NDArray[Any], sample_weight: Any, eras: EncodedEras | None
 ) -> tuple[NDArray[np.uint32] | None, NDArray[Any], Any, EncodedEras | None]:
-    """Return the order that sorts rows by era, None if they are, and sorted arrays."""
+    """Return rows' order by era, None if they are in it; and the arrays in order."""
     if y.dtype.kind == "f":
         y = y.astype(np.float64, copy=False)
     if sample_weight is not None:

@@ -26,8 +26,8 @@ _EXACT = {"M": "M8[us]", "m": "m8[us]"}
 
 
 def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
-    """Preprocess X as scikit-learn does, but read rows to predict by column where that
-    fails, or might take other values for those of the fit.
+    """Preprocess X as scikit-learn does. But read rows to predict by column, if
+    scikit-learn fails on them or might mistake their values for others of the fit.
     """
     check_collected(X)
     preprocess: Any = gradient_boosting.BaseHistGradientBoosting._preprocess_X
@@ -54,8 +54,8 @@ def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
 
 
 def must_be_read(estimator: BaseEstimator, X: Table) -> bool:
-    """Return whether NumPy may convert what is no number: dates, also among objects, or
-    complex numbers.
+    """Return whether NumPy may convert values that are no numbers: dates, also among
+    objects, or complex numbers.
     """
     dtypes, mask = _dtypes_of(X), estimator.is_categorical_
     names = [*getattr(X, "column_names", getattr(X, "columns", ()))]
@@ -73,8 +73,8 @@ def read_by_column(
     estimator: BaseEstimator, X: Table, rows: NDArray[Any] | None = None,
     error: Exception | None = None,
 ) -> NDArray[np.float64]:  # fmt: skip
-    """Return rows to predict as numbers, after codes of categories, read as in the fit;
-    raise `error`, if given, for an X that is no table.
+    """Return rows to predict as numbers, read as in the fit, with codes of categories
+    in the first columns; raise `error`, if given, for an X that is no table.
     """
     try:
         table = as_frame(X)
@@ -104,7 +104,7 @@ def read_by_column(
 def check_numbers(
     estimator: BaseEstimator, X: Any, error: Exception | None = None
 ) -> None:
-    """Raise ValueError for a column of dates, or for the one that caused `error`."""
+    """Raise ValueError for a column of dates, or for the column that caused `error`."""
     if error is None and not any(map(holds_dates, {*_dtypes_of(X)})):
         return
     table, is_category = as_frame(X), getattr(estimator, "is_categorical_", None)
@@ -135,19 +135,19 @@ def check_numbers(
 
 
 def _dtypes_of(X: Table) -> list[Any]:
-    """Return the dtypes of a frame's or Arrow table's columns, or that of an array."""
+    """Return the dtypes of a frame's or Arrow table's columns, or an array's dtype."""
     types = getattr(getattr(X, "schema", None), "types", [getattr(X, "dtype", "")])
     return [*getattr(X, "dtypes", types)]
 
 
 def column_name(estimator: BaseEstimator, column: int) -> str:
-    """Return a column of X as messages show it: its quoted name, or its number."""
+    """Return a column's quoted name for messages, or its number if it has no name."""
     names = getattr(estimator, "feature_names_in_", None)
     return str(column) if names is None else repr(str(names[column]))
 
 
 def feature_columns(estimator: BaseEstimator) -> list[Any]:
-    """Return the column of X of each feature of the trees, by name or number."""
+    """Return, for each feature of the trees, the name or number of its column in X."""
     columns = column_of_feature(estimator)
     names = getattr(estimator, "feature_names_in_", None)
     return (columns if names is None else names[columns]).tolist()

@@ -28,9 +28,9 @@ def search_bins(
     int n_threads,
     uint8_t[::1, :] binned,           # OUT, of the shape of X
 ):
-    """Write the number of thresholds below each value into `binned`.
+    """Write each value's bin, the number of thresholds below the value, into `binned`.
 
-    NaN and negative categories are missing.
+    NaN and negative categories go to the bin `missing`.
     """
     cdef:
         intp_t n_rows = X.shape[0]
@@ -67,7 +67,7 @@ cdef void bin_tile(
     intp_t end_row, intp_t first_column, intp_t end_column, uint8_t* binned,
     intp_t n_rows,
 ) noexcept nogil:
-    """Bin a tile. Strides are in bytes; `tables` has the shape (n_columns, size)."""
+    """Write the bins of a tile. Strides are in bytes; `tables`: (n_columns, size)."""
     cdef:
         double[AT_ONCE] values
         long long[AT_ONCE] places
@@ -96,7 +96,7 @@ cdef void bin_tile(
 cdef inline void search(
     const double* values, const double* thresholds, int size, long long* places
 ) noexcept nogil:
-    """Count the thresholds below each of AT_ONCE values."""
+    """Write into `places` the number of thresholds below each of AT_ONCE values."""
     cdef:
         int step = size // 2
         int i

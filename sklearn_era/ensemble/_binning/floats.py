@@ -23,7 +23,7 @@ _BATCH_ROWS = 4096
 
 
 class FloatColumns:
-    """Columns of any X without categories, converted to float64 on demand."""
+    """Columns of any X without categories; reading one converts it to float64."""
 
     def __init__(self, X: Any):
         self._take: Callable[[int], Any] = lambda _: None  # of a data frame
@@ -50,7 +50,7 @@ class FloatColumns:
         self.names = list(range(self.shape[1]) if names is None else names)
 
     def batch(self, features: range, rows: Rows | None = None) -> list[Floats]:
-        """Return consecutive columns; of an array, perhaps some rows only."""
+        """Return consecutive columns; if X is an array, perhaps only some `rows`."""
         if self._array is None:
             return [self._convert(feature) for feature in features]
         # In blocks of rows that fit the cache, as columns share lines in C order.
@@ -78,7 +78,7 @@ class FloatColumns:
 def fit_float_mapper(
     mapper: _BinMapper, X: Floats, sample_weight: Floats | None, columns: Sequence[Any]
 ) -> None:
-    """Fit a bin mapper as its ``fit`` does, but allow that `columns` have no value."""
+    """Fit a bin mapper as its ``fit`` does, but warn if a column has no value."""
     drawn = draw_rows(mapper, X.shape[0], sample_weight)
     if drawn is not None:
         sample_weight = None
@@ -104,8 +104,8 @@ def fit_and_bin_columns(
     mapper: _BinMapper, columns: FloatColumns, order: NDArray[np.uint32] | None,
     sample_weight: Floats | None,
 ) -> Bytes:  # fmt: skip
-    """Fit a bin mapper, and return all rows' bins as its ``fit_transform`` does; rows
-    and `sample_weight` are in the order of `order`.
+    """Fit a bin mapper; return the bins of all rows, as its ``fit_transform`` does.
+    Bins and `sample_weight` are in the order of the rows given by `order`.
     """
     binned = allocate_binned(columns.shape)
     drawn = draw_rows(mapper, binned.shape[0], sample_weight)
@@ -135,7 +135,7 @@ def fit_and_bin_columns(
 def bin_column(
     mapper: _BinMapper, values: Floats, thresholds: Floats | None, binned: Bytes
 ) -> None:
-    """Write the bins of a numeric column, as ``transform`` does."""
+    """Write the bins of a numeric column into `binned`, as ``transform`` does."""
     edges = [np.empty(0) if thresholds is None else thresholds]
     is_categorical = np.zeros(1, dtype=np.uint8)
     _search(values[:, None], edges, is_categorical, mapper, binned[:, None])

@@ -27,7 +27,7 @@ from .rare_categories import (
 
 
 class DatasetRows(UnbinnedRows):
-    """X as a `BinnedDataset`, or as some of its rows."""
+    """Stands for X where it is a `BinnedDataset`, or some rows of such a data set."""
 
     def __init__(self, dataset: BinnedDataset):
         super().__init__(*dataset.shape)
@@ -38,7 +38,7 @@ class DatasetRows(UnbinnedRows):
         return self.shape[0] * self.shape[1]
 
     def bins(self, order: str, n_threads: int) -> NDArray[np.uint8]:
-        """Return the bins of the rows: the data set's own matrix if all are taken."""
+        """Return the rows' bins; the data set's own matrix if all rows are taken."""
         if self.rows is None:
             return self.dataset.X_binned
         columns = np.arange(self.shape[1], dtype=np.intp)
@@ -46,8 +46,8 @@ class DatasetRows(UnbinnedRows):
 
 
 class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
-    """Uses the bins of a `BinnedDataset`, and bins small integers by table. Bins are
-    scikit-learn's, which copies any other X, and categories, to float64.
+    """Uses the bins of a `BinnedDataset`, and bins small integers by table; any other
+    X, and categories, are copied to float64 first. All bins are scikit-learn's.
     """
 
     _bin_mapper: Any
@@ -60,7 +60,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
     def _arrays_of_fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None, eras: Eras | None
     ) -> tuple[Any, Any, Any]:
-        """Return the fit's `y`, `sample_weight` and `eras`; a data set has its own."""
+        """Return a fit's `y`, `sample_weight` and `eras`; a data set brings its own."""
         check_collected(X)
         if not isinstance(X, BinnedDataset):
             if y is None:
@@ -79,7 +79,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         return X.y, X.sample_weight, X.eras
 
     def _preprocess_X(self, X: Any, *, reset: bool) -> Any:
-        """Preprocess X as scikit-learn does, but keep bins and small integers."""
+        """Preprocess X as scikit-learn does, but leave bins and small integers."""
         if reset:
             # All rows from here to the binning of the training rows belong to the fit.
             # Before and after, scikit-learn needs float64 for predictions.
@@ -103,7 +103,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         return (columns, None) if reset else columns
 
     def _encode(self, X: Table, reset: bool) -> Any:
-        """Preprocess X as scikit-learn does; if its values stand for several rows, let
+        """Preprocess X as scikit-learn does; if each value stands for several rows, let
         rare categories share a bin.
         """
         encoded = encode(self, X, reset=reset)
@@ -113,7 +113,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         return encoded
 
     def _group_categories(self, X: Any, is_training_data: bool) -> None:
-        """Replace codes of more categories than bins by those of groups, in X."""
+        """Replace codes in X by bins, in columns of more categories than bins."""
         if self.is_categorical_ is None or self._fit_state.target is None:
             return
         encoder = encoder_of(self)
@@ -133,7 +133,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
             self._fit_state.previous.check_same_categories(self)
 
     def _check_dataset(self, X: BinnedDataset, reset: bool) -> None:
-        """Check that a data set fits the estimator, and copy its feature names."""
+        """Raise ValueError if a data set does not fit here; copy its feature names."""
         if not reset:
             raise ValueError(
                 "X is a BinnedDataset, which only fit takes: rows to predict, X_val "
@@ -159,8 +159,8 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
             self.feature_names_in_ = X.feature_names.copy()
 
     def _check_categories(self) -> list[NDArray[np.float64] | None]:
-        """Return the categories as scikit-learn does, but allow more of them than
-        bins. If a column has none, make the encoder accept both text and numbers.
+        """Return the codes of each column's categories, None for numbers. Accept more
+        categories than bins, and make the encoder accept a column without any category.
         """
         encoder = encoder_of(self)
         known: list[Any] = [None] * self._preprocessor.n_features_in_
@@ -173,8 +173,8 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
     def _bin_data(
         self, X: Any, sample_weight: Any = None, *, is_training_data: bool
     ) -> NDArray[np.uint8]:
-        """Bin X as scikit-learn does, but maybe return X's own memory, read-only.
-        Training rows are Fortran-ordered, validation rows C-ordered.
+        """Return the bins of X, as scikit-learn does, but perhaps X's own memory,
+        read-only. Training rows are Fortran-ordered, validation rows C-ordered.
         """
         if is_training_data:
             self._fit_state.keeps_integers = False

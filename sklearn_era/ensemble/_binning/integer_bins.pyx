@@ -29,7 +29,7 @@ def count_codes(
     uint32_t[:, ::1] counts,  # OUT, (n_columns, 2 ** (8 * itemsize)); zero at first
     const int n_threads,
 ):
-    """Count the occurrences of each code in the rows, with multiplicity.
+    """Count how often each code occurs in the rows; a repeated row counts repeatedly.
 
     The caller keeps the memory at the addresses alive and the rows within bounds.
     """
@@ -78,8 +78,8 @@ def map_codes(
     uint8_t[:, :] binned,  # OUT, (n_rows, n_features)
     const int n_threads,
 ):
-    """Write the table's entry for each row of each column into `binned`. The caller
-    promises what `count_codes` asks for, and columns within bounds.
+    """Write the table's entry for each row of each column into `binned`. As for
+    `count_codes`, the caller keeps memory alive, and rows within bounds; columns, too.
     """
     cdef:
         intp_t n_columns = addresses.shape[0]

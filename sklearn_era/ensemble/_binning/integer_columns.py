@@ -32,7 +32,7 @@ _BATCH_OF_COPIES = 4
 
 
 class ColumnBatch(NamedTuple):
-    """Columns of one item size, as the loops of `integer_bins` take them."""
+    """Columns of one item size in bytes, as the loops of `integer_bins` take them."""
 
     features: Rows  # column numbers in X
     arrays: list[NDArray[Any]]  # (n_rows,) each; keep the addresses valid
@@ -66,12 +66,12 @@ class UnbinnedRows:
         return some
 
     def forget(self) -> None:
-        """Release the data once binned, as ``fit`` keeps this object to its end."""
+        """Release the binned data, as ``fit`` keeps this object until its end."""
         self.rows = None
 
 
 class IntegerColumns(UnbinnedRows):
-    """X with columns of small integers."""
+    """Stands for X whose columns hold small integers, and reads them where they are."""
 
     def __init__(self, columns: Sequence[Column], n_rows: int):
         super().__init__(n_rows, len(columns))
@@ -87,12 +87,12 @@ class IntegerColumns(UnbinnedRows):
         self._columns = []
 
     def column(self, feature: int) -> NDArray[Any]:
-        """Return a column's rows, a copy if only some rows are taken."""
+        """Return the values of a column; it is a copy if only some rows are taken."""
         column = self._load(feature)
         return column if self.rows is None else column[self.rows]
 
     def batches(self) -> Iterator[ColumnBatch]:
-        """Yield all columns, in batches for a loop."""
+        """Yield all columns in batches; those of a batch have values of one size."""
         kinds: dict[tuple[bool, int], list[int]] = {}
         for feature, column in enumerate(self._columns):
             kind = (callable(column), self.dtypes[feature].itemsize)
@@ -137,14 +137,14 @@ class IntegerColumns(UnbinnedRows):
 
 
 def addresses_of(arrays: list[NDArray[Any]]) -> tuple[Rows, Rows]:
-    """Return the address of each 1-d array, and the bytes between its values."""
+    """Return the address of each 1-d array, and the distance of its values in bytes."""
     both = [(x.__array_interface__["data"][0], x.strides[0]) for x in arrays]
     addresses, strides = np.array(both, dtype=np.intp).reshape(-1, 2).T.copy()
     return addresses, strides
 
 
 def values_of_codes(dtype: np.dtype[Any]) -> Floats:
-    """Return the number of each bit pattern of a dtype, as float64."""
+    """Return the number that each bit pattern of a dtype stands for, as float64."""
     if dtype == np.bool_:
         return (np.arange(256) != 0).astype(np.float64)
     codes = np.arange(2 ** (8 * dtype.itemsize), dtype=f"u{dtype.itemsize}")
@@ -152,7 +152,7 @@ def values_of_codes(dtype: np.dtype[Any]) -> Floats:
 
 
 def as_integer_columns(X: Any) -> IntegerColumns | None:
-    """Return X's columns if all are complete and small integers, else None."""
+    """Return X as `IntegerColumns` if all its values are small integers, else None."""
     if get_config()["array_api_dispatch"]:
         return None
     if type(X) in (np.ndarray, np.memmap):
@@ -199,7 +199,7 @@ def _columns_of_pandas(X: Any) -> list[Column]:
 
 
 def _columns_of_arrow(given: list[Any], types: list[Any]) -> list[Column]:
-    """Return the columns of a polars frame or pyarrow table."""
+    """Return the columns of a polars frame or pyarrow table; [] if any is unfit."""
     names = [str(each).lower() for each in types]
     if not {*names} <= _BY_NAME.keys():
         return []
@@ -217,7 +217,7 @@ def _columns_of_arrow(given: list[Any], types: list[Any]) -> list[Column]:
 
 
 def _owner(array: NDArray[Any]) -> Any:
-    """Return the object that owns the memory of `array`."""
+    """Return the object that owns an array's memory: the last in the chain of bases."""
     while isinstance(array, np.ndarray) and array.base is not None:
         array = array.base
     return array

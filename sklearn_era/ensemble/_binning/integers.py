@@ -53,7 +53,7 @@ def fit_bin_mapper(
 
 
 def bin_columns(mapper: _BinMapper, columns: IntegerColumns, order: str = "F") -> Bytes:
-    """Return the bins of small integers, none categorical, as ``transform`` does."""
+    """Return the bins of small integers that are no categories, like ``transform``."""
     binned = allocate_binned(columns.shape, order)
     for batch in columns.batches():
         tables = make_tables(
@@ -66,8 +66,8 @@ def bin_columns(mapper: _BinMapper, columns: IntegerColumns, order: str = "F") -
 
 
 def make_tables(thresholds: list[Floats | None], dtypes: list[np.dtype[Any]]) -> Bytes:
-    """Return the bins of all codes for columns of one item size. As in `transform`, the
-    value of a threshold is in the bin below it.
+    """Return tables of the bin of each code, one for each column; all have one item
+    size. A value equal to a threshold is in the bin below it, as in `transform`.
     """
     tables = np.empty((len(dtypes), 2 ** (8 * dtypes[0].itemsize)), dtype=np.uint8)
     for table, column, dtype in zip(tables, thresholds, dtypes, strict=True):
@@ -77,7 +77,7 @@ def make_tables(thresholds: list[Floats | None], dtypes: list[np.dtype[Any]]) ->
 
 
 def matrix_of_own_bins(mapper: _BinMapper, columns: IntegerColumns) -> Bytes | None:
-    """Return X itself as the binned matrix, read-only; None unless each column has
+    """Return X itself, read-only, as the binned matrix; None unless each column has
     exactly the values 0, 1, ..., k - 1, and X is Fortran-ordered and of bytes.
     """
     edges = mapper.bin_thresholds_
@@ -93,7 +93,7 @@ def matrix_of_own_bins(mapper: _BinMapper, columns: IntegerColumns) -> Bytes | N
 def take_rows(
     X_binned: Bytes, rows: Rows, columns: Rows, n_threads: int, order: str = "F"
 ) -> Bytes:
-    """Return rows and columns of a binned matrix."""
+    """Return some rows and columns of a binned matrix, copied."""
     taken = allocate_binned((rows.size, columns.size), order)
     stride, column_stride = X_binned.strides
     addresses = X_binned.__array_interface__["data"][0] + column_stride * columns
@@ -105,14 +105,14 @@ def take_rows(
 
 
 def find_missing_values(X_binned: Bytes, mapper: _BinMapper) -> Bytes:
-    """Return which columns have missing values, column by column to save a copy."""
+    """Return which columns have missing values; one after another, to save a copy."""
     missing = mapper.missing_values_bin_idx_
     has_missing = [(column == missing).any() for column in X_binned.T]
     return np.array(has_missing, dtype=np.uint8)
 
 
 def allocate_binned(shape: tuple[int, int], order: Any = "F") -> Bytes:
-    """Return an empty binned matrix; a MemoryError names its size."""
+    """Return an uninitialised matrix for bins; a MemoryError says how large it is."""
     try:
         return np.empty(shape, dtype=np.uint8, order=order)
     except MemoryError as error:

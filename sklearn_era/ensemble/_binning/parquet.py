@@ -28,7 +28,7 @@ def check_names(
     columns: ParquetColumns, features: Sequence[Any] | None, target: str,
     era: str | None, sample_weight: str | None,
 ) -> list[str]:  # fmt: skip
-    """Return the names of the features, and check all named columns."""
+    """Return the names of the features; raise ValueError if a named column is unfit."""
     others = {"target": target, "era": era, "sample_weight": sample_weight}
     for argument, name in others.items():
         if name is not None:
@@ -54,7 +54,7 @@ def check_names(
 def read_target(
     columns: ParquetColumns, target: str, kept: Rows, drop_missing: bool
 ) -> tuple[NDArray[Any], Rows]:
-    """Return targets of the rows `kept` that have one, and their places in it."""
+    """Return the targets of those `kept` rows that have one, and these rows' places."""
     y = columns.read_labels(target)
     if kept.size < y.size:
         y = y[kept]
@@ -99,7 +99,7 @@ def read_kept_eras(
 def _choose_eras(
     distinct: NDArray[Any], era: str, keep_eras: Eras
 ) -> tuple[Rows, NDArray[Any]]:
-    """Return the indices of the distinct labels to keep, and the labels for them."""
+    """Return the indices of the distinct labels to keep, and the labels they get."""
     given = list(keep_eras)
     if isinstance(keep_eras, str):
         raise ValueError(
@@ -128,7 +128,7 @@ def bin_features(
     sample_weight: Floats | None, mapper: _BinMapper,
     on_progress: Callable[[int, int], None] | None,
 ) -> Bytes:  # fmt: skip
-    """Return the binned matrix of the given `rows` of the files."""
+    """Return the bins of the given `rows`; set the mapper's thresholds."""
     binned = allocate_binned((rows.size, len(features)))
     drawn = draw_rows(mapper, rows.size, sample_weight)
     if drawn is not None:
@@ -155,7 +155,7 @@ def bin_features(
 def _read_sample(
     columns: ParquetColumns, group: list[str], sample_rows: Rows
 ) -> list[NDArray[Any]]:
-    """Return the values of some rows, in their order and with repetitions."""
+    """Return the values of the sampled rows, by column, in the order of the sample."""
     slots = np.argsort(sample_rows, kind="stable")
     in_order = sample_rows[slots]
     is_sampled = np.zeros(columns.n_rows, dtype=bool)
@@ -195,7 +195,7 @@ def _read_bins(
     columns: ParquetColumns, group: list[str], thresholds: list[Floats | None],
     place: Rows, mapper: _BinMapper, binned: Bytes,
 ) -> None:  # fmt: skip
-    """Bin all rows into `binned`, each at its place."""
+    """Write the bins of rows into `binned`, each at its `place`, if that is not -1."""
     dtypes = [columns.sample_dtype(name) for name in group]
     tables = _make_small_tables(dtypes, thresholds)
     for first, batch in columns.iter_batches(group, place >= 0):
@@ -232,7 +232,7 @@ def _read_bins(
 def _make_small_tables(
     dtypes: list[np.dtype[Any]], thresholds: list[Floats | None]
 ) -> list[tuple[int, Rows, Bytes]]:
-    """Return, by item size, the columns of small integers and their tables."""
+    """Return, by item size, the columns of small integers and their tables of bins."""
     tables = []
     for itemsize in (1, 2):
         small = [i for i, dtype in enumerate(dtypes) if dtype.itemsize == itemsize]

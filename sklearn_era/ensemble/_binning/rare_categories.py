@@ -17,7 +17,7 @@ _MOST_NAMED = 5
 
 
 def encoder_of(estimator: BaseEstimator) -> OrdinalEncoder:
-    """Return the encoder of the categorical columns, the trees' first features."""
+    """Return the encoder of categorical columns: they are the trees' first features."""
     return estimator._preprocessor.named_transformers_["encoder"]
 
 
@@ -63,14 +63,14 @@ def share_bins(
 def group_rare(
     encoder: OrdinalEncoder, counts: Sequence[NDArray[Any]], max_bins: int
 ) -> None:
-    """Give rare categories one code; `counts` has the rows of each of `categories_`."""
+    """Give rare categories one code in the encoder; `counts` are of all categories."""
     encoder.max_categories = max_bins
     encoder._check_infrequent_enabled()
     encoder._fit_infrequent_category_mapping(0, counts, encoder._missing_indices)
 
 
 def set_bins(encoder: OrdinalEncoder, i: int, bins: NDArray[np.intp]) -> None:
-    """Set the bin of each category of a column; several may have the same."""
+    """Set the bin of each category of a column in the encoder; bins may be shared."""
     if not hasattr(encoder, "_default_to_infrequent_mappings"):
         n_columns = len(encoder.categories_)
         encoder._infrequent_enabled = True
@@ -81,7 +81,7 @@ def set_bins(encoder: OrdinalEncoder, i: int, bins: NDArray[np.intp]) -> None:
 
 
 def codes_of_categories(encoder: OrdinalEncoder, i: int) -> NDArray[np.intp]:
-    """Return the bin of each category of a column; rare ones share the last."""
+    """Return the bin of each category of a column; rare categories share a bin."""
     mappings = getattr(encoder, "_default_to_infrequent_mappings", None)
     if mappings is None or mappings[i] is None:
         return np.arange(numbers_of_categories(encoder)[i])

@@ -27,7 +27,7 @@ def draw_rows(
     mapper: _BinMapper, n_samples: int, sample_weight: Floats | None
 ) -> Rows | None:
     """Return the rows that scikit-learn samples for quantiles, by the same generator
-    and arguments; None for all rows. Sampling by weight replaces weighted quantiles.
+    and arguments; None for all rows. A sample drawn by weight needs no weights later.
     """
     if mapper.subsample is None or n_samples <= mapper.subsample:
         return None
@@ -42,8 +42,8 @@ def draw_rows(
 def set_thresholds(
     mapper: _BinMapper, thresholds: Sequence[Floats | None], columns: Sequence[Any] = ()
 ) -> None:
-    """Set the attributes of a fitted bin mapper. No tree splits a column whose
-    thresholds are None, for lack of a value; a warning names it.
+    """Set the attributes of a fitted bin mapper. Thresholds are None if a column has no
+    value: no tree splits on it, and a warning names it.
     """
     known = mapper.known_categories or [None] * len(thresholds)
     is_categorical = np.array([x is not None for x in known], dtype=bool)
@@ -63,8 +63,8 @@ def find_thresholds(
     values: Floats, max_bins: int, sample_weight: Floats | None,
     categories: Floats | None = None,
 ) -> Floats | None:  # fmt: skip
-    """Return scikit-learn's thresholds of a column, or its categories; None if no value
-    has weight. Values are sorted, and weights summed up, once for all quantiles.
+    """Return scikit-learn's thresholds of a column, or its categories if given; None if
+    no value has weight. Values are sorted, and weights summed, once for all quantiles.
     """
     is_known = ~np.isnan(values)
     if not BINS_ARE_WEIGHTED:
@@ -103,7 +103,7 @@ def find_thresholds(
 
 @lru_cache(maxsize=16)
 def _places_of_quantiles(n_values: int, max_bins: int) -> tuple[Rows, Rows]:
-    """Return, by quantile, the two places in sorted values whose mean it is."""
+    """Return, for each quantile, the two places in sorted values whose mean it is."""
     percents = np.linspace(0, 100, num=max_bins + 1)[1:-1]
     numbers = np.arange(n_values, dtype=np.float64)
     places = np.percentile(numbers, percents, method="averaged_inverted_cdf")
@@ -114,8 +114,8 @@ def map_in_threads(
     function: Callable[..., Any], arguments: Sequence[Iterable[Any]], n_threads: int,
     n_values: int,
 ) -> list[Any]:  # fmt: skip
-    """Map a function that releases the GIL, in threads if it reads many values: joblib
-    looks for results every 10 ms, in which as many columns are binned.
+    """Map a function that releases the GIL; return the results. Use threads if it reads
+    many values: joblib looks for results every 10 ms, in which it bins ten columns.
     """
     if n_values < _VALUES_FOR_THREADS:
         return list(map(function, *arguments))

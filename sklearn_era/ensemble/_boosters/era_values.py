@@ -26,10 +26,10 @@ def values_of_eras(
     variances ``s2 / H_j``, NaN for eras without weight: (2, n_eras, n_outputs).
 
     See `leaf_shrinkage`. For a loss without a useful hessian, the step is a line search
-    of its residuals, and s2 is that of the asymmetric Laplace law whose likelihood is
-    the loss: ``b^2 / mean(g^2)``, with b the mean loss and g its gradients. Trees fit
-    their own rows, which makes s2 too small. For a log loss and a Poisson loss it is
-    known, the weight of a row, and steps are at most `largest_step`: an era with a
+    by residuals, and s2 is the variance of the asymmetric Laplace law whose likelihood
+    is the loss: ``b^2 / mean(g^2)``, with b the mean loss and g the gradients. Trees
+    fit their own rows, which makes s2 too small. For a log loss and a Poisson loss s2
+    is known, the weight of a row, and steps are at most `largest_step`: an era with a
     single class has no finite optimum.
     """
     is_known = isinstance(loss, _OF_KNOWN_VARIANCE)
@@ -64,7 +64,7 @@ def values_of_eras(
 
 
 def shrink(series: Array) -> Array:
-    """Shrink the values of eras towards 0, as the values of leaves."""
+    """Return the values of eras, shrunk towards 0 as the values of leaves are."""
     values, variances = series
     shrunk = np.zeros(values.shape)
     for k in range(values.shape[1]):
@@ -77,7 +77,7 @@ def shrink(series: Array) -> Array:
 def _line_search(
     loss: BaseLoss, eras: EncodedEras, residuals: Array, sample_weight: Array | None
 ) -> Array:
-    """Return the best constant for the residuals of each era; 0 without weight."""
+    """Return the best constant for each era's residuals; 0 for one without weight."""
     steps = np.zeros(eras.labels.size)
     for j, rows in enumerate(eras.rows):
         weights = None if sample_weight is None else sample_weight[rows]

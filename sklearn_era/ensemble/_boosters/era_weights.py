@@ -26,7 +26,7 @@ FITTED_WEIGHTS = ("_weighted_eras", "_era_weights", "_era_log_weights")
 
 
 class MovingEraWeights:
-    """The weights of all eras in a fit; eras whose rows have no weight keep theirs."""
+    """The weights of all eras in a fit; an era of rows without weight keeps its own."""
 
     def __init__(
         self, eras: EncodedEras, step_size: float, exchange: Exchange = ALONE,
@@ -42,7 +42,7 @@ class MovingEraWeights:
         self._constants = np.zeros(n_eras)
 
     def base_weights(self, sample_weight: Array) -> Array:
-        """Return rows' weights without the factors of eras: those of the first call."""
+        """Return rows' weights without the factors of eras, as first passed here."""
         if self._base is None:
             self._base = sample_weight.copy()
         return self._base
@@ -50,7 +50,7 @@ class MovingEraWeights:
     def update(
         self, estimator: BaseEstimator, y: Array, raw: Array, sample_weight: Array
     ) -> None:
-        """Update the estimator's weights of eras and, in place, those of rows."""
+        """Update the weights of eras in the estimator, and those of rows in place."""
         base = self.base_weights(sample_weight)
         losses, has_weight = self._mean_losses(estimator._loss, y, raw, base)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -87,7 +87,7 @@ class MovingEraWeights:
         return means, has_weight
 
     def _sums(self, *values: Array) -> Array:
-        """Return the sums over the rows of each era, in all processes."""
+        """Return the sums of each of `values` by era, over all processes."""
         codes, n_eras = self._eras.codes, self._eras.labels.size
         sums = [np.bincount(codes, each, n_eras) for each in values]
         return self._exchange.sum(np.stack(sums))
@@ -116,7 +116,7 @@ def is_reweighted(estimator: BaseEstimator) -> bool:
 def weigh_rows(
     estimator: BaseEstimator, eras: EncodedEras, sample_weight: Array | None
 ) -> Array | None:
-    """Return rows' weights times those of eras, or a copy for iterations to update."""
+    """Return rows' weights times those of eras; a copy, if iterations update them."""
     state, is_moved = estimator._fit_state, is_reweighted(estimator)
     if not (is_moved or is_fixed(estimator.era_weighting)):
         return sample_weight
@@ -136,7 +136,7 @@ def begin_era_weights(
     estimator: BaseEstimator, eras: EncodedEras | None, is_warm: bool,
     exchange: Exchange,
 ) -> MovingEraWeights | None:  # fmt: skip
-    """Start the record of eras' weights; return what updates them, or None."""
+    """Start a record of eras' weights; return what updates them, None if fixed."""
     reached = estimator.__dict__.get("_era_log_weights") if is_warm else None
     known = estimator.__dict__.get("_weighted_eras")
     record: list[Array] = []
@@ -175,13 +175,13 @@ def begin_era_weights(
 
 
 def _by_iteration(rows: Array, n_iter: int) -> Array:
-    """Return a row of factors for each iteration; the last stands for missing ones."""
+    """Return the factors of eras in each iteration; the last stand for missing ones."""
     n_missing = max(0, n_iter - len(rows))
     return np.concatenate([rows[:n_iter], np.repeat(rows[-1:], n_missing, axis=0)])
 
 
 def weights_by_label(estimator: BaseEstimator) -> dict[Any, Array]:
-    """Factors of each training era's rows in each iteration, by its label."""
+    """Return, by era label, the factor of the era's rows in each iteration."""
     if not hasattr(estimator, "_era_weights"):
         raise AttributeError(
             f"{type(estimator).__name__} has era_weights_ after a fit with "

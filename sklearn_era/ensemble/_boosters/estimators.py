@@ -94,15 +94,15 @@ class HistGradientBoostingClassifier(
 
 
 class SymmetricRegressor(HistGradientBoostingRegressor):
-    """A booster of symmetric trees with ``max_depth`` levels, at most 8, the only limit
-    that they have: they know no constraints, least rows of leaves, criteria of eras or
-    drawn features. The unit of ``l2_regularization`` is a row's mean weight.
+    """A booster of symmetric trees with ``max_depth`` levels, at most 8. The trees have
+    no other limit: constraints, rows per leaf, criteria of eras and drawn features do
+    not affect them. The unit of ``l2_regularization`` is a row's mean weight.
     """
 
     _is_symmetric = True
 
 
 class SymmetricClassifier(HistGradientBoostingClassifier):
-    """A booster of symmetric trees, like the regressor."""
+    """A booster of symmetric trees; see `SymmetricRegressor`."""
 
     _is_symmetric = True

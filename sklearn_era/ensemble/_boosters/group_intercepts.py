@@ -1,4 +1,4 @@
-"""The intercepts of groups beside those of times: shrunk to 0, that of new groups."""
+"""Intercepts of groups, beside those of times; shrunk to 0, that of a new group."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ _LARGEST_STEP = 3.0
 
 class GroupIntercepts:
     """The intercepts of all groups in a fit. Raw predictions of training and validation
-    rows include those of their groups.
+    rows include the intercept of the row's group.
     """
 
     def __init__(self, estimator: BaseEstimator, groups: EncodedEras) -> None:
@@ -41,7 +41,7 @@ class GroupIntercepts:
         self, estimator: BaseEstimator, y: Array, raw: Array, sample_weight: Any,
         raw_val: NDArray[Any] | None,
     ) -> None:  # fmt: skip
-        """Update an estimator's intercepts, and all predictions that include them."""
+        """Update an estimator's intercepts, and change raw predictions by as much."""
         if len(estimator._predictors) < self._start:
             return
         series = values_of_eras(
@@ -61,7 +61,7 @@ class GroupIntercepts:
 
 
 def group_steps(estimator: BaseEstimator, groups: EncodedEras) -> Array:
-    """Return the intercept of each row's group, 0 for a new one."""
+    """Return the intercept of each row's group; 0 for a group that is new."""
     return _of_groups(estimator, groups.labels)[groups.codes]
 
 
@@ -73,9 +73,9 @@ def _of_groups(estimator: BaseEstimator, labels: NDArray[Any]) -> Array:
 def take_in_groups(
     estimator: BaseEstimator, rows: HeldOut, raw: Array, n_steps: int
 ) -> None:
-    """Update intercepts of groups by Newton steps for further rows, whose raw
-    predictions include them and are overwritten. A new value is the mean of the old one
-    and that of these rows, by their precisions.
+    """Update the intercepts of groups by further rows, in Newton steps. `raw`, the
+    rows' raw predictions with their intercepts, is overwritten. An intercept becomes
+    the mean of its old value and the rows' value, weighted by their precisions.
     """
     groups = rows.eras.groups
     assert groups is not None

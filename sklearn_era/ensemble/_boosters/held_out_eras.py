@@ -23,7 +23,7 @@ from ...effects import Recency, intercepts_of
 def resolve_validation_eras(
     estimator: BaseEstimator, eras: EncodedEras, n_rows: int
 ) -> str | None:
-    """Check that eras have an order where it matters; return which are held out."""
+    """Return which eras are held out; ValueError if eras lack an order that matters."""
     order, held_out = estimator.era_order, estimator.validation_eras
     stops_early = estimator.early_stopping is True or (
         # scikit-learn's rule
@@ -50,7 +50,7 @@ def split_rows_of_eras(
     stratify: NDArray[Any] | None, random_state: int,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:  # fmt: skip
     """Return the training and validation rows of early stopping. `validation_fraction`
-    is a share of the eras, or their number; with ``validation_eras=None``, of the rows.
+    is a share or a number of the eras; with ``validation_eras=None``, of the rows.
     """
     n_eras = eras.labels.size
     if validation_eras is None or n_eras == 1:
@@ -80,7 +80,7 @@ def split_arrays(
     X: Table, y: ArrayLike, *sample_weight: Any, train: NDArray[np.intp],
     validation: NDArray[np.intp],
 ) -> list[Any]:  # fmt: skip
-    """Return arrays split at indices, in the order of `train_test_split`."""
+    """Return the training rows and the validation rows of each array in turn."""
     for weights in sample_weight:
         for indices, of_part in ((validation, "holds out"), (train, "leaves to train")):
             if not weights[indices].any():
@@ -93,7 +93,7 @@ def split_arrays(
 
 
 def no_weight(of_part: str) -> ValueError:
-    """Return the error for weights that are 0 in all rows of one part."""
+    """Return the error for weights that are all 0 in the rows that `of_part` names."""
     return ValueError(
         f"sample_weight is 0 in all rows that early stopping {of_part}: change "
         "validation_eras or validation_fraction, pass X_val and y_val, or set "
@@ -105,7 +105,7 @@ def check_rows_left(
     eras: EncodedEras, train: NDArray[np.intp], validation_fraction: float | int,
     min_samples_per_era: float,
 ) -> None:  # fmt: skip
-    """Raise ValueError if random validation rows leave an era too few to be split."""
+    """Raise ValueError if random validation rows leave an era too few rows to split."""
     left = np.bincount(eras.codes[train], minlength=eras.labels.size)
     for j in np.flatnonzero(left < 2 * min_rows_of_side(min_samples_per_era, left)):
         raise ValueError(
@@ -120,7 +120,7 @@ def check_rows_left(
 
 
 def warn_of_unseen_classes(classes: NDArray[Any], is_seen: NDArray[np.bool_]) -> None:
-    """Warn of classes that only occur in the eras that are held out."""
+    """Warn of classes that occur in held-out eras only."""
     if unseen := classes[~is_seen].tolist():
         warn_user(
             f"The eras that early stopping holds out are the only ones with class(es) "

@@ -164,7 +164,9 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     def _check_eras(
         self, eras: Any, X: Any, eras_val: Any, X_val: Any
     ) -> tuple[EncodedEras | None, NDArray[Any] | None]:
-        """Return checked eras and `eras_val`; set the plan and penalties of the fit."""
+        """Return checked eras and `eras_val`; in the state of the fit, set its
+        criterion plan, penalties and held-out eras.
+        """
         state = self._fit_state
         if state.previous is not None:
             state.previous.check_same(self)
@@ -201,7 +203,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     def _weigh_eras(
         self, eras: EncodedEras | None, sample_weight: Array | None
     ) -> Array | None:
-        """Return rows' weights times those of eras, or a copy to be updated."""
+        """Return rows' weights times those of eras, or a copy to be updated later."""
         check_weights(self, sample_weight)
         if sample_weight is not None:
             sums = self._exchange.sum_of(sample_weight.sum(), sample_weight.size)
@@ -211,7 +213,9 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     def _hold_out_eras(
         self, eras: EncodedEras | None, stratify: NDArray[Any] | None
     ) -> tuple[EncodedEras | None, NDArray[Any] | None, Callable[..., list[Any]]]:
-        """Return eras of training and held-out rows, and a function to split arrays."""
+        """Return eras of training and of held-out rows, and a function that splits
+        arrays accordingly; set `validation_eras_`.
+        """
         if eras is None:
             return None, None, train_test_split
         state, plan = self._fit_state, self._fit_state.plan
@@ -248,7 +252,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         self, eras: EncodedEras | None, eras_val: NDArray[Any] | None, y: NDArray[Any],
         sample_weight: NDArray[Any] | None,
     ) -> None:  # fmt: skip
-        """Make the splitter of this fit; None for scikit-learn's own."""
+        """Set the state's era splitter, None for scikit-learn's; check its eras."""
         state, plan = self._fit_state, self._fit_state.plan
         state.training_eras, state.target = eras, (y, sample_weight, eras)
         state.scoring_eras = ScoringEras(eras, eras_val)
@@ -272,7 +276,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             )
 
     def _find_missing_values(self, X_binned: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return which columns have missing values; set `era_patterns`, if wanted."""
+        """Return which columns have missing values; set `era_patterns` if needed."""
         effects, state = intercepts_of(self), self._fit_state
         if effects is not None and effects._estimates:
             state.era_patterns = constant_columns(
@@ -284,7 +288,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         self, X: Table, y: NDArray[Any], y_train: NDArray[Any],
         sample_weight: ArrayLike | None, eras: EncodedEras | None, first_iteration: int,
     ) -> Tasks:  # fmt: skip
-        """Begin the intercepts and weights of eras; return the tasks of the fit."""
+        """Begin the intercepts and weights of eras; return the fit's callback tasks."""
         state, is_warm = self._fit_state, first_iteration > 0
         if state.previous is not None:
             state.previous.warn_of_other_bins(self)
@@ -295,15 +299,15 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         return Tasks(self, rows, n_tasks, self._fitted_so_far)
 
     def _fitted_so_far(self) -> dict[str, Any]:
-        """Return the attributes of an estimator whose fit stopped here."""
+        """Return the attributes that the estimator has if the fit stops here."""
         return Snapshot(self).attributes()
 
     def _update_eras(
         self, y: Array, raw_predictions: Array, sample_weight: Array | None,
         raw_predictions_val: Array | None,
     ) -> None:  # fmt: skip
-        """Update intercepts and weights of eras; raw predictions and weights of rows
-        change in place. Intercepts come first, as weights of eras depend on losses.
+        """Update the intercepts, then the weights, which depend on losses, of eras; raw
+        predictions and weights of rows change in place.
         """
         dro, weights = self._fit_state.group_dro, sample_weight
         if dro is not None:
@@ -314,7 +318,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             dro.update(self, y, raw_predictions, sample_weight)
 
     def _first_targets(self, y: Array, sample_weight: Array | None) -> Array:
-        """Return the negative gradients of the first iteration, (n_rows, n_outputs)."""
+        """Return the negative gradients at the fit's start: (n_rows, n_outputs)."""
         start = self._loss.fit_intercept_only(y_true=y, sample_weight=sample_weight)
         raw = np.tile(np.reshape(start, (1, -1)), (y.shape[0], 1))
         raw = raw[:, 0] if raw.shape[1] == 1 else raw
@@ -325,7 +329,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         self, *, X_binned: NDArray[np.uint8], gradients: NDArray[np.float32],
         hessians: NDArray[np.float32], interaction_cst: Any, **parameters: Any,
     ) -> Grower:  # fmt: skip
-        """Return the grower of a tree: ours with an era splitter, or scikit-learn's."""
+        """Return a tree's grower: ours with an era splitter, else scikit-learn's."""
         state, is_drawn = self._fit_state, self.colsample_bytree < 1
         parameters["interaction_cst"] = draw_tree_features(
             self._feature_subsample_rng, self._n_features, self.colsample_bytree,

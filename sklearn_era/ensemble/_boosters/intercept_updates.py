@@ -25,7 +25,7 @@ _N_STEPS = 8
 
 
 class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
-    """The intercepts of a fitted booster, and their update with further rows."""
+    """The intercepts of a fitted booster, and their update by further rows."""
 
     # For a single process; a distributed fit has another.
     _exchange: Exchange = ALONE
@@ -35,8 +35,9 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
 
     @property
     def era_intercepts_(self) -> dict[Any, Any]:
-        """Intercept of each training era, by label; after a fit with `era_effects`. Of
-        two columns, a dict of two such: those of ``"times"`` and of ``"groups"``.
+        """Intercepts of training eras, in a dict by label; after a fit with
+        `era_effects`. Of two columns, two such dicts, ``{"times": ..., "groups":
+        ...}``.
         """
         if not hasattr(self, "_era_intercepts"):
             raise AttributeError(
@@ -50,7 +51,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         return {"times": times, "groups": groups}
 
     def _keep_held_out(self, eras: EncodedEras, y: Any, weights: Any = None) -> None:
-        """Keep held-out rows of the last eras, to be added after the fit."""
+        """Keep held-out rows of the last eras, by which `finish` updates intercepts."""
         effects, state = intercepts_of(self), self._fit_state
         is_last = state.validation_eras == "last" and hasattr(self, "validation_eras_")
         if effects is not None and effects._is_ordered and is_last:
@@ -67,7 +68,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
     def _update_intercepts(
         self, X: Any, y: Any, eras: Eras, sample_weight: ArrayLike | None = None
     ) -> None:
-        """Estimate intercepts of eras, new ones last, with the trees unchanged."""
+        """Update eras' intercepts by further rows; new eras come last. Trees stay."""
         check_is_fitted(self)
         if not hasattr(self, "_era_labels"):
             raise ValueError(
@@ -85,7 +86,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         self._take_in(HeldOut(encoded, y, weights, bins), self._raw_predict(X))
 
     def _take_in(self, rows: HeldOut, raw: NDArray[np.float64]) -> None:
-        """Add rows to the series of eras; overwrite `raw`, their raw predictions."""
+        """Add rows to the values of eras, and update intercepts; overwrite `raw`."""
         effects = intercepts_of(self)
         assert effects is not None
         assert rows.X is not None

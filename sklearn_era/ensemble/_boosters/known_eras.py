@@ -26,8 +26,8 @@ _MOST_GUESSED = 50
 
 
 def in_eras(estimator: BaseEstimator, X: Table, eras: Eras | None) -> Any:
-    """Return an estimator, maybe a copy, that predicts the rows X in the given eras:
-    known eras have their own intercept, later ones the forecast for their horizon.
+    """Return an estimator, perhaps a copy, that predicts the rows X in the given eras:
+    a known era has its own intercept, any later era the forecast for its horizon.
     """
     # During a fit, raw predictions already include the intercepts of their rows.
     if getattr(estimator, "_in_fit", False):
@@ -84,14 +84,14 @@ def read_for_fit(
 
 
 def read_as_fitted(estimator: BaseEstimator, eras: Eras, X: Table) -> EncodedEras:
-    """Return encoded eras, of as many columns as in the fit."""
+    """Return encoded eras, read as the fit read them: of one column, or of two."""
     if "_pair" in vars(estimator):
         return read_again(estimator, eras, X)[1]
     return read_eras(eras, X, estimator._era_labels)
 
 
 def _predictor_of(estimator: BaseEstimator, X: Table, steps: Any) -> Any:
-    """Return a copy that predicts the rows X plus steps, whatever rows it is given."""
+    """Return a copy whose raw predictions are those of X plus `steps`, for any rows."""
     copied = object.__new__(type(estimator))
     copied.__dict__.update(vars(estimator))
     copied.__dict__.pop("_group_labels", None)  # which X would be read for once more
@@ -103,7 +103,7 @@ def _predictor_of(estimator: BaseEstimator, X: Table, steps: Any) -> Any:
 
 
 def _warn_of_misspelt(unknown: list[Any], known: list[Any]) -> None:
-    """Warn of text that is no training label but resembles one."""
+    """Warn of unknown labels that are text and resemble a known label."""
     texts = ([x for x in labels if type(x) is str] for labels in (unknown, known))
     if guesses := guess_labels(*texts):
         shown = [f"{x!r} (was {guess!r} meant?)" for x, guess in guesses.items()]
@@ -115,7 +115,7 @@ def _warn_of_misspelt(unknown: list[Any], known: list[Any]) -> None:
 
 
 def guess_labels(unknown: list[str], known: list[str]) -> dict[str, str]:
-    """Return, by label, the known one with the same numbers that it may misspell."""
+    """Return, by unknown label, a known one with the same numbers that is similar."""
     by_numbers: dict[tuple[str, ...], dict[str, str]] = {}
     for label in known:
         digits, text = _simplify(label)

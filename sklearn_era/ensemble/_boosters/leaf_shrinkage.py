@@ -52,8 +52,8 @@ def cell_values(
 def empirical_bayes_factors(
     values: Array, variances: Array, weights: Array | None = None
 ) -> Array:
-    """Return ``A / (A + variance)`` with ``A = max(0, mean(v^2 - variance))``, the
-    weighted variance of values about 0, less their noise.
+    """Return ``A / (A + variance)`` for each value, where ``A = max(0, mean(v^2 -
+    variance))`` is the (weighted) variance of values about 0, less their noise.
     """
     prior = max(0.0, np.average(values**2 - variances, weights=weights))
     total = prior + variances
@@ -63,7 +63,7 @@ def empirical_bayes_factors(
 def leaf_factors(
     values: Array, H: Array, s2: float, exchange: Exchange = ALONE
 ) -> Array:
-    """Return the factor of each leaf, which has a row of `values` and of `H`."""
+    """Return each leaf's factor of shrinkage; `values` and `H`: (n_leaves, n_eras)."""
     total = exchange.sum(H.sum(axis=1))
     share = np.divide(H, total[:, None], out=np.zeros(H.shape), where=H > 0)
     by_era = np.stack([share * values, H > 0, H * share, share**2])
@@ -79,9 +79,9 @@ def leaf_factors(
 def shrink_leaves(
     booster: BaseEstimator, grower: Any, gradients: NDArray[Any], hessians: NDArray[Any]
 ) -> None:
-    """Multiply a grown tree's leaves by their factors, if `leaf_shrinkage` is set; with
-    monotonic constraints by their mean, which keeps the order of leaves: the grower
-    does not know all bounds, and a line search ignores them.
+    """Multiply the leaves of a grown tree by their factors if `leaf_shrinkage` is set;
+    if there are monotonic constraints, by the mean factor, which keeps the order of
+    leaves: the grower does not know all bounds, and a line search ignores them.
     """
     if booster.leaf_shrinkage is None:
         return

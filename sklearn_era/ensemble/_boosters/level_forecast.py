@@ -34,7 +34,7 @@ _DAMPING = 0.8
 
 
 class Series(NamedTuple):
-    """Values of eras in their order."""
+    """The values of eras, in the order of eras."""
 
     values: Array
     variances: Array  # of their noise; not finite if a value is unknown
@@ -46,7 +46,7 @@ class Series(NamedTuple):
 
 
 class Level(NamedTuple):
-    """The parameters of a level; if q is 0, there is none."""
+    """The parameters of a level (see the module); with ``q=0`` there is no level."""
 
     phi: float = 0.0
     q: float = 0.0
@@ -55,7 +55,7 @@ class Level(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A level in each era, given all eras, and its parts in the last one."""
+    """The level of each era, given all eras, and the level's parts in the last era."""
 
     levels: Array
     decaying: float
@@ -68,9 +68,9 @@ class Estimate(NamedTuple):
 def follow_levels(
     values: Array, variances: Array, groups: NDArray[np.intp], paths: Array | None
 ) -> tuple[Array, Array]:
-    """Return levels, (n_eras, n_outputs), and paths, (n_outputs, 8): parameters, by
-    default estimated, if forecasts help, and the last era's decaying and lasting part
-    and slope.
+    """Return levels, (n_eras, n_outputs), and paths, (n_outputs, 8): the level's
+    parameters (estimated unless `paths` are given), whether forecasts help, and the
+    last era's decaying part, lasting part and slope.
     """
     n_eras, n_outputs = values.shape
     levels, reached = np.zeros((n_eras, n_outputs)), np.zeros((n_outputs, 8))
@@ -96,7 +96,7 @@ def follow_levels(
 
 
 def forecast_levels(paths: Array, horizon: NDArray[np.integer]) -> Array:
-    """Return forecasts, (n_horizons, n_outputs), 0 if they do not help."""
+    """Return forecasts, (n_horizons, n_outputs); 0 where they do not help."""
     phi, is_carried, decaying, lasting, slope = paths[:, [0, 4, 5, 6, 7]].T
     ahead = horizon[:, None]
     n_steps = (1 - _DAMPING**ahead) / (1 - _DAMPING)
@@ -104,7 +104,7 @@ def forecast_levels(paths: Array, horizon: NDArray[np.integer]) -> Array:
 
 
 def fit_level(series: Series) -> Level:
-    """Return the most likely level on a grid, or `Level()` if it is hardly better."""
+    """Return the likeliest level on a grid; `Level()`, none, if that is as likely."""
     values, _, groups = series
     known = series.is_known
     n_constants = np.unique(groups[known]).size
@@ -135,7 +135,7 @@ def fit_level(series: Series) -> Level:
 
 
 def _climb(height: Callable[[Place], float], place: Place) -> Place:
-    """Return a local maximum on the grid, by steps along its axes."""
+    """Climb along the grid's axes from a place; return the local maximum."""
     while True:
         steps = [
             (*place[:axis], place[axis] + step, *place[axis + 1 :])
@@ -150,7 +150,7 @@ def _climb(height: Callable[[Place], float], place: Place) -> Place:
 
 
 def estimate_level(series: Series, level: Level) -> Estimate:
-    """Return the mean of a level given a series, and its restricted likelihood. The
+    """Return the estimate of a level by a series, with its restricted likelihood. The
     precision A of steps a is tridiagonal: with weights W the inverse of the covariance,
     ``W - W (A + W)^-1 W``, takes O(n_eras) per column.
     """
@@ -197,12 +197,12 @@ def estimate_level(series: Series, level: Level) -> Estimate:
 
 
 def _places(n_eras: int) -> Array:
-    """Return the positions of eras about their middle."""
+    """Return the places of eras, as distances from the middle."""
     return np.arange(n_eras, dtype=np.float64) - (n_eras - 1) / 2
 
 
 def forecasts_gain(series: Series, level: Level) -> bool:
-    """Return whether the level lowers squared errors by more than a standard error."""
+    """Return whether forecasts by the level lower squared errors significantly."""
     without = forecast_errors(series, Level(tau2=level.tau2))
     gains = without**2 - forecast_errors(series, level) ** 2
     gains = gains[np.isfinite(gains)]
@@ -210,7 +210,7 @@ def forecasts_gain(series: Series, level: Level) -> bool:
 
 
 def forecast_errors(series: Series, level: Level) -> Array:
-    """Return each value less its forecast from those before, by the Kalman filter."""
+    """Return each value less its forecast from earlier ones, by the Kalman filter."""
     values, variances, groups = series
     known = series.is_known
     phi, q, tau2, trend = level
@@ -241,7 +241,7 @@ def forecast_errors(series: Series, level: Level) -> Array:
 
 
 def newey_west_error(values: Array) -> float:
-    """Return the standard error of the mean of a time series (Newey, West 1987)."""
+    """Return the standard error of a time series' mean (Newey, West 1987)."""
     deviations, n_lags = values - values.mean(), int(np.ceil(values.size ** (1 / 3)))
     total = deviations @ deviations
     for lag in range(1, n_lags + 1):

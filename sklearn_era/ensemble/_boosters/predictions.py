@@ -22,7 +22,7 @@ stages : iterator of ndarray of shape (n_samples,){}
 
 
 class EraPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
-    """Add ``eras`` to the predictions of both boosters; precedes their classes."""
+    """Adds ``eras`` to the predictions of both boosters; precedes their own classes."""
 
     # As for `fit`; a score uses the forecast, unless eras are requested.
     __metadata_request__predict: ClassVar = {"eras": True}
@@ -89,7 +89,7 @@ class EraPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
 
 
 class EraClassPredictionMixin(EraPredictionMixin):
-    """Add ``eras`` to the predictions of the classifier, too."""
+    """Adds ``eras`` to the predictions that only a classifier has."""
 
     @predicts("Predict the probability of each class.", PROBABILITIES, *_ERAS)
     def predict_proba(self, X: Table, *, eras: Eras | None = None) -> NDArray[Any]:

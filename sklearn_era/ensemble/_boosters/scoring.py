@@ -11,12 +11,12 @@ from .._fit_state import ScoringEras, asks_for_eras
 
 
 class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
-    """The methods that scikit-learn calls to score during a fit, with eras."""
+    """Overrides the methods that score during a fit: they pass eras to a scorer."""
 
     _scorer: Any
 
     def _get_small_trainset(self, X_binned_train, y_train, sample_weight_train, seed):
-        """Return the training rows for a scorer: whole eras, if it takes eras."""
+        """Return rows to score in training: whole eras, if the scorer takes eras."""
         state = getattr(self, "_fit_state", None)  # None if called out of a fit
         asked_for = self._asked_for_eras() if state else None
         rows = asked_for.draw_training_rows(seed) if asked_for else None
@@ -34,7 +34,7 @@ class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
         return X, y, weights, indices
 
     def _score_with_raw_predictions(self, X, y, sample_weight, raw_predictions=None):
-        """Score; a scorer that takes eras gets those of X."""
+        """Return the score; a scorer that takes eras gets the eras of X."""
         asked_for, scorer = self._asked_for_eras(), self._scorer
         self._scorer = of_classes(scorer)
         if asked_for:
@@ -48,7 +48,7 @@ class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
             self._scorer = scorer
 
     def _should_stop(self, scores):
-        """Return whether to stop, NaN being the worst; ValueError if all are NaN."""
+        """Return whether to stop; NaN is the worst score. ValueError if all are NaN."""
         is_undefined = np.isnan(scores)
         stops = super()._should_stop(np.where(is_undefined, -np.inf, scores).tolist())
         if stops and is_undefined.all():
@@ -62,5 +62,5 @@ class EraScoringMixin(gradient_boosting.BaseHistGradientBoosting):
         return stops
 
     def _asked_for_eras(self) -> ScoringEras | None:
-        """Return the eras for the scorer; None if it takes none."""
+        """Return the eras that the scorer gets; None if it takes no eras."""
         return self._fit_state.scoring_eras if asks_for_eras(self._scorer) else None

@@ -16,9 +16,9 @@ def draw_tree_features(
     interaction_cst: list[set[int]] | None,
     penalties: NDArray[np.float64] | None = None,
 ) -> list[set[int]] | list[frozenset[int]] | None:  # fmt: skip
-    """Return the features drawn for a tree, categorical ones first, as interaction
-    constraints: scikit-learn's grower builds no histograms of others. A penalty of 1 or
-    more excludes a feature. If all are drawn, the generator is not used.
+    """Return the features drawn for a tree, as interaction constraints, for other
+    features have no histograms. Categorical features have the first numbers; a penalty
+    of 1 or more excludes a feature. If all are drawn, the generator is not used.
     """
     if share == 1.0 and penalties is None:
         return interaction_cst
@@ -42,8 +42,8 @@ def draw_tree_features(
 
 
 class SortedFeaturesGrower(TreeGrower):
-    """scikit-learn's grower, with a node's allowed features in ascending order: the
-    order of its hash tables would decide ties and what `max_features` draws.
+    """scikit-learn's grower, with the allowed features of a node in ascending order:
+    the order of its hash tables would decide ties and what `max_features` draws.
     """
 
     def _compute_best_split_and_push(self, node: Any) -> None:
@@ -56,7 +56,7 @@ def warn_if_interaction_sets_moved(
     interaction_cst: str | Iterable[Iterable[int]] | None,
     is_categorical: NDArray[np.bool_] | None,
 ) -> None:  # fmt: skip
-    """Warn if scikit-learn applies `interaction_cst` to other columns."""
+    """Warn if scikit-learn reads `interaction_cst` as numbers of other columns."""
     if is_categorical is None or isinstance(interaction_cst, str | None):
         return
     position = np.argsort(~is_categorical, kind="stable")

@@ -9,14 +9,14 @@ from .formulas cimport eras_struct
 
 
 cdef inline double split_direction(double contrast) noexcept nogil:
-    """sign(v_L - v_R): 1 if the left value is larger. DeLise (2023), eq. 38."""
+    """Return sign(v_L - v_R): 1 if the left value is larger. DeLise (2023), eq. 38."""
     return copysign(1.0, contrast) if fabs(contrast) > 0.0 else 0.0
 
 
 cdef inline double direction_agreement(
     double sum_directions, int n_eras
 ) noexcept nogil:
-    """D = |sum_j sign(v_Lj - v_Rj)| / M, in [0, 1]. DeLise (2023), eq. 39."""
+    """Return D = |sum_j sign(v_Lj - v_Rj)| / M, in [0, 1]. DeLise (2023), eq. 39."""
     return fabs(sum_directions) / n_eras
 
 
@@ -26,7 +26,7 @@ cdef inline bint rank_directional(
     const double * gains,  # NULL: no ties to break
     split_rank * rank,
 ) noexcept nogil:
-    """The agreement of directions, whose many ties the smoothed gain breaks."""
+    """Set the keys: eras' agreement, and the smoothed gain, which breaks many ties."""
     rank.primary = direction_agreement(directions, eras.n_eras)
     if rank.primary == 0.0 or rank.primary < criterion.min_direction_agreement:
         return False

@@ -63,12 +63,12 @@ cdef enum:
 
 
 cdef inline bint is_sum(statistic what) noexcept nogil:
-    """Return whether the statistic over all eras is the sum of those over parts."""
+    """Return whether the statistic of some eras is the sum of each one's statistic."""
     return what in (DIRECTIONS, DIRECTIONS_AND_GAINS, MEAN_GAINS)
 
 
 cdef inline int n_fields_of(statistic what) noexcept nogil:
-    """Return the number of sums of a statistic."""
+    """Return how many running sums (fields) a statistic has."""
     if is_sum(what):
         return 2 if what == DIRECTIONS_AND_GAINS else 1
     if what == SMOOTHED_GAINS or what == EXTREME_GAINS:
@@ -85,7 +85,7 @@ cdef inline int n_fields_of(statistic what) noexcept nogil:
 cdef inline statistic statistic_of(
     const criterion_struct * criterion, int name
 ) noexcept nogil:
-    """Return the statistic of a criterion, or of a part of a blend."""
+    """Return the statistic by which a criterion, or a part of a blend, ranks splits."""
     cdef boltzmann_kind kind = kind_of_alpha(criterion.boltzmann_alpha)
     if name == ERA:
         if kind == boltzmann_kind.MEAN:
@@ -106,7 +106,7 @@ cdef inline statistic statistic_of(
 
 
 cdef inline bint reads(const criterion_struct * criterion, int name) noexcept nogil:
-    """Return whether a criterion reads the statistic of `name`."""
+    """Return whether a criterion needs the statistic of the criterion `name`."""
     return (
         criterion.name == name
         or criterion.name == BLEND and criterion.weights[name] > 0.0
@@ -115,7 +115,7 @@ cdef inline bint reads(const criterion_struct * criterion, int name) noexcept no
 
 
 cdef inline void list_statistics(criterion_struct * criterion) noexcept nogil:
-    """Set the statistics of a criterion, and the first field of each."""
+    """Set a criterion's statistics, and the first field of each in a split's sums."""
     cdef:
         int n_fields = 1  # after the covered eras
         int name
@@ -152,7 +152,7 @@ cdef inline era_terms compare_sides(
     const criterion_struct * criterion, era_sums left, era_sums right,
     const era_facts * era,
 ) noexcept nogil:
-    """Return the contribution of an era to a statistic; 0 if it is not informative."""
+    """Return what an era adds to a statistic; 0 if it is not informative."""
     cdef:
         double l2 = criterion.l2_regularization
         double contrast
@@ -223,7 +223,7 @@ cdef inline void add_by_statistic(
     int field,                # the statistic's first
     double * sums,            # IN and OUT, (n_fields, n_lanes)
 ) noexcept nogil:
-    """Call `add_statistic` with `what` as a constant."""
+    """Call `add_statistic` with `what` as a constant, for the compiler."""
     if what == DIRECTIONS:
         add_statistic(DIRECTIONS, are_counts, criterion, lanes, field, sums)
     elif what == DIRECTIONS_AND_GAINS:
@@ -260,7 +260,7 @@ cdef inline void add_statistic(
     const criterion_struct * criterion, const lane_eras * lanes, int field,
     double * sums,
 ) noexcept nogil:
-    """Add some eras to one statistic of each split, kept in registers meanwhile."""
+    """Add some eras to one statistic of all splits, kept in registers meanwhile."""
     cdef:
         double[LANES] covered_here
         double[MAX_FIELDS * LANES] kept_here
@@ -299,7 +299,7 @@ cdef inline void add_absent_terms(
     statistic what, const criterion_struct * criterion, double n_absent,
     double * kept,           # IN and OUT, of the statistic
 ) noexcept nogil:
-    """Add eras without rows in the node: their gains are 0."""
+    """Add eras without rows in the node to a statistic: each has the gain 0."""
     cdef double alpha = criterion.boltzmann_alpha
     if what == SMOOTHED_GAINS or what == EXTREME_GAINS:
         add_gain(kind_of_alpha(alpha), alpha, 0.0, n_absent, kept, 1)
@@ -308,7 +308,7 @@ cdef inline void add_absent_terms(
 
 
 cdef inline bint counts_uncovered(statistic what) noexcept nogil:
-    """Return whether an era that a split does not cover adds to the statistic. True
+    """Return whether an era that a split does not cover may change the statistic. True
     where it adds 0 is not wrong, but costs time.
     """
     return what not in (
@@ -342,7 +342,7 @@ cdef inline bint rank_by(
     const eras_struct * eras, const double * sums,
     split_rank * rank,   # IN, its gain, and OUT
 ) noexcept nogil:
-    """Compute the key of a split; return whether it is valid."""
+    """Set the key of a split in `rank`; return whether the split is valid."""
     cdef:
         const double * own = sums + criterion.first_field[name]
         const double * gains = NULL
@@ -373,7 +373,7 @@ cdef inline bint can_reach(
     int n_left,          # eras not yet added
     double min_key,
 ) noexcept nogil:
-    """Return whether enough eras may still be covered, and the key reach `min_key`."""
+    """Return whether a split can still cover enough eras and reach `min_key`."""
     cdef const double * own = sums + criterion.first_field[criterion.name] * stride
     if sums[0] + n_left < criterion.min_covered_eras:
         return False

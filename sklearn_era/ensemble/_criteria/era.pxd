@@ -101,9 +101,10 @@ cdef inline void add_gain(
 cdef inline void add_smoothed(
     double alpha, double gain, double count, double * sums, Py_ssize_t stride
 ) noexcept nogil:
-    """Add `count` times a gain to a SMOOTHED sum, by one exponential. Branch-free.
+    """Add `count` times a gain to SMOOTHED sums, by one exponential. Branch-free.
 
-    It is the new value's weight, or scales the former weights if the value is extreme.
+    The exponential is the weight of the gain or, if this is the new extreme, the factor
+    of all former weights.
     """
     cdef:
         double offsets = sums[0]
@@ -127,7 +128,7 @@ cdef inline void add_smoothed(
 cdef inline void merge_gains(
     double alpha, double * sums, const double * others
 ) noexcept nogil:
-    """Add gains of other eras, of any kind except MEAN."""
+    """Add the sums of other eras to `sums`, for any kind of mean except MEAN."""
     cdef:
         double offset = others[EXTREME_GAIN] - sums[EXTREME_GAIN]
         double shrunk
@@ -154,14 +155,14 @@ cdef inline void merge_gains(
 
 
 cdef inline double smoothed_mean(const double * sums) noexcept nogil:
-    """B_alpha of SMOOTHED sums."""
+    """Return B_alpha of SMOOTHED sums."""
     return sums[EXTREME_GAIN] + sums[OFFSETS] / sums[WEIGHTS]
 
 
 cdef inline double boltzmann(
     double alpha, const double * sums, double n_values
 ) noexcept nogil:
-    """B_alpha of the values added so far."""
+    """Return B_alpha of the values that have been added to `sums`."""
     cdef boltzmann_kind kind = kind_of_alpha(alpha)
     if kind == boltzmann_kind.MEAN:
         return sums[OFFSETS] / n_values
@@ -174,6 +175,9 @@ cdef inline bint rank_era(
     const criterion_struct * criterion, const eras_struct * eras,
     const double * gains, split_rank * rank,
 ) noexcept nogil:
-    """B_alpha(gain_1, ..., gain_M). DeLise (2023), definition 6, equation 36."""
+    """Set the key to B_alpha(gain_1, ..., gain_M); return whether it exceeds 0.
+
+    DeLise (2023), definition 6, equation 36.
+    """
     rank.primary = boltzmann(criterion.boltzmann_alpha, gains, eras.n_eras)
     return rank.primary > 0.0

@@ -14,7 +14,7 @@ from .criterion cimport criterion_struct
 cdef inline double node_value(
     double sum_gradients, double sum_hessians, double l2_regularization
 ) noexcept nogil:
-    """v = -G / (H + l2), the Newton value of a node; 0 if no row has a weight.
+    """Return v = -G / (H + l2), the Newton value of a node; 0 if no row has weight.
 
     Equation 5 of Chen & Guestrin (2016), XGBoost. Scikit-learn adds 1e-15 to the
     denominator, which could give a direction to a split of equal rows.
@@ -24,7 +24,7 @@ cdef inline double node_value(
 
 
 cdef inline double bounded(double value, double lower, double upper) noexcept nogil:
-    """Clip a value to the bounds of monotonic constraints."""
+    """Return a value, clipped to the bounds of monotonic constraints."""
     if value < lower:
         return lower
     if value > upper:
@@ -33,7 +33,7 @@ cdef inline double bounded(double value, double lower, double upper) noexcept no
 
 
 cdef inline double node_loss(double sum_gradients, double value) noexcept nogil:
-    """G v, twice the loss of a node at its Newton value; -G² / (H + l2) if unclipped.
+    """Return G v, twice a node's loss at its value; unclipped, it is -G² / (H + l2).
 
     Equation 6 of Chen & Guestrin (2016), XGBoost, without the factor 1/2.
     """
@@ -79,7 +79,7 @@ cdef struct era_facts:
 
 
 cdef inline double deviation(era_sums side, const era_facts * era) noexcept nogil:
-    """n std = (n SS - G^2)^(1/2) of the n rows of a side; 0 for a rounding error."""
+    """Return n std = (n SS - G^2)^(1/2) of a side's n rows; 0 for a rounding error."""
     cdef:
         double least = era.least_impurity * era.least_impurity * era.all_rows.count
         double squared = side.count * side.hessians - side.gradients * side.gradients
@@ -112,7 +112,7 @@ cdef inline era_facts facts_of_era(
 cdef inline double gain_unit(
     const criterion_struct * criterion, double sum_hessians, double gradient_variance
 ) noexcept nogil:
-    """Return the factor of gains: 1, or 1 / (H V) with `normalize_era_gain`; 0 if V is.
+    """Return the factor of gains: 1; or 1 / (H V), 0 if V is 0, to normalise gains.
 
     V is the variance of the gradients at the root, by unit of hessian.
     """
@@ -125,8 +125,7 @@ cdef inline double gain_unit(
 cdef inline double is_covered(
     era_sums left, era_sums right, double min_samples
 ) noexcept nogil:
-    """Return 1 if an era has `min_samples` rows on both sides, whatever their weights.
-    """
+    """Return 1 if an era has `min_samples` rows on both sides of a split, else 0."""
     cdef double fewer = left.count if left.count < right.count else right.count
     return 1.0 if fewer >= min_samples else 0.0
 
@@ -142,7 +141,7 @@ cdef inline double is_informative(
 
 
 cdef inline era_sums neutral_unless(double informative, era_sums sums) noexcept nogil:
-    """Return the sums of a side, with no gradients if the era is not informative."""
+    """Return the sums of a side; without gradients if the era is not informative."""
     cdef era_sums result
     result.gradients = sums.gradients if informative > 0.0 else 0.0
     result.hessians = sums.hessians if informative > 0.0 else 1.0
@@ -153,10 +152,10 @@ cdef inline era_sums neutral_unless(double informative, era_sums sums) noexcept 
 cdef inline double era_contrast(
     era_sums left, era_sums right, double l2_regularization
 ) noexcept nogil:
-    """(v_Lj - v_Rj) (H_Lj + l2) (H_Rj + l2): a split's effect without a division.
+    """Return (v_Lj - v_Rj) (H_Lj + l2) (H_Rj + l2): a split's effect, not divided.
 
-    0 if the values differ by no more than those of equal rows may: with sample weights,
-    g and h are each rounded to float32, by up to 2^-24 of their size.
+    It is 0 if both sides' values differ by no more than rounding allows for equal rows:
+    with sample weights, g and h are rounded to float32, by up to 2^-24 of their size.
     """
     cdef:
         double a = right.gradients * (left.hessians + l2_regularization)
@@ -170,7 +169,7 @@ cdef inline double era_contrast(
 cdef inline double era_gain(
     era_sums left, era_sums right, double contrast, double l2_regularization
 ) noexcept nogil:
-    """gain_j = G_L²/(H_L+l2) + G_R²/(H_R+l2) - G²/(H+l2), of unclipped values.
+    """Return gain_j = G_L²/(H_L+l2) + G_R²/(H_R+l2) - G²/(H+l2), with unclipped values.
 
     Equation 28 of DeLise (2023), Era Splitting, without its factor 1/2, as in
     scikit-learn. With a = H_L + l2, b = H_R + l2 and c = a b (v_L - v_R), it is
@@ -216,7 +215,7 @@ cdef inline void set_sides_of_lane(
     era_sums * a,            # OUT
     era_sums * b,            # OUT
 ) noexcept nogil:
-    """Set both sides of a split in an era."""
+    """Set `a` and `b` to the left and right sums of a lane's split in an era."""
     a.gradients = lanes.left.gradients[place]
     a.count = lanes.left.counts[place]
     b.count = era.all_rows.count - a.count
@@ -245,7 +244,7 @@ cdef enum:
 cdef inline void add_to_moments(
     double value, double count, double * sums, Py_ssize_t stride
 ) noexcept nogil:
-    """Add `value` with multiplicity `count` (may be 0). Branch-free."""
+    """Add `value` to moments, `count` times (perhaps 0). Branch-free."""
     cdef:
         double origin = sums[ORIGIN * stride]
         double smallest = sums[SMALLEST * stride]
@@ -263,7 +262,7 @@ cdef inline void add_to_moments(
 
 
 cdef inline void merge_moments(double * sums, const double * others) noexcept nogil:
-    """Add the values of other eras, counted from the origin of `sums`."""
+    """Add the moments of other eras to `sums`, relative to the origin of `sums`."""
     cdef:
         double shift = others[ORIGIN] - sums[ORIGIN]
         double n_others = others[N_VALUES]
@@ -287,7 +286,7 @@ cdef inline double mean(const double * sums) noexcept nogil:
 
 
 cdef inline double variance(const double * sums) noexcept nogil:
-    """Population variance (ddof=0); 0 for fewer than two values."""
+    """Return the population variance (ddof=0); 0 for fewer than two values."""
     cdef double result
     if sums[N_VALUES] < 2.0:
         return 0.0

@@ -11,7 +11,7 @@ from .formulas cimport (
 cdef inline double era_effect(
     era_sums left, era_sums right, double l2_regularization
 ) noexcept nogil:
-    """v_Lj - v_Rj: the difference of the sides' values in an era.
+    """Return v_Lj - v_Rj: the difference of the sides' values in an era.
 
     In place of equation 20 of Liao et al. (2024), which ignores the right side.
     """
@@ -23,7 +23,7 @@ cdef inline double era_effect(
 cdef inline double era_changing_rate(
     era_sums left, era_sums right, double l2_regularization
 ) noexcept nogil:
-    """v_Lj - v_j: the difference between the left side's and the era's own value.
+    """Return v_Lj - v_j: the left side's value less the era's own value.
 
     Equation 20 of Liao et al. (2024), Invariant Random Forest.
     """
@@ -34,7 +34,7 @@ cdef inline double era_changing_rate(
 
 
 cdef inline double era_ratio(era_sums left, era_sums right) noexcept nogil:
-    """I_j: the odds of passing to the left, of positive rows relative to negative ones.
+    """Return I_j: how likelier positive rows go left than negative ones.
 
     I_j = [(pos_Lj + 1/2) / (pos_j + 1)] / [(neg_Lj + 1/2) / (neg_j + 1)], equations 16
     to 19 of Liao et al. (2024), Invariant Random Forest. Here `gradients` are sums over
@@ -50,7 +50,7 @@ cdef inline double era_ratio(era_sums left, era_sums right) noexcept nogil:
 
 
 cdef inline double spread_of_ratios(const double * moments) noexcept nogil:
-    """max_j I_j / min_j I_j - 1 of positive values; 0 for fewer than two.
+    """Return max_j I_j / min_j I_j - 1 of positive values; 0 for fewer than two.
 
     Equation 16 of Liao et al. (2024), Invariant Random Forest.
     """
@@ -64,10 +64,10 @@ cdef inline bint rank_invariant(
     const double * moments,  # of the statistic over informative eras
     split_rank * rank,
 ) noexcept nogil:
-    """gain - lambda H penalty. Liao et al. (2024), equation 15, times the node's H.
+    """Set the key to gain - lambda H penalty; return whether the split is valid.
 
-    The penalty is equation 16 for a ratio, equation 22 for a difference. It excludes no
-    split, so the key may be negative.
+    Equation 15 of Liao et al. (2024), times the node's H. The penalty is equation 16
+    for a ratio, 22 for a difference. It excludes no split: the key may be negative.
     """
     cdef double penalty
     if criterion.invariance_statistic == InvarianceStatistic.RATIO:

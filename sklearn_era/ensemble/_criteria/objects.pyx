@@ -39,9 +39,9 @@ SplitRank = namedtuple("SplitRank", "primary secondary gain priority")
 cdef class Criterion:
     """A split criterion, with the `kernel_parameters` of one of sklearn_era.criteria.
 
-    `min_covered_eras` is `min_era_coverage` as a number of eras. The statistic RATIO
-    reads positive weights and weights in place of gradients and hessians. `custom` is
-    the object whose keys "custom" asks for.
+    `min_covered_eras` is `min_era_coverage` as a number of eras. For the statistic
+    RATIO, weights of positive rows stand in place of gradients, and weights of all rows
+    in place of hessians. `custom` is the object that computes the keys of "custom".
     """
 
     cdef readonly criterion_struct params
@@ -87,10 +87,10 @@ cdef class Criterion:
         self, left, right, *, double gain, impurities=None, era_sizes=None,
         double gradient_variance=1.0, groups=None,
     ):
-        """Return the rank of a candidate, None if not admissible or valid. For tests.
+        """Return the rank of a split; None if it is not admissible or valid. For tests.
 
         Sides have a row for each era: sum of gradients, sum of hessians, number of
-        rows; `gain` is the pooled one. `impurities` are the eras' before the split,
+        rows; `gain` is the pooled gain. `impurities` are the eras' before the split,
         `era_sizes` their rows in the training set (by default in the node). Eras are
         summed by group, and then groups are merged, as the sums of processes are.
         """
@@ -136,9 +136,9 @@ class EraComparison(NamedTuple):
     """Effects of splits within each era; all arrays have shape (n_splits, n_eras).
 
     Gains are 0 if an era is not informative. Directions are 1 if the left value is
-    larger, -1 if the right one is, else 0. An era is covered if it has
-    `min_samples_per_era` rows on both sides. Values are those of each side of the era
-    alone, as raw predictions; 0 for a side without weight.
+    larger, -1 if the right value is, else 0. An era is covered if it has
+    `min_samples_per_era` rows on both sides. A side's value is of the era alone, as a
+    raw prediction; 0 for a side without weight.
     """
 
     gains: np.ndarray
@@ -151,7 +151,7 @@ class EraComparison(NamedTuple):
 def compare_sides(
     left, right, *, double l2_regularization=0.0, min_samples_per_era=1
 ):
-    """Compare the two sides of splits, era by era.
+    """Return the `EraComparison` of both sides of splits.
 
     Sides have shape (n_splits, n_eras, 3): sums of gradients, sums of hessians, rows.
     `min_samples_per_era` may have a number for each era.
@@ -189,8 +189,8 @@ def compare_sides(
 def compare_listed(
     const double [:, :, :, ::1] sides, const double [::1] min_samples, double l2
 ):
-    """Return the gains and effects, each (n_eras, n_splits), of the sides of
-    `ListedSplits`.
+    """Return the gains and the effects of `ListedSplits`, by its `sides`; each of shape
+    (n_eras, n_splits).
     """
     cdef:
         Py_ssize_t of_hessians = sides.shape[1] - 1
@@ -213,7 +213,7 @@ def compare_listed(
 
 
 def sum_leaves(leaves, codes, gradients, hessians, n_nodes, n_eras):
-    """Sum up rows by leaf and era, into an array of shape (n_nodes, n_eras, 3)."""
+    """Return sums of gradients, hessians and rows: (n_nodes, n_eras, 3)."""
     cells = leaves.astype(np.intp) * n_eras + codes
     sums = [
         np.bincount(cells, values, n_nodes * n_eras).reshape(n_nodes, n_eras)
@@ -223,7 +223,7 @@ def sum_leaves(leaves, codes, gradients, hessians, n_nodes, n_eras):
 
 
 def boltzmann_mean(const double[::1] values, double alpha):
-    """sum x exp(alpha x) / sum exp(alpha x). DeLise (2023), definition 5."""
+    """Return sum x exp(alpha x) / sum exp(alpha x). DeLise (2023), definition 5."""
     cdef:
         double smallest, largest
         double[N_GAIN_FIELDS] sums

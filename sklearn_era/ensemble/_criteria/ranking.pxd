@@ -16,7 +16,7 @@ cdef inline bint rank_blend(
     const criterion_struct * criterion, const eras_struct * eras,
     const double * sums, split_rank * rank,
 ) noexcept nogil:
-    """Sum the weighted keys; `min_direction_agreement` still applies."""
+    """Set the key to the sum of the parts' weighted keys; return if it is valid."""
     cdef:
         split_rank part
         double weight
@@ -39,7 +39,7 @@ cdef inline bint rank_blend(
 cdef inline bint suffices(
     const criterion_struct * criterion, double gain
 ) noexcept nogil:
-    """Return whether the pooled gain of a split exceeds the minimum."""
+    """Return whether the pooled gain of a split exceeds the criterion's `min_gain`."""
     return criterion.min_gain <= 0.0 or gain > criterion.min_gain
 
 
@@ -48,7 +48,7 @@ cdef inline bint rank_split(
     double gain,        # pooled
     split_rank * rank,  # OUT, complete if the result is True
 ) noexcept nogil:
-    """Rank a candidate; return False if it is not admissible or not valid."""
+    """Set the rank of a split; return False if it is not admissible or not valid."""
     cdef bint is_valid
     if sums[0] < criterion.min_covered_eras or not suffices(criterion, gain):
         return False
@@ -68,7 +68,7 @@ cdef inline bint penalise(
     double penalty,         # a share of the largest key by `penalty_unit`
     split_rank * rank,   # IN, of a valid split, and OUT
 ) noexcept nogil:
-    """Subtract a feature's penalty; return False if the split is no longer valid."""
+    """Subtract a feature's penalty from a rank; return whether it is still valid."""
     rank.primary -= penalty
     rank.priority -= penalty
     if criterion.name == TIME_ROBUST:
@@ -83,7 +83,7 @@ cdef inline criterion_struct penalty_unit(
 ) noexcept nogil:
     """Return the criterion whose largest key in the node is the unit of penalties.
 
-    Keys of INVARIANT and TIME_ROBUST may be negative: their gain, and decrease.
+    Keys of INVARIANT and TIME_ROBUST may be negative: use the gain, or the decrease.
     """
     cdef criterion_struct unit
     if criterion.name == INVARIANT:
@@ -97,7 +97,7 @@ cdef inline criterion_struct penalty_unit(
 cdef inline double gain_beyond_rounding(
     const criterion_struct * criterion, double loss  # of the node
 ) noexcept nogil:
-    """Return the bound above which a pooled gain is more than rounding of the loss.
+    """Return the bound above which a pooled gain is more than a rounding error.
 
     scikit-learn adds 1e-15 to each sum of hessians, so that splits between equal rows
     have a negative gain.
@@ -108,7 +108,7 @@ cdef inline double gain_beyond_rounding(
 cdef inline criterion_struct gain_alone(
     const criterion_struct * criterion, int min_covered_eras
 ) noexcept nogil:
-    """Return the criterion that ranks splits by pooled gain only."""
+    """Return the criterion as one that ranks splits by the pooled gain only."""
     cdef criterion_struct by_gain = criterion[0]
     by_gain.name = GAIN
     memset(&by_gain.traits, 0, sizeof(by_gain.traits))
@@ -145,7 +145,7 @@ cdef inline bint keeps_directions_alone(
 cdef inline criterion_struct with_share_of(
     const criterion_struct * criterion, double largest_gain  # of a node's splits
 ) noexcept nogil:
-    """Return the criterion with `min_gain_share` of the node's largest gain."""
+    """Return the criterion, with a `min_gain` of a share of the node's largest gain."""
     cdef:
         criterion_struct sharing = criterion[0]
         # Reaching the share suffices, but `min_gain` is exceeded: 1e-12 for rounding.
@@ -160,14 +160,14 @@ cdef inline bint may_outrank(
     double gain,       # less the penalty of the split's feature
     const split_rank * best,
 ) noexcept nogil:
-    """Return whether a split may rank above or beside another, by its pooled gain."""
+    """Return whether a split with this gain may rank above, or equal to, `best`."""
     return not criterion.traits.is_at_most_gain or gain >= best.primary
 
 
 cdef inline int compare_ranks(
     const split_rank * a, const split_rank * b
 ) noexcept nogil:
-    """Return 1 if a ranks above b, -1 if below, 0 if the splits' places decide."""
+    """Return 1 if `a` ranks above `b`, -1 if below, 0 if they are equal."""
     if a.primary != b.primary:
         return 1 if a.primary > b.primary else -1
     if a.secondary != b.secondary:

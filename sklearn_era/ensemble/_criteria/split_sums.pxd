@@ -15,7 +15,7 @@ cdef inline void add_eras(
     lane_eras * lanes,       # IN; OUT: the facts of its eras
     double * sums,           # IN and OUT, (n_fields, n_lanes)
 ) noexcept nogil:
-    """Add some eras to the sums of each split."""
+    """Add some eras to the sums of each split, one split in each lane."""
     cdef:
         int field = 1
         era_sums all_rows
@@ -59,7 +59,7 @@ cdef inline void add_era(
 cdef inline void add_absent_eras(
     const criterion_struct * criterion, int n_absent, double * sums
 ) noexcept nogil:
-    """Add the eras without a row in the node."""
+    """Add the eras that have no row in the node to the sums of a split."""
     cdef:
         double * kept = sums + 1
         int i
@@ -71,7 +71,7 @@ cdef inline void add_absent_eras(
 cdef inline void merge_sums(
     const criterion_struct * criterion, double * sums, const double * others
 ) noexcept nogil:
-    """Add the sums of other eras for the same split."""
+    """Add to `sums` the sums of other eras, `others`, for the same split."""
     cdef int field = 1, i
     sums[0] += others[0]
     for i in range(criterion.n_statistics):
@@ -84,7 +84,7 @@ cdef inline void merge_sums(
 cdef inline bint counts_uncovered_eras(
     const criterion_struct * criterion
 ) noexcept nogil:
-    """Return whether an era that a split does not cover adds to its sums."""
+    """Return whether an era that a split does not cover may change the split's sums."""
     cdef int i
     for i in range(criterion.n_statistics):
         if counts_uncovered(<statistic> criterion.statistics[i]):
@@ -93,7 +93,7 @@ cdef inline bint counts_uncovered_eras(
 
 
 cdef inline bint are_sums(const criterion_struct * criterion) noexcept nogil:
-    """Return whether `merge_sums` is plain addition."""
+    """Return whether `merge_sums` only adds number to number."""
     cdef int i
     for i in range(criterion.n_statistics):
         if not is_sum(<statistic> criterion.statistics[i]):
@@ -106,7 +106,7 @@ cdef inline void take_lane(
     const double * sums,      # (n_fields, n_lanes)
     Py_ssize_t n_lanes, Py_ssize_t lane, double * of_split,  # OUT, (n_fields,)
 ) noexcept nogil:
-    """Copy the sums of one lane."""
+    """Copy the sums of one lane's split to `of_split`."""
     cdef int i
     for i in range(criterion.n_fields):
         of_split[i] = sums[i * n_lanes + lane]

@@ -13,7 +13,7 @@ from .formulas cimport (
 cdef inline double impurity(
     double sum_squares, double sum_gradients, double sum_hessians
 ) noexcept nogil:
-    """L = (SS - G^2 / H) / H, with SS = sum g^2 / h: the variance of g / h.
+    """Return L = (SS - G^2 / H) / H, with SS = sum g^2 / h: the variance of g / h.
 
     The loss L of chapter 5 of Moneda (2021), in terms of gradients.
     """
@@ -25,7 +25,7 @@ cdef inline double impurity(
 
 
 cdef inline double impurity_decrease(era_sums left, era_sums right) noexcept nogil:
-    """L_before,j - L_j: the decrease of an era's impurity by a split.
+    """Return L_before,j - L_j: the decrease of an era's impurity by a split.
 
     The unregularised gain of an informative era by unit of its weight, which equation
     5.4 of Moneda (2021) sums over eras.
@@ -39,7 +39,7 @@ cdef inline double impurity_decrease(era_sums left, era_sums right) noexcept nog
 cdef inline double deviation_decrease(
     era_sums left, era_sums right, const era_facts * era
 ) noexcept nogil:
-    """Decrease of the standard deviation, to L_j = (n_L std_L + n_R std_R) / n.
+    """Return the decrease of std, which after a split is (n_L std_L + n_R std_R) / n.
 
     Section 5.3 of Moneda (2021). 0 if both sides have the same mean and deviation.
     """
@@ -53,9 +53,7 @@ cdef inline double deviation_decrease(
 cdef inline double impurity_after(
     const era_facts * era, double decrease
 ) noexcept nogil:
-    """L_j. What the difference leaves of a pure era is 0, or rounding in the unit of
-    the target.
-    """
+    """Return L_j, an era's impurity after a split; 0 if it may be a rounding error."""
     cdef double left = era.impurity - decrease
     return 0.0 if left < era.least_impurity else left
 
@@ -78,7 +76,7 @@ cdef inline void add_impurity(
     double * sums,       # IN and OUT
     Py_ssize_t stride,
 ) noexcept nogil:
-    """Add the impurity of an era after the split, and its decrease. Branch-free."""
+    """Add an era's impurity after the split, and its decrease. Branch-free."""
     cdef:
         double after = impurity_after(era, decrease)
         double share = era.share * decrease
@@ -130,11 +128,12 @@ cdef inline bint rank_time_robust(
     const criterion_struct * criterion, const eras_struct * eras,
     const double * sums, split_rank * rank,
 ) noexcept nogil:
-    """-max_j L_j, -mean_j L_j or -B_alpha(L_j). Moneda (2021), equations 5.1 and 5.2.
+    """Set the key to -max_j L_j, -mean_j L_j or -B_alpha(L_j); return whether the split
+    is valid. Moneda (2021), equations 5.1 and 5.2.
 
-    Valid by the decrease ID = agg_j (n_j / N_j) (L_before,j - L_j), equation 5.4, which
-    is the priority too. An era that is not informative enters the mean with its
-    impurity before the split, and no other aggregate. Infinite gains are not valid.
+    It is valid by its decrease ID = agg_j (n_j / N_j) (L_before,j - L_j), equation 5.4,
+    which is the priority too; infinite gains are not. An era that is not informative
+    enters the mean with its impurity before the split, and no other aggregate.
     """
     # The number of informative eras, or their weights, of which the largest is 1.
     cdef double n_informative = sums[N_INFORMATIVE]

@@ -9,7 +9,7 @@ from .formulas cimport N_VALUES, SHIFTED, SMALLEST, mean, variance
 cdef inline double mean_less_deviation(
     const double * moments, double penalty
 ) noexcept nogil:
-    """mean_j x_j - penalty std_j x_j, with ddof=0.
+    """Return mean_j x_j - penalty std_j x_j, with ddof=0.
 
     The variance penalty of Krueger et al. (2021), Out-of-Distribution Generalization
     via Risk Extrapolation (V-REx), with the deviation in place of the variance. Of two
@@ -23,6 +23,6 @@ cdef inline double mean_less_deviation(
 cdef inline bint rank_vrex(
     const criterion_struct * criterion, const double * moments, split_rank * rank
 ) noexcept nogil:
-    """mean_j gain_j - lambda std_j gain_j; see `mean_less_deviation`."""
+    """Set the key, mean_j gain_j - lambda std_j gain_j; return whether it is > 0."""
     rank.primary = mean_less_deviation(moments, criterion.vrex_penalty)
     return rank.primary > 0.0

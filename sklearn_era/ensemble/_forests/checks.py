@@ -18,7 +18,7 @@ from .._warm_start import PreviousFit
 def describe_draws(
     forest: BaseEstimator, n_samples: int, era_columns: list[EncodedEras]
 ) -> str:
-    """Return a digest of all that determines the draws of rows, except the seed."""
+    """Return a digest of all that the draws of rows depend on, except the seed."""
     parameters = (forest.bootstrap, forest.max_samples, forest.random_segments)
     digest = hashlib.sha256(repr((n_samples, parameters)).encode())
     for eras in era_columns:
@@ -27,7 +27,7 @@ def describe_draws(
 
 
 def check_warm_start(forest: BaseEstimator) -> PreviousFit | None:
-    """Return the fit that a warm start continues; None if there is none."""
+    """Return the fit that a warm start continues, or None if there is no such fit."""
     if not (forest.warm_start and hasattr(forest, "_predictors")):
         return None
     n_grown = len(forest._predictors)
@@ -87,7 +87,7 @@ def check_forest_eras(
 def check_bootstrap(
     forest: BaseEstimator, n_samples: int, era_columns: list[EncodedEras]
 ) -> None:
-    """Raise ValueError for rows that cannot be drawn, or options that need draws."""
+    """Raise ValueError if `max_samples` exceeds what there is, or nothing is drawn."""
     if forest.bootstrap is False:
         for name in ("oob_score", "max_samples"):
             value = getattr(forest, name)
@@ -113,7 +113,7 @@ def check_bootstrap(
 
 
 def number_of_features(max_features: float | int | str | None, n_features: int) -> int:
-    """Return the number of features drawn for a split, as in scikit-learn's forests."""
+    """Return how many features are drawn for a split, as in scikit-learn's forests."""
     if max_features is None:
         return n_features
     if isinstance(max_features, str):
@@ -130,7 +130,7 @@ def number_of_features(max_features: float | int | str | None, n_features: int) 
 
 
 def check_single_precision(y: Array, sample_weight: Array | None) -> None:
-    """Raise ValueError if terms of sums over rows are out of single precision."""
+    """Raise ValueError if weights, or weighted targets, exceed single precision."""
     largest, weighted = 1.0, ""
     if sample_weight is not None:
         largest, weighted = float(sample_weight.max()), " times the largest weight"

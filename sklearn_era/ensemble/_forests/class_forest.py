@@ -15,7 +15,7 @@ _OF_CLASSES = (
 
 
 def index_of_class(forest: BaseEstimator, label: object) -> int:
-    """Return the index of the class with a label; by default, of the second of two."""
+    """Return the index of the class `label`; if it is None, of the second of two."""
     classes = forest.classes_.tolist()
     if label is None:
         if len(classes) == 2:
@@ -30,7 +30,7 @@ def index_of_class(forest: BaseEstimator, label: object) -> int:
 
 
 def trees_of_class(forest: BaseEstimator, index: int) -> list[list[TreePredictor]]:
-    """Return, by iteration, the tree that predicts the proportion of a class."""
+    """Return, by iteration, a list with the tree for the proportion of a class."""
     if forest.n_trees_per_iteration_ > 1:
         return [[trees[index]] for trees in forest._predictors]
     if index == forest.classes_.size - 1 == 1:
@@ -45,14 +45,14 @@ def trees_of_class(forest: BaseEstimator, index: int) -> list[list[TreePredictor
 
 
 def tree_of_values(tree: TreePredictor, values: NDArray[np.float64]) -> TreePredictor:
-    """Return a copy of the tree with other values of its nodes."""
+    """Return a copy of a tree, with `values` in place of its nodes' values."""
     nodes = tree.nodes.copy()
     nodes["value"] = values
     return TreePredictor(nodes, tree.binned_left_cat_bitsets, tree.raw_left_cat_bitsets)
 
 
 def fill_regressor(regressor: BaseEstimator, forest: Any, index: int) -> Any:
-    """Make a regressor a fitted one with the trees of a class."""
+    """Fill a regressor with a forest's fit, and the trees of one class; return it."""
     for name, value in vars(forest).items():
         if name not in _OF_CLASSES and name not in forest.get_params(deep=False):
             setattr(regressor, name, value)

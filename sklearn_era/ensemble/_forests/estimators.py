@@ -59,7 +59,7 @@ _IGNORED = ("str", "The name of the column of eras in X, which is ignored.")
 
 
 class _ForestMixin(EraEstimatorMixin, ForestFitMixin):
-    """The bases that both forests have before scikit-learn's estimator."""
+    """What both forests add to scikit-learn's estimators."""
 
     @property
     def feature_importances_(self) -> Array:
@@ -73,7 +73,7 @@ class _ForestMixin(EraEstimatorMixin, ForestFitMixin):
         return shares / (shares.sum() or 1.0)
 
     def _staged_raw_predict(self, X: Table) -> Iterator[NDArray[Any]]:
-        """Yield the mean of the first tree, of the first two, and so on."""
+        """Yield the mean prediction of the first tree, of the first two, and so on."""
         n_trees = len(self._predictors)
         for i, raw in enumerate(super()._staged_raw_predict(X), start=1):
             yield raw * (n_trees / i)
@@ -231,7 +231,7 @@ class EraForestClassifier(
         return self.classes_[self._probabilities(raw).argmax(axis=1)]
 
     def _probabilities(self, raw: NDArray[Any]) -> Array:
-        """Return probabilities, from proportions of each class or of the second."""
+        """Return probabilities, by raw predictions of each class or of the second."""
         if self.classes_.size == 1:
             return np.ones((raw.shape[0], 1))
         # Rounding may lift a mean of proportions above 1.

@@ -43,8 +43,8 @@ from .sampling import encode_era_columns
 
 
 class ForestFitMixin(IterationMixin, OutOfBagMixin):
-    """``fit`` of a forest. Values of leaves are divided by the number of trees, so that
-    trees add up to the mean.
+    """``fit`` of a forest. Leaf values are divided by the number of trees, so that the
+    sum of trees is their mean.
     """
 
     @eras_by_name
@@ -121,7 +121,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, eras: Eras | None, n_threads: int
     ) -> tuple[TrainingSet, Array]:
-        """Check, encode and bin what ``fit`` gets; return it, and encoded `y`."""
+        """Check, encode and bin what ``fit`` gets; return the set, and encoded `y`."""
         self._fit_state.previous = previous = check_warm_start(self)
         plan = CriterionPlan.from_estimator(self)
         era_columns = []
@@ -189,8 +189,8 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
         return self._make_targets(y)
 
     def _make_targets(self, y: Array) -> Array:
-        """Return a column of targets for each tree of an iteration: y, or whether it is
-        the tree's class.
+        """Return a column of targets for each tree of an iteration: `y` itself or, of
+        several classes, whether `y` is the tree's class.
         """
         if self.n_trees_per_iteration_ == 1:
             return y[:, np.newaxis]
@@ -198,7 +198,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
         return np.asarray(y[:, np.newaxis] == classes, dtype=np.float64, order="F")
 
     def _grow_forest(self, training: TrainingSet, tasks: Tasks, n_threads: int) -> None:
-        """Grow the missing trees, several at a time."""
+        """Grow the trees that the forest lacks, several at a time."""
         n_grown = len(self._predictors)
         n_workers = max(1, min(n_threads, self.n_estimators - n_grown))
         trees, is_stopped = self._fit_state.trees, False
@@ -224,7 +224,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
             warn_if_nothing_split(self, training.plan, "forest")
 
     def _trees_so_far(self) -> list[list[TreePredictor]]:
-        """Return all trees so far, with values of leaves divided by their number."""
+        """Return all trees, with leaf values divided by the present number of trees."""
         before, grown = self._predictors, self._fit_state.trees
         n_trees = max(1, len(before) + len(grown))
         return [
@@ -234,7 +234,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
         ]
 
     def _fitted_so_far(self) -> dict[str, Any] | None:
-        """Return the attributes of a forest of the trees so far; None without one."""
+        """Return a forest's attributes with the trees so far; None without any tree."""
         trees = self._trees_so_far()
         return copy_attributes(self) | {"_predictors": trees} if trees else None
 

@@ -31,12 +31,12 @@ class TrainingSet(NamedTuple):
 
 
 class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
-    """The part of a forest's fit that runs in threads, and modifies nothing."""
+    """The part of a forest's fit that runs in threads; the forest stays unchanged."""
 
     def _draw(
         self, training: TrainingSet, iteration: int
     ) -> tuple[np.random.Generator, TreeRows]:
-        """Return an iteration's generator and rows, by its number and the seed."""
+        """Return an iteration's generator and rows, made by the seed and number."""
         rng = np.random.default_rng([self._forest_seed, iteration])
         eras = None
         if training.era_columns:
@@ -52,7 +52,7 @@ class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
     def _grow_iteration(
         self, training: TrainingSet, iteration: int, n_threads: int, n_workers: int
     ) -> list[TreePredictor]:
-        """Draw rows, and grow a tree for each output, as one of several workers."""
+        """Return a tree for each output, grown on drawn rows by one of many workers."""
         n_threads //= n_workers
         rng, drawn = self._draw(training, iteration)
         targets, sample_weight = training.targets, training.sample_weight
@@ -123,7 +123,7 @@ class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
 
 
 def _usable_columns(training: TrainingSet) -> tuple[NDArray[np.intp], Array | None]:
-    """Return columns that no penalty excludes, and penalties, None if all are 0."""
+    """Return the columns that no penalty excludes; and penalties, None if all are 0."""
     penalties = training.penalties
     if penalties is None:
         return np.arange(training.X_binned.shape[1]), None
@@ -145,8 +145,8 @@ def _node_means(
     target: Array, sample_weight: Array | None, mean: float, l2_regularization: float,
     n_threads: int,
 ) -> Array:  # fmt: skip
-    """Return ``(sum(w y) + l2 mean) / (sum(w) + l2)`` of each node, or the mean without
-    weight; in double precision, in which proportions in pure leaves are 0 or 1.
+    """Return ``(sum(w y) + l2 mean) / (sum(w) + l2)`` of each node, or `mean` if it has
+    no weight. In double precision, proportions in pure leaves are exactly 0 or 1.
     """
     nodes = predictor.nodes
     leaves = leaf_indices(predictor).predict_binned(

@@ -14,14 +14,14 @@ from ..._warnings import warn_user
 
 
 class OutOfBagMixin(gradient_boosting.BaseHistGradientBoosting):
-    """The out-of-bag part of a forest's fit."""
+    """The part of a forest's fit that scores rows by trees which did not draw them."""
 
     def _forget_out_of_bag(self) -> None:
         for name in ("score", "era_scores", "prediction", "decision_function"):
             self.__dict__.pop(f"oob_{name}_", None)
 
     def _score_out_of_bag(self, training: Any, n_threads: int) -> None:
-        """Predict and score each row by the trees that did not draw it."""
+        """Set attributes ``oob_...``: scores of rows by trees that did not draw them"""
         if not self.oob_score:
             return
         means = self._predict_out_of_bag(training, n_threads)
@@ -46,7 +46,7 @@ class OutOfBagMixin(gradient_boosting.BaseHistGradientBoosting):
             )
 
     def _predict_out_of_bag(self, training: Any, n_threads: int) -> Array:
-        """Return the mean over trees; NaN for rows that all trees drew."""
+        """Return out-of-bag means over trees; NaN for rows that all trees drew."""
         n_grown = len(self._predictors)
         totals = np.zeros(training.targets.shape, order="F")
         n_trees = np.zeros(totals.shape[0], dtype=np.intp)
@@ -63,7 +63,7 @@ class OutOfBagMixin(gradient_boosting.BaseHistGradientBoosting):
     def _predict_left_out(
         self, training: Any, iteration: int
     ) -> tuple[NDArray[np.bool_], Array]:
-        """Return the rows that an iteration did not draw, and its predictions."""
+        """Return which rows an iteration did not draw, and its predictions for them."""
         _, drawn = self._draw(training, iteration)
         is_left_out = np.ones(training.X_binned.shape[0], dtype=bool)
         is_left_out[drawn.rows] = False
@@ -78,7 +78,7 @@ class OutOfBagMixin(gradient_boosting.BaseHistGradientBoosting):
     def _out_of_bag_classes(
         self, training: Any, means: Array, is_known: NDArray[np.bool_]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the class of each row and the predicted one, where there is any."""
+        """Return rows' classes, known and predicted; set `oob_decision_function_`."""
         probabilities = np.full((means.shape[0], self.classes_.size), np.nan)
         probabilities[is_known] = self._probabilities(means[is_known])
         self.oob_decision_function_ = probabilities
@@ -92,7 +92,7 @@ class OutOfBagMixin(gradient_boosting.BaseHistGradientBoosting):
         self, training: Any, y_true: NDArray[Any], y_pred: NDArray[Any],
         rows: NDArray[np.bool_],
     ) -> float:  # fmt: skip
-        """Return the score of some rows; NaN if there are too few."""
+        """Return the score of some rows; NaN if they are too few for it."""
         weights = training.sample_weight
         if weights is not None and not callable(self.oob_score):
             rows = rows & (weights > 0)

@@ -17,7 +17,7 @@ Bootstrap = Literal["rows", "within_eras", "whole_eras", False]
 
 
 class TreeRows(NamedTuple):
-    """The rows of one tree, and the eras that it compares."""
+    """The rows that a tree is grown on, and their eras."""
 
     rows: NDArray[np.intp] | None  # with repetitions, by era; None for all, in order
     eras: EncodedEras | None  # of each of these rows
@@ -26,8 +26,8 @@ class TreeRows(NamedTuple):
 def encode_era_columns(
     eras: Eras, X: Table, era_order: EraOrder = "auto"
 ) -> list[EncodedEras]:
-    """Return the checked and encoded eras passed to ``fit``: of a dict one for each
-    key; of two columns, if `era_order` is a pair, the times with groups.
+    """Return the checked and encoded eras that ``fit`` got: for each key of a dict; for
+    two columns, if `era_order` is a pair, only the times, which hold the groups.
     """
     if isinstance(eras, EncodedEras):  # from a `BinnedDataset`, checked before
         return [eras]
@@ -39,7 +39,7 @@ def encode_era_columns(
 
 
 def merge_into_segments(eras: EncodedEras, n_segments: int) -> EncodedEras:
-    """Merge consecutive eras into at most `n_segments` with about equally many rows."""
+    """Merge consecutive eras; return `n_segments` eras at most, of about equal size."""
     segments = consecutive_blocks(eras.counts, n_segments).astype(np.int32)
     merged = EncodedEras(np.arange(n_segments), segments[eras.codes])
     merged.order = eras.order  # also sorts the segments; computed once
@@ -47,7 +47,7 @@ def merge_into_segments(eras: EncodedEras, n_segments: int) -> EncodedEras:
 
 
 def number_to_draw(max_samples: float | int | None, n_available: int) -> int:
-    """Return how many of `n_available` rows or eras to draw, at least one."""
+    """Return how many of `n_available` rows or eras to draw, at least 1."""
     if max_samples is None:
         return n_available
     if isinstance(max_samples, Integral):
@@ -59,7 +59,7 @@ def draw_tree_rows(
     rng: np.random.Generator, n_samples: int, eras: EncodedEras | None,
     bootstrap: Bootstrap, max_samples: float | int | None,
 ) -> TreeRows:  # fmt: skip
-    """Draw the rows of a tree, and with them their eras."""
+    """Draw the rows of a tree; return them with their eras."""
     if bootstrap is False:
         return TreeRows(None, eras)
     if bootstrap == "rows":

@@ -20,7 +20,7 @@ from .._splitting.tree_grower import EraTreeGrower
 
 
 class TreeBins(NamedTuple):
-    """The bins of a tree's columns, as in scikit-learn's `_BinMapper`."""
+    """What a tree's columns have of scikit-learn's `_BinMapper`: numbers of bins."""
 
     n_bins: int  # of a feature, the last one for missing values
     n_bins_non_missing: NDArray[np.uint32]  # (n_features,), those in use
@@ -55,8 +55,8 @@ def grow_tree(
     # to rounding, or features are drawn.
     small_node_rows: int = MAX_SMALL_ROWS,
 ) -> TreePredictor:
-    """Grow a tree, small nodes by `SubtreeGrower`. Pure nodes are leaves: rounding
-    errors of their sums can look like a gain.
+    """Return a grown tree, its small nodes grown by `SubtreeGrower`. A pure node is a
+    leaf: rounding errors in its sums can look like a gain.
     """
     n_rows, n_features = X_binned.shape
     n_drawn = limits.max_features or n_features
@@ -100,7 +100,7 @@ def grow_tree(
 
 
 class NodeFeatures(NamedTuple):
-    """Draws the features of a node, and more until one can split it."""
+    """Draws features for each node, on until one of them can split the node."""
 
     X_binned: NDArray[np.uint8]
     hessians: NDArray[np.float32]
@@ -111,7 +111,7 @@ class NodeFeatures(NamedTuple):
     def __call__(
         self, rows: NDArray[np.uint32], sum_hessians: float
     ) -> NDArray[np.intp]:
-        """Return the features of a node, ascending."""
+        """Return the features drawn for a node, in ascending order."""
         features = self.rng.permutation(self.X_binned.shape[1])
         n_drawn = self.n_drawn
         for i, feature in enumerate(features):
@@ -123,7 +123,7 @@ class NodeFeatures(NamedTuple):
     def _can_split(
         self, feature: int, rows: NDArray[np.uint32], sum_hessians: float
     ) -> bool:
-        """Return whether a node has two values or supported categories of a feature."""
+        """Return whether a node's rows have two values, or two supported categories."""
         column = self.X_binned[:, feature]
         if self.is_categorical[feature]:
             weights = self.hessians[rows] if self.hessians.size > 1 else None
@@ -135,7 +135,7 @@ class NodeFeatures(NamedTuple):
 
 
 class ForestTreeGrower(TreeGrower):
-    """scikit-learn's grower, for which small nodes and pure ones are leaves."""
+    """scikit-learn's grower, but small and pure nodes are leaves."""
 
     def __init__(
         self, X_binned: NDArray[np.uint8], gradients: NDArray[np.float32],

@@ -19,7 +19,7 @@ from .patch_series import PatchError, patch_installed, read_pins, rename, sha256
 
 
 class _Loader(InspectLoader):
-    """Loader of a patched text, with the source for tracebacks and debuggers."""
+    """Loads a module from patched text, and shows it in tracebacks and debuggers."""
 
     def __init__(self, text: str):
         self._text = text
@@ -34,7 +34,7 @@ RELEASES = [version for pin in read_pins(_FOLDER) for version in pin.versions]
 
 
 def _keep(text: str, name: str) -> str:
-    """Keep a text where Python keeps bytecode, if it may; return its path.
+    """Write a module's text to Python's bytecode folder if possible; return a path.
 
     The file is for breakpoints, coverage and editors. What runs is compiled from
     memory: nothing reads the file to run it, whoever can write there.

@@ -29,15 +29,15 @@ BLOCK_VALUES = 2**21
 
 
 class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
-    """Sums up trees by ``trees``, with rows converted by blocks, bit for bit as
-    in scikit-learn, which converts lists, sparse matrices and arrays of objects.
+    """Predicts by ``trees``, to the bit as scikit-learn. Rows are converted in blocks;
+    but lists, sparse matrices and arrays of objects, at once by scikit-learn.
     """
 
     _bin_mapper: Any
     _preprocessor: Any
 
     def _raw_predict(self, X: Any, n_threads: int | None = None) -> NDArray[Any]:
-        """Return the sums of leaf values, a column a class; in a fit, `X` is binned."""
+        """Return sums of leaf values, (n_rows, n_outputs); in a fit, `X` is binned."""
         check_is_fitted(self)
         if getattr(self, "_in_fit", False):
             return super()._raw_predict(X, n_threads)
@@ -56,7 +56,7 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
         return raw_predictions
 
     def _blocks(self, X: Any) -> Iterator[tuple[slice, NDArray[Any]]] | None:
-        """Return an iterator over converted rows of X; None to convert X whole."""
+        """Return an iterator of slices and converted rows; None to convert X whole."""
         take = _block_taker(X)
         if take is None or 0 in X.shape or not self._predicts_blocks_alike(X):
             return None
@@ -77,7 +77,7 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
     def _add_trees(
         self, X: NDArray[Any], raw_predictions: NDArray[np.float64], n_threads: int
     ) -> None:
-        """Add the trees' predictions."""
+        """Add the trees' predictions for X to `raw_predictions`."""
         X = X if _is_readable(X) else np.array(X, dtype=np.float64)
         bitsets = self._bin_mapper.make_known_categories_bitsets()
         add_trees = lane_module(f"{__package__}.trees").add_trees
@@ -87,7 +87,7 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
         self, X: NDArray[Any], predictors: list[list[Any]],
         raw_predictions: NDArray[np.float64], is_binned: bool, n_threads: int,
     ) -> None:  # fmt: skip
-        """Add up trees as scikit-learn does, after a check of their indices."""
+        """Add trees' predictions as scikit-learn does, after a check of indices."""
         known, f_idx_map = self._bin_mapper.make_known_categories_bitsets()
         categories = f"{'binned' if is_binned else 'raw'}_left_cat_bitsets"
         out_shape = raw_predictions.shape
@@ -97,7 +97,7 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
         )
 
     def _predicts_blocks_alike(self, X: Table) -> bool:
-        """Return whether blocks of X pass the same checks as X, with its warnings."""
+        """Return whether checks of blocks raise and warn as a check of X would."""
         fitted, given = getattr(self, "feature_names_in_", None), _get_feature_names(X)
         if self._preprocessor is None or fitted is None or given is None:
             return self._preprocessor is None or fitted is given
@@ -116,14 +116,14 @@ class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
 
 
 def _is_readable(X: Any) -> bool:
-    """Return whether the trees can read X without conversion."""
+    """Return whether the trees can read X as it is."""
     is_array = isinstance(X, np.ndarray) and X.dtype.char in READABLE
     return is_array and X.dtype.isnative and X.flags.aligned
 
 
 def _block_taker(X: Any) -> Callable[[slice], Any] | None:
-    """Return a function that takes rows of X without a copy; None if scikit-learn would
-    not copy X, or X is no matrix or data frame.
+    """Return a function that takes rows of X without a copy. Return None if X is no
+    matrix or data frame, or if scikit-learn would not copy it anyway.
     """
     if get_config()["array_api_dispatch"]:
         return None

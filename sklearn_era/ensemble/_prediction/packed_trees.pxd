@@ -6,8 +6,8 @@ from libc.stdint cimport uint32_t, uint64_t, uint8_t
 from .._arrays cimport in_bitset, node_struct
 
 cdef enum:
-    MAX_LEAVES = 64  # of a small tree: bits of a word
-    # Of categories: a bit for each of 256, and the next for missing values.
+    MAX_LEAVES = 64  # of a small tree: each leaf is a bit of a word
+    # A set of categories: a bit for each of 256, and the next for missing values.
     CATEGORY_WORDS = 9
     MISSING_CATEGORY = 256
 
@@ -24,9 +24,9 @@ cdef struct split_struct:
 
 cdef struct packed_node:
     # A node of a larger tree.
-    double threshold          # or index of a bitset; infinite for a leaf
+    double threshold          # or a bitset's index; infinite for a leaf
     uint32_t feature          # below the bits of `node_flag`
-    uint32_t left             # the right child is the next; a leaf's is the leaf
+    uint32_t left             # left child; the right is next; a leaf's is itself
 
 
 cdef enum node_flag:
@@ -35,7 +35,7 @@ cdef enum node_flag:
 
 
 cdef struct tree_limits:
-    # Exclusive upper bounds of the indices in a tree's nodes.
+    # Bounds for the indices in a tree's nodes: valid indices are smaller.
     uint32_t n_nodes
     uint32_t n_features
     uint32_t n_bitsets        # left categories of the tree, 8 words each
@@ -48,7 +48,7 @@ cdef struct tree_limits:
 cdef inline bint is_valid_split(
     const node_struct * node, uint32_t node_idx, const tree_limits * limits
 ) noexcept nogil:
-    """Return whether a split's children come after it and its indices are valid."""
+    """Return whether a split's children come after it, and its indices are valid."""
     return (
         node_idx < node.left < limits.n_nodes
         and node_idx < node.right < limits.n_nodes
@@ -92,7 +92,7 @@ cdef struct edge_struct:
 
 
 cdef struct paths_struct:
-    # The edges of a tree, each before those below it, the left ones first.
+    # The edges of a tree: each before the edges below it, left edges first.
     tree_struct tree
     edge_struct * edges
     Py_ssize_t n_edges
@@ -136,12 +136,12 @@ cdef class PackedTrees:
 
 
 cdef inline int place(uint64_t leaves) noexcept nogil:
-    """Return the index of the lowest leaf in 64 values, by a de Bruijn sequence."""
+    """Return which of 64 bits is the lowest set one, by a de Bruijn sequence."""
     return <int> (((leaves & -leaves) * <uint64_t> 0x03F79D71B4CB0A89) >> 58)
 
 
 cdef inline double category_code(double value) noexcept nogil:
-    """Return the bit that a category has in `goes_left`."""
+    """Return the number of the bit that stands for a category in `goes_left`."""
     if isnan(value) or value < 0:
         return MISSING_CATEGORY
     return <uint8_t> value

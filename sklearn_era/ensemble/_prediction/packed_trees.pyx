@@ -27,7 +27,7 @@ def damaged_tree_error(how):
 
 
 cdef class PackedTrees:
-    """Trees of at most 64 leaves as splits, and larger ones as nodes.
+    """A call's trees: those of at most 64 leaves as splits, larger ones as nodes.
 
     `predictors` are the trees of each iteration, one for each output; the shapes are
     those of X and of the raw predictions. `known_cat_bitsets` and `f_idx_map` are those
@@ -81,8 +81,7 @@ cdef class PackedTrees:
     cdef const node_struct[::1] open_tree(
         self, Py_ssize_t i, tree_struct * tree, tree_limits * limits
     ):
-        """Return the nodes of a tree, and set its limits; indices are not yet checked.
-        """
+        """Return a tree's nodes, whose indices are not yet checked; set its limits."""
         cdef:
             const node_struct[::1] nodes
             const uint32_t[:, ::1] bitsets
@@ -168,7 +167,7 @@ cdef class PackedTrees:
         return 0
 
     cdef void list_columns(self, char * is_read) noexcept:
-        """List the columns of X to read: those of splits, or all for large trees."""
+        """Set the columns of X to read: those of splits; or all, if a tree is large."""
         cdef:
             Py_ssize_t i
             int column
@@ -180,7 +179,7 @@ cdef class PackedTrees:
                 self.n_columns += 1
 
     cdef int pack_paths(self) except -1:
-        """List the edges of all trees; ValueError if an index is out of bounds."""
+        """Set the edges of all trees; raise ValueError if an index is out of bounds."""
         cdef:
             Py_ssize_t i
             edge_struct * edges
@@ -198,7 +197,7 @@ cdef class PackedTrees:
         return 0
 
     cdef int list_edges(self, Py_ssize_t i, paths_struct * paths) except -1:
-        """List the edges of a tree; ValueError if an index is out of bounds."""
+        """Set the edges of a tree; raise ValueError if an index is out of bounds."""
         cdef:
             tree_limits limits
             const node_struct[::1] nodes = self.open_tree(i, &paths.tree, &limits)
@@ -251,7 +250,7 @@ cdef class PackedTrees:
 def check_trees(
     predictors, X_shape, out_shape, known_cat_bitsets, f_idx_map, categories
 ):
-    """Raise ValueError if an index of any node is out of bounds."""
+    """Raise ValueError if an index in any tree's nodes is out of bounds."""
     cdef:
         PackedTrees trees = PackedTrees(
             predictors, X_shape, out_shape, known_cat_bitsets, f_idx_map, categories
@@ -271,8 +270,8 @@ def check_trees(
 cdef inline uint32_t pack_categories(
     const node_struct * node, const tree_limits * limits, tree_struct * tree
 ) noexcept nogil:
-    """Add the categories that go left, with unknown ones if missing values do; return
-    their place. Splits by a column's only category have the bitset of another one.
+    """Add the categories that go left, and unknown ones if missing values do; return
+    their index. Splits by a column's only category have the bitset of another split.
     """
     cdef:
         uint32_t * goes_left = tree.goes_left + tree.n_categorical * CATEGORY_WORDS
@@ -291,8 +290,8 @@ cdef uint64_t pack_splits(
     const node_struct * nodes, uint32_t node_idx, const tree_limits * limits,
     tree_struct * tree,
 ) noexcept nogil:
-    """Pack the subtree of a node as splits; return its leaves, 0 if it has too many, a
-    NaN threshold (as between -inf and inf), or a node that is not sound.
+    """Pack the subtree of a node as splits; return its leaves as bits, or 0 if it has
+    too many, a NaN threshold (as between -inf and inf), or a node that is not sound.
     """
     cdef:
         const node_struct * node = &nodes[node_idx]
@@ -326,7 +325,7 @@ cdef uint64_t pack_splits(
 cdef Py_ssize_t pack_nodes(
     const node_struct * nodes, const tree_limits * limits, tree_struct * tree
 ) noexcept nogil:
-    """Pack a tree by levels; return the number of nodes, or 0 if it is not sound."""
+    """Pack a tree's nodes by levels; return their number, or 0 if one is not sound."""
     cdef:
         const node_struct * node
         packed_node * packed = tree.nodes

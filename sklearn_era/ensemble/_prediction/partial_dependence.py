@@ -10,14 +10,14 @@ from .packed_trees import check_trees
 
 
 class PartialDependenceMixin(gradient_boosting.BaseHistGradientBoosting):
-    """Makes `partial_dependence` vary the requested columns: scikit-learn 1.9.1 takes
-    their numbers for those of the trees' features, categorical ones first.
+    """Makes `partial_dependence` vary the requested columns: scikit-learn 1.9.1
+    mistakes their numbers for those of features, of which categorical ones come first.
     """
 
     def _compute_partial_dependence_recursion(
         self, grid: NDArray[np.floating], target_features: NDArray[np.integer]
     ) -> NDArray[np.float64]:
-        """Return the average prediction for each point of the grid."""
+        """Return the mean prediction for each point of the grid, by tree walks."""
         known, f_idx_map = self._bin_mapper.make_known_categories_bitsets()
         shapes = (0, self._n_features), (0, self.n_trees_per_iteration_)
         check_trees(self._predictors, *shapes, known, f_idx_map, "raw_left_cat_bitsets")

@@ -40,7 +40,7 @@ cdef enum:
 
 
 cdef class Work:
-    """The arrays and shapes of a call."""
+    """The arrays that all functions of a call work on."""
     cdef:
         PackedTrees trees
         const double[:, ::1] X, background
@@ -62,11 +62,11 @@ def add_shapley_values(
     known_cat_bitsets, f_idx_map, const Py_ssize_t[::1] columns,
     double[:, :, ::1] values, int n_threads,
 ):
-    """Add the Shapley values of trees; return the base of each output, by paths.
+    """Add the trees' Shapley values to `values`; return each output's mean by covers.
 
     X and background are transposed, of shapes (n_features, n_rows): without background
-    rows, values are path-dependent. `columns` are those of `values` for each feature;
-    `values` of shape (n_outputs, n_features, n_rows) is added to. All else is as in
+    rows, values are path-dependent. `values` has the shape (n_outputs, n_features,
+    n_rows); `columns` say where each feature is in it. All else is as in
     `trees.add_trees`. ValueError if a tree reaches beyond its arrays, or has more than
     64 features on a path, for values by a background.
     """
@@ -100,7 +100,7 @@ def add_shapley_values(
 
 
 cdef Py_ssize_t size_of_work(const paths_struct * paths, Py_ssize_t n_others) noexcept:
-    """Return how many doubles `add_tile` or `intervene` works with."""
+    """Return how many doubles of memory `add_tile` or `intervene` needs."""
     if n_others == 0:
         return TABLE * paths.n_edges * paths.n_points + TILE_ROWS * (
             (paths.depth + 1) * (2 * paths.n_points + 1)
@@ -117,7 +117,7 @@ cdef Py_ssize_t size_of_work(const paths_struct * paths, Py_ssize_t n_others) no
 cdef void add_part(
     Work work, Py_ssize_t start, Py_ssize_t stop, double * memory
 ) noexcept nogil:
-    """Add the values of a thread's rows, chunk by chunk, each of all trees."""
+    """Add all trees' values for a thread's rows, a chunk of rows after the other."""
     cdef:
         Py_ssize_t end, row, i
         const paths_struct * paths
@@ -138,7 +138,7 @@ cdef inline void test_rows(
     Work work, const paths_struct * paths, const edge_struct * edge, const double * x,
     Py_ssize_t n_rows, double * passes,
 ) noexcept nogil:
-    """Set `passes` to 1 for rows that take an edge, else 0."""
+    """Set `passes` to 1 for rows that go the way of an edge, 0 for others."""
     cdef:
         Py_ssize_t row
         const node_struct * split = edge.split
@@ -159,7 +159,7 @@ cdef inline void test_rows(
 
 
 cdef void fill_table(const paths_struct * paths, double * table) noexcept nogil:
-    """Work out what `add_tile` multiplies with, for each edge and point.
+    """Compute the factors by which `add_tile` multiplies, for each edge and point.
 
     With o and z of the feature, o' and z' before the edge and f = (1 - t) z + t o,
     these are the values of f / f' and of w ((o - z) / f - (o' - z') / f'), each as a
@@ -215,14 +215,14 @@ cdef void add_tile(
 
 
 cdef inline double * rows_of(int level, int n_points, double * levels) noexcept nogil:
-    """Return which rows pass at a level; products and sums by point are next."""
+    """Return the mask of rows that pass at a level; products, then sums follow it."""
     return levels + level * (2 * n_points + 1) * TILE_ROWS
 
 
 cdef inline void open_edge(
     const edge_struct * edge, int n_points, const double * table, double * levels
 ) noexcept nogil:
-    """Set an edge's products: those above times its factors, by point and row."""
+    """Set an edge's products, by point and row: those above it times its factors."""
     cdef:
         double * o = rows_of(edge.level, n_points, levels)
         const double * o_before = rows_of(edge.previous, n_points, levels)
@@ -256,7 +256,7 @@ cdef inline void close_edge(
     const edge_struct * edge, int n_points, const double * table, double * levels,
     double * values, Py_ssize_t n_rows,
 ) noexcept nogil:
-    """Add what all leaves below an edge are worth to its feature."""
+    """Add the values of all leaves below an edge to the edge's feature."""
     cdef:
         int to_sums = (n_points + 1) * TILE_ROWS
         const double * o = rows_of(edge.level, n_points, levels)
@@ -285,7 +285,7 @@ cdef inline void close_edge(
 
 
 cdef struct set_struct:
-    # Features that some background rows fail on the way to a leaf.
+    # A set of features that some background rows fail on the way to a leaf.
     uint64_t fails
     double weight                # share of these rows, times the value of the leaf
     Py_ssize_t size
@@ -339,8 +339,9 @@ cdef void add_leaf(
     Work work, const edge_struct * leaf, const uint64_t * fails, Py_ssize_t n_rows,
     set_struct * sets, double * memo, const Py_ssize_t * path, double * values,
 ) noexcept nogil:
-    """Add the values of a leaf. `fails` are the sets of rows, then of the background;
-    `path` the columns of features; and `values` those of column 0.
+    """Add a leaf's values to `values`, which starts at column 0. `fails` has the
+    features that rows fail, then those of background rows; `path` has the features'
+    columns.
     """
     cdef:
         bint is_small = leaf.n_features <= MEMO_FEATURES
@@ -378,7 +379,7 @@ cdef bint value_set(
     Work work, uint64_t fails, int n_features, const set_struct * sets,
     Py_ssize_t n_sets, double * values,
 ) noexcept nogil:
-    """Work out features' values where a set of them fails; False if all are 0."""
+    """Compute the values where a set of features fails; return False if all are 0."""
     cdef:
         double total = 0.0       # that each of the failed features takes away
         double share

@@ -71,12 +71,12 @@ def add_trees(
     X, predictors, known_cat_bitsets, f_idx_map, double[:, :] raw_predictions,
     int n_threads,
 ):
-    """Add the predictions of trees to `raw_predictions`, a column for each tree of an
-    iteration; ValueError if indices are out of bounds.
+    """Add the predictions of trees to `raw_predictions`, which has a column for each
+    tree of an iteration; ValueError if indices in trees are out of bounds.
 
     X is of a type in `READABLE`. `known_cat_bitsets` are of shape
-    (n_categorical_features, 8) and dtype uint32, and `f_idx_map` has the row in them of
-    each categorical feature.
+    (n_categorical_features, 8) and dtype uint32, and `f_idx_map` has, for each
+    categorical feature, its row in them.
     """
     cdef:
         PackedTrees trees = PackedTrees(
@@ -109,7 +109,7 @@ cdef int walk_trees(
     PackedTrees trees, const double[:, :] X, double[:, :] raw_predictions,
     Py_ssize_t n_threads,
 ) except -1:
-    """Add the predictions of unpacked trees, with a check of each visited node."""
+    """Add the predictions of trees as they are; check each node on the way."""
     cdef:
         const node_struct[::1] nodes
         tree_struct tree
@@ -137,7 +137,7 @@ cdef inline bint walk_row(
     const node_struct * nodes, const double[:, :] X, Py_ssize_t row,
     double * sum_of_row,
 ) noexcept nogil:
-    """Add the value of a row's leaf; return False if the path is damaged."""
+    """Add the value of a row's leaf; return False if a node on the way is damaged."""
     cdef:
         const node_struct * node = nodes
         uint32_t at = 0
@@ -166,7 +166,7 @@ cdef int add_in_threads(
     PackedTrees trees, const matrix * X, double[:, :] raw_predictions,
     Py_ssize_t n_threads,
 ) except -1:
-    """Add the trees' predictions for all rows."""
+    """Add all packed trees' predictions for all rows."""
     cdef:
         Py_ssize_t n_tiles = (X.n_rows + TILE_ROWS - 1) // TILE_ROWS
         Py_ssize_t n_abreast = 1 if trees.n_small == trees.n_trees else TILES_PER_PASS
@@ -195,8 +195,8 @@ cdef void add_tiles(
     PackedTrees trees, const matrix * X, Py_ssize_t start, Py_ssize_t stop,
     Py_ssize_t n_abreast, double * values, double[:, :] raw_predictions,
 ) noexcept nogil:
-    """Add the trees' predictions for the tiles of a thread: each tree adds to
-    `n_abreast` of them in a pass, for which `values` is scratch memory.
+    """Add the trees' predictions for a thread's tiles. Each tree adds to `n_abreast`
+    tiles in a pass; `values` is memory for them.
     """
     cdef:
         Py_ssize_t stride = raw_predictions.strides[0] // <Py_ssize_t> sizeof(double)
@@ -225,7 +225,7 @@ cdef inline void add_tree(
     const tree_struct * tree, const double * tile, int n_rows, double * sums,
     Py_ssize_t stride, bint has_missing,
 ) noexcept nogil:
-    """Add the values of rows' leaves; `stride` leads from a row's sum to the next."""
+    """Add a tree's values for a tile to `sums`, which are `stride` apart."""
     if not tree.nodes:
         add_small_tree(tree, tile, n_rows, sums, stride)
     elif has_missing or tree.has_categories:
@@ -238,7 +238,7 @@ cdef inline void add_small_tree(
     const tree_struct * tree, const double * tile, int n_rows, double * sums,
     Py_ssize_t stride,
 ) noexcept nogil:
-    """Evaluate all splits: remove the leaves that a row cannot reach."""
+    """Add a small tree's values: all splits remove leaves that a row cannot reach."""
     cdef:
         const split_struct * split
         const double * values
@@ -275,9 +275,9 @@ cdef inline void add_large_tree(
     const tree_struct * tree, const double * tile, int n_rows, double * sums,
     Py_ssize_t stride, bint is_plain,
 ) noexcept nogil:
-    """Descend to the leaves with some rows side by side.
+    """Add a large tree's values; some rows descend side by side.
 
-    `is_plain`, a constant: without missing values and categories.
+    `is_plain` is a constant: no value is missing, and there are no categories.
     """
     cdef:
         const double * values
@@ -307,7 +307,7 @@ cdef inline void add_large_tree(
 cdef inline uint32_t child_of(
     const tree_struct * tree, uint32_t at, const double * row, bint is_plain,
 ) noexcept nogil:
-    """Return the child that a row of a tile goes to."""
+    """Return the child of the node `at` that a row goes to; a leaf itself."""
     cdef:
         const packed_node * node = &tree.nodes[at]
         uint32_t feature = node.feature & (MISSING_LEFT - 1)
@@ -329,8 +329,7 @@ cdef inline uint32_t child_of(
 cdef bint fill_tile(
     PackedTrees trees, const matrix * X, Py_ssize_t first, int n_rows, double * tile,
 ) noexcept nogil:
-    """Copy the columns that trees read into a tile; return whether a value is missing.
-    """
+    """Copy the columns that trees read to a tile; return whether a value is missing."""
     cdef const char * row = X.values + first * X.row_stride
     if X.code == b"d":
         return fill_from(trees, <const double *> row, X, n_rows, tile)

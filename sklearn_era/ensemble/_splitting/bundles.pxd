@@ -16,7 +16,7 @@ cdef struct bundle_struct:
     bint has_missing                  # values, in any member
     Py_ssize_t first_bin              # among the bins of all bundles
     const X_BINNED_DTYPE_C * codes    # of the rows; only with masks
-    # All ones where a combination is on the left of a split; see `masks_of_splits`.
+    # -1 (all bits) where a combination is left of a split; see `masks_of_splits`.
     const long long * masks           # (n_cells, n_lanes), or NULL
     int n_lanes
     int n_splits                      # the lane after them has all rows

@@ -27,7 +27,7 @@ MAX_CODES = 16
 
 
 def bundle_features(n_codes, has_missing, is_categorical):
-    """Return bundles of neighbours, as slices, whose combinations fit a byte.
+    """Return bundles of neighbours, as slices; their combinations of codes fit a byte.
 
     A feature's codes are its bins, and one more for missing values. Features with more
     than MAX_CODES are alone, and so are categories: so equal columns have equal gains.
@@ -54,12 +54,12 @@ def bundle_features(n_codes, has_missing, is_categorical):
 
 
 def n_numeric_splits(n_codes, has_missing):
-    """Return the number of splits of a numeric feature, by `set_orders`."""
+    """Return how many splits a numeric feature has, by the orders of `set_orders`."""
     return n_codes - 1 + (max(n_codes - 2, 0) if has_missing else 0)
 
 
 def masks_of_splits(n_codes, has_missing):
-    """Return the masks of the splits of `set_orders`, then of all rows, in their lanes.
+    """Return the masks of splits, in the order of `set_orders`, and then of all rows.
 
     -1 where a combination is on the left side, else 0; shape (n_cells, n_lanes).
     """
@@ -81,7 +81,7 @@ def masks_of_splits(n_codes, has_missing):
 cdef class FeatureBundles:
     """The bundles of some features (ascending) of scikit-learn's `splitter`.
 
-    Those of features with few bins have masks, and joint codes of the rows.
+    Bundles of features with few bins have masks, and joint codes of the rows.
     """
 
     def __init__(self, splitter, features, int n_threads):
@@ -116,7 +116,7 @@ cdef class FeatureBundles:
                 )
 
     def _lay_out(self, n_codes, has_missing, is_categorical):
-        """Set the members, bins and masks of the bundles."""
+        """Make the bundles, and set the members, bins and masks of each."""
         cdef:
             bundle_struct * bundle
             int i
@@ -151,7 +151,7 @@ cdef class FeatureBundles:
 
 
 cdef add_masks(FeatureBundles self, bundle_struct * bundle, n_codes, has_missing):
-    """Give a bundle its masks, shared by bundles with the same codes."""
+    """Give a bundle its masks; bundles with the same numbers of codes share them."""
     cdef:
         const long long [:, ::1] masks
         int j
@@ -169,7 +169,7 @@ cdef add_masks(FeatureBundles self, bundle_struct * bundle, n_codes, has_missing
 
 
 cdef inline bint is_joint(const bundle_struct * bundle) noexcept nogil:
-    """Return whether a bundle has joint codes, in place of its only feature's."""
+    """Return whether a bundle has joint codes, not those of its only feature."""
     return bundle.masks != NULL and (bundle.n_members > 1 or bundle.has_missing)
 
 
@@ -177,7 +177,7 @@ cdef void join_codes(
     const X_BINNED_DTYPE_C [::1, :] X_binned, const bundle_struct * bundle,
     X_BINNED_DTYPE_C * joint,  # OUT, (n_samples,), 0 at first
 ) noexcept nogil:
-    """Number the combinations of codes, in chunks; the first member varies fastest."""
+    """Set `joint` to each row's combination of codes; the first member varies most."""
     cdef:
         Py_ssize_t n_samples = X_binned.shape[0]
         Py_ssize_t start, stop, i

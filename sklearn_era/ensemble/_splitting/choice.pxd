@@ -32,7 +32,7 @@ cdef enum python_step:
 
 cdef enum search_step:
     WHOLE_SEARCH
-    GAINS_ALONE    # what the queue of nodes needs, if it may never come to this one
+    GAINS_ALONE    # enough to queue a node, whose turn may never come
     ERAS_ALONE     # of the splits with a share of the largest gain
 
 
@@ -41,7 +41,7 @@ cdef inline int choose_split(
     const node_struct * node, search_step step, int n_threads,
     chosen_split * chosen  # OUT; see `search_node`
 ) except -1:
-    """Choose the split of a node; gains and keys are net of feature penalties."""
+    """Set `chosen` to the split of a node; penalties of features are subtracted."""
     splits.n_taken[THREADS] += n_threads > 1
     if n_threads == 1:
         with nogil:
@@ -61,8 +61,8 @@ cdef inline int choose_split(
 cdef inline bint wants_to_look_at_rows(
     CandidateSplits splits, const criterion_struct * criterion, int n_rows, int n_listed
 ) noexcept nogil:
-    """Return whether a pass over the rows, to prune splits that too few eras can cover,
-    pays: not if eras have so many rows that they span most splits.
+    """Return whether it pays to look at the rows, to prune splits that too few eras can
+    cover: not if eras have so many rows that they span most splits.
     """
     return (
         splits.is_alone
@@ -76,7 +76,7 @@ cdef inline bint wants_to_look_at_rows(
 cdef inline void look_at_rows(
     CandidateSplits splits, const criterion_struct * criterion
 ) noexcept nogil:
-    """Decide whether the search of a node looks at its rows."""
+    """Set whether the search of a node looks at its rows."""
     splits.looks_at_rows = wants_to_look_at_rows(
         splits, criterion, splits.rows.n_rows, splits.rows.n_listed
     )
@@ -88,10 +88,10 @@ cdef inline void search_node(
     const node_struct * node, search_step step, thread_team team,
     chosen_split * result,  # OUT, and IN after GAINS_ALONE
 ) noexcept nogil:
-    """Choose the split of a node, with the other threads of a team.
+    """Set `result` to the split of a node, together with a team's other threads.
 
-    With a `min_gain_share`, the priority of nodes is the gain, and the split that of
-    the largest gain if none with that share of it is admissible. So the largest gain
+    With a `min_gain_share`, the priority of nodes is the gain, and the split is that of
+    the largest gain if no split with a share of it is admissible. So the largest gain
     bounds the priority, and eras can wait until the node may be the next to be split.
     """
     cdef:
@@ -163,7 +163,7 @@ cdef inline feature_split largest_gain(
     thread_team team,
     double * unit,          # OUT: largest gain before penalties, their unit
 ) noexcept nogil:
-    """Return the split of the largest gain after feature penalties."""
+    """Return the split with the largest gain after feature penalties."""
     cdef feature_split largest
     find_gains(splits, node, team)
     largest = best_by_gain(splits, node, min_gain, 0.0)
@@ -178,7 +178,7 @@ cdef inline feature_split best_by_eras(
     CandidateSplits splits, const criterion_struct * criterion,
     const node_struct * node, thread_team team
 ) noexcept nogil:
-    """Return the best split by the key after penalties, among those of enough gain."""
+    """Return the best split by the key after penalties, among splits of enough gain."""
     cdef:
         criterion_struct unit
         feature_split largest
@@ -196,7 +196,7 @@ cdef inline bint covers_too_few(
     CandidateSplits splits, const criterion_struct * criterion,
     const node_struct * node, thread_team team
 ) noexcept nogil:
-    """Return whether no listed split covers enough eras."""
+    """Return whether all listed splits cover too few eras."""
     cdef criterion_struct covering = gain_alone(criterion, criterion.min_covered_eras)
     return not rank_splits(splits, &covering, node, team).found
 
@@ -205,7 +205,7 @@ cdef inline void compare_splits(
     CandidateSplits splits, const criterion_struct * criterion,
     const node_struct * node, thread_team team
 ) noexcept nogil:
-    """List the splits of enough gain, and sum up their eras."""
+    """List the splits of enough gain, and sum up the eras for each."""
     cdef:
         bint prunes = (
             splits.is_alone and splits.tree.penalties == NULL
@@ -238,8 +238,8 @@ cdef inline void call_python(
     CandidateSplits splits, python_step step, const criterion_struct * criterion,
     const node_struct * node, thread_team team,
 ) noexcept nogil:
-    """Let the first thread do a step that needs Python, while the others wait; keep an
-    error until threads have ended.
+    """Let the first thread do a step that needs Python, while the others wait. Keep an
+    error in `splits.error` until threads have ended.
     """
     wait_for_team(team)
     if team.rank == 0:
@@ -261,7 +261,7 @@ cdef inline void compare_columns(
     CandidateSplits splits, const criterion_struct * criterion,
     const node_struct * node, thread_team team
 ) noexcept nogil:
-    """Sum up the eras of listed columns; the best of the first ones prunes others."""
+    """Sum up eras for listed columns; the best split of the first ones prunes others"""
     cdef:
         feature_split best
         double min_key = -INFINITY
@@ -283,7 +283,7 @@ cdef inline void visit_columns(
     int first,        # among the listed columns
     int stop, double min_key, thread_team team,
 ) noexcept nogil:
-    """Add the eras of the node to some columns, chunk by chunk."""
+    """Add the eras of the node to the sums of some columns, chunk by chunk."""
     cdef:
         era_visit visit
         era_batch * batch = <era_batch *> (splits.batches + team.rank * batch_size())
@@ -333,7 +333,7 @@ cdef inline void compare_column(
     lane_column * column,   # IN and OUT
     era_batch * batch,      # scratch
 ) noexcept nogil:
-    """Add the eras of a chunk to the splits of a column, and prune on the way."""
+    """Add the eras of a chunk to the sums of a column's splits; prune on the way."""
     cdef:
         const row_block * blocks = splits.rows.blocks
         int first = splits.rows.chunks[chunk]
@@ -366,7 +366,7 @@ cdef inline void compare_column(
 cdef inline int eras_at_a_time(
     EraRows rows, const lane_column * column, int n_before
 ) noexcept nogil:
-    """Return the number of eras to compare before pruning pays again."""
+    """Return how many eras to compare until pruning pays again."""
     cdef:
         double n_lanes = column.n_lanes
         double rows_of_era = <double> rows.n_rows / rows.n_listed

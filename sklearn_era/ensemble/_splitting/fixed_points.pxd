@@ -1,4 +1,4 @@
-# The values summed over rows, and their fixed points.
+# The values of rows that are summed up, and their fixed points: values as integers.
 
 from libc.math cimport llrint
 
@@ -34,7 +34,7 @@ cdef extern from *:
 
 
 cdef inline long long fixed_point(double value, double scale) noexcept nogil:
-    """Return a gradient, hessian or square as an integer."""
+    """Return the fixed point of a gradient, hessian or square: an integer."""
     return llrint(value * scale)
 
 
@@ -73,7 +73,7 @@ cdef inline int n_words_of(const summed_values * values) noexcept nogil:
 cdef inline long long low_point(
     double value, double scale, double low_scale
 ) noexcept nogil:
-    """Return the remainder of a value's fixed point, as an integer."""
+    """Return, as an integer, what a value's fixed point omits: its low word."""
     return llrint((value * scale - llrint(value * scale)) * low_scale)
 
 
@@ -84,7 +84,7 @@ cdef inline void unpack(
     int count_bits, long long * planes,  # IN and OUT
     Py_ssize_t stride,         # from plane to plane
 ) noexcept nogil:
-    """Add sums of words to planes."""
+    """Add sums of one word, cell by cell, to the planes of counts and of the word."""
     cdef:
         long long one = 1
         long long mask = (one << count_bits) - 1
@@ -105,7 +105,7 @@ cdef inline void words_as_doubles(
     double * gradients,            # OUT
     double * counts,               # OUT
 ) noexcept nogil:
-    """Convert words' sums of gradients and counts to doubles: 53 digits hold them."""
+    """Set `gradients` and `counts` to those in words; a double holds each exactly."""
     cdef:
         long long one = 1
         long long mask = (one << count_bits) - 1
@@ -148,7 +148,7 @@ cdef inline void sums_as_doubles(
     double * hessians,             # OUT; NULL: they are counts, without low words
     double * counts,               # OUT
 ) noexcept nogil:
-    """Convert sums from integers to doubles, in loops that vectorise."""
+    """Convert sums from integers to doubles, in loops that the compiler vectorises."""
     cdef:
         double unit = values.unit
         double hessian_unit = values.hessian_unit
@@ -176,7 +176,7 @@ cdef inline void take_right_gradients(
     int last,                      # cell: all rows
     int n, double * gradients,  # OUT
 ) noexcept nogil:
-    """Set right gradients: all rows' less the left ones, as integers, exactly."""
+    """Set the right sides' gradients: those of all rows less the left ones, exactly."""
     cdef:
         const long long * high = planes + (1 + (values.hessians != NULL)) * stride
         const long long * low = high + stride

@@ -35,7 +35,7 @@ cdef set_units(
     int n_threads,
     exchange,                # an `Exchange`
 ):
-    """Set the units, the same in all processes, and whether values need low words."""
+    """Set the units, equal in all processes, and whether values need low words."""
     cdef bint vary = values.hessians != NULL
     cdef int least_bits
     values.are_finite = True
@@ -66,9 +66,9 @@ cdef fix_point(
     int n_threads, exchange, double * scale,  # OUT
     double * unit,   # OUT
 ):
-    """Set the unit so that the largest value has `n_bits`.
+    """Set `scale` and `unit` so that the largest value has `n_bits`.
 
-    Low words are for more than `share` of the values with fewer than `least_bits`.
+    Set `has_low_words` if more than `share` of values have fewer than `least_bits`.
     """
     cdef:
         double limit
@@ -88,7 +88,7 @@ cdef fix_point(
 
 
 cdef float largest_of(const G_H_DTYPE_C * values, int n_samples) noexcept nogil:
-    """Return the largest absolute value; it is not finite if any is not."""
+    """Return the largest absolute value; NaN or infinite if any value is."""
     cdef:
         int32_t largest = 0, magnitude
         float value
@@ -107,7 +107,7 @@ cdef double sum_all(
     double low_scale,      # 0: without remainders
     int n_threads,
 ) noexcept nogil:
-    """Return the exact sum of all fixed points, in units, rounded once."""
+    """Return the exact sum of all fixed points, in their units, rounded once."""
     cdef:
         long long total = 0, low_total = 0
         int i

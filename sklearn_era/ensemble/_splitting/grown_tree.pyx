@@ -1,4 +1,4 @@
-"""The nodes and leaves of a tree, grown so far."""
+"""The nodes and leaves of a tree, as far as it is grown."""
 
 from cython.parallel import prange
 
@@ -15,7 +15,7 @@ from .splitter cimport EraSplitter
 
 
 cdef class GrownTree:
-    """The nodes of a tree, its leaves, and their values for rows and predictors."""
+    """The nodes of a tree, its leaves, and what rows and predictors take from them."""
 
     def __init__(self, EraSplitter era_splitter, int n_threads):
         self.splitter = era_splitter
@@ -34,7 +34,7 @@ cdef class GrownTree:
         return [GrownNode(self, self.nodes[i].leaf) for i in range(self.n_leaves)]
 
     cdef int reserve(self, int n) except -1:
-        """Make room for some more nodes, which may move all."""
+        """Make room for `n` more nodes; this may move all nodes in memory."""
         cdef uint8_t [::1] memory
         if (self.n_nodes + n) * <Py_ssize_t> sizeof(grown_node) <= self.memory.size:
             return 0
@@ -45,7 +45,7 @@ cdef class GrownTree:
         return 0
 
     cdef int undo_split(self, grown_node * node) except -1:
-        """Put the rows of a leaf in their order again; drop its children."""
+        """Make a node a leaf: drop its children, and put its rows in order again."""
         cdef EraRows rows = self.splitter.rows
         unite_rows(
             &self.splitter.partition[0] + node.node.start, node.n_rows,
@@ -65,13 +65,13 @@ cdef class GrownTree:
         self.n_leaves += 1
 
     def make_predictor(self, binning_thresholds):
-        """Return scikit-learn's predictor of the tree."""
+        """Return the tree as a predictor of scikit-learn."""
         records = TreeRecords(self.n_leaves)
         self.add_records(records)
         return records.predictor(binning_thresholds)
 
     def add_records(self, TreeRecords tree, subtrees=None):
-        """Add the nodes in scikit-learn's order; small ones are grown by `subtrees`."""
+        """Add the nodes in scikit-learn's order; `subtrees` grows the small ones."""
         cdef:
             tree_records * records = &tree.records
             int n_waiting = 1, number
@@ -97,7 +97,7 @@ cdef class GrownTree:
                 n_waiting += 2
 
     def add_to(self, double [::1] raw_predictions):
-        """Add the values of leaves to the raw predictions of their rows."""
+        """Add each leaf's value to the raw predictions of the leaf's rows."""
         cdef:
             const unsigned int * rows = &self.splitter.partition[0]
             double * raw = &raw_predictions[0]
@@ -115,7 +115,7 @@ cdef class GrownTree:
 
 
 cdef class GrownNode:
-    """A node of a grown tree, whose value may be changed."""
+    """A node of a grown tree; setting its value changes the tree."""
 
     cdef:
         GrownTree grower

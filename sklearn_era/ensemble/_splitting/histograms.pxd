@@ -21,7 +21,7 @@ cdef enum:
 
 
 cdef struct bin_sums:
-    # The sums that rows are added to.
+    # The sums by bin to which the rows of a chunk are added.
     const tree_data * tree
     packed_rows packed      # of the chunk
     bint are_words
@@ -35,7 +35,7 @@ cdef inline child_sums describe_child(
     EraRows rows,           # of the child
     bint is_alone,
 ) noexcept nogil:
-    """Describe the sums of a child, or a root, before threads add its rows."""
+    """Return where the sums of a child, or a root, are, before threads add its rows."""
     cdef child_sums sums
     if child.by_era != NULL:
         rows.list_eras(True, NULL)
@@ -62,8 +62,8 @@ cdef inline void fill(
     const child_sums * child, EraRows rows, const tree_data * tree,
     FeatureBundles bundles, thread_team team,
 ) noexcept nogil:
-    """Sum up the rows of a node by bin, for all features of a tree, and subtract the
-    sums from its parent's.
+    """Sum up the rows of a node by bin, for all features of a tree; subtract the sums
+    from the parent's, if there is a parent.
     """
     cdef:
         const summed_values * values = &rows.of_gradients
@@ -104,7 +104,7 @@ cdef inline void fill_by_era(
     FeatureBundles bundles,     # all with masks
     const lane_functions * functions, thread_team team,
 ) noexcept nogil:
-    """Sum up the rows of a node by era and split, and by bin."""
+    """Sum up a node's rows by era and split, and by bin; subtract from the parent's."""
     cdef:
         const summed_values * values = &rows.of_gradients
         packed_rows packed = rows.packed(values, False)
@@ -146,7 +146,7 @@ cdef inline void pool_eras(
     const bundle_struct * bundle, const long long * by_era, int n_eras,
     NodeHistograms histograms,  # OUT, the bins of a bundle
 ) noexcept nogil:
-    """Sum a bundle's left sides over eras; neighbours' differences are the bins."""
+    """Set a bundle's bins: differences of adjacent left sides, summed over eras."""
     cdef:
         long long[MAX_SPLIT_LANES] left  # sides of splits
         long long * bins
@@ -171,7 +171,7 @@ cdef inline void pool_eras(
 cdef inline void subtract(
     const child_sums * child, const bundle_struct * bundles, int n_bundles
 ) noexcept nogil:
-    """Subtract a child's sums from its parent's, for some bundles."""
+    """Subtract a child's sums from its parent's, for the bins of some bundles."""
     cdef:
         Py_ssize_t n = child.n_bins
         long long one = 1
@@ -206,7 +206,7 @@ cdef inline void subtract(
 
 
 cdef struct code_column:
-    # A byte for each row: a feature's code, or a bundle's combination.
+    # One byte for each row: a feature's code, or a bundle's combination of codes.
     const X_BINNED_DTYPE_C * codes
     const bundle_struct * bundle
     int member              # of the bundle; -1: joint
@@ -221,7 +221,7 @@ cdef inline void add_bundles(
     int start,              # of the chunk, among the node's rows
     int stop,
 ) noexcept nogil:
-    """Add the rows of a chunk to the bins of some bundles' features."""
+    """Add the rows of a chunk to the bins of features in some bundles."""
     cdef:
         code_column[AT_ONCE] columns
         int n_columns, n_of_bundle, first, last, i, j
@@ -249,7 +249,7 @@ cdef inline void add_bundles(
 cdef inline code_column column_of(
     const bin_sums * to, const bundle_struct * bundle, int member
 ) noexcept nogil:
-    """Return the column of codes of a member, or of all members jointly (-1)."""
+    """Return the codes of a bundle's member or, if it is -1, of all members jointly."""
     cdef:
         code_column column
         int j
@@ -276,7 +276,7 @@ cdef inline void add_columns(
     int first_word,         # of the rows
     int start, int stop,
 ) noexcept nogil:
-    """Add some rows to the bins of some columns, by cells that are sums of words."""
+    """Add some rows to the bins of some columns, by way of cells: sums by code."""
     cdef:
         const packed_rows * packed = &to.packed
         long long[AT_ONCE * MAX_BINS] scratch
@@ -380,7 +380,7 @@ cdef inline void sum_member(
     int n_before,           # combinations of former members
     int n_codes, long long * totals,  # OUT
 ) noexcept nogil:
-    """Sum up the combinations by the codes of a member."""
+    """Set `totals` to the sums of cells, of combinations, by the codes of a member."""
     cdef int group, code, i
     memset(totals, 0, n_codes * sizeof(long long))
     for group in range(n_cells // (n_before * n_codes)):

@@ -11,7 +11,7 @@ from .nodes cimport grown_node
 cdef class NodeFeatures:
     """The features that nodes may use, allowed and drawn as by scikit-learn's grower.
 
-    `usable` returns those of some features that have splits; the others are the
+    `usable` returns those of given features that may have splits; all else are the
     grower's parameters.
     """
 
@@ -63,7 +63,7 @@ cdef class NodeFeatures:
         return &self.is_active[0]
 
     cdef int allowed_below(self, const grown_node * node) except -1:
-        """Return the number of the features allowed to the children of a node."""
+        """Return the number in `allowed` of the features for a node's children."""
         if self.interaction_cst is None:
             return 0
         return self.allow(
@@ -74,7 +74,7 @@ cdef class NodeFeatures:
         )
 
     def allow(self, sets):
-        """Return the number of the features of some interaction sets."""
+        """Return the number, in `allowed`, of the features of some interaction sets."""
         if sets not in self.numbers:
             features = set().union(*(self.interaction_cst[i] for i in sets))
             if self.sorts:

@@ -1,5 +1,5 @@
-# The queue of nodes that wait to be split, a heap: `waiting` of the first nodes has the
-# numbers of those in it.
+# The queue of nodes that wait to be split, a heap of their numbers: its i-th place is
+# the field `waiting` of the i-th node.
 
 from .nodes cimport grown_node
 from .._criteria.criterion cimport split_rank
@@ -12,7 +12,7 @@ cdef enum:
 cdef inline bint is_before(
     const grown_node * nodes, int one, int other
 ) noexcept nogil:
-    """Return whether a node is split before another, by the priority."""
+    """Return whether node `one` is split before node `other`, by their priorities."""
     cdef:
         const split_rank * a = &nodes[one].split.rank
         const split_rank * b = &nodes[other].split.rank
@@ -24,7 +24,7 @@ cdef inline bint is_before(
 
 
 cdef inline void move_up(grown_node * nodes, int number, int place) noexcept nogil:
-    """Put a node at a free place, or before it."""
+    """Put a node into the heap: at `place`, which is free, or at a place above it."""
     cdef int parent
     while place > 0:
         parent = (place - 1) // 2
@@ -36,7 +36,7 @@ cdef inline void move_up(grown_node * nodes, int number, int place) noexcept nog
 
 
 cdef inline void move_down(grown_node * nodes, int n_waiting, int place) noexcept nogil:
-    """Move a node behind those that are split before it."""
+    """Move the node at a place of the heap below nodes that are split before it."""
     cdef:
         int number = nodes[place].waiting
         int child = 2 * place + 1
@@ -60,8 +60,8 @@ cdef inline void push(
 
 
 cdef inline int pop(grown_node * nodes, int * n_waiting) noexcept nogil:
-    """Take the first node out, by the steps of `heapq`: so ties are decided as by
-    scikit-learn's grower.
+    """Take the first node out of the heap, and return it. The steps are those of
+    `heapq`, so that ties are decided as by scikit-learn's grower.
     """
     cdef:
         int first = nodes[0].waiting
@@ -86,8 +86,8 @@ cdef inline int take_next(
     int n,               # of these
     int most, bint are_deferred,
 ) noexcept nogil:
-    """Append to `numbers` the nodes next in the queue, up to `most`: those still to be
-    compared by eras if `are_deferred`, else those to be split. Return the new `n`.
+    """Append to `numbers` the nodes next in the queue, up to `most`: nodes still to be
+    compared by eras if `are_deferred`, else nodes to be split. Return the new `n`.
     """
     cdef int best, number, i
     while n < most:

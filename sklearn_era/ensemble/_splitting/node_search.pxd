@@ -20,7 +20,7 @@ from .._criteria.ranking cimport with_share_of
 
 
 cdef inline int count_coverable(SplitterState self, const grown_node * node) except -1:
-    """Count the eras of this process that splits of a node can cover."""
+    """Return how many eras of this process the splits of a node can cover."""
     if self.criterion.name == GAIN:
         return 0
     self.rows.start_node(&self.partition[0] + node.node.start, node.n_rows)
@@ -29,7 +29,7 @@ cdef inline int count_coverable(SplitterState self, const grown_node * node) exc
 
 
 cdef inline int code_rows(SplitterState self, int n_rows) except -1:
-    """Copy the codes of all rows, if searches may look at those of a node."""
+    """Copy the codes of all rows, if searches of nodes may look at their rows."""
     cdef NodeSearch search = self.search
     if not wants_to_look_at_rows(
         self.splits, &self.criterion, n_rows, self.rows.n_eras
@@ -45,8 +45,8 @@ cdef inline int code_rows(SplitterState self, int n_rows) except -1:
 cdef inline void begin(
     SplitterState self, NodeSearch search, grown_node * node
 ) noexcept nogil:
-    """Begin the search of a node, for now without a split; or go on where it was
-    deferred.
+    """Begin the search of a node, which has no split yet; or, if the node was deferred,
+    go on with its eras.
     """
     memset(&search.chosen, 0, sizeof(chosen_split))
     search.step = WHOLE_SEARCH
@@ -78,7 +78,7 @@ cdef inline void take_chosen(
 cdef inline bint start_node(
     SplitterState self, NodeSearch search, EraRows rows, const grown_node * node
 ) noexcept nogil:
-    """Describe a node and list its eras; return whether it may be split."""
+    """Describe a node to its search, and list its eras; return whether it may split."""
     cdef:
         node_struct * c_node = &search.node
         const criterion_struct * criterion = &self.criterion
@@ -111,7 +111,7 @@ cdef inline bint start_node(
 cdef inline void describe_sums(
     NodeSearch search, NodeHistograms histograms
 ) noexcept nogil:
-    """Let a search read the sums of its node."""
+    """Let a search read the sums of its node in `histograms`."""
     search.node.bins = histograms.sums
     search.node.n_bins = histograms.n_bins
     search.node.count_bits = histograms.count_bits

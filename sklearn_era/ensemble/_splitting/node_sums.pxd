@@ -22,7 +22,7 @@ cdef enum:
 
 
 cdef inline int give_back(HistogramStore store, int * slot) except -1:
-    """Return the memory of a slot, if the node has one, to its store."""
+    """Return the memory of a slot to its store, and set the slot to -1 (none)."""
     if slot[0] >= 0:
         store.free.append(store.slots[slot[0]])
         slot[0] = -1
@@ -37,7 +37,7 @@ cdef inline NodeHistograms lend(
     SplitterState self, HistogramStore store, const grown_node * node,
     NodeHistograms parent, bint keeps
 ):
-    """Return memory for a node's sums, by era where that pays; None if it is spent."""
+    """Return memory for a node's sums, also by era if it pays; None if it is spent."""
     cdef:
         NodeHistograms histograms
         Py_ssize_t n_rows = node.n_rows  # later the larger child's
@@ -63,8 +63,8 @@ cdef inline NodeHistograms sum_up(
     SplitterState self, HistogramStore store, const grown_node * node,
     NodeHistograms parent, bint keeps
 ):
-    """Return the sums of a node's rows, subtracted from its parent's sums; None if
-    memory is spent.
+    """Return the sums of a node's rows, and subtract them from its parent's sums.
+    Return None if memory is spent.
     """
     cdef:
         NodeHistograms histograms = lend(self, store, node, parent, keeps)
@@ -92,7 +92,7 @@ cdef inline void begin_sums(
     SplitterState self, NodeSearch search, NodeHistograms histograms,
     NodeHistograms parent,
 ) noexcept nogil:
-    """Describe what `add_sums` adds to, for a started node and its parent, or None."""
+    """Set what `add_sums` will add to, for a started node; `parent` may be None."""
     search.child = describe_child(histograms, parent, search.rows, self.is_alone)
     note_way(search.splits, SUMS_BY_ERA, histograms.by_era != NULL)
     note_way(search.splits, PACKED_SUMS, histograms.count_bits > 0)
@@ -113,8 +113,7 @@ cdef inline void add_sums(
 
 
 cdef inline bint keeps_eras(SplitterState self) noexcept:
-    """Return whether nodes keep sums by era: if all splits are compared and have masks.
-    """
+    """Return whether nodes keep sums by era: all splits are compared and have masks."""
     return (
         self.criterion.name != GAIN
         and self.criterion.min_gain_share == 0.0
@@ -125,7 +124,7 @@ cdef inline bint keeps_eras(SplitterState self) noexcept:
 
 
 cdef inline NodeHistograms histograms_of(SplitterState self, grown_node * node):
-    """Return the node's pooled histograms; sum up its rows if they are not stored."""
+    """Return a node's pooled histograms; sum up its rows if they are not stored."""
     cdef NodeHistograms histograms
     if node.slot < 0:
         # Without sums by era, which would list its eras anew.

@@ -9,7 +9,7 @@ from .._criteria.ranking cimport compare_ranks
 
 
 cdef struct tree_data:
-    # Data and limits of a tree; not the owner of the memory.
+    # Data and limits of a tree. It does not own the memory.
     const X_BINNED_DTYPE_C * X_binned        # (n_samples, n_features), by columns
     Py_ssize_t n_samples
     int n_features
@@ -32,8 +32,7 @@ cdef inline int describe_tree(
     const double [::1] penalties,    # None: none
     tree_data * tree,                # OUT
 ) except -1:
-    """Set the data and limits of a tree from scikit-learn's splitter, or our grower.
-    """
+    """Set a tree's data and limits from scikit-learn's splitter or our grower."""
     cdef:
         const X_BINNED_DTYPE_C [::1, :] X_binned = splitter.X_binned
         const unsigned int [::1] n_bins_non_missing = splitter.n_bins_non_missing
@@ -66,7 +65,7 @@ cdef inline int describe_tree(
 cdef inline double penalty_of_feature(
     const tree_data * tree, int feature_idx, double unit  # 0: without penalties
 ) noexcept nogil:
-    """Return a feature's penalty: its share of `unit`, which may be infinite."""
+    """Return a feature's penalty: a share of `unit`, which may be infinite."""
     if tree.penalties == NULL or tree.penalties[feature_idx] == 0.0:
         return 0.0
     return tree.penalties[feature_idx] * unit
@@ -83,7 +82,7 @@ cdef struct pooled_node:
 
 
 cdef struct feature_split:
-    # A candidate; after a scan, the best of its feature.
+    # A candidate split; after a scan, the best candidate of its feature.
     bint found
     split_rank rank
     int feature_idx
@@ -131,7 +130,7 @@ cdef inline side_values values_of_sides(
     const tree_data * tree, const pooled_node * node,
     double gradients_left, double hessians_left,
 ) noexcept nogil:
-    """Return the Newton values of both sides, within the bounds of the node.
+    """Return the Newton values of both sides, clipped to the bounds of the node.
 
     The right side's sums are differences of doubles, as in scikit-learn.
     """
@@ -150,7 +149,7 @@ cdef inline side_values values_of_sides(
 cdef inline double gain_of_sides(
     const pooled_node * node, double gradients_left, side_values values
 ) noexcept nogil:
-    """G v - G_L v_L - G_R v_R, the gain of a split whose values may be clipped.
+    """Return G v - G_L v_L - G_R v_R, the gain of a split with values maybe clipped.
 
     Equation 7 of Chen & Guestrin (2016), XGBoost, in scikit-learn's units: without the
     factor 1/2 and without the cost of a split.
@@ -212,7 +211,7 @@ cdef inline void set_sums(
 
 
 cdef struct grown_node:
-    # A node whose splits histograms find.
+    # A node whose split is found by histograms.
     tree_node node       # `start` and `n_rows` are those of this process
     int n_rows
     bint is_leaf
@@ -237,8 +236,8 @@ cdef inline void set_bounds(
     const tree_data * tree, const grown_node * node,
     grown_node * left, grown_node * right,  # OUT
 ) noexcept:
-    """Bound the values below a node by the mean of its children's, if their order is
-    constrained.
+    """Bound the values below two children by the mean of both children's values, if a
+    monotonic constraint orders them.
     """
     cdef:
         signed char order = tree.monotonic_cst[node.split.feature_idx]

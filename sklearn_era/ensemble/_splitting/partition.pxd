@@ -16,7 +16,7 @@ cdef enum:
 cdef inline void set_left_bins(
     const feature_split * split, int missing_bin, uint8_t * goes_left,  # OUT: by bin
 ) noexcept nogil:
-    """Set which bins of its feature a split sends to the left."""
+    """Set which bins of the split's feature go to the left."""
     cdef int i
     for i in range(MAX_BINS):
         if split.is_categorical:
@@ -33,7 +33,7 @@ cdef inline int part_rows(
     unsigned int * scratch,           # (n_rows,)
     int n_threads,
 ) noexcept:
-    """Part the rows of a node; return the number on the left."""
+    """Part the rows of a node in place; return how many go to the left child."""
     cdef:
         int n_blocks = min(MAX_BLOCKS, n_threads)
         int[MAX_BLOCKS + 1] starts
@@ -63,8 +63,8 @@ cdef inline int part_block(
     const X_BINNED_DTYPE_C * codes, const uint8_t * goes_left,
     unsigned int * others,            # OUT
 ) noexcept nogil:
-    """Move the rows of the left child first, copy the others, both without a branch;
-    return the number on the left.
+    """Move the rows of the left child to the front, and copy the others, without a
+    branch; return how many are on the left.
     """
     cdef:
         int n_left = 0, i
@@ -83,7 +83,7 @@ cdef inline void unite_rows(
     const int * era_codes,            # NULL: rows in order are in the order of eras
     unsigned int * scratch,           # (n_left,)
 ) noexcept nogil:
-    """Put parted rows in the order again that they had before: by era, then number."""
+    """Put parted rows back into their order before the split: by era, then number."""
     cdef:
         int left = 0, right = n_left, i
         unsigned int a, b

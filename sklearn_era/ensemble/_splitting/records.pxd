@@ -8,7 +8,7 @@ from .nodes cimport feature_split, tree_node
 
 
 cdef struct tree_records:
-    # With space for all.
+    # With space for all nodes of the tree.
     node_record * nodes
     Py_ssize_t n_nodes
     BITSET_DTYPE_C * bitsets   # left categories, by `bitset_idx`
@@ -24,7 +24,7 @@ cdef class TreeRecords:
 cdef inline int add_leaf(
     tree_records * records, const tree_node * node
 ) noexcept nogil:
-    """Add a node, as a leaf for now; return its number."""
+    """Add a node to the records, as a leaf for now; return its number."""
     cdef:
         int number = records.n_nodes
         node_record * record = &records.nodes[number]
@@ -45,7 +45,7 @@ cdef inline int add_leaf(
 cdef inline void split_leaf(
     tree_records * records, int number, const feature_split * split
 ) noexcept nogil:
-    """Turn a leaf into an inner node."""
+    """Turn a leaf into an inner node with this split."""
     cdef node_record * record = &records.nodes[number]
     record.is_leaf = False
     record.gain = split.rank.gain

@@ -11,7 +11,7 @@ cdef enum:
 
 
 cdef inline void * alloc_zeros(list owners, Py_ssize_t n_bytes) except NULL:
-    """Return zeros from the start of a cache line, which live as long as `owners`."""
+    """Return zeroed memory, aligned to cache lines, that lives as long as `owners`."""
     cdef bytearray memory = bytearray(n_bytes + CACHE_LINE)
     owners.append(memory)
     return <void *> ((<size_t> <char *> memory // CACHE_LINE + 1) * CACHE_LINE)
@@ -29,7 +29,7 @@ cdef extern from *:
     } row_block;
     """
     ctypedef struct row_block:
-        # Rows of a node, all of one era, few enough for sums in one word.
+        # Rows of a node, all of one era, and so few that one word holds their sum.
         int era, start, stop, first_word, place
         long long doubt
 

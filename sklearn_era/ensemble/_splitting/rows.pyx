@@ -33,10 +33,11 @@ cdef class EraRows:
     """The rows of one node after another, for the trees of a fit.
 
     `era_codes` has the era of each training row, 0 to n_eras - 1; `row_order`, later
-    `order`, the rows stably sorted by era, None if they already are. For the statistic
-    RATIO, `weights` are the sample weights, and `positive_weights` the same but 0 if
-    the target is 0. `has_weights`: gradients and hessians are weighted. `exchange` sums
-    over processes; numbers are those of this one, except `n_samples_of_all`.
+    `order`, has the rows stably sorted by era, None if they already are. For the
+    statistic RATIO, `weights` are the sample weights, and `positive_weights` the same
+    but 0 where the target is 0. `has_weights`: gradients and hessians are weighted.
+    `exchange` sums over processes; numbers are of this process, except
+    `n_samples_of_all`.
     """
 
     def __init__(
@@ -97,8 +98,7 @@ cdef class EraRows:
             start_words(self, &self.of_others)
 
     def start_tree(self, gradients, hessians, int n_threads):
-        """Take over the gradients of the next tree; return their sum and the hessians'.
-        """
+        """Take over the next tree's gradients and hessians; return the sum of each."""
         cdef:
             const G_H_DTYPE_C [::1] gradient_view = gradients
             const G_H_DTYPE_C [::1] hessian_view = hessians
@@ -122,8 +122,8 @@ cdef class EraRows:
         return self.exchange.sum_of(*sums)
 
     def compare_squares(self):
-        """Compare eras by gradients and, in place of hessians, all 1, their squares;
-        return the largest variance that may be rounding.
+        """Compare eras by gradients and their squares, which stand in place of hessians
+        that are all 1. Return the largest variance that may be a rounding error.
         """
         cdef summed_values * values = &self.of_others
         self.compares_others = True
@@ -133,7 +133,7 @@ cdef class EraRows:
         return 0.0 if values.has_low_words else 2.0 * values.hessian_unit
 
     cdef take_values(self, EraRows other):
-        """Take over what rows at another node of the same tree have."""
+        """Take over the tree's values from the rows at another node of the tree."""
         self.n_threads = other.n_threads
         self.arrays = other.arrays
         self.of_gradients = other.of_gradients
@@ -143,7 +143,7 @@ cdef class EraRows:
             self.words = np.empty(other.words.shape[0], dtype=np.int64)
 
     cdef const summed_values * values_to_compare(self) noexcept nogil:
-        """Return the values that eras are compared by."""
+        """Return the values by which eras are compared: gradients, or others."""
         return &self.of_others if self.compares_others else &self.of_gradients
 
     cdef void start_node(
@@ -158,7 +158,7 @@ cdef class EraRows:
         self, bint lists_all,
         const double * min_samples,  # (n_eras,), on both sides to cover an era; or NULL
     ) noexcept nogil:
-        """List the eras of the node (all, or coverable ones), cut into blocks."""
+        """List the node's eras, cut into blocks: all, or only coverable ones."""
         cdef int start = 0, n_seen = 0, era, stop
         cdef bint is_coverable
         self.n_listed = self.n_coverable = self.n_blocks = self.n_chunks = 0
@@ -182,7 +182,7 @@ cdef class EraRows:
     cdef packed_rows packed(
         self, const summed_values * values, bint wants_contrasts
     ) noexcept nogil:
-        """Return a description of the words of a chunk."""
+        """Return where the words of a chunk are, and what they hold."""
         cdef packed_rows packed
         packed.indices = self.sample_indices
         packed.words = &self.words[0]
@@ -195,7 +195,7 @@ cdef class EraRows:
     cdef void pack(
         self, const summed_values * values, int start, int stop, int first_word
     ) noexcept nogil:
-        """Pack some rows of the node into words."""
+        """Pack the node's rows `start` to `stop` into words, from `first_word` on."""
         cdef:
             const unsigned int * rows = self.sample_indices
             long long * words = &self.words[0] + first_word - start
@@ -226,7 +226,7 @@ cdef class EraRows:
     cdef void pack_contrasts(
         self, const summed_values * values, row_block * block, int count_bits
     ) noexcept nogil:
-        """Pack the contributions of an era's rows to G n_L - G_L n of a split.
+        """Pack, row by row, an era's contributions to G n_L - G_L n of a split.
 
         Ties but for rounding are up to REL_TOL G n_L n_R / n, which is below G n / 4.
         """
@@ -249,8 +249,8 @@ cdef class EraRows:
         block.doubt = <long long> (0.5 * REL_TOL * fabs(<double> total) * n_rows)
 
     cdef int count_bits_of_contrasts(self) noexcept nogil:
-        """Return the bits for n rows, below a contrast of up to n^2 / 2 times the
-        largest integer; 0 if a word cannot hold both.
+        """Return how many bits count n rows, below a contrast of up to n^2 / 2 times
+        the largest integer; return 0 if a word cannot hold both.
         """
         cdef int i, n_bits = 1
         for i in range(self.n_blocks):
@@ -259,7 +259,7 @@ cdef class EraRows:
         return n_bits if n_bits < 10 and self.packed_bits + 3 * n_bits <= 62 else 0
 
     cdef void measure_impurities(self, double * impurities) noexcept nogil:
-        """Compute the impurity of each listed era, before any split."""
+        """Set the impurity of each listed era, before any split."""
         cdef:
             const summed_values * values = &self.of_gradients
             impurity_sums total
@@ -284,13 +284,13 @@ cdef class EraRows:
             impurities[era] = impurity(total.squares, total.gradients, total.hessians)
 
     def impurities(self):
-        """Return the impurity of each era in the node."""
+        """Return the impurity of each era in the node, before any split."""
         cdef double [::1] result = np.empty(self.n_eras)
         self.measure_impurities(&result[0])
         return np.asarray(result)
 
     def root_variance(self):
-        """Return the variance over all rows of g / h, weighted by h."""
+        """Return the variance of g / h, weighted by h, over all training rows."""
         cdef impurity_sums total = sum_squares(
             self.of_gradients.gradients, self.of_gradients.hessians, NULL,
             0, self.n_samples,
@@ -345,7 +345,7 @@ cdef inline int era_of_row(EraRows self, int i) noexcept nogil:
 
 
 cdef void add_era(EraRows self, int era, int start, int stop) noexcept nogil:
-    """Cut an era into blocks, in the last chunk or a new one."""
+    """Cut an era into blocks, and add them to the last chunk or to a new one."""
     cdef:
         row_block * block
         Py_ssize_t first_word = 0, next_start
@@ -373,7 +373,7 @@ cdef void add_era(EraRows self, int era, int start, int stop) noexcept nogil:
 
 
 cdef int end_of_era(EraRows self, int era, int start) noexcept nogil:
-    """Return the end of an era's rows in the node, by galloping search."""
+    """Return where an era's rows end in the node; by galloping search."""
     cdef:
         int low = start + 1
         int step = 1

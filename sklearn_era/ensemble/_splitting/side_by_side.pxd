@@ -1,4 +1,4 @@
-# Searches of several nodes at once, a thread one node after another.
+# Searches of several nodes at once; each thread searches one node after another.
 #
 # Without the GIL a variable cannot refer to one search of the list after another:
 # functions call themselves with the next one.
@@ -40,7 +40,7 @@ cdef inline void search_some(
     SplitterState self, NodeSearch own, int n_parents, thread_team team,
     int place,              # of the thread's own search, in the list from `own`
 ) noexcept nogil:
-    """Sum up the children of nodes, then search the next one until all are taken."""
+    """Sum up the children of nodes; then search children until none is left."""
     cdef int n = self.n_to_search - n_parents
     cdef int i
     if place > 0:
@@ -63,7 +63,7 @@ cdef inline void search_some(
 cdef inline void sum_place(
     SplitterState self, NodeSearch search, int place, thread_team team
 ) noexcept nogil:
-    """Sum up the children of the node at some place of the list."""
+    """Sum up the children of the node at some place of the list of searches."""
     if place > 0:
         sum_place(self, search.next, place - 1, team)
         return
@@ -80,7 +80,7 @@ cdef inline void sum_place(
 cdef inline void search_place(
     SplitterState self, NodeSearch own, NodeSearch search, int place, bint is_larger
 ) noexcept nogil:
-    """Search a child of the node at some place of the list by a thread's own search."""
+    """Search a child of the node at a place of the list, by a thread's `own` search."""
     if place > 0:
         search_place(self, own, search.next, place - 1, is_larger)
     elif is_larger:

@@ -37,23 +37,22 @@ cdef class EraSplitter(SplitterState):
     """Finds the best splits of a fit's nodes by a criterion that compares eras."""
 
     cdef void defer(self, bint wants_to) noexcept:
-        """Let nodes wait until eras are compared, if their gain bounds their priority.
-        """
+        """Set whether nodes are queued by gain before their eras are compared."""
         self.defers = (
             wants_to and self.criterion.min_gain_share > 0.0
             and self.criterion.name != GAIN and self.penalties is None
         )
 
     cdef int sum_up_root(self, grown_node * root) except -1:
-        """Sum up the rows of a root, if there is memory."""
+        """Sum up the rows of the root by bin, if there is memory for the sums."""
         take_slot(root, sum_up(self, self.store, root, None, keeps_eras(self)))
         return 0
 
     cdef int sum_up_children(
         self, grown_node * parent, grown_node * smaller, grown_node * larger
     ) except -1:
-        """Sum up the smaller child; subtract it from the parent, whose sums become the
-        larger one's. Without memory, both are summed up later.
+        """Sum up the smaller child; subtract its sums from the parent's, which become
+        the larger child's. If there is no memory, both children are summed up later.
         """
         cdef NodeHistograms of_parent
         if parent.slot < 0:
@@ -74,8 +73,9 @@ cdef class EraSplitter(SplitterState):
         self, grown_node * parent, grown_node * left, grown_node * right,
         const uint8_t * is_active,
     ) except -1:
-        """Exchange the left child's sums with other processes; subtract them from the
-        parent's, which become the right one's. Without memory, each child's later.
+        """Sum the left child's sums over processes, and subtract them from the
+        parent's, which become the right child's. Without memory, each child's are
+        summed later.
         """
         cdef NodeHistograms of_left, of_parent
         if parent.slot_of_all < 0 or not self.splits.start_node(is_active):
@@ -92,8 +92,8 @@ cdef class EraSplitter(SplitterState):
     cdef NodeHistograms merge(
         self, HistogramStore store, grown_node * node, grown_node * sibling
     ):
-        """Return a node's sums over all processes; None without memory. Count its
-        coverable eras, and a sibling's in the same exchange.
+        """Return a node's sums over all processes; None if there is no memory. In the
+        same exchange, set how many eras the node and its sibling can cover.
         """
         cdef NodeHistograms own, of_all
         own = histograms_of(self, node)
@@ -112,20 +112,20 @@ cdef class EraSplitter(SplitterState):
         self.n_kept += node.is_kept
 
     cdef void count_choice(self, const grown_node * node) noexcept:
-        """Count what the search of a node found."""
+        """Add what the search of a node found to the counts of the fit."""
         self.n_splittable += node.is_splittable
         self.n_uncovered += node.is_uncovered
         self.n_the_gains += node.is_the_gains
 
     cdef int release(self, grown_node * node) except -1:
-        """Return the memory of a node's sums to the stores."""
+        """Return the memory of a node's sums to the stores that lent it."""
         give_back(self.store, &node.slot)
         give_back(self.of_all, &node.slot_of_all)
         return 0
 
     cdef int find_split(self, grown_node * node, const uint8_t * is_active) except -1:
-        """Find the best admissible split of a node, by all threads; or compare the eras
-        of one that was deferred.
+        """Find the best admissible split of a node, by all threads; or, if the node was
+        deferred, compare the eras.
         """
         cdef:
             NodeSearch search = self.search
@@ -171,8 +171,8 @@ cdef class EraSplitter(SplitterState):
         self, int place, grown_node * node, grown_node * smaller, grown_node * larger,
         const uint8_t * is_active,
     ) except -1:
-        """Lend the memory of both children's sums to a search, the one at some place of
-        the list; return whether there is some.
+        """Lend memory for the sums of a node's children to the search at a place of the
+        list; return whether there is memory.
         """
         cdef NodeSearch search = self.search
         if node.slot < 0:
@@ -196,7 +196,7 @@ cdef class EraSplitter(SplitterState):
 
     cdef int search_children(self, int n, bint shares_sums) except -1:
         """Sum up and search the children of `n` nodes. A thread searches one child
-        after another: it waits for others twice, and few data pass between them.
+        after another: it waits for others twice, and few data pass between threads.
         """
         cdef int n_threads = threads_for(
             min(self.n_threads, 2 * n), n * self.bundles.n_bins
@@ -207,7 +207,7 @@ cdef class EraSplitter(SplitterState):
         return 0
 
     cdef int lend_deferred(self, int place, grown_node * node) except -1:
-        """Tell the search at some place of the list to compare a node's eras."""
+        """Tell the search at a place of the list to compare a node's eras."""
         cdef NodeSearch search = self.search
         for _ in range(place):
             search = search.next
@@ -217,7 +217,7 @@ cdef class EraSplitter(SplitterState):
         return 0
 
     cdef int search_deferred(self, int n) except -1:
-        """Compare the eras of `n` nodes, a thread those of one after another."""
+        """Compare the eras of `n` deferred nodes; a thread takes one after another."""
         # A register of an era's sums takes as long as some rows.
         cdef double n_rows = self.search.larger.n_rows + LANES * self.rows.n_eras
         search_side_by_side(self, n, 0, threads_for(

@@ -14,7 +14,7 @@ cdef enum:
 
 
 cdef class NodeSearch:
-    # What the search for a node's split writes to.
+    # The memory that the search for a node's split writes to.
     cdef:
         EraRows rows
         CandidateSplits splits

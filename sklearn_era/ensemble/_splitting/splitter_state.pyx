@@ -23,7 +23,7 @@ WAYS = (
 
 
 cdef class NodeSearch:
-    """The search for the split of a node. Parameters are those of `EraRows`."""
+    """The search for one node's split, in one thread. Parameters: see `EraRows`."""
 
     def __init__(
         self, era_codes, int n_eras, row_order, positive_weights, weights, has_weights,
@@ -44,7 +44,7 @@ cdef class SplitterState:
 
     Parameters are those of `EraRows`, the criterion, and the bytes for the histograms
     of nodes (`store_budget`). `penalties` are in the order of the tree's columns, None
-    for zeros; features with 1 or more are excluded.
+    for zeros; a feature whose penalty is 1 or more is excluded.
     """
 
     def __init__(
@@ -86,12 +86,12 @@ cdef class SplitterState:
 
     @property
     def is_in_python(self):
-        """Return whether keys come from a criterion in Python."""
+        """Return whether a criterion in Python computes the keys of splits."""
         return self.splits.custom is not None
 
     @property
     def ways(self):
-        """Return how often the fit took each way of the kernel."""
+        """Return how often the fit took each way of the kernel, by the way's name."""
         cdef NodeSearch search = self.search
         n_taken = np.zeros(len(WAYS), dtype=np.intp)
         while search is not None:
@@ -100,7 +100,7 @@ cdef class SplitterState:
         return dict(zip(WAYS, n_taken.tolist(), strict=True))
 
     def start_tree(self, tree, gradients, hessians, int n_threads):
-        """Take over the data and limits of a tree, attributes of `tree`, its owner."""
+        """Take over the data and limits of a tree, which are attributes of `tree`."""
         cdef const unsigned int [::1] order
         cdef int i
         self.n_threads = n_threads
@@ -123,13 +123,13 @@ cdef class SplitterState:
             self.partition[i] = i if order is None else order[i]
 
     def usable_features(self, features):
-        """Return those of some features that have a penalty below 1."""
+        """Return the given features without those that have a penalty of 1 or more."""
         if self.penalties is None:
             return features
         return features[np.asarray(self.penalties)[features] < 1.0]
 
     def bundle_features(self, tree, features):
-        """Bundle the features that a tree uses; if these are all, once a fit."""
+        """Bundle the features that a tree uses; if it uses all, only once a fit."""
         cdef NodeSearch search = self.search
         all_of_fit = self.usable_features(np.arange(self.tree.n_features))
         are_all = features.size == all_of_fit.size

@@ -13,7 +13,7 @@ STORE_BUDGET = 2**28
 
 
 cdef class HistogramStore:
-    """Lends memory for the sums of nodes, within a budget of bytes."""
+    """Lends memory for the sums of nodes; all of it has at most `budget` bytes."""
 
     def __init__(self, budget=None):
         self.budget = STORE_BUDGET if budget is None else budget
@@ -21,7 +21,7 @@ cdef class HistogramStore:
         self.free = []
 
     cpdef NodeHistograms lend(self, Py_ssize_t n_integers):
-        """Return a free slot for so many integers; None beyond the budget."""
+        """Return a slot with room for `n_integers`; None if that exceeds the budget."""
         cdef:
             NodeHistograms slot, best = None
             Py_ssize_t n_left = self.allocated
@@ -58,8 +58,8 @@ cdef class HistogramStore:
     cdef NodeHistograms allocate(
         self, Py_ssize_t n_bins, Py_ssize_t n_by_era, int n_planes
     ):
-        """Lend memory for a node's sums by bin, and for those by era if there is
-        enough; return None if there is not even the first.
+        """Lend memory for a node's sums by bin and, if there is enough, for those by
+        era; return None if there is not even memory for the sums by bin.
         """
         cdef NodeHistograms slot = None
         if n_by_era > 0:
@@ -80,7 +80,7 @@ cdef class HistogramStore:
         self.free.append(slot)
 
     def take_all_back(self):
-        """Take back the slots of nodes that were not split, at the end of a tree."""
+        """Take all slots back before a tree, even those of nodes left unsplit."""
         self.free = self.slots.copy()
 
 
@@ -96,23 +96,23 @@ cdef class NodeHistograms:
         self.memory = &buffer[0] if self.capacity > 0 else NULL
 
     cdef int make_list(self, int n_features) except -1:
-        """Make room for a mask of features."""
+        """Make room for `is_listed`, a mask of features."""
         if self.is_listed.shape[0] < n_features:
             self.is_listed = np.empty(n_features, dtype=np.uint8)
         return 0
 
     def planes(self):
-        """Return the sums by bin, a row for each plane."""
+        """Return the sums by bin: one row for each plane."""
         return self.buffer[: self.n_planes * self.n_bins].reshape(self.n_planes, -1)
 
     def subtract(self, NodeHistograms other):
-        """Subtract another node's sums by bin."""
+        """Subtract another node's sums by bin from these."""
         planes = self.planes()
         planes -= other.planes()
 
     def sum_over_processes(self, exchange, is_active, NodeHistograms merged, *counts):
-        """Set the sums over all processes in `merged`, for the active bins; return the
-        sums of some counts.
+        """Set `merged` to the sums over all processes, for the active bins; return the
+        sums of `counts`.
         """
         own = self.planes()[:, is_active].ravel()
         of_all = exchange.sum(np.append(own, counts).astype(np.float64))
@@ -132,8 +132,8 @@ cdef class NodeHistograms:
         return counts
 
     def are_sums_of(self, FeatureBundles bundles, EraRows rows, sample_indices):
-        """Return whether each feature's bins sum up to the node's rows, and the sums by
-        era to those by bin.
+        """Return whether, for each feature, the sums of all bins are those of the
+        node's rows, and sums by era add up to sums by bin.
         """
         cdef:
             const bundle_struct * bundle

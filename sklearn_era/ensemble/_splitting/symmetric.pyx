@@ -38,7 +38,7 @@ cdef struct bin_sums:
     double g
     double h
 
-# What a thread needs for a feature.
+# The memory that a thread needs to find the split of a feature.
 cdef struct scratch:
     bin_sums[(1 << (MAX_LEVELS - 1)) * MAX_BINS] sums  # by node and bin
     double[2 * MAX_BINS] gains                         # missing values right, then left
@@ -47,7 +47,7 @@ cdef struct scratch:
 
 cdef class SymmetricGrower:
     """Grows a tree whose nodes of a level share a split. Takes the arguments of
-    scikit-learn's grower, and ignores those that it has no use for.
+    scikit-learn's grower, and ignores arguments that do not apply to such trees.
     """
 
     cdef:
@@ -90,7 +90,7 @@ cdef class SymmetricGrower:
         self.node_of = np.zeros(X_binned.shape[0], dtype=np.uint8)
 
     def grow(self):
-        """Find the split of one level after another, then set the values of leaves."""
+        """Find the split of one level after another; then set the values of leaves."""
         tic = perf_counter()
         while self.depth < self.n_levels and self.split_level():
             self.depth += 1
@@ -100,7 +100,7 @@ cdef class SymmetricGrower:
         self.values = self.shrinkage * -sums[0] / (sums[1] + self.l2)
 
     cdef bint split_level(self) except -1:
-        """Find and apply the best split of a level; return whether there is one."""
+        """Find the best split of a level, and apply it; return whether there is one."""
         cdef:
             int n_features = self.X_binned.shape[1]
             int n_nodes = 1 << self.depth
@@ -133,8 +133,8 @@ cdef class SymmetricGrower:
         return True
 
     cdef sums_of_nodes(self):
-        """Return, from the last level up to the root, the sums of gradients, hessians
-        and rows of each node, of shape (3, n_nodes).
+        """Return a list, from the last level up to the root, with the sums of
+        gradients, hessians and rows of the level's nodes: (3, n_nodes).
         """
         nodes, n_nodes = np.asarray(self.node_of), 1 << self.depth
         counts = np.bincount(nodes, minlength=n_nodes)
@@ -151,7 +151,7 @@ cdef class SymmetricGrower:
 
     @property
     def finalized_leaves(self):
-        """Return the leaves that have rows; their values may be changed."""
+        """Return the leaves that have rows; changing their values changes the tree."""
         if self.leaves is None:
             nodes = np.asarray(self.node_of)
             order = np.argsort(nodes, kind="stable").astype(np.uint32)
@@ -164,14 +164,14 @@ cdef class SymmetricGrower:
         return self.leaves
 
     def add_to(self, double [::1] raw_predictions):
-        """Add the values of leaves to the raw predictions of their rows."""
+        """Add each leaf's value to the raw predictions of the leaf's rows."""
         cdef Py_ssize_t i
         for i in range(raw_predictions.shape[0]):
             raw_predictions[i] += self.values[self.node_of[i]]
 
     def make_predictor(self, binning_thresholds):
-        """Return scikit-learn's predictor of the tree, without nodes that have no rows:
-        a split that leaves a side empty is left out.
+        """Return the tree as scikit-learn's predictor. Nodes without rows are left out,
+        as are splits that leave a side empty.
         """
         cdef TreeRecords records = TreeRecords(1 << self.depth)
         self.add_node(records, self.levels[::-1], 0, 0, -1, False, 0)
@@ -219,7 +219,7 @@ cdef class SymmetricGrower:
 
 
 class SymmetricLeaf:
-    """A leaf with rows, as scikit-learn's losses change it."""
+    """A leaf with rows, whose value scikit-learn's losses may change."""
 
     def __init__(self, values, number, sample_indices):
         self._values, self._number = values, number
@@ -237,7 +237,7 @@ class SymmetricLeaf:
 cdef void sum_up(
     SymmetricGrower self, int feature, int n_nodes, scratch * own  # OUT
 ) noexcept nogil:
-    """Add up gradients and hessians by node and bin of a feature."""
+    """Sum up gradients and hessians by node and bin of a feature."""
     cdef:
         Py_ssize_t i, n_rows = self.X_binned.shape[0]
         const uint8_t * bins = &self.X_binned[0, feature]
@@ -266,7 +266,7 @@ cdef void scan(
     SymmetricGrower self, int feature, int n_nodes, const double * totals,
     scratch * own, feature_split * best,  # OUT
 ) noexcept nogil:
-    """Find the best split of a feature over all nodes of a level."""
+    """Find a feature's best split over all nodes of a level."""
     cdef:
         int n_bins = self.n_bins_non_missing[feature], n_ordered = n_bins
         int node, i, bin, side
@@ -335,7 +335,7 @@ cdef int order_pooled_categories(
 
 
 cdef void move_rows(SymmetricGrower self, const feature_split * split) noexcept:
-    """Mark the rows that a split sends to the right."""
+    """Mark in `node_of` the rows that a split sends to the right."""
     cdef:
         const uint8_t * bins = &self.X_binned[0, split.feature_idx]
         uint8_t[MAX_BINS] goes_left

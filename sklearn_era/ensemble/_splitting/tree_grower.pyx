@@ -35,11 +35,11 @@ cdef double LARGEST_SHARE = 2.0  # of a thread's even share of rows
 
 
 cdef class EraTreeGrower(GrownTree):
-    """Grows a tree; the parameters beside `era_splitter` are scikit-learn's.
+    """Grows a tree. All parameters except `era_splitter` are scikit-learn's.
 
-    `sort_features` sorts those that `interaction_cst` allows. In a forest, where
-    `small_node_rows` is no None, pure nodes and those of so many rows are leaves, and
-    `draw_features(rows, sum_hessians)` returns the features of a node.
+    `sort_features` sorts the features that `interaction_cst` allows. In a forest, where
+    `small_node_rows` is not None, pure nodes and nodes of up to so many rows are
+    leaves, and `draw_features(rows, sum_hessians)` returns the features of a node.
     """
 
     cdef:
@@ -109,7 +109,7 @@ cdef class EraTreeGrower(GrownTree):
         )
 
     cdef int add_root(self) except -1:
-        """Add the root and find its split."""
+        """Add the root, and find its split."""
         cdef:
             EraSplitter splitter = self.splitter
             double value = 0.0
@@ -148,8 +148,8 @@ cdef class EraTreeGrower(GrownTree):
         return 0
 
     cdef int split_nodes(self) except -1:
-        """Split the first node of the queue, and those most probably next, which wait
-        with their children: so that each thread has a node.
+        """Split the first node of the queue, and nodes that probably follow: so that
+        each thread has a node. The children of the latter wait with them.
         """
         cdef:
             double tic
@@ -199,13 +199,13 @@ cdef class EraTreeGrower(GrownTree):
         return 0
 
     cdef bint looks_ahead(self) noexcept:
-        """Return whether threads search several nodes at once."""
+        """Return whether threads search several nodes at once, ahead of their turn."""
         return self.splitter.is_alone and self.n_threads > 1 and not (
             self.is_of_forest or self.features.are_drawn or self.splitter.is_in_python
         )
 
     cdef int take_first(self, int * numbers, bint looks_ahead) noexcept:
-        """Choose the nodes to split at once; return how many."""
+        """Set `numbers` to the nodes to split at once; return how many there are."""
         cdef:
             # Splits that are left. One that may be the last needs no search for its
             # children's splits.
@@ -219,7 +219,7 @@ cdef class EraTreeGrower(GrownTree):
         return take_next(self.nodes, self.n_waiting, numbers, n, most, False)
 
     cdef int split_rows(self, int number) except -1:
-        """Split a node in two, which may have to be leaves."""
+        """Split a node's rows in two; mark children that have to be leaves."""
         cdef:
             grown_node * node = &self.nodes[number]
             grown_node * left = &self.nodes[self.n_nodes]
@@ -265,7 +265,7 @@ cdef class EraTreeGrower(GrownTree):
     cdef int search_children(
         self, grown_node * node, grown_node * left, grown_node * right
     ) except -1:
-        """Find the splits of a node's children, one after the other."""
+        """Find the splits of a node's two children, one child after the other."""
         cdef double tic = perf_counter()
         if left.n_rows < right.n_rows:
             self.splitter.sum_up_children(node, left, right)
@@ -282,7 +282,7 @@ cdef class EraTreeGrower(GrownTree):
         return 0
 
     cdef int find_split(self, grown_node * node) except -1:
-        """Find the split of a node, if it has one."""
+        """Find the split of a node, unless it is a leaf, or pure in a forest."""
         if not (node.is_leaf or self.is_of_forest and is_pure(
             self.tree.gradients, self.tree.hessians,
             &self.splitter.partition[0] + node.node.start, node.n_rows,
@@ -325,8 +325,8 @@ cdef class EraTreeGrower(GrownTree):
         return 0
 
     cdef bint is_first_sure(self) except -1:
-        """Return whether the first node of the queue is the one to split next, whatever
-        the eras of others are; else compare some.
+        """Return whether the first node of the queue is certainly the next to split. If
+        it is not, because eras of nodes are not compared yet, compare some.
         """
         cdef:
             int first = self.nodes[0].waiting
@@ -346,8 +346,8 @@ cdef class EraTreeGrower(GrownTree):
         return True
 
     cdef int compare_deferred(self, int place) except -1:
-        """Compare the eras of a node of the queue, and of those behind it for which
-        there are threads.
+        """Compare the eras of a node of the queue, and of nodes behind it, one for each
+        free thread.
         """
         cdef:
             int[MAX_AT_ONCE] numbers
@@ -379,8 +379,8 @@ cdef class EraTreeGrower(GrownTree):
         return 0
 
     cdef int repeat_queue(self) except -1:
-        """Let the queue decide between equal nodes as if none had waited: compare all,
-        and repeat what was added and taken out, in that order.
+        """Let the queue decide between equal nodes as if none had been deferred:
+        compare all, and repeat what was added and taken out, in that order.
         """
         cdef int n_popped = self.n_popped, i, number, child
         for i in range(self.n_waiting):

@@ -19,7 +19,7 @@ from ..._criteria.split_sums cimport add_absent_eras, take_lane
 cdef inline void find_gains(
     CandidateSplits splits, const node_struct * node, thread_team team
 ) noexcept nogil:
-    """Compute the largest gain of each active feature."""
+    """Set the largest gain of each active feature, by all threads of a team."""
     cdef int i
     for i in range(
         first_of(team, splits.n_features), stop_of(team, splits.n_features)
@@ -34,7 +34,7 @@ cdef inline feature_split best_by_gain(
     double min_gain,                 # exclusive
     double unit_of_penalties,        # see `penalty_of_feature`
 ) noexcept nogil:
-    """Return the split with the largest gain after feature penalties."""
+    """Return the split with the largest gain, less the penalty of its feature."""
     cdef:
         feature_bins * best = NULL
         feature_bins * feature
@@ -67,7 +67,7 @@ cdef inline feature_split rank_splits(
     const node_struct * node, thread_team team, double unit_of_penalties=0.0,
     bint of_first=False,             # only the columns compared first
 ) noexcept nogil:
-    """Return the best of the listed splits, once all threads have compared theirs."""
+    """Return the best of the listed splits, after all threads have compared theirs."""
     cdef:
         feature_bins * feature
         feature_split best
@@ -92,7 +92,7 @@ cdef inline void find_largest_gain(
     CandidateSplits splits, const node_struct * node,
     feature_bins * feature,   # IN and OUT
 ) noexcept nogil:
-    """Set the orders of a feature's bins, and compute its largest gain."""
+    """Set the orders of a feature's bins, and the largest gain of its splits."""
     cdef:
         order_sides sides
         double largest = -INFINITY
@@ -108,7 +108,7 @@ cdef inline double gains_of_order(
     int k,                    # order
     order_sides * sides,      # OUT
 ) noexcept nogil:
-    """Compute the gains of an order's splits; return the largest."""
+    """Set the gains of the splits in one order; return the largest gain."""
     return splits.functions.find_gains(
         feature.first_bin, feature.n_codes, &feature.orders[k].order,
         splits.tree.monotonic_cst[feature.feature_idx], splits.tree, node, sides,
@@ -118,7 +118,7 @@ cdef inline double gains_of_order(
 cdef inline feature_split find_best_split(
     CandidateSplits splits, const node_struct * node, const feature_bins * feature,
 ) noexcept nogil:
-    """Return the split with the largest gain of a feature."""
+    """Return the split of a feature with the largest gain."""
     cdef:
         order_sides sides
         feature_split best, split
@@ -145,7 +145,7 @@ cdef inline feature_split make_split(
     int place,                # among its splits
     double gain, double n_left, double sum_gradients_left, double sum_hessians_left,
 ) noexcept nogil:
-    """Return a split with its gain as the key."""
+    """Return a split, with its gain as the key."""
     cdef:
         feature_split split
         const split_order * order = &feature.orders[k]
@@ -176,7 +176,7 @@ cdef inline void rank_feature(
     const node_struct * node, double unit_of_penalties, bint of_first,
     feature_bins * feature,   # IN; OUT: its best split
 ) noexcept nogil:
-    """Set the best of a feature's listed splits, if there is one."""
+    """Set `feature.best` to the best of the feature's listed splits, if it has any."""
     cdef:
         double penalty = penalty_of_feature(
             splits.tree, feature.feature_idx, unit_of_penalties

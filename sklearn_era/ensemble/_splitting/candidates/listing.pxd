@@ -1,5 +1,5 @@
-# The listed splits, which are compared by era: each has a lane until it can no longer
-# become the best.
+# The splits of a node that are listed, to be compared by era. Each has a lane until it
+# can no longer become the best.
 
 from libc.math cimport INFINITY
 from libc.stdint cimport uint8_t
@@ -56,7 +56,7 @@ cdef inline void list_splits(
     bint prunes,          # by the key
     thread_team team,
 ) noexcept nogil:
-    """List the splits of enough gain, with sums of 0."""
+    """List the splits of enough gain, and set their sums over eras to 0."""
     cdef int n = 0, i
     if team.rank == 0:
         splits.n_to_cover = criterion.min_covered_eras
@@ -88,7 +88,7 @@ cdef inline void list_splits(
 cdef inline void list_columns(
     CandidateSplits splits, const node_struct * node, const feature_bins * feature
 ) noexcept nogil:
-    """Set the largest gain of a feature's columns, and the splits of a bundle's."""
+    """Set the largest gain of a feature's columns and, for a bundle, its splits."""
     cdef:
         lane_column * column
         int k
@@ -105,7 +105,7 @@ cdef inline void list_columns(
 cdef inline void order_columns(
     CandidateSplits splits, bint prunes, thread_team team
 ) noexcept nogil:
-    """List the columns that have splits; those that are compared first are in front."""
+    """List the columns that have splits; put those to be compared first in front."""
     cdef int n_first = 0
     splits.count_listed()
     if prunes and splits.n_listed > FEW_COLUMNS:
@@ -127,7 +127,7 @@ cdef inline void mark_features(
     CandidateSplits splits, const criterion_struct * criterion,
     uint8_t * is_listed,      # OUT, by `feature_idx`
 ) noexcept nogil:
-    """Mark the features with splits of enough gain."""
+    """Set `is_listed` for the features that have splits of enough gain."""
     cdef int i
     memset(is_listed, 0, splits.tree.n_features)
     for i in range(splits.n_features):
@@ -141,7 +141,7 @@ cdef inline void list_feature(
     const node_struct * node,
     int place,                # of the feature, among all
 ) noexcept nogil:
-    """List the splits of a feature that have enough gain."""
+    """List the splits of a feature that have enough gain: give each one a lane."""
     cdef:
         feature_bins * feature = &splits.features[place]  # IN and OUT
         bint has_masks = splits.columns[feature.orders[0].column].bundle != NULL
@@ -197,7 +197,7 @@ cdef inline void list_order(
     const int * n_covering,   # eras that may cover each split; NULL: not counted
     const feature_bins * feature, split_order * order,  # IN and OUT
 ) noexcept nogil:
-    """Give each listed split a lane, and each code its group."""
+    """Give each listed split of an order a lane, and each code its group."""
     cdef:
         lane_column * column = &splits.columns[order.column]
         int n_splits = 0, i
@@ -226,7 +226,7 @@ cdef inline void count_covering_eras(
     const X_BINNED_DTYPE_C * codes,  # (n_samples, COLUMNS), of some features
     int * changes,                   # OUT, (COLUMNS, MAX_BINS)
 ) noexcept nogil:
-    """Count the eras with a row on either side of each split, as differences.
+    """Count, for each split, the eras with a row on both sides; store differences.
 
     An era covers the splits between its lowest and its highest code.
     """
@@ -255,7 +255,7 @@ cdef inline void group_codes(
     const X_BINNED_DTYPE_C * places,  # (n_splits,), of some splits, ascending
     int n_splits, X_BINNED_DTYPE_C * groups,  # OUT, by code: see `lane_column`
 ) noexcept nogil:
-    """Set the group of each code: the first split with it on the left side."""
+    """Set the group of each code: the first split that has it on the left side."""
     cdef:
         X_BINNED_DTYPE_C[MAX_BINS] are_listed
         X_BINNED_DTYPE_C group = 0
@@ -276,7 +276,7 @@ cdef inline void group_codes(
 cdef inline void set_lane(
     CandidateSplits splits, const order_sides * sides, int i, Py_ssize_t lane
 ) noexcept nogil:
-    """Set the left side, gain and place of a split, the i-th admissible one."""
+    """Store the left side, gain and place of the i-th admissible split in a lane."""
     cdef:
         double * of_lane = splits.sides + lane
         Py_ssize_t n = splits.n_lanes
@@ -291,7 +291,7 @@ cdef inline void keep_best(
     CandidateSplits splits, const criterion_struct * criterion,
     const node_struct * node, thread_team team
 ) noexcept nogil:
-    """Prune all splits but those with the largest key."""
+    """Prune all listed splits except those with the largest key."""
     cdef:
         feature_split best = rank_splits(splits, criterion, node, team)
         int n = splits.n_listed if best.found else 0
@@ -313,7 +313,9 @@ cdef inline void prune_column(
     int n_left,             # eras not yet added
     double min_key, lane_column * column,  # IN and OUT
 ) noexcept nogil:
-    """Drop splits that cannot reach the key or cover enough eras, unless few."""
+    """Drop the splits that can no longer win, unless they are few: those that cannot
+    reach `min_key` or cover enough eras.
+    """
     cdef:
         double * sums = sums_of_column(splits, column)
         const double * gains = splits.gains + column.first_lane

@@ -25,7 +25,7 @@ cdef struct category_struct:
 
 
 cdef inline int compare_categories(const void * a, const void * b) noexcept nogil:
-    """Compare by value, then by bin: a unique order on all platforms."""
+    """Compare categories by value, then by bin: an order that is equal everywhere."""
     cdef:
         const category_struct * x = <const category_struct *> a
         const category_struct * y = <const category_struct *> b
@@ -41,7 +41,7 @@ cdef inline int order_categories(
     double support_factor,       # the node's rows by its sum of hessians
     X_BINNED_DTYPE_C * order,    # OUT
 ) noexcept nogil:
-    """Sort categories, those with the support for splits first; return their number."""
+    """Sort categories by value, unsupported ones last; return how many have support."""
     cdef:
         category_struct[MAX_BINS] categories
         double sum_hessians, value
@@ -71,7 +71,7 @@ cdef inline int order_categories(
 # others.
 
 cdef inline int n_moved_from_end(int n_used, bint is_reversed) noexcept nogil:
-    """Return how many categories move to the left from the first or the last end."""
+    """Return how many categories move to the left, from the first or the last end."""
     return (n_used + 1) // 2 - is_reversed
 
 
@@ -86,7 +86,7 @@ cdef inline bint set_left_categories(
     const X_BINNED_DTYPE_C * order, int n_left, int n_bins_non_missing,
     int missing_code,                 # -1 if missing values are not a category
 ) noexcept nogil:
-    """Set the bits of left categories; return whether missing values go left."""
+    """Set the bits of the left categories; return whether missing values go left."""
     cdef int i
     init_bitset(left_cat_bitset)
     for i in range(n_left):
@@ -103,8 +103,8 @@ cdef inline void set_orders(
 ) noexcept nogil:
     """Set the orders in which the bins of a feature move to the left side.
 
-    Numbers ascend, with missing values on the right side, and on the left one in a
-    second order. The last bin stays on the right unless missing values are there.
+    Bins of numbers ascend; missing values stay on the right side or, in a second order,
+    move first. The last bin moves only if missing values stay.
 
         codes 0 1 2, missing m    left sides
         first order               0 | 0 1 | 0 1 2
@@ -128,7 +128,7 @@ cdef inline void set_orders(
 cdef inline void set_categorical_orders(
     const node_struct * node, feature_bins * feature  # IN and OUT
 ) noexcept nogil:
-    """Set both orders of categories: from each end towards the middle."""
+    """Set the two orders of categories: from either end towards the middle."""
     cdef:
         hist_struct[MAX_BINS] pooled
         long long[MAX_PLANES * MAX_BINS] sums

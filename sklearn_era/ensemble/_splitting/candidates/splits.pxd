@@ -21,30 +21,30 @@ cdef enum:  # ways to the sums and splits of nodes
 
 
 cdef inline int threads_for(int n_threads, double n_additions) noexcept nogil:
-    """Return a number of threads: all if the work outweighs waking them, else 1."""
+    """Return how many threads to use: all if the work outweighs waking them, else 1."""
     return n_threads if n_additions > FEW_ADDITIONS else 1
 
 
 cdef struct thread_team:
-    # Threads that call the same functions for a node. Loops are shared out among them;
-    # all else is done by each one, to the same result, or by the first one alone.
+    # Threads that call the same functions for a node. They share loops out; all else is
+    # done by each thread, to the same result, or by the first thread alone.
     int rank    # of this thread, from 0
     int size
 
 
 cdef inline void wait_for_team(thread_team team) noexcept nogil:
-    """Wait until all threads of a team are here, and see what they have written."""
+    """Wait until all threads of a team are here, and can see what each has written."""
     if team.size > 1:
         omp_barrier()
 
 
 cdef inline int first_of(thread_team team, int n) noexcept nogil:
-    """Return the first of the thread's share of `n` steps."""
+    """Return the first of this thread's steps, if threads share `n` steps out."""
     return <int> (<long long> n * team.rank // team.size)
 
 
 cdef inline int stop_of(thread_team team, int n) noexcept nogil:
-    """Return the first step after the thread's share."""
+    """Return the step after the last of this thread's steps; see `first_of`."""
     return <int> (<long long> n * (team.rank + 1) // team.size)
 
 
@@ -86,7 +86,7 @@ cdef struct feature_bins:
 
 
 cdef inline int lanes_for(int n_splits) noexcept nogil:
-    """Return the number of lanes for some splits and all rows, in whole registers."""
+    """Return the lanes for splits, and one for all rows, in whole vector registers."""
     return (n_splits // LANES + 1) * LANES
 
 
@@ -153,5 +153,5 @@ cdef inline void note_way(
 cdef inline double * sums_of_column(
     CandidateSplits splits, const lane_column * column
 ) noexcept nogil:
-    """Return the sums over eras of a column's splits."""
+    """Return the address of the sums over eras of a column's splits."""
     return splits.sums + column.first_lane * splits.n_fields

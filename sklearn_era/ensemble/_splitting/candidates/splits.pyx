@@ -23,7 +23,7 @@ from ..._criteria.split_sums cimport add_absent_eras, are_sums, merge_sums, take
 
 
 cdef class CandidateSplits:
-    """The candidates of one node after another, for the trees of a fit."""
+    """The candidate splits of one node after another, for the trees of a fit."""
 
     def __init__(self, EraRows rows, exchange):
         cdef int i
@@ -38,13 +38,13 @@ cdef class CandidateSplits:
             self.in_turn[i] = i
 
     def use_threads(self, int n_threads):
-        """Allocate the scratch memory of threads."""
+        """Set the number of threads, and allocate memory for each."""
         if n_threads > self.n_threads:
             self.batches = <char *> alloc_zeros(self.owners, n_threads * batch_size())
         self.n_threads = n_threads
 
     def use_bundles(self, FeatureBundles bundles, int n_fields):
-        """Allocate the splits of some features, with `n_fields` sums each."""
+        """Allocate the features of bundles, and splits with `n_fields` sums each."""
         cdef Py_ssize_t n = len(bundles.features)
         if bundles is self.bundles:
             return
@@ -67,7 +67,7 @@ cdef class CandidateSplits:
         self.bundles = bundles
 
     cdef bint start_node(self, const uint8_t * is_active) noexcept nogil:
-        """Set the active features of a node; return whether there are any."""
+        """Set which features a node may use; return whether it may use any."""
         cdef:
             bint wants_any = False
             int i
@@ -78,7 +78,7 @@ cdef class CandidateSplits:
         return wants_any
 
     cdef void count_listed(self) noexcept nogil:
-        """List the columns that have splits, and set their sums to 0."""
+        """List the columns that have splits, and set these splits' sums to 0."""
         cdef:
             lane_column * column
             int i
@@ -97,7 +97,7 @@ cdef class CandidateSplits:
                 )
 
     cdef void put_first(self, int n) noexcept nogil:
-        """Move the `n` columns of the largest gains to the front of the list."""
+        """Move the `n` listed columns with the largest gains to the list's front."""
         cdef int i, j, best
         self.n_first = n
         for i in range(n):
@@ -112,7 +112,7 @@ cdef class CandidateSplits:
             self.columns[self.listed[i]].is_first = True
 
     def active_bins(self):
-        """Return a mask of bins: those of active features."""
+        """Return a mask of all bins: True for the bins of active features."""
         mask = np.zeros(self.bundles.n_bins, dtype=bool)
         for i in range(self.n_features):
             first = self.features[i].first_bin
@@ -120,7 +120,7 @@ cdef class CandidateSplits:
         return mask
 
     cdef code_rows(self):
-        """Copy all rows' codes, side by side for a row; once for the same bundles."""
+        """Copy all rows' codes, row after row, unless done before for these bundles."""
         cdef:
             Py_ssize_t n = self.tree.n_samples
             Py_ssize_t n_columns = (self.n_features // COLUMNS + 1) * COLUMNS
@@ -137,7 +137,7 @@ cdef class CandidateSplits:
                 ]
 
     cdef make_room(self):
-        """Make room for the sums of both sides of the listed splits in each era."""
+        """Make room for the sums of each era on both sides of the listed splits."""
         cdef:
             Py_ssize_t size = 0
             lane_column * column
@@ -152,7 +152,7 @@ cdef class CandidateSplits:
     cdef ask_criterion(
         self, const criterion_struct * criterion, const node_struct * node
     ):
-        """Set the keys of the listed splits by the criterion in Python."""
+        """Set the keys of the listed splits to what the criterion in Python returns."""
         cdef:
             const lane_column * column
             const double [:, ::1] keys
@@ -192,7 +192,7 @@ cdef class CandidateSplits:
                 )
 
     cdef merge_splits(self, const criterion_struct * criterion):
-        """Add the sums of other processes to the listed splits."""
+        """Add other processes' sums to the sums of the listed splits."""
         cdef:
             const lane_column * column
             double [:, :, ::1] of_all  # (n_processes, n_splits, n_fields)
@@ -232,8 +232,8 @@ cdef sides_of_eras(
     const int [:, ::1] places,  # columns of the listed splits, and their lanes there
     Py_ssize_t n,               # of them
 ):
-    """Return the sums of each era on both sides of the listed splits: gradients, rows,
-    and hessians unless all are 1. The shape is (2, n_planes, n_eras, n).
+    """Return the sums of each era on both sides of the listed splits: gradients, rows
+    and, unless all are 1, hessians. The shape is (2, n_planes, n_eras, n).
     """
     cdef:
         EraRows rows = self.rows
@@ -266,7 +266,7 @@ cdef sides_of_eras(
 
 
 cdef lay_out(CandidateSplits self, FeatureBundles bundles):
-    """Set the columns and lanes of all features."""
+    """Set up the columns and lanes of all features, bundle by bundle."""
     cdef:
         const bundle_struct * bundle
         feature_bins * feature = self.features
@@ -307,7 +307,7 @@ cdef lane_column * add_column(CandidateSplits self, int n_lanes) noexcept:
 
 
 cdef void add_columns(CandidateSplits self, feature_bins * feature) noexcept:
-    """Add a column for each possible order of a feature without masks."""
+    """Add a column for each possible order of the bins of a feature without masks."""
     cdef lane_column * column
     cdef int k
     feature.orders[1].column = self.n_columns  # in case of a single order
@@ -319,7 +319,7 @@ cdef void add_columns(CandidateSplits self, feature_bins * feature) noexcept:
 
 
 cdef make_lanes(CandidateSplits self, int n_fields):
-    """Allocate the lanes of a node."""
+    """Allocate the lanes of a node: sides, gains, places and sums over eras."""
     cdef Py_ssize_t n = self.n_lanes
     self.n_fields = n_fields
     self.sides = <double *> alloc_zeros(

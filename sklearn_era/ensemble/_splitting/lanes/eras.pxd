@@ -63,7 +63,7 @@ cdef inline void sum_words(
     int place,              # of the era's lanes
     era_batch * batch,      # OUT
 ) noexcept nogil:
-    """Sum up an era of one block, with one word a row, by groups of codes."""
+    """Sum up an era of one block on each split's left side, with one word a row."""
     cdef:
         const packed_rows * packed = &visit.packed
         long long * cells = batch.cells
@@ -82,7 +82,7 @@ cdef inline void sum_planes(
     const row_block * blocks,  # of an era
     int n_blocks, era_batch * batch,  # OUT, its sums
 ) noexcept nogil:
-    """Sum up an era on the left side of each split."""
+    """Sum up an era, plane after plane, on the left side of each split."""
     cdef:
         const packed_rows * packed = &visit.packed
         long long * cells = batch.cells
@@ -123,7 +123,7 @@ cdef inline void add_to_groups(
     const lane_column * column, const packed_rows * packed, int word,
     const row_block * block, long long * cells,  # IN and OUT
 ) noexcept nogil:
-    """Add a word of each row of a block to the group of its code."""
+    """Add a word of each row of a block to the cell of its code's group."""
     cdef:
         const unsigned int * rows = packed.indices
         const long long * words = packed.words + word * packed.n_packed
@@ -196,7 +196,7 @@ cdef inline bint add_masked_directions(
     const era_visit * visit, const lane_column * column, const row_block * blocks,
     int n_eras, double * sums,  # IN and OUT, (2, n_lanes)
 ) noexcept nogil:
-    """Add some eras to the directions of splits with masks; see `add_directions`."""
+    """Add eras to the directions of splits with masks; see `add_directions`."""
     cdef:
         long long[3 * MAX_SPLIT_LANES] totals
         int n_lanes = column.n_lanes

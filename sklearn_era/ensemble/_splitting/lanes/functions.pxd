@@ -29,7 +29,7 @@ cdef struct node_struct:
 
 
 cdef struct era_visit:
-    # The inputs of a comparison of splits, for each era.
+    # What the comparison of splits by era reads, the same for all eras.
     const criterion_struct * criterion
     const eras_struct * eras
     const summed_values * values
@@ -40,9 +40,9 @@ cdef struct era_visit:
 
 
 cdef struct lane_column:
-    # Candidates that share a pass over rows: those of a bundle with masks, or of one
-    # order in which a feature's bins move to the left side. They have the first lanes;
-    # the next one has all rows.
+    # Candidates that share a pass over rows: all of a bundle with masks, or all of one
+    # order in which a feature's bins move to the left side. Candidates have the first
+    # lanes; the lane after them has all rows.
     #
     # Without masks, a code's group is the first split that has it on its left side; so
     # running sums over groups are the left sides.
@@ -72,7 +72,7 @@ cdef struct bin_order:
 
 
 cdef struct era_batch:
-    # Some eras on the left side of a column's splits; arrays are (n_eras, n_lanes).
+    # Sums of some eras on the left side of a column's splits: (n_eras, n_lanes).
     # Aligned to a cache line.
     double[BATCH_CELLS] gradients
     double[BATCH_CELLS] hessians
@@ -84,13 +84,13 @@ cdef struct era_batch:
 
 
 cdef inline size_t batch_size() noexcept nogil:
-    """Return the bytes of a batch, in whole cache lines."""
+    """Return the size of a batch in bytes, in whole cache lines."""
     return (sizeof(era_batch) + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
 
 
 cdef struct order_sides:
-    # The left sides of the admissible splits of an order, pooled; without those that
-    # repeat the one before, but for nodes with rows in most bins.
+    # The pooled left sides of the admissible splits of an order. Splits that repeat the
+    # one before are left out, unless most bins of the node have rows.
     int n_splits
     X_BINNED_DTYPE_C[MAX_BINS] places   # of the splits, in the order
     double[MAX_BINS] gradients
@@ -102,9 +102,9 @@ cdef struct order_sides:
 cdef inline void run_up(
     const long long * sums, long long total, int n, long long * running  # OUT
 ) noexcept nogil:
-    """Compute prefix sums, plus a total; `running` may be `sums`.
+    """Set `running`, perhaps `sums` itself, to the prefix sums, plus `total`.
 
-    In pairs, so that only every second addition waits for the one before.
+    Sums are added in pairs, so that only every second addition waits for another one.
     """
     cdef:
         long long first, second
@@ -124,7 +124,7 @@ cdef inline void take_planes(
     Py_ssize_t stride,        # from one plane of them to the next
     int n, long long * planes,  # OUT, (n_planes, MAX_BINS)
 ) noexcept nogil:
-    """Split packed sums into planes: row counts, then the sums of each word."""
+    """Split packed sums into planes: the row counts, then the sums of each word."""
     cdef:
         long long one = 1
         long long mask = (one << node.count_bits) - 1

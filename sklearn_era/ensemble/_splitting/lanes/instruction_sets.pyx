@@ -21,12 +21,12 @@ cdef extern from *:
 
 
 def available_levels():
-    """Return the compiled x86-64 levels that this processor has, then "" for any."""
+    """Return the compiled x86-64 levels that run here, best first, and "" for any."""
     return ["v4"] * bool(has_v4()) + ["v3"] * bool(has_v3()) + [""]
 
 
 def lane_module(name=f"{__package__}.kernels"):
-    """Return the best module of a name, or that of SKLEARN_ERA_X86_LEVEL."""
+    """Return the best compiled module of a name, or what SKLEARN_ERA_X86_LEVEL asks."""
     levels = available_levels()
     level = os.environ.get("SKLEARN_ERA_X86_LEVEL", levels[0])
     if level not in levels:

@@ -30,7 +30,7 @@ cdef double find_gains(
     int n_codes, const bin_order * order, signed char monotonic_cst,
     const tree_data * tree, const node_struct * node, order_sides * sides,  # OUT
 ) noexcept nogil:
-    """Compute the left side and the gain of each split; return the largest gain."""
+    """Set the left side and the gain of each split; return the largest gain."""
     set_sides(tree, node, node.bins + first_bin, n_codes, order, sides)
     if monotonic_cst == NO_CST:
         return gains_of_sides(False, 0, sides.n_splits, tree, node, sides)
@@ -42,7 +42,7 @@ cdef void set_sides(
     const long long * bins,         # of the feature, plane after plane
     int n_codes, const bin_order * order, order_sides * sides,  # OUT
 ) noexcept nogil:
-    """Sum up the left side after each move."""
+    """Set the left side after each move of a bin."""
     cdef:
         long long[MAX_PLANES * MAX_BINS] sums
         long long[MAX_BINS] moves
@@ -79,7 +79,7 @@ cdef inline void sum_distinct(
     order_sides * sides,            # OUT: places
     long long * sums,               # OUT, of these
 ) noexcept nogil:
-    """Sum up the left side after each move of rows: most bins may be empty."""
+    """Set the left side after each move that moves rows: most bins may be empty."""
     cdef:
         const X_BINNED_DTYPE_C * codes = order.codes
         X_BINNED_DTYPE_C * places = sides.places
@@ -104,7 +104,7 @@ cdef inline void keep_large_sides(
     const tree_data * tree, const node_struct * node,
     order_sides * sides, long long * sums,  # IN and OUT
 ) noexcept nogil:
-    """Keep the splits with enough rows on both sides."""
+    """Keep only the splits with enough rows on both sides."""
     cdef:
         long long least = tree.min_samples_leaf
         long long most = node.pooled.n_samples - least
@@ -119,7 +119,7 @@ cdef inline void keep_large_sides(
 cdef inline int n_below(
     const long long * sums, int n, long long least, int count_bits
 ) noexcept nogil:
-    """Return how many of ascending counts, low bits of sums, are below `least`."""
+    """Return how many of ascending counts, low bits of `sums`, are below `least`."""
     cdef:
         long long one = 1
         long long mask = (one << count_bits) - 1 if count_bits > 0 else -1
@@ -157,8 +157,8 @@ cdef inline double gains_of_sides(
     signed char monotonic_cst, int n_splits, const tree_data * tree,
     const node_struct * node, order_sides * sides,  # IN; OUT: gains
 ) noexcept nogil:
-    """Compute the gains by scikit-learn's rules, -INFINITY where a side weighs too
-    little or its value breaks a monotonic constraint; return the largest.
+    """Set the gains of splits by scikit-learn's rules: -INFINITY where a side weighs
+    too little or a value breaks a monotonic constraint. Return the largest gain.
     """
     cdef:
         double[LANES] largest
@@ -219,7 +219,7 @@ cdef void keep_sides(
     const era_visit * visit, const lane_column * column, const lane_eras * lanes
 ) noexcept nogil:
     """Keep the sums of eras: gradients, rows and hessians on the left side, gradients
-    on the right one; a lane has all rows.
+    on the right side; one lane has the sums of all rows.
     """
     cdef:
         Py_ssize_t n = lanes.n_lanes, place, i, j
@@ -245,7 +245,7 @@ cdef void sum_bundle(
     const bundle_struct * bundle, const packed_rows * packed, const row_block * blocks,
     int n_blocks, long long * by_era,  # IN and OUT, (n_eras, n_planes, n_lanes)
 ) noexcept nogil:
-    """Add some rows to the left sides of a bundle's splits, by era."""
+    """Add some blocks of rows to the left sides of a bundle's splits, era by era."""
     cdef:
         long long[4 * MAX_BUNDLE_CELLS] cells
         Py_ssize_t size = (packed.n_words + 1) * bundle.n_lanes

@@ -143,7 +143,7 @@ cdef inline void add_masked_block(
     long long * sums,       # IN and OUT, (n_planes, stride), of the era
     Py_ssize_t stride,
 ) noexcept nogil:
-    """Add the rows of a block, or their sums by combination, to left sides."""
+    """Add the rows of a block to splits' left sides; perhaps summed by combination."""
     add_words(bundle, packed, block, 0, packed.count_bits, cells, sums, stride)
     if packed.n_words > 2:
         add_words(bundle, packed, block, 2, 0, cells, sums, stride)
@@ -153,7 +153,7 @@ cdef inline void add_words(
     const bundle_struct * bundle, const packed_rows * packed, const row_block * block,
     int word, int count_bits, long long * cells, long long * sums, Py_ssize_t stride,
 ) noexcept nogil:
-    """Add a word of each row, and the next one if there is one."""
+    """Add a word of each row, and the next word if there is one, to left sides."""
     cdef:
         const long long * words = (
             packed.words + word * packed.n_packed + block.first_word - block.start
@@ -184,7 +184,7 @@ cdef inline void sum_cells(
     const row_block * block,
     long long * cells,      # OUT, (2 * n_cells,); the result is in the first half
 ) noexcept nogil:
-    """Sum up the rows of a block by combination, even and odd ones apart: so neighbours
+    """Sum up the rows of a block by combination, even and odd rows apart: so neighbours
     with the same combination do not wait for each other.
     """
     cdef:

@@ -54,7 +54,7 @@ cdef inline int find_eras(
     small_eras * eras, const criterion_struct * criterion, const small_rows * rows,
     const tree_data * tree, const tree_node * node,
 ) noexcept nogil:
-    """List the eras of a node; return how many of them a split may cover."""
+    """Set the eras of a node; return how many of them a split may cover."""
     cdef:
         present_era * era = NULL
         int n_coverable = 0, row, i
@@ -86,8 +86,8 @@ cdef inline int find_eras(
 cdef inline void start_order(
     small_eras * eras, const unsigned int * keys, int n_rows
 ) noexcept nogil:
-    """Put all rows on the right side, summed up from the far end: differences would
-    leave rounding errors on a side without weight.
+    """Put all rows on the right side. Its sums are added up from the far end:
+    differences would leave rounding errors on a side without weight.
     """
     cdef:
         present_era * era
@@ -107,7 +107,7 @@ cdef inline void start_order(
 cdef inline void move_rows(
     small_eras * eras, const unsigned int * keys, int n_left
 ) noexcept nogil:
-    """Move further rows to the left side, up to `n_left`."""
+    """Move further rows to the left side, until `n_left` are there."""
     cdef:
         present_era * era
         int i
@@ -128,7 +128,7 @@ cdef inline bint sum_eras(
     double gain,                 # pooled
     double min_key, double * sums,  # OUT
 ) noexcept nogil:
-    """Sum up the eras for a split; return False once it cannot reach the key."""
+    """Sum up the eras for a split; return False once it cannot reach `min_key`."""
     cdef:
         bint counts_all = counts_uncovered_eras(criterion)
         int n_present = eras.n_present

@@ -46,8 +46,8 @@ cdef class SubtreeGrower:
 
     `splitter` has the tree's data and limits, by scikit-learn's names; `max_features`
     are drawn for each node, by `seed`. A small node has at most `max_rows`.
-    `era_splitter` is the tree's, already started, or None for the gain. Its penalties
-    are below 1: forests drop the columns of others.
+    `era_splitter` is the tree's, already started, or None for the gain. All its
+    penalties are below 1: forests drop columns with higher ones.
     """
 
     cdef:
@@ -98,7 +98,7 @@ cdef class SubtreeGrower:
             self._compare_eras(era_splitter)
 
     cdef _make_columns(self):
-        """Describe the features of the tree, all of them as drawn."""
+        """Set up the tree's features; all count as drawn."""
         cdef:
             Py_ssize_t n = self.tree.n_features
             sorted_feature * feature
@@ -124,7 +124,7 @@ cdef class SubtreeGrower:
                 feature.missing_code = self.tree.missing_values_bin_idx
 
     cdef _compare_eras(self, EraSplitter splitter):
-        """Take over the criterion and the units of sums from a splitter."""
+        """Take over the criterion, units and eras of the tree's splitter."""
         cdef EraRows rows = splitter.rows
         self.criterion = &splitter.criterion
         self.by_gain = gain_alone(self.criterion, 0)
@@ -147,7 +147,7 @@ cdef class SubtreeGrower:
         self.eras.pooled.impurities = self.eras.impurities
 
     def grow(self, root):
-        """Grow what is below `root`, a node of scikit-learn's grower, in its order."""
+        """Add `root`, a node of scikit-learn's grower, and all below it, in order."""
         cdef:
             list waiting = [(root, -1, False)]
             tree_node node
@@ -173,7 +173,7 @@ cdef class SubtreeGrower:
                 waiting.append((top.left_child, number, False))
 
     def grow_small(self, tree_node root):
-        """Add a small node and what is below it, without the GIL."""
+        """Add the records of a small node and all nodes below it, without the GIL."""
         with nogil:
             self.grow_subtree(&root)
 
@@ -208,7 +208,7 @@ cdef class SubtreeGrower:
 
 
 cdef bint may_split(SubtreeGrower self, const tree_node * node) noexcept nogil:
-    """Return whether the limits of depth and rows allow children."""
+    """Return whether the limits on depth and rows allow a node children."""
     return (
         node.depth != self.max_depth
         and <int> node.pooled.n_samples >= 2 * self.tree.min_samples_leaf
@@ -216,7 +216,7 @@ cdef bint may_split(SubtreeGrower self, const tree_node * node) noexcept nogil:
 
 
 cdef void start_small_node(SubtreeGrower self, tree_node * root) noexcept nogil:
-    """Gather the data of a small node's rows, and sort them."""
+    """Copy the values of a small node's rows, and sort the rows by each feature."""
     cdef:
         const unsigned int * samples = &self.partition[root.start]
         double value
@@ -249,7 +249,7 @@ cdef void start_small_node(SubtreeGrower self, tree_node * root) noexcept nogil:
 cdef void partition_node(
     SubtreeGrower self, const tree_node * node, feature_split * split
 ) noexcept nogil:
-    """Partition the rows of a node, and the keys of each feature."""
+    """Partition the rows of a node, and the keys of each feature, by a split."""
     cdef:
         const unsigned int * keys = self.columns[split.feature_idx].keys
         int n_rows = node.pooled.n_samples
@@ -274,7 +274,7 @@ cdef void partition_node(
 cdef bint find_split(
     SubtreeGrower self, const tree_node * node, feature_split * split
 ) noexcept nogil:
-    """Find the best split of a node; return False without one."""
+    """Set `split` to the best split of a node; return whether there is one."""
     cdef:
         const criterion_struct * criterion = self.criterion
         bint is_coverable
@@ -308,7 +308,7 @@ cdef bint find_split(
 cdef bint find_share(
     SubtreeGrower self, feature_split * split, bint is_coverable
 ) noexcept nogil:
-    """Find the best split of enough gain; without one, that of the largest gain."""
+    """Set `split` to the best of enough gain, or that of the largest gain."""
     cdef:
         criterion_struct sharing
         feature_split best
@@ -325,7 +325,7 @@ cdef bint find_share(
 cdef bint find_best(
     SubtreeGrower self, const criterion_struct * criterion, feature_split * split
 ) noexcept nogil:
-    """Find the best split by a criterion after feature penalties."""
+    """Set `split` to the best one after feature penalties; return if there is one."""
     cdef:
         criterion_struct unit
         double unit_of_penalties = 0.0
@@ -342,7 +342,7 @@ cdef bint scan_features(
     const criterion_struct * criterion,   # NULL: scikit-learn's gain
     double unit_of_penalties, feature_split * split,  # OUT
 ) noexcept nogil:
-    """Find the best split by the features that vary and are drawn."""
+    """Set `split` to the best one of the features that vary and are drawn."""
     cdef:
         sorted_feature * feature
         int i
@@ -366,7 +366,7 @@ cdef bint scan_features(
 
 
 cdef split_large(tree_records * records, int number, info):
-    """Turn a leaf into an inner node, by a `SplitInfo`."""
+    """Turn a leaf into an inner node, by the split in a `SplitInfo`."""
     cdef:
         feature_split split
         int i
@@ -385,7 +385,7 @@ def is_pure_node(
     const G_H_DTYPE_C [::1] gradients, const G_H_DTYPE_C [::1] hessians,
     const unsigned int [::1] sample_indices,
 ):
-    """Return whether g / h is equal for the rows of a node: no split has a gain."""
+    """Return whether g / h is equal for a node's rows, so that no split has a gain."""
     return is_pure(
         &gradients[0], &hessians[0] if hessians.shape[0] > 1 else NULL,
         &sample_indices[0], sample_indices.shape[0],

@@ -45,12 +45,12 @@ cdef inline int row_of(unsigned int key) noexcept nogil:
 cdef inline unsigned int * keys_of(
     const small_rows * rows, int feature, int start
 ) noexcept nogil:
-    """Return the keys of a feature, from a place on."""
+    """Return the address of a feature's keys from the place `start` on."""
     return rows.keys + feature * <Py_ssize_t> MAX_ROWS + start
 
 
 cdef inline void gather_rows(small_rows * rows, const tree_data * tree) noexcept nogil:
-    """Copy the gradients and hessians of the rows in `samples`, and sort the rows."""
+    """Copy the gradients and hessians of the rows in `samples`; sort all keys."""
     cdef:
         unsigned int sample
         int i
@@ -75,7 +75,7 @@ cdef inline void sort_rows(
     const unsigned int * samples,  # (n_rows,), rows of the column
     int n_rows, unsigned int * keys,  # OUT, (n_rows,)
 ) noexcept nogil:
-    """Sort rows by code, stably."""
+    """Set `keys` to the rows, stably sorted by their code in a column."""
     cdef:
         int[MAX_BINS + 1] starts
         int code, i
@@ -93,9 +93,7 @@ cdef inline void sort_rows(
 cdef inline void partition_rows(
     small_rows * rows, unsigned int * keys, int n_rows  # or plain row numbers
 ) noexcept nogil:
-    """Move the rows of the left child before those of the right one, stably and without
-    a branch.
-    """
+    """Move the left child's rows or keys to the front, stably, without a branch."""
     cdef:
         unsigned int key
         int n_left = 0, n_right = 0, is_left, i
@@ -120,7 +118,7 @@ cdef inline bint is_pure(
     const unsigned int * rows,   # (n_rows,)
     int n_rows,
 ) noexcept nogil:
-    """Return whether g / h is equal for all rows of weight, so that no split gains."""
+    """Return whether g / h is equal for all rows with weight: then no split gains."""
     cdef:
         era_sums first, other
         int i

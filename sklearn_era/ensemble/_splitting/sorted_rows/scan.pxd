@@ -24,7 +24,7 @@ from ..._criteria.ranking cimport may_outrank, penalise, rank_split, suffices
 
 
 cdef struct scan_context:
-    # The inputs that the scans of a node's features share.
+    # What the scans of all features of a node read.
     const tree_data * tree
     const tree_node * node
     const small_rows * rows
@@ -51,7 +51,7 @@ cdef inline void scan_numbers(
     scan_context * context, sorted_feature * feature,
     feature_split * best,            # IN and OUT
 ) noexcept nogil:
-    """Replace `best` by the feature's best split if that ranks above it."""
+    """Replace `best` by the best split of a numeric feature, if that ranks above it."""
     cdef:
         const unsigned int * keys = feature.keys
         int n_rows = context.node.pooled.n_samples
@@ -75,7 +75,7 @@ cdef inline bint scan_order(
     int n_missing,               # missing values, which move first
     feature_split * best,        # IN and OUT
 ) noexcept nogil:
-    """Rank the split after each code; return whether one has replaced `best`."""
+    """Rank the split after each code; return whether any has replaced `best`."""
     cdef:
         const tree_data * tree = context.tree
         const pooled_node * node = &context.node.pooled
@@ -134,7 +134,7 @@ cdef inline bint gains_more(
 ) noexcept nogil:
     """Return whether a split replaces `best` by the gain, as in scikit-learn.
 
-    The first of equal gains stays; but among a feature's splits with missing values on
+    Of equal gains the first stays; but among a feature's splits with missing values on
     the left side the last one replaces it, as scikit-learn scans from the right.
     """
     if split.rank.gain != best.rank.gain:
@@ -153,7 +153,7 @@ cdef inline bint ranks_above(
     const unsigned int * keys, feature_split * split,  # IN: its gain; OUT: its rank
     const feature_split * best,
 ) noexcept nogil:
-    """Rank a split; return whether it replaces `best`."""
+    """Set the rank of a split; return whether the split replaces `best`."""
     cdef:
         const criterion_struct * criterion = context.criterion
         double gain = split.rank.gain
@@ -185,7 +185,7 @@ cdef inline bint ranks_above(
 
 
 cdef struct category_sums:
-    # Categories are numbered by bin, with the missing one after the others.
+    # Sums of categories, by bin; missing values come after all bins.
     int n_all
     hist_struct[MAX_BINS] pooled
     int[MAX_BINS] first       # place of the first of a category's keys
@@ -196,7 +196,7 @@ cdef inline int sum_categories(
     const scan_context * context, const sorted_feature * feature,
     category_sums * categories,   # OUT
 ) noexcept nogil:
-    """Sum up and sort categories; return how many take part in splits."""
+    """Sum up categories and sort them; return how many may take part in splits."""
     cdef:
         const small_rows * rows = context.rows
         int n_rows = context.node.pooled.n_samples
@@ -224,7 +224,7 @@ cdef inline void scan_categories(
     scan_context * context, sorted_feature * feature,
     feature_split * best,            # IN and OUT
 ) noexcept nogil:
-    """Replace `best` by the feature's best split if that ranks above it."""
+    """Replace `best` by the best split of categories, if that ranks above it."""
     cdef:
         category_sums categories
         X_BINNED_DTYPE_C * order = categories.order
@@ -254,7 +254,7 @@ cdef inline int copy_keys(
     const sorted_feature * feature, const category_sums * categories, int n_moved,
     unsigned int * keys,              # OUT, all rows of the node
 ) noexcept nogil:
-    """Put a node's rows in the order of categories; return how many of them move."""
+    """Copy a node's rows in the order of categories; return how many rows move."""
     cdef int n_rows = 0, n_left = 0, place, i
     for i in range(categories.n_all):
         place = categories.order[i]
@@ -280,7 +280,7 @@ cdef inline bint find_varying(
     sorted_feature * features,   # (n_features,), IN and OUT
     int n_features, const small_rows * rows, const tree_node * node,
 ) noexcept nogil:
-    """Find the features that vary in a node; return False if all are constant."""
+    """Set which features vary in a node; return False if none does."""
     cdef:
         int n_rows = node.pooled.n_samples
         # Hessians are in units of their mean, so those of all rows sum up to n_rows.
@@ -303,7 +303,7 @@ cdef inline void draw_features(
     sorted_feature * features,   # (n_features,), IN and OUT
     const scan_context * context,
 ) noexcept nogil:
-    """Draw features for a node, by the first steps of a shuffle; and on until one of
+    """Draw features for a node, by the first steps of a shuffle; draw on until one of
     them can split the node, as in scikit-learn's trees.
     """
     cdef:
@@ -330,8 +330,7 @@ cdef inline void draw_features(
 
 
 cdef inline uint64_t next_random(uint64_t * state) noexcept nogil:
-    """Return the next number of the generator SplitMix64: Steele, Lea & Flood (2014).
-    """
+    """Return the next random number by SplitMix64: Steele, Lea & Flood (2014)."""
     cdef uint64_t mixed
     state[0] += <uint64_t> 0x9E3779B97F4A7C15
     mixed = state[0]
