@@ -117,7 +117,9 @@ def without_eras(model: BaseEstimator, X: Table, eras: Eras | None) -> Any:
 
 
 def without_era_column(model: BaseEstimator, X: Table) -> Any:
-    """Return X without the fit's columns of eras, or X itself if it lacks any."""
+    """Return X without the columns that held the eras in the fit; or X itself, if it
+    lacks any of them.
+    """
     check_collected(X)
     return take_era_column(X, era_columns_in(model, X))[0]
 
@@ -130,9 +132,9 @@ def has_era_columns(model: BaseEstimator, X: Table) -> bool:
 
 
 def era_columns_in(model: BaseEstimator, X: Table, *, is_known: bool = False) -> Any:
-    """Return the fit's columns of eras, by name; None if X lacks them all, with a
-    warning if `is_known` (they tell known groups). Raise ValueError if X has only some
-    of them.
+    """Return the name or names of the columns that held the eras in the fit; None if X
+    lacks all of them, with a warning if `is_known` (the eras tell known groups). Raise
+    ValueError if X has only some of them.
     """
     name = getattr(model, "_era_column", None)
     if name is None or has_era_columns(model, X):
@@ -154,7 +156,9 @@ def era_columns_in(model: BaseEstimator, X: Table, *, is_known: bool = False) ->
 
 
 def _refuse_foreign(model: Any, known: Any, given: Any) -> None:
-    """Raise TypeError for an argument that `fit` lacks, naming ours for the purpose."""
+    """Raise TypeError for an argument that `fit` lacks. If it is another package's name
+    for an argument of ours, the message says how ours is called.
+    """
     if any(x.kind is x.VAR_KEYWORD for x in known.values()):
         return
     for name in (x for x in given if x not in known):
@@ -215,7 +219,9 @@ def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
 def warn_of_row_order(
     eras: Eras | None, X: Table, name: str = "eras", X_name: str = "X"
 ) -> None:
-    """Warn if labels have X's index in another order: position alone assigns them."""
+    """Warn if labels have the same index as X in another order: the index is ignored,
+    and labels belong to rows by position.
+    """
     index: Any = getattr(eras, "index", None)
     rows: Any = getattr(X, "index", None)
     if (
@@ -238,8 +244,8 @@ def warn_of_row_order(
 def encode_groups(
     eras: Eras, X: Any, X_name: str
 ) -> tuple[dict[Any, EncodedEras], EncodedEras]:
-    """Return the groups of rows, which differ in some column of `eras`, and by column a
-    dict of encoded labels: the label of each group.
+    """Return a dict of encoded labels by column, each with one label for each group,
+    and the group of each row. Rows of a group agree in all columns.
     """
     columns = {
         "era" if key is None else key: read_eras(labels, X, name=text, X_name=X_name)

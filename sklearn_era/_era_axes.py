@@ -88,9 +88,8 @@ def read_one(
 def read_known(
     eras: Eras, X: Table, era_order: EraOrder, name: str
 ) -> tuple[Any, EncodedEras, bool]:
-    """Return what `read_one` does, for one column of labels; or, if `era_order` is a
-    pair or "auto", for two of times and groups, whose labels are `EraColumns`, times
-    first.
+    """Return what `read_one` returns. Labels may be one column or, if `era_order` is a
+    pair or "auto", two: times and groups, returned as `EraColumns`, times first.
     """
     is_one = era_order in ("ordered", "unordered") or len(label_columns(eras)) != 2
     if is_one and isinstance(era_order, str):
@@ -117,7 +116,7 @@ def read_again(model: BaseEstimator, eras: Eras, X: Table) -> tuple[Any, Encoded
 
 
 def known_order(eras: EncodedEras, is_ordered: bool) -> Any:
-    """Return the `era_order` of inner models, which get the labels of `read_known`."""
+    """Return the `era_order` for inner models, to which labels of `read_known` go."""
     return TIME_FIRST if eras.pair else "ordered" if is_ordered else "unordered"
 
 
@@ -129,7 +128,7 @@ def keep_pair(model: BaseEstimator, eras: EncodedEras | None) -> None:
 
 
 def likeness_to_time(labels: Labels) -> int:
-    """Return how much labels look like times: 0 not at all, to 3 like dates."""
+    """Return how much labels look like times: from 0, not at all, to 3, like dates."""
     values = as_objects(labels)
     kinds = {"bool" if isinstance(x, bool) else _kind_of(x) for x in values}
     if categories_of(labels) is not None or kinds <= {"number", "duration"}:

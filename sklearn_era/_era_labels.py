@@ -174,7 +174,7 @@ def _as_dates(labels: Labels) -> Labels:
 
 
 def joined_categories(known: Labels, new: Labels) -> Labels | None:
-    """Return known, then new categories; only the new if they include the known."""
+    """Return known, then new categories; only new ones if these include all known."""
     of_known, of_new = categories_of(known), categories_of(new)
     if of_known is None or of_new is None:
         return of_known
@@ -390,7 +390,7 @@ def _is_missing(label: object) -> bool:
 
 
 def label_texts(labels: Labels) -> list[str]:
-    """Return the labels of eras as text; dates end at their last needed digit."""
+    """Return the labels of eras as text, dates without superfluous digits."""
     if labels.dtype.kind == "M":
         return np.datetime_as_string(labels, unit="auto").tolist()
     return [str(label) for label in labels]

@@ -41,8 +41,8 @@ class PredictsByEra:
 
 
 def prepares_by_era(model: BaseEstimator, *, in_fit: bool = False) -> bool:
-    """Return whether a pipeline hands eras to a transformer: the model itself, its
-    `regressor` or, unless `in_fit`, its `estimator` or one of its members.
+    """Return whether a pipeline hands eras to a transformer. The pipeline is the model
+    itself, its `regressor` or, unless `in_fit`, its `estimator` or one of its members.
     """
     if isinstance(model, Pipeline):
         *steps, last = (step for _, step in model.steps)
@@ -115,8 +115,9 @@ def ask(model: BaseEstimator, method: str, X: Table, eras: Eras | None) -> Any:
 def take_fitted_columns(
     model: BaseEstimator, X: Table, eras: Eras | None
 ) -> tuple[Any, Any]:
-    """Return X without the fit's columns of eras, and `eras`; if these are None, the
-    fit's columns for transformers and models of known groups. Times come first.
+    """Return X without the columns that held the eras in the fit, and the eras. If
+    `eras` are None, these columns have them, for transformers and models of known
+    groups. Of two columns, times come first.
     """
     pair = vars(model).get("_pair")
     if eras is None:

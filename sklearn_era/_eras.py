@@ -82,7 +82,9 @@ def check_eras(
 def read_eras(
     eras: Any, X: Any, known: NDArray[Any] | None = None, **names: str
 ) -> "EncodedEras":
-    """Return checked and encoded labels, in the order of (known) categories, if any."""
+    """Return checked and encoded labels, in the order of categories, if labels or the
+    known labels have any.
+    """
     encoded = encode_eras(check_eras(eras, X, **names), known)
     if encoded.labels.size and isinstance(encoded.labels[0], tuple):
         columns = label_columns(eras)
@@ -338,7 +340,7 @@ def era_means(
 
 
 def number_of_share(share: float, n_all: int) -> int:
-    """Return a share of `n_all`, rounded up, at least 1; of 30, 0.1 is 3, and not 4."""
+    """Return a share of `n_all`, rounded up, at least 1; 0.1 of 30 is 3, not 4."""
     return max(1, math.ceil(round(share * n_all, 9)))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def put_in_place(written: Path, path: Path) -> None:
-    """Replace `path` by a file beside it; after a crash, one of the two is whole."""
+    """Replace `path` by `written`, a file beside it; a crash leaves one of the two."""
     with written.open("rb+") as file:
         os.fsync(file.fileno())
     os.replace(written, path)

@@ -55,7 +55,9 @@ def check_sample_weight(
     sample_weight: ArrayLike | None, X: Table, *, allow_all_zero_weights: bool = False,
     **options: Any,
 ) -> Any:  # fmt: skip
-    """Return the checked weights; raise ValueError if all are 0, in all releases."""
+    """Return the checked weights; raise ValueError if all are 0, which scikit-learn
+    refuses only from 1.9 on.
+    """
     if _IS_1_9:
         options["allow_all_zero_weights"] = allow_all_zero_weights
     checked = _check_sample_weight(sample_weight, X, **options)

@@ -16,7 +16,9 @@ _TINY = 1e-12
 
 
 class Cells(NamedTuple):
-    """Sums over the rows of each cell: a category in an era; cells are sorted so."""
+    """Sums over the rows of each cell, a pair of a category and an era. Cells are
+    sorted by category, then by era.
+    """
 
     categories: Any
     eras: Any
@@ -132,7 +134,9 @@ def _variances(cells: Cells, i: int) -> Iterator[tuple[int, int, float, float, f
         return np.cumsum(np.bincount(cells.eras, x, n_eras))
 
     def of_category(x: Array) -> tuple[Array, Array]:
-        """Return a category's sums over eras up to each cell, and before the cell."""
+        """Return, for each cell, its category's sum over eras up to the cell's, and
+        before it.
+        """
         sums = np.cumsum(x)
         own = sums - (sums - x)[start]
         return own, np.where(is_first, 0.0, own - x)

@@ -53,13 +53,17 @@ def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message: a question with the closest name; "" if none is."""
+    """Return the end of a message, " Did you mean ...?" with the closest name, or "" if
+    none is close.
+    """
     close = difflib.get_close_matches(name.lower(), known, n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def refuse_moved(names: Mapping[str, str], given: Any, owner: str) -> None:
-    """Raise TypeError, which names the new parameter, if `given` has a former name."""
+    """Raise TypeError if `given` has a parameter's former name; the message names the
+    new one.
+    """
     for name in given:
         if name in names:
             raise TypeError(

@@ -157,7 +157,9 @@ def _check_class(criterion: SplitCriterion) -> None:
 
 
 def as_criterion(value: Any) -> SplitCriterion:
-    """Return the checked criterion for a value; of a blend of one part, the part."""
+    """Return the checked criterion that a value stands for; of a blend of a single
+    part, return this part.
+    """
     if isinstance(value, str):
         refuse_removed(value)
         if value not in CRITERIA:

@@ -308,7 +308,9 @@ class ClusterFit:
     def _ask_parts(
         self, function: Callable[..., Any], blame: Any = None, **arguments: Any
     ) -> Any:
-        """Return a function's result for each part; `blame` makes the error of one."""
+        """Return a function's result for each part; ``blame(i, error)`` makes the error
+        to raise if the function fails for part i.
+        """
         futures = [self._submit(function, part, **arguments) for part in self.parts]
         return self.cluster.gather(futures, blame)
 

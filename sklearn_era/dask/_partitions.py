@@ -66,7 +66,9 @@ def delay_parts(X: Any, y: Any, sample_weight: Any, eras: Any) -> list[Any]:
 
 
 def blocks_beside(X: Any, name: str, collection: Any) -> list[Any]:
-    """Return a collection's partitions, which match those of X; Nones without one."""
+    """Return a collection's partitions, which match those of X; or a list of None, if
+    there is no collection.
+    """
     n_blocks = len(X.chunks[0]) if isinstance(X, da.Array) else X.npartitions
     if collection is None:
         return [None] * n_blocks
@@ -174,7 +176,9 @@ def categories_of(part: Part, is_categorical: Flags) -> list[Any]:
 def frame_of_categories(
     head: Any, is_categorical: Flags, found: Sequence[list[Any]]
 ) -> tuple[Any, Ints]:
-    """Return a frame with all categories in its columns, and how many rows have each"""
+    """Return a frame with the categories of all parts in its columns, and how many rows
+    have each of them.
+    """
     taken: dict[Any, pd.Series] = {}
     columns_found = zip(*found, strict=True)
     for i, of_parts in zip(np.flatnonzero(is_categorical), columns_found, strict=True):
@@ -222,7 +226,9 @@ def _kind_of(values: NDArray[Any]) -> str:
 
 
 def check_alike(summaries: Mapping[int, PartSummary]) -> None:
-    """Raise ValueError if partitions differ in columns or types; keys number them."""
+    """Raise ValueError if partitions differ in columns or types; `summaries` are by the
+    number of the partition.
+    """
     first, expected = next(iter(summaries.items()))
     for i, summary in summaries.items():
         if list(summary.kinds) != list(expected.kinds):

@@ -22,8 +22,8 @@ def find_places(
     survey: Survey, encoding: Encoding, n_trained: Ints, holders: Sequence[str],
     addresses: Sequence[str], shuffle: bool,
 ) -> tuple[Ints, list[str], bool]:  # fmt: skip
-    """Return the workers' indices of eras or partitions, the addresses of used workers,
-    and whether rows move to their era's worker.
+    """Return the index of each era's or partition's worker, the addresses of the
+    workers in use, and whether rows move to the worker of their era.
     """
     n_rows, unit, moves = np.diff(survey.starts), "partition", False
     if survey.eras is not None:

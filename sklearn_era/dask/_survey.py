@@ -68,7 +68,9 @@ class Survey:
         return np.bincount(self.eras.codes, rows).astype(np.intp)
 
     def training_rows(self, encoding: "Encoding", drawn: Ints | None) -> Ints:
-        """Return each part's number of training rows, or of `drawn` rows if given."""
+        """Return how many training rows each part has; if `drawn` is given, only the
+        rows in it are for training.
+        """
         if drawn is not None:
             return np.diff(np.searchsorted(np.sort(drawn), self.starts))
         rows = self.counts.sum(axis=1)

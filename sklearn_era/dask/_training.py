@@ -116,7 +116,9 @@ class ShardFitMixin(EraFitMixin):
     def _hold_out_eras(
         self, eras: EncodedEras | None, stratify: NDArray[Any] | None
     ) -> tuple[EncodedEras | None, None, Callable[..., list[Any]]]:
-        """Return eras, None, and a function that pairs arrays with held-out rows."""
+        """Return eras, None, and a function that splits arrays: it returns each array
+        of training rows, followed by the client's held-out rows.
+        """
         held_out = self._held_out
         rows = ShardRows(held_out.X), held_out.y, held_out.sample_weight
 

@@ -86,7 +86,7 @@ class Tasks:
 
 @dataclass(eq=False)
 class TrainingRows:
-    """The training rows as passed to ``fit``, not binned or encoded, for callbacks."""
+    """The training rows as passed to ``fit``, for callbacks: not binned or encoded."""
 
     _estimator: Any
     _X: Any

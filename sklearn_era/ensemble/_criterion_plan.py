@@ -76,11 +76,13 @@ class CriterionPlan:
 
     @property
     def is_by_kernel(self) -> bool:
-        """Return whether the plain gain is split by the other criteria's splitter."""
+        """Return whether the splitter of the other criteria finds the splits of the
+        plain gain, too.
+        """
         return getattr(self.criterion, "splitter", None) == "era"
 
     def compares(self, n_eras: int) -> bool:
-        """Return whether splits are ranked by more than the gain, given `n_eras`."""
+        """Return whether more than the gain ranks splits of rows from `n_eras` eras."""
         return not (self.is_plain_gain or (n_eras == 1 and self.is_gain_of_one_era))
 
 
@@ -100,7 +102,9 @@ def make_target_weights(
     y: NDArray[Any], sample_weight: NDArray[Any] | None, n_classes: int | None = None,
     exchange: Exchange = ALONE,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # fmt: skip
-    """Return the relative weights of positive rows (others: 0), and of all rows."""
+    """Return two arrays of relative weights, for "ratio": of positive rows, with 0 for
+    others, and of all rows.
+    """
     others = y[(y != 0) & (y != 1)]
     if n_classes is not None and n_classes > 2:
         raise ValueError(

@@ -43,7 +43,9 @@ class ScoringEras:
         return np.flatnonzero(np.isin(self._eras.codes, drawn))
 
     def of(self, X: Table) -> NDArray[Any]:
-        """Return the eras of `X`, training or validation rows; ValueError without."""
+        """Return the eras of `X`, training or validation rows; raise ValueError if
+        ``fit`` got no such eras.
+        """
         name, labels, rows = "eras_val", self._eras_val, None
         if X is self.X_train:
             labels = None if self._eras is None else self._eras.decode()

@@ -288,7 +288,9 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 
 def _iterations_parameter(estimator: BaseEstimator) -> str | None:
-    """Return the parameter of the number of iterations, None without learning rate."""
+    """Return the name of the parameter for the number of iterations; None if the
+    estimator has no learning rate.
+    """
     prefix = ""
     while isinstance(estimator, Pipeline):
         step, estimator = estimator.steps[-1]

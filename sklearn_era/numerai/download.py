@@ -226,7 +226,9 @@ def _check(name: str, path: Path) -> None:
 
 
 def _served(client: Numerai, version: str, names: Iterable[str]) -> list[str]:
-    """Return what Numerai serves; warn of missing optional files, refuse others."""
+    """Return the names that Numerai serves; warn of optional files that it lacks, and
+    raise ConfigError for others.
+    """
     served = client.datasets()
     known = sorted(Path(x).stem for x in served if x.startswith(f"{version}/"))
     if not known:

@@ -128,7 +128,9 @@ class Record(BaseModel):
 
     @classmethod
     def read(cls, path: Path, *, advice: str) -> Self | None:
-        """Return the record in a file, None without one; `advice` ends an error."""
+        """Return the record in a file, or None if there is no file; `advice` ends the
+        error on a damaged one.
+        """
         try:
             record = cls.model_validate_json(path.read_bytes())
         except FileNotFoundError:

@@ -111,7 +111,9 @@ class Run:
                 self.failures.append((what, error))
 
     def _patiently(self, attempt: Callable[[], Any]) -> Any:
-        """Return the result of `attempt`; repeat it for as long as the run may wait."""
+        """Return the result of `attempt`; after transient failures repeat it, as long
+        as the run may wait.
+        """
         last = ""
         while True:
             try:
@@ -126,7 +128,9 @@ class Run:
             sleep(min(_POLL, max(self._deadline - monotonic(), 0.0)))
 
     def _open_round(self) -> TournamentRound:
-        """Return the current round; NotPublishedError if it closed and time is left."""
+        """Return the current round; raise NotPublishedError if it has closed and the
+        run may wait for the next one.
+        """
         current = self.client.current_round()
         if not current.is_open and monotonic() < self._deadline:
             text = f"Round {current.number} has closed; waiting for the next one."

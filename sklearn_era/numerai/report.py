@@ -139,7 +139,9 @@ def write_report(validation: Validation, results: Rows) -> list[Path]:
 def read_training_sample(
     workspace: Workspace, member: BlendMember, record: ModelRecord
 ) -> tuple[pd.DataFrame, NDArray[Any], int]:
-    """Return rows and targets of evenly spaced training eras; and the number of all."""
+    """Return rows and targets of evenly spaced training eras, and the number of all
+    training eras.
+    """
     files = [workspace.need(name) for name in member.train.files]
     settings = member.train.model_copy(update={"last_era": record.last_era})
     trained = sorted(select_eras(files, settings)[0])
@@ -291,7 +293,9 @@ def promised_scores(workspace: Workspace, models: Sequence[str]) -> dict[str, An
 
 
 def draw_live_scores(rows: Sequence[RoundScore], promised: dict[str, Any]) -> "Figure":
-    """Return a figure of CORR and MMC by round, with means in validation dashed."""
+    """Return a figure of CORR and MMC by round, with a line for each model and a dashed
+    one at its mean in validation.
+    """
     figure = _new_figure(6.0)
     top, bottom = figure.subplots(2, 1, sharex=True)
     models = pd.DataFrame(rows).groupby("model", sort=False)

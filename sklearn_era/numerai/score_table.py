@@ -124,7 +124,9 @@ class Row:
         self, era: ScoredEra, predictions: NDArray[np.float64], linear: pd.DataFrame,
         features: pd.DataFrame | None,
     ) -> None:  # fmt: skip
-        """Add an era's scores by metrics that 80 % of rows have; FNC uses `linear`."""
+        """Add an era's score by each metric that has values in 80 % of its rows; FNC is
+        neutral to the features of `linear`.
+        """
         has = ~np.isnan(predictions)
         x, y = predictions[has], era.targets[has]
         calls: dict[str, Any] = {"corr": (metrics.numerai_corr, y, x)}
@@ -147,7 +149,9 @@ class Row:
                 self.scores[metric].append((era.run.label, float(score(*given)), n))
 
     def mean_exposures(self) -> dict[str, float]:
-        """Return the mean exposure to each feature, by size; NaN comes last."""
+        """Return the mean exposure to each feature, the largest absolute value first
+        and NaN last.
+        """
         means = pd.DataFrame(self._exposures).mean()
         by_size = means.sort_values(key=abs, ascending=False, kind="stable")
         return {str(feature): float(mean) for feature, mean in by_size.items()}

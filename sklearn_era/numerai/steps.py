@@ -75,7 +75,9 @@ class Steps:
         return {shown: reason for shown, reason in reasons.items() if reason}
 
     def _why_train(self, model: Model, member: BlendMember) -> str | None:
-        """Return why to train a fit, or None; without features, look for its file."""
+        """Return why to train a fit, or None. Without features.json, the only reason is
+        that the fit's record is missing.
+        """
         folder, fit = self.workspace.model_dir(model.name), member.train
         if self.workspace.newest("features") is None:
             is_there = (folder / f"{member.name}.json").exists()
@@ -207,7 +209,9 @@ class Steps:
         return export.export_is_current(self.portable(model), records, weights)
 
     def wants_export(self, model: Model) -> bool:
-        """Return whether a run exports the model: as configured, if a pickle can."""
+        """Return whether a run exports the model: it is configured to, and a pickle can
+        hold the model.
+        """
         return self.config.export.automatic and not export.why_not_portable(model)
 
 

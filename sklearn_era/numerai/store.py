@@ -199,7 +199,7 @@ class WeightedFit:
 
 @dataclass(frozen=True)
 class Blend:
-    """The weighted average of fits' ranks; features and targets may differ."""
+    """A weighted average of fits' ranks; features and targets may differ."""
 
     fits: Sequence[WeightedFit]
 
@@ -215,7 +215,9 @@ class Blend:
         return [part.weight / total for part in self.fits]
 
     def combine(self, predictions: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
-        """Return ranks of an era's rows: by one fit, or by mean gaussianized ranks."""
+        """Return ranks of an era's rows: by the only fit, or by the mean of several
+        fits' gaussianized ranks.
+        """
         if len(predictions) == 1:
             return rank_normalize(predictions[0])
         # In the pickle's order of products and sums, so that bits agree.

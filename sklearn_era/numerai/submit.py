@@ -90,7 +90,8 @@ def submit(
     require_open: bool | None = None, force: bool = False,
 ) -> SubmissionRecord:  # fmt: skip
     """Check, upload and confirm a round's predictions, of ``predict`` or in a `file`;
-    return the record. `None` means as configured; `force` repeats a submission.
+    return the record. `require_open` is as configured by default; `force` repeats a
+    submission.
     """
     workspace, client, report = steps.workspace, steps.client, steps.reporter.step
     folder = workspace.round_dir(round_number, model_name)

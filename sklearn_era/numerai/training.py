@@ -170,7 +170,9 @@ def why_train(
     settings: TrainSection, folder: Path, name: str, *, files: Sequence[_File],
     features: Sequence[str], version: str, purge: int = 0,
 ) -> str | None:  # fmt: skip
-    """Return how the stored fit differs from the configured one, or None if not."""
+    """Return why to train a fit: how it differs from the configured one, or that it was
+    interrupted; None if there is no need.
+    """
     wanted = _request(settings, files, features, version=version, purge_of_folds=purge)
     with suppress(DataError):  # training warns of it
         checkpoint = read_checkpoint(folder / f"checkpoint-{name}")

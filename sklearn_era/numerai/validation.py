@@ -104,8 +104,8 @@ class Validation:
         )  # fmt: skip
 
     def _plan(self) -> tuple[score_table.Way, list[Fold]]:
-        """Return the way and its folds: hold-out if enough eras are left, or else
-        walk-forward, by fits on earlier eras.
+        """Return how to validate, "hold-out" if enough eras are left or else
+        "walk-forward", and the folds.
         """
         purge, n_folds = purge_of(self.config, self.model), self.config.validation.folds
         last = max(record.last_era for record in self.records)
@@ -205,7 +205,7 @@ class Validation:
     def _blocks(
         self, fold: Fold, names: list[str]
     ) -> Iterator[tuple[Path, ScoredEra, pd.DataFrame]]:
-        """Yield each era of a fold, between its file's path and its features."""
+        """Yield, for each era of a fold, its file's path, the era and its features."""
         for path, file, eras in self.sources.values():
             inside = [era for label, era in eras.items() if fold.has(label)]
             runs = [era.run for era in inside]

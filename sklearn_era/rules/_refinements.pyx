@@ -53,7 +53,7 @@ cpdef double newton_step(
     double sum_residuals, double sum_curvatures,
     double learning_rate, double l2_regularization,
 ) noexcept nogil:
-    """Return Newton's step for the log loss of some rows, at most `MAX_STEP`."""
+    """Return Newton's step for the log loss of some rows, limited by `MAX_STEP`."""
     cdef double total = sum_curvatures + l2_regularization
     if total <= 0.0:
         return 0.0

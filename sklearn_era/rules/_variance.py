@@ -15,7 +15,9 @@ def make_term(
     labels: NDArray[Any], is_positive: NDArray[np.bool_], class_label: object,
     *term: Any,
 ) -> "VarianceTerm":  # fmt: skip
-    """Return the term, of groups by label and class; ValueError if one has one row."""
+    """Return the variance term of groups by label and class; raise ValueError if a
+    group is a single row.
+    """
     encoded = encode_eras(labels)
     pairs = 2 * encoded.codes.astype(np.int64) + is_positive
     present, codes, counts = np.unique(pairs, return_inverse=True, return_counts=True)

@@ -61,8 +61,9 @@ def group_categories(
 def _group(
     codes: Ints, parts: Ints, y: Array, weights: Array, n_categories: int, max_bins: int
 ) -> tuple[Ints, Array | None]:
-    """Return the bins of categories; and those of rows, by the parts (eras, or folds)
-    that a row is not in, or None if no category is frequent or in several parts.
+    """Return the bins of categories, and the bins of rows by the other parts (eras, or
+    folds) than their own; None in place of the latter if no category is frequent or in
+    several parts.
     """
     if codes.size == 0:
         return np.zeros(n_categories, dtype=np.intp), None

@@ -323,7 +323,9 @@ def make_bin_mapper(max_bins: int, random_state: Seed) -> _BinMapper:
 def _sort_by_era(
     y: NDArray[Any], sample_weight: Any, eras: EncodedEras | None
 ) -> tuple[NDArray[np.uint32] | None, NDArray[Any], Any, EncodedEras | None]:
-    """Return rows' order by era, None if they are in it; and the arrays in order."""
+    """Return the order of rows by era, or None if rows are in it already; and the
+    arrays in this order.
+    """
     if y.dtype.kind == "f":
         y = y.astype(np.float64, copy=False)
     if sample_weight is not None:

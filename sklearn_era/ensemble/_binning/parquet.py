@@ -54,7 +54,9 @@ def check_names(
 def read_target(
     columns: ParquetColumns, target: str, kept: Rows, drop_missing: bool
 ) -> tuple[NDArray[Any], Rows]:
-    """Return the targets of those `kept` rows that have one, and these rows' places."""
+    """Return the targets of those rows of `kept` that have one, and the places of these
+    rows in `kept`.
+    """
     y = columns.read_labels(target)
     if kept.size < y.size:
         y = y[kept]

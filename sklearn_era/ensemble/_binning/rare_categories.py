@@ -63,7 +63,9 @@ def share_bins(
 def group_rare(
     encoder: OrdinalEncoder, counts: Sequence[NDArray[Any]], max_bins: int
 ) -> None:
-    """Give rare categories one code in the encoder; `counts` are of all categories."""
+    """Give rare categories one code in the encoder; `counts` has, by column, the number
+    of rows of each category.
+    """
     encoder.max_categories = max_bins
     encoder._check_infrequent_enabled()
     encoder._fit_infrequent_category_mapping(0, counts, encoder._missing_indices)

@@ -42,7 +42,9 @@ class MovingEraWeights:
         self._constants = np.zeros(n_eras)
 
     def base_weights(self, sample_weight: Array) -> Array:
-        """Return rows' weights without the factors of eras, as first passed here."""
+        """Return rows' weights without the factors of eras: a copy of `sample_weight`,
+        made at the first call.
+        """
         if self._base is None:
             self._base = sample_weight.copy()
         return self._base
@@ -136,7 +138,9 @@ def begin_era_weights(
     estimator: BaseEstimator, eras: EncodedEras | None, is_warm: bool,
     exchange: Exchange,
 ) -> MovingEraWeights | None:  # fmt: skip
-    """Start a record of eras' weights; return what updates them, None if fixed."""
+    """Start the record of eras' weights in the estimator; return the object that
+    updates them in each iteration, or None if they are fixed.
+    """
     reached = estimator.__dict__.get("_era_log_weights") if is_warm else None
     known = estimator.__dict__.get("_weighted_eras")
     record: list[Array] = []

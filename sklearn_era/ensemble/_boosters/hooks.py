@@ -252,7 +252,9 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         self, eras: EncodedEras | None, eras_val: NDArray[Any] | None, y: NDArray[Any],
         sample_weight: NDArray[Any] | None,
     ) -> None:  # fmt: skip
-        """Set the state's era splitter, None for scikit-learn's; check its eras."""
+        """Set the era splitter in the state of the fit, None for scikit-learn's. Raise
+        ValueError, or warn, if there are too few eras for it.
+        """
         state, plan = self._fit_state, self._fit_state.plan
         state.training_eras, state.target = eras, (y, sample_weight, eras)
         state.scoring_eras = ScoringEras(eras, eras_val)
@@ -306,8 +308,8 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         self, y: Array, raw_predictions: Array, sample_weight: Array | None,
         raw_predictions_val: Array | None,
     ) -> None:  # fmt: skip
-        """Update the intercepts, then the weights, which depend on losses, of eras; raw
-        predictions and weights of rows change in place.
+        """Update the intercepts of eras, then their weights, which depend on losses;
+        raw predictions and weights of rows change in place.
         """
         dro, weights = self._fit_state.group_dro, sample_weight
         if dro is not None:

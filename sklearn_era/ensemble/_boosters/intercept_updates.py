@@ -68,7 +68,9 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
     def _update_intercepts(
         self, X: Any, y: Any, eras: Eras, sample_weight: ArrayLike | None = None
     ) -> None:
-        """Update eras' intercepts by further rows; new eras come last. Trees stay."""
+        """Update the intercepts of eras by further rows; new eras come last, and trees
+        do not change.
+        """
         check_is_fitted(self)
         if not hasattr(self, "_era_labels"):
             raise ValueError(

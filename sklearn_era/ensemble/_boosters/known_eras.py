@@ -115,7 +115,9 @@ def _warn_of_misspelt(unknown: list[Any], known: list[Any]) -> None:
 
 
 def guess_labels(unknown: list[str], known: list[str]) -> dict[str, str]:
-    """Return, by unknown label, a known one with the same numbers that is similar."""
+    """Return a dict: for each unknown label that resembles a known one with the same
+    numbers, this known label.
+    """
     by_numbers: dict[tuple[str, ...], dict[str, str]] = {}
     for label in known:
         digits, text = _simplify(label)

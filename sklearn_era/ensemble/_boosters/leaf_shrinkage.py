@@ -30,7 +30,9 @@ def cell_values(
     cells: NDArray[np.integer], n_cells: int, gradients: NDArray[np.floating],
     hessians: NDArray[np.floating], exchange: Exchange = ALONE,
 ) -> tuple[Array, Array, float]:  # fmt: skip
-    """Return ``-G / H`` and H of each cell of rows, and s2, the variance in cells."""
+    """Return ``-G / H`` and H of each cell, a set of rows; and s2, the variance of
+    rows' ``-g / h`` in cells.
+    """
     has_weight = hessians > 0
     G, H = np.empty((2, n_cells))
     G[:] = np.bincount(cells, gradients, n_cells)
@@ -63,7 +65,7 @@ def empirical_bayes_factors(
 def leaf_factors(
     values: Array, H: Array, s2: float, exchange: Exchange = ALONE
 ) -> Array:
-    """Return each leaf's factor of shrinkage; `values` and `H`: (n_leaves, n_eras)."""
+    """Return the factor that shrinks each leaf; `values` and `H` are by leaf, era."""
     total = exchange.sum(H.sum(axis=1))
     share = np.divide(H, total[:, None], out=np.zeros(H.shape), where=H > 0)
     by_era = np.stack([share * values, H > 0, H * share, share**2])

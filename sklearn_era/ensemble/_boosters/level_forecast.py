@@ -104,7 +104,9 @@ def forecast_levels(paths: Array, horizon: NDArray[np.integer]) -> Array:
 
 
 def fit_level(series: Series) -> Level:
-    """Return the likeliest level on a grid; `Level()`, none, if that is as likely."""
+    """Return the likeliest level on a grid, or `Level()` if without a level the values
+    are hardly less likely.
+    """
     values, _, groups = series
     known = series.is_known
     n_constants = np.unique(groups[known]).size
@@ -197,7 +199,7 @@ def estimate_level(series: Series, level: Level) -> Estimate:
 
 
 def _places(n_eras: int) -> Array:
-    """Return the places of eras, as distances from the middle."""
+    """Return the places of eras in their order, counted from the middle."""
     return np.arange(n_eras, dtype=np.float64) - (n_eras - 1) / 2
 
 

@@ -16,9 +16,9 @@ def draw_tree_features(
     interaction_cst: list[set[int]] | None,
     penalties: NDArray[np.float64] | None = None,
 ) -> list[set[int]] | list[frozenset[int]] | None:  # fmt: skip
-    """Return the features drawn for a tree, as interaction constraints, for other
-    features have no histograms. Categorical features have the first numbers; a penalty
-    of 1 or more excludes a feature. If all are drawn, the generator is not used.
+    """Return the features drawn for a tree, as interaction constraints: scikit-learn's
+    grower builds no histograms of others. Categorical features come first; a penalty of
+    1 or more excludes a feature. If all are drawn, the generator is not used.
     """
     if share == 1.0 and penalties is None:
         return interaction_cst

@@ -26,7 +26,9 @@ cdef inline bint rank_directional(
     const double * gains,  # NULL: no ties to break
     split_rank * rank,
 ) noexcept nogil:
-    """Set the keys: eras' agreement, and the smoothed gain, which breaks many ties."""
+    """Set the key to the eras' agreement, and the second key, which breaks its many
+    ties, to the smoothed gain; return whether the split is valid.
+    """
     rank.primary = direction_agreement(directions, eras.n_eras)
     if rank.primary == 0.0 or rank.primary < criterion.min_direction_agreement:
         return False

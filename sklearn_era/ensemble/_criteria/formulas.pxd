@@ -141,7 +141,7 @@ cdef inline double is_informative(
 
 
 cdef inline era_sums neutral_unless(double informative, era_sums sums) noexcept nogil:
-    """Return the sums of a side; without gradients if the era is not informative."""
+    """Return a side's sums; if the era is not informative, gradients 0, hessians 1."""
     cdef era_sums result
     result.gradients = sums.gradients if informative > 0.0 else 0.0
     result.hessians = sums.hessians if informative > 0.0 else 1.0

@@ -213,7 +213,9 @@ def compare_listed(
 
 
 def sum_leaves(leaves, codes, gradients, hessians, n_nodes, n_eras):
-    """Return sums of gradients, hessians and rows: (n_nodes, n_eras, 3)."""
+    """Return the sums of gradients, hessians and rows by leaf and era, of shape
+    (n_nodes, n_eras, 3).
+    """
     cells = leaves.astype(np.intp) * n_eras + codes
     sums = [
         np.bincount(cells, values, n_nodes * n_eras).reshape(n_nodes, n_eras)

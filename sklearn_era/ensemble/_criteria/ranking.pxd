@@ -16,7 +16,9 @@ cdef inline bint rank_blend(
     const criterion_struct * criterion, const eras_struct * eras,
     const double * sums, split_rank * rank,
 ) noexcept nogil:
-    """Set the key to the sum of the parts' weighted keys; return if it is valid."""
+    """Set the key to the sum of the parts' weighted keys; return whether the split is
+    valid. A part's `min_direction_agreement` still applies.
+    """
     cdef:
         split_rank part
         double weight
@@ -83,7 +85,8 @@ cdef inline criterion_struct penalty_unit(
 ) noexcept nogil:
     """Return the criterion whose largest key in the node is the unit of penalties.
 
-    Keys of INVARIANT and TIME_ROBUST may be negative: use the gain, or the decrease.
+    Keys of INVARIANT and TIME_ROBUST may be negative; so the gain and the decrease of
+    impurity stand in for them.
     """
     cdef criterion_struct unit
     if criterion.name == INVARIANT:
@@ -145,7 +148,9 @@ cdef inline bint keeps_directions_alone(
 cdef inline criterion_struct with_share_of(
     const criterion_struct * criterion, double largest_gain  # of a node's splits
 ) noexcept nogil:
-    """Return the criterion, with a `min_gain` of a share of the node's largest gain."""
+    """Return the criterion, its `min_gain` raised to `min_gain_share` of the node's
+    largest gain.
+    """
     cdef:
         criterion_struct sharing = criterion[0]
         # Reaching the share suffices, but `min_gain` is exceeded: 1e-12 for rounding.

@@ -121,7 +121,9 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin):
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, eras: Eras | None, n_threads: int
     ) -> tuple[TrainingSet, Array]:
-        """Check, encode and bin what ``fit`` gets; return the set, and encoded `y`."""
+        """Check, encode and bin what ``fit`` gets; return the training set, and the
+        encoded `y`.
+        """
         self._fit_state.previous = previous = check_warm_start(self)
         plan = CriterionPlan.from_estimator(self)
         era_columns = []

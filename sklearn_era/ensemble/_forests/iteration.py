@@ -36,7 +36,9 @@ class IterationMixin(gradient_boosting.BaseHistGradientBoosting):
     def _draw(
         self, training: TrainingSet, iteration: int
     ) -> tuple[np.random.Generator, TreeRows]:
-        """Return an iteration's generator and rows, made by the seed and number."""
+        """Return an iteration's random generator and rows; both depend on the seed and
+        the iteration's number alone.
+        """
         rng = np.random.default_rng([self._forest_seed, iteration])
         eras = None
         if training.era_columns:

@@ -21,7 +21,9 @@ class OutOfBagMixin(gradient_boosting.BaseHistGradientBoosting):
             self.__dict__.pop(f"oob_{name}_", None)
 
     def _score_out_of_bag(self, training: Any, n_threads: int) -> None:
-        """Set attributes ``oob_...``: scores of rows by trees that did not draw them"""
+        """Set the attributes ``oob_...``: predictions of rows by the trees that did not
+        draw them, and their scores.
+        """
         if not self.oob_score:
             return
         means = self._predict_out_of_bag(training, n_threads)

@@ -177,7 +177,7 @@ cdef void join_codes(
     const X_BINNED_DTYPE_C [::1, :] X_binned, const bundle_struct * bundle,
     X_BINNED_DTYPE_C * joint,  # OUT, (n_samples,), 0 at first
 ) noexcept nogil:
-    """Set `joint` to each row's combination of codes; the first member varies most."""
+    """Number the combinations of codes in `joint`; the first member varies fastest."""
     cdef:
         Py_ssize_t n_samples = X_binned.shape[0]
         Py_ssize_t start, stop, i

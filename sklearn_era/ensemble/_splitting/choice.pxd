@@ -261,7 +261,9 @@ cdef inline void compare_columns(
     CandidateSplits splits, const criterion_struct * criterion,
     const node_struct * node, thread_team team
 ) noexcept nogil:
-    """Sum up eras for listed columns; the best split of the first ones prunes others"""
+    """Sum up the eras for the listed columns; the best split of the first columns
+    prunes the others.
+    """
     cdef:
         feature_split best
         double min_key = -INFINITY

@@ -276,7 +276,7 @@ cdef inline void add_columns(
     int first_word,         # of the rows
     int start, int stop,
 ) noexcept nogil:
-    """Add some rows to the bins of some columns, by way of cells: sums by code."""
+    """Add some rows to the bins of some columns: sum words by code, add the sums."""
     cdef:
         const packed_rows * packed = &to.packed
         long long[AT_ONCE * MAX_BINS] scratch

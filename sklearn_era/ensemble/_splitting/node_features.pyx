@@ -63,7 +63,9 @@ cdef class NodeFeatures:
         return &self.is_active[0]
 
     cdef int allowed_below(self, const grown_node * node) except -1:
-        """Return the number in `allowed` of the features for a node's children."""
+        """Return the number of the entry of `allowed` with the features that a node's
+        children may use.
+        """
         if self.interaction_cst is None:
             return 0
         return self.allow(
@@ -74,7 +76,9 @@ cdef class NodeFeatures:
         )
 
     def allow(self, sets):
-        """Return the number, in `allowed`, of the features of some interaction sets."""
+        """Return the number of the entry of `allowed` with the features of some
+        interaction sets; add the entry if it is new.
+        """
         if sets not in self.numbers:
             features = set().union(*(self.interaction_cst[i] for i in sets))
             if self.sorts:

@@ -158,7 +158,7 @@ cdef class EraRows:
         self, bint lists_all,
         const double * min_samples,  # (n_eras,), on both sides to cover an era; or NULL
     ) noexcept nogil:
-        """List the node's eras, cut into blocks: all, or only coverable ones."""
+        """List the node's eras, cut into blocks: all, or those a split can cover."""
         cdef int start = 0, n_seen = 0, era, stop
         cdef bint is_coverable
         self.n_listed = self.n_coverable = self.n_blocks = self.n_chunks = 0
@@ -182,7 +182,7 @@ cdef class EraRows:
     cdef packed_rows packed(
         self, const summed_values * values, bint wants_contrasts
     ) noexcept nogil:
-        """Return where the words of a chunk are, and what they hold."""
+        """Describe the words of a chunk: where they are, and what each has."""
         cdef packed_rows packed
         packed.indices = self.sample_indices
         packed.words = &self.words[0]

@@ -63,7 +63,7 @@ cdef inline void search_some(
 cdef inline void sum_place(
     SplitterState self, NodeSearch search, int place, thread_team team
 ) noexcept nogil:
-    """Sum up the children of the node at some place of the list of searches."""
+    """Sum up the children of the node with the search at `place` of the list."""
     if place > 0:
         sum_place(self, search.next, place - 1, team)
         return
@@ -80,7 +80,7 @@ cdef inline void sum_place(
 cdef inline void search_place(
     SplitterState self, NodeSearch own, NodeSearch search, int place, bint is_larger
 ) noexcept nogil:
-    """Search a child of the node at a place of the list, by a thread's `own` search."""
+    """Search a child of the node at `place` of the list, by a thread's `own` search."""
     if place > 0:
         search_place(self, own, search.next, place - 1, is_larger)
     elif is_larger:

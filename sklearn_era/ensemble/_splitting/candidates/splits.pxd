@@ -86,7 +86,7 @@ cdef struct feature_bins:
 
 
 cdef inline int lanes_for(int n_splits) noexcept nogil:
-    """Return the lanes for splits, and one for all rows, in whole vector registers."""
+    """Return the number of lanes for splits and for all rows, in whole registers."""
     return (n_splits // LANES + 1) * LANES
 
 

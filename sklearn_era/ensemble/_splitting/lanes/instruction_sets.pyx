@@ -26,7 +26,9 @@ def available_levels():
 
 
 def lane_module(name=f"{__package__}.kernels"):
-    """Return the best compiled module of a name, or what SKLEARN_ERA_X86_LEVEL asks."""
+    """Return the best compiled module of a name, or the one that the environment
+    variable SKLEARN_ERA_X86_LEVEL asks for.
+    """
     levels = available_levels()
     level = os.environ.get("SKLEARN_ERA_X86_LEVEL", levels[0])
     if level not in levels:

@@ -308,7 +308,9 @@ cdef bint find_split(
 cdef bint find_share(
     SubtreeGrower self, feature_split * split, bint is_coverable
 ) noexcept nogil:
-    """Set `split` to the best of enough gain, or that of the largest gain."""
+    """Set `split` to the best one of enough gain or, without one, to that of the
+    largest gain; return whether there is one.
+    """
     cdef:
         criterion_struct sharing
         feature_split best
@@ -325,7 +327,7 @@ cdef bint find_share(
 cdef bint find_best(
     SubtreeGrower self, const criterion_struct * criterion, feature_split * split
 ) noexcept nogil:
-    """Set `split` to the best one after feature penalties; return if there is one."""
+    """Set `split` to the best one after feature penalties; return whether it exists."""
     cdef:
         criterion_struct unit
         double unit_of_penalties = 0.0
