@@ -91,7 +91,7 @@ class Cluster:
         return self._results(futures)
 
     def send(self, value: object) -> Future:
-        """Copy a value to the workers, and return the future of it."""
+        """Put a value on a worker, from where others copy it; return its future."""
         with dask.config.set(
             {"distributed.admin.large-graph-warning-threshold": "1GB"}
         ):

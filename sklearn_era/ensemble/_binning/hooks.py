@@ -79,7 +79,9 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
         return X.y, X.sample_weight, X.eras
 
     def _preprocess_X(self, X: Any, *, reset: bool) -> Any:
-        """Preprocess X as scikit-learn does, but leave bins and small integers."""
+        """Preprocess X as scikit-learn does, but return bins and small integers without
+        a change.
+        """
         if reset:
             # All rows from here to the binning of the training rows belong to the fit.
             # Before and after, scikit-learn needs float64 for predictions.

@@ -115,7 +115,7 @@ def map_in_threads(
     n_values: int,
 ) -> list[Any]:  # fmt: skip
     """Map a function that releases the GIL; return the results. Use threads if it reads
-    many values: joblib looks for results every 10 ms, in which it bins ten columns.
+    many values: joblib looks for results every 10 ms, in which ten columns are binned.
     """
     if n_values < _VALUES_FOR_THREADS:
         return list(map(function, *arguments))

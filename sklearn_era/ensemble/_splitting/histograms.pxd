@@ -380,7 +380,7 @@ cdef inline void sum_member(
     int n_before,           # combinations of former members
     int n_codes, long long * totals,  # OUT
 ) noexcept nogil:
-    """Set `totals` to the sums of cells, of combinations, by the codes of a member."""
+    """Set `totals` to sums over combinations, by the code that a member has there."""
     cdef int group, code, i
     memset(totals, 0, n_codes * sizeof(long long))
     for group in range(n_cells // (n_before * n_codes)):

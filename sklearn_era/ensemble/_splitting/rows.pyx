@@ -143,7 +143,8 @@ cdef class EraRows:
             self.words = np.empty(other.words.shape[0], dtype=np.int64)
 
     cdef const summed_values * values_to_compare(self) noexcept nogil:
-        """Return the values by which eras are compared: gradients, or others."""
+        """Return the values by which eras are compared: gradients, or their stand-ins.
+        """
         return &self.of_others if self.compares_others else &self.of_gradients
 
     cdef void start_node(
