@@ -156,7 +156,7 @@ def _check_graph(
     networkx: Any, graph: Any, target: object, manipulable: Iterable[Any],
     features: Any, hidden: Iterable[Any],
 ) -> None:  # fmt: skip
-    """Raise ValueError if the graph is invalid, or lacks some of the names."""
+    """Raise ValueError unless `graph` is directed, without cycles, with all names."""
     if not isinstance(graph, networkx.DiGraph):
         kind = type(graph).__name__
         raise ValueError(f"graph must be a networkx.DiGraph; got {kind}.")
@@ -198,12 +198,12 @@ def _variant_by_theorem(
     networkx: Any, whole: Any, measured: set[Any], manipulable: Iterable[Any],
     affected: set[Any],
 ) -> set[Any]:  # fmt: skip
-    """Return the measured variables that theorem 1 of Du et al. makes variant."""
+    """Return the measured variables that are variant by theorem 1 of Du et al."""
     to_measured = networkx.DiGraph(whole)
     to_measured.remove_edges_from(list(whole.out_edges(measured)))
 
     def reached(name: Hashable) -> set[Any]:
-        """Return the measured variables reached through unmeasured ones."""
+        """Return the measured variables reached through unmeasured variables."""
         return networkx.descendants(to_measured, name) & measured
 
     confounded = networkx.Graph()
@@ -329,7 +329,9 @@ def feature_penalties(
 def _ratios(
     X: Any, y: ArrayLike, invariant: Sequence[Any] | NDArray[Any], max_bins: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return each column's ratio of information, and which columns are invariant."""
+    """Return each column's information on the target, relative to the mean of the
+    invariant columns, and a mask of the invariant columns.
+    """
     columns = read_columns(X)
     names = [column.name for column in columns]
     is_invariant = choose_columns(invariant, names, is_data_frame(X), name="invariant")
@@ -361,7 +363,7 @@ def _ratios(
 
 
 def _mutual_information(bins: NDArray[Any], classes: NDArray[Any]) -> float:
-    """Return the mutual information in nats, less the Miller-Madow bias, at least 0."""
+    """Return mutual information in nats, less the Miller-Madow bias, but 0 or more."""
     n_classes = int(classes.max()) + 1
     counts = np.bincount(bins.astype(np.intp) * n_classes + classes)
     counts.resize(int(bins.max()) + 1, n_classes)
