@@ -26,7 +26,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def copy_attributes(estimator: BaseEstimator) -> dict[str, Any]:
     """Return the attributes of an estimator, except those of a running fit."""
-    attributes = vars(estimator).copy()  # faster than a choice of names: once a tree
+    attributes = vars(estimator).copy()  # faster than to choose: once an iteration
     for name in _RUNNING:
         attributes.pop(name, None)
     return attributes

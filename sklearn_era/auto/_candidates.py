@@ -40,7 +40,7 @@ _OF_MEANS = ("squared_error", "poisson", "gamma", "log_loss")
 def default_members(
     plain: BaseEstimator, loss: Loss, n_eras: int, are_ordered: bool, horizon: int = 1
 ) -> dict[str, Any]:
-    """Return the default members beside the plain model, by name."""
+    """Return the default members that suit data and plain model, by name, unfitted."""
 
     def booster(factor: float, leaves: int, **params: Any) -> Any:
         params |= {"max_leaf_nodes": leaves, "max_iter": round(factor * plain.max_iter)}
@@ -73,7 +73,9 @@ def default_members(
 
 
 def quick(model: BaseEstimator) -> Any:
-    """Return a copy of a booster with fewer trees and a higher rate; or the model."""
+    """Return a copy of a booster with fewer trees and a higher learning rate; return
+    any other model as it is.
+    """
     if not isinstance(model, BOOSTERS):
         return model
     needs_steps = model.era_effects is not None or model._is_symmetric
@@ -87,7 +89,9 @@ def make_members(
     plain: BaseEstimator, given: Any, loss: Loss, n_rows: int, n_eras: int,
     are_ordered: bool, horizon: int = 1,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the plain model and all other members by their names, unfitted."""
+    """Return the plain model and the members in `given`, unfitted, by name; raise
+    ValueError for a member that is invalid or that these data cannot have.
+    """
     if plain.early_stopping == "auto":  # in folds as in a fit to all rows
         plain = clone(plain).set_params(early_stopping=n_rows > 10_000)
     members = {PLAIN: plain}
@@ -142,7 +146,9 @@ def _checked(name: Any, model: BaseEstimator, plain: BaseEstimator) -> Any:
 
 
 def uses_eras(name: str, model: BaseEstimator) -> bool:
-    """Return whether a member uses eras in its intercepts, criterion or fit."""
+    """Return whether a member learns from eras: by intercepts, by its criterion or, if
+    it is no booster or forest, by a `fit` that takes eras.
+    """
     if not isinstance(model, (*BOOSTERS, EraForestClassifier, EraForestRegressor)):
         return name_in_fit(model, "eras") is not None
     has_effects = getattr(model, "era_effects", None) is not None

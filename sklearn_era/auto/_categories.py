@@ -20,9 +20,9 @@ _LEAST_CATEGORIES, _LEAST_ERAS, _MOST_CLASSES = 20, 6, 10
 
 
 class Columns(NamedTuple):
-    """X in the forms that members take: as it is, for models that were passed; with
-    text as categories, for the plain model and other packages' boosters; and with
-    encoded columns beside these, for all others.
+    """X in the three forms that members take: as it was passed, for models of the
+    user's; with text as categories (`native`), for the plain model and boosters of
+    other packages; with encoded columns beside `native`, for all other members.
     """
 
     X: Any
@@ -32,17 +32,17 @@ class Columns(NamedTuple):
     names_native: set[str]
 
     def of(self, name: str) -> Any:
-        """Return the columns that a member is fitted to, without encoded ones: X as
-        passed for a model of the user's, else with text as categories.
+        """Return a member's columns, without encoded ones: X as it was passed for a
+        model of the user's, X with text as categories for all others.
         """
         return self.X if name in self.names_given else self.native
 
     def in_folds(self, name: str, model: BaseEstimator) -> Any:
-        """Return a member as folds fit it: a default booster with fewer trees."""
+        """Return the model to fit in folds: a default booster has fewer trees there."""
         return model if name in self.names_given | self.names_native else quick(model)
 
     def is_encoded(self, name: str) -> bool:
-        """Return whether a member takes encoded columns."""
+        """Return whether a member takes encoded columns beside X."""
         others = self.names_given | self.names_native
         return self.encoder is not None and name not in others
 
@@ -50,8 +50,9 @@ class Columns(NamedTuple):
 def encode(
     columns: Columns, rows: Any, train: NDArray[Any], test: NDArray[Any] | None = None
 ) -> Any:
-    """Return an encoder fitted to the rows `train`, and encoded columns of these and of
-    the rows `test`, if any; None without an encoder. It gets codes as eras.
+    """Return an encoder fitted to the rows `train`, then the encoded columns of the
+    rows `train` and, if given, of the rows `test`. Return None if `columns` has no
+    encoder.
     """
     if columns.encoder is None:
         return None
@@ -72,9 +73,10 @@ def columns_of(
     plain: BaseEstimator, members: str | Sequence[Any], rows: Any, are_ordered: bool,
     wanted: Any,
 ) -> tuple[Any, Columns]:  # fmt: skip
-    """Return the plain model, with indices in place of a mask of categorical columns,
-    and the columns of members. These have no encoder if there is nothing to encode, if
-    trees are constrained by columns, or if it is not worth it.
+    """Return the plain model, its mask of categorical columns replaced by their
+    indices, and the `Columns` of members, without an encoder if encoding is not
+    `wanted`, has no use or is not worth its time, or if trees are constrained by
+    columns.
     """
     X, given = tables.as_frame(rows.X), plain.categorical_features
     is_frame, from_dtype = tables.is_data_frame(X), isinstance(given, str)
@@ -114,7 +116,7 @@ def columns_of(
 
 
 def text_as_categories(X: Any) -> Any:
-    """Return a frame whose columns of text are categorical."""
+    """Return a copy of a data frame in which columns of text are categorical."""
     made: dict[Any, Any] = {}
     for j, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
         if tables.holds_text(dtype) and str(dtype)[:4].lower() not in ("cate", "enum"):
@@ -132,7 +134,7 @@ def text_as_categories(X: Any) -> Any:
 
 
 def beside(X: Any, encoder: Any, values: Any) -> Any:
-    """Return the columns of the encoder's fit with the encoded `values` after them."""
+    """Return X, as in the encoder's fit, with the encoded `values` as last columns."""
     X = tables.as_frame(X)
     if not tables.is_data_frame(X):
         return np.column_stack([X, values])

@@ -158,7 +158,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         self, plain: BaseEstimator, rows: Rows, are_ordered: bool,
         deadline: float | None, progress: Progress,
     ) -> None:  # fmt: skip
-        """Fit members in folds, weigh them, and fit those with weight to all rows."""
+        """Fit members in folds, weigh them, and fit members with weight to all rows."""
         X, y, eras, _, encoded = rows
         loss = loss_of(plain)
         plain, columns = columns_of(
@@ -227,7 +227,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
     def _fit_members(
         self, models: dict[str, Any], columns: Columns, rows: Rows
     ) -> None:
-        """Fit each member to all rows of the columns that it takes."""
+        """Fit members, each to all rows of its columns; set `members_`, `encoder_`."""
         self._encoded = [*filter(columns.is_encoded, models)]
         y, eras, weights = rows.y, rows.eras, rows.sample_weight
         self.encoder_: Any = None
@@ -246,7 +246,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
             _out_of_era.take_attributes(self, self.encoder_, names)
 
     def _columns_of(self, X: Table) -> Callable[[str], Any]:
-        """Return a function from a member's name to the columns of X that it takes."""
+        """Return a function from a member's name to X as that member takes it."""
         names = vars(self).get("_encoded") or []  # files of before have none
         more = X
         if names:
@@ -257,7 +257,9 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         self, of_eras: LeftOut, of_rows: LeftOut, dropped: LeftOut, loss: Loss,
         are_ordered: bool, progress: Progress,
     ) -> dict[str, int]:  # fmt: skip
-        """Set weights and scores; return the stage of each member that has weight."""
+        """Set `weights_`, `era_scores_` and `cv_results_`; return by name at which
+        stage (mostly a number of trees) each member with weight is to end.
+        """
         found, average = keep(of_eras, of_rows, loss, are_ordered)
         names, stages, weights = list(found.weights), found.stages, found.weights
         predicted = np.vstack([found.predicted, *dropped.at_end(), average])
@@ -298,7 +300,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         return {name: stages[name] for name in kept}
 
     def _as_target(self, y: Any) -> Any:
-        """Return targets as a vector, of float64 in regression."""
+        """Return y as a vector, of float64 in regression."""
         if y is None:
             return None
         y = column_or_1d(np.asarray(y), warn=True)
@@ -307,7 +309,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
     def _weights_of(
         self, X: Table, y: NDArray[Any], sample_weight: ArrayLike | None
     ) -> Any:
-        """Return the weights of rows times those of their classes, if there are any."""
+        """Return rows' weights times their classes' weights; None without either."""
         if sample_weight is not None:
             sample_weight = check_sample_weight(sample_weight, X)
         if (known := vars(self).get("_class_weights")) is None:
@@ -316,7 +318,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
         return of_classes if sample_weight is None else sample_weight * of_classes
 
     def _read(self, eras: Any, X: Any) -> tuple[Any, EncodedEras]:
-        """Return the label of each row, and the encoded labels."""
+        """Return the era label of each row, and the same labels encoded."""
         if isinstance(eras, EraColumns):
             return read_again(self, eras, X)
         encoded = read_eras(eras, X, self._known_eras)

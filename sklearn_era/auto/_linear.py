@@ -34,9 +34,10 @@ _MOST_CATEGORIES = 50
 
 
 class _Linear(BaseEstimator):
-    """Generalised linear models, one for each penalty. Numbers are standardised; a
-    missing one counts as the mean and has an indicator, and so does each category.
-    Predicted numbers stay within the range of the training targets.
+    """Generalised linear models, one for each penalty, of standardised numbers. A
+    missing number counts as the mean and is marked in a column of 0 and 1; each common
+    category has such a column, too. Predicted numbers stay in the range of training
+    targets.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class _Linear(BaseEstimator):
         return self
 
     def _staged(self, X: Table) -> Iterator[NDArray[np.float64]]:
-        """Yield the raw predictions of all classes by each of the penalties."""
+        """Yield raw predictions by the model of each penalty, the strongest first."""
         check_is_fitted(self)
         Z = np.column_stack(self._design(self._read(X)))
         for intercept, coefficient in zip(
@@ -91,7 +92,9 @@ class _Linear(BaseEstimator):
             yield Z @ coefficient.T + intercept
 
     def _terms(self, X: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return each column's part of each raw prediction, and X as a matrix."""
+        """Return what each column adds to raw predictions, of shape (n_rows, n_columns,
+        n_outputs), and X as a matrix of numbers.
+        """
         columns = self._read(X)
         parts = self._design(columns)
         ends = np.cumsum([part.shape[1] for part in parts])[:-1]
@@ -100,7 +103,7 @@ class _Linear(BaseEstimator):
         return np.stack(terms, axis=1), as_matrix(columns)[0]
 
     def check(self) -> bool:
-        """Return whether the parts of a fitted model fit together."""
+        """Return whether coefficients' shapes fit penalties, classes and columns."""
         widths = [
             len(x) if isinstance(x, list) else 1 + bool(x[2]) for x in self._codings
         ]
@@ -151,8 +154,9 @@ class LinearClassifier(ClassifierMixin, _Linear):
 def _coding_of(
     column: Column, weights: NDArray[np.float64]
 ) -> list[Any] | tuple[float, float, bool]:
-    """Return a column's common categories; or the mean, the deviation and whether some
-    are missing; by rows with weight. A category's rows are effective numbers of rows.
+    """Return a categorical column's common categories, or a numeric column's mean,
+    deviation and whether numbers are missing; rows of weight 0 do not count. What is
+    common is told by the effective number of rows.
     """
     values, weights = column.values[weights > 0], weights[weights > 0]
     if column.is_categorical:

@@ -14,7 +14,9 @@ _LEAST = 1e-12
 
 
 class Loss(NamedTuple):
-    """A loss by row, convex in the prediction; of a class, in its probability."""
+    """The loss of each row, convex in its prediction, and the derivative. In
+    classification, the prediction is the probability of the row's own class.
+    """
 
     name: str
     function: Callable[[Rows, Rows], Rows]
@@ -25,7 +27,7 @@ class Loss(NamedTuple):
 
 
 def loss_of(plain: BaseEstimator) -> Loss:
-    """Return the loss of a plain model, which has to be given by its name."""
+    """Return the `Loss` of a plain model; raise ValueError if it has no known name."""
     if not isinstance(plain.loss, str):
         raise ValueError(
             f"estimator: predictions under the loss {plain.loss!r} cannot be averaged, "

@@ -35,22 +35,22 @@ from ._weights import Array, LeftOut, equal_eras, promising
 
 # Shares of all iterations, of which the best one is chosen.
 _SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
-# Those that have stages, and a parameter `max_iter` to end after one.
+# Models that have stages, and a parameter `max_iter` to end after a stage.
 _STAGED = (*BOOSTERS, Peer)
 # In folds, boosters stop after this share of all without gain.
 _PATIENCE = 0.2
 # Members in a first fold of eras, a second one and all others, beside the plain and the
 # linear one.
 _KEPT = (None, 3, 3)
-_MOST = 4  # of all kept, that take time
+_MOST = 4  # members kept that take time: the plain one and three others
 
 
 class PlainModelError(ValueError):
-    """The plain model fails in a fold."""
+    """Raised if the plain model cannot be fitted or scored in a fold."""
 
 
 class Rows(NamedTuple):
-    """The rows of a fit, with their eras as they were passed, and encoded."""
+    """The rows of a fit, with their eras twice: as they were passed, and encoded."""
 
     X: Any
     y: NDArray[Any]
@@ -63,7 +63,7 @@ def fit_members(
     models: dict[str, Any], X_of: Callable[[str], Any], y: Any, eras: Any, weights: Any,
     n_jobs: int | None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return copies of models, each fitted to all rows of its own columns."""
+    """Return copies of models by name, each fitted to all rows of its own columns."""
     fitted = Parallel(n_jobs=n_jobs)(
         delayed(fit_rows)(model, X_of(name), y, fit_arguments(model, eras, weights))
         for name, model in models.items()
@@ -73,11 +73,11 @@ def fit_members(
 
 @dataclass
 class Search:
-    """Fits of members in folds, as many at once as `n_jobs` allows, until a deadline.
+    """Fits members in folds, as many at once as `n_jobs` allows, until a deadline.
 
     With folds of eras, all members are fitted in the last fold, which has most rows to
-    train on; the best go on to the fold before, and the best of those to all others.
-    Where groups are left out, all are fitted in the last two folds.
+    train on; the best go on to the fold before, and the best there to all other folds.
+    Where groups are left out, all members are fitted in the last two folds.
     """
 
     members: dict[str, Any]
@@ -91,7 +91,7 @@ class Search:
     progress: Progress
 
     def run(self) -> "Search":
-        """Fit members, and keep predictions (`found`) and times (`seconds`)."""
+        """Fit members; set predictions `found` and times `seconds`; return self."""
         self.found: dict[str, dict[int, Array]] = {}
         self.seconds: dict[str, float] = {}
         self.done: list[int] = []
@@ -117,7 +117,9 @@ class Search:
         return not np.isin(groups.codes[test], groups.codes[train]).any()
 
     def _fit(self, numbers: list[int]) -> None:
-        """Fit the members in some folds, and drop those that fail."""
+        """Fit the members in the folds with these numbers. Drop members that fail, and,
+        with a warning, members for which no time is left.
+        """
         self.done, to_come, self.names = sorted([*self.done, *numbers]), self.names, []
         n_later = len(self.folds) - len(self.done) + 1 + self.by_eras
         n_fits = len(to_come) * len(numbers) + min(len(to_come), _MOST) * n_later
@@ -160,7 +162,9 @@ class Search:
                     to_come = []
 
     def _take(self, name: str, of_folds: dict[int, Any]) -> None:
-        """Keep a member's predictions of folds, unless it has failed in one."""
+        """Keep a member's predictions of folds. If it failed in a fold, drop the member
+        with a warning, or raise PlainModelError for the plain model.
+        """
         if failed := [k for k, x in of_folds.items() if isinstance(x, str)]:
             where = names_of(self.folds, self.rows.encoded)[failed[0]]
             error = f"{of_folds[failed[0]]} (in {where})"
@@ -180,7 +184,9 @@ class Search:
         self.progress.step(len(of_folds), f"{name}, loss {loss:.5g} in {kind} left out")
 
     def left_out(self, names: Sequence[str] | None = None) -> LeftOut:
-        """Return members' predictions of the folds so far, NaN if not fitted there."""
+        """Return members' predictions of the test rows of all folds so far, NaN in a
+        fold where a member was not fitted; by default, of members that are still in.
+        """
         names, rows, done = self.names if names is None else names, self.rows, self.done
         tests = np.concatenate([self.folds[k][1] for k in done])
         codes = np.unique(rows.encoded.codes[tests], return_inverse=True)[1]
@@ -206,8 +212,8 @@ class Search:
         return LeftOut(predicted, stages, y, weights, codes, of_groups)
 
     def _stages(self, name: str) -> list[int]:
-        """Return the stages of a member as numbers of trees for a fit to all rows: as
-        many more than in folds as there are more rows.
+        """Return a member's stages in a fit to all rows: numbers of trees, larger than
+        in folds by the ratio of the numbers of rows.
         """
         model = self.columns.in_folds(name, self.members[name])
         stages, n_trees = stages_of(model), getattr(self.members[name], "max_iter", 0)
@@ -220,7 +226,7 @@ class Search:
 
 class _Stages:
     """Follows a booster's fit in a fold: predicts the rows left out after each stage,
-    and stops the fit after a share of all trees (`patience`) without a smaller loss.
+    and stops the fit once a share of all trees (`patience`) brings no smaller loss.
     """
 
     def __init__(
@@ -231,12 +237,12 @@ class _Stages:
         self.patience, self.predicted = patience * stages[-1], list[Array]()
 
     def begin_iteration(self, estimator: BaseEstimator) -> None:
-        """Do nothing."""
+        """Do nothing; a fit calls this before each iteration."""
 
     def end_iteration(
         self, estimator: BaseEstimator, fitted: Callable[[], Any]
     ) -> bool:
-        """Predict after a stage; return whether the fit may stop."""
+        """Keep predictions if a stage ends here; return whether the fit may stop."""
         n_trees, n_before = len(estimator._predictors), len(self.predicted)
         if n_trees not in self.stages:
             return False
@@ -261,7 +267,9 @@ def _fit_fold(
     model: BaseEstimator, rows: Rows, train: NDArray[np.intp], test: NDArray[np.intp],
     parts: Any, loss: Loss, patience: float,
 ) -> Array | str:  # fmt: skip
-    """Return a member's predictions of a fold after each stage, or the error."""
+    """Return a member's predictions of the rows `test`, after each stage, by a fit to
+    the rows `train`; if that fails, return the error as text.
+    """
     X, y, eras, weights, _ = rows
     try:
         given = fit_arguments(model, eras, weights)
@@ -293,8 +301,9 @@ def respond(
     model: BaseEstimator, X: Table, y: ArrayLike, stages: list[int],
     eras: Eras | None = None,
 ) -> Array:  # fmt: skip
-    """Return predictions of shape (n_stages, n_rows), of a classifier the probability
-    of each row's own class. Eras are for transformers.
+    """Return predictions after each stage, of shape (n_stages, n_rows); a classifier's
+    are the probabilities of the classes in y. `eras` is for models that need it to
+    predict.
     """
     method = "predict_proba" if is_classifier(model) else "predict"
     if stages == [0]:
@@ -313,7 +322,9 @@ def respond(
 
 
 def stages_of(model: BaseEstimator) -> list[int]:
-    """Return the stages after which a model may end; [0] for all without a choice."""
+    """Return the stages (numbers of trees or of penalties) after which a model may end;
+    [0] if it has no choice.
+    """
     if isinstance(model, LinearRegressor | LinearClassifier):
         return list(range(1, len(model.penalties) + 1))
     if isinstance(model, _STAGED) and model.early_stopping is False:
@@ -322,7 +333,7 @@ def stages_of(model: BaseEstimator) -> list[int]:
 
 
 def at_stage(model: BaseEstimator, stage: int) -> Any:
-    """Return an unfitted copy of a model that ends after one of its `stages_of`."""
+    """Return an unfitted copy of a model that is to end after `stage`."""
     copied = clone(model)
     if stage and isinstance(model, _STAGED):
         copied.set_params(max_iter=stage)

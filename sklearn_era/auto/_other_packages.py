@@ -38,8 +38,9 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
 
 
 class Peer(BaseEstimator):
-    """A booster of another package, fitted to the same columns as ours. It predicts by
-    its first `max_iter` trees but has all, since its rate may depend on their number.
+    """A booster of another package, fitted to the same columns as our boosters. All its
+    trees are fitted, as its learning rate may depend on their number, but only the
+    first `max_iter` trees predict.
     """
 
     early_stopping = False
@@ -82,7 +83,7 @@ class Peer(BaseEstimator):
         return self
 
     def predict(self, X: Table) -> NDArray[Any]:
-        """Return numbers, or labels of classes."""
+        """Return predicted numbers, or predicted classes."""
         if is_classifier(self.model):
             return self.classes_[self.predict_proba(X).argmax(axis=1)]
         return self.predict_after("predict", X, [self.max_iter])[0]
@@ -94,7 +95,7 @@ class Peer(BaseEstimator):
     def predict_after(
         self, method: str, X: Table, numbers: list[int]
     ) -> list[NDArray[Any]]:
-        """Return what the model predicts after each of the given numbers of trees."""
+        """Return what `method` predicts with each of `numbers` of trees, in a list."""
         check_is_fitted(self)
         known = [x[1:] for x in self.categories_]
         table = self._table(rows_as_in_fit(self, X, known))
@@ -104,8 +105,8 @@ class Peer(BaseEstimator):
         return [np.asarray(predict(table, **{name: n})) for n in numbers]
 
     def _table(self, columns: list[Column]) -> Any:
-        """Return the columns as the package takes them, with places of categories: 0 if
-        missing, one above all others if the fit has not seen them.
+        """Return the columns as one table for the package. A category becomes its place
+        among the categories of the fit: 0 if missing, the highest number if new.
         """
         known, made = iter(self.categories_), []
         for column in columns:
@@ -130,12 +131,14 @@ class Peer(BaseEstimator):
 
 
 def package_of(model: BaseEstimator) -> str:
-    """Return the name of the package that a model's class is from."""
+    """Return the name of the package that defines a model's class."""
     return type(model).__module__.partition(".")[0]
 
 
 def make_peer(name: str, plain: BaseEstimator, loss: str) -> Peer:
-    """Return a package's booster for the plain model's task, loss and columns."""
+    """Return an unfitted `Peer` of a package, for the plain model's task, loss and
+    columns; raise ValueError if the plain model constrains trees by columns.
+    """
     package = import_optional(name, extra=name)
     of = "Classifier" if is_classifier(plain) else "Regressor"
     kind = getattr(package, ("CatBoost" if name == "catboost" else "LGBM") + of)
@@ -154,7 +157,9 @@ def make_peer(name: str, plain: BaseEstimator, loss: str) -> Peer:
 
 
 def as_peer(model: BaseEstimator, plain: BaseEstimator) -> Peer:
-    """Return a booster as a `Peer`, with its categories or the plain model's."""
+    """Return another package's booster as an unfitted `Peer`, with the categorical
+    columns that the booster names or else those of the plain model.
+    """
     parameters, categories = model.get_params(), plain.categorical_features
     if parameters.get("cat_features") is not None:  # which cannot be cloned
         categories = parameters.pop("cat_features")
@@ -165,8 +170,8 @@ def as_peer(model: BaseEstimator, plain: BaseEstimator) -> Peer:
 
 
 def _loss_of(name: str, plain: BaseEstimator, loss: str) -> dict[str, Any]:
-    """Return the package's parameters for a loss other than its default; raise
-    ValueError for a loss that the package lacks.
+    """Return the package's parameters for a loss that is not its default; raise
+    ValueError if the package has no such loss.
     """
     if name == "lightgbm":
         names = {"absolute_error": "l1", "poisson": "poisson", "gamma": "gamma"}

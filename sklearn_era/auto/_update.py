@@ -31,7 +31,7 @@ _LEAST_P_VALUE = 0.05
 
 
 class TakesInEras:
-    """An average that takes in eras whose targets have become known."""
+    """Adds `update` to averages, which takes in eras whose targets became known."""
 
     _as_target: Any  # a vector of targets
     _weights_of: Any  # rows' weights, with those of their classes
@@ -86,7 +86,9 @@ class TakesInEras:
 def _update_average(
     model: BaseEstimator, X: Any, y: Any, eras: Any, sample_weight: Any, loss: Loss
 ) -> dict[str, Any]:
-    """Take in rows of new eras, and return what was changed, and why."""
+    """Update an average's intercepts, weights and, after an unexpected loss, trees by
+    rows of new eras; return the entry for `update_log_`.
+    """
     check_consistent_length(X, y)
     known = model._known_eras
     eras, encoded = model._read(eras, X)
@@ -161,7 +163,9 @@ def _check_new(
     model: BaseEstimator, labels: NDArray[Any], is_new: NDArray[Any], y: Any,
     weights: Any,
 ) -> None:  # fmt: skip
-    """Raise ValueError for eras that an update cannot take in."""
+    """Raise ValueError unless there are new eras with weight, which lie after all known
+    eras (if ordered), and y has known classes alone.
+    """
     if not is_new.any():
         raise ValueError(
             f"eras holds {labels.size} eras, all of which the model has seen; pass "
@@ -193,7 +197,9 @@ def _with_new_eras(
     model: BaseEstimator, before: LeftOut, X: Table, y: Any, codes: Any, weights: Any,
     eras: Eras, groups: ArrayLike | None,
 ) -> LeftOut:  # fmt: skip
-    """Return the rows left out so far, then those of new eras, seen by no model."""
+    """Return `before`, the rows left out so far, with the rows of new eras appended and
+    predicted by members that have not seen them.
+    """
     codes = np.unique(codes, return_inverse=True)[1]
     n_eras = np.unique(before.codes).size
     # All eras count the same.
@@ -211,7 +217,9 @@ def _with_new_eras(
 
 
 def _compare(losses: NDArray[np.float64], n_before: int) -> dict[str, Any]:
-    """Return the mean loss of new eras, and a test against the eras before."""
+    """Return the mean loss of new eras, the loss expected by the first `n_before` eras,
+    the error of the difference and the p-value of a larger loss.
+    """
     of_before, of_new = (x[np.isfinite(x)] for x in np.split(losses, [n_before]))
     n_before = of_before.size
     expected, loss = float(of_before.mean()), float("nan")

@@ -33,10 +33,10 @@ Array = NDArray[np.float64]
 
 
 class LeftOut(NamedTuple):
-    """Rows that were left out, one fold after another, and predictions of them."""
+    """Rows left out of fits, fold after fold, with members' predictions of them."""
 
     predicted: dict[str, Array]  # by member, of shape (n_stages, n_rows)
-    stages: dict[str, list[int]]  # numbers of stages, 0 where there is but one
+    stages: dict[str, list[int]]  # their numbers of trees or penalties, or [0]
     y: Array
     weights: Array  # add up to 1
     codes: NDArray[np.intp]  # eras of rows, from 0
@@ -47,11 +47,11 @@ class LeftOut(NamedTuple):
         return np.array([self.weights @ loss(self.y, p) for p in self.predicted[name]])
 
     def at_end(self) -> Array:
-        """Return what members predict after all of their stages."""
+        """Return predictions after the last stage, of shape (n_members, n_rows)."""
         return np.array([values[-1] for values in self.predicted.values()])
 
     def by_era(self, values: Array) -> Array:
-        """Return each era's mean of values of rows (last axis), NaN without weight."""
+        """Return eras' means of values, whose last axis is rows; NaN without weight."""
         if self.groups is None:
             return era_means(self.codes, self.weights, values)
         # Of an era, some groups may be known of members that other folds lack.
@@ -61,8 +61,9 @@ class LeftOut(NamedTuple):
         return sums / np.where(shares > 0, shares, np.nan)
 
     def error_of_both(self, error: float, values: Array) -> float:
-        """Return the error of the mean of rows' values by groups as well as by eras,
-        given the `error` by eras (two-way clusters: Cameron, Gelbach, Miller 2011).
+        """Return the standard error of the mean of rows' values where rows of a group
+        are alike as well as rows of an era, given the `error` by eras alone (two-way
+        clusters: Cameron, Gelbach, Miller 2011). Without groups, it is `error`.
         """
         if self.groups is None:
             return error
@@ -79,7 +80,7 @@ class LeftOut(NamedTuple):
         return float(np.sqrt(max(error**2, of_groups, error**2 + of_groups - of_cells)))
 
     def parts(self) -> dict[str, Any]:
-        """Return the fields that are not None, by name, to be stored."""
+        """Return a dict of the fields that are not None, to be stored in the model."""
         return {name: x for name, x in self._asdict().items() if x is not None}
 
 
@@ -92,7 +93,7 @@ class Weighted(NamedTuple):
 
 
 def equal_eras(codes: NDArray[np.intp], weights: Array) -> Array:
-    """Return weights of rows that add up to 1 in each era that has weight."""
+    """Return weights of rows scaled to add up to 1 in each era that has weight."""
     totals = np.bincount(codes, weights)
     return weights / np.where(totals > 0, totals, 1.0)[codes]
 
@@ -101,8 +102,9 @@ def weigh(
     eras: LeftOut, rows: LeftOut, loss: Loss, are_ordered: bool = False,
     share: float | None = None,
 ) -> Weighted:  # fmt: skip
-    """Return members, with `share` of the weights by folds of eras, the rest by folds
-    of rows; the default share is large if the former are better in eras left out.
+    """Return members with stages and weights: a `share` of weights by folds of eras,
+    the rest by folds of rows. By default, the share rises with what weights by eras
+    gain over weights by rows in eras left out.
     """
     names = list(eras.predicted)
     of_eras = {name: eras.losses(name, loss) for name in names}
@@ -131,13 +133,13 @@ def weigh(
 def keep(
     eras: LeftOut, rows: LeftOut, loss: Loss, are_ordered: bool = False
 ) -> tuple[Weighted, Array]:
-    """Return the average if it is better than the plain model in eras left out by more
-    than a standard error; else the one by rows alone, if it is better in rows left out
-    by two errors of paired rows, and in eras on average; else the plain model. Return
-    also what the average predicts in eras, even where the plain model is kept.
+    """Return the members to keep, and what their average predicts in eras left out.
 
-    Few eras have a large error, where thousands of rows may leave no doubt. Rows of
-    folds of eras resemble each other, and do not count as such.
+    The average is kept if its gain over the plain model in eras left out is above a
+    standard error; else the average by folds of rows alone, if its gain is above two
+    standard errors in rows left out, and positive in eras; else the plain model. With
+    few eras, the first error is large where thousands of rows may leave no doubt. Only
+    rows of folds of rows count there, as rows of an era resemble each other.
     """
 
     def average_of(weighted: Weighted) -> tuple[Array, Array]:
@@ -173,8 +175,9 @@ def keep(
 
 
 def promising(left_out: LeftOut, loss: Loss, n_kept: int | None = None) -> list[str]:
-    """Return the names of the plain and the linear member and of the best `n_kept`
-    others, those with weight first; by default of the plain one and all with weight.
+    """Return the names of members to fit further: the plain and the linear member and
+    the best `n_kept` others, members with weight first. By default, return the plain
+    member and all with weight.
     """
     names = list(left_out.predicted)
     losses = [left_out.losses(name, loss) for name in names]
@@ -192,8 +195,8 @@ def promising(left_out: LeftOut, loss: Loss, n_kept: int | None = None) -> list[
 def update_weights(
     eras: LeftOut, weights: Array, loss: Loss, are_ordered: bool = False
 ) -> Array:
-    """Return the weights, moved towards those found by all eras as far as these are
-    better by more than chance.
+    """Return the weights moved towards the best weights for all eras, the further the
+    more the gain exceeds its standard error.
     """
     ends = dict.fromkeys(eras.predicted, -1)
     found, predicted = _average(eras, ends, loss), eras.at_end()
@@ -203,8 +206,8 @@ def update_weights(
 
 
 def error_of_mean(differences: Array, are_ordered: bool) -> float:
-    """Return the standard error of a mean over eras. If eras are ordered, neighbours
-    may resemble each other.
+    """Return the standard error of the mean of differences over eras, allowing for
+    neighbours that resemble each other if eras are ordered.
     """
     error = mean_and_error(differences)[1]
     known = differences[np.isfinite(differences)]
@@ -216,14 +219,16 @@ def error_of_mean(differences: Array, are_ordered: bool) -> float:
 def _mean_and_error(
     eras: LeftOut, gains: Array, are_ordered: bool
 ) -> tuple[float, float]:
-    """Return the mean gain of rows over eras, and its standard error."""
+    """Return the mean over eras of the rows' `gains`, and its standard error."""
     by_era = eras.by_era(gains)
     error = eras.error_of_both(error_of_mean(by_era, are_ordered), gains)
     return float(mean_and_error(by_era)[0]), error
 
 
 def _share(eras: LeftOut, gains: Array, are_ordered: bool) -> float:
-    """Return the share of weights by eras, from how many standard errors they gain."""
+    """Return the share, 0 to 1, of weights found in folds of eras, given what rows gain
+    by them: it rises with the mean gain in standard errors.
+    """
     mean, error = _mean_and_error(eras, gains, are_ordered)
     if not error > 0:
         return float(mean > 0)
@@ -232,7 +237,7 @@ def _share(eras: LeftOut, gains: Array, are_ordered: bool) -> float:
 
 
 def _relative(losses: Array) -> Array:
-    """Return how much larger losses are than the least one, as a share of it."""
+    """Return how far losses are above the least loss, as shares of the least loss."""
     return (losses - losses.min()) / (losses.min() or 1.0)
 
 
@@ -241,10 +246,10 @@ def _at(left_out: LeftOut, stages: dict[str, int]) -> Array:
 
 
 def _average(left_out: LeftOut, stages: dict[str, int], loss: Loss) -> Array:
-    """Return weights of members at some stages, which add up to 1. Three quarters are
-    the weights of least loss, which are found with an error; a quarter are equal
-    weights, which are hardly ever bad, of the best three, without those that are worse
-    than the first by more than a standard error.
+    """Return weights of members at the given stages, which add up to 1. Three quarters
+    are the weights of least loss, which depend on chance; a quarter are equal weights,
+    which are hardly ever bad, of the best three members, without any that is worse than
+    the best by more than a standard error.
     """
     predicted = _at(left_out, stages)
     of_eras = left_out.by_era(loss(left_out.y, predicted))
@@ -263,7 +268,9 @@ def _average(left_out: LeftOut, stages: dict[str, int], loss: Loss) -> Array:
 def _minimum(
     left_out: LeftOut, predicted: Array, loss: Loss, start: Array, scale: float
 ) -> Array:
-    """Return the weights of least loss, by sequential quadratic programming."""
+    """Return the weights of least loss, by sequential quadratic programming from
+    `start`, or `start` if they are no better.
+    """
     scale = max(abs(scale), np.finfo(float).tiny)
 
     def value_and_slope(weights: Array) -> tuple[float, Array]:

@@ -19,7 +19,7 @@ from ..model_selection import _out_of_era as out_of_era
 from ..model_selection._search_scores import prediction
 
 Array = NDArray[np.float64]
-_ASKED = {"horizon": 1, "group": "new"}  # and the defaults, also of `AutoEra`
+_ASKED = {"horizon": 1, "group": "new"}  # parameters, with defaults as in `AutoEra`
 
 DOC = """{summary}
 
@@ -48,7 +48,7 @@ DOC = """{summary}
 
 
 class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
-    """An estimator that learns from predictions out of era."""
+    """Base of estimators that learn from a model's predictions of eras left out."""
 
     _learn: Any  # from eras, folds, targets, weights and predictions of rows left out
     _walks_forward: ClassVar = True  # through ordered eras, of groups perhaps
@@ -160,7 +160,7 @@ class OutOfEra(PredictsByEra, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _respond(self, model: Any, X: Any, eras: Any = None) -> Array:
-        """Return predictions, or the probabilities of all classes."""
+        """Return a model's predictions, or the probabilities of all classes."""
         return out_of_era.respond(model, X, getattr(self, "classes_", None), eras)
 
     predict = prediction("predict", "targets or classes")

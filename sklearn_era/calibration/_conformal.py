@@ -104,8 +104,9 @@ def coverage_score(
 
 
 class _Conformal(OutOfEra):
-    """Scores of rows and their masses: each of M eras has 1 / (M + 1), which its rows
-    share, and the rest is at infinity, for the new era (Lee, Barber, Willett 2023).
+    """Keeps scores of rows left out, each with a mass. Each of M eras has the mass 1 /
+    (M + 1), which its rows share; the rest is at an infinite score, for the new era
+    (Lee, Barber, Willett 2023).
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -136,9 +137,10 @@ class _Conformal(OutOfEra):
     def _ask_models(
         self, X: Any, level: float, share: float | None, eras: Any
     ) -> tuple[Array, _Atoms, float, float]:
-        """Return each model's predictions, each one's scores with their masses, the
-        mass to be covered, and the score of all models that has it. With a share of
-        eras, an era has one score, the quantile of its own scores at `level`.
+        """Return each model's predictions, each model's sorted scores with sums of
+        masses, the mass to cover, and the score up to which all models' scores have
+        this mass. With a `share` of eras, an era has one score: the quantile of its
+        scores at `level`.
         """
         check_is_fitted(self)
         # The model of all rows has seen the last ones of ordered eras.
@@ -255,7 +257,9 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
 
 
 def _mass(atoms: _Atoms, values: Any, side: Any) -> Any:
-    """Return the mass of scores below each model's values, or up to them (`side`)."""
+    """Return row by row the mass, over all models, of scores below the model's value
+    (`side` is "left") or up to the value ("right").
+    """
     return sum(
         sums[np.searchsorted(scores, of_model, side)]
         for (scores, sums), of_model in zip(atoms, values, strict=True)
@@ -266,8 +270,8 @@ def _upper_ends(
     centers: Array, scales: Array, atoms: _Atoms, least: float, score: float
 ) -> Array:
     """Return for each row the smallest end up to which the values center + score *
-    scale, over the scores of all models, have the mass `least`. Bisection starts from
-    `score`, up to which each model's scores have it; ends are rounded up.
+    scale, over the scores of all models, have the mass `least`. Bisection runs between
+    the lowest and the highest of the models' ends at `score`; the result is rounded up.
     """
     ends = centers + score * scales
     low, high = ends.min(axis=0), ends.max(axis=0)

@@ -21,8 +21,8 @@ class _Calibration(EraScores):
 
 
 def _overlap(y: Array, z: Array, codes: NDArray[Any], n_eras: int) -> NDArray[np.bool_]:
-    """Return in which eras the log-odds of both classes overlap, without which a
-    logistic regression has no finite maximum (Albert, Anderson 1984).
+    """Return a mask of eras where the log-odds of the two classes overlap; where they
+    do not, a logistic regression has no finite maximum (Albert, Anderson 1984).
     """
     low, high = np.full((2, n_eras), np.inf), np.full((2, n_eras), -np.inf)
     at = y.astype(np.intp), codes
@@ -35,8 +35,9 @@ def _fit_alone(
     y: Array, x: Array, offset: Array, weights: Array, codes: NDArray[Any],
     is_known: NDArray[np.bool_],
 ) -> Array:  # fmt: skip
-    """Return rows of maximum-likelihood effects and of their errors, in turn, by era;
-    NaN in eras that are not `is_known`.
+    """Return maximum-likelihood effects of x, and their errors, for each era by itself:
+    an array with a row for each effect, followed by a row for its error, and a column
+    for each era, NaN where `is_known` is False.
     """
     found = np.full((is_known.size, 2 * len(x)), np.nan)
     rows = np.flatnonzero(is_known[codes])

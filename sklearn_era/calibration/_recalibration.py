@@ -16,25 +16,26 @@ from .._eras import read_eras
 from ..model_selection._search_scores import prediction
 from ._base import DOC, OF_PROBABILITIES, Array, OutOfEra
 
-_N_STEPS = 500  # of the algorithm, and of Newton's within each
+_N_STEPS = 500  # of EM, and of Newton's method within each step
 _TOLERANCE = 1e-5
 
 
 class RandomEffects(NamedTuple):
-    """Levels and slopes of eras, of centered log-odds, and their distribution."""
+    """Levels and slopes of eras, in centered log-odds, and their distribution."""
 
     center: float
     mean: Array  # of shape (2,)
     covariance: Array  # of shape (2, 2), between eras
     effects: Array  # of shape (n_eras, 2), shrunk to the mean
-    errors: Array  # of shape (n_eras, 2, 2), their covariances
+    errors: Array  # of shape (n_eras, 2, 2), covariances of `effects`
 
     @classmethod
     def fit(
         cls, y: Array, p: Array, weights: Array, codes: NDArray[Any], n_eras: int
     ) -> Self:
-        """Estimate effects and their distribution by EM; the E-step takes each era's
-        posterior for normal about its mode (Stiratelli, Laird, Ware 1984).
+        """Return effects of eras and their distribution, estimated by EM; the E-step
+        takes each era's posterior for normal about its mode (Stiratelli, Laird, Ware
+        1984).
         """
         z = log_odds(p)
         center = float(np.average(z, weights=weights))
@@ -56,7 +57,9 @@ class RandomEffects(NamedTuple):
         return cls(center, mean, covariance, effects, errors)
 
     def probabilities(self, p: Array, codes: NDArray[Any]) -> Array:
-        """Return mean P(y = 1) over effects; code -1: of a new era (MacKay 1992)."""
+        """Return each row's P(y = 1), averaged over the distribution of its era's
+        effects; the code -1 is a new era (MacKay 1992).
+        """
         z = log_odds(p) - self.center
         level, slope = np.vstack([self.effects, self.mean])[codes].T
         spread = np.concatenate([self.errors, self.covariance[np.newaxis]])[codes]
@@ -73,8 +76,9 @@ def modes(
     y: Array, x: Array, offset: Any, weights: Array, codes: NDArray[Any],
     effects: Array, mean: Any, precision: Any,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Return each era's effects of x on log-odds, and their covariances, by Newton's
-    method from the given `effects`; with a precision of 0 by maximum likelihood.
+    """Return each era's most likely effects of x on log-odds, under a normal prior with
+    this mean and precision, and their covariances. Newton's method starts from
+    `effects`; a precision of 0 gives maximum likelihood.
     """
     n_eras = len(effects)
 

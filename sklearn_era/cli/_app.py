@@ -44,7 +44,7 @@ _VERBOSE = typer.Option("--verbose", "-v", help=_LINES)
 
 
 class _PlainErrors(typer.core.TyperGroup):
-    """A group that prints errors of its commands as one sentence."""
+    """A group of commands whose errors are printed as one sentence."""
 
     def invoke(self, ctx: Any) -> Any:
         def told(message: Any) -> str:

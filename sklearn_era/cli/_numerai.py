@@ -52,7 +52,9 @@ numerai = typer.Typer(
 
 @contextmanager
 def opened(path: Path, *, needed: bool = True) -> "Iterator[Steps]":
-    """Yield the steps of a configuration's models, which report to the terminal."""
+    """Yield `Steps` that report to the terminal and work by the configuration at `path`
+    or, if that is missing and not `needed`, by an empty configuration.
+    """
     check_packages()
     from sklearn_era.numerai.config import Config, SubmitSection, Workspace, load_config
 
@@ -74,7 +76,7 @@ def opened(path: Path, *, needed: bool = True) -> "Iterator[Steps]":
 
 
 def chosen(steps: "Steps", name: str | None) -> "Sequence[Model]":
-    """Return the named model alone, or all models."""
+    """Return a list of the model with this name alone, or all models if it is None."""
     return steps.config.models if name is None else [steps.config.model(name)]
 
 

@@ -67,7 +67,7 @@ compare_with_gain = true
 
 
 def make_folder(folder: Path) -> Path:
-    """Make or replace the demo's folder; return its configuration."""
+    """Make or replace the demo's folder; return the path of its configuration."""
     is_own = (folder / _MARK).is_file()
     if folder.exists() and not is_own and any(folder.iterdir()):
         text = f"--demo-folder: '{folder}' is not empty and was not made by the demo"
@@ -85,7 +85,7 @@ def make_folder(folder: Path) -> Path:
 
 
 def run_demo(steps: Steps) -> None:
-    """Run a round without download and upload, then score the eras after it."""
+    """Run a made-up round, without upload, then print scores in the eras after it."""
     data, (model,) = write_demo_data(steps.workspace), steps.config.models
     typer.echo(
         f"Made up data in Numerai's layout: {steps.workspace.data_dir}\n"
@@ -113,7 +113,7 @@ def run_demo(steps: Steps) -> None:
 
 
 class DemoData(NamedTuple):
-    """Files by name, the eras after the live one, and features with effects."""
+    """Paths of files, of later eras, and features whose effects last or turn."""
 
     paths: dict[str, Path]
     future: Path
@@ -125,7 +125,7 @@ def write_demo_data(
     workspace: Workspace, *, n_train_eras: int = 100, n_validation_eras: int = 52,
     n_future_eras: int = 20, rows_per_era: int = 400, n_features: int = 60,
 ) -> DemoData:  # fmt: skip
-    """Write the files of round 1 by `make_numerai_like`, others' predictions too."""
+    """Write files of round 1, made up by `make_numerai_like`; return their paths."""
     last = n_train_eras + n_validation_eras
     data = make_numerai_like(
         last, rows_per_era, n_features, n_fading_eras=n_validation_eras,

@@ -59,8 +59,9 @@ _SCORERS_OF_LOSSES = {
 
 
 def find_scorers(name: str | None, y: NDArray[Any], is_classes: bool) -> dict[str, Any]:
-    """Return the scorer of --scoring by the name to show; raise InputError if there is
-    none of that name, or it cannot score a constant prediction of the target.
+    """Return a dict of the scorer of --scoring, by the name to print; it is empty if
+    `name` is None. Raise InputError if there is no such scorer, or if it cannot score a
+    constant prediction of this target.
     """
     if name is None:
         return {}
@@ -86,7 +87,7 @@ def find_scorers(name: str | None, y: NDArray[Any], is_classes: bool) -> dict[st
 
 
 def _usual_scorers(model: Any, y: Any) -> dict[str, Any]:
-    """Return the scorers for a kind of model, and one for its loss."""
+    """Return scorers of the kind of model, and one for its loss, by names to print."""
     names, params, q = ["r2"], model.get_params(), "quantile"
     loss = params.get("loss", params.get("estimator__loss"))
     if is_classifier(model):
@@ -108,7 +109,7 @@ def _shown(name: str) -> str:
 
 
 def range_of(scorer: Any) -> tuple[float, float]:
-    """Return the lowest and the highest score; of a loss, with a minus sign."""
+    """Return a scorer's lowest and highest value; losses are negative."""
     metric: Any = getattr(scorer, "_score_func", None)
     source = getattr(metric, "__module__", "")
     if source.partition(".")[0] not in _SOURCES or metric.__name__ in _UNBOUNDED:
@@ -123,8 +124,8 @@ def promise(
     scores: Any, horizon: Any, labels: Any, *, ends: tuple[float, float],
     eras: Any = None, form: str = ".4f", sign: int = 1,
 ) -> str:  # fmt: skip
-    """Return text on the score of an era `horizon` ahead, by the scores so far. It is
-    shown times `sign` (-1 for losses), and stays between the ends.
+    """Return text that forecasts the score of the era `horizon` ahead, from scores so
+    far, cut off at `ends`. Numbers are shown times `sign`, which is -1 for losses.
     """
     highest = np.nanmax(getattr(scores, "era_scores_", scores))
     # A loss of 0 has no logarithm, and for other scores bounds are no gain.
@@ -146,8 +147,8 @@ def ahead(horizon: Any) -> str:
 
 
 def describe_average(model: Any, *, forecasts: bool) -> Iterator[str]:
-    """Yield lines on an average: its weights, its gain over the plain model and, if it
-    `forecasts`, what the scores of its folds promise.
+    """Yield lines on an average, none on another model: weights, the gain over the
+    plain model and, if it `forecasts`, a forecast of its loss.
     """
     if not hasattr(model, "members_"):
         return
@@ -175,8 +176,9 @@ def score_held_out(
     scorers: dict[str, Any], group: str = "new", horizon: Any = 1,
     n_models: int | None = None,
 ) -> Iterator[str]:  # fmt: skip
-    """Score clones on eras or rows held out, and yield lines to print. Eras that follow
-    each other are scored step by step, each as far ahead as the horizon.
+    """Fit clones to some of the rows, score them on eras or rows held out, and yield
+    lines to print. Ordered eras are scored step by step, each as far after the rows of
+    its fit as the horizon.
     """
     encoded, follow, told = None, False, "a model fitted to the rest"
     if eras is None:
@@ -232,8 +234,9 @@ def _steps(
     estimator: Any, y: Any, eras: Any, encoded: Any, group: str, horizon: Any,
     n_models: int | None,
 ) -> tuple[list[Any], int]:  # fmt: skip
-    """Return for each step the rows to fit to and to score, and the number of eras
-    scored: as many as the horizon has, but a fifth of all at most.
+    """Return for each step a pair, the rows to fit to and the rows to score; and the
+    number of eras that a step scores: as many as the horizon, or a fifth of all if
+    less.
     """
     n_test = max(1, encoded.labels.size // 5)
     size = min(steps_of(horizon, encoded.labels), n_test)
@@ -254,7 +257,9 @@ def _steps(
 
 
 def _answering(models: list[tuple[Any, Any]]) -> Any:
-    """Return a model whose predictions are each model's for its own rows."""
+    """Return a stand-in for pairs of a model and its rows of X, which predicts the rows
+    of all pairs, each by its own model, whatever X it is passed.
+    """
     last, classes = models[-1][0], None
     if is_classifier(last):
         classes = reduce(np.union1d, (model.classes_ for model, _ in models))
@@ -278,8 +283,8 @@ def score_lines(
     model: Any, X: pd.DataFrame, y: Any, eras: Any, encoded: Any,
     scorers: dict[str, Any], horizon: Any = None, follow: bool = False,
 ) -> Iterator[str]:  # fmt: skip
-    """Score a model, also by era, and yield lines; with a horizon, also on what the
-    scores promise. Of several scores, those that are undefined are left out.
+    """Score a model by each scorer, also era by era, and yield lines to print; with a
+    horizon, a line forecasts the score. Of several scores, undefined ones are left out.
     """
     model = with_eras(model, eras_for_prediction(model, eras))
     for name, scorer in scorers.items():

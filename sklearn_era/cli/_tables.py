@@ -44,7 +44,7 @@ _Text = str | None
 
 
 class TableFile:
-    """The table DATA: its named columns, those of categories and of an index."""
+    """The table DATA: names of its columns, of categorical and of index columns."""
 
     def __init__(self, path: Path, sep: _Text, encoding: _Text, decimal: _Text) -> None:
         self._path, self._encoding = path, "utf-8" if encoding is None else encoding
@@ -73,7 +73,7 @@ class TableFile:
         return check_known(name, self.columns, f"{argument}: there is no column")
 
     def distinct(self, given: dict[str, str | None]) -> dict[str, str]:
-        """Return options by the columns that they name; none may be named twice."""
+        """Return options by the columns they name; raise InputError if two name one."""
         found: dict[str, str] = {}
         for of, name in given.items():
             if name is not None and found.setdefault(self.find(name, of), of) != of:
@@ -92,7 +92,7 @@ class TableFile:
         return list(dict.fromkeys(found))
 
     def read(self, columns: Sequence[str], text: Collection[str]) -> pd.DataFrame:
-        """Return columns as a frame; in a text file, the columns `text` as text."""
+        """Return columns as a data frame, leaving the columns `text` as text."""
         with self._readable():
             table = self.open(list(dict.fromkeys(columns)), text)
             plain = [(field.name, _plain_type(field)) for field in table.schema]
@@ -112,7 +112,7 @@ class TableFile:
         return frame
 
     def open(self, columns: Any = None, text: Collection[str] = ()) -> Any:
-        """Open the file with all columns; or return some, read as an Arrow table."""
+        """Return the file opened, or these `columns` as an Arrow table."""
         if not self._sep:
             opened = dataset.dataset(self._path, format=self._suffix[1:])
             return opened if columns is None else opened.to_table(columns=columns)
@@ -126,7 +126,7 @@ class TableFile:
         )
 
     def read_labels(self, column: pd.Series, argument: str) -> pd.Series:
-        """Return labels, as text if numbers do not tell it: 2024.10, 20 digits, 01."""
+        """Return labels, as text if numbers would change them: 2024.10, 01."""
         name, is_number = str(column.name), column.dtype.kind in "biuf"
         texts = self.read([name], [name])[name] if is_number else column
         if types.infer_dtype(texts) != "string":
@@ -162,7 +162,7 @@ class TableFile:
 
 
 def _plain_type(field: Any) -> Any:
-    """Return the type of a column's values; refuse binary and nested columns."""
+    """Return a column's Arrow type of values; raise ValueError if binary or nested."""
     kind, subject = field.type, f"column '{field.name}'"
     if pa.types.is_binary(kind):
         raise ValueError(f"{subject} is not UTF-8 text")
@@ -172,7 +172,7 @@ def _plain_type(field: Any) -> Any:
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table atomically."""
+    """Write a table to a temporary file, then move it to `path` in one step."""
     suffix = check_suffix(path, SUFFIXES, "--out")
     made = tempfile.TemporaryDirectory
     with writable(path), made(dir=path.parent, prefix=".sklearn-era-") as folder:
@@ -186,7 +186,9 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
 
 
 def make_features(frame: Any, categorical: Any, remedy: str, decimal: str) -> Any:
-    """Convert categorical features to text categories; the others must be numeric."""
+    """Return features, with `categorical` columns as categories of text; raise
+    InputError if another column is not numeric.
+    """
     X = frame.copy()
     for name, column in frame.items():
         if name in categorical:
@@ -208,7 +210,7 @@ def has_categories(column: pd.Series) -> bool:
 
 
 def match_categories(X: pd.DataFrame, estimator: Any) -> None:
-    """Replace categories by the estimator's of the same text; warn of unknown ones."""
+    """Replace X's categories by the model's with the same text; warn if unknown."""
     is_encoded = getattr(estimator, "encoder_", None) is not None
     estimator = first_booster(estimator)
     if hasattr(estimator, "_codings"):  # a linear model
@@ -235,7 +237,7 @@ def match_categories(X: pd.DataFrame, estimator: Any) -> None:
 
 
 def _spell(value: Any) -> str:
-    """Return a category's text: "1" for 1 and for 1.0, which pandas makes of it."""
+    """Return a category's text: "1" for 1, and for 1.0, which pandas may make of 1."""
     text = _WHOLE_FLOAT.sub(r"\1", str(value))
     return "0" if text == "-0" else text
 
@@ -271,7 +273,7 @@ def make_target(column: pd.Series, task: str, table: TableFile) -> tuple[Any, bo
 
 
 def refuse_missing(frame: pd.DataFrame, options: dict[str, str]) -> None:
-    """Raise InputError if a column has missing values, which its option cannot have."""
+    """Raise InputError if a column that is a key of `options` has missing values."""
     for name, of in options.items():
         if n_missing := int(frame[name].isna().sum()):
             text = f"column '{name}' has {_ui.count(n_missing, 'missing value')}"
@@ -279,8 +281,8 @@ def refuse_missing(frame: pd.DataFrame, options: dict[str, str]) -> None:
 
 
 def read_truth(table: TableFile, metadata: Any, classes: list[Any]) -> tuple[Any, Any]:
-    """Return the target as the model has it, with its `classes` if any, and the encoded
-    eras of the rows, None if the table has none.
+    """Return the target, as numbers or as labels among the model's `classes`, and the
+    encoded eras of rows; None in place of eras if the table lacks their column.
     """
     if (target := metadata.target) is None:
         raise InputError("--scoring: MODEL does not tell the name of its target.")
@@ -301,8 +303,8 @@ def read_truth(table: TableFile, metadata: Any, classes: list[Any]) -> tuple[Any
 
 
 def make_eras(frame: pd.DataFrame, names: Sequence[str], table: TableFile) -> Any:
-    """Return labels of eras, in the order of the file's categories; of two columns
-    times and groups; None without a name.
+    """Return labels of eras, in the order of the file's categories: None without names,
+    an array for one name, `EraColumns` for two, times and groups.
     """
     found = []
     for name, argument in zip(names, ("--era", "--groups"), strict=False):
@@ -315,7 +317,7 @@ def make_eras(frame: pd.DataFrame, names: Sequence[str], table: TableFile) -> An
 
 
 def pair_of(estimator: Any) -> list[str]:
-    """Return the columns of times and groups, if predictions depend on them."""
+    """Return the names of the two columns of eras that predictions need, if any."""
     if known_labels(estimator)[1] is None:
         return []
     order, names = estimator._pair
@@ -325,8 +327,8 @@ def pair_of(estimator: Any) -> list[str]:
 def eras_as_fitted(
     frame: pd.DataFrame, pair: Sequence[str], table: TableFile, estimator: Any
 ) -> Any:
-    """Return times and groups as labels of the model's kinds: text, as spelled in a
-    text file, or dates.
+    """Return times and groups as `EraColumns`, converted to what the model knows: text,
+    spelled as in a text file, or dates.
     """
     eras = make_eras(frame, pair, table)
     for i, known in enumerate(known_labels(estimator)):
@@ -360,7 +362,7 @@ def _are_classes(column: pd.Series) -> bool:
 
 
 def _parse(column: pd.Series, decimal: str) -> tuple[pd.Series, str]:
-    """Parse texts as numbers; name the first failure, for a message."""
+    """Return texts as numbers, and words on the first text that is not a number."""
     swapped = str.maketrans(",.", ".,") if decimal == "," else {}
     numbers = pd.to_numeric(column.astype(str).str.translate(swapped), errors="coerce")
     row = int((numbers.isna() & column.notna()).to_numpy().argmax())
@@ -372,7 +374,7 @@ def _parse(column: pd.Series, decimal: str) -> tuple[pd.Series, str]:
 
 
 def make_estimator(name: str, is_classes: bool, pairs: Any, options: Any) -> Any:
-    """Return an estimator with options, among them given NAME=VALUE pairs."""
+    """Return an estimator with `options`, to which NAME=VALUE `pairs` are added."""
     kind = "Classifier" if is_classes else "Regressor"
     prefix = "EraForest" if name == "forest" else "HistGradientBoosting"
     estimator = getattr(ensemble, f"{prefix}{kind}")()

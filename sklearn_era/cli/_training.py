@@ -18,8 +18,9 @@ def read_training(
     table: _tables.TableFile, target: str, era: str | None, groups: str | None,
     features: _Names, exclude: _Names, categorical: _Names, task: str,
 ) -> tuple[Any, Any, bool, Any]:  # fmt: skip
-    """Return features, the target, whether it has classes, and eras or None; raise
-    InputError for columns that contradict each other.
+    """Return features, the target, whether it has classes, and eras (or None), read
+    from the columns that options name; raise InputError if options contradict each
+    other.
     """
     labels = table.distinct({"--target": target, "--era": era, "--groups": groups})
     asked = table.select(features, "--features")
@@ -50,8 +51,9 @@ def read_training(
 
 
 def check_times(eras: Any, names: Sequence[Any], era_order: str, horizon: Any) -> int:
-    """Return the horizon as a number of eras. Raise InputError if it is not one or
-    reaches beyond the eras, if these have no order, or if groups look more like times.
+    """Return the horizon as a number of eras. Raise InputError if it is no length or as
+    long as all eras, if eras have no order, or if --groups is more like a time than
+    --era.
     """
     columns = [encode_eras(x) for x in getattr(eras, "columns", [eras])]
     kinds = [likeness_to_time(x.labels) for x in columns]

@@ -48,7 +48,7 @@ def argument(name: str, help: str) -> Any:
 
 
 def option(metavar: str, help: str, *names: str, **settings: Any) -> Any:
-    """Return an option of a command; paths are files."""
+    """Return an option of a command; a path that it takes must not be a folder."""
     return typer.Option(*names, metavar=metavar, help=help, dir_okay=False, **settings)
 
 
@@ -56,23 +56,23 @@ SEED = option("INT", "Random seed.", min=0, max=2**32 - 1)
 
 
 class InputError(ConfigError):
-    """Bad input. The message is a sentence that names the argument or column."""
+    """Raised for bad input, with a sentence that names the argument or column."""
 
 
 def check_packages(extra: str, *packages: str) -> None:
-    """Check that packages are installed, without importing them."""
+    """Raise MissingPackageError if a package is missing, without importing any."""
     for package in packages:
         if find_spec(package.replace("-", "_")) is None:
             raise MissingPackageError(package, extra)
 
 
 def one_sentence(message: BaseException | str) -> str:
-    """Return another library's message on one line."""
+    """Return an error's or warning's message on one line."""
     return printable(" ".join(str(message).split())) or type(message).__name__
 
 
 def name_options(text: str, command: Any) -> str:
-    """Name options of a command in a message, in place of Python's parameters."""
+    """Return a message in which a command's options replace Python's parameters."""
     text = _PART.sub(r"--param \1__\2", _CALL.sub("--era", text))
     own = {parameter.name: parameter for parameter in command.params}
     for flag, shown in _FLAGS.items():
@@ -96,7 +96,7 @@ def echo(text: str, err: bool = False) -> None:
 
 
 def echo_scores(lines: Iterable[str]) -> None:
-    """Print lines on scores as they come; warn, with the reason, if there are none."""
+    """Print lines on scores as they come; if scoring fails, warn with the reason."""
     try:
         for line in lines:
             echo(line)
@@ -105,12 +105,12 @@ def echo_scores(lines: Iterable[str]) -> None:
 
 
 def count(number: int, noun: str) -> str:
-    """Format a count: "1 row", "2,000 rows"."""
+    """Return a number with its noun: "1 row", "2,000 rows"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def parse_value(text: str) -> Any:
-    """Read a value as JSON or a Python literal, else as text."""
+    """Return the value of a text that is JSON or a Python literal, else the text."""
     if text.lower() in ("true", "false", "none"):
         text = text.capitalize()
     for parse in (json.loads, ast.literal_eval, float):
@@ -120,7 +120,7 @@ def parse_value(text: str) -> Any:
 
 
 def describe_fit(model: Any) -> str:
-    """Summarise a model: its iterations, or the size of its average."""
+    """Return words on a fit: the number of iterations, or of an average's members."""
     if not hasattr(model, "_predictors"):
         n_tried = count(len(model.weights_), "model")
         return f"an average of {len(model.members_)} of {n_tried}"
@@ -133,7 +133,7 @@ def describe_fit(model: Any) -> str:
 
 
 def check_known(name: str, known: Collection[str], subject: str) -> str:
-    """Return a name if it is known, or raise InputError with close matches."""
+    """Return a name if it is known; raise InputError with similar names if not."""
     if name in known:
         return name
     from sklearn_era._tables.columns import list_columns
@@ -147,7 +147,9 @@ def check_known(name: str, known: Collection[str], subject: str) -> str:
 def check_needs(
     needs: dict[str, str | None], has_eras: bool, era_order: str, known_groups: bool
 ) -> None:
-    """Raise InputError for options that lack the --era or --groups they need."""
+    """Raise InputError for options that need --era or --groups where it is missing, or
+    that cannot go with --groups.
+    """
     for name, value in needs.items():
         if not (has_eras or value in (None, "gain", "boosting", "forest")):
             raise InputError(f"{name}: '{value}' needs --era.")
@@ -159,7 +161,7 @@ def check_needs(
 
 @contextmanager
 def warnings_printed(told: Callable[[Any], str]) -> Iterator[None]:
-    """Print what ``told(message)`` returns of each warning, at once and only once."""
+    """Print each warning in the body once, in the words of ``told(message)``."""
     printed = set()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -174,7 +176,7 @@ def warnings_printed(told: Callable[[Any], str]) -> Iterator[None]:
 
 
 def check_suffix(path: Path, suffixes: Collection[str], argument: str) -> str:
-    """Return the suffix of a file's name, or raise InputError if it is another one."""
+    """Return a file name's suffix; raise InputError unless it is one of `suffixes`."""
     for suffix in suffixes:
         if path.name.lower().endswith(suffix):
             return suffix
@@ -192,7 +194,7 @@ def check_output(path: Path, suffixes: Collection[str], *inputs: Path) -> None:
 
 @contextmanager
 def writable(path: Path) -> Iterator[None]:
-    """Raise InputError if --out cannot be written."""
+    """Raise InputError, in place of OSError, if the body cannot write --out."""
     try:
         yield
     except OSError as error:
@@ -201,7 +203,7 @@ def writable(path: Path) -> Iterator[None]:
 
 
 class Terminal:
-    """Reports the work: messages on standard output, progress on standard error."""
+    """Reports on work: messages on standard output, progress on standard error."""
 
     def __init__(self) -> None:
         console = Console(stderr=True, highlight=False)
@@ -214,7 +216,7 @@ class Terminal:
     step = staticmethod(echo)
 
     def progress(self, stage: str, done: int, total: int) -> None:
-        """Show the progress of a stage: trees, eras, columns, or bytes."""
+        """Show how much of a stage is done, in trees, eras, columns or bytes."""
         if self.bars.disable:
             now = time.monotonic()
             if now - self._logged.setdefault(stage, now) >= _LOG_EVERY and done < total:
@@ -230,7 +232,7 @@ class Terminal:
             self.bars.remove_task(self._tasks.pop(stage))
 
     def validated(self, model: "Model", results: Any, files: list[Path]) -> None:
-        """Print a model's scores beside others, notes, and the files of the report."""
+        """Print validation scores of a model and others, notes, and files written."""
         statistics = ("mean", "std", "sharpe", "max_drawdown", "n_eras")
         rows, notes = [], list[str]()
         for name, result in results.items():
@@ -264,7 +266,7 @@ def print_table(title: str, headings: Sequence[str], rows: list[list[str]]) -> N
 
 
 def number(value: float | int | None) -> str:
-    """Format a cell: a score, or a whole number."""
+    """Return a table's cell: a score, a whole number, or "-" for None."""
     if value is None:
         return "-"
     return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"

@@ -167,7 +167,7 @@ def make_numerai_like(
 def _deal_bins(
     n_eras: int, n_rows: int, n_features: int, rng: np.random.RandomState
 ) -> NDArray[np.int8]:
-    """Return the values 0 to 4 for the rows of each era, each value equally often."""
+    """Return features by era, row and column, 0 to 4 equally often in each era."""
     X = np.empty((n_eras, n_rows, n_features), dtype=np.int8)
     for era in X:  # one era at a time: the draws are eight times as large
         places = rng.uniform(size=era.shape).argsort(axis=0, kind="stable")

@@ -138,7 +138,9 @@ n_shortcut_features)
 
 
 def _is_contradicted(anchors: Array) -> bool:
-    """Return whether each split on a shortcut feature is reversed in some era."""
+    """Return whether each split on a shortcut feature is reversed between eras, or has
+    all rows of some era on one side.
+    """
     cuts = np.unique(np.concatenate([anchors, -anchors]))[:-1]
     is_one_sided, has_0_below, has_1_below = np.zeros((3, cuts.size), dtype=bool)
     # Era by era: memory is that of the cuts, and a few eras usually suffice.
@@ -157,7 +159,7 @@ def _spiral(
     y: NDArray[np.int64], n_rotations: float, radial_noise: float,
     rng: np.random.RandomState,
 ) -> Array:  # fmt: skip
-    """Return a point on the spiral arm of each row's class."""
+    """Return for each row a random point on the spiral arm of its class."""
     radius = rng.uniform(_INNER_RADIUS, _OUTER_RADIUS, size=y.shape)
     angle = 2 * np.pi * n_rotations * radius + np.pi * y
     # After the angle: the noise moves points off their arm, not along it.

@@ -128,13 +128,17 @@ def decorrelated_partition(
 
 
 def _sums(X: Array, weights: Array) -> list[Array]:
-    """Return, by era, sums of 1, x and x xᵀ over rows of weights (n_rows, n_eras)."""
+    """Return each era's sums of 1, x and x xᵀ over the rows x of X, weighted by
+    `weights` of shape (n_rows, n_eras).
+    """
     products = [(X * w[:, np.newaxis]).T @ X for w in weights.T]
     return [weights.sum(axis=0), weights.T @ X, np.array(products)]
 
 
 def _correlations(counts: Array, sums: Array, products: Array) -> tuple[Any, ...]:
-    """Return means, deviations and correlations by era, 0 on diagonals, and J."""
+    """Return each era's means, deviations and correlations (0 on the diagonal), and J,
+    the mean square of all correlations.
+    """
     means, n_features = sums / counts[:, np.newaxis], sums.shape[1]
     R = products / counts[:, np.newaxis, np.newaxis]
     R -= means[:, :, np.newaxis] * means[:, np.newaxis]
@@ -151,9 +155,10 @@ def _best_moves(
     X: Array, labels: Array, counts: Array, means: Array, scales: Array, R: Array,
     _: float,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Return the best era for each row and how J, over M p (p-1) / 2, then changes, to
-    first order: by ``Σ_{j≠k} R_jk z_j z_k - Σ_j z_j² Σ_{k≠j} R_jk²`` over n_e for a row
-    more in era e, z being its standard scores there; for a row less, by the opposite.
+    """Return the best era for each row, and M p (p-1) / 2 times what the move adds to
+    J, to first order. A row that enters era e, where its standard scores are z, adds
+    ``Σ_{j≠k} R_jk z_j z_k - Σ_j z_j² Σ_{k≠j} R_jk²`` over n_e; a row that leaves takes
+    the same away.
     """
     z = (X[:, np.newaxis] - means) / scales  # (n_rows, n_eras, n_features)
     slopes = (np.einsum("nej,ejk->nek", z, R, optimize=True) * z).sum(axis=2)
@@ -166,8 +171,9 @@ def _best_moves(
 def _allowed(
     wanted: Array, sources: Array, targets: Array, counts: Array, least: int
 ) -> Iterator[list[int]]:
-    """Yield moves that leave every era `least` rows. A row of an era that has no more
-    waits for one that comes in exchange: two moves together.
+    """Yield lists of moves that leave every era `least` rows or more. A row of an era
+    that can spare none waits for a row that comes in exchange: both moves are in one
+    list.
     """
     counts = counts.astype(int)
     waiting: dict[tuple[int, int], list[int]] = defaultdict(list)

@@ -11,8 +11,9 @@ Array = NDArray[np.float64]
 def stability_index(
     bins: NDArray[np.intp], codes: NDArray[np.intp], is_reference: NDArray[np.bool_]
 ) -> Array:
-    """Return the index of each set of rows against all other rows of the reference, NaN
-    without any. A bin that only one side has counts as half a row of the other side.
+    """Return the population stability index of each set of rows against all other rows
+    of the reference; NaN if either is empty. If one side has no row in a bin, it counts
+    as having half a row there.
     """
     filled, bins = np.unique(bins, return_inverse=True)
     n = np.zeros((is_reference.size, filled.size))
@@ -29,8 +30,8 @@ def stability_index(
 def distances(
     values: Array, codes: NDArray[np.intp], is_reference: NDArray[np.bool_]
 ) -> Array:
-    """Return the distance of each set of rows from all other rows of the reference, NaN
-    without any. Missing values are left out.
+    """Return the Kolmogorov-Smirnov distance of each set of rows from all other rows of
+    the reference; NaN if either is empty. Missing values are left out.
     """
     found = np.full(is_reference.size, np.nan)
     known = ~np.isnan(values)

@@ -10,7 +10,7 @@ from sklearn_era.model_selection._search_scores import asks_for_eras
 
 
 def scorer_of_an_era(estimator: Any, scoring: Any) -> tuple[Any, str]:
-    """Return a scorer that is called with the rows of one era, and the score's name."""
+    """Return a scorer to call with the rows of one era, and the name of its score."""
     if isinstance(scoring, EraScorer):
         metric = scoring._score_func
         name = metric_name(metric.metric).replace("_", " ")

@@ -14,12 +14,12 @@ from sklearn_era.ensemble._binning import rare_categories
 
 
 def feature_names(estimator: Estimator) -> NDArray[Any]:
-    """Return the names of the columns of X; ``x0``, ... where the fit saw none."""
+    """Return names of the columns of X; ``x0``, ``x1``, ... if the fit saw none."""
     return np.asarray(_check_feature_names_in(estimator), dtype=object)
 
 
 def as_frames(result: Bunch, pandas: Any) -> Bunch:
-    """Turn numbers by feature into Series, and numbers by era into DataFrames."""
+    """Replace arrays in `result` by pandas' Series and DataFrames; return `result`."""
     names, index = result.feature_names, pandas.Index(result.era_labels, name="era")
     for name in result.keys() - {"feature_names", "era_labels"}:
         if isinstance(result[name], dict):
@@ -34,7 +34,7 @@ def as_frames(result: Bunch, pandas: Any) -> Bunch:
 def left_categories(
     estimator: Estimator, predictor: TreePredictor, split: int
 ) -> tuple[Any, ...] | None:
-    """Return the categories that a split sends to the left, as X has them."""
+    """Return the categories that a split sends left; None if it is by a threshold."""
     node = predictor.nodes[split]
     if not node["is_categorical"]:
         return None

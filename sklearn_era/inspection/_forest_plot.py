@@ -14,8 +14,8 @@ _SPACE = "\u2007"  # as wide as a digit
 
 
 def next_text(forecast: EraScoreForecast, error: float | None) -> str:
-    """Return a note on what the next era's interval is for: a measured score, with its
-    sampling error, or the true score.
+    """Return a note on the next era's interval: whether it is for a measured score,
+    with a sampling error, or for the true score.
     """
     if error is None:
         return ", measured" if forecast.sampling_error_ > 0 else ""
@@ -27,9 +27,10 @@ def draw_forest(
     forecast: EraScoreForecast | None, style: Any, *, counts: Any = None,
     numbers: bool = True, next_error: float | None = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Draw scores with their errors. Of a forecast, draw the pooled mean as a diamond,
-    as wide as its 95 % interval, and the next era as a band. Return the artists. With
-    `numbers`, print what is drawn, and numbers of rows, at the right.
+    """Draw scores with error bars and, of a forecast, the pooled mean as a diamond, as
+    wide as its 95 % interval, and the next era as a band. With `numbers`, print scores,
+    intervals and `counts` of rows at the right. Return what draws scores, bars and the
+    next era.
     """
     rows = np.arange(scores.size)
     style = {"color": BLUE, "marker": "s", "linestyle": "none", "zorder": 3} | style

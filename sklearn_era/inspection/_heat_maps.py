@@ -19,7 +19,7 @@ class _HeatMap:
     def _draw(
         self, ax: Any, found: Any, cells: Any, rank: Any, n: int, label: str, style: Any
     ) -> NDArray[np.intp]:
-        """Draw features by eras, the smallest `rank` on top; return their order."""
+        """Draw a heat map of the n features of least `rank`; return their indices."""
         if n < 1:
             raise ValueError(f"max_features must be 1 or more; got {n!r}.")
         ax = axes_or_new(ax)

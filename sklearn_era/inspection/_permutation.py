@@ -116,7 +116,9 @@ def _falls_in_fold(
     X: Any, y: Any, eras: EncodedEras, weights: Array | None, scorer: ScorerByEra,
     n_repeats: int, model: BaseEstimator, train: NDArray[Any], test: Any, seed: int,
 ) -> Array:  # fmt: skip
-    """Return by how much a fold's score falls, by feature and era."""
+    """Return by how much a fold's score falls if a feature is permuted within eras, of
+    shape (n_features, n_eras); NaN in eras that the fold does not test.
+    """
     rng, codes = np.random.default_rng(seed), eras.codes[test]
     rows = _safe_indexing(X, test)
     options = {} if weights is None else {"sample_weight": weights[test]}

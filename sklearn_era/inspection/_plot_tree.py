@@ -101,7 +101,7 @@ def plot_tree(
 
 
 def draw_eras(ax: Any, x: float, level: float, effects: Any, color: Any) -> None:
-    """Draw an arrow for each era, the first one on top, or a histogram of arrows."""
+    """Draw an arrow for each era, the first on top; of many eras, a histogram."""
     top, height, n_eras = level + _TOP, _BOTTOM - _TOP, effects.size
     lengths = -0.4 * effects / (np.abs(effects).max() or 1.0)
     ax.vlines(x, top, top + height, color=color, linewidth=0.5, alpha=0.5)
@@ -125,7 +125,9 @@ def draw_eras(ax: Any, x: float, level: float, effects: Any, color: Any) -> None
 
 
 def _place(nodes: list[Node], i: int, places: dict[int, float], n: int) -> int:
-    """Place a node above its children; return the number of columns, `n` before."""
+    """Set the places of a node and of all nodes below, each in the middle above its
+    children; return the number of columns used, which was `n` before.
+    """
     for child in nodes[i].children:
         n = _place(nodes, child, places, n)
     columns = [places[child] for child in nodes[i].children] or [n]

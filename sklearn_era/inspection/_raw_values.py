@@ -25,7 +25,7 @@ from sklearn_era.ensemble import EraForestClassifier
 from sklearn_era.ensemble._splitting.lanes.instruction_sets import lane_module
 
 Array = NDArray[np.float64]
-Sums = tuple[Array, Array, Array]  # values, by output too; base of outputs; rows
+Sums = tuple[Array, Array, Array]  # Shapley values, bases by output, rows
 # A function of raw predictions, and its slopes in them, of shape (n, n, n_outputs).
 Response = Callable[[Array], tuple[Array, Array]]
 
@@ -35,7 +35,9 @@ _N_PANELS, _N_NODES, _TOLERANCE = (1, 4, 32, 256), 16, 1e-10
 
 
 def explain(model: BaseEstimator, X: Table, background: Table | None) -> Sums:
-    """Return the Shapley values of a model's raw predictions."""
+    """Return the Shapley values of a model's raw predictions, the base, and rows as the
+    model reads them; of an average, on the scale of its link.
+    """
     if isinstance(model, BaseHistGradientBoosting):
         check_is_fitted(model)
         return _of_trees(model, X, background)
@@ -75,16 +77,19 @@ def _along_paths(
     model: BaseEstimator, weights: list[float], parts: list[Sums],
     responses: list[Response],
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Divide an average's difference from its base, on the scale of its link, among
-    members' raw predictions, by slopes along the straight path from all bases (Aumann
-    and Shapley 1974), and each member's part among features by its own values.
+    """Return Shapley values and the base of an average, on the scale of its link. Its
+    difference from the base is divided among members' raw predictions by slopes along
+    the straight path from all bases (Aumann and Shapley 1974), and each member's part
+    among features by the member's own values.
     """
     starts = [base[np.newaxis] for _, base, _ in parts]
     steps = [values.sum(axis=1) for values, _, _ in parts]
     is_binary = is_classifier(model) and steps[0].shape[1] == 1
 
     def average(at: float) -> tuple[Array, list[Array]]:
-        """Return the average on its link's scale, and its slopes by member."""
+        """Return the average at a share of the path, on the scale of its link, and the
+        slopes by each member's raw predictions.
+        """
         pairs = zip(responses, starts, steps, strict=True)
         found = [respond(start + at * step) for respond, start, step in pairs]
         mean = np.asarray(sum(w * p for w, (p, _) in zip(weights, found, strict=True)))
@@ -115,7 +120,9 @@ def _along_paths(
 
 
 def _response_of(model: BaseEstimator) -> Response:
-    """Return what a member makes of raw predictions; of two classes, for the second."""
+    """Return a function that turns a member's raw predictions into predictions and
+    their slopes; with two classes, into the probability of the second.
+    """
     if isinstance(model, EraForestClassifier):
         return _identity if model.n_trees_per_iteration_ == 1 else _proportions
     if is_classifier(model):
@@ -153,7 +160,7 @@ def _proportions(raw: Array) -> tuple[Array, Array]:
 
 
 def _of_sources(model: BaseEstimator, values: Array, base: Array, data: Array) -> Sums:
-    """Add the values of encoded columns to those of the columns they are made of."""
+    """Return `Sums` with encoded columns' values added to their columns of X."""
     if values.shape[1] > (n := model.n_features_in_):
         values, encoded = values[:, :n].copy(), values[:, n:]
         sources = model.encoder_._columns
@@ -164,7 +171,7 @@ def _of_sources(model: BaseEstimator, values: Array, base: Array, data: Array) -
 
 
 def _of_trees(model: BaseEstimator, X: Table, background: Table | None) -> Sums:
-    """Return the values of a booster's or forest's raw predictions."""
+    """Return `Sums` of Shapley values of a booster's or forest's raw predictions."""
     data, columns = model._preprocess_X(X, reset=False), column_of_feature(model)
     others = data[:0]
     if background is not None:
@@ -186,7 +193,9 @@ def _of_trees(model: BaseEstimator, X: Table, background: Table | None) -> Sums:
 
 
 class _Additive(NamedTuple):
-    """Values of a sum of functions of one column each, less their background mean."""
+    """Shapley values of a linear member: what each column adds to its raw predictions,
+    less the mean of that over the background.
+    """
 
     name: str
     average: str

@@ -31,7 +31,7 @@ Gradients = tuple[NDArray[np.float32], NDArray[np.float32]]  # of rows and outpu
 
 
 class ReplayData(NamedTuple):
-    """Rows that a fit is run over again, checked and encoded as `fit` does."""
+    """Rows over which a fit is run again, checked and encoded as in `fit`."""
 
     X: Array  # categories encoded, categorical features first
     y: Array  # classes as 0..n_classes-1
@@ -40,7 +40,7 @@ class ReplayData(NamedTuple):
 
 
 class TreeSums(NamedTuple):
-    """Sums on either side of the splits of one tree, by era."""
+    """Sums of gradients, hessians and rows on either side of a tree's splits."""
 
     iteration: int  # or the number of the forest's tree
     output: int  # the class, where each has a tree; else 0
@@ -51,7 +51,7 @@ class TreeSums(NamedTuple):
 
 
 def check_hist_gradient_boosting(estimator: Estimator) -> None:
-    """Check that `estimator` is a fitted booster or forest of histogram trees."""
+    """Raise an error unless `estimator` is a fitted model of histogram trees."""
     if not isinstance(estimator, BaseHistGradientBoosting):
         raise ValueError(
             "estimator must be a HistGradientBoostingRegressor or "
@@ -66,7 +66,7 @@ def check_hist_gradient_boosting(estimator: Estimator) -> None:
 def check_replay_data(
     estimator: BaseEstimator, X: Any, y: Any, eras: Eras | None, sample_weight: Any
 ) -> ReplayData:
-    """Check and encode the rows that a fitted model is to be run over."""
+    """Return the rows that a fitted model is to be run over, checked and encoded."""
     check_hist_gradient_boosting(estimator)
     shape = getattr(X, "shape", None)
     if shape is not None and len(shape) == 2 and shape[1] != estimator.n_features_in_:
@@ -95,8 +95,9 @@ def check_replay_data(
 
 
 def replay_trees(estimator: BaseEstimator, data: ReplayData) -> Iterator[TreeSums]:
-    """Run a fit over `data` with its trees; yield sums by node and era of the gradients
-    at a booster's earlier trees, or at the mean of the rows of a forest's tree.
+    """Yield a `TreeSums` for each tree of a fit that is run again over `data`.
+    Gradients are those at the sum of a booster's earlier trees, or at the mean of a
+    forest tree's rows.
     """
     if hasattr(estimator, "_era_intercepts"):
         raise ValueError(
@@ -128,8 +129,8 @@ def replay_trees(estimator: BaseEstimator, data: ReplayData) -> Iterator[TreeSum
 def _leaves_by_tree(
     estimator: BaseEstimator, X: Array, n_threads: int
 ) -> Iterator[Array]:
-    """Yield the leaf of each row, tree by tree. Several trees are predicted at once:
-    each is an output, and its values are the indices of nodes.
+    """Yield for each tree the index of each row's leaf. Several trees are predicted at
+    once, as outputs of one model whose values are the indices of nodes.
     """
     known = estimator._bin_mapper.make_known_categories_bitsets()
     add_trees = lane_module("sklearn_era.ensemble._prediction.trees").add_trees
@@ -143,7 +144,7 @@ def _leaves_by_tree(
 
 
 class _BoostingGradients:
-    """Gradients of the loss, at the sum of all trees before."""
+    """A booster's gradients: those of the loss at the sum of all earlier trees."""
 
     def __init__(
         self, estimator: BaseEstimator, data: ReplayData, n_threads: int
@@ -183,7 +184,7 @@ class _BoostingGradients:
 
 
 class _ForestGradients:
-    """Gradients of the squared error, at the mean of each tree's own rows."""
+    """A forest's gradients: those of the squared error at the mean of a tree's rows."""
 
     def __init__(
         self, estimator: BaseEstimator, data: ReplayData, n_threads: int

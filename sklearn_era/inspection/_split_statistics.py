@@ -260,7 +260,9 @@ def era_feature_importances(
 def _compare_trees(
     estimator: BaseEstimator, data: ReplayData, minimum: float | None
 ) -> Iterator[tuple[TreeSums, EraComparison, EraComparison]]:
-    """Yield a tree's sums, and comparisons of its splits in all rows and by era."""
+    """Yield for each tree its sums, and comparisons of the two sides of its splits: in
+    all rows together, and by era.
+    """
     if minimum is None:
         minimum = getattr(estimator, "min_samples_per_era", 1)
     valid = CONSTRAINTS["min_samples_per_era"]

@@ -218,7 +218,9 @@ def _prices(
     estimator: BaseEstimator, X: Table, y: ArrayLike, params: Mapping[str, Any],
     result: Bunch, options: Any, progress: Progress,
 ) -> dict[str, list[Any]]:  # fmt: skip
-    """Return changes of the score without features that turn, in known and new eras."""
+    """Return by how much the score changes, in known and in new eras, if a model does
+    without features that turn: one by one, and all together.
+    """
     turning, features = np.flatnonzero(result.turns), np.arange(result.turns.size)
     ranked = turning[np.argsort(result.p_value[turning], kind="stable")]
     sets = [[j] for j in ranked[:_MOST_PRICED].tolist()]

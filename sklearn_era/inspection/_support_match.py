@@ -209,7 +209,9 @@ default='from_dtype'
 def _bins(
     column: Column, other: NDArray[Any], n_bins: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
-    """Return the bins of values and of others, and which of the others are new."""
+    """Return the bins of a column's values and of `other` values, and a mask of `other`
+    values that lie outside the column's range or categories.
+    """
     values = column.values
     if column.is_categorical:
         index: dict[Any, int] = {None: -1}

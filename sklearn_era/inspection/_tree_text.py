@@ -36,7 +36,9 @@ def describe_tree(
     estimator: BaseEstimator, X: Table, y: ArrayLike, eras: Eras | None,
     weights: ArrayLike | None, tree: int, max_depth: float,
 ) -> list[Node]:  # fmt: skip
-    """Return a tree's nodes in order; those below `max_depth` have no children."""
+    """Return a tree's nodes in order, in words; splits below `max_depth` are cut off.
+    Given X, y and eras, splits tell how eras agree.
+    """
     check_hist_gradient_boosting(estimator)
     trees = [tree for trees in estimator._predictors for tree in trees]
     if not isinstance(tree, Integral) or not 0 <= tree < len(trees):
@@ -76,7 +78,7 @@ def describe_tree(
 
 
 def _sides(name: str, node: Any, categories: tuple[Any, ...] | None) -> tuple[str, str]:
-    """Return the conditions of rows that go to the left, and of those to the right."""
+    """Return in words which rows a split sends to the left, and which to the right."""
     missing, known = f"{name} is missing", f"{name} is not missing"
     if categories == ():
         return missing, known

@@ -24,7 +24,7 @@ from ..model_selection import _out_of_era as out_of_era
 MAX_SEED = np.iinfo(np.int32).max
 _N_BINS = 10
 _MOST_CATEGORIES = 15  # rarer ones share a bin
-_N_BLOCKS = 10  # of consecutive rows in an era, of both halves by turns
+_N_BLOCKS = 10  # blocks of rows of an era, in either half in turn
 _LEAST_ROWS = 20
 _N_SHIFTS = 10  # of the feature, for errors
 
@@ -33,7 +33,7 @@ Codes = NDArray[np.intp]
 
 
 class Rows(NamedTuple):
-    """Rows sorted by era: bins of a feature, and residuals of a fit without it."""
+    """Rows sorted by era: a feature's bins, and residuals without that feature."""
 
     residuals: Array  # (n_rows, n_outputs)
     bins: Codes  # of the feature
@@ -45,7 +45,9 @@ class Rows(NamedTuple):
 
 
 class Design(NamedTuple):
-    """What all features share: the rows in eras with enough, halves, shifts, blocks."""
+    """What the tests of all features share: a mask of rows in eras with enough rows, a
+    mask of the second half, shifts of rows, and blocks of eras.
+    """
 
     is_used: NDArray[np.bool_]
     is_second: NDArray[np.bool_]
@@ -58,8 +60,9 @@ def measure_in_folds(
     eras: EncodedEras, weights: Any, cv: Folds, n_jobs: int | None,
     rng: np.random.RandomState, name: str, progress: Progress,
 ) -> tuple[list[Any], list[Any]]:  # fmt: skip
-    """Return two or more folds of whole eras, and what ``measure`` returns for each: it
-    gets a model fitted in the fold, the rows to train on and to test, and a seed.
+    """Return two or more folds of whole eras, and a list of what ``measure(model,
+    train, test, seed)`` returns for each, with a model fitted to the fold's rows
+    `train`.
     """
     out_of_era.check_enough(eras, False, name)
     folds = out_of_era.split_eras(cv, X, y, eras, False, name)
@@ -82,8 +85,9 @@ def measure_features(
     sample_weight: Any, cv: Any, n_repeats: int, n_jobs: int | None,
     rng: np.random.RandomState, progress: Progress,
 ) -> Bunch:  # fmt: skip
-    """Return `importances` of shape (n_features, n_folds, n_eras), `rows` left out with
-    `residuals` of shape (n_features, n_rows, n_outputs), and `weights` of all rows.
+    """Return a Bunch: `importances` of shape (n_features, n_folds, n_eras), the indices
+    of `rows` left out, their `residuals` without each feature, of shape (n_features,
+    n_rows, n_outputs), and `weights` of all rows.
     """
     # Targets are numbers, or rows of 0 and 1.
     targets, classes = y[:, np.newaxis], None
@@ -109,13 +113,15 @@ def _measure_fold(
     eras: EncodedEras, n_repeats: int, model: BaseEstimator, train: Codes, test: Codes,
     seed: int,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Return importances by feature and era, and residuals without each feature."""
+    """Return importances (rises of the loss) by feature and era, and residuals of
+    predictions that do without each feature.
+    """
     rng = np.random.default_rng(seed)
     rows, target = _safe_indexing(X, test), targets[test]
     labels = eras.labels[eras.codes[test]]
 
     def predict(rows: NDArray[Any]) -> tuple[Array, Array]:
-        """Return predictions and their losses."""
+        """Return the predictions of rows, and the loss of each row."""
         p = out_of_era.respond(model, rows, classes, labels).reshape(target.shape)
         if classes is None:
             return p, ((target - p) ** 2)[:, 0]
@@ -137,7 +143,7 @@ def _measure_fold(
 
 
 def with_column(X: Any, j: int, other: Any) -> Any:
-    """Return a table with column j of another one, of the same number of rows."""
+    """Return a copy of X in which column j is that of the table `other`."""
     if hasattr(X, "iloc"):
         X = X.copy()
         X.isetitem(j, other.iloc[:, j].array)
@@ -155,8 +161,9 @@ def find_turning(
     columns: Sequence[Column], eras: EncodedEras, measured: Any, are_ordered: bool,
     rng: np.random.RandomState,
 ) -> dict[str, Array]:  # fmt: skip
-    """Return `effects` and `errors` by era and feature, and for each feature `p_value`
-    and `n_merged`.
+    """Return a dict: `effects` and `errors` by era and feature, and by feature the
+    `p_value` of all effects having one sign, and `n_merged`, the number of eras in a
+    block.
     """
     order = np.lexsort((measured.rows, eras.codes[measured.rows]))
     rows, n_eras = measured.rows[order], eras.labels.size
@@ -173,7 +180,9 @@ def find_turning(
 
 
 def _bins(column: Column) -> Codes:
-    """Return the number of each value's quantile or category; missing is one more."""
+    """Return the bin of each value: its quantile or category. Missing numbers have a
+    bin, and rare categories share a bin.
+    """
     if column.is_categorical:
         ranked = Counter(column.values.tolist()).most_common()
         place = {value: i for i, (value, _) in enumerate(ranked)}
@@ -187,8 +196,9 @@ def _bins(column: Column) -> Codes:
 def make_design(
     codes: Codes, n_eras: int, are_ordered: bool, rng: np.random.RandomState
 ) -> Design:
-    """Return halves of rows, which are sorted by era, shifts along the rows of each
-    era, and blocks: if ordered, neighbouring eras merged to half as many, down to two.
+    """Return a `Design` for rows that are sorted by era: halves, made of blocks of rows
+    in turn; shifts along the rows of an era; and, if eras are ordered, blocks of
+    neighbouring eras, merged to half as many again and again, down to two.
     """
     counts = np.bincount(codes, minlength=n_eras)
     is_used = (counts >= _LEAST_ROWS)[codes]
@@ -206,8 +216,9 @@ def make_design(
 def turning_of(
     rows: Rows, n_eras: int, design: Design
 ) -> tuple[Array, Array, float, int]:
-    """Return effects by era, positive if like those of all eras together, their errors,
-    the p-value of one sign of all, and the number of eras merged where it is least.
+    """Return a feature's effects by era, positive if like the effect in all eras
+    together; their errors; the p-value of all effects having one sign; and the number
+    of eras in a block where this p-value is least.
     """
     rows = rows.take(design.is_used)
     if not rows.codes.size:
@@ -235,8 +246,8 @@ def turning_of(
 
 
 def _merge(sums: Array, starts: Codes) -> tuple[Array, Array]:
-    """Return effects of blocks of eras, and their errors by White (1980), from sums by
-    era of shape (..., 3, 2, n_eras).
+    """Return effects of blocks of eras and their errors by White (1980), given the
+    first era of each block, and sums by era of shape (..., 3, 2, n_eras).
     """
     of_blocks = np.add.reduceat(sums, starts, axis=-1)
     products, squares, noise = np.moveaxis(of_blocks, -3, 0)
@@ -246,7 +257,9 @@ def _merge(sums: Array, starts: Codes) -> tuple[Array, Array]:
 
 
 def _inflation(of_shifts: Array, starts: Codes, n_rows: float) -> float:
-    """Return the variance of shifted values' effects, relative to independent rows'."""
+    """Return how much larger than for independent rows the variance of effects is, as
+    the effects of shifted values show; 1 or more.
+    """
     effects, errors = _merge(of_shifts, starts)
     z = effects[errors > 0] / errors[errors > 0]
     variance = float(np.mean(z**2)) if z.size else 1.0
@@ -273,8 +286,8 @@ def _directions(
 def _measure(
     rows: Rows, scores: tuple[Array, Array], n_eras: int, is_second: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
-    """Return the sums of `_slopes` by era for both halves, and the residuals less what
-    the slopes explain.
+    """Return the sums of `_slopes` by era, for each half of the rows, and the residuals
+    less what the slopes explain.
     """
     left, sums = np.empty_like(rows.residuals), []
     for of_half, half in zip(scores, (~is_second, is_second), strict=True):
@@ -284,14 +297,15 @@ def _measure(
 
 
 def _centered(values: Array, rows: Rows, n_eras: int) -> Array:
-    """Return values less their means by era."""
+    """Return values less the weighted mean of their era."""
     means = era_means(rows.codes, rows.weights, values.T, n_eras)
     return values - np.nan_to_num(means.T)[rows.codes]
 
 
 def _direction(rows: Rows, n_eras: int, n_bins: int) -> tuple[Array, Array]:
-    """Return scores of bins, the leading singular vector of eras' mean residuals and
-    the shape that they share, in units of about equal noise; and the shape.
+    """Return scores of bins, and the shape of residuals over bins that eras share.
+    Scores are the leading singular vector of this shape and of eras' mean residuals, in
+    units of about equal noise.
     """
     cells = rows.codes * n_bins + rows.bins
     n = np.bincount(cells, rows.weights, n_eras * n_bins).reshape(n_eras, n_bins, 1)
@@ -314,8 +328,9 @@ def _direction(rows: Rows, n_eras: int, n_bins: int) -> tuple[Array, Array]:
 
 
 def _slopes(scores: Array, rows: Rows, n_eras: int) -> tuple[Array, Array]:
-    """Return three sums by era, whose ratios are slopes of residuals on scores and
-    their variances, and what slopes leave of residuals.
+    """Return by era three sums: products of residuals with scores, squares of scores,
+    and noise. Their ratios are the slope and its variance. Return also the residuals
+    less what slopes explain.
     """
 
     def of_eras(values: Array) -> Array:
@@ -333,8 +348,9 @@ def _slopes(scores: Array, rows: Rows, n_eras: int) -> tuple[Array, Array]:
 
 
 def qualitative(effects: Array, errors: Array) -> float:
-    """Return the p-value of all effects having one sign (Gail, Simon 1985), without
-    those that are more than an error on that side (Zhao, Small, Su 2019).
+    """Return the p-value of the hypothesis that all effects have one sign (Gail, Simon
+    1985). Effects on that side by more than an error are left out (Zhao, Small, Su
+    2019).
     """
     known = np.isfinite(effects) & (errors > 0)
     z = effects[known] / errors[known]

@@ -16,7 +16,7 @@ from sklearn_era.ensemble._binning.rare_categories import (
 def categories_of_features(
     model: BaseEstimator,
 ) -> list[tuple[NDArray[Any], NDArray[np.intp]]]:
-    """Return the categories of each categorical feature, and their bins."""
+    """Return a pair for each categorical feature: its categories, and their bins."""
     if model.is_categorical_ is None or not model.is_categorical_.any():
         return []
     encoder = encoder_of(model)
@@ -25,5 +25,7 @@ def categories_of_features(
 
 
 def listed_categories(tree: object, split: Any, bins: NDArray[np.intp]) -> Any:
-    """Return which categories go to another side than missing and unknown ones."""
+    """Return a mask of categories, given their bins, that a split sends to another side
+    than missing and unknown values.
+    """
     return is_sent_left(tree, split, bins) != bool(split["missing_go_to_left"])

@@ -139,7 +139,7 @@ pandas_categorical:{json.dumps(levels)}
 def _feature_names(
     model: BaseHistGradientBoosting, feature_names: Sequence[str] | None
 ) -> list[str]:
-    """Return the checked names to write."""
+    """Return the features' names, or raise ValueError if LightGBM cannot take them."""
     n_features = model.n_features_in_
     if isinstance(feature_names, str):
         raise ValueError(
@@ -172,8 +172,8 @@ def _feature_names(
 
 
 class _Categories(NamedTuple):
-    """The categories of a feature: their bins, and their numbers in LightGBM. These are
-    places in `levels`, the categories of a pandas column, if there are any.
+    """The categories of a feature: their bins, and their numbers in LightGBM. If there
+    are `levels`, the categories of a pandas column, numbers are places in them.
     """
 
     bins: NDArray[np.intp]
@@ -182,8 +182,9 @@ class _Categories(NamedTuple):
 
 
 def _number_categories(model: BaseHistGradientBoosting) -> list[_Categories]:
-    """Return the categories by feature, numbered as in LightGBM: a number is its own,
-    and those of text and of columns with the dtype "category" are counted.
+    """Return the `_Categories` of each categorical feature. A number keeps its value in
+    LightGBM; text, and categories of columns with the dtype "category", are counted
+    from 0. Raise ValueError for a category that cannot be written.
     """
     numbered = []
     by_dtype = isinstance(model.categorical_features, str)
@@ -222,7 +223,7 @@ def _check_levels(categories: NDArray[Any], name: str) -> None:
 
 
 def _objective(model: BaseHistGradientBoosting) -> str:
-    """Return LightGBM's objective, which determines the link."""
+    """Return LightGBM's objective, or raise ValueError if it has none for the loss."""
     loss = model._loss
     if isinstance(loss, losses.HalfMultinomialLoss):
         return f"multiclass num_class:{model.n_trees_per_iteration_}"
@@ -246,7 +247,7 @@ def _tree_texts(
     model: BaseHistGradientBoosting, names: list[str], categories: list[_Categories],
     node_statistics: bool,
 ) -> Iterator[str]:  # fmt: skip
-    """Yield the text of each tree, in ASCII, the baseline's first."""
+    """Yield the text of each tree, in ASCII; the first trees are the baseline's."""
     baseline = (
         ["num_leaves=1", "num_cat=0", f"leaf_value={value!r}", "shrinkage=1"]
         for value in model._baseline_prediction.ravel().tolist()
@@ -304,7 +305,9 @@ def _tree_lines(
 
 
 def _bitset(tree: object, split: Any, categories: list[_Categories]) -> NDArray[Any]:
-    """Return the bits of categories that go left, by number in LightGBM, as words."""
+    """Return 32-bit words with a bit for each category of a split, at its number in
+    LightGBM: 1 for those that LightGBM is to send to the left.
+    """
     bins, numbers, _ = categories[split["feature_idx"]]
     numbers = numbers[listed_categories(tree, split, bins)]
     bits = np.zeros(32 * (numbers.max(initial=0) // 32 + 1), dtype=np.uint8)

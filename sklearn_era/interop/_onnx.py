@@ -87,7 +87,7 @@ def register_onnx_converters() -> None:
 def _convert_average(
     convert: Callable[..., None], scope: Any, operator: Any, container: Any
 ) -> None:
-    """Convert a vote of members; these have converters of their own."""
+    """Convert an average as a vote of its members, by the members' own converters."""
     average = operator.raw_operator
     operator.raw_operator = as_vote(average, copy.copy)
     try:
@@ -97,7 +97,9 @@ def _convert_average(
 
 
 def _refuse_wrong_graphs(convert: Callable[..., None]) -> Callable[..., None]:
-    """Wrap a converter of skl2onnx: mend its trees, and refuse models it gets wrong."""
+    """Return a converter of skl2onnx that mends splits by categories, and raises an
+    error for models that skl2onnx converts wrongly.
+    """
 
     def convert_or_refuse(scope: Any, operator: Any, container: Any) -> None:
         estimator = operator.raw_operator
@@ -120,7 +122,7 @@ def _refuse_wrong_graphs(convert: Callable[..., None]) -> Callable[..., None]:
 
 
 def _check_categories(model: BaseEstimator) -> None:
-    """Raise an error for categories that a tensor of single precision cannot hold."""
+    """Raise NotImplementedError for categories that single precision cannot hold."""
     for i, (categories, _) in enumerate(categories_of_features(model)):
         is_number = categories.dtype.kind in "biuf"
         if not is_number or (categories.astype(np.float32) != categories).any():
@@ -136,7 +138,7 @@ def _add_node(
     model: BaseEstimator, add_node: Any, op_type: str, *arguments: Any,
     **attributes: Any,
 ) -> None:  # fmt: skip
-    """Add a node to a graph; one that holds the trees is mended first."""
+    """Add a node to a graph; if the node holds the trees, mend it before."""
     if op_type.startswith("TreeEnsemble"):
         _mend_nodes(model, attributes)
     add_node(op_type, *arguments, **attributes)
@@ -144,7 +146,8 @@ def _add_node(
 
 def _mend_nodes(model: BaseEstimator, attributes: dict[str, Any]) -> None:
     """Replace splits by categories, which skl2onnx takes for thresholds, by chains of
-    comparisons: each takes out one of the categories that differ from all other values.
+    comparisons, in `attributes` itself. Each compares with one of the categories that
+    go to another side than missing and unknown values.
     """
     trees = list(chain.from_iterable(model._predictors))
     columns, categories = column_of_feature(model), categories_of_features(model)

@@ -141,7 +141,9 @@ def to_sklearn(
 
 
 def as_vote(model: BaseEstimator, convert: Callable[[Any], Any]) -> Any:
-    """Return an average as a fitted vote of its members, each of them converted."""
+    """Return an average as scikit-learn's fitted vote of its members, each converted by
+    `convert`; raise ValueError for members that cannot be.
+    """
     check_is_fitted(model)
     if vars(model).get("_encoded"):
         raise ValueError(
@@ -192,7 +194,7 @@ def _is_of_this_package(scoring: Scoring) -> bool:
 
 
 def check_model(model: BaseEstimator, classes: Any = BaseHistGradientBoosting) -> None:
-    """Raise an error unless `model` is a fitted booster or `EraForestRegressor`."""
+    """Raise an error unless `model` is fitted, of `classes`, no forest classifier."""
     refuse_forest_classifier(model)
     if not isinstance(model, classes):
         raise TypeError(
@@ -206,7 +208,7 @@ def check_model(model: BaseEstimator, classes: Any = BaseHistGradientBoosting) -
 
 
 def refuse_forest_classifier(model: BaseEstimator) -> None:
-    """Refuse a forest classifier: its trees add up to proportions, not log-odds."""
+    """Raise ValueError for a forest classifier: its trees do not sum to log-odds."""
     if isinstance(model, EraForestClassifier):
         raise ValueError(
             "An EraForestClassifier cannot be converted: its trees add up to "

@@ -36,7 +36,7 @@ def aggregate(
     greater_is_better: bool | None = True, undefined: str | float = "raise",
     name: str = "the metric",
 ) -> float:  # fmt: skip
-    """Aggregate scores to one number, as `EraScores.aggregate` says."""
+    """Return one number for the scores of all eras, as `EraScores.aggregate` says."""
     check_direction(aggregation, greater_is_better, name)
     check_undefined(undefined)
     values = _resolve_undefined(values, labels, undefined, name)
@@ -73,8 +73,9 @@ def aggregate(
 def check_direction(
     aggregation: Any, greater_is_better: bool | None, name: str, what: str = ""
 ) -> None:
-    """Raise ValueError if an aggregation asks which way is better and that is unknown,
-    or if it is for scores and the metric is an error.
+    """Raise ValueError if an aggregation depends on whether greater values are better
+    and that is unknown, or if it makes sense for scores alone and the metric is an
+    error.
     """
     if callable(aggregation) or aggregation in ("mean", "std"):
         needs_score = False
@@ -131,7 +132,7 @@ def _std(values: Values) -> float:
 
 
 def _stand_in(undefined: str | float, message: str) -> float:
-    """Return the substitute for an undefined result, or raise ValueError."""
+    """Return `undefined` if it is a number; else raise ValueError with the message."""
     if isinstance(undefined, str):
         raise ValueError(f"{message} Or pass as undefined the number to return.")
     return float(undefined)

@@ -81,7 +81,7 @@ class EraComparison:
 
     @property
     def pooled(self) -> PooledScore:
-        """The mean difference of eras weighted by their errors, as if independent."""
+        """The mean difference of eras, weighted by errors and taken as independent."""
         errors = None if np.isnan(self.standard_errors).all() else self.standard_errors
         pooled = EraScoreForecast("none").fit(self.differences, errors).pooled_
         assert pooled is not None  # of one column of eras

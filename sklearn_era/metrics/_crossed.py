@@ -20,23 +20,24 @@ _N_COLUMN_POINTS, _N_POINTS = 64, {1: 20, 2: 10}  # on an axis, by the number of
 _N_ZOOMS = 4
 _LEAST_ERROR = 1e-4  # in standard deviations of the scores
 _LARGEST_RATIO = 1e9  # of variances
-_FAR = 12.0  # below the largest logarithm of a density, where it does not count
+_FAR = 12.0  # log densities so far below the largest do not count
 
 
 class Equations(NamedTuple):
     """Henderson's mixed-model equations, for given variances of rows and residuals.
-    Rows are absorbed, and columns are in coordinates that are not correlated.
+    Effects of rows are eliminated; columns are in coordinates that are not correlated.
     """
 
     information: Array  # on each coordinate
     vectors: Array  # from columns, whitened by their correlations, to coordinates
     products: Array  # of ones, scores, and a row's indicator, with coordinates
-    gram: Array  # of the same with each other
+    gram: Array  # of ones, scores and the indicator with each other
     log_determinant: float
 
     def at(self, columns: Array) -> tuple[Array, Array, Array]:
-        """Return, for each variance of columns, the posterior variance of each
-        coordinate, ``x' V^-1 y`` of ones, scores and the indicator, and ``log |V|``.
+        """Return, for each variance of columns: the posterior variance of each
+        coordinate; ``x' V^-1 y`` of all pairs of ones, scores and the indicator; and
+        ``log |V|``.
         """
         ratios = 1 + np.multiply.outer(columns, self.information)
         left, n = columns[:, np.newaxis] / ratios, len(self.gram)
@@ -46,17 +47,17 @@ class Equations(NamedTuple):
 
 
 class Variances(NamedTuple):
-    """Variances to integrate over: of rows, of residuals, and several of columns."""
+    """Variances to integrate over: one of rows, one of residuals, many of columns."""
 
-    way: int  # in which columns are related
+    way: int  # the number of the way in which columns are related
     row: float
     residual: float
     columns: Array
     log_densities: Array
-    squares: Array  # sums of them, weighed
+    squares: Array  # weighted sums of squared residuals
 
     def table(self) -> Array:
-        """Return variances of rows, columns and residuals."""
+        """Return a table of the variances of rows, columns and residuals."""
         found = np.broadcast_arrays(self.row, self.columns, self.residual)
         return np.stack(found, axis=1)
 
@@ -65,7 +66,7 @@ def _zoom(
     log_density: Callable[[Array], Array], high: Array, n: int
 ) -> tuple[Array, Array, Array]:
     """Return a grid over the part of 0 to `high` where the density is not negligible:
-    its points, the log density at each, and the steps.
+    its points, the log density at each point, and the step along each axis.
     """
     low = np.zeros(high.size)
     for _ in range(_N_ZOOMS):
@@ -80,10 +81,11 @@ def _zoom(
 class CrossedEras:
     """The model of `EraScoreForecast` for a table of groups by eras.
 
-    Variances are integrated over on a grid, in logarithms of one plus their ratio to
-    the residual's with its sampling errors; without errors, the residual's is a factor
-    of all, integrated out by itself. Coordinates have the prior of Jeffreys, uniform if
-    groups are in equally many eras; columns' depends on how columns are related.
+    Variances are integrated over on a grid, in log(1 + r), where r is the ratio of a
+    variance to that of residuals and sampling errors together. Without sampling errors,
+    the residual variance is a factor of all others, and integrated out by itself. The
+    prior is uniform in log(1 + r), as that of Jeffreys is if groups are in equally many
+    eras; for columns, it is that of Jeffreys, which depends on how columns are related.
     """
 
     def __init__(self, table: Array, errors: Array, are_related: bool) -> None:
@@ -142,7 +144,9 @@ class CrossedEras:
             self._factors = np.divide.outer(squares, chi2.ppf(shares, self._n + 3))
 
     def _levels(self, point: Array) -> Any:
-        """Return variances of rows and residuals at a point, and columns' unit."""
+        """Return the variances of rows and of residuals at a point of the grid, and the
+        unit of the variances of columns there.
+        """
         level = self._square * np.exp(point[1]) if self._has_errors else 1.0
         row, column = self._units * level
         return np.expm1(point[0]) * row, level - self._square, column
@@ -150,7 +154,7 @@ class CrossedEras:
     def _solve(
         self, way: int, row: float, residual: float, at: int | None = None
     ) -> Equations:
-        """Return the equations, with the indicator of the row `at` if there is one."""
+        """Return the `Equations`, with an indicator of the row `at` if given."""
         vectors = self._vectors
         if at is not None:
             vectors = np.append(vectors, np.zeros_like(vectors[:1]), axis=0)
@@ -170,8 +174,8 @@ class CrossedEras:
         return Equations(information.clip(0), basis, products, gram, determinant)
 
     def _likelihoods(self, equations: Equations, columns: Array) -> Array:
-        """Return logarithms of restricted likelihoods (Patterson, Thompson 1971) for
-        variances of columns, and sums of squares.
+        """Return, for each variance of columns, the log of the restricted likelihood
+        (Patterson, Thompson 1971), and the weighted sum of squared residuals.
         """
         _, grams, determinants = equations.at(columns)
         precision, n = grams[:, 0, 0], self._n - 1
@@ -182,7 +186,7 @@ class CrossedEras:
         return np.array([-(determinants + np.log(precision) + of_scores) / 2, squares])
 
     def _grid(self, way: int, points: Array, prior: float = 1.0) -> list[Variances]:
-        """Return, by point, a grid of columns' variances, and its densities."""
+        """Return for each point its `Variances`, which hold a grid for columns."""
         levels = [self._levels(point) for point in points]
         equations = [self._solve(way, *level[:2]) for level in levels]
 
@@ -211,7 +215,9 @@ class CrossedEras:
         return found
 
     def _estimate(self, point: Array, high: Any) -> dict[str, float]:
-        """Return deviations of groups, unrelated eras and residuals by REML."""
+        """Return standard deviations, estimated by REML, of groups, of eras as if they
+        were unrelated, and of residuals, by name.
+        """
 
         def solve(point: Array) -> tuple[Any, Any]:
             row, residual, unit = self._levels(point)
@@ -229,8 +235,9 @@ class CrossedEras:
         return dict(zip([*names, "residual"], found, strict=True))
 
     def _weigh(self, shares: Any) -> Array:
-        """Return weights of variances. Their prior matches the probability of a sum of
-        shares of rows', columns' and residuals' variances (Peers 1965).
+        """Return weights of all variances of the grid. Their prior matches
+        probabilities of a sum: of the variances of rows, columns and residuals, each
+        times its share in `shares` (Peers 1965).
         """
         of_residual = max(1, self._n - self._sizes.sum() + 1)
         freedom = np.append(self._sizes - 1, of_residual)
@@ -245,7 +252,7 @@ class CrossedEras:
         return np.repeat(weights / self._factors.shape[1], self._factors.shape[1])
 
     def spread(self) -> float:
-        """Return the median of the standard deviation of new groups in new eras."""
+        """Return the median standard deviation of new groups' scores in new eras."""
         squares = self._variances.sum(axis=1)[:, np.newaxis] * self._factors
         values, weights = np.sqrt(squares).ravel(), self._weigh(np.ones(3))
         order = np.argsort(values)
@@ -253,8 +260,9 @@ class CrossedEras:
         return float(half * self._unit)
 
     def predict(self, place: float, error: float, group: int | None = None) -> Mixture:
-        """Return the distribution of the score at a later place, of a new group or a
-        known one: best linear unbiased predictions (Henderson 1975).
+        """Return the distribution of a score in a later era, measured with an error, of
+        a known group or, if `group` is None, a new one: best linear unbiased
+        predictions (Henderson 1975).
         """
         row, is_new = group, np.array([group is None, 1.0, 1.0])
         if self._is_turned:  # a later era is a new row

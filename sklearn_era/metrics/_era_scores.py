@@ -69,7 +69,7 @@ class EraScores(Mapping[Any, Any]):
         return self.scores if is_dict else {next(iter(self.directions)): self.scores}
 
     def _like_scores(self, by_metric: dict[str, Any]) -> Any:
-        """Return a dict of several metrics, or the value of a single metric."""
+        """Return the dict if scores are of several metrics, else its only value."""
         return by_metric if isinstance(self.scores, dict) else by_metric.popitem()[1]
 
     @cached_property
@@ -318,7 +318,7 @@ def era_scores(
 
 
 def _score(metric: Metric, own: Any, params: dict[str, Any], era: Any) -> float:
-    """Return the score of one era's rows; errors name the era."""
+    """Return a metric of an era's rows; a ValueError names the era if it fails."""
     name = metric_name(metric)
     try:
         score = metric(*own, **params)
@@ -335,7 +335,7 @@ def _score(metric: Metric, own: Any, params: dict[str, Any], era: Any) -> float:
 
 
 def _join(levels: Mapping[Any, NDArray[Any]]) -> NDArray[Any]:
-    """Return the only column of labels, or tuples of several columns."""
+    """Return the labels of a single column, or tuples of labels of all columns."""
     columns = list(levels.values())
     if len(columns) == 1:
         return columns[0]

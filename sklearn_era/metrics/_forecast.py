@@ -202,7 +202,7 @@ or (n_candidates, n_eras)
         return self._describe(model, self.scores_.size, errors)
 
     def _fit_pairs(self, values: Array, axes: Any, standard_errors: Any) -> Any:
-        """Estimate the mean and spreads of scores by groups and eras."""
+        """Fit to scores of pairs, a group and an era; set attributes, return self."""
         time, groups = axes.time, axes.groups
         errors = read_errors(standard_errors, values, values.ndim == 1, "pair")
         pairs = zip(*(as_objects(x.decode()) for x in (time, groups)), strict=True)
@@ -229,7 +229,7 @@ or (n_candidates, n_eras)
         return self._describe(model, shape[1], errors)
 
     def _describe(self, model: Any, n_eras: int, errors: Array) -> "EraScoreForecast":
-        """Store the model and what it says of the era after the last one."""
+        """Store the model, set what it tells of the next era, and return self."""
         self._model, self._n_eras = model, n_eras
         self.related_ = float(1 - model.weights[0])
         self.sampling_error_ = float(np.sqrt(np.mean(errors**2)))
@@ -241,8 +241,8 @@ or (n_candidates, n_eras)
         return self
 
     def _ahead(self, of: str, horizon: int, error: float | None, group: Any) -> Mixture:
-        """Return the distribution of a score to come, or of the mean, on the link's
-        scale.
+        """Return the distribution, on the link's scale, of the score `horizon` eras
+        ahead or, if `of` is "mean", of the mean over all eras.
         """
         check_is_fitted(self)
         check_of(of)
@@ -302,7 +302,9 @@ or (n_candidates, n_eras)
         return low, high
 
     def _intervals_of(self, scores: Array, half: Array) -> list[Array]:
-        """Return the ends of intervals that are symmetric on the scale of the link."""
+        """Return lower and upper ends of intervals around scores, which are symmetric
+        on the scale of the link and about 2 * `half` wide.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):  # scores at a bound
             center, half = self._link(scores), half * self._link.slope(scores)
             return [

@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 
 def read_pairs(scores: Any, eras: Any, order: Any) -> tuple[Array, EraAxes] | None:
-    """Return scores and their axes, times and groups; None for one column of labels."""
+    """Return scores and their `EraAxes`; None unless eras have two columns."""
     found = scores
     if isinstance(scores, EraScores):
         found, eras = scores.scores, scores.levels if eras is None else eras
@@ -40,7 +40,9 @@ def read_pairs(scores: Any, eras: Any, order: Any) -> tuple[Array, EraAxes] | No
 
 
 def read_errors(errors: Any, scores: Array, has_right_shape: bool, one: str) -> Array:
-    """Return the sampling errors of one row of scores, 0 if None is given."""
+    """Return the sampling errors of scores, 0 if None is given; raise ValueError unless
+    there is one for each `one`, an era or a pair.
+    """
     raw = errors.scores if isinstance(errors, EraScores) else errors
     raw = np.zeros(scores.shape[-1]) if raw is None else raw
     found = np.asarray(raw, dtype=np.float64)
@@ -55,7 +57,9 @@ def read_errors(errors: Any, scores: Array, has_right_shape: bool, one: str) -> 
 def known_places(
     scores: Array, errors: Array, labels: NDArray[Any]
 ) -> NDArray[np.intp]:
-    """Return the places of known scores; warn of scores whose error is unknown."""
+    """Return the places of scores that are known and have a known error; warn of scores
+    without one. Raise ValueError if fewer than two are left, or for infinite ones.
+    """
     is_lost = ~np.isnan(scores) & np.isnan(errors)
     places = np.flatnonzero(~np.isnan(scores) & ~is_lost)
     if is_lost.any() and places.size > 1:
@@ -88,13 +92,15 @@ def check_level(level: Any) -> float:
 
 
 def check_of(of: Any) -> None:
-    """Raise ValueError unless `of` is something that a forecast can describe."""
+    """Raise ValueError unless `of` is "next_era" or "mean"."""
     if of not in ("next_era", "mean"):
         raise ValueError(f"of must be 'next_era' or 'mean'; got {of!r}.")
 
 
 def read_scores(scores: Any, eras: Any) -> tuple[Any, EncodedEras, str]:
-    """Return scores, their eras, and the order of these eras if it is known."""
+    """Return scores as a table with a row for each candidate, the encoded eras, and how
+    these are ordered: "ordered", "unordered" or, if unknown, "auto".
+    """
     found: Any = getattr(scores, "era_scores_", scores)
     own, order = None, getattr(scores, "era_order_", "auto")
     if isinstance(scores, EraScores):
@@ -116,7 +122,9 @@ def read_scores(scores: Any, eras: Any) -> tuple[Any, EncodedEras, str]:
 
 
 def best_candidate(scores: Any, table: Array) -> tuple[int, float]:
-    """Return the row of the chosen candidate, and how much the choice flatters it."""
+    """Return the row of the chosen candidate, and by how much its mean is too high,
+    since the candidate was chosen by it.
+    """
     if hasattr(scores, "weights_"):  # the average is the last one
         is_plain = next(iter(scores.weights_.values())) == 1
         return (0 if is_plain else len(table) - 1), 0.0

@@ -20,7 +20,7 @@ _LARGEST_GAP = 1e-5  # between a closed form and its metric, relative
 
 
 def _mean(values: Array, weights: Array) -> Linearized:
-    """Linearize a mean: return it, and what each row adds to it beside the mean."""
+    """Return a weighted mean, linearized: the mean, and how far each row moves it."""
     shares, n = weights / weights.sum(), values.size
     mean = float(shares @ values)
     return mean, np.sqrt(n / (n - 1) if n > 1 else np.nan) * shares * (values - mean)
@@ -41,7 +41,9 @@ def _root_of(losses: Callable[..., Array]) -> Callable[..., Linearized]:
 def _share_explained(
     y: Any, p: Any, weights: Array, *, is_centered: bool = False
 ) -> Linearized:
-    """Linearize R² by the delta method; if centered, of residuals less their mean."""
+    """Return R², linearized by the delta method. If `is_centered`, residuals are taken
+    less their mean, for the explained variance.
+    """
     y, p = (np.asarray(x, np.float64).reshape(weights.size, -1) for x in (y, p))
     found = []
     for residuals, own in zip((y - p).T, y.T, strict=True):
@@ -54,9 +56,10 @@ def _share_explained(
 
 
 def _area(y: Any, p: Any, weights: Array, **_: Any) -> Linearized | None:
-    """Linearize the area under the ROC curve of two classes (DeLong, DeLong,
-    Clarke-Pearson 1988) by midranks (Sun, Xu 2014): the mean, over positive rows, of
-    the share of negative rows below (ties count half); and the other way round.
+    """Return the area under the ROC curve, linearized (DeLong, DeLong, Clarke-Pearson
+    1988) by midranks (Sun, Xu 2014), or None unless there are two classes. It is the
+    mean, over positive rows, of the share of negative rows below; over negative rows,
+    of the share of positive rows above. Ties count half.
     """
     labels, scores = np.asarray(y), np.asarray(p)
     classes, rows = np.unique(labels), np.empty(weights.size)
@@ -73,7 +76,7 @@ def _area(y: Any, p: Any, weights: Array, **_: Any) -> Linearized | None:
 
 
 def _of_classes(y: Any, p: Any, labels: Any, positive: Any) -> tuple[Any, Any]:
-    """Return a mask of each row's class, and the probabilities of classes."""
+    """Return a mask of each row's class, and probabilities, with a column a class."""
     y, p = np.asarray(y), np.asarray(p)
     classes = np.unique(y if labels is None else labels)
     if p.ndim > 1:
@@ -103,7 +106,7 @@ def _misses(y: Any, p: Any) -> Array:
 
 
 def _deviances(y: Any, p: Any, *, power: float = 0) -> Array:
-    """Return unit deviances of Tweedie's distributions (Jørgensen 1987)."""
+    """Return each row's unit deviance by Tweedie's distribution (Jørgensen 1987)."""
     y, p = (np.asarray(x, np.float64).ravel() for x in (y, p))
     if power == 0:
         return (y - p) ** 2
@@ -117,7 +120,9 @@ def _deviances(y: Any, p: Any, *, power: float = 0) -> Array:
 
 
 def _losses_of(metric: Metric) -> Callable[..., Array]:
-    """Return a function of rows' losses: it passes rows to the metric as outputs."""
+    """Return a function that computes the metric of each row by itself, by passing rows
+    to the metric as outputs.
+    """
 
     def losses(y: Any, p: Any, **params: Any) -> Array:
         rows = [np.asarray(x, np.float64).reshape(1, -1) for x in (y, p)]
@@ -154,8 +159,8 @@ for _metric, _root in {
 def linearize(
     metric: Metric, score: float, y: Any, p: Any, weights: Any, params: Any
 ) -> Array | None:
-    """Return what each row adds to a score; None if no form is known, or its value
-    differs, as parameters of the metric may change it.
+    """Return what each row adds to a score; None if no closed form is known, or if the
+    form has another value than `score`, as parameters of the metric may bring about.
     """
     own: Any = metric
     while isinstance(own, partial) and not own.args:

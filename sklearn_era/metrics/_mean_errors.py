@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 
 def mean_and_error(differences: NDArray[np.float64]) -> tuple[Any, Any]:
-    """Return means over the last axis, without NaN, and their errors for independent
-    eras, NaN for fewer than two.
+    """Return means over the last axis, leaving out NaN, and their standard errors for
+    independent eras; these are NaN for fewer than two eras.
     """
     n_known = np.isfinite(differences).sum(axis=-1)
     with warnings.catch_warnings():
@@ -23,10 +23,10 @@ def error_of_neighbours(differences: NDArray[np.float64]) -> tuple[float, float]
     """Return the standard error of the mean of an AR(1) process, and the number of
     independent values whose mean has the same error.
 
-    With the correlation r of neighbours, the variance of a mean of M values is v times
-    theirs, ``v = (1 + 2 sum_h (1 - h / M) r^h) / M``, and the mean square around the
-    mean is 1 - v times theirs. r is estimated from few eras, too small by about
-    (1 + 3 r) / M (Kendall 1954), which is added.
+    If neighbours have the correlation r, the variance of a mean of M values is v times
+    that of a value, ``v = (1 + 2 sum_h (1 - h / M) r^h) / M``, and the mean square
+    around the mean is 1 - v times that of a value. An estimate of r from few eras is
+    too small by about (1 + 3 r) / M (Kendall 1954), which is added.
     """
     values = differences[np.isfinite(differences)]
     n = values.size

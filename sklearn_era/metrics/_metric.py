@@ -20,7 +20,7 @@ _ENDINGS |= {"_corr": True, "_contribution": True}  # Numerai's
 def metrics_by_name(
     metric: Metric | Sequence[Metric] | Mapping[str, Metric],
 ) -> dict[str, Metric]:
-    """Return one metric or several as a checked dict, by name."""
+    """Return one or several metrics as a dict by name; raise ValueError if invalid."""
     several: Any = [metric] if callable(metric) else metric
     by_name = dict(several) if isinstance(several, Mapping) else {}
     by_name = by_name or {metric_name(one): one for one in several}
@@ -61,14 +61,14 @@ def parameters_of(metric: Metric) -> list[inspect.Parameter]:
 
 
 def metric_name(metric: Any) -> str:
-    """Return the name of a function, or the repr of another callable."""
+    """Return the name of a function, of a partial's function, or a callable's repr."""
     if isinstance(metric, partial):
         return metric_name(metric.func)
     return getattr(metric, "__name__", None) or repr(metric)
 
 
 def find_direction(metric: Metric, greater_is_better: bool | None) -> bool | None:
-    """Return whether greater is better: as given, or by the name; None if unknown."""
+    """Return whether greater is better, as given or by name; None if unknown."""
     name = metric_name(metric)
     if greater_is_better is None and not name.startswith("neg_"):
         return next((_ENDINGS[x] for x in _ENDINGS if name.endswith(x)), None)
@@ -76,10 +76,10 @@ def find_direction(metric: Metric, greater_is_better: bool | None) -> bool | Non
 
 
 def take_by_row(row_params: Any, rows: Any) -> dict[str, Any]:
-    """Return some rows of the arguments of a metric that have a value for each row."""
+    """Return the arguments in `row_params`, which have a value a row, for `rows`."""
     return {x: _safe_indexing(y, rows) for x, y in (row_params or {}).items()}
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a metric's result is one real number; NaN and infinity are."""
+    """Return whether a result is one real number, with NaN and infinity as such."""
     return np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iuf"

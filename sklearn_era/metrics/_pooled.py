@@ -137,7 +137,7 @@ I2 68.5 %, Q 10.8 (p = 0.013)
 
 
 def pool(scores: Array, errors: Array, link: Link) -> PooledScore:
-    """Return scores pooled by their errors, on the scale of the link."""
+    """Return a `PooledScore` of scores on the link's scale, weighted by errors."""
     n, has_errors, errors = scores.size, errors.any(), least_errors(scores, errors)
     unit, origin = errors.max(), scores.mean()
     squares, values = (errors / unit) ** 2, (scores - origin) / unit

@@ -21,7 +21,7 @@ _STEP = 1e-3
 
 
 class Link(NamedTuple):
-    """A scale on which scores have no bounds: log odds, logarithms, or their own."""
+    """Maps scores to a scale without bounds: log odds, a logarithm, or unchanged."""
 
     low: float
     high: float
@@ -45,7 +45,7 @@ class Link(NamedTuple):
 
 
 def make_link(bounds: Any, scores: Array) -> Link:
-    """Return the scale for bounds; raise ValueError unless scores lie between them."""
+    """Return the `Link` for bounds; raise ValueError unless scores lie between them."""
     ends = (None, None) if bounds is None else tuple(bounds)
     if len(ends) == 2:
         low, high = ends
@@ -77,7 +77,9 @@ class Mixture(NamedTuple):
 
 
 def correlations(places: Array, to: Array, rho: float, slope: float) -> Array:
-    """Return covariances of eras with the places `to`, by the squared spread."""
+    """Return the covariance of each era in `places` with each in `to`, relative to the
+    squared spread, by the correlation of neighbours and the variance of a slope.
+    """
     center, width = places.mean(), places.std()
     steps = abs(places[:, np.newaxis] - to)
     of_slope = np.outer(places - center, to - center) / width**2
@@ -85,19 +87,20 @@ def correlations(places: Array, to: Array, rho: float, slope: float) -> Array:
 
 
 class Filtered(NamedTuple):
-    """What a Kalman filter finds, by spread, for vectors x with a value an era."""
+    """What a Kalman filter finds, by spread, about vectors with a value an era."""
 
     products: Array  # x' V^-1 x, of shape (n_vectors, n_vectors, n_spreads)
     log_determinant: Array
-    last: Array  # what x lets expect of the last era, of shape (n_vectors, n_spreads)
+    last: Array  # expected in the last era given x, (n_vectors, n_spreads)
     variance: Array  # of the last era, given all
 
 
 def kalman_filter(
     vectors: Array, errors: Array, decay: Array, squares: Array
 ) -> Filtered:
-    """Filter vectors of eras that resemble the one before by `decay` (Kalman 1960),
-    with variances `squares` and errors. V = S + T² K is never formed as a matrix.
+    """Return what a Kalman filter (Kalman 1960) finds for vectors, if eras resemble the
+    era before by `decay` and have variances `squares` beside sampling errors. The
+    matrix V = S + T² K is never formed.
     """
     n, n_spreads = len(vectors), squares.size
     products, last = np.zeros((n, n, n_spreads)), np.zeros((n, n_spreads))
@@ -114,21 +117,22 @@ def kalman_filter(
 
 
 def least_spread(scores: Array) -> float:
-    """Return the standard deviation of scores up to which it may be rounding."""
+    """Return a standard deviation of scores so small that it may be rounding."""
     return max(1e-9 * abs(scores).max(), 1e-100)
 
 
 def least_errors(scores: Array, errors: Array) -> Array:
-    """Return errors; a small part of the scores' deviation stands for 0."""
+    """Return errors, with a small part of the scores' deviation in place of 0."""
     scale = max(scores.std(ddof=1), least_spread(scores))
     return np.maximum(errors, _LEAST_ERROR * scale)
 
 
 class RelatedEras:
-    """The model of `EraScoreForecast` for one K. Spreads T are those where Cochran's Q,
-    ``e' (S + T² K)^-1 e`` with S = diag(se²), is a quantile of chi-squared. Where Q is
-    less even at T = 0, covariances are multiplied by the ratio (Hartung, Knapp 2001),
-    but for equal scores, and an error of the new era that is larger than known ones.
+    """The model of `EraScoreForecast` for one matrix K of correlations of eras. Spreads
+    T are those where Cochran's Q, ``e' (S + T² K)^-1 e`` with S = diag(se²), is a
+    quantile of chi-squared. Where Q is below the quantile even at T = 0, covariances
+    are multiplied by their ratio (Hartung, Knapp 2001), but not if scores are equal,
+    and not the part of a new era's error that exceeds known errors.
     """
 
     def __init__(
@@ -161,8 +165,8 @@ class RelatedEras:
         self.log_evidence = logsumexp(total / 2) + np.log(np.log(grid[1] / grid[0]))
 
     def _solve(self, squares: Array) -> tuple[Array, Array, Array, Array, Any]:
-        """Return the mean's precision, the mean, Cochran's Q and log |V|, each by
-        spread, and with the filter the posterior variance of the slope.
+        """Return, by spread, the precision of the mean, the mean, Cochran's Q, log |V|,
+        and a pair: the filter's results, and the posterior variance of the slope.
         """
         found = kalman_filter(self._vectors, self._errors, self._decay, squares)
         of_slope = self.slope * squares
@@ -180,7 +184,9 @@ class RelatedEras:
         return self._mean + mean, self.factors / precision
 
     def predict(self, place: float, error: float) -> tuple[Array, Array]:
-        """Return best linear unbiased predictions (Robinson 1991), and variances."""
+        """Return the best linear unbiased prediction of a score at a place, measured
+        with an error (Robinson 1991), and its variance, by spread.
+        """
         precision, mean, _, _, (found, left) = self._solved
         factor, squares = self.rho ** (place - self.places[-1]), self.spreads**2
         of_ones, of_scores, of_steps = factor * found.last
@@ -198,7 +204,7 @@ class RelatedEras:
 
 
 class AnyEras:
-    """Scores of eras that may be related in several ways, weighed by their evidence."""
+    """A mixture of `RelatedEras`, weighted by the evidence for each."""
 
     components: ClassVar[dict[str, float]] = {}  # of crossed eras only
 
@@ -209,14 +215,14 @@ class AnyEras:
         self.weights = np.exp(logs - logsumexp(logs))
 
     def spread(self) -> float:
-        """Return the median of the spread's distribution."""
+        """Return the median of the distribution of the spread of eras."""
         spreads = np.concatenate([model.spreads for model in self.models])
         order = np.argsort(spreads)
         shares = np.repeat(self.weights, _N_POINTS)[order].cumsum() / _N_POINTS
         return float(np.interp(0.5, shares, spreads[order]))
 
     def predict(self, place: float, error: float) -> Mixture:
-        """Return the distribution of the score of an era with a sampling error."""
+        """Return the distribution of the score at a place, measured with an error."""
         return self._mixture([model.predict(place, error) for model in self.models])
 
     def mean(self) -> Mixture:

@@ -19,7 +19,7 @@ from ._metric import Metric, check_metric, is_number, metric_name, take_by_row
 
 
 class Rows(NamedTuple):
-    """Rows to score: one prediction of them, or two that are compared."""
+    """Rows to score, with predictions by one model or, to compare, by two."""
 
     y: Any
     predictions: list[Any]
@@ -42,7 +42,7 @@ class Rows(NamedTuple):
             return [metric(self.y, p, **params) for p in self.predictions]
 
     def order(self) -> NDArray[np.intp]:
-        """Return an order of the rows that is the same however they are ordered."""
+        """Return indices that sort rows by value, however they were ordered before."""
         n = _num_samples(self.y)
         columns = [self.y, *self.predictions, *self.params.values()]
         columns += [] if self.weights is None else [self.weights]
@@ -54,8 +54,9 @@ class Rows(NamedTuple):
 def sampling_error(
     rows: Rows, metric: Metric, params: Any, n_resamples: int, random_state: Any
 ) -> Any:
-    """Return the standard error of a score, or of the second score less the first; the
-    score itself if it is no number.
+    """Return the standard error of a score or, for two predictions, of the second score
+    less the first; NaN if rows do not tell it. If a score is no number, return the
+    first score.
     """
     if rows.weights is not None:  # rows of weight 0 are none
         rows = rows.take(np.flatnonzero(rows.weights))
@@ -84,8 +85,8 @@ def sampling_error(
 
 
 def _unless_0(error: float, found: list[Any]) -> float:
-    """Return the error; NaN if it is 0, as for an area of 1: rows that score alike do
-    not tell how much other rows would differ.
+    """Return the error of a score, or NaN if it is 0, as for a ROC curve's area of 1:
+    rows that score alike do not tell how much other rows would differ.
     """
     is_0 = len(found) == 1 and error <= 1e-12 * max(1.0, abs(found[0]))
     return np.nan if is_0 else error

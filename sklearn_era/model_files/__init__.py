@@ -54,7 +54,7 @@ __all__ = [
 
 
 class ModelFileError(ValueError):
-    """A model file cannot be written, or a file cannot be read as one."""
+    """Raised if a model cannot be written, or if a file is no valid model file."""
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, ModelMetadata]:
 def _read_metadata(
     archive: zipfile.ZipFile, path: str | PathLike[str]
 ) -> ModelMetadata:
-    """Read the metadata, after a check of the archive's inflated size."""
+    """Return an archive's metadata, checked; raise ModelFileError if too large."""
     members = archive.infolist()
     if len({member.filename for member in members}) < len(members):
         raise ValueError("members of the same name")

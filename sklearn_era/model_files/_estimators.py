@@ -106,7 +106,7 @@ def take_apart(estimator: BaseEstimator) -> tuple[str, dict[str, Any], dict[str,
 
 
 def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -> Any:
-    """Return the estimator made of these parts; raise any error if they do not fit."""
+    """Return the estimator made of these parts; raise an error if they do not fit."""
     refuse_removed(name)
     if (cls := (CLASSES | _OBJECTS).get(name)) is None:
         raise ValueError(f"it has an object of the unknown class {name!r}")
@@ -166,7 +166,7 @@ def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -
 
 
 def inner_models(estimator: BaseEstimator) -> list[Any]:
-    """Return the fitted models inside an estimator, if any."""
+    """Return a list of the fitted models inside an estimator."""
     for name in ("estimator_", "best_estimator_", "regressor_"):
         if hasattr(estimator, name):
             return [getattr(estimator, name)]
@@ -174,7 +174,7 @@ def inner_models(estimator: BaseEstimator) -> list[Any]:
 
 
 def first_booster(estimator: BaseEstimator) -> Any:
-    """Return the innermost model; of several, one that knows all categories."""
+    """Return the innermost model; of several, the first that is not linear, if any."""
     while inner := inner_models(estimator):
         estimator = next((x for x in inner if not hasattr(x, "_codings")), inner[0])
     return estimator
@@ -183,7 +183,7 @@ def first_booster(estimator: BaseEstimator) -> Any:
 def _check_average(
     weights: dict[str, float], members: dict[str, Any], parts: dict[str, Any]
 ) -> None:
-    """Raise ValueError unless weights, members and rows left out of an average fit."""
+    """Raise ValueError unless weights, members and rows left out fit each other."""
     _need({*members} <= {*weights}, "members and weights")
     _need(all(type(x) is str for x in weights), "names of members")
     _need(all(type(x) is float and x >= 0 for x in weights.values()), "weights")
@@ -201,7 +201,7 @@ def _check_average(
 
 
 def _check_linear(model: BaseEstimator) -> None:
-    """Raise ValueError unless codings and coefficients of a linear model fit."""
+    """Raise ValueError unless a linear model's codings and coefficients fit."""
     is_category = [type(coding) is list for coding in model._codings]
     _need(np.array_equal(model.is_categorical_, is_category), "codings")
     for coding in model._codings:
@@ -231,7 +231,7 @@ def _need(holds: object, what: str) -> None:
 
 
 def _categories(preprocessor: Any) -> list[Any] | None:
-    """Return the categories of each column, with their bins if some share one."""
+    """Return the categories of each column, paired with bins if some share a bin."""
     if preprocessor is None:
         return None
     encoder: Any = getattr(preprocessor, "named_transformers_", {}).get("encoder")
@@ -245,7 +245,7 @@ def _categories(preprocessor: Any) -> list[Any] | None:
 
 
 def _restore_preprocessor(estimator: BaseEstimator) -> None:
-    """Rebuild the preprocessor, which scikit-learn fits to a row, with categories."""
+    """Set a preprocessor, fitted to a made-up row and given the stored categories."""
     is_categorical, parts = estimator.is_categorical_, estimator._preprocessor
     estimator._is_categorical_remapped = None
     if is_categorical is None:
@@ -284,7 +284,7 @@ def _restore_preprocessor(estimator: BaseEstimator) -> None:
 
 
 def _restore_bins(encoder: OrdinalEncoder, bins: tuple[Any, ...]) -> None:
-    """Set the bins of categories; older files name those that share the last one."""
+    """Set bins of categories; older files list categories that share the last bin."""
     sizes = shared_bins.numbers_of_categories(encoder).tolist()
     for i, (size, given) in enumerate(zip(sizes, bins, strict=True)):
         if 0 < given.size < size and np.all(np.diff(given) > 0):
@@ -317,7 +317,7 @@ def _bin_mapper(
     is_categorical: NDArray[np.bool_], n_thresholds: NDArray[np.int64],
     thresholds: NDArray[np.float64], missing_bin: int, n_bins: int,
 ) -> _BinMapper:  # fmt: skip
-    """Return a fitted bin mapper, after a check that bins and categories fit a byte."""
+    """Return a fitted bin mapper; raise ValueError if its bins are invalid."""
     _need(n_thresholds.dtype == np.int64 and thresholds.dtype == np.float64, "bins")
     used = n_thresholds + ~is_categorical
     _need(thresholds.ndim == 1 and n_thresholds.min() >= 0, "bins")

@@ -39,7 +39,9 @@ class ValueWriter:
         self._n_arrays = 0
 
     def encode(self, value: Any) -> Any:
-        """Return a value's JSON, or raise TypeError."""
+        """Return what JSON holds of a value, and write its arrays; raise TypeError for
+        a type that files cannot hold.
+        """
         kind = type(value)
         if value is None or kind in (bool, int, str):
             return value
@@ -90,7 +92,7 @@ class ValueWriter:
         raise TypeError(f"{kind.__module__}.{kind.__qualname__}")
 
     def _encode_item(self, item: tuple[Any, Any]) -> list[Any]:
-        """Encode a dict's item; the first note of an error is its key."""
+        """Return a dict's item, encoded; add its key to an error, as a note."""
         try:
             return [self.encode(x) for x in item]
         except TypeError as error:
@@ -106,14 +108,14 @@ class ValueWriter:
 
 
 class ValueReader:
-    """Decodes JSON and arrays, each used once; other input raises any exception."""
+    """Decodes what `ValueWriter` wrote; invalid input raises an error of any type."""
 
     def __init__(self, archive: zipfile.ZipFile):
         self._archive = archive
         self._read: set[int] = set()
 
     def decode(self, node: object) -> Any:
-        """Return the value of a JSON node."""
+        """Return the value that was encoded as this JSON."""
         if isinstance(node, list):
             return [self.decode(item) for item in node]
         if not isinstance(node, dict):
@@ -162,8 +164,8 @@ class ValueReader:
         raise ValueError(f"it has a value of the unknown kind {kind!r}")
 
     def _array(self, number: int) -> NDArray[Any]:
-        """Return an array of the archive by its number; raise ValueError if it was read
-        before, has objects, or is not of the size that its header says.
+        """Return the array of this number from the archive; raise ValueError if it was
+        read before, has objects, or is not of the size that its header says.
         """
         if number in self._read:
             raise ValueError("it uses an array twice")
@@ -188,14 +190,14 @@ def _member(number: int) -> str:
 
 
 def _in_zone(stamp: datetime, name: str) -> datetime:
-    """Return a time in a zone, if `name` is one that is known here."""
+    """Return a time in a time zone, or as it is if the zone is unknown here."""
     with suppress(KeyError, ValueError):
         return stamp if name == "None" else stamp.astimezone(ZoneInfo(name))
     return stamp
 
 
 def _generator(state: Any) -> Any:
-    """Return a random generator of a state that is checked, as NumPy does not."""
+    """Return a random generator in a state that is checked here, not by NumPy."""
     if state["bit_generator"] == "MT19937":
         if not 0 <= state["state"]["pos"] <= 624:
             raise ValueError("a random state points outside its numbers")

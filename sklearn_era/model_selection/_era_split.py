@@ -264,7 +264,7 @@ class EraSplit(BaseCrossValidator):
         return (self.n_splits if axes.time else 1) * n_folds
 
     def _read(self, X: Any, groups: Any) -> EraAxes:
-        """Return the axes of the labels, checked."""
+        """Return times and groups of rows, encoded; raise ValueError if unsuitable."""
         if groups is None:
             raise ValueError(
                 "groups is missing: pass the times of rows, their groups, or both as "
@@ -292,7 +292,7 @@ class EraSplit(BaseCrossValidator):
         return [np.unique(groups.codes[test]) for _, test in folds]
 
     def _blocks(self, eras: EncodedEras) -> list[tuple[range, range]]:
-        """Return, for each block, the codes of the eras to train on and to test."""
+        """Return for each block two ranges of eras: to train on, and to test."""
         n_eras, given = eras.labels.size, {name: getattr(self, name) for name in _SIZES}
         timed = [x for x, size in given.items() if isinstance(size, _TIMES)]
         times = instants_of(eras.labels, timed[0]) if timed else []
@@ -303,7 +303,7 @@ class EraSplit(BaseCrossValidator):
             given["test_size"] = max(1, n_left // (self.n_splits + 1))
 
         def first_within(size: Duration, place: int, n_times: int = 1) -> int:
-            """Return the first era that is nearer to a place than a size (or sizes)."""
+            """Return the first era nearer to the era `place` than `n_times` a size."""
             at = times if isinstance(size, _TIMES) else range(n_eras)
             return bisect_right(at, at[place] - n_times * _length_of(size, "gap"))
 
@@ -330,7 +330,9 @@ class EraSplit(BaseCrossValidator):
 
 
 def steps_of(horizon: Any, labels: Labels) -> int:
-    """Return a horizon as a number of eras; a duration by the usual step of labels."""
+    """Return a horizon as a number of eras; a duration counts in median steps of
+    labels, rounded up.
+    """
     if not isinstance(horizon, _TIMES):
         return int(horizon)
     steps = np.diff(instants_of(labels, "horizon"))
@@ -338,7 +340,7 @@ def steps_of(horizon: Any, labels: Labels) -> int:
 
 
 def _length_of(size: Any, name: str) -> int:
-    """Return a size in eras as it is, and the nanoseconds of a duration."""
+    """Return a number of eras as it is, a duration in nanoseconds, both checked."""
     if not isinstance(size, _TIMES):
         return int(size)
     length = -1

@@ -150,7 +150,7 @@ def _fit_and_score(
     model: BaseEstimator, X: Any, y: Any, eras: EncodedEras, params: dict[str, Any],
     scorer: Any, train: Array, test: Array,
 ) -> tuple[list[float], Array]:  # fmt: skip
-    """Return a model's mean score in eras it was trained on, and those in test eras."""
+    """Return a model's mean score in the eras of its fit, and scores in test eras."""
     rows = [np.flatnonzero(np.isin(eras.codes, codes)) for codes in (train, test)]
     fitted = fit_rows(model, X, y, params, rows[0])
     seen, unseen = (

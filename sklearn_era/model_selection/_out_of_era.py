@@ -49,7 +49,9 @@ _IGNORED = (
 
 
 def name_in_fit(estimator: BaseEstimator, argument: str) -> str | None:
-    """Return the name by which an estimator's fit takes an argument."""
+    """Return the name under which an estimator's `fit` takes an argument, such as
+    "step__eras" of a pipeline; None if it does not.
+    """
     is_routed = prepares_by_era(estimator, in_fit=True)
     if is_routed or get_config()["enable_metadata_routing"]:
         requests = get_routing_for_object(estimator)
@@ -70,7 +72,9 @@ def name_in_fit(estimator: BaseEstimator, argument: str) -> str | None:
 def fit_arguments(
     estimator: BaseEstimator, eras: NDArray[Any], sample_weight: NDArray[Any] | None
 ) -> dict[str, NDArray[Any]]:
-    """Return the arguments of a fit by name: eras, if it takes any, and weights."""
+    """Return keyword arguments of a fit: eras, if it takes them, and the weights, if
+    given; raise ValueError if it takes no weights.
+    """
     arguments = {}
     if (eras_name := name_in_fit(estimator, "eras")) is not None:
         arguments[eras_name] = eras
@@ -87,7 +91,7 @@ def fit_arguments(
 
 
 def with_order(estimator: BaseEstimator, era_order: EraOrder) -> Any:
-    """Return a copy whose steps get `era_order` in place of "auto", or of a pair."""
+    """Return a copy with this `era_order` wherever it has "auto" or a pair."""
     known = clone(estimator)
     names = [
         name
@@ -101,7 +105,7 @@ def with_order(estimator: BaseEstimator, era_order: EraOrder) -> Any:
 
 @contextmanager
 def quiet_folds(n_jobs: int | None) -> Iterator[list[Any]]:
-    """Keep warnings of single folds back; yield a list for columns without a value."""
+    """Hide warnings on folds; yield a list that collects columns without a value."""
     with no_value_noted() as empty:
         for message in _IGNORED:
             warnings.filterwarnings("ignore", message=message)
@@ -111,8 +115,8 @@ def quiet_folds(n_jobs: int | None) -> Iterator[list[Any]]:
 
 
 def check_target(y: ArrayLike, X: Table) -> None:
-    """Raise ValueError for a target that is missing, or of another length than X, and
-    for a lazy frame.
+    """Raise ValueError if the target is missing or has another length than X, or if X
+    is a lazy frame.
     """
     check_collected(X)
     if y is None:
@@ -125,7 +129,7 @@ def check_target(y: ArrayLike, X: Table) -> None:
 
 
 def check_divisible(X: Table, name: str) -> None:
-    """Raise TypeError for rows that cannot be split, ValueError for a lazy frame."""
+    """Raise TypeError for a BinnedDataset, and ValueError for a lazy frame."""
     check_collected(X)
     if hasattr(X, "X_binned"):
         raise TypeError(
@@ -137,10 +141,10 @@ def check_divisible(X: Table, name: str) -> None:
 def check_rows(
     X: Any, y: Any, eras: Any, era_order: Any, name: str, *, axes: bool = False
 ) -> tuple[Any, NDArray[Any], Any, EncodedEras, bool]:
-    """Return X without eras, y, checked and encoded labels, and if they are ordered.
+    """Return X without eras, y, labels that rows can index (not all types can), the
+    labels encoded, and whether they are ordered.
 
-    Not all types of labels that were passed can be indexed by rows. Two columns may be
-    `axes`: see `read_known`.
+    With `axes`, two columns of labels are times and groups: see `read_known`.
     """
     check_target(y, X)
     X, eras = take_era_column(X, eras)
@@ -154,7 +158,7 @@ def check_rows(
 
 
 def check_enough(eras: EncodedEras, are_ordered: bool, name: str) -> None:
-    """Raise ValueError if eras are too few to train on and to test."""
+    """Raise ValueError if there are too few eras to train on some and test others."""
     n_eras = eras.labels.size
     if n_eras < 2 + are_ordered:
         raise ValueError(
@@ -168,8 +172,9 @@ def folds_of_eras(
     cv: Any, eras: EncodedEras, are_ordered: bool, *, gap: int = 0,
     horizon: Duration = 1, group: str = "new", tests_half: bool = False,
 ) -> Any:  # fmt: skip
-    """Return a splitter of codes into `cv` or 5 folds, of the last half of eras if
-    `tests_half`; or folds of rows, where durations or groups decide.
+    """Return a splitter into `cv` (or 5) folds, for codes of eras; with `tests_half`,
+    ordered folds test the last half of eras. Where durations or groups decide, return a
+    list of folds of rows.
     """
     n_folds, n_eras = 5 if cv is None else int(cv), eras.labels.size
     if not are_ordered:
@@ -198,7 +203,7 @@ def folds_of_eras(
 
 
 def check_folds(model: BaseEstimator, eras: EncodedEras, are_ordered: bool) -> None:
-    """Raise ValueError for a gap, horizon or group that the folds would ignore."""
+    """Raise ValueError for a model's gap, horizon or group that folds would ignore."""
     is_number = model.cv is None or isinstance(model.cv, Integral)
     for name, default in (("gap", 0), ("horizon", 1), ("group", "new")):
         value = getattr(model, name, default)
@@ -220,8 +225,9 @@ def split_eras(
     cv: Any, X: Any, y: Any, eras: EncodedEras, are_ordered: bool, name: str, *,
     groups: Any = None, **folds: Any,
 ) -> list[Any]:  # fmt: skip
-    """Return the folds, as rows to train on and to test: by a splitter or, of whole
-    eras, by `folds_of_eras` with these keywords.
+    """Return a list of folds, each with rows to train on and rows to test, by the
+    splitter `cv` or, if it is a number or None, by `folds_of_eras` with the keywords
+    `folds`.
     """
     if cv is None or isinstance(cv, Integral):
         check_enough(eras, are_ordered, name)
@@ -236,7 +242,9 @@ def split_eras(
 
 
 def groups_for(cv: Folds, eras: EncodedEras, groups: ArrayLike | None) -> Any:
-    """Return groups for `cv`: as they are; for an `EraSplit`, labels or columns."""
+    """Return the groups to pass to the splitter `cv`: as given or, for an `EraSplit`,
+    labels of eras, as several columns if eras have them.
+    """
     if not isinstance(cv, EraSplit):
         return groups
     if eras.groups is not None:
@@ -253,8 +261,8 @@ def fit_rows(
     model: BaseEstimator, X: Table, y: ArrayLike, params: dict[str, Any],
     rows: NDArray[Any] | None = None, follower: Any = None,
 ) -> Any:  # fmt: skip
-    """Return a copy of a model, fitted to some rows (or all) and their `params`. The
-    follower, if any, follows a booster's iterations.
+    """Return a copy of a model, fitted to `rows` (by default all) with their `params`.
+    A `follower` is called before and after each of a booster's iterations.
     """
     params = rows_of_params(X, params, indices=rows)
     fitted = clone(model)
@@ -270,7 +278,7 @@ def fit_folds(
     folds: Sequence[Any], params: dict[str, Any], n_jobs: int | None,
     progress: Progress = QUIET,
 ) -> list[Any]:  # fmt: skip
-    """Return copies of a model, each fitted to the training rows of a fold."""
+    """Return a list of copies of a model, each fitted to a fold's training rows."""
     names = names_of(folds, eras)
     fitted = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_fit_fold)(model, X, y, params, train, name)
@@ -283,7 +291,9 @@ def _fit_fold(
     model: BaseEstimator, X: Table, y: ArrayLike, params: dict[str, Any],
     train: NDArray[Any], name: str,
 ) -> Any:  # fmt: skip
-    """Return a model fitted to some rows; errors name the fold, and keep their type."""
+    """Return a copy of a model fitted to the rows `train`. Errors name the fold, and
+    keep their type if a message is all they hold.
+    """
     try:
         return fit_rows(model, X, y, params, train)
     except Exception as error:  # any, of a model that was passed
@@ -295,7 +305,7 @@ def _fit_fold(
 
 
 def names_of(folds: Sequence[Any], eras: EncodedEras) -> list[str]:
-    """Return names of folds: numbers, from 1, and the eras to train on and to test."""
+    """Return a text for each fold: its number, eras to train on and eras to test."""
     texts = [[listed(eras.take(x).labels) for x in fold] for fold in folds]
     return [
         f"fold {number} of {len(folds)}, to eras {train} (tests {test})"
@@ -307,8 +317,8 @@ def respond(
     model: BaseEstimator, X: Table, classes: NDArray[Any] | None = None,
     eras: Eras | None = None,
 ) -> NDArray[np.float64]:  # fmt: skip
-    """Return predictions or, given classes, the probability of each: 0 for a class that
-    the model has not seen.
+    """Return predictions or, given classes, the probability of each class, which is 0
+    for a class that the model has not seen.
     """
     eras = eras_for_prediction(model, eras)
     if classes is None:
@@ -324,7 +334,7 @@ def take_attributes(
     estimator: BaseEstimator, model: BaseEstimator,
     names: Sequence[str] = ("n_features_in_", "feature_names_in_", "classes_"),
 ) -> None:  # fmt: skip
-    """Give an estimator the classes and columns of a fitted model inside it."""
+    """Copy `names` from a fitted model to `estimator`; delete names the model lacks."""
     for name in names:
         vars(estimator).pop(name, None)
         if hasattr(model, name):

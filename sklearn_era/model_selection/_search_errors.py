@@ -13,8 +13,9 @@ def mean_and_safe_error(
     differences: NDArray[np.float64], are_ordered: bool
 ) -> tuple[Any, Any]:
     """Return means over eras of differences (..., n_folds, n_eras), NaN where a fold
-    does not test an era, and the larger of two standard errors: one takes neighbours
-    among ordered eras for related, the other all eras of a fold, which share a model.
+    does not test an era, and the larger of two standard errors: the first takes
+    neighbours among ordered eras for related, the second all eras of a fold, as they
+    share a model.
     """
     by_era = mean_over_folds(differences)
     mean, error = mean_and_error(by_era)
@@ -25,15 +26,16 @@ def mean_and_safe_error(
 
 
 def mean_over_folds(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the score of each era: its mean over folds, mostly of a single one."""
+    """Return each era's score: its mean over folds that test it, mostly one fold."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of an era without a score
         return np.nanmean(scores, axis=-2)
 
 
 def _error_of_folds(differences: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the standard error of a mean if terms are independent between folds alone,
-    NaN of one fold; of folds with equally many eras, it is that of the folds' means.
+    """Return the standard error of a mean of terms that are independent only between
+    folds; NaN for one fold. If folds have equally many eras, it is the standard error
+    of the mean of the folds' means.
     """
     is_known = np.isfinite(differences)
     n_known = np.maximum(is_known.sum(axis=(-2, -1)), 1)

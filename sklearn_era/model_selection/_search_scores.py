@@ -34,7 +34,7 @@ from ._out_of_era import respond
 
 
 class EraMean(float):
-    """The mean score of a fold's eras, which keeps their scores."""
+    """The mean score of a fold's eras, a number that also holds each era's score."""
 
     codes: NDArray[np.integer]  # of the eras, ascending
     scores: NDArray[np.float64]  # of eras; NaN where the score is not defined
@@ -51,7 +51,7 @@ class EraMean(float):
 
 
 class ScorerByEra:
-    """Scores the rows of one era at a time by another scorer."""
+    """A scorer that scores each era by another scorer, and returns an `EraMean`."""
 
     def __init__(self, scorer: Callable[..., Any], eras: EncodedEras | None) -> None:
         self.scorer = of_classes(scorer)
@@ -94,7 +94,7 @@ class ScorerByEra:
         return EraMean(codes, scores)
 
     def _score(self, *args: Any, **params: Any) -> Any:
-        """Return the score of an era, or the ValueError if it is not defined there."""
+        """Return the score of an era's rows, or the ValueError if it is undefined."""
         with warnings.catch_warnings():
             for category in (UserWarning, RuntimeWarning):  # of classes that it lacks
                 warnings.simplefilter("ignore", category)
@@ -110,7 +110,7 @@ class ScorerByEra:
         return "sample_weight" in signature(self.scorer).parameters
 
     def get_metadata_routing(self) -> Any:
-        """Return what the scorer requests, and the codes of eras."""
+        """Return the requests of the inner scorer, with one for codes of eras added."""
         routing: Any = get_routing_for_object(self.scorer)
         own = routing
         if isinstance(routing, MetadataRouter):
@@ -123,7 +123,9 @@ class ScorerByEra:
 def _asked_once(
     model: BaseEstimator, X: Table, parts: Sequence[NDArray[np.intp]]
 ) -> Iterator[tuple[NDArray[np.intp], Any, Any]]:
-    """Yield parts of rows, with a copy of the model that predicts all rows at once."""
+    """Yield each part with a stand-in for the model and the part of X. The stand-in
+    answers from predictions of all rows, which the model makes once.
+    """
     known: dict[str, Any] = {}
     for part in parts:
         X_part = _safe_indexing(X, part)
@@ -144,7 +146,7 @@ def _asked_once(
 def prediction(
     method: str, returned: str, rows: str = "array-like", array: str = "ndarray"
 ) -> Callable[..., Any]:
-    """Make a method, with its docstring, that hands X and eras to `_ask`."""
+    """Return a method, with a docstring, that hands X and eras to `_ask`."""
 
     def predict(
         self: BaseEstimator, X: Table, *, eras: Eras | None = None
@@ -173,7 +175,7 @@ def prediction(
 
 
 def asks_for_eras(scorer: Callable[..., Any]) -> bool:
-    """Return whether a scorer has an argument of that name."""
+    """Return whether a scorer has an argument `eras`."""
     return callable(scorer) and "eras" in signature(scorer).parameters
 
 
@@ -206,8 +208,9 @@ class _ScorerOfClasses(_Scorer):
 
 
 def of_classes(scorer: Any) -> Any:
-    """Return a copy of scikit-learn's scorer of probabilities that passes the metric
-    all classes of the model and its rows, if the metric takes labels; else the scorer.
+    """Return a copy of scikit-learn's scorer of probabilities that passes to the metric
+    all classes of the model and of rows, if the metric takes labels; else the scorer
+    itself.
     """
     if (
         type(scorer) is not _Scorer
@@ -222,7 +225,7 @@ def of_classes(scorer: Any) -> Any:
 
 
 def warn_of_undefined(scores: Sequence[Any], labels: NDArray[Any], name: str) -> None:
-    """Warn of eras in which scores are NaN, as means over eras leave them out."""
+    """Warn of eras whose score is NaN, as means over eras leave them out."""
     codes = [x.codes[np.isnan(x.scores)] for x in scores if isinstance(x, EraMean)]
     if (lost := np.unique(np.concatenate([[], *codes])).astype(np.intp)).size:
         warn_user(
@@ -236,8 +239,8 @@ def warn_of_undefined(scores: Sequence[Any], labels: NDArray[Any], name: str) ->
 def tabulate(
     scores: Sequence[Any], n_folds: int
 ) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
-    """Return scores, (n_candidates, n_folds, n_eras), and the codes of eras. In a fold
-    whose fit failed, each era has the number that stands for its score.
+    """Return a table of scores, (n_candidates, n_folds, n_eras), and the codes of its
+    eras. If a fit failed, each era that its fold tests has the score for failures.
     """
     known = [score for score in scores if isinstance(score, EraMean)]
     codes = np.unique(np.concatenate([[], *(x.codes for x in known)])).astype(np.intp)

@@ -33,7 +33,7 @@ from ._search_scores import ScorerByEra, of_classes, tabulate, warn_of_undefined
 
 
 class SearchByEra(GridSearchCV):
-    """The steps of scikit-learn's search for which `EraSearchCV` has its own."""
+    """The steps of scikit-learn's search that `EraSearchCV` replaces by its own."""
 
     # Parameters of `EraSearchCV`.
     param_grid: Any
@@ -48,7 +48,7 @@ class SearchByEra(GridSearchCV):
     _eras: Any = None  # of rows, in a fit: `EncodedEras`
 
     def _run_search(self, evaluate_candidates: Callable[..., Any]) -> None:
-        """Evaluate candidates; if `verbose` is 1, some at a time, to show progress."""
+        """Evaluate candidates; if `verbose` is 1, a few at a time, to show progress."""
         candidates, verbose = [*ParameterGrid(self.param_grid)], self.verbose
         if verbose != 1:
             evaluate_candidates(candidates)
@@ -65,7 +65,7 @@ class SearchByEra(GridSearchCV):
             self.verbose = verbose
 
     def _check_eras(self, eras: Any, X: Any) -> Any:
-        """Return checked labels; set `era_order_` and the eras of rows."""
+        """Return checked labels of eras; set `era_order_`, and `_eras`, encoded."""
         name, splits_eras = "EraSearchCV", self._splits_eras()
         labels, encoded, is_ordered = read_known(eras, X, self.era_order, name)
         self._eras = encoded
@@ -84,11 +84,13 @@ class SearchByEra(GridSearchCV):
         return labels
 
     def _splits_eras(self) -> bool:
-        """Return whether `cv` is a number, of folds of whole eras."""
+        """Return whether `cv` is a number (or None), for folds of whole eras."""
         return self.cv is None or isinstance(self.cv, Integral)
 
     def _get_routed_params_for_fit(self, params: dict[str, Any]) -> Any:
-        """Route eras to what takes them, by scikit-learn's routing or without."""
+        """Return what scikit-learn passes to fits, splitter and scorer, with eras added
+        where they are taken; set `cv` to folds of eras if it is a number.
+        """
         eras, is_routed = params["eras"], _routing_enabled()
         if not is_routed:
             params = {name: x for name, x in params.items() if name != "eras"}
@@ -117,7 +119,9 @@ class SearchByEra(GridSearchCV):
         return routed
 
     def _get_scorers(self, by_era: bool = True) -> tuple[Any, str]:
-        """Return scikit-learn's scorer, or scorers, and the name of the metric."""
+        """Return the scorer, or scorers of several metrics, and the metric's name. They
+        score era by era, or, if not `by_era`, all rows at once.
+        """
         scorer, metric = self._default_scorer(), "score"
         if scorer is None:
             scorer, metric = super()._get_scorers()
@@ -131,7 +135,9 @@ class SearchByEra(GridSearchCV):
         return scorer, metric
 
     def _default_scorer(self) -> Any:
-        """Return the scorer where none is passed; None is the estimator's own."""
+        """Return the scorer to use if `scoring` is None; None if `scoring` is set, or
+        if the estimator's own `score` is to be used.
+        """
         if self.scoring is not None:
             return None
         if is_classifier(self.estimator) and hasattr(self.estimator, "predict_proba"):
@@ -140,7 +146,7 @@ class SearchByEra(GridSearchCV):
         return get_scorer("neg_mean_squared_error") if is_regression else None
 
     def _with_plain(self) -> Any:
-        """Return the grid with the plain model's values of its parameters in front."""
+        """Return the grid with the plain model, the estimator's own values, first."""
         grid = self.param_grid
         grids = [grid] if isinstance(grid, Mapping) else list(grid)
         own, tried = self.estimator.get_params(), set().union(*grids)
@@ -149,7 +155,7 @@ class SearchByEra(GridSearchCV):
     def _format_results(
         self, candidate_params: Any, n_splits: int, out: Any, more_results: Any = None
     ) -> dict[str, Any]:
-        """Add scores by era, and the numbers of the rule, to scikit-learn's results."""
+        """Return scikit-learn's results with the rule's columns; set `era_scores_`."""
         results = super()._format_results(candidate_params, n_splits, out, more_results)
         scores = [fit["test_scores"] for fit in out]
         is_multimetric = isinstance(scores[0], dict)
@@ -170,7 +176,9 @@ class SearchByEra(GridSearchCV):
         return results
 
     def _compare(self, scores: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
-        """Return the rule's numbers, from scores by candidate, fold and era."""
+        """Return the columns of `cv_results_` by which the rule chooses, from scores by
+        candidate, fold and era.
+        """
         by_era = mean_over_folds(scores)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of candidates that failed in all eras
@@ -189,8 +197,8 @@ class SearchByEra(GridSearchCV):
     def _select_best_index(
         self, refit: bool | str | Callable[..., Any], refit_metric: str, results: Any
     ) -> int:
-        """Return the best candidate's index: by `refit` if it is callable, else by the
-        rule.
+        """Return the best candidate's index, by `refit` if it is callable or else by
+        the rule; raise ValueError if too many fits failed.
         """
         if callable(refit):
             return super()._select_best_index(refit, refit_metric, results)

@@ -205,13 +205,13 @@ class EraWalkForwardSplit(BaseCrossValidator):
         return self.n_splits
 
     def _in_order(self, eras: EncodedEras) -> EncodedEras:
-        """Return the eras; raise ValueError if they do not follow each other."""
+        """Return the eras as they are; raise ValueError if they have no order."""
         name, remedy = type(self).__name__, f"{TIME_ONLY}; for groups use GroupKFold"
         check_order(eras, self.era_order, name, "GroupKFold", remedy)
         return eras
 
     def _blocks(self, n_eras: int) -> Iterator[tuple[range, range]]:
-        """Yield the positions of the training and the test eras of each split."""
+        """Yield for each split two ranges of eras: to train on, and to test."""
         n_test = self.test_size
         if n_test is None:
             n_test = max(1, (n_eras - self.gap) // (self.n_splits + 1))

@@ -30,7 +30,7 @@ cdef struct criterion_struct:
     criterion_traits traits
     double boltzmann_alpha        # TIME_ROBUST: 0 for an `aggregation` by name
     double min_direction_agreement
-    # Below 1, a share: `EraSplitter` makes it the largest of all eras' minima.
+    # Below 1, a share: `SplitterState` makes it the largest of all eras' minima.
     double min_samples_per_era
     int min_covered_eras          # `min_era_coverage`, as a number of eras
     bint normalize_era_gain

@@ -76,7 +76,7 @@ def grow_tree(
     parameters["n_threads"] = n_threads
     parameters["small_node_rows"] = max_rows = min(small_node_rows, MAX_SMALL_ROWS)
     if n_drawn < n_features:
-        draw = NodeFeatures(X_binned, hessians, bins.is_categorical, n_drawn, rng)
+        draw = FeatureDraw(X_binned, hessians, bins.is_categorical, n_drawn, rng)
         parameters["draw_features"] = draw
     grower: Any
     if era_splitter is None:
@@ -99,7 +99,7 @@ def grow_tree(
     return records.predictor(bins.bin_thresholds)
 
 
-class NodeFeatures(NamedTuple):
+class FeatureDraw(NamedTuple):
     """Draws features for each node, on until one of them can split the node."""
 
     X_binned: NDArray[np.uint8]
@@ -140,7 +140,7 @@ class ForestTreeGrower(TreeGrower):
     def __init__(
         self, X_binned: NDArray[np.uint8], gradients: NDArray[np.float32],
         hessians: NDArray[np.float32], *, small_node_rows: int,
-        draw_features: NodeFeatures | None = None, **parameters: Any,
+        draw_features: FeatureDraw | None = None, **parameters: Any,
     ):  # fmt: skip
         self._small_node_rows = small_node_rows
         self._draw_features = draw_features

@@ -6,8 +6,8 @@
   predictor has them;
 - ``symmetric``: a tree whose nodes of a level share a split, without eras;
 - ``splitter``: the steps of finding a split; ``splitter_state``: what they share;
-  ``node_sums``: a node's sums; ``node_search``: its search; ``side_by_side``: of
-  several nodes at once;
+  ``node_sums``: the sums of a node; ``node_search``: the search of one node;
+  ``side_by_side``: searches of several nodes at once;
 - ``rows``: a node's rows era by era, packed into words;
 - ``fixed_points``: integers in place of gradients and hessians;
 - ``bundles``: features of few bins that are summed up jointly;

@@ -88,7 +88,7 @@ cdef fix_point(
 
 
 cdef float largest_of(const G_H_DTYPE_C * values, int n_samples) noexcept nogil:
-    """Return the largest absolute value; NaN or infinite if any value is."""
+    """Return the largest absolute value, or infinity if any value is not finite."""
     cdef:
         int32_t largest = 0, magnitude
         float value
@@ -98,6 +98,7 @@ cdef float largest_of(const G_H_DTYPE_C * values, int n_samples) noexcept nogil:
         memcpy(&magnitude, &values[i], sizeof(magnitude))
         magnitude &= 0x7FFFFFFF
         largest = magnitude if magnitude > largest else largest
+    largest = min(largest, 0x7F800000)  # infinity for NaN, which a maximum may lose
     memcpy(&value, &largest, sizeof(value))
     return value
 

@@ -19,4 +19,3 @@ cdef class GrownTree:
     cdef int reserve(self, int n) except -1
     cdef void finalize(self, int number) noexcept
     cdef int undo_split(self, grown_node * node) except -1
-    cdef rows_of(self, const grown_node * node)

@@ -56,9 +56,6 @@ cdef class GrownTree:
         self.nodes[node.left].n_rows = self.nodes[node.right].n_rows = -1
         return 0
 
-    cdef rows_of(self, const grown_node * node):
-        return self.data.partition[node.node.start : node.node.start + node.n_rows]
-
     cdef void finalize(self, int number) noexcept:
         self.nodes[number].is_leaf = True
         self.nodes[self.n_leaves].leaf = number
@@ -135,4 +132,5 @@ cdef class GrownNode:
 
     @property
     def sample_indices(self):
-        return self.grower.rows_of(self.node)
+        start = self.node.node.start
+        return self.grower.data.partition[start : start + self.node.n_rows]

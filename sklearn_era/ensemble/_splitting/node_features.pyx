@@ -11,13 +11,13 @@ from .nodes cimport grown_node
 cdef class NodeFeatures:
     """The features that nodes may use, allowed and drawn as by scikit-learn's grower.
 
-    `usable` returns those of given features that may have splits; all else are the
-    grower's parameters.
+    `usable` returns those of given features that have a penalty below 1; all else are
+    the grower's parameters.
     """
 
     def __init__(
         self, int n_features, usable, interaction_cst, bint sort_features,
-        double feature_fraction_per_split, rng, draw_features,
+        double feature_fraction_per_split, rng, draw_features, partition,
     ):
         self.usable = usable
         self.interaction_cst = interaction_cst
@@ -25,9 +25,10 @@ cdef class NodeFeatures:
         self.share = feature_fraction_per_split
         self.rng = rng
         self.draw = draw_features
+        self.partition = partition
         self.are_drawn = draw_features is not None or self.share < 1.0
         self.is_active = np.zeros(n_features, dtype=np.uint8)
-        self.number_of_active = -1
+        self.masked = -1
         self.numbers = {}
         self.allowed = []
         if interaction_cst is None:
@@ -39,14 +40,12 @@ cdef class NodeFeatures:
     def of_root(self):
         return self.allowed[0][0]
 
-    cdef const uint8_t * active(
-        self, const grown_node * node, partition
-    ) except NULL:
+    cdef const uint8_t * active(self, const grown_node * node) except NULL:
         """Return a mask of the features that a node may use."""
         features = self.allowed[node.allowed][0]
         number = node.allowed
         if self.draw is not None:
-            rows = partition[node.node.start : node.node.start + node.n_rows]
+            rows = self.partition[node.node.start : node.node.start + node.n_rows]
             features = self.draw(rows, node.node.pooled.sum_hessians)
             number = -1
         elif self.share < 1.0:
@@ -56,10 +55,10 @@ cdef class NodeFeatures:
             self.rng.shuffle(mask)
             features = features[mask]
             number = -1
-        if number < 0 or number != self.number_of_active:
+        if number < 0 or number != self.masked:
             self.is_active[:] = 0
             np.asarray(self.is_active)[features] = 1
-            self.number_of_active = number
+            self.masked = number
         return &self.is_active[0]
 
     cdef int allowed_below(self, const grown_node * node) except -1:

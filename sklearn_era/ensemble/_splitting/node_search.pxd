@@ -63,6 +63,9 @@ cdef inline void begin(
 cdef inline void take_chosen(
     SplitterState self, NodeSearch search, grown_node * node, NodeHistograms histograms
 ) noexcept nogil:
+    """Give a node what its search has found; if eras are to wait, with the features to
+    compare.
+    """
     cdef criterion_struct sharing
     node.split = search.chosen.best
     node.largest_gain = search.chosen.largest_gain
@@ -123,6 +126,7 @@ cdef inline void search_child(
     SplitterState self, NodeSearch search, grown_node * node, NodeHistograms histograms,
     const uint8_t * is_active,
 ) noexcept nogil:
+    """Search a child whose rows are summed up, on the calling thread alone."""
     if node.is_leaf:
         return
     begin(self, search, node)

@@ -32,7 +32,9 @@ cdef inline int describe_tree(
     const double [::1] penalties,    # None: none
     tree_data * tree,                # OUT
 ) except -1:
-    """Set a tree's data and limits from scikit-learn's splitter or our grower."""
+    """Set the data and limits of a tree, from attributes by the names of scikit-learn's
+    splitter; raise ValueError for a categorical feature with a monotonic constraint.
+    """
     cdef:
         const X_BINNED_DTYPE_C [::1, :] X_binned = splitter.X_binned
         const unsigned int [::1] n_bins_non_missing = splitter.n_bins_non_missing

@@ -21,6 +21,7 @@ cdef inline void search_side_by_side(
     int n_parents,          # whose children these are, to be summed up; or 0
     int n_threads,
 ) noexcept:
+    """Search the nodes that the list of searches has, the children after their sums."""
     self.n_to_search = n
     self.n_taken = 0
     self.splits.n_taken[THREADS] += n_threads > 1

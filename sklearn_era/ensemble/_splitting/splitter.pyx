@@ -30,7 +30,9 @@ from .side_by_side cimport search_side_by_side
 from .splitter_state cimport NodeSearch, SplitterState
 from .store cimport HistogramStore, NodeHistograms
 from .._criteria.dispatch cimport GAIN
-from .._criteria.formulas cimport LANES
+
+cdef enum:
+    ROWS_AN_ERA_COSTS = 8  # additions that take as long as one for each split
 
 
 cdef class EraSplitter(SplitterState):
@@ -218,9 +220,12 @@ cdef class EraSplitter(SplitterState):
 
     cdef int search_deferred(self, int n) except -1:
         """Compare the eras of `n` deferred nodes; a thread takes one after another."""
-        # A register of an era's sums takes as long as some rows.
-        cdef double n_rows = self.search.larger.n_rows + LANES * self.rows.n_eras
+        # A node's eras take time beside its rows, of which each has one at least.
+        cdef:
+            double n_rows = self.search.larger.n_rows
+            double n_eras = min(n_rows, <double> self.rows.n_eras)
         search_side_by_side(self, n, 0, threads_for(
-            min(self.n_threads, n), n * n_rows * self.splits.n_features
+            min(self.n_threads, n),
+            n * (n_rows + ROWS_AN_ERA_COSTS * n_eras) * self.splits.n_features,
         ))
         return 0

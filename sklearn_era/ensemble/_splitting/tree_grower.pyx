@@ -80,6 +80,7 @@ cdef class EraTreeGrower(GrownTree):
         self.features = NodeFeatures(
             X_binned.shape[1], era_splitter.usable_features, interaction_cst,
             sort_features, feature_fraction_per_split, rng, draw_features,
+            self.data.partition,
         )
         era_splitter.start_tree(self.data, gradients, hessians, n_threads)
 
@@ -182,7 +183,7 @@ cdef class EraTreeGrower(GrownTree):
             elif looks_ahead and self.splitter.lend_children(
                 n_lent, node, left if left.n_rows < right.n_rows else right,
                 right if left.n_rows < right.n_rows else left,
-                self.features.active(left, self.data.partition),
+                self.features.active(left),
             ):
                 n_lent += 1
             else:
@@ -272,9 +273,7 @@ cdef class EraTreeGrower(GrownTree):
         else:
             self.splitter.sum_up_children(node, right, left)
         if not (self.splitter.is_alone or self.features.are_drawn):
-            self.splitter.merge_children(
-                node, left, right, self.features.active(left, self.data.partition)
-            )
+            self.splitter.merge_children(node, left, right, self.features.active(left))
         self.total_compute_hist_time += perf_counter() - tic
         self.splitter.release(node)
         self.find_split(left)
@@ -287,9 +286,7 @@ cdef class EraTreeGrower(GrownTree):
             self.tree.gradients, self.tree.hessians,
             &self.splitter.partition[0] + node.node.start, node.n_rows,
         )):
-            self.splitter.find_split(
-                node, self.features.active(node, self.data.partition)
-            )
+            self.splitter.find_split(node, self.features.active(node))
         return 0
 
     cdef int add_children(self, int number) except -1:

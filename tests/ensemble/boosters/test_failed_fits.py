@@ -288,7 +288,7 @@ def test_a_warm_start_to_other_rows_is_warned_of(early_stopping):
 
 
 def test_no_error_is_lost_where_a_tree_starts(monkeypatch):
-    """Ctrl-C while gradients are added up, or no memory for their sums."""
+    """Ctrl-C, or no memory, while processes agree on units and sums."""
     X, y, weights, eras = make_data()
     whole = ours(split_criterion="era").fit(X, y, weights, eras=eras)
     lost = []
@@ -296,16 +296,17 @@ def test_no_error_is_lost_where_a_tree_starts(monkeypatch):
     for n in range(1, 200):
         calls = itertools.count(1)
 
-        def max_of(self, *values, n=n, calls=calls):
+        def combine(self, *values, n=n, calls=calls):
             if next(calls) == n:
-                raise KeyboardInterrupt
-            return values
+                raise (KeyboardInterrupt, MemoryError)[n % 2]
+            return tuple(map(float, values))
 
-        monkeypatch.setattr(Exchange, "max_of", max_of)
+        for name in ("sum_of", "max_of"):
+            monkeypatch.setattr(Exchange, name, combine)
         model = ours(split_criterion="era")
         try:
             model.fit(X, y, weights, eras=eras)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, MemoryError):
             continue
         finally:
             assert not lost

@@ -229,3 +229,14 @@ def test_constraints_that_medians_break_are_named(loss, criterion, constraints):
         return
     with pytest.warns(UserWarning, match="monotonic_cst is not kept with loss="):
         model.fit(X, y, eras=eras)
+
+
+@pytest.mark.parametrize("params", [
+    {}, {"split_criterion": "era"}, {"split_criterion": Gain(splitter="era")},
+    {"feature_penalty": [0.5, 0.0]},
+])  # fmt: skip
+def test_categories_have_no_monotonic_constraints(params):
+    X, y = np.random.default_rng(0).integers(0, 3, (2, 60, 2))
+    model = Regressor(categorical_features=[0], monotonic_cst=[1, 0], **params)
+    with pytest.raises(ValueError, match=r"^Categorical features cannot have monot"):
+        model.fit(X, y[:, 0], eras=np.arange(60) % 3)

@@ -3,6 +3,7 @@
 Threads stand for the processes.
 """
 
+import functools
 import threading
 
 import numpy as np
@@ -60,7 +61,12 @@ class ThreadExchange(Exchange):
         return self._meeting.combine(self.rank, values, np.sum)
 
     def max(self, values):
-        return self._meeting.combine(self.rank, values, np.max)
+        return self._meeting.combine(self.rank, values, largest_of)
+
+
+def largest_of(arrays, axis):
+    """Maxima as XGBoost's collective finds them, which may lose NaN."""
+    return functools.reduce(lambda a, b: np.where(a < b, b, a), arrays)
 
 
 def make_data(n_eras=12, n_per_era=60, n_bins=5, missing=0.0, weighted=False, seed=0):
@@ -236,6 +242,15 @@ def test_what_is_exchanged_depends_on_no_number_of_rows_or_eras():
         _, n_numbers = grow_together(data, shard(data[3], 2), params)
         sizes.add(n_numbers)
     assert max(sizes) < 1.2 * min(sizes)  # trees may differ by a node
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_gradient_that_is_no_number_ends_the_tree_of_all_processes(rank):
+    data = make_data()
+    shards = np.array_split(np.arange(data[3].size), 2)
+    data[1][shards[rank][3]] = np.nan
+    nodes, _ = grow_together(data, shards, {"split_criterion": "era"})
+    assert [tree.size for tree in nodes] == [1, 1]
 
 
 def test_an_error_of_the_exchange_ends_the_tree():

@@ -126,7 +126,7 @@ cdef class CandidateSplits:
         # listed splits in all eras, each (4, n_eras, n_lanes).
         object custom, era_labels
         double [::1] kept
-        const double [::1] era_sizes, min_samples  # (n_eras,), as in `EraSplitter`
+        const double [::1] era_sizes, min_samples  # (n_eras,), as in `SplitterState`
         int n_to_cover                # eras a listed split must cover, if not yet known
         int n_absent                  # eras not listed, to be added at the end
         object error                  # in Python, until threads have ended; or None
