@@ -219,8 +219,9 @@ def horizons(known: Labels, labels: Labels, default: int = 1) -> NDArray[np.intp
 
 
 def _steps_ahead(series: list[Any], n_known: int) -> NDArray[np.intp] | None:
-    """Return the steps from the last known place to each other, by the first series
-    whose known places are even or, failing that, have mean gaps of 2 steps; or None.
+    """Return how many steps each other place is after the last known one, or None.
+    Steps are those of the first series whose known places are evenly spaced or, failing
+    that, whose gaps are whole steps, at most 2 on average.
     """
     for may_miss, places in product((False, True), series):
         at, asked = np.split(np.array(places, np.float64), [n_known])

@@ -114,9 +114,9 @@ def _check_sortable(labels: NDArray[Any], name: str) -> None:
 
 
 def consecutive_blocks(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
-    """Return the block of each era. Blocks are ascending, none is empty, and all have
-    about t rows, where sum_j min(n_j, t) = n_blocks t: a larger era counts as one
-    block. An era goes to the block in which its middle lies.
+    """Return the block of each era: runs of eras, none empty, of about t rows each, if
+    an era of more rows counts as t. With n_j rows in era j, t solves
+    sum_j min(n_j, t) = n_blocks t. An era goes to the block in which its middle lies.
     """
     if n_blocks == counts.size:
         return np.arange(n_blocks)

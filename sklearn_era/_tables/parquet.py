@@ -154,7 +154,9 @@ class ParquetColumns:
         return np.concatenate(parts).astype(np.float64)
 
     def read_distinct(self, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
-        """Return a column's distinct values, and each row's place in them or -1."""
+        """Return a column's distinct values, and each row's place in them: -1 if it is
+        missing.
+        """
         column = self._read(name)
         if not self._arrow.types.is_dictionary(column.type):
             column = column.dictionary_encode()

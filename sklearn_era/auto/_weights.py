@@ -246,10 +246,10 @@ def _at(left_out: LeftOut, stages: dict[str, int]) -> Array:
 
 
 def _average(left_out: LeftOut, stages: dict[str, int], loss: Loss) -> Array:
-    """Return weights of members at the given stages, which add up to 1. Three quarters
-    are the weights of least loss, which depend on chance; a quarter are equal weights,
-    which are hardly ever bad, of the best three members, without any that is worse than
-    the best by more than a standard error.
+    """Return weights of members at the given stages, which add up to 1: three quarters
+    of the weights of least loss, which depend on chance, and a quarter of equal
+    weights, which are hardly ever bad. These go to the best three members, except any
+    that is worse than the best by more than a standard error.
     """
     predicted = _at(left_out, stages)
     of_eras = left_out.by_era(loss(left_out.y, predicted))

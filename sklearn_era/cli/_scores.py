@@ -257,8 +257,8 @@ def _steps(
 
 
 def _answering(models: list[tuple[Any, Any]]) -> Any:
-    """Return a stand-in for pairs of a model and its rows of X, which predicts the rows
-    of all pairs, each by its own model, whatever X it is passed.
+    """Return one model that stands for pairs of a model and rows of X: it ignores the X
+    that it is passed, and returns each model's predictions of its own rows, joined.
     """
     last, classes = models[-1][0], None
     if is_classifier(last):

@@ -157,8 +157,8 @@ def _best_moves(
 ) -> tuple[Array, Array]:  # fmt: skip
     """Return the best era for each row, and M p (p-1) / 2 times what the move adds to
     J, to first order. A row that enters era e, where its standard scores are z, adds
-    ``Σ_{j≠k} R_jk z_j z_k - Σ_j z_j² Σ_{k≠j} R_jk²`` over n_e; a row that leaves takes
-    the same away.
+    ``(Σ_{j≠k} R_jk z_j z_k - Σ_j z_j² Σ_{k≠j} R_jk²) / n_e``, with n_e rows in it; a
+    row that leaves takes the same away.
     """
     z = (X[:, np.newaxis] - means) / scales  # (n_rows, n_eras, n_features)
     slopes = (np.einsum("nej,ejk->nek", z, R, optimize=True) * z).sum(axis=2)

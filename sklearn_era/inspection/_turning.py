@@ -216,9 +216,9 @@ def make_design(
 def turning_of(
     rows: Rows, n_eras: int, design: Design
 ) -> tuple[Array, Array, float, int]:
-    """Return a feature's effects by era, positive if like the effect in all eras
-    together; their errors; the p-value of all effects having one sign; and the number
-    of eras in a block where this p-value is least.
+    """Return a feature's effects by era, positive if of the sign of the effect in all
+    eras together; their standard errors; the p-value of all effects having one sign, by
+    blocks of 1, 2, 4, ... eras; and the number of eras in the block of the least one.
     """
     rows = rows.take(design.is_used)
     if not rows.codes.size:

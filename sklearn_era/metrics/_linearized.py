@@ -76,7 +76,9 @@ def _area(y: Any, p: Any, weights: Array, **_: Any) -> Linearized | None:
 
 
 def _of_classes(y: Any, p: Any, labels: Any, positive: Any) -> tuple[Any, Any]:
-    """Return a mask of each row's class, and probabilities, with a column a class."""
+    """Return two arrays with a column for each class: whether it is the row's own, and
+    its probability.
+    """
     y, p = np.asarray(y), np.asarray(p)
     classes = np.unique(y if labels is None else labels)
     if p.ndim > 1:

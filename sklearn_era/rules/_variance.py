@@ -35,10 +35,11 @@ def make_term(
 
 @dataclass(frozen=True)
 class VarianceTerm:
-    """``C = mean over groups of Var(v in the group) ** power``, section III-C of Du et
-    al. (2025), with v = ``exp(-y F)``, F or the sigmoid of F. A new rule adds one of
-    two steps to F, or factors to the loss (equation 5): variances follow from sums over
-    rows covered, except for the sigmoid, of which each rule takes a pass over rows.
+    """The term C of the loss, the mean over groups of ``Var(v in the group) ** power``:
+    section III-C of Du et al. (2025). `of` says whether v is ``exp(-y F)``, F or the
+    sigmoid of F. A new rule adds one of two steps to F, or multiplies ``exp(-y F)`` by
+    factors (equation 5): so new variances follow from sums over the rows that the rule
+    covers; for the sigmoid, each rule takes a pass over all rows.
     """
 
     groups: NDArray[np.int32]  # (n_samples,): of the same class and label, (Y, ID)

@@ -88,11 +88,12 @@ cdef inline void search_node(
     const node_struct * node, search_step step, thread_team team,
     chosen_split * result,  # OUT, and IN after GAINS_ALONE
 ) noexcept nogil:
-    """Set `result` to the split of a node, together with a team's other threads.
+    """Find the split of a node, and set `result`; all threads of the team call this.
 
-    With a `min_gain_share`, the priority of nodes is the gain, and the split is that of
-    the largest gain if no split with a share of it is admissible. So the largest gain
-    bounds the priority, and eras can wait until the node may be the next to be split.
+    With a `min_gain_share`, nodes are split in the order of their gains, and a node
+    without an admissible split of that share takes the split of the largest gain. So no
+    priority is above the largest gain: GAINS_ALONE finds that, and ERAS_ALONE compares
+    eras once the node may be the next.
     """
     cdef:
         chosen_split chosen

@@ -209,7 +209,7 @@ cdef class EraSplitter(SplitterState):
         return 0
 
     cdef int lend_deferred(self, int place, grown_node * node) except -1:
-        """Tell the search at a place of the list to compare a node's eras."""
+        """Hand a node with eras to compare to the search at a place of the list."""
         cdef NodeSearch search = self.search
         for _ in range(place):
             search = search.next

@@ -376,8 +376,8 @@ cdef class EraTreeGrower(GrownTree):
         return 0
 
     cdef int repeat_queue(self) except -1:
-        """Let the queue decide between equal nodes as if none had been deferred:
-        compare all, and repeat what was added and taken out, in that order.
+        """Make the queue choose between equal nodes as if none had been deferred:
+        compare the eras of all that wait, and add and take out all nodes again.
         """
         cdef int n_popped = self.n_popped, i, number, child
         for i in range(self.n_waiting):
