@@ -211,10 +211,10 @@ def bars(
             means.plot.bar(ax=axes, title=title, legend=bool(group))
             # Bars come group by group.
             places = [bar.get_x() + bar.get_width() / 2 for bar in axes.patches]
-            height, error, told = (
+            height, error, published = (
                 x.to_numpy().ravel("F") for x in (means, errors, paper)
             )
             axes.errorbar(places, height, error, fmt="none", color="0.3")
-            axes.plot(places, told, "D", color="black", markerfacecolor="white")
+            axes.plot(places, published, "D", color="black", markerfacecolor="white")
 
     return draw

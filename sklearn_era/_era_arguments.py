@@ -117,17 +117,22 @@ def without_eras(model: BaseEstimator, X: Table, eras: Eras | None) -> Any:
 
 
 def without_era_column(model: BaseEstimator, X: Table) -> Any:
-    """Return X without the columns that held the eras in the fit; or X itself, if it
-    lacks any of them.
+    """Return X without the columns that held the eras in the fit, X itself if it lacks
+    all of them; raise ValueError if it has only some.
     """
     check_collected(X)
     return take_era_column(X, era_columns_in(model, X))[0]
 
 
+def _era_names(model: BaseEstimator) -> list[str]:
+    """Return the names of the columns that held the eras in the fit."""
+    name = getattr(model, "_era_column", None)
+    return [name] if isinstance(name, str) else list(name or [])
+
+
 def has_era_columns(model: BaseEstimator, X: Table) -> bool:
     """Return whether the fit named columns of eras and X has all of them."""
-    name = getattr(model, "_era_column", None)
-    names = [name] if isinstance(name, str) else name or []
+    names = _era_names(model)
     return bool(names) and {*names} <= {*_columns_of(X)}
 
 
@@ -136,10 +141,10 @@ def era_columns_in(model: BaseEstimator, X: Table, *, is_known: bool = False) ->
     lacks all of them, with a warning if `is_known` (the eras tell known groups). Raise
     ValueError if X has only some of them.
     """
-    name = getattr(model, "_era_column", None)
-    if name is None or has_era_columns(model, X):
-        return name
-    names, columns = [name] if isinstance(name, str) else name, [*_columns_of(X)]
+    names = _era_names(model)
+    if not names or has_era_columns(model, X):
+        return getattr(model, "_era_column", None)
+    columns = [*_columns_of(X)]
     lacking = [x for x in names if x not in columns]
     if len(lacking) < len(names):
         raise ValueError(

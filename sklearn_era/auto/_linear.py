@@ -155,8 +155,8 @@ def _coding_of(
     column: Column, weights: NDArray[np.float64]
 ) -> list[Any] | tuple[float, float, bool]:
     """Return a categorical column's common categories, or a numeric column's mean,
-    deviation and whether numbers are missing; rows of weight 0 do not count. What is
-    common is told by the effective number of rows.
+    deviation and whether numbers are missing; rows of weight 0 do not count. A
+    category is common by the effective number of rows.
     """
     values, weights = column.values[weights > 0], weights[weights > 0]
     if column.is_categorical:

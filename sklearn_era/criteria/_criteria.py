@@ -15,7 +15,7 @@ from .._parameter_object import ParameterObject, parameter
 
 
 class KernelTraits(NamedTuple):
-    """What the kernel knows of a key: see `criterion_traits` in ensemble/_criteria."""
+    """Traits of a key for the kernel: see `criterion_traits` in ensemble/_criteria."""
 
     reads_impurities: bool = False
     is_at_most_gain: bool = False

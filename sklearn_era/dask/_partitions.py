@@ -41,7 +41,7 @@ class Part:
 
 @dataclass
 class PartSummary:
-    """What the client gets of a part, in place of its rows."""
+    """A summary of a part, which the client gets in place of its rows."""
 
     n_rows: int
     kinds: dict[Any, str]  # by column: numbers, text, categories or dates

@@ -24,7 +24,7 @@ from ._partitions import Codes, Flags, Floats, Ints, Part, PartSummary
 
 @dataclass
 class Survey:
-    """What the client knows of all parts: eras, classes and numbers of rows."""
+    """The summaries of all parts joined: eras, classes and numbers of rows."""
 
     starts: Ints  # (n_parts + 1,), the number of a part's first row
     eras: EncodedEras | None  # all labels, and codes of each part's eras

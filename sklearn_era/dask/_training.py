@@ -42,7 +42,7 @@ _answers: dict[str, queue.SimpleQueue] = {}
 
 @dataclass
 class Outcome:
-    """What the fit on one worker returns: attributes or an error, and warnings."""
+    """The result of the fit on one worker: attributes or an error, and warnings."""
 
     fitted: dict[str, Any] | None = None  # attributes, from rank 0 only
     error: Exception | None = None  # without its traceback

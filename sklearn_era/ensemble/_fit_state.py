@@ -81,7 +81,7 @@ class HeldOut:
 
 @dataclass
 class FitState:
-    """What the steps of a fit share: an estimator's `_fit_state` while it is fitted."""
+    """State that the steps of a fit share: the estimator's `_fit_state` meanwhile."""
 
     previous: PreviousFit | None = None  # which a warm start continues
     keeps_iterations: bool = False  # whole iterations survive an interruption

@@ -11,7 +11,7 @@ from ._binning.rare_categories import codes_of_categories, encoder_of
 
 
 class PreviousFit(NamedTuple):
-    """What a warm start needs to know of the fit that it continues."""
+    """Facts about the fit that a warm start continues."""
 
     n_features: int
     feature_names: NDArray[Any] | None

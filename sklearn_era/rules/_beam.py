@@ -58,7 +58,7 @@ def covered_by_any(
 
 @dataclass(frozen=True)
 class Round:
-    """What the search of one round needs: targets, weights and penalties."""
+    """Inputs of the search of one round: targets, weights and penalties."""
 
     weights: NDArray[np.float64]  # sample weight times |residual|, with the same sum
     is_positive: NDArray[np.uint8]  # of the class

@@ -59,7 +59,7 @@ _IGNORED = ("str", "The name of the column of eras in X, which is ignored.")
 
 
 class _ForestMixin(EraEstimatorMixin, ForestFitMixin):
-    """What both forests add to scikit-learn's estimators."""
+    """Methods that both forests add to scikit-learn's estimators."""
 
     @property
     def feature_importances_(self) -> Array:

@@ -20,7 +20,7 @@ from .._splitting.tree_grower import EraTreeGrower
 
 
 class TreeBins(NamedTuple):
-    """What a tree needs of scikit-learn's `_BinMapper`, for the tree's own columns."""
+    """The part of scikit-learn's `_BinMapper` for the columns that a tree uses."""
 
     n_bins: int  # of a feature, the last one for missing values
     n_bins_non_missing: NDArray[np.uint32]  # (n_features,), those in use

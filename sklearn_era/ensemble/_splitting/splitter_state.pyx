@@ -1,4 +1,4 @@
-"""What the searches of a fit share, and what each of them writes to."""
+"""State that the searches of a fit share, and the state of each search."""
 
 from functools import partial
 
@@ -38,7 +38,7 @@ cdef class NodeSearch:
 
 
 cdef class SplitterState:
-    """What the searches of a fit share: rows, criterion, memory, the tree being grown.
+    """State that searches share: rows, criterion, memory, and the tree being grown.
 
     `start_tree` puts the rows in the order of eras. Each tree has the same memory.
 

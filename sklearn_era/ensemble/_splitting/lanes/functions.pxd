@@ -29,7 +29,7 @@ cdef struct node_struct:
 
 
 cdef struct era_visit:
-    # What the comparison of splits by era reads, the same for all eras.
+    # Inputs of the comparison of splits by era, the same for all eras.
     const criterion_struct * criterion
     const eras_struct * eras
     const summed_values * values

@@ -24,7 +24,7 @@ from ..._criteria.ranking cimport may_outrank, penalise, rank_split, suffices
 
 
 cdef struct scan_context:
-    # What the scans of all features of a node read.
+    # Inputs of the scans of all features of a node.
     const tree_data * tree
     const tree_node * node
     const small_rows * rows
