@@ -39,13 +39,7 @@ from sklearn_era.auto._categories import columns_of
 from sklearn_era.auto._linear import LinearRegressor
 from sklearn_era.auto._losses import loss_of
 from sklearn_era.auto._member_search import Rows
-from sklearn_era.auto._weights import (
-    LeftOut,
-    keep,
-    promising,
-    update_weights,
-    weigh,
-)
+from sklearn_era.auto._weights import LeftOut, keep, promising, update_weights, weigh
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.inspection import shap_values

@@ -60,11 +60,9 @@ def test_scoring_and_weights_reach_the_scorer(ax):
     draw = EraScoreDisplay.from_estimator
     display = draw(model, X, pd.Series(y), scoring=scoring, **of)
     error = (model.predict(X) - y) ** 2
-    assert_allclose(
-        display.scores,
-        [-np.average(error[eras == e], weights=weight[eras == e])
-         for e in np.unique(eras)],
-    )  # fmt: skip
+    rows = [eras == era for era in np.unique(eras)]
+    expected = [-np.average(error[own], weights=weight[own]) for own in rows]
+    assert_allclose(display.scores, expected)
     assert ax.get_ylabel() == scoring
 
 
@@ -129,9 +127,8 @@ def test_an_era_scorer_scores_each_era_by_its_metric(ax):
     scorer = make_era_scorer(roc_auc_score, response_method="predict_proba")
     y = np.where(y > 0, "b", "a")
     classifier = Classifier(max_iter=4).fit(X, y)
-    p, scores = classifier.predict_proba(X)[:, 1], []
-    for era in np.unique(eras):
-        scores.append(roc_auc_score(y[eras == era], p[eras == era]))
+    p = classifier.predict_proba(X)[:, 1]
+    scores = [roc_auc_score(y[eras == e], p[eras == e]) for e in np.unique(eras)]
     assert_allclose(draw(classifier, X, y, scoring=scorer, **of).scores, scores)
     assert ax.get_ylabel() == "roc auc score"
 
@@ -182,11 +179,7 @@ def test_scores_refuse(ax):
     for given, changed, message in (
         (of_estimator, {"eras": eras[1:]}, "eras has 199 labels, but y_true has 200"),
         (of_estimator, {"y": y[1:]}, "inconsistent numbers of samples"),
-        (
-            of_estimator,
-            {"kind": "pie"},
-            "kind must be 'bar', 'line' or .*; got 'pie'",
-        ),
+        (of_estimator, {"kind": "pie"}, "kind must be 'bar', 'line' or .*; got 'pie'"),
         (of_estimator, {"scoring": ["r2", "r2"]}, "scoring must be one.*'r2', 'r2'"),
         (of_estimator, {"scoring": by_era}, "scoring=.*by_era.* asks for eras"),
         (of_predictions, {"y_pred": y, "metric": "r2"}, "one function, not 'r2'"),
@@ -216,9 +209,8 @@ def test_bubbles_hold_the_gain_of_their_depth_and_agreement(ax):
     assert_allclose(display.gain_share, gain / gain.sum())
     areas = display.points_.get_sizes()
     places = np.asarray(display.points_.get_offsets())
-    expected = np.array(
-        [gain[(statistics.depth == x) & (agreement == y)].sum() for x, y in places]
-    )
+    at = [(statistics.depth == x) & (agreement == y) for x, y in places]
+    expected = np.array([gain[own].sum() for own in at])
     large = areas > areas.min()
     assert large.sum() > 2
     assert_allclose(areas[large] / areas.max(), expected[large] / expected.max())

@@ -21,6 +21,7 @@ from sklearn_era.model_selection import EraSearchDisplay
 
 AREAS, ERRORS = np.array([0.74, 0.71, 0.76, 0.73]), np.array([0.02, 0.01, 0.02, 0.03])
 NAMES = ["north", "east", "south", "west"]
+GIVEN = {"era_labels": NAMES, "standard_errors": ERRORS}
 
 
 def ends_of(errorbar, axis):
@@ -29,15 +30,14 @@ def ends_of(errorbar, axis):
 
 @pytest.mark.parametrize(("kind", "axis"), [("bar", 1), ("line", 1), ("forest", 0)])
 def test_errors_are_drawn_on_both_sides(ax, kind, axis):
-    given = {"scores": AREAS, "era_labels": NAMES, "standard_errors": ERRORS}
-    display = EraScoreDisplay(**given).plot(ax, kind=kind)
+    display = EraScoreDisplay(scores=AREAS, **GIVEN).plot(ax, kind=kind)
     half = norm.ppf(0.975) * ERRORS
     expected = np.column_stack([AREAS - half, AREAS + half])
     assert_allclose(ends_of(display.errorbar_, axis), expected)
     plain = EraScoreDisplay(scores=AREAS, era_labels=NAMES)
     assert plain.plot(ax, kind=kind).errorbar_ is None
     with pytest.raises(ValueError, match=r"\(4,\) and \(4,\) and \(3,\)"):
-        EraScoreDisplay(**given | {"standard_errors": ERRORS[1:]})
+        EraScoreDisplay(scores=AREAS, **GIVEN | {"standard_errors": ERRORS[1:]})
 
 
 def test_predictions_have_the_errors_that_are_known(ax):
@@ -63,10 +63,7 @@ def test_the_legend_hides_nothing(pyplot, kind, shape, layout):
     figure, axes = pyplot.subplots(1, 2, sharey=True, figsize=shape, layout=layout)
     forecast = EraScoreForecast("none").fit(AREAS, ERRORS)
     for ax, scores in zip(axes, (AREAS, AREAS + 0.1), strict=True):
-        display = EraScoreDisplay(
-            scores=scores, era_labels=NAMES, standard_errors=ERRORS
-        )
-        display.plot(ax, kind=kind, forecast=forecast)
+        EraScoreDisplay(scores=scores, **GIVEN).plot(ax, kind=kind, forecast=forecast)
     figure.canvas.draw()
     low, high = axes[0].get_ylim()
     assert low > 0.4  # differences are seen
@@ -238,9 +235,8 @@ def test_calibration_is_drawn_as_forest_plots(pyplot):
         assert display.ax_.lines[-1].get_xdata()[0] == exact
         known = np.isfinite(errors)
         bounds = (0, None) if value == "ratio" else None
-        forecast = EraScoreForecast("none", bounds=bounds).fit(
-            found.scores[value][known], errors[known]
-        )
+        kept = found.scores[value][known], errors[known]
+        forecast = EraScoreForecast("none", bounds=bounds).fit(*kept)
         assert_allclose(display.forecast_.get_xdata(), [forecast.mean_])
     with pytest.raises(ValueError, match="values has 'level': pass some of"):
         drawn.plot(values=["level"])

@@ -26,10 +26,8 @@ from sklearn_era.ensemble._splitting.lanes.instruction_sets import available_lev
 from sklearn_era.inspection import EraShapDisplay, shap_values
 
 SIZES = {"min_samples_leaf": 5, "random_state": 0}
-CONSTRAINTS = {
-    "monotonic_cst": [0, 1, -1, 0, 0],
-    "interaction_cst": [{0, 1}, {2, 3, 4}],
-}
+CONSTRAINTS = {"monotonic_cst": [0, 1, -1, 0, 0]}
+CONSTRAINTS |= {"interaction_cst": [{0, 1}, {2, 3, 4}]}
 KINDS = {
     "regressor": ("real", Regressor, {}), "stock": ("real", StockRegressor, {}),
     "constraints": ("real", Regressor, CONSTRAINTS),

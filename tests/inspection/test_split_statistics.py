@@ -152,9 +152,8 @@ def test_era_columns_against_walking_every_node(seed, minimum, l2, weighted):
     X, y, _, eras = make_data(seed=seed + 1)
     eras = np.array(["a", "b", "c", "new"])[eras]
     weight = rng.integers(0, 3, N_SAMPLES).astype(float) if weighted else None
-    statistics = split_statistics(
-        model, X, y, eras=eras, sample_weight=weight, min_samples_per_era=minimum
-    )
+    of = {"eras": eras, "sample_weight": weight, "min_samples_per_era": minimum}
+    statistics = split_statistics(model, X, y, **of)
     unit = np.ones(N_SAMPLES) if weight is None else weight
     row, raw = 0, np.full(N_SAMPLES, model._baseline_prediction[0, 0])
     for (tree,), after in zip(model._predictors, model.staged_predict(X), strict=True):
@@ -270,14 +269,11 @@ def test_a_model_without_splits_has_an_empty_table():
     assert np.all(result.importances == 0)
 
 
-@pytest.mark.parametrize(
-    ("target", "is_forest"),
-    [("real", False), ("binary", False), ("multiclass", False), ("real", True)],
-)
-def test_importances_are_sums_of_gains_by_column(target, is_forest):
-    frame, y, eras = make_mixed_frame(target)
-    forest = ensemble.EraForestRegressor(5, min_samples_leaf=5, random_state=0)
-    model = forest if is_forest else make_estimator(ensemble, target)
+@pytest.mark.parametrize("target", ["real", "binary", "multiclass", "forest"])
+def test_importances_are_sums_of_gains_by_column(target):
+    frame, y, eras = make_mixed_frame("real" if target == "forest" else target)
+    model = ensemble.EraForestRegressor(5, min_samples_leaf=5, random_state=0)
+    model = model if target == "forest" else make_estimator(ensemble, target)
     model.fit(frame, y)
     statistics = split_statistics(model, frame, y, eras=eras)
     result = era_feature_importances(model, frame, y, eras=eras)

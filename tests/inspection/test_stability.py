@@ -63,11 +63,8 @@ def test_p_values_are_those_of_the_worst_case():
             assert np.mean(p[some] < level) == pytest.approx(level, abs=3 * error)
     assert qualitative(np.array([np.nan, 9.0]), np.ones(2)) == 1
     # Two effects that are reversed are as clear beside many that hold.
-    reversed_ = np.array([-2.5, -2.5])
-    p = [
-        qualitative(np.append(reversed_, np.full(n, 5.0)), np.ones(n + 2))
-        for n in (1, 50)
-    ]
+    effects = [np.array([-2.5, -2.5] + [5.0] * n) for n in (1, 50)]
+    p = [qualitative(x, np.ones(x.size)) for x in effects]
     assert p[0] == pytest.approx(p[1])
     assert p[0] < 0.01
 
@@ -85,10 +82,8 @@ def test_effects_of_two_values_are_differences_of_means(are_ordered):
     blocks = [[[0], [1], [2]], [[0], [1, 2]]][: 1 + are_ordered]
 
     def deviations_of(x):
-        shares = [
-            np.average(x[half], weights=weights[half])
-            for half in (design.is_second, ~design.is_second)
-        ]
+        halves = (design.is_second, ~design.is_second)
+        shares = [np.average(x[half], weights=weights[half]) for half in halves]
         return [np.sqrt(share * (1 - share)) for share in shares]
 
     def measure(x, y, deviations, of_blocks):
@@ -115,9 +110,8 @@ def test_effects_of_two_values_are_differences_of_means(are_ordered):
         effects, errors, left = measure(x, y, deviations, of_blocks)
         squares = [[], []]
         for s in design.shifts:
-            for each, scale in zip(
-                squares, (deviations, deviations_of(x[s])), strict=True
-            ):
+            scales = deviations, deviations_of(x[s])
+            for each, scale in zip(squares, scales, strict=True):
                 of_shift = measure(x[s], left, scale, of_blocks)
                 each.append(np.divide(*of_shift[:2]) ** 2)
         inflation = max(np.mean(each) / (1 - np.mean(each) / 20) for each in squares)

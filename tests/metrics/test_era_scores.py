@@ -38,9 +38,8 @@ def scores_of(values, eras=None, is_score=True):
 @given(st.lists(rows, min_size=1))
 def test_era_scores_equal_the_naive_loop(rows):
     eras, y_true, y_pred, weight = map(np.array, zip(*rows, strict=True))
-    result = era_scores(
-        y_true, y_pred, eras=eras, metric=mean_squared_error, sample_weight=weight
-    )
+    of = {"eras": eras, "metric": mean_squared_error, "sample_weight": weight}
+    result = era_scores(y_true, y_pred, **of)
     assert result.eras.tolist() == sorted(set(eras.tolist()))
     assert len(result) == len(result.eras)
     for (era, score), n_samples in zip(result.items(), result.n_samples, strict=True):
@@ -92,13 +91,12 @@ def test_a_direction_that_is_not_known_is_asked_for():
             call()
 
 
-@pytest.mark.parametrize("aggregation", ["sharpe", "max_drawdown"])
-def test_what_errors_cannot_be_aggregated_by(aggregation):
-    message = f"'{aggregation}' is not meaningful with greater_is_better=False"
-    with pytest.raises(ValueError, match=message):
-        scores_of([1.0, 2.0], is_score=False).aggregate(aggregation)
-    with pytest.raises(ValueError, match=message):
-        make_era_scorer(max, aggregation=aggregation, greater_is_better=False)
+@pytest.mark.parametrize("name", ["sharpe", "max_drawdown"])
+def test_what_errors_cannot_be_aggregated_by(name):
+    make = partial(make_era_scorer, max, aggregation=name, greater_is_better=False)
+    for call in (make, partial(scores_of([1.0], is_score=False).aggregate, name)):
+        with pytest.raises(ValueError, match=f"'{name}' is not meaningful with great"):
+            call()
 
 
 def test_undefined_eras_are_named():
@@ -122,7 +120,7 @@ def make_two_way():
     weeks = rng.choice(np.array(["2024-01-05", "2024-01-12"], "M8[D]"), 400)
     # One combination has no rows.
     keep = (shops != "east") | (weeks != weeks.max())
-    return y[keep], y_pred[keep], shops[keep], weeks[keep]
+    return [column[keep] for column in (y, y_pred, shops, weeks)]
 
 
 @pytest.mark.parametrize("table", [dict, pd.DataFrame, pl.DataFrame])

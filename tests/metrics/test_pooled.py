@@ -1,7 +1,5 @@
 """Pooled scores, against R's metafor and by simulation; tables of a forecast."""
 
-import tracemalloc
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +7,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import chi2, t
 from sklearn.metrics import mean_squared_error
 
+from helpers import peak_memory
 from sklearn_era.metrics import (
     EraScoreForecast,
     PooledScore,
@@ -179,11 +178,8 @@ def test_the_mean_is_of_no_single_era(changed):
 def test_thousands_of_eras_need_no_matrix(eras):
     rng = np.random.default_rng(0)
     scores, errors = rng.normal(size=3000), rng.uniform(0.5, 1, 3000)
-    tracemalloc.start()
-    forecast = EraScoreForecast().fit(scores, errors, eras)
-    forecast.interval()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    forecast, peak = peak_memory(EraScoreForecast().fit, scores, errors, eras)
+    peak = max(peak, peak_memory(forecast.interval)[1])
     assert peak < 2e7  # a matrix of pairs has 7.2e7 bytes
     assert (forecast.related_ > 0) == (eras is not None)
 
@@ -220,10 +216,7 @@ def test_intervals_of_the_mean_of_groups_and_eras_hold():
     for _ in range(200):
         scores = rng.normal(size=8)[group] + rng.normal(size=8)[week]
         scores += rng.normal(size=64)
-        low, high = (
-            EraScoreForecast("none", era_order=ORDER)
-            .fit(scores, **given)
-            .interval(of="mean")
-        )
+        forecast = EraScoreForecast("none", era_order=ORDER).fit(scores, **given)
+        low, high = forecast.interval(of="mean")
         inside += low <= 0 <= high
     assert abs(inside / 200 - 0.8) < 0.07

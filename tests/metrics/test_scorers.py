@@ -132,10 +132,9 @@ def test_eras_may_be_a_column_wherever_nothing_is_handed_over(routing):
         search.fit(frame, y, groups=eras)
         fitted = search.best_estimator_
         bound = partial(plain, eras=eras)
+        options = {"n_repeats": 2, "random_state": 0}
         by_name, by_array = (
-            permutation_importance(
-                fitted, frame, y, scoring=scoring, n_repeats=2, random_state=0
-            )
+            permutation_importance(fitted, frame, y, scoring=scoring, **options)
             for scoring in (scorer, bound)
         )
     for fold, (train, test) in enumerate(cv.split(X, groups=eras)):
@@ -167,10 +166,8 @@ def test_early_stopping_scores_by_era(routing, weighted):
         model.fit(X, y, **fit)
     fit |= {"X": X, "y": y}
     for end, recorded in (("", model.train_score_), ("_val", model.validation_score_)):
-        of = {
-            "eras": fit["eras" + end],
-            "sample_weight": fit.get("sample_weight" + end),
-        }
+        weight = fit.get("sample_weight" + end)
+        of = {"eras": fit["eras" + end], "sample_weight": weight}
         expected = [
             era_scores(fit["y" + end], predicted, metric=r2_score, **of).worst()
             for predicted in model.staged_predict(fit["X" + end])

@@ -189,9 +189,8 @@ def test_several_classes_and_outputs():
     given = {"eras": np.zeros(90), "n_resamples": 20}
     found = era_standard_errors(y, p, metric=metrics.log_loss, **given)
     assert found[0] == pytest.approx(np.std(-np.log(own), ddof=1) / np.sqrt(90))
-    area = era_standard_errors(
-        y, p, metric=metrics.roc_auc_score, multi_class="ovr", **given
-    )
+    of = {"metric": metrics.roc_auc_score, "multi_class": "ovr"}
+    area = era_standard_errors(y, p, **of, **given)
     assert 0 < area[0] < 0.2
     y, p = rng.normal(size=(2, 90, 2))
     found = era_standard_errors(y, p, metric=metrics.mean_absolute_error, **given)
@@ -229,14 +228,14 @@ def test_rows_without_weight_do_not_count():
 
 def test_what_has_no_error_is_refused():
     y, p = np.array([0, 1, 1]), np.array([0.2, 0.7, 0.4])
-    with pytest.raises(ValueError, match=r"standard error of log_loss failed in era 2"):
-        era_standard_errors(y, p, eras=[1, 1, 2], metric=metrics.log_loss)
-    with pytest.raises(ValueError, match=r"must return one number; standard error of"):
-        era_standard_errors(y, p, eras=[1, 1, 2], metric=lambda y, p: y - p)
-    with pytest.raises(ValueError, match=r"'n_resamples' .* must be an int"):
-        era_standard_errors(
-            y, p, eras=[1, 1, 2], metric=metrics.f1_score, n_resamples=-1
-        )
+    for metric, n_resamples, message in (
+        (metrics.log_loss, 0, "standard error of log_loss failed in era 2"),
+        (lambda y, p: y - p, 0, "must return one number; standard error of"),
+        (metrics.f1_score, -1, "'n_resamples' .* must be an int"),
+    ):
+        of = {"metric": metric, "n_resamples": n_resamples}
+        with pytest.raises(ValueError, match=message):
+            era_standard_errors(y, p, eras=[1, 1, 2], **of)
 
 
 @pytest.mark.parametrize("metric", [metrics.roc_auc_score, metrics.accuracy_score])
@@ -257,5 +256,4 @@ def test_numerais_scores_are_compared_era_by_era():
     a, b = rng.normal(size=(2, 400)) + y
     found = compare_predictions(y, a, b, eras=eras, metric=numerai_corr)
     of_a, of_b = (numerai_corr(y, x, eras=eras).scores for x in (a, b))
-    expected = of_b - of_a
-    assert_allclose(found.differences, expected)
+    assert_allclose(found.differences, of_b - of_a)

@@ -15,10 +15,7 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.metrics import roc_auc_score
 
-from experiments._paper_data import (
-    make_liao_regression,
-    make_moneda_drift,
-)
+from experiments._paper_data import make_liao_regression, make_moneda_drift
 from helpers.criteria import BLEND, COVER_ALL, NAMES
 from helpers.grids import slow
 from oracle.formulas import boltzmann_mean
