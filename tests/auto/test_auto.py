@@ -382,9 +382,8 @@ def test_the_plain_model_is_kept_unless_the_average_is_better(noise):
 @pytest.mark.parametrize("early_stopping", [slow(False), True])
 def test_the_level_of_later_eras_is_found(early_stopping):
     """It is that of the last eras, and not of those before eras that are held out."""
-    plain = Regressor(
-        max_iter=15, min_samples_leaf=10, early_stopping=early_stopping, random_state=0
-    )
+    own = {"max_iter": 15, "min_samples_leaf": 10, "early_stopping": early_stopping}
+    plain = Regressor(**own, random_state=0)
     names = ["level", "last_levels", "leaves_4"]
     model = AutoEraRegressor(plain, members=names).fit(X, Y, eras=ERAS)
     assert model.weights_["level"] + model.weights_["last_levels"] > 0.4
@@ -409,10 +408,8 @@ def test_fits_print_a_line_a_member_and_are_pickled(capsys):
     # Four members in three folds of eras, at least the plain one in two of rows.
     n_lines = 3 * 4 + sum("in rows left out" in line for line in lines) + 1
     assert len(lines) == n_lines > 13
-    assert re.fullmatch(
-        r"AutoEra 1/\d+ fits: plain, loss [\d.]+ in eras left out; about \d+ s left",
-        lines[0],
-    )
+    told = r"AutoEra 1/\d+ fits: plain, loss [\d.]+ in eras left out; about \d+ s left"
+    assert re.fullmatch(told, lines[0])
     assert (pickle.loads(pickle.dumps(one)).predict(X) == one.predict(X)).all()
 
 
@@ -745,10 +742,8 @@ def test_text_is_categories_and_beside_them_what_earlier_eras_tell(library, tmp_
         model.fit(frame, y, eras=eras)
     assert not caught
     assert model.feature_names_in_.tolist() == ["x", "shop", "kind"]
-    assert model.encoder_.get_feature_names_out().tolist() == [
-        "shop_effect",
-        "shop_count",
-    ]
+    names = model.encoder_.get_feature_names_out()
+    assert names.tolist() == ["shop_effect", "shop_count"]
     category = pandas.assign(shop=pandas["shop"].astype("category"))
     encoder = EraTargetEncoder(target_type="continuous", count=True)
     encoder.set_output(transform="pandas")
@@ -855,9 +850,8 @@ def test_text_of_all_types_is_categories(kind):
     else:
         dtype = pd.ArrowDtype(pa.string()) if kind == "arrow" else kind
         table = frame.astype({"c": dtype, "id": dtype})
-    model = AutoEraRegressor(
-        Regressor(max_iter=20, early_stopping=False), members=["leaves_4"], cv=2
-    )
+    plain = Regressor(max_iter=20, early_stopping=False)
+    model = AutoEraRegressor(plain, members=["leaves_4"], cv=2)
     with pytest.warns(UserWarning, match="'id' has more than 255 categories") as caught:
         model.fit(table, y, eras=eras)
     assert len(caught) == 1

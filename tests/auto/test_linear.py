@@ -23,9 +23,8 @@ def make_table():
     """A number, one with missing values, a constant and a category."""
     kind = RNG.choice(["u", "v", "w"], N, p=[0.6, 0.38, 0.02])
     holes = np.where(RNG.random(N) < 0.2, np.nan, RNG.normal(3, 2, N))
-    return pd.DataFrame(
-        {"a": RNG.normal(size=N), "b": holes, "c": 1.0, "kind": pd.Categorical(kind)}
-    )
+    columns = {"a": RNG.normal(size=N), "b": holes, "c": 1.0}
+    return pd.DataFrame(columns | {"kind": pd.Categorical(kind)})
 
 
 def by_hand(X, weights):

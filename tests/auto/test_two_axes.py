@@ -14,10 +14,8 @@ from sklearn_era.auto._losses import loss_of
 from sklearn_era.auto._weights import LeftOut, equal_eras, error_of_mean
 from sklearn_era.calibration import EraConformalClassifier, EraConformalRegressor
 from sklearn_era.effects import Intercepts
-from sklearn_era.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import load_model, save_model
 from sklearn_era.model_selection import EraSearchCV, EraSplit
 from sklearn_era.model_selection._era_split import steps_of
@@ -31,7 +29,7 @@ ERAS = pd.DataFrame({"week": DATES[week], "shop": [f"s{i}" for i in shop]})
 X = rng.normal(size=(week.size, 3))
 LEVEL = np.cumsum(rng.normal(size=N_WEEKS, scale=0.4))[week]
 y = X[:, 0] + rng.normal(size=N_SHOPS)[shop] + LEVEL + 0.3 * rng.normal(size=week.size)
-PLAIN = HistGradientBoostingRegressor(max_iter=20, early_stopping=False, random_state=0)
+PLAIN = Regressor(max_iter=20, early_stopping=False, random_state=0)
 LEVELS = clone(PLAIN).set_params(era_effects=Intercepts("auto"))
 
 
@@ -127,9 +125,8 @@ def test_averages_know_times_and_groups(group, horizon, tmp_path):
         assert_allclose(asked.predict(X, eras=eras), found)
     assert_allclose(model.predict(X[:1], eras=ERAS[:1]), found[:1])
     assert np.isfinite(model.predict(X[:2])).all()
-    assert_allclose(
-        model.score(X, y, eras=ERAS), 1 - np.mean((y - found) ** 2) / y.var()
-    )
+    r2 = 1 - np.mean((y - found) ** 2) / y.var()
+    assert_allclose(model.score(X, y, eras=ERAS), r2)
 
 
 @pytest.mark.filterwarnings("ignore:X lacks the columns")
@@ -166,9 +163,8 @@ def test_both_axes_are_better_than_either_for_known_shops():
 @pytest.mark.filterwarnings("ignore:The loss in")
 def test_updates_take_in_times_and_groups():
     old = week < 13
-    model = AutoEraRegressor(PLAIN, members=["level"], group="known").fit(
-        X[old], y[old], eras=ERAS[old]
-    )
+    model = AutoEraRegressor(PLAIN, members=["level"], group="known")
+    model.fit(X[old], y[old], eras=ERAS[old])
     rows = ERAS.assign(shop=ERAS.shop.where(shop < 10, "late " + ERAS.shop))
     for now in (13, 14):
         model.update(X[week == now], y[week == now], eras=rows[week == now])
@@ -200,9 +196,9 @@ def test_updates_take_in_times_and_groups():
 
 def test_classifiers_searches_and_intervals_take_both():
     frame = pd.DataFrame(X, columns=[*"abc"]).join(ERAS)
-    model = AutoEraClassifier(
-        HistGradientBoostingClassifier(max_iter=10), members=["level"], group="known"
-    ).fit(frame, y > 0, eras=["week", "shop"])
+    plain = Classifier(max_iter=10)
+    model = AutoEraClassifier(plain, members=["level"], group="known")
+    model.fit(frame, y > 0, eras=["week", "shop"])
     assert model.n_features_in_ == 3
     p = model.predict_proba(frame, eras=["shop", "week"])
     assert_array_equal(p, model.predict_proba(frame[[*"abc"]], eras=ERAS))

@@ -22,10 +22,8 @@ from sklearn_era.numerai.metrics import numerai_corr
 def test_same_seed_same_data(make):
     small = {"n_eras": 8, "rows_per_era": 50, "n_fading_eras": 2}
     options = small if make is make_numerai_like else {}
-    first, second, state, other = (
-        make(random_state=seed, **options)
-        for seed in (3, 3, np.random.RandomState(3), 4)
-    )
+    seeds = 3, 3, np.random.RandomState(3), 4
+    first, second, state, other = (make(random_state=x, **options) for x in seeds)
     assert first.keys() == other.keys()
     for key, values in first.items():
         assert np.array_equal(values, second[key])

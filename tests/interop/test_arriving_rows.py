@@ -13,19 +13,8 @@ from sklearn.base import clone, is_classifier
 
 from helpers.cli import fail, run, write
 from helpers.estimators import ours
+from sklearn_era import calibration, ensemble
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
-from sklearn_era.calibration import (
-    EraCalibratedClassifier,
-    EraConformalClassifier,
-    EraConformalRegressor,
-)
-from sklearn_era.ensemble import (
-    EraForestClassifier,
-    EraForestRegressor,
-    InvariantForestRegressor,
-    JustTrainTwice,
-    TimeRobustForestClassifier,
-)
 from sklearn_era.model_files import load_model, save_model
 from sklearn_era.model_selection import EraSearchCV
 from sklearn_era.preprocessing import EraTargetRegressor
@@ -49,14 +38,16 @@ assert ROWS.x.isna().any()
 BOOSTER, CLASSIFIER = ours(max_iter=3), ours("binary", max_iter=3)
 LINEAR = {"members": ["linear"], "random_state": 0}
 MODELS = [
-    BOOSTER, CLASSIFIER, EraForestRegressor(3, random_state=0),
-    EraForestClassifier(3, random_state=0), InvariantForestRegressor(3, random_state=0),
-    TimeRobustForestClassifier(3, min_samples_per_era=1, random_state=0),
+    BOOSTER, CLASSIFIER, ensemble.EraForestRegressor(3, random_state=0),
+    ensemble.EraForestClassifier(3, random_state=0),
+    ensemble.InvariantForestRegressor(3, random_state=0),
+    ensemble.TimeRobustForestClassifier(3, min_samples_per_era=1, random_state=0),
     AutoEraRegressor(BOOSTER, **LINEAR), AutoEraClassifier(CLASSIFIER, **LINEAR),
     AutoEraRegressor(BOOSTER, encode_categories=True, **LINEAR),
-    RuleEnsembleClassifier(3, random_state=0), JustTrainTwice(CLASSIFIER),
-    EraConformalRegressor(BOOSTER, cv=2), EraConformalClassifier(CLASSIFIER, cv=2),
-    EraCalibratedClassifier(AutoEraClassifier(CLASSIFIER, **LINEAR), cv=2),
+    RuleEnsembleClassifier(3, random_state=0), ensemble.JustTrainTwice(CLASSIFIER),
+    calibration.EraConformalRegressor(BOOSTER, cv=2),
+    calibration.EraConformalClassifier(CLASSIFIER, cv=2),
+    calibration.EraCalibratedClassifier(AutoEraClassifier(CLASSIFIER, **LINEAR), cv=2),
     EraSearchCV(BOOSTER, {"max_depth": [2]}, cv=2), EraTargetRegressor(BOOSTER),
 ]  # fmt: skip
 NAMES = [type(model).__name__ for model in MODELS]

@@ -5,14 +5,9 @@ import numpy as np
 import pytest
 from sklearn.inspection import PartialDependenceDisplay
 
-from sklearn_era import ensemble
+from sklearn_era import ensemble, inspection
 from sklearn_era.auto import AutoEraRegressor
-from sklearn_era.inspection import (
-    EraScoreDisplay,
-    SplitAgreementDisplay,
-    era_feature_importances,
-    split_statistics,
-)
+from sklearn_era.inspection import split_statistics
 from sklearn_era.interop import to_lightgbm_text, to_sklearn
 from sklearn_era.model_selection import EraSearchCV
 
@@ -61,8 +56,9 @@ REFUSED = {
     ("search", "AutoEra"): {
         to_sklearn: f"{INSIDE}|{NO_LINEAR}", to_lightgbm_text: INSIDE,
         to_onnx: f"Search|{NO_LINEAR}",
-        of_splits(split_statistics): INSIDE, of_splits(era_feature_importances): INSIDE,
-        of_splits(SplitAgreementDisplay.from_estimator): INSIDE,
+        of_splits(split_statistics): INSIDE,
+        of_splits(inspection.era_feature_importances): INSIDE,
+        of_splits(inspection.SplitAgreementDisplay.from_estimator): INSIDE,
         lambda model: model.fit(DATASET): NO_DATASET,
         lambda model: model.fit(DATASET, Y, eras=ERAS): NO_DATASET,
     },
@@ -87,7 +83,8 @@ def test_a_tool_refuses_and_names_what_it_takes(name, use, message, fitted):
 @pytest.mark.parametrize("name", MODELS)
 def test_figures_of_any_estimator(name, fitted):
     y = CLASSES if "classes" in name else Y
-    display = EraScoreDisplay.from_estimator(fitted[name], X, y, eras=ERAS)
+    draw = inspection.EraScoreDisplay.from_estimator
+    display = draw(fitted[name], X, y, eras=ERAS)
     assert np.isfinite(display.scores).all()
     draw = PartialDependenceDisplay.from_estimator
     drawn = draw(fitted[name], X, [(0, 1)], grid_resolution=3)

@@ -16,16 +16,11 @@ from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.grids import slow
 from helpers.model_files import MODEL, Forgery
-from sklearn_era import ensemble
+from sklearn_era import ensemble, preprocessing
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.auto._linear import LinearClassifier, LinearRegressor
 from sklearn_era.model_files import ModelFileError, load_model, save_model
 from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
-from sklearn_era.preprocessing import (
-    EraRankTransformer,
-    EraTargetRegressor,
-    EraTargetTransformer,
-)
 from sklearn_era.rules import RuleEnsembleClassifier
 
 N_CASES = 50  # of each seed
@@ -73,16 +68,14 @@ def models():
         ).fit(X, np.digitize(slope, [-0.5, 0.5]), eras=eras),
     ]  # fmt: skip
     assert all("linear" in model.members_ for model in fitted[-2:])
-    encoded = AutoEraRegressor(
-        ours(**small), members=["leaves_4"], cv=2, encode_categories=True
-    )
+    options = {"members": ["leaves_4"], "cv": 2, "encode_categories": True}
+    encoded = AutoEraRegressor(ours(**small), **options)
     fitted.append(encoded.fit(X, slope + X[:, 3], eras=eras))
     assert encoded.encoder_ is not None
-    last = EraTargetTransformer(level="last")
-    fitted += [
-        EraTargetRegressor(ours(**small), last).fit(X, y, eras=eras),
-        EraRankTransformer(unseen="train").fit(X, eras=eras),
-    ]
+    last = preprocessing.EraTargetTransformer(level="last")
+    last = preprocessing.EraTargetRegressor(ours(**small), last).fit(X, y, eras=eras)
+    ranks = preprocessing.EraRankTransformer(unseen="train").fit(X, eras=eras)
+    fitted += [last, ranks]
     return fitted, X
 
 
