@@ -227,13 +227,11 @@ def test_members_of_eras_alone_have_no_weight_by_rows():
     assert weigh(eras, rows, SQUARED).weights["b"] > 0
     same = left_out({"a": stages, "b": alone + 5}, y, codes, ones)
     found = weigh(same, rows, SQUARED)
-    assert found.weights == {"a": 1.0, "b": 0.0}
-    assert found.stages == {"a": 1, "b": 1}
+    assert (found.weights, found.stages) == ({"a": 1.0, "b": 0.0}, {"a": 1, "b": 1})
 
 
 @pytest.mark.parametrize(("params", "metric"), [
-    ({}, mean_squared_error),
-    ({"loss": "absolute_error"}, metrics.mean_absolute_error),
+    ({}, mean_squared_error), ({"loss": "absolute_error"}, metrics.mean_absolute_error),
     ({"loss": "poisson"}, metrics.mean_poisson_deviance),
     ({"loss": "gamma"}, metrics.mean_gamma_deviance),
     ({"loss": "quantile", "quantile": 0.8},
@@ -278,8 +276,7 @@ def test_averages_of_classes_are_of_probabilities():
     X, y, eras = make_levels(16, 30)
     y = np.digitize(y, [-0.5, 0.5]).astype(str)
     y[(y == "2") & (eras < 12)] = "1"  # no class 2 before the last folds
-    plain = Classifier(**SMALL)
-    members = ["symmetric", "linear", "level"]
+    plain, members = Classifier(**SMALL), ["symmetric", "linear", "level"]
     model = AutoEraClassifier(plain, members=members).fit(X, y, eras=eras)
     p = {name: one.predict_proba(X) for name, one in model.members_.items()}
     expected = sum(model.weights_[name] * p[name] for name in p)
@@ -336,8 +333,7 @@ def test_folds_have_the_predictions_of_all_stages_until_one_stops(params):
 
 
 def test_members_that_lose_in_a_fold_are_not_in_all():
-    rng = np.random.default_rng(0)
-    names = ["plain", "linear", "a", "b", "c"]
+    rng, names = np.random.default_rng(0), ["plain", "linear", "a", "b", "c"]
     y = rng.normal(size=300)
     noise = np.array([2.0, 3.0, 0.5, 0.6, 4.0])[:, np.newaxis, np.newaxis]
     p = dict(zip(names, y + noise * rng.normal(size=(5, 1, 300)), strict=True))
@@ -550,8 +546,7 @@ HALF = Regressor(loss=HalfSquaredError())
     (auto(["default", "default"]), "'additive' twice"),
     (auto([("a", 3)]), r"'a' must be a string.*int"),
     (auto([("a", LogisticRegression())]), "regressor"),
-    (auto(time_budget=0), "time_budget"),
-    (AutoEraRegressor(HALF), "by its name"),
+    (auto(time_budget=0), "time_budget"), (AutoEraRegressor(HALF), "by its name"),
 ], ids=range(8))  # fmt: skip
 def test_slips_get_a_sentence(model, match):
     with pytest.raises(ValueError, match=match):
@@ -592,8 +587,7 @@ def test_new_eras_are_scored_and_weighed():
 
 
 def test_weights_move_to_what_is_better_in_new_eras():
-    rng = np.random.default_rng(0)
-    codes = np.repeat(range(12), 50)
+    rng, codes = np.random.default_rng(0), np.repeat(range(12), 50)
     y = rng.normal(size=600)
     good, bad = (y + s * rng.normal(size=600) for s in (0.1, 0.5))
     eras = left_out({"a": bad[None], "b": good[None]}, y, codes, np.ones(600))
@@ -657,8 +651,7 @@ def test_dates_are_known_in_any_unit_and_saved(tmp_path):
     model = auto(["level"]).fit(X[old], Y[old], eras=nanoseconds[old])
     model.update(X, Y, eras=dates)
     new = list(np.unique(dates)[12:])
-    assert model.update_log_[0]["eras"] == new
-    assert model._known_eras.size == 16
+    assert (model.update_log_[0]["eras"], model._known_eras.size) == (new, 16)
     save_model(model, tmp_path / "model.era")
     loaded, _ = load_model(tmp_path / "model.era")
     assert loaded.update_log_[0]["eras"] == new
@@ -720,8 +713,7 @@ def test_members_that_use_eras_have_no_folds_of_rows():
 
 def make_shops(n_eras=12, n_rows=60, effect=1.0):
     """A frame with text of 30 categories, of which the first letters are ten."""
-    rng = np.random.default_rng(0)
-    eras = np.repeat(np.arange(n_eras), n_rows)
+    rng, eras = np.random.default_rng(0), np.repeat(np.arange(n_eras), n_rows)
     codes = rng.integers(0, 30, eras.size)
     shops = np.array([f"{'abcdefghij'[i % 10]}{i}" for i in range(30)], dtype=object)
     x = rng.normal(size=eras.size)
@@ -790,8 +782,7 @@ def test_text_is_categories_and_beside_them_what_earlier_eras_tell(library, tmp_
     twice = {"pandas": pd, "polars": pl}[library].concat([frame, frame])
     copy.update(twice, np.r_[y, 9 - y], eras=np.r_[eras, 12 + eras])
     assert copy.update_log_[0]["refit"]
-    assert copy.encoder_.era_labels_.size == 24
-    assert copy.predict(frame).shape == y.shape
+    assert (copy.encoder_.era_labels_.size, copy.predict(frame).shape) == (24, y.shape)
 
 
 def test_columns_are_encoded_where_they_are_worth_it():

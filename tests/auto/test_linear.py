@@ -14,8 +14,7 @@ from sklearn.linear_model import (
 
 from sklearn_era.auto._linear import PENALTIES, LinearClassifier, LinearRegressor
 
-RNG = np.random.default_rng(0)
-N = 300
+RNG, N = np.random.default_rng(0), 300
 WEIGHTS = RNG.uniform(0.5, 2, N)
 
 
@@ -110,8 +109,7 @@ def test_rows_without_weight_count_for_nothing(kind):
         y, model = (y > 2).astype(str), LinearClassifier("log_loss")
     else:
         y[N:] = 1e3
-    found = model.fit(both, y, sample_weight=weights)
-    far = X.assign(a=50.0)
+    found, far = model.fit(both, y, sample_weight=weights), X.assign(a=50.0)
     without = clone(model).fit(X, y[:N], sample_weight=2 * weights[:N])
     assert found._codings == without._codings
     method = "predict" if kind == "regression" else "predict_proba"

@@ -21,8 +21,7 @@ from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import ModelFileError, save_model
 
-RNG = np.random.default_rng(0)
-N = 360
+RNG, N = np.random.default_rng(0), 360
 ERAS = np.repeat(np.arange(12), 30)
 X = pd.DataFrame({"number": RNG.normal(size=N)})
 X["shop"] = RNG.choice(["a", "b", "c", None], N)

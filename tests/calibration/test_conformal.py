@@ -48,8 +48,7 @@ def left_out(model, X, y, eras, weights, ordered):
     folds = EraWalkForwardSplit(4) if ordered else GroupKFold(4)
     parts = list(folds.split(X, groups=eras))
     fits = [clone(model).fit(X[i], y[i], sample_weight=weights[i]) for i, _ in parts]
-    n_eras = np.unique(np.concatenate([eras[test] for _, test in parts])).size
-    rows = []
+    n_eras, rows = np.unique(np.concatenate([eras[test] for _, test in parts])).size, []
     for fit, (_, test) in zip(fits, parts, strict=True):
         for i in test:
             own = weights[test][eras[test] == eras[i]].sum()
@@ -73,8 +72,7 @@ def test_progress_has_the_time_left_and_changes_nothing(Model, order, capsys):
     name, n = Model.__name__, len(quiet.estimators_) + 1
     told = rf"{name} 1/{n} fits: fold 1 of 3, to eras .* \(tests .*\); about \d+ s left"
     assert re.fullmatch(told, first)
-    assert len(between) == n - 2
-    assert last == f"{name} {n}/{n} fits: all rows"
+    assert (len(between), last) == (n - 2, f"{name} {n}/{n} fits: all rows")
     np.testing.assert_array_equal(model.predict(X), quiet.predict(X))
 
 
@@ -220,8 +218,7 @@ def test_eras_are_passed_on_also_by_name_and_by_routing():
     X, y, eras = make_rows(12)
     frame = pl.DataFrame(X, schema=["a", "b"]).with_columns(week=pl.Series(eras))
     model = EraConformalRegressor(NeedsEras(), cv=3).fit(frame, y, eras="week")
-    assert model.feature_names_in_.tolist() == ["a", "b"]
-    assert model.n_features_in_ == 2
+    assert (model.feature_names_in_.tolist(), model.n_features_in_) == (["a", "b"], 2)
     assert [x.n_eras_ for x in model.estimators_] == [3, 6, 9]
     assert model.estimator_.n_eras_ == 12
     new = frame.drop("week")
@@ -390,8 +387,7 @@ def test_classes_that_tie_with_the_quantile_are_in_sets():
 @pytest.mark.parametrize("era_order", ["ordered", "unordered"])
 def test_ends_do_not_depend_on_how_far_the_furthest_are(era_order):
     X, y, eras = make_rows(30)
-    dummy = DummyRegressor(strategy="median")
-    found = []
+    dummy, found = DummyRegressor(strategy="median"), []
     for fill in (1e6, 1e20, 9.96921e36, 1e300):
         y[5] = fill
         model = EraConformalRegressor(dummy, era_order=era_order).fit(X, y, eras=eras)

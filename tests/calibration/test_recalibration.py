@@ -233,8 +233,7 @@ def test_transformers_get_the_eras_of_rows(is_frozen):
 def test_eras_without_weight_are_none():
     y, p, eras = make_rows(8, 60)
     weights = (eras < 5) * 2.0
-    found = era_calibration(y, p, eras=eras, sample_weight=weights)
-    kept = eras < 5
+    found, kept = era_calibration(y, p, eras=eras, sample_weight=weights), eras < 5
     given = {"eras": eras[kept], "sample_weight": weights[kept]}
     expected = era_calibration(y[kept], p[kept], **given)
     assert found.spread == expected.spread

@@ -96,8 +96,7 @@ def random_model(seed):
     """A graph of up to six variables, what is hidden of it, and what may change."""
     rng = np.random.default_rng(seed)
     n_nodes = int(rng.integers(2, 7))
-    order = rng.permutation(n_nodes).tolist()
-    graph = nx.DiGraph()
+    order, graph = rng.permutation(n_nodes).tolist(), nx.DiGraph()
     graph.add_nodes_from(range(n_nodes))
     hidden = []
     for i, cause in enumerate(order):

@@ -56,8 +56,7 @@ def test_scoring_and_weights_reach_the_scorer(ax):
     X, y, eras = make_mixed_frame()
     model, weight = Regressor(max_iter=4).fit(X, y), np.arange(400.0)
     of = {"eras": eras, "sample_weight": weight, "ax": ax}
-    scoring = "neg_mean_squared_error"
-    draw = EraScoreDisplay.from_estimator
+    scoring, draw = "neg_mean_squared_error", EraScoreDisplay.from_estimator
     display = draw(model, X, pd.Series(y), scoring=scoring, **of)
     error = (model.predict(X) - y) ** 2
     rows = [eras == era for era in np.unique(eras)]
@@ -88,8 +87,7 @@ def test_scores_of_predictions_by_era(ax, greater_is_better):
     display = EraScoreDisplay.from_predictions(
         y_true, y_pred, greater_is_better=greater_is_better, kind="line", **options
     )
-    assert display.scores.tolist() == [1, 3, 2]
-    assert display.mean == 2
+    assert (display.scores.tolist(), display.mean) == ([1, 3, 2], 2)
     assert display.worst == (0 if greater_is_better else 1)
     assert display.line_.get_ydata().tolist() == [1, 3, 2]
     assert display.bars_ is None

@@ -99,8 +99,7 @@ def test_gain_in_the_fit_of_a_root_leaves_its_own_term_out():
     parameters = {"class_weight": "balanced", "l2_regularization": 0.7}
     model, statistics, X, y, _ = run("binary", **parameters)
     first = np.full(N_SAMPLES, model._baseline_prediction[0, 0])
-    weight = compute_sample_weight("balanced", y)
-    roots = statistics.depth == 0
+    weight, roots = compute_sample_weight("balanced", y), statistics.depth == 0
     terms = []
     for raw in [first, *list(model.staged_decision_function(X))[:-1]]:
         p = 1 / (1 + np.exp(-raw))
@@ -345,8 +344,7 @@ def test_refuses(function, name, spoil, message):
 @FUNCTIONS
 def test_refuses_columns_of_other_names_and_a_target_outside_the_loss(function):
     frame, _, eras = make_mixed_frame()
-    frame = frame.drop(columns="t")
-    y = np.arange(1.0, N_SAMPLES + 1)
+    frame, y = frame.drop(columns="t"), np.arange(1.0, N_SAMPLES + 1)
     model = make_estimator(ensemble, "real", loss="gamma", max_iter=1).fit(frame, y)
     with pytest.raises(ValueError, match="feature names should match"):
         function(model, frame.rename(columns={"p": "other"}), y, eras=eras)

@@ -42,8 +42,7 @@ class Sum(RegressorMixin, BaseEstimator):
 def make_data(random_state=0):
     """A feature that holds, one that turns, and one without an effect."""
     rng = np.random.default_rng(random_state)
-    X = rng.normal(size=(ERAS.size, 3))
-    sign = np.where(ERAS < 4, 1, -1)
+    X, sign = rng.normal(size=(ERAS.size, 3)), np.where(ERAS < 4, 1, -1)
     return X, X[:, 0] + sign * X[:, 1] + rng.normal(size=ERAS.size)
 
 
@@ -156,10 +155,8 @@ def test_rare_categories_share_a_bin_and_missing_values_have_one():
 
 def test_noise_that_rows_share_is_no_effect():
     """Few null features that vary slowly, beside a target that does, turn."""
-    rng = np.random.default_rng(0)
-    codes = np.repeat(np.arange(20), 100)
-    design = make_design(codes, 20, True, np.random.RandomState(0))
-    ones = np.ones(2000)
+    rng, codes = np.random.default_rng(0), np.repeat(np.arange(20), 100)
+    design, ones = make_design(codes, 20, True, np.random.RandomState(0)), np.ones(2000)
     found, shuffled = [], np.lexsort((rng.random(2000), codes))
     for _ in range(40):
         steps = rng.normal(size=(2, codes.size + 15)).cumsum(axis=1)
@@ -287,8 +284,7 @@ def test_losses_of_classes_that_a_fold_lacks():
     ({"eras": ERAS * 0}, "holds 1 label.* era_stability tests on eras"),
     ({"eras": np.array(["a", "b"])[ERAS % 2]}, "Labels are text such as 'a'"),
     ({"estimator": LinearSVC()}, "LinearSVC is a classifier without predict_proba"),
-    ({"alpha": 1.0}, "'alpha' parameter"),
-    ({"n_repeats": 0}, "'n_repeats' parameter"),
+    ({"alpha": 1.0}, "'alpha' parameter"), ({"n_repeats": 0}, "'n_repeats' parameter"),
     ({"y": np.zeros(3)}, "y has 3 rows, but X has 720"),
 ])  # fmt: skip
 def test_stability_refuses(parameters, message):

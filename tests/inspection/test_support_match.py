@@ -31,8 +31,7 @@ def naive_match(x, eras, n_bins):
 
 @st.composite
 def columns(draw):
-    n_samples = draw(st.integers(1, 40))
-    values = st.integers(-5, 5).map(float)
+    n_samples, values = draw(st.integers(1, 40)), st.integers(-5, 5).map(float)
     x = draw(hnp.arrays(np.float64, n_samples, elements=values | st.just(np.nan)))
     eras = draw(hnp.arrays(np.int64, n_samples, elements=st.integers(0, 3)))
     return x, eras, draw(st.integers(2, 7))
@@ -111,8 +110,7 @@ def test_drift_is_that_of_its_definitions(reference_eras):
 def test_an_era_is_held_against_all_others_of_the_same_quantiles():
     rng = np.random.default_rng(0)
     x, eras = rng.permutation(100) + 0.0, np.arange(100) // 25
-    result = support_match(x[:, np.newaxis], eras=eras)
-    tenths = (x // 10).astype(int)
+    result, tenths = support_match(x[:, np.newaxis], eras=eras), (x // 10).astype(int)
     p, q = (np.bincount(tenths[own], minlength=10) for own in (eras < 1, eras > 0))
     p, q = (np.maximum(n, 0.5) / n.sum() for n in (p, q))
     assert result.psi[0, 0] == pytest.approx(((p - q) * np.log(p / q)).sum())
@@ -236,8 +234,7 @@ def test_match_refuses(X, parameters, message):
 
 
 def test_a_domain_classifier_has_the_mean_auc_of_its_folds():
-    rng = np.random.default_rng(0)
-    later = np.arange(90) % 3 == 0
+    rng, later = np.random.default_rng(0), np.arange(90) % 3 == 0
     X = rng.normal(size=(90, 2)) + later[:, np.newaxis]
     aucs, model = [], LinearDiscriminantAnalysis()
     for train, test in StratifiedKFold(3, shuffle=True, random_state=1).split(X, later):

@@ -24,8 +24,7 @@ from scipy.stats import false_discovery_control
 from sklearn_era.inspection._turning import Rows, make_design, turning_of
 
 KINDS = np.repeat(["nil", "honest", "lone", "first", "random"], [6, 6, 3, 2, 2])
-TURNS = np.isin(KINDS, ["first", "random"])
-N_TABLES = 20
+TURNS, N_TABLES = np.isin(KINDS, ["first", "random"]), 20
 
 
 def autoregressive(rng, phi, *shape):
@@ -57,8 +56,7 @@ def draw(rng, n_eras, n_rows, phi):
 def p_values_of(seed, n_eras, n_rows, phi):
     rng = np.random.default_rng([seed, n_eras, n_rows])
     codes, ones = np.repeat(np.arange(n_eras), n_rows), np.ones(n_eras * n_rows)
-    design = make_design(codes, n_eras, True, np.random.RandomState(seed))
-    found = []
+    design, found = make_design(codes, n_eras, True, np.random.RandomState(seed)), []
     for x, residuals in zip(*draw(rng, n_eras, n_rows, phi), strict=True):
         bins = np.searchsorted(np.quantile(x, np.arange(1, 10) / 10), x.ravel())
         rows = Rows(residuals.reshape(-1, 1), bins, codes, ones)

@@ -21,8 +21,7 @@ from sklearn_era.preprocessing import EraTargetRegressor
 from sklearn_era.rules import RuleEnsembleClassifier
 
 RNG, N = np.random.default_rng(0), 480
-ERAS = np.repeat(np.arange(8), N // 8)
-LETTERS = list("abcd")
+ERAS, LETTERS = np.repeat(np.arange(8), N // 8), list("abcd")
 FIT = pd.DataFrame({
     "x": np.where(RNG.random(N) < 0.1, np.nan, RNG.normal(size=N)),
     "n": RNG.integers(0, 9, N), "b": RNG.random(N) < 0.5,
@@ -83,12 +82,10 @@ JSON_ROW = pd.DataFrame([JSON]).astype({"x": float, "b": float, **DTYPES})
 DECIMALS = [None if np.isnan(x) else Decimal(x) for x in ROWS.x]
 # Rows, and the clean frame that they are to be predicted like.
 KINDS = {
-    "objects": (objects("xnb"), ROWS),
-    "all objects": (objects("xnbgt"), ROWS),
+    "objects": (objects("xnb"), ROWS), "all objects": (objects("xnbgt"), ROWS),
     "nullable": (ROWS.assign(
         x=pd.array(objects("x").x, "Float64"), n=ROWS.n.astype("Int64"),
-        b=ROWS.b.astype("boolean"), g=ROWS.g.astype("Int64"),
-        t=ROWS.t.astype("string"),
+        b=ROWS.b.astype("boolean"), g=ROWS.g.astype("Int64"), t=ROWS.t.astype("string"),
     ), ROWS),
     "Arrow dtypes": (pd.DataFrame({
         name: pd.Series(values, dtype=f"{ARROW[name]}[pyarrow]")
@@ -105,10 +102,8 @@ KINDS = {
         g=pd.Categorical(ROWS.g, [9, 3, 2, 1, 0]),
         t=pd.Categorical(ROWS.t, list("zdcba")),
     ), ROWS),
-    "one row": (ROWS[:1], ROWS[:1]),
-    "a JSON row": (pd.DataFrame([JSON]), JSON_ROW),
-    "other order": (ROWS[list("tgbnx")], ROWS),
-    "polars": (pl.DataFrame(plain()), ROWS),
+    "one row": (ROWS[:1], ROWS[:1]), "a JSON row": (pd.DataFrame([JSON]), JSON_ROW),
+    "other order": (ROWS[list("tgbnx")], ROWS), "polars": (pl.DataFrame(plain()), ROWS),
     "polars categories": (
         pl.DataFrame(plain()).with_columns(pl.col("t").cast(pl.Categorical)), ROWS
     ),

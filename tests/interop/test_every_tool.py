@@ -11,12 +11,10 @@ from sklearn_era.inspection import split_statistics
 from sklearn_era.interop import to_lightgbm_text, to_sklearn
 from sklearn_era.model_selection import EraSearchCV
 
-RNG = np.random.default_rng(0)
-ERAS = np.repeat(np.arange(6), 50)
+RNG, ERAS = np.random.default_rng(0), np.repeat(np.arange(6), 50)
 X = RNG.normal(size=(300, 3))
 Y = X[:, 0] + RNG.normal(size=300)
-CLASSES = (Y > 0).astype(int)
-SMALL = {"split_criterion": "era", "random_state": 0}
+CLASSES, SMALL = (Y > 0).astype(int), {"split_criterion": "era", "random_state": 0}
 BOOSTER = ensemble.HistGradientBoostingRegressor(max_iter=4, **SMALL)
 MODELS = {
     "booster": BOOSTER,
@@ -55,8 +53,7 @@ DATASET = ensemble.BinnedDataset.from_arrays(X, Y, eras=ERAS)
 REFUSED = {
     ("search", "AutoEra"): {
         to_sklearn: f"{INSIDE}|{NO_LINEAR}", to_lightgbm_text: INSIDE,
-        to_onnx: f"Search|{NO_LINEAR}",
-        of_splits(split_statistics): INSIDE,
+        to_onnx: f"Search|{NO_LINEAR}", of_splits(split_statistics): INSIDE,
         of_splits(inspection.era_feature_importances): INSIDE,
         of_splits(inspection.SplitAgreementDisplay.from_estimator): INSIDE,
         lambda model: model.fit(DATASET): NO_DATASET,

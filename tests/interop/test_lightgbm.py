@@ -45,8 +45,7 @@ def make_rows(n_samples, seed=0):
 
 
 def fit_regressor(loss="squared_error", n_samples=3000, **parameters):
-    rng = np.random.default_rng(1)
-    X = make_rows(n_samples)
+    rng, X = np.random.default_rng(1), make_rows(n_samples)
     finite = np.nan_to_num(X, posinf=3, neginf=-3)
     y = finite[:, 0] + np.isnan(X[:, 1]) + finite[:, 3] * finite[:, 4]
     y = y + rng.normal(size=n_samples)
@@ -76,8 +75,7 @@ def test_predictions_are_equal_on_many_rows(loss):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_raw_predictions_of_a_classifier_are_equal(n_classes):
-    rng = np.random.default_rng(0)
-    X = make_rows(3000)
+    rng, X = np.random.default_rng(0), make_rows(3000)
     y = np.digitize(np.nan_to_num(X[:, 0]) + rng.normal(size=3000), [-1, 1])
     model = Classifier(max_iter=20)
     model.fit(X, np.minimum(y, n_classes - 1))
@@ -212,8 +210,7 @@ def test_whole_numbers_are_categories_by_themselves(dtype):
     X[:500, 1] = rng.integers(-50, 400, 500)
     X[::3, 3] = rng.choice([1, 8, -7, 2e6, 1e15], 667)
     assert_same_predictions(model, X)
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    text_model = booster(model)
+    frame, text_model = pd.DataFrame(X, columns=list("abcd")), booster(model)
     assert np.array_equal(text_model.predict(frame), model.predict(X))
     # LightGBM would number the categories of such a column in their order.
     with pytest.raises(ValueError, match="categorical_feature do not match"):

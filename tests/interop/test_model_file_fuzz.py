@@ -157,8 +157,7 @@ def predict_all(model, X):
 def test_forged_files(seed, tmp_path):
     rng = np.random.default_rng(seed)
     fitted, X = models()
-    path = tmp_path / "model.era"
-    n_refused = 0
+    path, n_refused = tmp_path / "model.era", 0
     for _ in range(N_CASES):
         save_model(fitted[rng.integers(len(fitted))], path)
         forgery = Forgery(path)

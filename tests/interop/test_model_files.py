@@ -318,8 +318,7 @@ def test_what_a_file_does_not_hold_leaves_the_file_before(saved, change, message
     vars(model).update(change)
     with pytest.raises(ModelFileError, match=message):
         save_model(model, saved)
-    assert saved.read_bytes() == before
-    assert [*saved.parent.iterdir()] == [saved]
+    assert (saved.read_bytes(), [*saved.parent.iterdir()]) == (before, [saved])
 
 
 @pytest.mark.parametrize(("field", "value"), [
@@ -627,8 +626,7 @@ def test_every_estimator_round_trip(model, target, tmp_path):
 @pytest.mark.parametrize("folder", OF_BEFORE, ids=lambda path: path.name)
 def test_files_of_earlier_releases_predict_the_same_bits(folder):
     """Each release adds a folder, by model_files_of_before/write.py."""
-    told = np.load(folder / "predictions.npz")
-    paths = sorted(folder.glob("*.era"))
+    told, paths = np.load(folder / "predictions.npz"), sorted(folder.glob("*.era"))
     assert len(paths) == 4
     for path in paths:
         model, metadata = load_model(path)
@@ -639,8 +637,7 @@ def test_files_of_earlier_releases_predict_the_same_bits(folder):
 
 def responses(model, X, eras):
     """What all methods of an estimator return, with eras and without."""
-    methods = "predict predict_proba predict_interval predict_set transform"
-    found = {}
+    methods, found = "predict predict_proba predict_interval predict_set transform", {}
     for name in methods.split():
         for given in ({}, {"eras": eras}) if hasattr(model, name) else ():
             try:
@@ -745,8 +742,7 @@ def test_all_estimators_are_tried():
 def test_what_cannot_be_read_is_not_written(model, n_classes, kind, library, tmp_path):
     pandas = pytest.importorskip("pandas")
     is_saved, values, is_category = COLUMNS[kind]
-    eras = PLACES // 20
-    x = np.sin(PLACES)
+    eras, x = PLACES // 20, np.sin(PLACES)
     X = pandas.DataFrame({"a": values, "b": x, "c": x > 0})
     if is_category:
         X["a"] = X["a"].astype("category")
@@ -767,8 +763,7 @@ def test_what_cannot_be_read_is_not_written(model, n_classes, kind, library, tmp
 
 
 def labels_of_eras():
-    pandas = pytest.importorskip("pandas")
-    code = PLACES // 20
+    pandas, code = pytest.importorskip("pandas"), PLACES // 20
     weeks = np.char.add("2024-0", (code + 1).astype(str))
     days = np.datetime64("2024-01-01") + code
     return {
@@ -827,8 +822,7 @@ def test_a_file_that_load_model_would_refuse_is_not_put_in_place(
     message = r"cannot be saved, as .* \(model.json is too large\): pickle"
     with pytest.raises(ModelFileError, match=message):
         save_model(regressor, saved)
-    assert saved.read_bytes() == before
-    assert [*saved.parent.iterdir()] == [saved]
+    assert (saved.read_bytes(), [*saved.parent.iterdir()]) == (before, [saved])
 
 
 @pytest.mark.parametrize(("make", "message"), [

@@ -61,8 +61,7 @@ def fit_numeric(kind, **parameters):
 
 def fit_kind(kind, X, y, **parameters):
     """A model fitted with eras."""
-    eras = np.arange(X.shape[0]) % 4
-    parameters = ERA_PARAMETERS | parameters
+    eras, parameters = np.arange(X.shape[0]) % 4, ERA_PARAMETERS | parameters
     if kind == "regressor":
         model = Regressor(**parameters)
     elif kind == "forest":

@@ -44,8 +44,7 @@ def test_components_are_those_of_statsmodels():
 
 def test_balanced_tables_have_the_components_of_mean_squares():
     scores, eras = draw((12, 20), (1, 2, 1), 0)
-    forecast = fit(scores, np.column_stack(eras))
-    table = scores.reshape(12, 20)
+    forecast, table = fit(scores, np.column_stack(eras)), scores.reshape(12, 20)
     rest = table - table.mean(axis=0) - table.mean(axis=1)[:, None] + table.mean()
     residual = (rest**2).sum() / (11 * 19)
     of_groups = table.mean(axis=1).var(ddof=1) - residual / 20
@@ -113,8 +112,7 @@ def test_predictions_are_those_of_dense_algebra(group, way):
     related = correlation(era, np.array([8.0]), *(way or (0, 0)))[:, 0]
     V = row * (of_cell[:, None] == of_cell) + np.diag(residual + errors**2)
     V += column * correlation(era, era, *(way or (0, 0)))
-    shared = row * (of_cell == group) + column * related
-    precision = np.linalg.inv(V)
+    shared, precision = row * (of_cell == group) + column * related, np.linalg.inv(V)
     of_ones = precision.sum(axis=0)
     center = of_ones @ scores / of_ones.sum()
     expected = center + shared @ precision @ (scores - center)

@@ -52,8 +52,7 @@ def test_era_scores_equal_the_naive_loop(rows):
 @given(st.lists(numbers, min_size=2, max_size=30))
 def test_aggregations_equal_naive_loops(scores):
     n, mean = len(scores), sum(scores) / len(scores)
-    std = (sum((s - mean) ** 2 for s in scores) / n) ** 0.5
-    sums = np.cumsum(scores)
+    std, sums = (sum((s - mean) ** 2 for s in scores) / n) ** 0.5, np.cumsum(scores)
     drawdown = max(max(sums[: j + 1]) - sums[j] for j in range(n))
     found = scores_of(scores)
     assert_allclose(found.mean(), mean)
@@ -141,8 +140,7 @@ def test_two_way_groups_equal_the_naive_loops(table):
     every = pd.DataFrame([score for scores in by_shop.values() for score in scores])
     assert found.mean() == pytest.approx(every.mean().to_dict())
     assert found.worst() == {"r2": every.r2.min(), "mse": every.mse.max()}
-    shop_means = found.mean(by="shop")
-    spread = found.aggregate("std", by="shop")
+    shop_means, spread = found.mean(by="shop"), found.aggregate("std", by="shop")
     for shop, scores in by_shop.items():
         scores = pd.DataFrame(scores)
         assert shop_means[shop] == pytest.approx(scores.mean().to_dict())
@@ -191,8 +189,7 @@ def test_means_by_two_of_three_columns():
     counts = eras.groupby(["group", "horizon"]).size()
     assert means.n_samples.tolist() == counts.tolist()
     table = means.to_frame()["mean_squared_error"].unstack()
-    assert table.shape == (2, 3)
-    assert table.notna().sum().sum() == 5
+    assert (table.shape, table.notna().sum().sum()) == ((2, 3), 5)
     assert dict(found.mean(by=["week"])) == dict(found.mean(by="week"))
     for by in ([], [*eras], ["group", "group"], ["shop"], ["shop", "week"]):
         with pytest.raises(ValueError, match="is no column of several"):
@@ -334,8 +331,7 @@ def test_undefined_is_no_bool():
 
 
 def test_ordered_categories_keep_their_order():
-    y = np.arange(12.0)
-    sizes = ["small", "medium", "large"]
+    y, sizes = np.arange(12.0), ["small", "medium", "large"]
     of_rows = pd.Categorical(np.tile(sizes, 4), categories=sizes, ordered=True)
     of = {"metric": mean_absolute_error}
     assert list(era_scores(y, 2 * y, eras=of_rows, **of)) == sizes

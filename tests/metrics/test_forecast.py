@@ -117,15 +117,13 @@ def test_eras_in_time_may_be_related():
     far = level_ahead.interval(horizon=10)
     assert far[0] < low < high < far[1]
     without = EraScoreForecast(trend="none").fit(level, eras=weeks)
-    assert without.related_ == 0
-    assert without.mean_ == pytest.approx(level.mean())
+    assert (without.related_, without.mean_) == (0, pytest.approx(level.mean()))
 
 
 @pytest.mark.parametrize(("bounds", "to", "back"), [
     ((0, 1), lambda s: np.log(s / (1 - s)), lambda x: 1 / (1 + np.exp(-x))),
     ((None, 1), lambda s: -np.log(1 - s), lambda x: 1 - np.exp(-x)),
-    ((0, None), np.log, np.exp),
-    ((-1, 1), np.arctanh, np.tanh),
+    ((0, None), np.log, np.exp), ((-1, 1), np.arctanh, np.tanh),
 ])  # fmt: skip
 def test_bounded_scores_are_compared_where_they_have_no_bounds(bounds, to, back):
     forecast = EraScoreForecast(bounds=bounds).fit(SCORES)

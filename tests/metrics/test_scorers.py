@@ -65,8 +65,7 @@ def test_scorer_survives_copies():
     assert isinstance(scorer, EraScorer)
     booster = Regressor(scoring=scorer)
     for other in (pickle.loads(pickle.dumps(scorer)), clone(booster).scoring):
-        assert other(model, X, y, eras=eras) == expected
-        assert repr(other) == repr(scorer)
+        assert (other(model, X, y, eras=eras), repr(other)) == (expected, repr(scorer))
     assert repr(scorer) == (
         "make_era_scorer(mean_squared_error, eras='week', aggregation='worst', "
         "greater_is_better=False, undefined='raise', response_method='predict')"
@@ -77,8 +76,7 @@ def test_scorer_survives_copies():
 
 def test_cross_validate_hands_eras_and_weights_of_the_test_rows():
     X, y, eras = make_shifting()
-    weight = np.random.default_rng(1).uniform(1, 2, y.size)
-    cv = GroupKFold(3)
+    weight, cv = np.random.default_rng(1).uniform(1, 2, y.size), GroupKFold(3)
     scoring = {
         "worst": make_era_scorer(r2_score, aggregation="worst"),
         "weighted": make_era_scorer(r2_score), "pooled": make_scorer(r2_score),
@@ -94,8 +92,7 @@ def test_cross_validate_hands_eras_and_weights_of_the_test_rows():
         result = cross_validate(model, X, y, cv=cv, **options)
     for fold, (train, test) in enumerate(cv.split(X, groups=eras)):
         model = Ridge().fit(X[train], y[train], weight[train])
-        of = {"eras": eras[test], "metric": r2_score}
-        predicted = model.predict(X[test])
+        of, predicted = {"eras": eras[test], "metric": r2_score}, model.predict(X[test])
         scores = era_scores(y[test], predicted, **of)
         assert result["test_worst"][fold] == scores.worst()
         weighted = era_scores(y[test], predicted, sample_weight=weight[test], **of)

@@ -13,6 +13,7 @@ from helpers.numerai import server as helper
 from helpers.numerai.demo import SmallDemo, small_demo
 from helpers.numerai.program import Program, demo_files
 from helpers.numerai.server import NOTES, NumeraiServer, discreet_server
+from helpers.numerai.training import make_frame, write_frame
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.numerai import export_check, metrics, report
 from sklearn_era.numerai.http import Http
@@ -44,6 +45,14 @@ def named(demo) -> HistGradientBoostingRegressor:
     train = demo.frame("train")
     model = HistGradientBoostingRegressor(max_iter=5, early_stopping=False)
     return model.fit(train[demo.features], train[demo.target])
+
+
+@pytest.fixture(scope="session")
+def path(tmp_path_factory):
+    """A file of thirty eras to train on."""
+    return write_frame(
+        make_frame(), tmp_path_factory.mktemp("data") / "train_7.parquet"
+    )
 
 
 @pytest.fixture(scope="session")

@@ -24,12 +24,6 @@ from sklearn_era.numerai.training import fingerprint, gain_settings, make_averag
 FRAME = helper.make_frame()
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("data")
-    return helper.write_frame(FRAME, folder / "train_7.parquet")
-
-
 def fit_in_memory(rows, labels=None, target=TARGET, seed=0, **parameters):
     """A fit of the rows in the order of the labels of their eras."""
     given = {"early_stopping": False, "random_state": seed}
@@ -140,15 +134,7 @@ def test_parameters_are_checked_before_files_are_read(tmp_path, parameters, mess
         training.make_estimator(make_settings(parameters=parameters), None)
 
 
-@pytest.mark.parametrize(("changes", "message"), [
-    ({"target": "target"}, "is an alias"),
-    ({"features": []}, "features must name each column"),
-    ({"features": ["a", "a"]}, "features must name each column"),
-    ({"features": [TARGET]}, "features must name each column"),
-])  # fmt: skip
-def test_arguments_are_checked_before_files_are_read(tmp_path, changes, message):
-    with pytest.raises(ConfigError, match=message):
-        train_on(tmp_path / "no_such.parquet", tmp_path, **changes)
+NAMED = "features must name each column"
 
 
 @pytest.mark.parametrize(("changes", "kind", "message"), [
@@ -156,8 +142,12 @@ def test_arguments_are_checked_before_files_are_read(tmp_path, changes, message)
     ({"features": ["data_type"]}, DataError, "'data_type' of .* is not numeric"),
     ({"parameters": GAMMA}, ConfigError, rf"^{SECTION} .*[gG]amma"),
     (AUTO | {"parameters": GAMMA}, ConfigError, rf"^{SECTION} .*[gG]amma"),
+    # These are checked before files are read.
+    ({"target": "target", "files": ["none"]}, ConfigError, "is an alias"),
+    *(({"features": x, "files": ["none"]}, ConfigError, NAMED)
+      for x in ([], ["a", "a"], [TARGET])),
 ])  # fmt: skip
-def test_what_the_files_lack(tmp_path, path, changes, kind, message):
+def test_what_cannot_be_trained_on(tmp_path, path, changes, kind, message):
     with pytest.raises(kind, match=message):
         train_on(path, tmp_path, **changes)
     assert list(tmp_path.iterdir()) == []
@@ -298,8 +288,7 @@ def test_missing_targets_and_values_in_a_fit_short_of_time(tmp_path, capsys):
     assert (record.n_rows, record.n_rows_without_target) == (27 * 60, 180)
     assert record.features_with_missing == [FEATURES[2]]
     model, record = load_fit(tmp_path, "model")
-    assert model.weights_ == record.weights
-    assert [*model.weights_] == ["plain", "linear"]
+    assert (model.weights_, [*model.weights_]) == (record.weights, ["plain", "linear"])
     assert capsys.readouterr().out.startswith("AutoEra 1/24 fits: plain, loss ")
     X, known = late[FEATURES], late["era"] <= "0027"
     expected = clone(model).set_params(time_budget=None, members=["linear"])

@@ -80,8 +80,7 @@ DEGENERATE_X = np.array([[1, 1], [2, 3], [3, 2], [4, 4]], dtype=float)
 DEGENERATE_ERAS = np.array([0, 0, 1, 1])
 DEGENERATE_Y = np.array([-1.0, -2.0, -3.0, -4.0])
 TABLE_1 = DEGENERATE_X, DEGENERATE_Y, DEGENERATE_ERAS
-BETWEEN_ERAS = DEGENERATE_X[:, 0] <= 2
-OF_ERAS = NAMES[1:]
+BETWEEN_ERAS, OF_ERAS = DEGENERATE_X[:, 0] <= 2, NAMES[1:]
 
 
 def test_table_1_of_delise_has_a_pooled_split_that_no_era_feels():
@@ -138,8 +137,7 @@ CONFLICT_Y += CONFLICT_X[:, 1]
 def test_only_directions_tell_eras_that_contradict_each_other(criterion, feature, gain):
     data = CONFLICT_X, CONFLICT_Y, CONFLICT_ERAS
     root = nodes_of(fit_tree(*data, split_criterion=criterion))[0]
-    assert split_of(root) == (feature, 0.5)
-    assert root["gain"] == pytest.approx(gain)
+    assert (split_of(root), root["gain"]) == ((feature, 0.5), pytest.approx(gain))
 
 
 # DeLise (2023), section 5.2: a model that is fitted by pooled gain memorises the
@@ -158,8 +156,7 @@ def accuracy(est, X, y) -> float:
 
 
 DIRECTIONAL = {"split_criterion": "directional"}
-ERA = {"split_criterion": Era(boltzmann_alpha=-1.0)}
-GAIN = {"split_criterion": "gain"}
+ERA, GAIN = {"split_criterion": Era(boltzmann_alpha=-1.0)}, {"split_criterion": "gain"}
 
 
 @pytest.mark.parametrize(
@@ -386,8 +383,7 @@ def test_support_example_of_moneda_and_its_remedy():
     Equations 5.7 and 5.8: X1 ~ N(0, g), Y = X1 + N(0, g), X2 = Y + N(0, 1) in period 1,
     and N(0, 2) in period 2; second arguments are variances, and g is 0.1 and 1.
     """
-    rng = np.random.RandomState(0)
-    eras = np.repeat([1, 2], 1000)
+    rng, eras = np.random.RandomState(0), np.repeat([1, 2], 1000)
     deviations = np.sqrt([0.1, 1.0])[eras - 1]
     x1, noise, x2 = rng.standard_normal((3, eras.size))
     x1 *= deviations
