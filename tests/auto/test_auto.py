@@ -28,12 +28,8 @@ from sklearn.utils.class_weight import compute_sample_weight
 from helpers.data import make_levels
 from helpers.grids import on_grid, slow
 from sklearn_era._eras import encode_eras
-from sklearn_era.auto import (
-    AutoEraClassifier,
-    AutoEraRegressor,
-    _estimator,
-    _member_search,
-)
+from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor, _member_search
+from sklearn_era.auto import _estimator as estimators
 from sklearn_era.auto._candidates import make_members, uses_eras
 from sklearn_era.auto._categories import columns_of
 from sklearn_era.auto._linear import LinearRegressor
@@ -429,7 +425,7 @@ def test_a_time_budget_leaves_members_out(monkeypatch):
         return fit_member(model, *args, **params)
 
     monkeypatch.setattr(_member_search, "fit_rows", fit_in_a_second)
-    for module in (_estimator, _member_search):
+    for module in (estimators, _member_search):
         now = SimpleNamespace(perf_counter=lambda: clock[0])
         monkeypatch.setattr(module, "time", now)
     for budget, most in ((25, 6), (1e-9, 2)):
@@ -570,10 +566,8 @@ def test_new_eras_are_scored_and_weighed():
     (entry,) = model.update_log_
     new = [np.mean((Y - before)[era == ERAS] ** 2) for era in (13, 14, 15)]
     error = scores.std(ddof=1) * np.sqrt(1 / 6 + 1 / 3)
-    expected = {
-        "loss": np.mean(new), "expected": scores.mean(), "error": error,
-        "p_value": stats.t.sf((np.mean(new) - scores.mean()) / error, 5),
-    }  # fmt: skip
+    expected = {"loss": np.mean(new), "expected": scores.mean(), "error": error}
+    expected["p_value"] = stats.t.sf((np.mean(new) - scores.mean()) / error, 5)
     assert {name: entry[name] for name in expected} == pytest.approx(expected)
     assert entry["eras"] == [13, 14, 15]
     weights = np.bincount(model._left_out["codes"], model._left_out["weights"])

@@ -4,13 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from sklearn import linear_model
 from sklearn.base import clone
-from sklearn.linear_model import (
-    GammaRegressor,
-    LogisticRegression,
-    PoissonRegressor,
-    Ridge,
-)
+from sklearn.linear_model import LogisticRegression
 
 from sklearn_era.auto._linear import PENALTIES, LinearClassifier, LinearRegressor
 
@@ -53,9 +49,9 @@ def test_each_penalty_is_a_model_of_scikit_learn(loss, weights):
     Z, scale = by_hand(X, weights), N if weights is None else weights.sum()
     y = SIGNAL + RNG.normal(size=N)
     make = {
-        "squared_error": lambda a: Ridge(a * scale),
-        "poisson": lambda a: PoissonRegressor(alpha=a, max_iter=500),
-        "gamma": lambda a: GammaRegressor(alpha=a, max_iter=500),
+        "squared_error": lambda a: linear_model.Ridge(a * scale),
+        "poisson": lambda a: linear_model.PoissonRegressor(alpha=a, max_iter=500),
+        "gamma": lambda a: linear_model.GammaRegressor(alpha=a, max_iter=500),
         "log_loss": lambda a: LogisticRegression(C=1 / (a * scale), max_iter=500),
     }[loss]
     if loss == "log_loss":

@@ -18,12 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers.grids import on_grid, slow
-from sklearn_era.calibration import (
-    EraCalibratedClassifier,
-    EraConformalClassifier,
-    EraConformalRegressor,
-    coverage_score,
-)
+from sklearn_era import calibration
+from sklearn_era.calibration import EraConformalClassifier, EraConformalRegressor
 from sklearn_era.inspection import EraScoreDisplay
 from sklearn_era.model_files import ModelFileError, save_model
 from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
@@ -59,7 +55,7 @@ def left_out(model, X, y, eras, weights, ordered):
 
 @pytest.mark.parametrize("order", ["ordered", "unordered"])
 @pytest.mark.parametrize("Model", [
-    EraConformalRegressor, EraConformalClassifier, EraCalibratedClassifier,
+    EraConformalRegressor, EraConformalClassifier, calibration.EraCalibratedClassifier,
 ])  # fmt: skip
 def test_progress_has_the_time_left_and_changes_nothing(Model, order, capsys):
     X, y, eras = make_rows(9)
@@ -255,14 +251,14 @@ def test_refusals(call, message):
 
 def test_coverage_is_drawn_by_era():
     y, ends = [0.0, 1.0, 2.0, 3.0], [[0, 1], [1, 1], [0, 1], [2, 4]]
-    assert coverage_score(y, ends) == 0.75
-    assert coverage_score(y, ends, sample_weight=[1, 1, 2, 0]) == 0.5
+    assert calibration.coverage_score(y, ends) == 0.75
+    assert calibration.coverage_score(y, ends, sample_weight=[1, 1, 2, 0]) == 0.5
     sets = np.array([[True, False, True], [False, True, True]])
-    assert coverage_score(["a", "a"], sets, classes=["a", "b", "c"]) == 0.5
+    assert calibration.coverage_score(["a", "a"], sets, classes=["a", "b", "c"]) == 0.5
     for wrong in ([[0, 1]], ends[0]):
         with pytest.raises(ValueError, match=r"y_pred must be of shape \(4, 2\); got"):
-            coverage_score(y, wrong)
-    of = {"eras": [1, 1, 2, 2], "metric": coverage_score}
+            calibration.coverage_score(y, wrong)
+    of = {"eras": [1, 1, 2, 2], "metric": calibration.coverage_score}
     display = EraScoreDisplay.from_predictions(y, ends, **of)
     assert (display.scores.tolist(), display.worst) == ([1.0, 0.5], 1)
 
@@ -333,7 +329,7 @@ def test_transformers_get_the_eras_of_rows(wrap, era_order):
     (EraConformalClassifier, "bird", r"no class of the estimator in 3 row.*\(bird\)"),
     (EraConformalClassifier, "zebra", "no class of the estimator"),
     (EraConformalClassifier, None, r"no class of the estimator.*\(None\): drop"),
-    (EraCalibratedClassifier, "cow", "no class of the estimator"),
+    (calibration.EraCalibratedClassifier, "cow", "no class of the estimator"),
 ])  # fmt: skip
 def test_targets_that_a_frozen_model_cannot_know_are_refused(kind, bad, message):
     X, y, eras = make_rows(6)

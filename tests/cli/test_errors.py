@@ -161,11 +161,10 @@ def test_messages_of_estimators_name_each_option(option):
         assert told == f"The '{option}' parameter"
 
 
-COMMANDS = [
-    (fit(), "new.era"), (predict(), "p.csv"), (["demo"], "sklearn-era-demo.png"),
-]  # fmt: skip
-WRITES = [("tempfile.TemporaryFile", *command) for command in COMMANDS]
-WRITES += [("os.replace", *command) for command in COMMANDS[:2]]
+COMMANDS = [(fit(), "new.era"), (predict(), "p.csv")]
+WRITES = [("os.replace", *command) for command in COMMANDS]
+COMMANDS += [(["demo"], "sklearn-era-demo.png")]
+WRITES += [("tempfile.TemporaryFile", *command) for command in COMMANDS]
 
 
 @pytest.mark.parametrize(("function", "arguments", "path"), WRITES)

@@ -437,14 +437,12 @@ def test_a_class_of_the_last_era_counts_in_its_score(small, others):
     assert result.stdout.endswith(f"  accuracy: 0.0000\n  log loss: {loss:.4f}\n")
 
 
-def test_a_warning_names_options(small):
+def test_warnings_name_options_and_are_printed_once(small):
     write(small.assign(week=[f"w{x % 4}" for x in range(60)]), "d.csv")
     told = invoke(*fit(), "--era", "week").stderr
     assert "pass --era-order ordered if eras follow each other" in told
     assert "era_order" not in told
-
-
-def test_warnings_are_printed_once(small):
+    # Once, a line each.
     write(small.assign(week=1), "d.csv")
     result = invoke(*fit(), "--era", "week", "--split-criterion", "era")
     assert result.exit_code == 0

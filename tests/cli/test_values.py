@@ -90,9 +90,8 @@ def test_eras_of_any_kind(frame, eras, path):
     data = frame[["a", "b", "y"]]
     write(data.assign(when=pd.Series(eras).take(frame["week"] - 1).array), path)
     # Intercepts of eras are in the model file, which takes few types of labels.
-    parameters = {
-        "max_iter": 3, "era_effects": "intercept", "era_effects__forecast": "mean",
-    }  # fmt: skip
+    parameters = {"max_iter": 3, "era_effects": "intercept"}
+    parameters |= {"era_effects__forecast": "mean"}
     assert "5 eras" in fit(path, "--era", "when", *params(**parameters)[2:], max_iter=3)
     expected = Regressor().set_params(**parameters)
     expected.fit(data[["a", "b"]], data["y"], eras=frame["week"])

@@ -13,14 +13,11 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_absolute_error, roc_auc_score
 
 from helpers.data import make_mixed_frame
+from sklearn_era import inspection
 from sklearn_era._optional import MissingPackageError
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
-from sklearn_era.inspection import (
-    EraScoreDisplay,
-    SplitAgreementDisplay,
-    split_statistics,
-)
+from sklearn_era.inspection import EraScoreDisplay, SplitAgreementDisplay
 from sklearn_era.metrics import EraScoreForecast, make_era_scorer
 
 
@@ -84,9 +81,8 @@ def test_scores_of_predictions_by_era(ax, greater_is_better):
     y_pred = y_true + np.repeat([1.0, 3.0, 2.0], 2)
     days = pd.date_range("2024-01-05", periods=3, freq="7D").to_numpy().repeat(2)
     options = {"eras": days, "metric": mean_absolute_error, "ax": ax}
-    display = EraScoreDisplay.from_predictions(
-        y_true, y_pred, greater_is_better=greater_is_better, kind="line", **options
-    )
+    of = {"greater_is_better": greater_is_better, "kind": "line"} | options
+    display = EraScoreDisplay.from_predictions(y_true, y_pred, **of)
     assert (display.scores.tolist(), display.mean) == ([1, 3, 2], 2)
     assert display.worst == (0 if greater_is_better else 1)
     assert display.line_.get_ydata().tolist() == [1, 3, 2]
@@ -200,7 +196,7 @@ def test_scores_refuse(ax):
 
 def test_bubbles_hold_the_gain_of_their_depth_and_agreement(ax):
     model, X, y, eras = fit_data()
-    statistics = split_statistics(model, X, y, eras=eras)
+    statistics = inspection.split_statistics(model, X, y, eras=eras)
     display = SplitAgreementDisplay.from_estimator(model, X, y, eras=eras, ax=ax)
     assert (display.ax_, display.figure_) == (ax, ax.figure)
     gain, agreement = statistics.gain, statistics.direction_agreement
@@ -219,8 +215,8 @@ def test_bubbles_hold_the_gain_of_their_depth_and_agreement(ax):
 
 def test_agreement_refuses(ax):
     model, X, y, eras = fit_data()
-    table = split_statistics(model, X, y, eras=eras, as_frame=True)
-    few = split_statistics(model, X[:1], y[:1], eras=eras[:1])
+    table = inspection.split_statistics(model, X, y, eras=eras, as_frame=True)
+    few = inspection.split_statistics(model, X[:1], y[:1], eras=eras[:1])
     for statistics, message in (
         (table.drop(columns=["depth", "gain"]), "statistics has no column depth, gain"),
         (few, "no split has a gain on these rows"),

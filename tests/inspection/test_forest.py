@@ -24,10 +24,9 @@ def make_forest(n_classes, y, **parameters):
 def test_without_draws_a_tree_saw_these_numbers(split_criterion, n_classes, weighted):
     X, y, eras = make_data(missing=0.1)
     weights = np.random.default_rng(1).uniform(0.5, 2, y.size) if weighted else None
-    forest, target = make_forest(
-        n_classes, y, bootstrap=False, max_features=2, split_criterion=split_criterion,
-        min_samples_leaf=5, l2_regularization=0.5, **COVER_ALL,
-    )  # fmt: skip
+    own = {"split_criterion": split_criterion, "min_samples_leaf": 5} | COVER_ALL
+    own |= {"bootstrap": False, "max_features": 2, "l2_regularization": 0.5}
+    forest, target = make_forest(n_classes, y, **own)
     forest.fit(X, target, weights, eras=eras)
     splits = split_statistics(forest, X, target, eras=eras, sample_weight=weights)
     n_trees = 6 * (3 if n_classes == 3 else 1)

@@ -11,12 +11,8 @@ from sklearn.metrics import f1_score, mean_absolute_error, roc_auc_score
 from helpers.grids import on_grid
 from sklearn_era.calibration import era_calibration
 from sklearn_era.inspection import EraCalibrationDisplay, EraScoreDisplay
-from sklearn_era.metrics import (
-    EraScoreForecast,
-    compare_predictions,
-    era_scores,
-    era_standard_errors,
-)
+from sklearn_era.metrics import EraScoreForecast, compare_predictions, era_scores
+from sklearn_era.metrics import era_standard_errors as errors_of
 from sklearn_era.model_selection import EraSearchDisplay
 
 AREAS, ERRORS = np.array([0.74, 0.71, 0.76, 0.73]), np.array([0.02, 0.01, 0.02, 0.03])
@@ -45,7 +41,7 @@ def test_predictions_have_the_errors_that_are_known(ax):
     y, p = rng.integers(0, 2, 200), rng.random(200)
     given = {"eras": eras, "metric": roc_auc_score}
     display = EraScoreDisplay.from_predictions(y, p, ax=ax, **given)
-    errors = era_standard_errors(y, p, **given).scores
+    errors = errors_of(y, p, **given).scores
     assert_allclose(display.standard_errors, errors)
     assert len(ends_of(display.errorbar_, 1)) == 4
     given, hits = {"eras": eras, "metric": f1_score, "ax": ax}, p > 0.5
@@ -92,7 +88,7 @@ def test_a_forest_plot_has_rows_the_pooled_mean_and_the_next_era(ax):
     eras = np.repeat(NAMES, 60)
     y, p = np.random.default_rng(0).normal(size=(2, 240))
     given = {"eras": eras, "metric": mean_absolute_error}
-    scores, errors = era_scores(y, p, **given), era_standard_errors(y, p, **given)
+    scores, errors = era_scores(y, p, **given), errors_of(y, p, **given)
     forecast = EraScoreForecast("none").fit(scores, errors)
     display = EraScoreDisplay.from_forecast(forecast, score_name="MAE", ax=ax)
     texts = [x.get_text() for x in ax.get_yticklabels()]
@@ -201,12 +197,16 @@ def test_up_to_forty_eras_all_have_names(pyplot, kind, n_eras):
         assert left.x1 < right.x0 + 1
 
 
-def test_a_new_forest_plot_is_as_high_as_its_rows(pyplot):
+def test_a_new_forest_plot_is_as_high_as_its_rows(pyplot, ax):
     names = [f"hospital {i}" for i in range(40)]
     display = EraScoreDisplay(scores=np.arange(40), era_labels=names)
     labels = display.plot(kind="forest").ax_.get_yticklabels()
     assert [x.get_text() for x in labels] == names
     assert labels[0].get_fontsize() > 8
+    # Of too many rows, some are labelled.
+    display = EraScoreDisplay(scores=np.arange(500), era_labels=np.arange(500.0))
+    display.plot(ax, kind="forest")
+    assert 20 < len(ax.get_yticks()) < 100
 
 
 @pytest.mark.parametrize(("options", "message"), [
@@ -242,9 +242,3 @@ def test_calibration_is_drawn_as_forest_plots(pyplot):
         drawn.plot(values=["level"])
     with pytest.raises(ValueError, match="axes are 1, and values 2"):
         drawn.plot(pyplot.subplots()[1])
-
-
-def test_of_too_many_rows_some_are_labelled(ax):
-    scores = np.arange(500.0)
-    EraScoreDisplay(scores=scores, era_labels=scores).plot(ax, kind="forest")
-    assert 20 < len(ax.get_yticks()) < 100

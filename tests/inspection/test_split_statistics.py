@@ -129,10 +129,8 @@ def test_early_stopping_makes_more_rows_than_in_the_fit():
 
 
 def test_estimators_of_scikit_learn_are_taken():
-    statistics, expected = (
-        run(module=module, categorical_features=[0])[1]
-        for module in (sklearn.ensemble, ensemble)
-    )
+    kinds = sklearn.ensemble, ensemble
+    statistics, expected = (run(module=x, categorical_features=[0])[1] for x in kinds)
     assert set(statistics) == set(expected)
     for name in expected.keys() - {"left_categories"}:
         assert_array_equal(statistics[name], expected[name])
@@ -331,10 +329,9 @@ FUNCTIONS = pytest.mark.parametrize("function", BOTH)
 ])  # fmt: skip
 def test_refuses(function, name, spoil, message):
     X, y, _, eras = make_data("binary")
-    arguments = {
-        "estimator": make_estimator(ensemble, "binary", max_iter=1).fit(X, y), "X": X,
-        "y": y, "eras": eras, "sample_weight": None, "min_samples_per_era": None,
-    }  # fmt: skip
+    arguments = {"X": X, "y": y, "eras": eras}
+    arguments |= {"sample_weight": None, "min_samples_per_era": None}
+    arguments["estimator"] = make_estimator(ensemble, "binary", max_iter=1).fit(X, y)
     function(**arguments)  # which is fine before it is spoilt
     error = NotFittedError if "fitted yet" in message else ValueError
     with pytest.raises(error, match=message):

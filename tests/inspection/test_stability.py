@@ -14,14 +14,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from helpers.grids import slow
+from sklearn_era import inspection
 from sklearn_era._tables.columns import read_columns
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.inspection import (
-    EraStabilityDisplay,
-    _turning,
-    era_permutation_importance,
-    era_stability,
-)
+from sklearn_era.inspection import EraStabilityDisplay, era_stability
 from sklearn_era.inspection._turning import Rows, make_design, qualitative, turning_of
 from sklearn_era.preprocessing import EraStandardScaler
 
@@ -147,7 +143,7 @@ def test_rare_categories_share_a_bin_and_missing_values_have_one():
     x = np.where(np.arange(200) % 4 == 0, np.nan, np.arange(200.0))
     letters = pd.Categorical([*"abcdefghijklmno" * 12, *"pqrstuvwxyzpqrstuvwx"])
     columns = read_columns(pd.DataFrame({"letter": letters, "x": x}))
-    of_letters, of_x = map(_turning._bins, columns)
+    of_letters, of_x = map(inspection._turning._bins, columns)
     assert sorted(set(of_letters[:180])) == [*range(15)]
     assert set(of_letters[180:]) == {15}
     assert np.bincount(of_x).tolist() == [15] * 10 + [50]
@@ -318,7 +314,9 @@ def test_progress_is_a_line_a_step(capsys):
     assert lines[2] == "era_stability 4/4 steps: measured features in fold 2 of 2"
     ending = "scores: in new eras, without features that turn"
     assert lines[4] == f"era_stability 2/2 {ending}"
-    era_permutation_importance(LinearRegression(), X, y, verbose=1, **options)
+    inspection.era_permutation_importance(
+        LinearRegression(), X, y, verbose=1, **options
+    )
     assert "era_permutation_importance 4/4 steps:" in capsys.readouterr().out
     era_stability(X, y, estimator=LinearRegression(), **options)
     assert capsys.readouterr().out == ""

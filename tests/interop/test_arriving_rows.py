@@ -71,9 +71,8 @@ def arrow(**changes):
 
 
 def nothing(*names):
-    return ROWS.assign(**dict.fromkeys(names, np.nan)).astype(
-        {name: DTYPES[name] for name in names if name in DTYPES}
-    )
+    dtypes = {name: DTYPES[name] for name in names if name in DTYPES}
+    return ROWS.assign(**dict.fromkeys(names, np.nan)).astype(dtypes)
 
 
 ARROW = {"x": "double", "n": "int64", "b": "bool", "g": "int64", "t": "string"}

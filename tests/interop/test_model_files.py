@@ -36,12 +36,7 @@ from sklearn_era.criteria import Blend, Gain, VREx
 from sklearn_era.effects import GroupDRO, Intercepts, Recency
 from sklearn_era.ensemble import HistGradientBoostingRegressor, JustTrainTwice
 from sklearn_era.ensemble._parameter_table import PARAMETERS
-from sklearn_era.model_files import (
-    ModelFileError,
-    load_model,
-    read_metadata,
-    save_model,
-)
+from sklearn_era.model_files import ModelFileError, load_model, save_model
 from sklearn_era.model_files._estimators import CLASSES
 from sklearn_era.model_files._values import ValueReader
 from sklearn_era.model_selection import EraSearchCV, EraSplit, EraWalkForwardSplit
@@ -176,21 +171,19 @@ def test_frame_round_trip_and_metadata(tmp_path):
     written = save_model(model, path, target="gain", era="week")
     loaded, metadata = load_model(path)
     assert np.array_equal(loaded.predict(X), model.predict(X))
-    assert metadata == written == read_metadata(path)
+    assert metadata == written == module.read_metadata(path)
     assert metadata.estimator == "HistGradientBoostingRegressor"
     assert metadata.feature_names == ["a", "b", "c", "d", "e"]
     assert metadata.categorical_features == ["a"]
     assert (metadata.target, metadata.era) == ("gain", "week")
     assert metadata.split_criterion == "directional"
-    assert metadata.versions == {
-        "sklearn_era": sklearn_era.__version__, "scikit-learn": sklearn.__version__,
-        "numpy": np.__version__,
-    }  # fmt: skip
+    versions = {"sklearn_era": sklearn_era.__version__, SKLEARN: sklearn.__version__}
+    assert metadata.versions == versions | {"numpy": np.__version__}
 
 
 def test_a_sklearn_that_is_not_supported_is_refused_unread(file, monkeypatch):
     monkeypatch.setattr(ValueReader, "decode", lambda *args: pytest.fail("read"))
-    versions = read_metadata(file).versions | {SKLEARN: "1.6.1"}
+    versions = module.read_metadata(file).versions | {SKLEARN: "1.6.1"}
     forged = forge(file, metadata_with(versions=versions))
     with pytest.raises(ModelFileError) as raised:
         load_model(forged)
@@ -199,14 +192,14 @@ def test_a_sklearn_that_is_not_supported_is_refused_unread(file, monkeypatch):
         "sklearn_era works with 1.7.0, 1.7.1, 1.7.2, 1.8.0, 1.9.0, 1.9.1: fit the "
         "model again, or install a version that works with both."
     )
-    assert read_metadata(forged).versions[SKLEARN] == "1.6.1"
+    assert module.read_metadata(forged).versions[SKLEARN] == "1.6.1"
 
 
 def test_another_version_is_read_by_its_format(file, monkeypatch):
     """Versions of sklearn_era, and patches of scikit-learn; later ones may add keys."""
     patch = sklearn.__version__.rpartition(".")[0] + ".99"
     changes = {"sklearn_era": "0.0.7", SKLEARN: patch}
-    versions = read_metadata(file).versions | changes
+    versions = module.read_metadata(file).versions | changes
     monkeypatch.setattr(sklearn_era, "__version__", "0.2.0")
     forged = forge(file, metadata_with(novelty=1, versions=versions))
     loaded, metadata = load_model(forged)
@@ -261,7 +254,7 @@ def test_files_archives_and_metadata_of_something_else_are_refused(saved):
     archives = [saved.read_bytes(), path.read_bytes()]
     for content in (*archives, b"", b"a,b\n1,2\n", b"PK\x03\x04 not a zip"):
         saved.write_bytes(content)
-        for read in (load_model, read_metadata):
+        for read in (load_model, module.read_metadata):
             with pytest.raises(ModelFileError, match="is not a model file of sklearn"):
                 read(saved)
 
@@ -280,7 +273,7 @@ def test_a_file_that_inflates_beyond_its_size_is_refused_unread(saved, member):
     forgery.write(saved, {member: bytes(2**27)})
     assert os.path.getsize(saved) < 2**18
     with pytest.raises(ModelFileError, match=r"would inflate to 134,.* bytes"):
-        read_metadata(saved)
+        module.read_metadata(saved)
 
 
 @pytest.mark.parametrize("name", ["evil\x1b]0;owned\x07", "\u202egnp.exe"])
@@ -721,10 +714,8 @@ ESTIMATORS = [
 ]  # fmt: skip
 
 
-TRANSFORMERS = (
-    preprocessing.EraTargetRegressor, preprocessing.EraTargetEncoder,
-    preprocessing._base.EraTransformer,
-)  # fmt: skip
+TRANSFORMERS = preprocessing.EraTargetRegressor, preprocessing.EraTargetEncoder
+TRANSFORMERS += (preprocessing._base.EraTransformer,)
 
 
 def test_all_estimators_are_tried():

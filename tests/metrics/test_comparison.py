@@ -6,21 +6,12 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import t, ttest_1samp
-from sklearn.metrics import (
-    average_precision_score,
-    log_loss,
-    mean_absolute_error,
-    mean_squared_error,
-    r2_score,
-    roc_auc_score,
-)
+from sklearn.metrics import average_precision_score as average_precision
+from sklearn.metrics import log_loss, mean_absolute_error, mean_squared_error, r2_score
+from sklearn.metrics import roc_auc_score as roc_auc
 
-from sklearn_era.metrics import (
-    EraScoreForecast,
-    compare_predictions,
-    era_scores,
-    era_standard_errors,
-)
+from sklearn_era.metrics import EraScoreForecast, compare_predictions, era_scores
+from sklearn_era.metrics import era_standard_errors as errors_of
 from sklearn_era.metrics._mean_errors import error_of_neighbours
 
 
@@ -84,7 +75,7 @@ def test_neighbouring_eras_count_as_fewer():
     assert groups.forecast.related_ == 0
 
 
-@pytest.mark.parametrize("metric", [roc_auc_score, log_loss, average_precision_score])
+@pytest.mark.parametrize("metric", [roc_auc, log_loss, average_precision])
 def test_errors_of_a_difference_are_by_the_same_rows(metric):
     rng, eras = np.random.default_rng(0), np.repeat(["x", "y", "z"], 100)
     y = rng.integers(0, 2, 300)
@@ -93,10 +84,10 @@ def test_errors_of_a_difference_are_by_the_same_rows(metric):
     given = {"metric": metric, "era_order": "unordered"}
     found = compare_predictions(y, a, b, eras=eras, n_resamples=100, **given)
     assert (found.standard_errors > 0).all()
-    alone = era_standard_errors(y, a, eras=eras, metric=metric).scores
+    alone = errors_of(y, a, eras=eras, metric=metric).scores
     assert (found.standard_errors < alone / 2).all()
     without = compare_predictions(y, a, b, eras=eras, **given).standard_errors
-    if metric is average_precision_score:
+    if metric is average_precision:
         assert np.isnan(without).all()
         return
     assert_allclose(without, found.standard_errors)
@@ -134,7 +125,7 @@ def test_eras_without_a_score_are_left_out():
     y[eras == 2] = 1
     a, b = rng.random((2, 100))
     with pytest.warns(UserWarning, match="Only one class"):
-        found = compare_predictions(y, a, b, eras=eras, metric=roc_auc_score)
+        found = compare_predictions(y, a, b, eras=eras, metric=roc_auc)
     assert np.isnan(found.differences).tolist() == [False, False, True, False, False]
     known = found.differences[[0, 1, 3, 4]]
     assert found.mean == pytest.approx(known.mean())
@@ -148,7 +139,7 @@ def test_eras_that_do_not_tell_their_error_are_left_out():
     a, b = rng.random((2, 120))
     for p in (a, b):
         p[eras == 4] = y[eras == 4] + 0.01 * rng.random(20)  # an area of 1 in both
-    given = {"metric": roc_auc_score, "era_order": "unordered"}
+    given = {"metric": roc_auc, "era_order": "unordered"}
     told = "standard_errors is NaN for era 2, .* left out"
     with pytest.warns(UserWarning, match=told):
         found = compare_predictions(y, a, b, eras=eras, **given)
@@ -177,18 +168,17 @@ def test_a_metric_gets_its_columns_by_row():
 
     given = {"eras": eras, "row_params": {"scale": m}, "power": 2}
     found = compare_predictions(y, a, b, metric=scaled_error, n_resamples=50, **given)
-    expected = compare_predictions(
-        y / m, a / m, b / m, eras=eras, metric=mean_squared_error
-    )
+    scaled = y / m, a / m, b / m
+    expected = compare_predictions(*scaled, eras=eras, metric=mean_squared_error)
     assert_allclose(found.differences, expected.differences)
     ratio = found.standard_errors / expected.standard_errors
     assert np.median(ratio) == pytest.approx(1, abs=0.15)
     scores = era_scores(y, b, metric=scaled_error, **given)
     assert_allclose(scores.scores, expected.scores.scores["b"])
-    errors = era_standard_errors(y, b, metric=scaled_error, **given).scores
+    errors = errors_of(y, b, metric=scaled_error, **given).scores
     other = np.random.default_rng(3).permutation(y.size)
     given |= {"eras": eras[other], "row_params": {"scale": m[other]}}
-    again = era_standard_errors(y[other], b[other], metric=scaled_error, **given)
+    again = errors_of(y[other], b[other], metric=scaled_error, **given)
     assert_allclose(again.scores, errors)
     given["row_params"] = {"scale": m[:3]}
     with pytest.raises(ValueError, match="scale has 3 rows, but y_true has 400"):

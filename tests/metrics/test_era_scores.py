@@ -7,18 +7,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import sklearn.metrics as sk
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import (
-    get_scorer,
-    log_loss,
-    mean_absolute_error,
-    mean_squared_error,
-    r2_score,
-    roc_auc_score,
-)
+from sklearn.metrics import log_loss, mean_absolute_error, mean_squared_error, r2_score
 
 from helpers.data import make_shifting
 from sklearn_era.metrics import EraScores, era_scores, make_era_scorer
@@ -173,10 +167,9 @@ def test_two_way_groups_of_one_metric_and_a_matrix():
 
 def test_means_by_two_of_three_columns():
     rng = np.random.default_rng(0)
-    eras = pd.DataFrame({
-        "horizon": rng.integers(1, 4, 400), "week": rng.integers(0, 5, 400),
-        "group": rng.choice(["new", "known"], 400),
-    })  # fmt: skip
+    eras = pd.DataFrame({"horizon": rng.integers(1, 4, 400)})
+    eras["week"] = rng.integers(0, 5, 400)
+    eras["group"] = rng.choice(["new", "known"], 400)
     eras = eras[(eras.group == "new") | (eras.horizon < 3)]  # not all pairs occur
     y, y_pred = rng.normal(size=(2, len(eras)))
     found = era_scores(y, y_pred, eras=eras, metric=mean_squared_error)
@@ -215,9 +208,8 @@ def test_tables_and_texts_of_results(monkeypatch):
     found = era_scores(y, y_pred, eras=eras, metric=[r2_score, mean_squared_error])
     frame = found.to_frame()
     assert frame.index.names == ["shop", "week"]
-    assert frame.loc[("east", "2024-01-05")].tolist() == [
-        *found[found.eras[0]].values(), found.n_samples[0],
-    ]  # fmt: skip
+    row = [*found[found.eras[0]].values(), found.n_samples[0]]
+    assert frame.loc[("east", "2024-01-05")].tolist() == row
     assert repr(found).splitlines()[0] == "EraScores of 5 eras by shop, week"
     shown = scores_of([np.nan, 1.0]), scores_of([np.nan])
     assert [repr(one).splitlines()[1] for one in shown] == [
@@ -236,7 +228,7 @@ def test_eras_of_one_class_or_no_weight_are_not_lost():
     of = [0, 1, 1, 1], [0.1, 0.9, 0.3, 0.4]
     score = partial(era_scores, *of, eras=["a", "a", "b", "b"])
     with pytest.warns(UndefinedMetricWarning, match="Only one class"):
-        result = score(metric=roc_auc_score)
+        result = score(metric=sk.roc_auc_score)
     assert_array_equal(result.scores, [1.0, np.nan])
     with pytest.raises(ValueError, match="metric log_loss failed in era b, of 2 rows"):
         score(metric=log_loss)
@@ -267,7 +259,7 @@ def test_containers_and_label_types(container):
     ({"metric": ["r2"]}, "metric is 'r2': pass a function"),
     ({"metric": []}, "must hold at least one function"),
     ({"metric": 2 * [r2_score]}, "functions of one name in a dict"),
-    ({"metric": get_scorer("r2")}, "metric is make_scorer.*, and no scorer"),
+    ({"metric": sk.get_scorer("r2")}, "metric is make_scorer.*, and no scorer"),
     ({"metric": lambda y_true, y_pred: None}, "must return one number"),
     ({"metric": lambda y_true, y_pred: y_pred}, "must return one number"),
     ({"metric": lambda y_true, y_pred: 1j}, "must return one number"),

@@ -8,18 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn import config_context
+from sklearn import config_context, metrics
 from sklearn.base import clone
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import (
-    average_precision_score,
-    log_loss,
-    make_scorer,
-    mean_squared_error,
-    r2_score,
-    roc_auc_score,
-)
+from sklearn.metrics import mean_squared_error, r2_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -51,7 +44,7 @@ def test_scorer_calls_the_response_method_and_finds_the_positive_class():
     classes = np.where(y > 0, "yes", "no")
     model = LogisticRegression().fit(X, classes)
     for pos_label, scored in zip(("no", "yes"), model.predict_proba(X).T, strict=True):
-        of = {"metric": average_precision_score, "pos_label": pos_label}
+        of = {"metric": metrics.average_precision_score, "pos_label": pos_label}
         scorer = make_era_scorer(response_method="predict_proba", **of)
         expected = era_scores(classes, scored, eras=eras, **of).mean()
         assert_allclose(scorer(model, X, classes, eras=eras), expected)
@@ -79,7 +72,7 @@ def test_cross_validate_hands_eras_and_weights_of_the_test_rows():
     weight, cv = np.random.default_rng(1).uniform(1, 2, y.size), GroupKFold(3)
     scoring = {
         "worst": make_era_scorer(r2_score, aggregation="worst"),
-        "weighted": make_era_scorer(r2_score), "pooled": make_scorer(r2_score),
+        "weighted": make_era_scorer(r2_score), "pooled": metrics.make_scorer(r2_score),
     }  # fmt: skip
     requests = scoring["worst"].get_metadata_routing().score.requests
     assert (requests["eras"], requests["sample_weight"]) == (True, None)
@@ -176,7 +169,7 @@ def test_early_stopping_of_a_classifier_scores_probabilities():
     X, y, eras = make_shifting()
     classes = np.where(y > 0, "yes", "no")
     of = {"aggregation": "worst", "response_method": "predict_proba"}
-    scorer = make_era_scorer(roc_auc_score, **of)
+    scorer = make_era_scorer(metrics.roc_auc_score, **of)
     of = {"early_stopping": True, "validation_fraction": None, "max_iter": 3}
     model = Classifier(scoring=scorer, **of)
     with config_context(enable_metadata_routing=True):
@@ -190,7 +183,7 @@ def test_probabilities_of_an_era_of_one_class():
     X, y, eras = make_shifting()
     target = np.where((y > 0) & (eras != eras[0]), "yes", "no")
     model = LogisticRegression().fit(X, target)
-    scorer = make_era_scorer(log_loss, response_method="predict_proba")
+    scorer = make_era_scorer(metrics.log_loss, response_method="predict_proba")
     p = model.predict_proba(X)[np.arange(y.size), (target == "yes").astype(int)]
     expected = np.mean([np.log(p[eras == era]).mean() for era in np.unique(eras)])
     assert np.isclose(scorer(model, X, target, eras=eras), expected)

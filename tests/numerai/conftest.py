@@ -33,10 +33,8 @@ def coarse_figures():
 
 
 # Of a portable model that runs within Numerai's limits.
-CHECK = {
-    "rows": 40, "seconds": 1.0, "peak_bytes": 0, "python": "3", "versions": {},
-    "warnings": [],
-}  # fmt: skip
+CHECK = {"rows": 40, "seconds": 1.0, "peak_bytes": 0, "python": "3"}
+CHECK |= {"versions": {}, "warnings": []}
 
 
 @pytest.fixture(scope="session")
@@ -50,9 +48,8 @@ def named(demo) -> HistGradientBoostingRegressor:
 @pytest.fixture(scope="session")
 def path(tmp_path_factory):
     """A file of thirty eras to train on."""
-    return write_frame(
-        make_frame(), tmp_path_factory.mktemp("data") / "train_7.parquet"
-    )
+    folder = tmp_path_factory.mktemp("data")
+    return write_frame(make_frame(), folder / "train_7.parquet")
 
 
 @pytest.fixture(scope="session")

@@ -176,7 +176,8 @@ def test_a_file_of_no_known_version_begins_anew(server, download, etags):
         download()
     assert list(download.path.parent.iterdir()) == []
     server.fail("GET", "truncated")
-    assert (download(), ranges(server)) == (CONTENT, [None, None, None, None])
+    assert download() == CONTENT
+    assert ranges(server) == [None, None, None, None]
     server.fail("GET", "part")
     with pytest.raises(ApiError, match="sent only part of the file"):
         download()
@@ -190,7 +191,8 @@ def test_a_file_of_no_known_version_begins_anew(server, download, etags):
 @pytest.mark.parametrize("kind", [403, 503, "drop", "truncated"])
 def test_each_attempt_asks_for_another_address(server, download, kind):
     server.fail("GET", kind)
-    assert (download(), server.operations) == (CONTENT, ["dataset", "GET"] * 2)
+    assert download() == CONTENT
+    assert server.operations == ["dataset", "GET"] * 2
 
 
 def test_what_cannot_be_downloaded_or_written_is_told(server, download, monkeypatch):

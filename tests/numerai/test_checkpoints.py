@@ -288,10 +288,9 @@ def test_fits_of_the_version_before(tmp_path, monkeypatch, version):
     toml.write_text(toml.read_text().replace("purge = 3", "purge = 8"))
     config, workspace = load_config(toml)
     settings = config.models[0].members[0].train
-    known = {
-        "files": [workspace.newest("train")], "version": config.data.version,
-        "features": read_features(workspace.newest("features")).features("all"),
-    }  # fmt: skip
+    known = {"files": [workspace.newest("train")], "version": config.data.version}
+    sets = read_features(workspace.newest("features"))
+    known["features"] = sets.features("all")
     live = read_columns(workspace.newest("live"), known["features"])
     recorded = json.loads((root / "recorded.json").read_text())
     for name, wanted in (("model", settings), ("gain", *gain_settings([settings]))):

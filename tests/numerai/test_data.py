@@ -336,10 +336,8 @@ def read_all(path):
 def test_chosen_eras(path, first, n_eras, every, offset, groups):
     last, offset = min(30, first + n_eras - 1), offset % every
     numbers = list(range(first, last + 1))[offset::every]
-    chosen = settings(
-        first_era=f"{first:04}", last_era=f"{last:04}", every_nth_era=every,
-        era_offset=offset, era_groups=groups,
-    )  # fmt: skip
+    of = {"every_nth_era": every, "era_offset": offset, "era_groups": groups}
+    chosen = settings(first_era=f"{first:04}", last_era=f"{last:04}", **of)
     if groups > len(numbers) or not numbers:
         with pytest.raises(ConfigError, match=r"era_groups = |No era is left"):
             select_eras([path], chosen)

@@ -58,7 +58,8 @@ def exported(blends, tmp_path_factory):
 
 
 def assert_predicts(path, blend, frame, known):
-    before, predictions = frame.copy(), pd.read_pickle(path)(frame)
+    before = frame.copy()
+    predictions = pd.read_pickle(path)(frame)
     pd.testing.assert_frame_equal(frame, before)
     expected = expected_ranks(blend, frame, known)
     pd.testing.assert_frame_equal(predictions, expected, check_exact=True)

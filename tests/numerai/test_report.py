@@ -291,9 +291,7 @@ def test_corr_and_mmc_are_drawn_a_line_a_model():
     (legend,) = figure.legends
     told = [text.get_text() for text in legend.get_texts()]
     assert told == ["a", "b", "mean in validation", "not final"]
-
-
-def test_many_models_are_told_apart():
+    # Many models are told apart.
     rows = [report.RoundScore(1, f"model_{i}", True, 0.1, 0.1) for i in range(12)]
     top, _ = report.draw_live_scores(rows, {}).axes
     lines = [x for x in top.get_lines() if x.get_label().startswith("model_")]

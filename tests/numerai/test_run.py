@@ -27,7 +27,8 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_round_goes_command_by_command(empty):
-    names, said = empty.load()[0].data.files, empty.run("download")
+    names = empty.load()[0].data.files
+    said = empty.run("download")
     assert said.count("Downloaded ") == len(names)
     n_live = sum(name.startswith("live") for name in names)
     assert empty.run("download").count("Kept ") == len(names) - n_live
@@ -72,7 +73,8 @@ def test_no_submit_needs_no_keys_and_does_all_but_the_upload(first_run):
 
 
 def test_a_dry_run_shows_the_plan_and_touches_nothing(empty, first_run):
-    before, said = snapshot(empty.folder), empty.run("run --dry-run")
+    before = snapshot(empty.folder)
+    said = empty.run("run --dry-run")
     assert "Would export" not in said
     for told in (
         "Round 1401 is open until", "Would download train: not downloaded yet.",
@@ -83,7 +85,8 @@ def test_a_dry_run_shows_the_plan_and_touches_nothing(empty, first_run):
     assert snapshot(empty.folder) == before
     assert set(empty.server.operations) <= {"rounds"}
     shutil.copytree(first_run.folder, empty.folder, dirs_exist_ok=True)
-    before, said = snapshot(empty.folder), empty.run("run --dry-run")
+    before = snapshot(empty.folder)
+    said = empty.run("run --dry-run")
     assert "Would train" not in said
     assert "Would validate" not in said
     empty.change(max_iter="13")

@@ -35,10 +35,8 @@ def fit_in_memory(rows, labels=None, target=TARGET, seed=0, **parameters):
 
 def test_the_model_is_that_of_the_rows_in_memory(tmp_path, path):
     drawn, told = {"colsample_bytree": 0.3, "max_features": 0.7}, []
-    record = train_on(
-        path, tmp_path, name="ender", random_state=3, parameters=drawn,
-        on_progress=lambda *x: told.append(x),
-    )  # fmt: skip
+    of = {"name": "ender", "random_state": 3, "parameters": drawn}
+    record = train_on(path, tmp_path, on_progress=lambda *x: told.append(x), **of)
     model, read = load_fit(tmp_path, "ender")
     helper.assert_same_model(model, fit_in_memory(FRAME, seed=3, **drawn))
     assert model.feature_names_in_.tolist() == FEATURES == record.features
@@ -256,11 +254,9 @@ def test_the_fit_is_that_of_the_rows_in_memory(path, folder):
     assert model.weights_ == expected.weights_ == record.weights
     assert model.feature_names_in_.tolist() == FEATURES == record.features
     np.testing.assert_array_equal(model.predict(X), expected.predict(X))
-    expected = {
-        "estimator": "auto", "purge_of_folds": 5, "time_budget": 0.0, "n_rows": 1800,
-        "first_era": "0001", "last_era": "0030", "n_eras": 30,
-        "features_with_missing": [],
-    }  # fmt: skip
+    expected = {"estimator": "auto", "purge_of_folds": 5, "time_budget": 0.0}
+    expected |= {"first_era": "0001", "last_era": "0030", "n_eras": 30}
+    expected |= {"n_rows": 1800, "features_with_missing": []}
     assert record.model_dump().items() >= expected.items()
     boosters = [x for x in model.members_.values() if hasattr(x, "_predictors")]
     assert record.n_trees == sum(len(x._predictors) for x in boosters) > 0
@@ -297,10 +293,8 @@ def test_missing_targets_and_values_in_a_fit_short_of_time(tmp_path, capsys):
 
 
 def test_all_steps_of_a_round(empty, quick_scores):
-    empty.change(
-        files='["train", "validation"]', max_iter="2", automatic="true",
-        compare_with_gain="true", purge="3",
-    )  # fmt: skip
+    empty.change(files='["train", "validation"]', max_iter="2", automatic="true")
+    empty.change(compare_with_gain="true", purge="3")
     empty.add('estimator = "auto"\ntime_budget = 1e-9\n')
     output = empty.run("run", warned="time_budget: no time is left for 6 of 8 members")
     record = empty.model()

@@ -21,13 +21,10 @@ from helpers.grids import slow
 from oracle.formulas import boltzmann_mean
 from sklearn_era.criteria import Directional, Era, Invariant, TimeRobust, VREx
 from sklearn_era.datasets import make_synthetic_memorization
-from sklearn_era.ensemble import (
-    EraForestClassifier,
-    EraForestRegressor,
-    InvariantForestRegressor,
-)
+from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.ensemble import InvariantForestRegressor as InvariantForest
 from sklearn_era.ensemble._criteria.objects import Criterion, compare_sides
 from sklearn_era.inspection import support_match
 from sklearn_era.preprocessing import EraStandardScaler
@@ -145,10 +142,9 @@ def test_only_directions_tell_eras_that_contradict_each_other(criterion, feature
 
 
 def fit(X, y, eras, **params) -> Regressor:
-    return Regressor(
-        max_iter=50, max_depth=10, max_leaf_nodes=32, learning_rate=1.0,
-        early_stopping=False, random_state=0, **COVER_ALL, **params,
-    ).fit(X, y, eras=eras)  # fmt: skip
+    params |= COVER_ALL | {"max_iter": 50, "max_depth": 10, "max_leaf_nodes": 32}
+    params |= {"learning_rate": 1.0, "early_stopping": False, "random_state": 0}
+    return Regressor(**params).fit(X, y, eras=eras)
 
 
 def accuracy(est, X, y) -> float:
@@ -541,7 +537,7 @@ def test_the_papers_rule_reaches_its_errors_for_numbers(n_features):
         plain = RandomForestRegressor(50, max_depth=20, random_state=seed)
         errors = [plain.fit(data.X_train, data.y_train).predict(data.X_test)]
         for model in (
-            InvariantForestRegressor(max_depth=20, random_state=seed),
+            InvariantForest(max_depth=20, random_state=seed),
             Regressor(split_criterion=Invariant(10.0, rule="every_era")),
         ):
             model.fit(data.X_train, data.y_train, eras=data.eras_train)
