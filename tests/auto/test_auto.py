@@ -28,24 +28,14 @@ from sklearn.utils.class_weight import compute_sample_weight
 from helpers.data import make_levels
 from helpers.grids import on_grid, slow
 from sklearn_era._eras import encode_eras
-from sklearn_era.auto import (
-    AutoEraClassifier,
-    AutoEraRegressor,
-    _estimator,
-    _member_search,
-)
+from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor, _member_search
+from sklearn_era.auto import _estimator as estimators
 from sklearn_era.auto._candidates import make_members, uses_eras
 from sklearn_era.auto._categories import columns_of
 from sklearn_era.auto._linear import LinearRegressor
 from sklearn_era.auto._losses import loss_of
 from sklearn_era.auto._member_search import Rows
-from sklearn_era.auto._weights import (
-    LeftOut,
-    keep,
-    promising,
-    update_weights,
-    weigh,
-)
+from sklearn_era.auto._weights import LeftOut, keep, promising, update_weights, weigh
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.inspection import shap_values
@@ -233,13 +223,11 @@ def test_members_of_eras_alone_have_no_weight_by_rows():
     assert weigh(eras, rows, SQUARED).weights["b"] > 0
     same = left_out({"a": stages, "b": alone + 5}, y, codes, ones)
     found = weigh(same, rows, SQUARED)
-    assert found.weights == {"a": 1.0, "b": 0.0}
-    assert found.stages == {"a": 1, "b": 1}
+    assert (found.weights, found.stages) == ({"a": 1.0, "b": 0.0}, {"a": 1, "b": 1})
 
 
 @pytest.mark.parametrize(("params", "metric"), [
-    ({}, mean_squared_error),
-    ({"loss": "absolute_error"}, metrics.mean_absolute_error),
+    ({}, mean_squared_error), ({"loss": "absolute_error"}, metrics.mean_absolute_error),
     ({"loss": "poisson"}, metrics.mean_poisson_deviance),
     ({"loss": "gamma"}, metrics.mean_gamma_deviance),
     ({"loss": "quantile", "quantile": 0.8},
@@ -284,8 +272,7 @@ def test_averages_of_classes_are_of_probabilities():
     X, y, eras = make_levels(16, 30)
     y = np.digitize(y, [-0.5, 0.5]).astype(str)
     y[(y == "2") & (eras < 12)] = "1"  # no class 2 before the last folds
-    plain = Classifier(**SMALL)
-    members = ["symmetric", "linear", "level"]
+    plain, members = Classifier(**SMALL), ["symmetric", "linear", "level"]
     model = AutoEraClassifier(plain, members=members).fit(X, y, eras=eras)
     p = {name: one.predict_proba(X) for name, one in model.members_.items()}
     expected = sum(model.weights_[name] * p[name] for name in p)
@@ -342,8 +329,7 @@ def test_folds_have_the_predictions_of_all_stages_until_one_stops(params):
 
 
 def test_members_that_lose_in_a_fold_are_not_in_all():
-    rng = np.random.default_rng(0)
-    names = ["plain", "linear", "a", "b", "c"]
+    rng, names = np.random.default_rng(0), ["plain", "linear", "a", "b", "c"]
     y = rng.normal(size=300)
     noise = np.array([2.0, 3.0, 0.5, 0.6, 4.0])[:, np.newaxis, np.newaxis]
     p = dict(zip(names, y + noise * rng.normal(size=(5, 1, 300)), strict=True))
@@ -388,9 +374,8 @@ def test_the_plain_model_is_kept_unless_the_average_is_better(noise):
 @pytest.mark.parametrize("early_stopping", [slow(False), True])
 def test_the_level_of_later_eras_is_found(early_stopping):
     """It is that of the last eras, and not of those before eras that are held out."""
-    plain = Regressor(
-        max_iter=15, min_samples_leaf=10, early_stopping=early_stopping, random_state=0
-    )
+    own = {"max_iter": 15, "min_samples_leaf": 10, "early_stopping": early_stopping}
+    plain = Regressor(**own, random_state=0)
     names = ["level", "last_levels", "leaves_4"]
     model = AutoEraRegressor(plain, members=names).fit(X, Y, eras=ERAS)
     assert model.weights_["level"] + model.weights_["last_levels"] > 0.4
@@ -415,10 +400,8 @@ def test_fits_print_a_line_a_member_and_are_pickled(capsys):
     # Four members in three folds of eras, at least the plain one in two of rows.
     n_lines = 3 * 4 + sum("in rows left out" in line for line in lines) + 1
     assert len(lines) == n_lines > 13
-    assert re.fullmatch(
-        r"AutoEra 1/\d+ fits: plain, loss [\d.]+ in eras left out; about \d+ s left",
-        lines[0],
-    )
+    told = r"AutoEra 1/\d+ fits: plain, loss [\d.]+ in eras left out; about \d+ s left"
+    assert re.fullmatch(told, lines[0])
     assert (pickle.loads(pickle.dumps(one)).predict(X) == one.predict(X)).all()
 
 
@@ -442,7 +425,7 @@ def test_a_time_budget_leaves_members_out(monkeypatch):
         return fit_member(model, *args, **params)
 
     monkeypatch.setattr(_member_search, "fit_rows", fit_in_a_second)
-    for module in (_estimator, _member_search):
+    for module in (estimators, _member_search):
         now = SimpleNamespace(perf_counter=lambda: clock[0])
         monkeypatch.setattr(module, "time", now)
     for budget, most in ((25, 6), (1e-9, 2)):
@@ -559,8 +542,7 @@ HALF = Regressor(loss=HalfSquaredError())
     (auto(["default", "default"]), "'additive' twice"),
     (auto([("a", 3)]), r"'a' must be a string.*int"),
     (auto([("a", LogisticRegression())]), "regressor"),
-    (auto(time_budget=0), "time_budget"),
-    (AutoEraRegressor(HALF), "by its name"),
+    (auto(time_budget=0), "time_budget"), (AutoEraRegressor(HALF), "by its name"),
 ], ids=range(8))  # fmt: skip
 def test_slips_get_a_sentence(model, match):
     with pytest.raises(ValueError, match=match):
@@ -584,10 +566,8 @@ def test_new_eras_are_scored_and_weighed():
     (entry,) = model.update_log_
     new = [np.mean((Y - before)[era == ERAS] ** 2) for era in (13, 14, 15)]
     error = scores.std(ddof=1) * np.sqrt(1 / 6 + 1 / 3)
-    expected = {
-        "loss": np.mean(new), "expected": scores.mean(), "error": error,
-        "p_value": stats.t.sf((np.mean(new) - scores.mean()) / error, 5),
-    }  # fmt: skip
+    expected = {"loss": np.mean(new), "expected": scores.mean(), "error": error}
+    expected["p_value"] = stats.t.sf((np.mean(new) - scores.mean()) / error, 5)
     assert {name: entry[name] for name in expected} == pytest.approx(expected)
     assert entry["eras"] == [13, 14, 15]
     weights = np.bincount(model._left_out["codes"], model._left_out["weights"])
@@ -601,8 +581,7 @@ def test_new_eras_are_scored_and_weighed():
 
 
 def test_weights_move_to_what_is_better_in_new_eras():
-    rng = np.random.default_rng(0)
-    codes = np.repeat(range(12), 50)
+    rng, codes = np.random.default_rng(0), np.repeat(range(12), 50)
     y = rng.normal(size=600)
     good, bad = (y + s * rng.normal(size=600) for s in (0.1, 0.5))
     eras = left_out({"a": bad[None], "b": good[None]}, y, codes, np.ones(600))
@@ -666,8 +645,7 @@ def test_dates_are_known_in_any_unit_and_saved(tmp_path):
     model = auto(["level"]).fit(X[old], Y[old], eras=nanoseconds[old])
     model.update(X, Y, eras=dates)
     new = list(np.unique(dates)[12:])
-    assert model.update_log_[0]["eras"] == new
-    assert model._known_eras.size == 16
+    assert (model.update_log_[0]["eras"], model._known_eras.size) == (new, 16)
     save_model(model, tmp_path / "model.era")
     loaded, _ = load_model(tmp_path / "model.era")
     assert loaded.update_log_[0]["eras"] == new
@@ -729,8 +707,7 @@ def test_members_that_use_eras_have_no_folds_of_rows():
 
 def make_shops(n_eras=12, n_rows=60, effect=1.0):
     """A frame with text of 30 categories, of which the first letters are ten."""
-    rng = np.random.default_rng(0)
-    eras = np.repeat(np.arange(n_eras), n_rows)
+    rng, eras = np.random.default_rng(0), np.repeat(np.arange(n_eras), n_rows)
     codes = rng.integers(0, 30, eras.size)
     shops = np.array([f"{'abcdefghij'[i % 10]}{i}" for i in range(30)], dtype=object)
     x = rng.normal(size=eras.size)
@@ -751,10 +728,8 @@ def test_text_is_categories_and_beside_them_what_earlier_eras_tell(library, tmp_
         model.fit(frame, y, eras=eras)
     assert not caught
     assert model.feature_names_in_.tolist() == ["x", "shop", "kind"]
-    assert model.encoder_.get_feature_names_out().tolist() == [
-        "shop_effect",
-        "shop_count",
-    ]
+    names = model.encoder_.get_feature_names_out()
+    assert names.tolist() == ["shop_effect", "shop_count"]
     category = pandas.assign(shop=pandas["shop"].astype("category"))
     encoder = EraTargetEncoder(target_type="continuous", count=True)
     encoder.set_output(transform="pandas")
@@ -801,8 +776,7 @@ def test_text_is_categories_and_beside_them_what_earlier_eras_tell(library, tmp_
     twice = {"pandas": pd, "polars": pl}[library].concat([frame, frame])
     copy.update(twice, np.r_[y, 9 - y], eras=np.r_[eras, 12 + eras])
     assert copy.update_log_[0]["refit"]
-    assert copy.encoder_.era_labels_.size == 24
-    assert copy.predict(frame).shape == y.shape
+    assert (copy.encoder_.era_labels_.size, copy.predict(frame).shape) == (24, y.shape)
 
 
 def test_columns_are_encoded_where_they_are_worth_it():
@@ -861,9 +835,8 @@ def test_text_of_all_types_is_categories(kind):
     else:
         dtype = pd.ArrowDtype(pa.string()) if kind == "arrow" else kind
         table = frame.astype({"c": dtype, "id": dtype})
-    model = AutoEraRegressor(
-        Regressor(max_iter=20, early_stopping=False), members=["leaves_4"], cv=2
-    )
+    plain = Regressor(max_iter=20, early_stopping=False)
+    model = AutoEraRegressor(plain, members=["leaves_4"], cv=2)
     with pytest.warns(UserWarning, match="'id' has more than 255 categories") as caught:
         model.fit(table, y, eras=eras)
     assert len(caught) == 1

@@ -4,18 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from sklearn import linear_model
 from sklearn.base import clone
-from sklearn.linear_model import (
-    GammaRegressor,
-    LogisticRegression,
-    PoissonRegressor,
-    Ridge,
-)
+from sklearn.linear_model import LogisticRegression
 
 from sklearn_era.auto._linear import PENALTIES, LinearClassifier, LinearRegressor
 
-RNG = np.random.default_rng(0)
-N = 300
+RNG, N = np.random.default_rng(0), 300
 WEIGHTS = RNG.uniform(0.5, 2, N)
 
 
@@ -23,9 +18,8 @@ def make_table():
     """A number, one with missing values, a constant and a category."""
     kind = RNG.choice(["u", "v", "w"], N, p=[0.6, 0.38, 0.02])
     holes = np.where(RNG.random(N) < 0.2, np.nan, RNG.normal(3, 2, N))
-    return pd.DataFrame(
-        {"a": RNG.normal(size=N), "b": holes, "c": 1.0, "kind": pd.Categorical(kind)}
-    )
+    columns = {"a": RNG.normal(size=N), "b": holes, "c": 1.0}
+    return pd.DataFrame(columns | {"kind": pd.Categorical(kind)})
 
 
 def by_hand(X, weights):
@@ -55,9 +49,9 @@ def test_each_penalty_is_a_model_of_scikit_learn(loss, weights):
     Z, scale = by_hand(X, weights), N if weights is None else weights.sum()
     y = SIGNAL + RNG.normal(size=N)
     make = {
-        "squared_error": lambda a: Ridge(a * scale),
-        "poisson": lambda a: PoissonRegressor(alpha=a, max_iter=500),
-        "gamma": lambda a: GammaRegressor(alpha=a, max_iter=500),
+        "squared_error": lambda a: linear_model.Ridge(a * scale),
+        "poisson": lambda a: linear_model.PoissonRegressor(alpha=a, max_iter=500),
+        "gamma": lambda a: linear_model.GammaRegressor(alpha=a, max_iter=500),
         "log_loss": lambda a: LogisticRegression(C=1 / (a * scale), max_iter=500),
     }[loss]
     if loss == "log_loss":
@@ -111,8 +105,7 @@ def test_rows_without_weight_count_for_nothing(kind):
         y, model = (y > 2).astype(str), LinearClassifier("log_loss")
     else:
         y[N:] = 1e3
-    found = model.fit(both, y, sample_weight=weights)
-    far = X.assign(a=50.0)
+    found, far = model.fit(both, y, sample_weight=weights), X.assign(a=50.0)
     without = clone(model).fit(X, y[:N], sample_weight=2 * weights[:N])
     assert found._codings == without._codings
     method = "predict" if kind == "regression" else "predict_proba"

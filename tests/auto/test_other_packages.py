@@ -21,16 +21,11 @@ from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import ModelFileError, save_model
 
-RNG = np.random.default_rng(0)
-N = 360
+RNG, N = np.random.default_rng(0), 360
 ERAS = np.repeat(np.arange(12), 30)
-X = pd.DataFrame(
-    {
-        "number": RNG.normal(size=N),
-        "shop": RNG.choice(["a", "b", "c", None], N),
-        "place": pd.Categorical(RNG.choice(["x", "y"], N)),
-    }
-)
+X = pd.DataFrame({"number": RNG.normal(size=N)})
+X["shop"] = RNG.choice(["a", "b", "c", None], N)
+X["place"] = pd.Categorical(RNG.choice(["x", "y"], N))
 X.loc[::9, "number"] = np.nan
 Y = X["number"].fillna(1).to_numpy() + 2 * (X["shop"] == "b") + RNG.normal(size=N)
 WEIGHTS = RNG.integers(1, 4, N).astype(float)
@@ -169,9 +164,7 @@ def test_strings_have_the_plain_model_s_seed_and_no_constraints(name):
     drawn = make_peer(name, Regressor(random_state=np.random.RandomState(0)), "poisson")
     assert drawn.model.get_params()["random_state"] > 0
     plain = Regressor(monotonic_cst={"number": 1})
-    with pytest.raises(
-        ValueError, match=rf"{name!r}, which does not keep to .*monoton"
-    ):
+    with pytest.raises(ValueError, match=rf"{name!r}, which does not keep .*monoton"):
         AutoEraRegressor(plain, members=[name]).fit(X, Y, eras=ERAS)
 
 

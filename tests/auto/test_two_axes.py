@@ -14,10 +14,8 @@ from sklearn_era.auto._losses import loss_of
 from sklearn_era.auto._weights import LeftOut, equal_eras, error_of_mean
 from sklearn_era.calibration import EraConformalClassifier, EraConformalRegressor
 from sklearn_era.effects import Intercepts
-from sklearn_era.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import load_model, save_model
 from sklearn_era.model_selection import EraSearchCV, EraSplit
 from sklearn_era.model_selection._era_split import steps_of
@@ -31,7 +29,7 @@ ERAS = pd.DataFrame({"week": DATES[week], "shop": [f"s{i}" for i in shop]})
 X = rng.normal(size=(week.size, 3))
 LEVEL = np.cumsum(rng.normal(size=N_WEEKS, scale=0.4))[week]
 y = X[:, 0] + rng.normal(size=N_SHOPS)[shop] + LEVEL + 0.3 * rng.normal(size=week.size)
-PLAIN = HistGradientBoostingRegressor(max_iter=20, early_stopping=False, random_state=0)
+PLAIN = Regressor(max_iter=20, early_stopping=False, random_state=0)
 LEVELS = clone(PLAIN).set_params(era_effects=Intercepts("auto"))
 
 
@@ -45,8 +43,7 @@ def test_no_fold_trains_on_what_it_tests(seed):
     at, of = rng.integers(n_weeks, size=n), rng.integers(n_shops, size=n)
     at[:n_weeks], of[:n_shops] = np.arange(n_weeks), np.arange(n_shops)
     columns = pd.DataFrame({"day": dates[at], "of": of.astype(str)})
-    horizon = [1, 2, 3, "14D"][rng.integers(4)]
-    both = seed % 3 > 0
+    horizon, both = [1, 2, 3, "14D"][rng.integers(4)], seed % 3 > 0
     eras = columns if both else columns.day
     _, encoded, _ = read_known(eras, at, "auto", "the test")
     asked = {"horizon": horizon, "gap": int(rng.integers(3))}
@@ -90,8 +87,7 @@ def test_errors_are_those_of_two_way_clusters():
     assert_allclose(found.error_of_both(error, gains), np.sqrt(squared))
     assert found._replace(groups=None).error_of_both(error, gains) == error
     # Of a member that one fold lacks, an era has the mean of the others.
-    missing = np.where(shop < 4, np.nan, gains)
-    w = np.where(shop < 4, 0.0, weights)
+    missing, w = np.where(shop < 4, np.nan, gains), np.where(shop < 4, 0.0, weights)
     expected = np.bincount(week, w * gains) / np.bincount(week, w)
     assert_allclose(found.by_era(missing), expected)
 
@@ -127,9 +123,8 @@ def test_averages_know_times_and_groups(group, horizon, tmp_path):
         assert_allclose(asked.predict(X, eras=eras), found)
     assert_allclose(model.predict(X[:1], eras=ERAS[:1]), found[:1])
     assert np.isfinite(model.predict(X[:2])).all()
-    assert_allclose(
-        model.score(X, y, eras=ERAS), 1 - np.mean((y - found) ** 2) / y.var()
-    )
+    r2 = 1 - np.mean((y - found) ** 2) / y.var()
+    assert_allclose(model.score(X, y, eras=ERAS), r2)
 
 
 @pytest.mark.filterwarnings("ignore:X lacks the columns")
@@ -151,8 +146,7 @@ def test_models_of_known_groups_read_the_columns_that_the_fit_named(group):
 
 def test_both_axes_are_better_than_either_for_known_shops():
     train, test = week < 12, week >= 13
-    of_both = AutoEraRegressor(PLAIN, group="known", horizon=2)
-    losses = []
+    of_both, losses = AutoEraRegressor(PLAIN, group="known", horizon=2), []
     for model, eras in (
         (of_both, ERAS), (AutoEraRegressor(PLAIN, horizon=2), ERAS.week),
         (AutoEraRegressor(PLAIN, era_order="unordered"), ERAS.shop),
@@ -165,10 +159,8 @@ def test_both_axes_are_better_than_either_for_known_shops():
 
 @pytest.mark.filterwarnings("ignore:The loss in")
 def test_updates_take_in_times_and_groups():
-    old = week < 13
-    model = AutoEraRegressor(PLAIN, members=["level"], group="known").fit(
-        X[old], y[old], eras=ERAS[old]
-    )
+    old, model = week < 13, AutoEraRegressor(PLAIN, members=["level"], group="known")
+    model.fit(X[old], y[old], eras=ERAS[old])
     rows = ERAS.assign(shop=ERAS.shop.where(shop < 10, "late " + ERAS.shop))
     for now in (13, 14):
         model.update(X[week == now], y[week == now], eras=rows[week == now])
@@ -184,13 +176,11 @@ def test_updates_take_in_times_and_groups():
     last = week == 15
     error = y[last] - model.predict(X[last], eras=rows[last])
     assert np.mean(error**2) < 0.5 * y[last].var()
-    before = model.weights_
-    only_new = ERAS.assign(shop="later " + ERAS.shop)
+    before, only_new = model.weights_, ERAS.assign(shop="later " + ERAS.shop)
     model.update(X[last], y[last], eras=only_new[last])  # none of the groups asked for
     entry = model.update_log_[-1]
     assert np.isnan(entry["loss"])
-    assert entry["p_value"] == 1
-    assert model.weights_ == before
+    assert (entry["p_value"], model.weights_) == (1, before)
     assert LeftOut(**model._left_out).y.size == left_out.y.size
     level = model.members_["level"].era_intercepts_
     assert "later s1" in level["groups"]
@@ -199,10 +189,9 @@ def test_updates_take_in_times_and_groups():
 
 
 def test_classifiers_searches_and_intervals_take_both():
-    frame = pd.DataFrame(X, columns=[*"abc"]).join(ERAS)
-    model = AutoEraClassifier(
-        HistGradientBoostingClassifier(max_iter=10), members=["level"], group="known"
-    ).fit(frame, y > 0, eras=["week", "shop"])
+    frame, plain = pd.DataFrame(X, columns=[*"abc"]).join(ERAS), Classifier(max_iter=10)
+    model = AutoEraClassifier(plain, members=["level"], group="known")
+    model.fit(frame, y > 0, eras=["week", "shop"])
     assert model.n_features_in_ == 3
     p = model.predict_proba(frame, eras=["shop", "week"])
     assert_array_equal(p, model.predict_proba(frame[[*"abc"]], eras=ERAS))

@@ -71,32 +71,22 @@ def test_distribution_over_eras_is_found_again():
 
 
 def test_new_eras_have_the_mean_probability():
-    y, p, eras = make_rows(40, 50)
-    found = RandomEffects.fit(y, p, np.ones(y.size), eras, 40)
-    rng, of_eras = np.random.default_rng(0), (found.mean, found.covariance)
-    draws = rng.multivariate_normal(*of_eras, size=20_000)
+    """Also where levels and slopes go together."""
+    mean, together = np.array([0.0, 1.0]), np.array([[1.0, 0.8], [0.8, 1.0]])
+    found = RandomEffects(-1, mean, together, np.zeros((0, 2)), np.zeros((0, 2, 2)))
+    draws = np.random.default_rng(0).multivariate_normal(mean, together, size=20_000)
     p = np.array([0.001, 0.2, 0.5, 0.9])
     eta = found.center + draws[:, :1] + draws[:, 1:] * (logit(p) - found.center)
     expected = expit(eta).mean(axis=0)
     assert found.probabilities(p, np.full(4, -1)) == pytest.approx(expected, abs=0.01)
 
 
-def test_levels_and_slopes_may_go_together():
-    mean, together = np.array([0.0, 1.0]), np.array([[1.0, 0.8], [0.8, 1.0]])
-    found = RandomEffects(0, mean, together, np.zeros((0, 2)), np.zeros((0, 2, 2)))
-    draws = np.random.default_rng(0).multivariate_normal(mean, together, size=20_000)
-    expected = expit(draws @ [[1, 1], [-2, 2]]).mean(axis=0)
-    p = found.probabilities(expit(np.array([-2.0, 2.0])), np.array([-1, -1]))
-    assert p == pytest.approx(expected, abs=0.015)
-
-
 def test_calibration_by_era_is_a_table():
     y, p, eras = make_rows(5, 4000)
     found = era_calibration(y > 0, p, eras=eras)
     table = found.to_frame()
-    names = ["in_the_large", "intercept", "slope", "ratio", "shrunken_level",
-             "shrunken_slope"]  # fmt: skip
-    columns = [x for name in names for x in (name, f"{name}_error")]
+    names = "in_the_large intercept slope ratio shrunken_level shrunken_slope"
+    columns = [x for name in names.split() for x in (name, f"{name}_error")]
     columns += ["observed", "predicted", "n_events"]
     assert [*table] == [*columns, "n_samples"]
     assert found[3]["shrunken_level"] == table.shrunken_level[3]
@@ -137,9 +127,8 @@ def test_unshrunken_values_are_those_of_each_era_alone():
         own, w, ones = y[rows], weights[rows], np.ones((80, 1))
         [a], [error] = newton(own, ones, z[rows], w)
         got = found[era]
-        assert [got["in_the_large"], got["in_the_large_error"]] == pytest.approx(
-            [a, error], rel=1e-6
-        )
+        found_level = got["in_the_large"], got["in_the_large_error"]
+        assert found_level == pytest.approx((a, error), rel=1e-6)
         x = np.column_stack([ones, z[rows]])
         effects, errors = newton(own, x, np.zeros(80), w)
         names = "intercept", "slope"
@@ -150,20 +139,6 @@ def test_unshrunken_values_are_those_of_each_era_alone():
         error = np.sqrt(share * (1 - share) / w.sum()) / expected
         assert got["ratio_error"] == pytest.approx(error)
         assert got["n_events"] == own.sum()
-
-
-def test_two_probabilities_have_closed_forms():
-    """With two distinct log-odds, the recalibration has the observed shares."""
-    p = np.repeat([0.2, 0.6], [50, 40])
-    y = np.concatenate([np.arange(50) < 15, np.arange(40) < 18])
-    found = era_calibration([*y, 0, 1], [*p, 0.5, 0.5], eras=[0] * 90 + [1] * 2)[0]
-    low, high = logit(0.3), logit(0.45)
-    slope = (high - low) / (logit(0.6) - logit(0.2))
-    assert found["slope"] == pytest.approx(slope)
-    assert found["intercept"] == pytest.approx(low - slope * logit(0.2))
-    variance = 1 / (50 * 0.3 * 0.7) + 1 / (40 * 0.45 * 0.55)
-    error = np.sqrt(variance) / (logit(0.6) - logit(0.2))
-    assert found["slope_error"] == pytest.approx(error)
 
 
 def test_what_an_era_does_not_tell_by_itself_is_nan():
@@ -258,8 +233,7 @@ def test_transformers_get_the_eras_of_rows(is_frozen):
 def test_eras_without_weight_are_none():
     y, p, eras = make_rows(8, 60)
     weights = (eras < 5) * 2.0
-    found = era_calibration(y, p, eras=eras, sample_weight=weights)
-    kept = eras < 5
+    found, kept = era_calibration(y, p, eras=eras, sample_weight=weights), eras < 5
     given = {"eras": eras[kept], "sample_weight": weights[kept]}
     expected = era_calibration(y[kept], p[kept], **given)
     assert found.spread == expected.spread

@@ -21,13 +21,11 @@ SUFFIX = "must end in .csv, .csv.gz, .tsv, .tsv.gz, .parquet, .feather."
 ABSENT = (
     "Invalid value for '{}': file '{}' does not exist; see 'sklearn-era {} --help'."
 )
-SEE = "; see 'sklearn-era fit --help'."
-ERA = ["--era", "week"]
+SEE, ERA = "; see 'sklearn-era fit --help'.", ["--era", "week"]
 NONE = "{}: there is no column '{}'; did you mean '{}'?".format
 USE = "there is no column '{}'; use 'alpha', 'beta', 'sector', 'week', 'y'.".format
 AUTO = " is for --estimator auto, and a positive number of seconds."
-BAD = "DATA: cannot read 'd.csv': "
-ONE = "--sep: '{}' is not a single ASCII character."
+BAD, ONE = "DATA: cannot read 'd.csv': ", "--sep: '{}' is not a single ASCII character."
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
@@ -148,19 +146,13 @@ def test_messages_of_estimators_name_each_option(option):
         return
     if option == "--known-groups":
         assert name_options(f"pass {name}, or x", command) == f"pass {option}, or x"
-        told = name_options("group='new' is so", command)
-        assert told == "no --known-groups is so"
+        assert name_options("group='new' is so", command) == "no --known-groups is so"
     elif len(name) == 1:
         for text in ("{} has 3", "Input {} contains", "column 'a' of {}", "{}: it is"):
             told = name_options(text.format(name), command)
             assert told == text.replace("Input ", "").format(option)
-        for text in (
-            "fit(X, y, a=1)",
-            "X_val, y_val",
-            "era y",
-            "'X' is",
-            "of X, y and",
-        ):
+        alone = "fit(X, y, a=1)", "X_val, y_val", "era y", "'X' is", "of X, y and"
+        for text in alone:
             assert name_options(text, command) == text
     else:
         assert name_options(f"pass {name}='a'", command) == f"pass {option} a"
@@ -169,11 +161,10 @@ def test_messages_of_estimators_name_each_option(option):
         assert told == f"The '{option}' parameter"
 
 
-COMMANDS = [
-    (fit(), "new.era"), (predict(), "p.csv"), (["demo"], "sklearn-era-demo.png"),
-]  # fmt: skip
-WRITES = [("tempfile.TemporaryFile", *command) for command in COMMANDS]
-WRITES += [("os.replace", *command) for command in COMMANDS[:2]]
+COMMANDS = [(fit(), "new.era"), (predict(), "p.csv")]
+WRITES = [("os.replace", *command) for command in COMMANDS]
+COMMANDS += [(["demo"], "sklearn-era-demo.png")]
+WRITES += [("tempfile.TemporaryFile", *command) for command in COMMANDS]
 
 
 @pytest.mark.parametrize(("function", "arguments", "path"), WRITES)
@@ -320,14 +311,11 @@ def test_scores_of_predictions_need_the_target(small):
     write(small.drop(columns="y"), "d.csv")
     assert fail(*scored).startswith("--scoring: there is no column 'y'; use 'alpha', ")
     write(small.assign(**blank("y", 2)(small)), "d.csv")
-    told = fail(*scored)
-    assert told == f"--scoring: column 'y' has 2 missing values: {MEND}"
-    write(
-        small.assign(y=small["y"].astype(str).mask(small.index == 7, "high")), "d.csv"
-    )
-    told = fail(*scored)
+    assert fail(*scored) == f"--scoring: column 'y' has 2 missing values: {MEND}"
+    high = small["y"].astype(str).mask(small.index == 7, "high")
+    write(small.assign(y=high), "d.csv")
     number = "column 'y' is not numeric ('high' in row 8)"
-    assert told == f"DATA: {number}; the model was fitted to numbers."
+    assert fail(*scored) == f"DATA: {number}; the model was fitted to numbers."
     save_model(load_model("new.era")[0], "m.era")
     told = fail(*predict(), "--scoring", "r2")
     assert told == "--scoring: MODEL does not tell the name of its target."
@@ -350,8 +338,8 @@ def test_a_value_that_is_no_number(small, path):
     beta = small["beta"].astype(str).where(small.index != 7, "high")
     write(small.assign(beta=beta.where(small.index != 2)), path)
     subject = "column 'beta' is not numeric ('high' in row 8)"
-    told = fail(*predict(data=path))
-    assert told == f"DATA: {subject}; the model was fitted to numbers."
+    told = f"DATA: {subject}; the model was fitted to numbers."
+    assert fail(*predict(data=path)) == told
     assert fail(*fit(data=path)).startswith(f"DATA: {subject}; declare it with ")
     # As a target, it is refused rather than learnt as a class.
     write(small.assign(beta=beta), path)
@@ -386,10 +374,8 @@ def test_wrong_decimal_mark(small):
     text = small["alpha"].astype(str).str.replace(".", ",")
     small["alpha"] = text.mask(small.index == 3, "x")
     small.to_csv("d.csv", sep=";", decimal=",", index=False)
-    told = fail(*fit(), "--sep", ";", "--decimal", ",")
-    assert told.startswith(
-        "DATA: column 'alpha' is not numeric ('x' in row 4); declare"
-    )
+    told = "DATA: column 'alpha' is not numeric ('x' in row 4); declare"
+    assert fail(*fit(), "--sep", ";", "--decimal", ",").startswith(told)
     told = fail(*fit(data=write(small, "d.parquet")))
     assert "('1,764052345967664' in row 1); declare" in told
     for value in ("", ";"):
@@ -440,9 +426,8 @@ def test_labels_that_differ_in_spaces_alone_are_refused(small, of, message):
 ])  # fmt: skip
 def test_a_score_that_a_target_cannot_have_is_refused(small, classes, name, message):
     write(small.assign(y=np.resize(classes.split(), 60)), "d.csv")
-    told = fail(*fit(), "--scoring", name)
-    start = f"--scoring: '{name}' cannot score this target: {message}"
-    assert told.startswith(start)
+    told = f"--scoring: '{name}' cannot score this target: {message}"
+    assert fail(*fit(), "--scoring", name).startswith(told)
 
 
 EVIL, SHOWN = "b\x1b]0;owned\x07\x1b[2J\u202e", "b?]0;owned??[2J?"

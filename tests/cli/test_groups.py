@@ -75,10 +75,8 @@ def test_dates_of_a_model_are_read_from_text():
     rows, asked = shops_by_week()
     months = pd.to_datetime(rows.week).dt.to_period("Q").dt.to_timestamp()
     dated = rows.assign(week=months)
-    columns = ["week", "shop"]
-    model = Regressor(
-        max_iter=5, era_effects="intercept", era_order=("ordered", "unordered")
-    )
+    columns, order = ["week", "shop"], ("ordered", "unordered")
+    model = Regressor(max_iter=5, era_effects="intercept", era_order=order)
     model.fit(dated[["a"]], dated.y, eras=dated[columns])
     save_model(model, "m.era", target="y")
     write(asked.assign(week="2024-04"), "d.csv")
@@ -89,9 +87,8 @@ def test_dates_of_a_model_are_read_from_text():
     write(asked.assign(week="spring"), "d.csv")
     told = invoke("predict", "m.era", "d.csv", "--out", "p.csv")
     assert told.exit_code == 2
-    assert (
-        "column 'week' holds 'spring', and the model knows dates such as" in told.stderr
-    )
+    holds = "column 'week' holds 'spring', and the model knows dates such as"
+    assert holds in told.stderr
 
 
 def test_a_file_names_groups_and_the_question():
@@ -104,14 +101,10 @@ def test_a_file_names_groups_and_the_question():
     metadata = read_metadata("m.era")
     found = metadata.era, metadata.groups, metadata.group, metadata.horizon
     assert found == ("week", "shop", "known", "14D")
-    told = run("info", "m.era")
-    assert (
-        "\n  groups: 12 of column 'shop'; for known groups\n  horizon: 14D ahead\n"
-        in told
-    )
-    assert re.search(
-        TOLD, invoke("predict", "m.era", "asked.csv", "-o", "p.csv").stderr
-    )
+    asked = "\n  groups: 12 of column 'shop'; for {} groups\n  horizon: {} ahead\n"
+    assert asked.format("known", "14D") in run("info", "m.era")
+    predict = "predict", "m.era", "asked.csv", "-o", "p.csv"
+    assert re.search(TOLD, invoke(*predict).stderr)
     # Files of before do not tell.
     with zipfile.ZipFile("m.era") as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
@@ -125,10 +118,6 @@ def test_a_file_names_groups_and_the_question():
     assert load_model("old.era")[1].groups is None
     assert "groups: " not in run("info", "old.era")
     run(*base, *params(era_effects="intercept"))
-    told = run("info", "m.era")
-    assert (
-        "\n  groups: 12 of column 'shop'; for new groups\n  horizon: 1 era ahead\n"
-        in told
-    )
-    assert invoke("predict", "m.era", "asked.csv", "-o", "p.csv").stderr == ""
+    assert asked.format("new", "1 era") in run("info", "m.era")
+    assert invoke(*predict).stderr == ""
     assert Path("p.csv").exists()

@@ -12,20 +12,14 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn import metrics
 from sklearn.base import clone
-from sklearn.metrics import (
-    accuracy_score,
-    get_scorer,
-    log_loss,
-    mean_poisson_deviance,
-    r2_score,
-    roc_auc_score,
-)
+from sklearn.metrics import get_scorer, log_loss, r2_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 from typer.testing import CliRunner
 
 import sklearn_era
-from helpers.cli import fit, invoke, params, read, run, write
+from helpers.cli import fail, fit, invoke, params, read, run, write
 from helpers.criteria import NAMES
 from sklearn_era import cli
 from sklearn_era.auto import AutoEraRegressor
@@ -76,9 +70,8 @@ def test_info_tells_what_a_model_card_needs(frame, features):
         forecast = EraScoreForecast(bounds=(None, 0)).fit(model)
         assert f"its loss in the next era: {-forecast.mean_:.4g}, with 80 % " in told
     eras = np.asarray(frame["week"])
-    forest = EraForestRegressor(
-        5, oob_score=True, bootstrap="within_eras", random_state=0
-    )
+    drawn = {"bootstrap": "within_eras", "random_state": 0}
+    forest = EraForestRegressor(5, oob_score=True, **drawn)
     search = EraSearchCV(Regressor(max_iter=2), {"max_depth": [1, 2]}, cv=2)
     for model, kind in ((forest, "score out of bag"), (search, "score of the chosen")):
         save_model(model.fit(features, frame["y"], eras=eras), "m.era", era="week")
@@ -159,12 +152,9 @@ def test_classification_round_trip(frame, features, table, target):
     ("classification", "name", "classifier"),
 ])  # fmt: skip
 def test_task(frame, task, target, expected):
-    frame = frame.assign(
-        halves=np.where(frame["y"] > 0, 0.25, 0.75),
-        flag=frame["y"] > 0,
-        digits=frame["grade"].astype(str),
-        name=[f"n{row % 21}" for row in range(len(frame))],
-    )
+    flag, digits = frame["y"] > 0, frame["grade"].astype(str)
+    halves, names = np.where(flag, 0.25, 0.75), [f"n{i % 21}" for i in range(600)]
+    frame = frame.assign(halves=halves, flag=flag, digits=digits, name=names)
     options = ["--target", target, "--task", task, "--features", "a,b", *FAST]
     output = run("fit", write(frame, "d.parquet"), *options)
     assert f"a {expected} of '{target}'" in output
@@ -237,10 +227,8 @@ def test_score_is_that_of_rows_held_out(small, Model, with_eras):
     if with_eras:
         options, eras = ["--era", "week", "--split-criterion", "era"], weeks
         options += ["--era-order", "ordered"]
-        folds = [
-            (np.flatnonzero(weeks < x), np.flatnonzero(weeks == x))
-            for x in ("w10", "w11")
-        ]
+        at = np.flatnonzero
+        folds = [(at(weeks < x), at(weeks == x)) for x in ("w10", "w11")]
         what = "2 of 12 eras, from era w10 on; 2 models, each scored on the next era"
     else:
         by = y if Model is Classifier else None
@@ -248,8 +236,7 @@ def test_score_is_that_of_rows_held_out(small, Model, with_eras):
         folds = [train_test_split(range(60), **drawn)]
         what = "12 of 60 rows, drawn at random; a model fitted to the rest"
     _, wrote, held_out, *lines = run(*fit(), *options).splitlines()
-    assert wrote == "Wrote new.era."
-    assert held_out == f"Score on held-out data ({what}):"
+    assert (wrote, held_out) == ("Wrote new.era.", f"Score on held-out data ({what}):")
     model = Model(split_criterion="era" if with_eras else "gain")
     # The model is of all rows.
     whole = model.fit(X, y, eras=eras).predict(X)
@@ -262,12 +249,12 @@ def test_score_is_that_of_rows_held_out(small, Model, with_eras):
         if Model is Classifier:
             p[own] = model.predict_proba(X.iloc[own])
 
-    metrics = {"R²": (r2_score, found)}
+    asked = {"R²": (r2_score, found)}
     if Model is Classifier:
         loss = partial(log_loss, labels=model.classes_)
-        metrics = {"accuracy": (accuracy_score, found), "log loss": (loss, p)}
-        metrics["ROC AUC"] = roc_auc_score, p[:, 1]
-    for line, (name, (metric, values)) in zip(lines, metrics.items(), strict=True):
+        asked = {"accuracy": (metrics.accuracy_score, found), "log loss": (loss, p)}
+        asked["ROC AUC"] = roc_auc_score, p[:, 1]
+    for line, (name, (metric, values)) in zip(lines, asked.items(), strict=True):
         expected = f"  {name}: {metric(y[test], values[test]):.4f}"
         if with_eras:
             rows = {week: weeks == week for week in ("w10", "w11")}
@@ -297,8 +284,7 @@ def test_the_score_of_the_next_era_is_forecast(small, estimator):
     *_, last = lines = run(*fit(), *options).splitlines()
     model = load_model("new.era")[0]
     X, y = small[["alpha", "beta"]], small["y"].to_numpy()
-    predicted = forward(clone(model), X, y, weeks, range(12, 15))
-    test = weeks > 11
+    predicted, test = forward(clone(model), X, y, weeks, range(12, 15)), weeks > 11
     own = era_scores(y[test], predicted[test], eras=weeks[test], metric=r2_score)
     forecast = EraScoreForecast().fit(own)
     low, high = forecast.interval()
@@ -337,12 +323,8 @@ def test_scores_are_those_of_the_loss_and_of_classes(target, empty_folder):
     rows, (loss, names) = counts_by_week(), SCORES[target]
     write(rows, "d.csv")
     base = ["fit", "d.csv", "--target", target, "--era", "week", "--out", "m.era"]
-    base += [
-        "--features",
-        "a,b",
-        *params(max_iter=5),
-        *(params(loss=loss) if loss else []),
-    ]
+    base += ["--features", "a,b", *params(max_iter=5)]
+    base += params(loss=loss) if loss else []
     lines = [x.strip() for x in run(*base).splitlines() if x.startswith("  ")]
     told = dict(x.split(": ", 1) for x in lines if not x.startswith("in the "))
     assert ", ".join(told) == names
@@ -352,7 +334,7 @@ def test_scores_are_those_of_the_loss_and_of_classes(target, empty_folder):
     given = rows[["a", "b"]], rows[target], rows.week, range(24, 30)
     p = forward(clone(model), *given, method=method)[test]
     if loss:
-        value = mean_poisson_deviance(rows[target][test], p)
+        value = metrics.mean_poisson_deviance(rows[target][test], p)
     else:
         p = p[:, 1] if target == "ups" else p
         value = roc_auc_score(rows[target][test], p, multi_class="ovr")
@@ -455,14 +437,12 @@ def test_a_class_of_the_last_era_counts_in_its_score(small, others):
     assert result.stdout.endswith(f"  accuracy: 0.0000\n  log loss: {loss:.4f}\n")
 
 
-def test_a_warning_names_options(small):
+def test_warnings_name_options_and_are_printed_once(small):
     write(small.assign(week=[f"w{x % 4}" for x in range(60)]), "d.csv")
     told = invoke(*fit(), "--era", "week").stderr
     assert "pass --era-order ordered if eras follow each other" in told
     assert "era_order" not in told
-
-
-def test_warnings_are_printed_once(small):
+    # Once, a line each.
     write(small.assign(week=1), "d.csv")
     result = invoke(*fit(), "--era", "week", "--split-criterion", "era")
     assert result.exit_code == 0
@@ -486,8 +466,7 @@ def test_demo(tmp_path, out, begins):
     cells = {name: texts for name, *texts in map(str.split, rows)}
     assert list(cells) == NAMES
     train, test = (float(text.rstrip("%")) for text in cells["gain"][:2])
-    assert train == 100
-    assert test == pytest.approx(50, abs=5)
+    assert (train, test) == (100, pytest.approx(50, abs=5))
     assert float(cells["directional"][1].rstrip("%")) >= 98
     assert float(cells["invariant"][1].rstrip("%")) >= 90
 
@@ -557,8 +536,7 @@ def test_other_estimators(frame, features, estimator):
 def test_an_average_tells_of_its_members(frame, given, told):
     write(frame.assign(y=np.random.default_rng(0).poisson(2, len(frame))), "d.csv")
     base = ["--target", "y", "--era", "week", "--estimator", "auto", *CHOICE]
-    command = "fit", "d.csv", *base, *params(max_iter=4), *given, "-o", "m.era"
-    result = invoke(*command)
+    result = invoke("fit", "d.csv", *base, *params(max_iter=4), *given, "-o", "m.era")
     output = result.stdout
     assert told in output + result.stderr
     model, metadata = load_model("m.era")
@@ -613,10 +591,9 @@ def test_times_and_groups_are_told_to_averages_and_intercepts(form, tmp_path):
         expected = model.predict(rows[["a"]], eras=eras)
         np.testing.assert_allclose(read("p.csv").prediction, expected, rtol=1e-6)
         if known == "known" or "--estimator" not in extra:  # by the names in the file
-            loaded, dates = load_model("m.era")[0], rows.week
-            named = rows[["a", "shop"]].assign(
-                week=pd.to_datetime(dates) if form == "csv" else dates
-            )
+            loaded = load_model("m.era")[0]
+            dates = pd.to_datetime(rows.week) if form == "csv" else rows.week
+            named = rows[["a", "shop"]].assign(week=dates)
             np.testing.assert_allclose(loaded.predict(named), expected, rtol=1e-6)
             found = loaded.predict(named[:1], eras=["week", "shop"])
             np.testing.assert_allclose(found, expected[:1], rtol=1e-6)
@@ -641,11 +618,9 @@ def test_times_and_groups_are_told_to_averages_and_intercepts(form, tmp_path):
         (["--horizon", "99"], "--horizon: 99 is as long as the 16 eras of 'week'"),
         (["--horizon", "9 pints"], "horizon must be a number of eras or a duration"),
     ):
-        result = invoke(*base, "--estimator", "auto", *extra)
-        assert result.exit_code == 2
-        assert error in result.stderr
-    result = invoke(*base, "--known-groups", "--estimator", "forest")
-    assert "--known-groups: a forest has no effects of 'shop'" in result.stderr
+        assert error in fail(*base, "--estimator", "auto", *extra)
+    told = fail(*base, "--known-groups", "--estimator", "forest")
+    assert "--known-groups: a forest has no effects of 'shop'" in told
     for extra in (["--groups", "shop"], ["--horizon", "2"]):
-        result = invoke("fit", data, "--target", "y", "--out", "m.era", *extra)
-        assert "needs --era" in result.stderr
+        base = "fit", data, "--target", "y", "--out", "m.era"
+        assert "needs --era" in fail(*base, *extra)

@@ -11,14 +11,10 @@ from distributed import Client, LocalCluster
 @contextlib.contextmanager
 def make_client(n_workers):
     """The client of so many processes with a thread each, which end with the block."""
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    options |= {"n_workers": n_workers, "silence_logs": logging.CRITICAL}
     with (
-        LocalCluster(
-            n_workers=n_workers,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=":0",
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
+        LocalCluster(**options) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         # It takes a busy machine seconds, which would count as silence of a worker.

@@ -130,10 +130,8 @@ def test_era_in_two_partitions(client):
 def test_client_that_is_closed(client):
     # After so long, what the closed client held is free for others.
     leases = {"lease-timeout": "2s", "lease-validation-interval": "500ms"}
-    with (
-        dask.config.set({"distributed.scheduler.locks": leases}),
-        make_client(2) as one,
-    ):
+    config = dask.config.set({"distributed.scheduler.locks": leases})
+    with config, make_client(2) as one:
         other = Client(one.scheduler.address, set_as_default=False)
         close = at_iteration(2, other.close)
         with pytest.raises(DaskFitError, match="The client was closed"):

@@ -178,8 +178,7 @@ def test_every_criterion(any_client, criterion):
 
 @pytest.mark.slow
 def test_same_bits_each_time(any_client):
-    data = make_rows()
-    params = {"split_criterion": Directional(boltzmann_alpha=2.0)}
+    data, params = make_rows(), {"split_criterion": Directional(boltzmann_alpha=2.0)}
     first, *models = (pair(any_client, data, **params)[0] for _ in range(20))
     for model in models:
         assert_same_trees(model, first)
@@ -212,8 +211,7 @@ def cases(draw):
         "interaction_cst": [None, [[0, 1, 2], [2, 3, 4, 5]]], "loss": LOSSES,
     }  # fmt: skip
     params = {name: draw(st.sampled_from(values)) for name, values in choices.items()}
-    seed = draw(st.integers(0, 2**32 - 1))
-    n_eras = draw(st.integers(3, 12))
+    seed, n_eras = draw(st.integers(0, 2**32 - 1)), draw(st.integers(3, 12))
     X, y, eras = make_rows(n_samples=600, n_eras=n_eras, seed=seed)
     rng = np.random.default_rng(seed)
     if draw(st.booleans()):
@@ -289,8 +287,7 @@ def test_rows_move_to_where_their_era_is(client, tmp_path):
     frame = X.assign(target=y, era=names).iloc[rng.permutation(len(X))]
     for i in range(5):
         frame[400 * i : 400 * (i + 1)].to_parquet(tmp_path / f"part{i}.parquet")
-    rows = dd.read_parquet(tmp_path)
-    columns = list(X)
+    rows, columns = dd.read_parquet(tmp_path), list(X)
     data = frame[columns], frame["target"].to_numpy(), frame["era"].to_numpy()
     collections = rows[columns], rows["target"], None, rows["era"]
     params = {"split_criterion": "era", "early_stopping": True}
@@ -428,8 +425,7 @@ def test_missing_categories_of_pandas(client):
 def test_rare_categories_share_a_bin(client):
     """They are the rarest of all partitions together, as if they were one."""
     X, y, eras = make_rows()
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(X, columns=list("abcdef"))
+    rng, frame = np.random.default_rng(0), pd.DataFrame(X, columns=list("abcdef"))
     shops = np.minimum(rng.geometric(0.1, len(y)), 20) + eras % 2
     frame["b"] = pd.Categorical(shops.astype(str)).set_categories(map(str, range(99)))
     frame.loc[eras == 3, "b"] = None
@@ -497,19 +493,16 @@ def test_units_stay_where_they_are_but_for_even_loads_and_workers_without_any():
     assert np.bincount(places, rows).tolist() == [50, 50]
     # The rows of two units are all held out.
     places, used = place([9, 1, 90, 90], [9, 1, 0, 0], ["w2"] * 4, 3)
-    assert len(used) == 2
-    assert sorted(places[:2]) == [0, 1]
+    assert (len(used), sorted(places[:2])) == (2, [0, 1])
     assert sorted(places[2:]) == [0, 1]
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
 @pytest.mark.parametrize("is_permuted", [False, True])
 def test_sample_is_that_of_scikit_learn(is_weighted, is_permuted):
-    rng = np.random.default_rng(0)
-    n_rows = np.array([500, 1, 300])
+    rng, n_rows = np.random.default_rng(0), np.array([500, 1, 300])
     is_trained = rng.random(n_rows.sum()) < 0.8
-    trained = np.flatnonzero(is_trained)
-    starts = np.cumsum(n_rows) - n_rows
+    trained, starts = np.flatnonzero(is_trained), np.cumsum(n_rows) - n_rows
     parts = np.searchsorted(starts, trained, side="right") - 1
     order = rng.permutation(trained) if is_permuted else trained
     weights = rng.uniform(0.5, 2.0, n_rows.sum()) if is_weighted else None

@@ -9,23 +9,18 @@ from hypothesis import strategies as st
 from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_era.criteria import Directional
-from sklearn_era.datasets import (
-    load_bike_sharing,
-    make_numerai_like,
-    make_synthetic_memorization,
-)
+from sklearn_era.datasets import load_bike_sharing, make_numerai_like
+from sklearn_era.datasets import make_synthetic_memorization as make_spiral
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.numerai.metrics import numerai_corr
 
 
-@pytest.mark.parametrize("make", [make_numerai_like, make_synthetic_memorization])
+@pytest.mark.parametrize("make", [make_numerai_like, make_spiral])
 def test_same_seed_same_data(make):
     small = {"n_eras": 8, "rows_per_era": 50, "n_fading_eras": 2}
     options = small if make is make_numerai_like else {}
-    first, second, state, other = (
-        make(random_state=seed, **options)
-        for seed in (3, 3, np.random.RandomState(3), 4)
-    )
+    seeds = 3, 3, np.random.RandomState(3), 4
+    first, second, state, other = (make(random_state=x, **options) for x in seeds)
     assert first.keys() == other.keys()
     for key, values in first.items():
         assert np.array_equal(values, second[key])
@@ -41,11 +36,11 @@ def test_same_seed_same_data(make):
      "n_fading_eras=200 are more eras than n_eras=140"),
     (make_numerai_like, {"rows_per_era": 4}, "'rows_per_era' .* Got 4"),
     (make_numerai_like, {"n_stable": -1}, "'n_stable' .* Got -1"),
-    (make_synthetic_memorization, {"n_eras": 0}, "'n_eras' .* Got 0"),
-    (make_synthetic_memorization, {"n_test_samples": -1}, "'n_test_samples' "),
-    (make_synthetic_memorization, {"n_rotations": 0}, "'n_rotations' .* Got 0"),
-    (make_synthetic_memorization, {"radial_noise": -0.1}, "'radial_noise' "),
-    (make_synthetic_memorization, {"random_state": "seed"}, "'random_state' "),
+    (make_spiral, {"n_eras": 0}, "'n_eras' .* Got 0"),
+    (make_spiral, {"n_test_samples": -1}, "'n_test_samples' "),
+    (make_spiral, {"n_rotations": 0}, "'n_rotations' .* Got 0"),
+    (make_spiral, {"radial_noise": -0.1}, "'radial_noise' "),
+    (make_spiral, {"random_state": "seed"}, "'random_state' "),
     (load_bike_sharing, {"as_frame": "yes"}, "'as_frame' "),
 ])  # fmt: skip
 def test_parameters_out_of_range_are_named(make, params, message):
@@ -67,7 +62,7 @@ def residual_angle(X, y, n_rotations=3.0):
 @pytest.mark.parametrize("part", ["train", "test"])
 def test_spiral_is_that_of_the_authors(part):
     # Measured on the arrays of the paper: radii from 0.15 to 2.42, angles off by 0.22.
-    data = make_synthetic_memorization(random_state=0)
+    data = make_spiral(random_state=0)
     X, y = data[f"X_{part}"], data[f"y_{part}"]
     assert data.feature_names[:3] == ["spiral_x", "spiral_y", "shortcut_0"]
     assert (X.dtype, y.dtype) == (np.float64, np.int64)
@@ -83,7 +78,7 @@ def test_spiral_is_that_of_the_authors(part):
 
 
 def test_shortcut_is_the_era_s_anchors_mirrored_by_class_and_noise_at_test():
-    data = make_synthetic_memorization(random_state=0)
+    data = make_spiral(random_state=0)
     assert np.array_equal(data.eras_train, np.repeat(np.arange(16), 768))
     side = np.where(data.y_train == 0, 1, -1)
     positions = data.X_train[:, 2:] * side[:, np.newaxis]
@@ -107,7 +102,7 @@ def test_shortcut_is_the_era_s_anchors_mirrored_by_class_and_noise_at_test():
 @pytest.mark.parametrize("seed", range(10))
 def test_each_shortcut_split_turns_round_in_some_era(seed):
     few = {"n_samples_per_era": 1, "n_test_samples": 0}
-    anchors = make_synthetic_memorization(random_state=seed, **few).shortcut_anchors
+    anchors = make_spiral(random_state=seed, **few).shortcut_anchors
     for values in np.moveaxis(anchors, 2, 0):
         for threshold in np.unique([values, -values])[:-1]:
             class_0 = (values <= threshold).mean(axis=1)
@@ -128,7 +123,7 @@ def test_parameters_change_the_shapes(parameters):
         "n_eras": 16, "n_samples_per_era": 768, "n_test_samples": 2000,
         "n_shortcut_features": 16, "n_anchors_per_era": 3, **parameters,
     }  # fmt: skip
-    data = make_synthetic_memorization(**parameters, random_state=0)
+    data = make_spiral(**parameters, random_state=0)
     n_eras, n_samples, n_test, n_features, n_anchors, *_ = given.values()
     assert data.X_train.shape == (n_eras * n_samples, 2 + n_features)
     assert data.X_test.shape == (n_test, 2 + n_features)

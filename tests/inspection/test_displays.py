@@ -13,14 +13,11 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_absolute_error, roc_auc_score
 
 from helpers.data import make_mixed_frame
+from sklearn_era import inspection
 from sklearn_era._optional import MissingPackageError
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
-from sklearn_era.inspection import (
-    EraScoreDisplay,
-    SplitAgreementDisplay,
-    split_statistics,
-)
+from sklearn_era.inspection import EraScoreDisplay, SplitAgreementDisplay
 from sklearn_era.metrics import EraScoreForecast, make_era_scorer
 
 
@@ -56,15 +53,12 @@ def test_scoring_and_weights_reach_the_scorer(ax):
     X, y, eras = make_mixed_frame()
     model, weight = Regressor(max_iter=4).fit(X, y), np.arange(400.0)
     of = {"eras": eras, "sample_weight": weight, "ax": ax}
-    scoring = "neg_mean_squared_error"
-    draw = EraScoreDisplay.from_estimator
+    scoring, draw = "neg_mean_squared_error", EraScoreDisplay.from_estimator
     display = draw(model, X, pd.Series(y), scoring=scoring, **of)
     error = (model.predict(X) - y) ** 2
-    assert_allclose(
-        display.scores,
-        [-np.average(error[eras == e], weights=weight[eras == e])
-         for e in np.unique(eras)],
-    )  # fmt: skip
+    rows = [eras == era for era in np.unique(eras)]
+    expected = [-np.average(error[own], weights=weight[own]) for own in rows]
+    assert_allclose(display.scores, expected)
     assert ax.get_ylabel() == scoring
 
 
@@ -87,11 +81,9 @@ def test_scores_of_predictions_by_era(ax, greater_is_better):
     y_pred = y_true + np.repeat([1.0, 3.0, 2.0], 2)
     days = pd.date_range("2024-01-05", periods=3, freq="7D").to_numpy().repeat(2)
     options = {"eras": days, "metric": mean_absolute_error, "ax": ax}
-    display = EraScoreDisplay.from_predictions(
-        y_true, y_pred, greater_is_better=greater_is_better, kind="line", **options
-    )
-    assert display.scores.tolist() == [1, 3, 2]
-    assert display.mean == 2
+    of = {"greater_is_better": greater_is_better, "kind": "line"} | options
+    display = EraScoreDisplay.from_predictions(y_true, y_pred, **of)
+    assert (display.scores.tolist(), display.mean) == ([1, 3, 2], 2)
     assert display.worst == (0 if greater_is_better else 1)
     assert display.line_.get_ydata().tolist() == [1, 3, 2]
     assert display.bars_ is None
@@ -129,9 +121,8 @@ def test_an_era_scorer_scores_each_era_by_its_metric(ax):
     scorer = make_era_scorer(roc_auc_score, response_method="predict_proba")
     y = np.where(y > 0, "b", "a")
     classifier = Classifier(max_iter=4).fit(X, y)
-    p, scores = classifier.predict_proba(X)[:, 1], []
-    for era in np.unique(eras):
-        scores.append(roc_auc_score(y[eras == era], p[eras == era]))
+    p = classifier.predict_proba(X)[:, 1]
+    scores = [roc_auc_score(y[eras == e], p[eras == e]) for e in np.unique(eras)]
     assert_allclose(draw(classifier, X, y, scoring=scorer, **of).scores, scores)
     assert ax.get_ylabel() == "roc auc score"
 
@@ -182,11 +173,7 @@ def test_scores_refuse(ax):
     for given, changed, message in (
         (of_estimator, {"eras": eras[1:]}, "eras has 199 labels, but y_true has 200"),
         (of_estimator, {"y": y[1:]}, "inconsistent numbers of samples"),
-        (
-            of_estimator,
-            {"kind": "pie"},
-            "kind must be 'bar', 'line' or .*; got 'pie'",
-        ),
+        (of_estimator, {"kind": "pie"}, "kind must be 'bar', 'line' or .*; got 'pie'"),
         (of_estimator, {"scoring": ["r2", "r2"]}, "scoring must be one.*'r2', 'r2'"),
         (of_estimator, {"scoring": by_era}, "scoring=.*by_era.* asks for eras"),
         (of_predictions, {"y_pred": y, "metric": "r2"}, "one function, not 'r2'"),
@@ -209,16 +196,15 @@ def test_scores_refuse(ax):
 
 def test_bubbles_hold_the_gain_of_their_depth_and_agreement(ax):
     model, X, y, eras = fit_data()
-    statistics = split_statistics(model, X, y, eras=eras)
+    statistics = inspection.split_statistics(model, X, y, eras=eras)
     display = SplitAgreementDisplay.from_estimator(model, X, y, eras=eras, ax=ax)
     assert (display.ax_, display.figure_) == (ax, ax.figure)
     gain, agreement = statistics.gain, statistics.direction_agreement
     assert_allclose(display.gain_share, gain / gain.sum())
     areas = display.points_.get_sizes()
     places = np.asarray(display.points_.get_offsets())
-    expected = np.array(
-        [gain[(statistics.depth == x) & (agreement == y)].sum() for x, y in places]
-    )
+    at = [(statistics.depth == x) & (agreement == y) for x, y in places]
+    expected = np.array([gain[own].sum() for own in at])
     large = areas > areas.min()
     assert large.sum() > 2
     assert_allclose(areas[large] / areas.max(), expected[large] / expected.max())
@@ -229,8 +215,8 @@ def test_bubbles_hold_the_gain_of_their_depth_and_agreement(ax):
 
 def test_agreement_refuses(ax):
     model, X, y, eras = fit_data()
-    table = split_statistics(model, X, y, eras=eras, as_frame=True)
-    few = split_statistics(model, X[:1], y[:1], eras=eras[:1])
+    table = inspection.split_statistics(model, X, y, eras=eras, as_frame=True)
+    few = inspection.split_statistics(model, X[:1], y[:1], eras=eras[:1])
     for statistics, message in (
         (table.drop(columns=["depth", "gain"]), "statistics has no column depth, gain"),
         (few, "no split has a gain on these rows"),

@@ -4,15 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from helpers import forests
 from helpers.criteria import COVER_ALL
-from helpers.forests import (
-    classifier,
-    drawn_rows,
-    make_classes,
-    make_data,
-    regressor,
-    rows_of_leaves,
-)
+from helpers.forests import make_data
 from helpers.trees import gain_and_direction
 from sklearn_era.inspection import split_statistics
 
@@ -20,8 +14,8 @@ from sklearn_era.inspection import split_statistics
 def make_forest(n_classes, y, **parameters):
     """A forest of regressors or classifiers, and its target."""
     if n_classes is None:
-        return regressor(**parameters), y
-    return classifier(**parameters), make_classes(y, n_classes)
+        return forests.regressor(**parameters), y
+    return forests.classifier(**parameters), forests.make_classes(y, n_classes)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -30,10 +24,9 @@ def make_forest(n_classes, y, **parameters):
 def test_without_draws_a_tree_saw_these_numbers(split_criterion, n_classes, weighted):
     X, y, eras = make_data(missing=0.1)
     weights = np.random.default_rng(1).uniform(0.5, 2, y.size) if weighted else None
-    forest, target = make_forest(
-        n_classes, y, bootstrap=False, max_features=2, split_criterion=split_criterion,
-        min_samples_leaf=5, l2_regularization=0.5, **COVER_ALL,
-    )  # fmt: skip
+    own = {"split_criterion": split_criterion, "min_samples_leaf": 5} | COVER_ALL
+    own |= {"bootstrap": False, "max_features": 2, "l2_regularization": 0.5}
+    forest, target = make_forest(n_classes, y, **own)
     forest.fit(X, target, weights, eras=eras)
     splits = split_statistics(forest, X, target, eras=eras, sample_weight=weights)
     n_trees = 6 * (3 if n_classes == 3 else 1)
@@ -60,11 +53,11 @@ def test_gradients_are_taken_at_the_mean_of_each_tree(n_classes):
         labels = forest.classes_[n_classes == 2 :]
         outputs = [(target == label, other_target == label) for label in labels]
     splits = split_statistics(forest, other_X, other_target, eras=other_eras)
-    row, draws = 0, drawn_rows(forest, X, eras)
+    row, draws = 0, forests.drawn_rows(forest, X, eras)
     for trees, drawn in zip(forest._predictors, draws, strict=True):
         for (output, other_output), tree in zip(outputs, trees, strict=True):
             gradients = np.mean(output[drawn.rows]) - other_output
-            sides = dict(rows_of_leaves(tree, other_X))
+            sides = dict(forests.rows_of_leaves(tree, other_X))
             both = [sides[int(tree.nodes[name][0])] for name in ("left", "right")]
             for era in range(3):
                 rows = [side[other_eras[side] == era] for side in both]

@@ -30,13 +30,12 @@ def test_importances_are_those_of_scikit_learn_in_each_era_left_out(weighted):
     weights = np.random.default_rng(1).uniform(0.2, 2, y.size) if weighted else None
     options = {"n_repeats": 10, "scoring": "neg_mean_squared_error"}
     of = {"eras": eras, "sample_weight": weights, "cv": LeaveOneGroupOut()}
-    result = era_permutation_importance(
-        LinearRegression(), X, y, random_state=0, **of, **options
-    )
+    model = LinearRegression()
+    result = era_permutation_importance(model, X, y, random_state=0, **of, **options)
     w = np.ones(y.size) if weights is None else weights
     for era in range(6):
         left, kept = eras == era, eras != era
-        model = LinearRegression().fit(X[kept], y[kept], w[kept])
+        model.fit(X[kept], y[kept], w[kept])
         options["sample_weight"] = w[left]
         test = X[left], y[left]
         expected = permutation_importance(model, *test, random_state=1, **options)
@@ -88,12 +87,11 @@ def test_scores_by_era_and_undefined_ones():
     ]
     assert_allclose(of_names[0].importances, of_names[1].importances)
     classes = np.where(eras == 0, 1, y > y.mean())  # era 0 has a single one
+    options["scoring"] = "roc_auc"
     with pytest.warns(UndefinedMetricWarning, match=r"undefined in 1 era\(s\) \(0\)"):
-        found = era_permutation_importance(
-            LogisticRegression(), X, classes, scoring="roc_auc", **options
-        ).importances
-    assert np.isnan(found[0]).all()
-    assert np.isfinite(found[1:]).all()
+        found = era_permutation_importance(LogisticRegression(), X, classes, **options)
+    assert np.isnan(found.importances[0]).all()
+    assert np.isfinite(found.importances[1:]).all()
 
 
 @pytest.mark.parametrize(("changed", "message"), [

@@ -11,16 +11,13 @@ from sklearn.metrics import f1_score, mean_absolute_error, roc_auc_score
 from helpers.grids import on_grid
 from sklearn_era.calibration import era_calibration
 from sklearn_era.inspection import EraCalibrationDisplay, EraScoreDisplay
-from sklearn_era.metrics import (
-    EraScoreForecast,
-    compare_predictions,
-    era_scores,
-    era_standard_errors,
-)
+from sklearn_era.metrics import EraScoreForecast, compare_predictions, era_scores
+from sklearn_era.metrics import era_standard_errors as errors_of
 from sklearn_era.model_selection import EraSearchDisplay
 
 AREAS, ERRORS = np.array([0.74, 0.71, 0.76, 0.73]), np.array([0.02, 0.01, 0.02, 0.03])
 NAMES = ["north", "east", "south", "west"]
+GIVEN = {"era_labels": NAMES, "standard_errors": ERRORS}
 
 
 def ends_of(errorbar, axis):
@@ -29,15 +26,14 @@ def ends_of(errorbar, axis):
 
 @pytest.mark.parametrize(("kind", "axis"), [("bar", 1), ("line", 1), ("forest", 0)])
 def test_errors_are_drawn_on_both_sides(ax, kind, axis):
-    given = {"scores": AREAS, "era_labels": NAMES, "standard_errors": ERRORS}
-    display = EraScoreDisplay(**given).plot(ax, kind=kind)
+    display = EraScoreDisplay(scores=AREAS, **GIVEN).plot(ax, kind=kind)
     half = norm.ppf(0.975) * ERRORS
     expected = np.column_stack([AREAS - half, AREAS + half])
     assert_allclose(ends_of(display.errorbar_, axis), expected)
     plain = EraScoreDisplay(scores=AREAS, era_labels=NAMES)
     assert plain.plot(ax, kind=kind).errorbar_ is None
     with pytest.raises(ValueError, match=r"\(4,\) and \(4,\) and \(3,\)"):
-        EraScoreDisplay(**given | {"standard_errors": ERRORS[1:]})
+        EraScoreDisplay(scores=AREAS, **GIVEN | {"standard_errors": ERRORS[1:]})
 
 
 def test_predictions_have_the_errors_that_are_known(ax):
@@ -45,7 +41,7 @@ def test_predictions_have_the_errors_that_are_known(ax):
     y, p = rng.integers(0, 2, 200), rng.random(200)
     given = {"eras": eras, "metric": roc_auc_score}
     display = EraScoreDisplay.from_predictions(y, p, ax=ax, **given)
-    errors = era_standard_errors(y, p, **given).scores
+    errors = errors_of(y, p, **given).scores
     assert_allclose(display.standard_errors, errors)
     assert len(ends_of(display.errorbar_, 1)) == 4
     given, hits = {"eras": eras, "metric": f1_score, "ax": ax}, p > 0.5
@@ -63,10 +59,7 @@ def test_the_legend_hides_nothing(pyplot, kind, shape, layout):
     figure, axes = pyplot.subplots(1, 2, sharey=True, figsize=shape, layout=layout)
     forecast = EraScoreForecast("none").fit(AREAS, ERRORS)
     for ax, scores in zip(axes, (AREAS, AREAS + 0.1), strict=True):
-        display = EraScoreDisplay(
-            scores=scores, era_labels=NAMES, standard_errors=ERRORS
-        )
-        display.plot(ax, kind=kind, forecast=forecast)
+        EraScoreDisplay(scores=scores, **GIVEN).plot(ax, kind=kind, forecast=forecast)
     figure.canvas.draw()
     low, high = axes[0].get_ylim()
     assert low > 0.4  # differences are seen
@@ -95,7 +88,7 @@ def test_a_forest_plot_has_rows_the_pooled_mean_and_the_next_era(ax):
     eras = np.repeat(NAMES, 60)
     y, p = np.random.default_rng(0).normal(size=(2, 240))
     given = {"eras": eras, "metric": mean_absolute_error}
-    scores, errors = era_scores(y, p, **given), era_standard_errors(y, p, **given)
+    scores, errors = era_scores(y, p, **given), errors_of(y, p, **given)
     forecast = EraScoreForecast("none").fit(scores, errors)
     display = EraScoreDisplay.from_forecast(forecast, score_name="MAE", ax=ax)
     texts = [x.get_text() for x in ax.get_yticklabels()]
@@ -204,12 +197,16 @@ def test_up_to_forty_eras_all_have_names(pyplot, kind, n_eras):
         assert left.x1 < right.x0 + 1
 
 
-def test_a_new_forest_plot_is_as_high_as_its_rows(pyplot):
+def test_a_new_forest_plot_is_as_high_as_its_rows(pyplot, ax):
     names = [f"hospital {i}" for i in range(40)]
     display = EraScoreDisplay(scores=np.arange(40), era_labels=names)
     labels = display.plot(kind="forest").ax_.get_yticklabels()
     assert [x.get_text() for x in labels] == names
     assert labels[0].get_fontsize() > 8
+    # Of too many rows, some are labelled.
+    display = EraScoreDisplay(scores=np.arange(500), era_labels=np.arange(500.0))
+    display.plot(ax, kind="forest")
+    assert 20 < len(ax.get_yticks()) < 100
 
 
 @pytest.mark.parametrize(("options", "message"), [
@@ -238,17 +235,10 @@ def test_calibration_is_drawn_as_forest_plots(pyplot):
         assert display.ax_.lines[-1].get_xdata()[0] == exact
         known = np.isfinite(errors)
         bounds = (0, None) if value == "ratio" else None
-        forecast = EraScoreForecast("none", bounds=bounds).fit(
-            found.scores[value][known], errors[known]
-        )
+        kept = found.scores[value][known], errors[known]
+        forecast = EraScoreForecast("none", bounds=bounds).fit(*kept)
         assert_allclose(display.forecast_.get_xdata(), [forecast.mean_])
     with pytest.raises(ValueError, match="values has 'level': pass some of"):
         drawn.plot(values=["level"])
     with pytest.raises(ValueError, match="axes are 1, and values 2"):
         drawn.plot(pyplot.subplots()[1])
-
-
-def test_of_too_many_rows_some_are_labelled(ax):
-    scores = np.arange(500.0)
-    EraScoreDisplay(scores=scores, era_labels=scores).plot(ax, kind="forest")
-    assert 20 < len(ax.get_yticks()) < 100

@@ -1,6 +1,5 @@
 """Shapley values: sums over all sets of features, other packages, and eras."""
 
-import sys
 from functools import lru_cache
 from math import comb
 
@@ -26,10 +25,8 @@ from sklearn_era.ensemble._splitting.lanes.instruction_sets import available_lev
 from sklearn_era.inspection import EraShapDisplay, shap_values
 
 SIZES = {"min_samples_leaf": 5, "random_state": 0}
-CONSTRAINTS = {
-    "monotonic_cst": [0, 1, -1, 0, 0],
-    "interaction_cst": [{0, 1}, {2, 3, 4}],
-}
+CONSTRAINTS = {"monotonic_cst": [0, 1, -1, 0, 0]}
+CONSTRAINTS |= {"interaction_cst": [{0, 1}, {2, 3, 4}]}
 KINDS = {
     "regressor": ("real", Regressor, {}), "stock": ("real", StockRegressor, {}),
     "constraints": ("real", Regressor, CONSTRAINTS),
@@ -383,14 +380,10 @@ def test_values_by_era(ax):
 class TestShap:
     """Where the package is right, values are its own."""
 
-    @pytest.fixture
-    def shap(self):
-        pytest.importorskip("shap", exc_type=ImportError)
-        return sys.modules["shap"]
-
     @pytest.mark.parametrize("kind", ["regressor", "multiclass", "forest"])
     @pytest.mark.parametrize("n_background", [None, 40])
-    def test_values_without_categories(self, shap, kind, n_background):
+    def test_values_without_categories(self, kind, n_background):
+        shap = pytest.importorskip("shap", exc_type=ImportError)
         target, make, _ = KINDS[kind]
         X, y, _, _ = make_data(target)
         X = X[:, 1:].astype("f4").astype("f8")  # which it rounds to by a background
@@ -403,7 +396,8 @@ class TestShap:
         base = np.ravel(explainer.expected_value)
         assert_allclose(result.base_values, np.tile(base, (len(X), 1)).squeeze())
 
-    def test_plots_take_the_result(self, shap, pyplot):
+    def test_plots_take_the_result(self, pyplot):
+        shap = pytest.importorskip("shap", exc_type=ImportError)
         model, X, _ = make_model("regressor", seed=0)
         explanation = shap.Explanation(**shap_values(model, X))
         shap.plots.beeswarm(explanation, show=False)

@@ -99,8 +99,7 @@ def test_gain_in_the_fit_of_a_root_leaves_its_own_term_out():
     parameters = {"class_weight": "balanced", "l2_regularization": 0.7}
     model, statistics, X, y, _ = run("binary", **parameters)
     first = np.full(N_SAMPLES, model._baseline_prediction[0, 0])
-    weight = compute_sample_weight("balanced", y)
-    roots = statistics.depth == 0
+    weight, roots = compute_sample_weight("balanced", y), statistics.depth == 0
     terms = []
     for raw in [first, *list(model.staged_decision_function(X))[:-1]]:
         p = 1 / (1 + np.exp(-raw))
@@ -130,10 +129,8 @@ def test_early_stopping_makes_more_rows_than_in_the_fit():
 
 
 def test_estimators_of_scikit_learn_are_taken():
-    statistics, expected = (
-        run(module=module, categorical_features=[0])[1]
-        for module in (sklearn.ensemble, ensemble)
-    )
+    kinds = sklearn.ensemble, ensemble
+    statistics, expected = (run(module=x, categorical_features=[0])[1] for x in kinds)
     assert set(statistics) == set(expected)
     for name in expected.keys() - {"left_categories"}:
         assert_array_equal(statistics[name], expected[name])
@@ -152,9 +149,8 @@ def test_era_columns_against_walking_every_node(seed, minimum, l2, weighted):
     X, y, _, eras = make_data(seed=seed + 1)
     eras = np.array(["a", "b", "c", "new"])[eras]
     weight = rng.integers(0, 3, N_SAMPLES).astype(float) if weighted else None
-    statistics = split_statistics(
-        model, X, y, eras=eras, sample_weight=weight, min_samples_per_era=minimum
-    )
+    of = {"eras": eras, "sample_weight": weight, "min_samples_per_era": minimum}
+    statistics = split_statistics(model, X, y, **of)
     unit = np.ones(N_SAMPLES) if weight is None else weight
     row, raw = 0, np.full(N_SAMPLES, model._baseline_prediction[0, 0])
     for (tree,), after in zip(model._predictors, model.staged_predict(X), strict=True):
@@ -270,14 +266,11 @@ def test_a_model_without_splits_has_an_empty_table():
     assert np.all(result.importances == 0)
 
 
-@pytest.mark.parametrize(
-    ("target", "is_forest"),
-    [("real", False), ("binary", False), ("multiclass", False), ("real", True)],
-)
-def test_importances_are_sums_of_gains_by_column(target, is_forest):
-    frame, y, eras = make_mixed_frame(target)
-    forest = ensemble.EraForestRegressor(5, min_samples_leaf=5, random_state=0)
-    model = forest if is_forest else make_estimator(ensemble, target)
+@pytest.mark.parametrize("target", ["real", "binary", "multiclass", "forest"])
+def test_importances_are_sums_of_gains_by_column(target):
+    frame, y, eras = make_mixed_frame("real" if target == "forest" else target)
+    model = ensemble.EraForestRegressor(5, min_samples_leaf=5, random_state=0)
+    model = model if target == "forest" else make_estimator(ensemble, target)
     model.fit(frame, y)
     statistics = split_statistics(model, frame, y, eras=eras)
     result = era_feature_importances(model, frame, y, eras=eras)
@@ -336,10 +329,9 @@ FUNCTIONS = pytest.mark.parametrize("function", BOTH)
 ])  # fmt: skip
 def test_refuses(function, name, spoil, message):
     X, y, _, eras = make_data("binary")
-    arguments = {
-        "estimator": make_estimator(ensemble, "binary", max_iter=1).fit(X, y), "X": X,
-        "y": y, "eras": eras, "sample_weight": None, "min_samples_per_era": None,
-    }  # fmt: skip
+    arguments = {"X": X, "y": y, "eras": eras}
+    arguments |= {"sample_weight": None, "min_samples_per_era": None}
+    arguments["estimator"] = make_estimator(ensemble, "binary", max_iter=1).fit(X, y)
     function(**arguments)  # which is fine before it is spoilt
     error = NotFittedError if "fitted yet" in message else ValueError
     with pytest.raises(error, match=message):
@@ -349,8 +341,7 @@ def test_refuses(function, name, spoil, message):
 @FUNCTIONS
 def test_refuses_columns_of_other_names_and_a_target_outside_the_loss(function):
     frame, _, eras = make_mixed_frame()
-    frame = frame.drop(columns="t")
-    y = np.arange(1.0, N_SAMPLES + 1)
+    frame, y = frame.drop(columns="t"), np.arange(1.0, N_SAMPLES + 1)
     model = make_estimator(ensemble, "real", loss="gamma", max_iter=1).fit(frame, y)
     with pytest.raises(ValueError, match="feature names should match"):
         function(model, frame.rename(columns={"p": "other"}), y, eras=eras)

@@ -14,14 +14,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from helpers.grids import slow
+from sklearn_era import inspection
 from sklearn_era._tables.columns import read_columns
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.inspection import (
-    EraStabilityDisplay,
-    _turning,
-    era_permutation_importance,
-    era_stability,
-)
+from sklearn_era.inspection import EraStabilityDisplay, era_stability
 from sklearn_era.inspection._turning import Rows, make_design, qualitative, turning_of
 from sklearn_era.preprocessing import EraStandardScaler
 
@@ -42,8 +38,7 @@ class Sum(RegressorMixin, BaseEstimator):
 def make_data(random_state=0):
     """A feature that holds, one that turns, and one without an effect."""
     rng = np.random.default_rng(random_state)
-    X = rng.normal(size=(ERAS.size, 3))
-    sign = np.where(ERAS < 4, 1, -1)
+    X, sign = rng.normal(size=(ERAS.size, 3)), np.where(ERAS < 4, 1, -1)
     return X, X[:, 0] + sign * X[:, 1] + rng.normal(size=ERAS.size)
 
 
@@ -63,11 +58,8 @@ def test_p_values_are_those_of_the_worst_case():
             assert np.mean(p[some] < level) == pytest.approx(level, abs=3 * error)
     assert qualitative(np.array([np.nan, 9.0]), np.ones(2)) == 1
     # Two effects that are reversed are as clear beside many that hold.
-    reversed_ = np.array([-2.5, -2.5])
-    p = [
-        qualitative(np.append(reversed_, np.full(n, 5.0)), np.ones(n + 2))
-        for n in (1, 50)
-    ]
+    effects = [np.array([-2.5, -2.5] + [5.0] * n) for n in (1, 50)]
+    p = [qualitative(x, np.ones(x.size)) for x in effects]
     assert p[0] == pytest.approx(p[1])
     assert p[0] < 0.01
 
@@ -85,10 +77,8 @@ def test_effects_of_two_values_are_differences_of_means(are_ordered):
     blocks = [[[0], [1], [2]], [[0], [1, 2]]][: 1 + are_ordered]
 
     def deviations_of(x):
-        shares = [
-            np.average(x[half], weights=weights[half])
-            for half in (design.is_second, ~design.is_second)
-        ]
+        halves = (design.is_second, ~design.is_second)
+        shares = [np.average(x[half], weights=weights[half]) for half in halves]
         return [np.sqrt(share * (1 - share)) for share in shares]
 
     def measure(x, y, deviations, of_blocks):
@@ -115,9 +105,8 @@ def test_effects_of_two_values_are_differences_of_means(are_ordered):
         effects, errors, left = measure(x, y, deviations, of_blocks)
         squares = [[], []]
         for s in design.shifts:
-            for each, scale in zip(
-                squares, (deviations, deviations_of(x[s])), strict=True
-            ):
+            scales = deviations, deviations_of(x[s])
+            for each, scale in zip(squares, scales, strict=True):
                 of_shift = measure(x[s], left, scale, of_blocks)
                 each.append(np.divide(*of_shift[:2]) ** 2)
         inflation = max(np.mean(each) / (1 - np.mean(each) / 20) for each in squares)
@@ -154,7 +143,7 @@ def test_rare_categories_share_a_bin_and_missing_values_have_one():
     x = np.where(np.arange(200) % 4 == 0, np.nan, np.arange(200.0))
     letters = pd.Categorical([*"abcdefghijklmno" * 12, *"pqrstuvwxyzpqrstuvwx"])
     columns = read_columns(pd.DataFrame({"letter": letters, "x": x}))
-    of_letters, of_x = map(_turning._bins, columns)
+    of_letters, of_x = map(inspection._turning._bins, columns)
     assert sorted(set(of_letters[:180])) == [*range(15)]
     assert set(of_letters[180:]) == {15}
     assert np.bincount(of_x).tolist() == [15] * 10 + [50]
@@ -162,10 +151,8 @@ def test_rare_categories_share_a_bin_and_missing_values_have_one():
 
 def test_noise_that_rows_share_is_no_effect():
     """Few null features that vary slowly, beside a target that does, turn."""
-    rng = np.random.default_rng(0)
-    codes = np.repeat(np.arange(20), 100)
-    design = make_design(codes, 20, True, np.random.RandomState(0))
-    ones = np.ones(2000)
+    rng, codes = np.random.default_rng(0), np.repeat(np.arange(20), 100)
+    design, ones = make_design(codes, 20, True, np.random.RandomState(0)), np.ones(2000)
     found, shuffled = [], np.lexsort((rng.random(2000), codes))
     for _ in range(40):
         steps = rng.normal(size=(2, codes.size + 15)).cumsum(axis=1)
@@ -293,8 +280,7 @@ def test_losses_of_classes_that_a_fold_lacks():
     ({"eras": ERAS * 0}, "holds 1 label.* era_stability tests on eras"),
     ({"eras": np.array(["a", "b"])[ERAS % 2]}, "Labels are text such as 'a'"),
     ({"estimator": LinearSVC()}, "LinearSVC is a classifier without predict_proba"),
-    ({"alpha": 1.0}, "'alpha' parameter"),
-    ({"n_repeats": 0}, "'n_repeats' parameter"),
+    ({"alpha": 1.0}, "'alpha' parameter"), ({"n_repeats": 0}, "'n_repeats' parameter"),
     ({"y": np.zeros(3)}, "y has 3 rows, but X has 720"),
 ])  # fmt: skip
 def test_stability_refuses(parameters, message):
@@ -328,7 +314,9 @@ def test_progress_is_a_line_a_step(capsys):
     assert lines[2] == "era_stability 4/4 steps: measured features in fold 2 of 2"
     ending = "scores: in new eras, without features that turn"
     assert lines[4] == f"era_stability 2/2 {ending}"
-    era_permutation_importance(LinearRegression(), X, y, verbose=1, **options)
+    inspection.era_permutation_importance(
+        LinearRegression(), X, y, verbose=1, **options
+    )
     assert "era_permutation_importance 4/4 steps:" in capsys.readouterr().out
     era_stability(X, y, estimator=LinearRegression(), **options)
     assert capsys.readouterr().out == ""

@@ -31,8 +31,7 @@ def naive_match(x, eras, n_bins):
 
 @st.composite
 def columns(draw):
-    n_samples = draw(st.integers(1, 40))
-    values = st.integers(-5, 5).map(float)
+    n_samples, values = draw(st.integers(1, 40)), st.integers(-5, 5).map(float)
     x = draw(hnp.arrays(np.float64, n_samples, elements=values | st.just(np.nan)))
     eras = draw(hnp.arrays(np.int64, n_samples, elements=st.integers(0, 3)))
     return x, eras, draw(st.integers(2, 7))
@@ -85,15 +84,13 @@ def test_drift_is_that_of_its_definitions(reference_eras):
     later = X.sample(50, random_state=0).assign(letter="z")
     options = {"X_holdout": later, "reference_eras": reference_eras}
     result = support_match(X, eras=eras, as_frame=True, **options)
+    psi = result.psi.T.assign(later=result.holdout_psi)
+    ks = result.ks.T.assign(later=result.holdout_ks)
     for era in [*range(4), "later"]:
         others = np.isin(eras, np.setdiff1d(reference_eras, era))
         for name in X:
             rows = later if era == "later" else X[eras == era]
-            found = (
-                (result.holdout_psi[name], result.holdout_ks[name])
-                if era == "later"
-                else (result.psi.loc[era, name], result.ks.loc[era, name])
-            )
+            found = psi[era][name], ks[era][name]
             own, reference = rows[name].to_numpy(), X[name].to_numpy()[others]
             if not others.any():
                 assert_array_equal(found, [np.nan, np.nan])
@@ -113,11 +110,8 @@ def test_drift_is_that_of_its_definitions(reference_eras):
 def test_an_era_is_held_against_all_others_of_the_same_quantiles():
     rng = np.random.default_rng(0)
     x, eras = rng.permutation(100) + 0.0, np.arange(100) // 25
-    result = support_match(x[:, np.newaxis], eras=eras)
-    p, q = (
-        np.bincount((x[own] // 10).astype(int), minlength=10)
-        for own in (eras < 1, eras > 0)
-    )
+    result, tenths = support_match(x[:, np.newaxis], eras=eras), (x // 10).astype(int)
+    p, q = (np.bincount(tenths[own], minlength=10) for own in (eras < 1, eras > 0))
     p, q = (np.maximum(n, 0.5) / n.sum() for n in (p, q))
     assert result.psi[0, 0] == pytest.approx(((p - q) * np.log(p / q)).sum())
     assert_array_equal(support_match(np.ones((4, 1)), eras=[1, 1, 2, 2]).psi, 0)
@@ -240,18 +234,14 @@ def test_match_refuses(X, parameters, message):
 
 
 def test_a_domain_classifier_has_the_mean_auc_of_its_folds():
-    rng = np.random.default_rng(0)
-    later = np.arange(90) % 3 == 0
+    rng, later = np.random.default_rng(0), np.arange(90) % 3 == 0
     X = rng.normal(size=(90, 2)) + later[:, np.newaxis]
-    aucs = []
+    aucs, model = [], LinearDiscriminantAnalysis()
     for train, test in StratifiedKFold(3, shuffle=True, random_state=1).split(X, later):
-        p = LinearDiscriminantAnalysis().fit(X[train], later[train])
-        p = p.decision_function(X[test])
+        p = model.fit(X[train], later[train]).decision_function(X[test])
         pairs = p[later[test]][:, None] > p[~later[test]]
         aucs.append(pairs.mean())
-    found = domain_classifier_auc(
-        X, later, estimator=LinearDiscriminantAnalysis(), cv=3, random_state=1
-    )
+    found = domain_classifier_auc(X, later, estimator=model, cv=3, random_state=1)
     assert_allclose(found, np.mean(aucs))
     frame = pd.DataFrame({"c": np.where(later, "new", "old")}, dtype="category")
     assert domain_classifier_auc(frame, later) == 1

@@ -97,8 +97,7 @@ def test_splits_of_missing_values_and_depth():
     assert lines[0].startswith("|--- x0 is not missing  [100 rows, gain ")
     assert "|--- x0 is missing" in lines
     text = export_text(fit()[0], max_depth=0)
-    assert text.count("|--- (...)") == 2
-    assert text.count("\n") == 3
+    assert (text.count("|--- (...)"), text.count("\n")) == (2, 3)
     constant = model.fit(X, np.full(100, 2.0))
     assert export_text(constant) == "|--- value: 0"
     assert '0 [label="0"];' in export_graphviz(constant)

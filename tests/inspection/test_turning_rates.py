@@ -24,8 +24,7 @@ from scipy.stats import false_discovery_control
 from sklearn_era.inspection._turning import Rows, make_design, turning_of
 
 KINDS = np.repeat(["nil", "honest", "lone", "first", "random"], [6, 6, 3, 2, 2])
-TURNS = np.isin(KINDS, ["first", "random"])
-N_TABLES = 20
+TURNS, N_TABLES = np.isin(KINDS, ["first", "random"]), 20
 
 
 def autoregressive(rng, phi, *shape):
@@ -57,8 +56,7 @@ def draw(rng, n_eras, n_rows, phi):
 def p_values_of(seed, n_eras, n_rows, phi):
     rng = np.random.default_rng([seed, n_eras, n_rows])
     codes, ones = np.repeat(np.arange(n_eras), n_rows), np.ones(n_eras * n_rows)
-    design = make_design(codes, n_eras, True, np.random.RandomState(seed))
-    found = []
+    design, found = make_design(codes, n_eras, True, np.random.RandomState(seed)), []
     for x, residuals in zip(*draw(rng, n_eras, n_rows, phi), strict=True):
         bins = np.searchsorted(np.quantile(x, np.arange(1, 10) / 10), x.ravel())
         rows = Rows(residuals.reshape(-1, 1), bins, codes, ones)
@@ -104,16 +102,13 @@ def test_an_effect_of_slow_rows_leaves_small_errors():
 def test_many_small_eras_are_merged():
     """Sixty eras hide what a few blocks of them show."""
     codes, ones = np.repeat(np.arange(60), 60), np.ones(3600)
+    designs = [make_design(codes, 60, x, np.random.RandomState(0)) for x in (0, 1)]
     p_values = []
     for seed in range(8):
         rng = np.random.default_rng(seed)
         x = rng.integers(2, size=3600)
         y = np.where(codes < 30, -0.2, 0.2) * x + rng.normal(size=3600)
         rows = Rows(y[:, np.newaxis], x, codes, ones)
-        designs = [
-            make_design(codes, 60, are_ordered, np.random.RandomState(0))
-            for are_ordered in (False, True)
-        ]
         found = [turning_of(rows, 60, design) for design in designs]
         assert found[0][3] == 1
         assert found[1][3] >= 8

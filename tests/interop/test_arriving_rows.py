@@ -13,27 +13,15 @@ from sklearn.base import clone, is_classifier
 
 from helpers.cli import fail, run, write
 from helpers.estimators import ours
+from sklearn_era import calibration, ensemble
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
-from sklearn_era.calibration import (
-    EraCalibratedClassifier,
-    EraConformalClassifier,
-    EraConformalRegressor,
-)
-from sklearn_era.ensemble import (
-    EraForestClassifier,
-    EraForestRegressor,
-    InvariantForestRegressor,
-    JustTrainTwice,
-    TimeRobustForestClassifier,
-)
 from sklearn_era.model_files import load_model, save_model
 from sklearn_era.model_selection import EraSearchCV
 from sklearn_era.preprocessing import EraTargetRegressor
 from sklearn_era.rules import RuleEnsembleClassifier
 
 RNG, N = np.random.default_rng(0), 480
-ERAS = np.repeat(np.arange(8), N // 8)
-LETTERS = list("abcd")
+ERAS, LETTERS = np.repeat(np.arange(8), N // 8), list("abcd")
 FIT = pd.DataFrame({
     "x": np.where(RNG.random(N) < 0.1, np.nan, RNG.normal(size=N)),
     "n": RNG.integers(0, 9, N), "b": RNG.random(N) < 0.5,
@@ -49,14 +37,16 @@ assert ROWS.x.isna().any()
 BOOSTER, CLASSIFIER = ours(max_iter=3), ours("binary", max_iter=3)
 LINEAR = {"members": ["linear"], "random_state": 0}
 MODELS = [
-    BOOSTER, CLASSIFIER, EraForestRegressor(3, random_state=0),
-    EraForestClassifier(3, random_state=0), InvariantForestRegressor(3, random_state=0),
-    TimeRobustForestClassifier(3, min_samples_per_era=1, random_state=0),
+    BOOSTER, CLASSIFIER, ensemble.EraForestRegressor(3, random_state=0),
+    ensemble.EraForestClassifier(3, random_state=0),
+    ensemble.InvariantForestRegressor(3, random_state=0),
+    ensemble.TimeRobustForestClassifier(3, min_samples_per_era=1, random_state=0),
     AutoEraRegressor(BOOSTER, **LINEAR), AutoEraClassifier(CLASSIFIER, **LINEAR),
     AutoEraRegressor(BOOSTER, encode_categories=True, **LINEAR),
-    RuleEnsembleClassifier(3, random_state=0), JustTrainTwice(CLASSIFIER),
-    EraConformalRegressor(BOOSTER, cv=2), EraConformalClassifier(CLASSIFIER, cv=2),
-    EraCalibratedClassifier(AutoEraClassifier(CLASSIFIER, **LINEAR), cv=2),
+    RuleEnsembleClassifier(3, random_state=0), ensemble.JustTrainTwice(CLASSIFIER),
+    calibration.EraConformalRegressor(BOOSTER, cv=2),
+    calibration.EraConformalClassifier(CLASSIFIER, cv=2),
+    calibration.EraCalibratedClassifier(AutoEraClassifier(CLASSIFIER, **LINEAR), cv=2),
     EraSearchCV(BOOSTER, {"max_depth": [2]}, cv=2), EraTargetRegressor(BOOSTER),
 ]  # fmt: skip
 NAMES = [type(model).__name__ for model in MODELS]
@@ -81,9 +71,8 @@ def arrow(**changes):
 
 
 def nothing(*names):
-    return ROWS.assign(**dict.fromkeys(names, np.nan)).astype(
-        {name: DTYPES[name] for name in names if name in DTYPES}
-    )
+    dtypes = {name: DTYPES[name] for name in names if name in DTYPES}
+    return ROWS.assign(**dict.fromkeys(names, np.nan)).astype(dtypes)
 
 
 ARROW = {"x": "double", "n": "int64", "b": "bool", "g": "int64", "t": "string"}
@@ -92,12 +81,10 @@ JSON_ROW = pd.DataFrame([JSON]).astype({"x": float, "b": float, **DTYPES})
 DECIMALS = [None if np.isnan(x) else Decimal(x) for x in ROWS.x]
 # Rows, and the clean frame that they are to be predicted like.
 KINDS = {
-    "objects": (objects("xnb"), ROWS),
-    "all objects": (objects("xnbgt"), ROWS),
+    "objects": (objects("xnb"), ROWS), "all objects": (objects("xnbgt"), ROWS),
     "nullable": (ROWS.assign(
         x=pd.array(objects("x").x, "Float64"), n=ROWS.n.astype("Int64"),
-        b=ROWS.b.astype("boolean"), g=ROWS.g.astype("Int64"),
-        t=ROWS.t.astype("string"),
+        b=ROWS.b.astype("boolean"), g=ROWS.g.astype("Int64"), t=ROWS.t.astype("string"),
     ), ROWS),
     "Arrow dtypes": (pd.DataFrame({
         name: pd.Series(values, dtype=f"{ARROW[name]}[pyarrow]")
@@ -114,10 +101,8 @@ KINDS = {
         g=pd.Categorical(ROWS.g, [9, 3, 2, 1, 0]),
         t=pd.Categorical(ROWS.t, list("zdcba")),
     ), ROWS),
-    "one row": (ROWS[:1], ROWS[:1]),
-    "a JSON row": (pd.DataFrame([JSON]), JSON_ROW),
-    "other order": (ROWS[list("tgbnx")], ROWS),
-    "polars": (pl.DataFrame(plain()), ROWS),
+    "one row": (ROWS[:1], ROWS[:1]), "a JSON row": (pd.DataFrame([JSON]), JSON_ROW),
+    "other order": (ROWS[list("tgbnx")], ROWS), "polars": (pl.DataFrame(plain()), ROWS),
     "polars categories": (
         pl.DataFrame(plain()).with_columns(pl.col("t").cast(pl.Categorical)), ROWS
     ),

@@ -5,23 +5,16 @@ import numpy as np
 import pytest
 from sklearn.inspection import PartialDependenceDisplay
 
-from sklearn_era import ensemble
+from sklearn_era import ensemble, inspection
 from sklearn_era.auto import AutoEraRegressor
-from sklearn_era.inspection import (
-    EraScoreDisplay,
-    SplitAgreementDisplay,
-    era_feature_importances,
-    split_statistics,
-)
+from sklearn_era.inspection import split_statistics
 from sklearn_era.interop import to_lightgbm_text, to_sklearn
 from sklearn_era.model_selection import EraSearchCV
 
-RNG = np.random.default_rng(0)
-ERAS = np.repeat(np.arange(6), 50)
+RNG, ERAS = np.random.default_rng(0), np.repeat(np.arange(6), 50)
 X = RNG.normal(size=(300, 3))
 Y = X[:, 0] + RNG.normal(size=300)
-CLASSES = (Y > 0).astype(int)
-SMALL = {"split_criterion": "era", "random_state": 0}
+CLASSES, SMALL = (Y > 0).astype(int), {"split_criterion": "era", "random_state": 0}
 BOOSTER = ensemble.HistGradientBoostingRegressor(max_iter=4, **SMALL)
 MODELS = {
     "booster": BOOSTER,
@@ -60,9 +53,9 @@ DATASET = ensemble.BinnedDataset.from_arrays(X, Y, eras=ERAS)
 REFUSED = {
     ("search", "AutoEra"): {
         to_sklearn: f"{INSIDE}|{NO_LINEAR}", to_lightgbm_text: INSIDE,
-        to_onnx: f"Search|{NO_LINEAR}",
-        of_splits(split_statistics): INSIDE, of_splits(era_feature_importances): INSIDE,
-        of_splits(SplitAgreementDisplay.from_estimator): INSIDE,
+        to_onnx: f"Search|{NO_LINEAR}", of_splits(split_statistics): INSIDE,
+        of_splits(inspection.era_feature_importances): INSIDE,
+        of_splits(inspection.SplitAgreementDisplay.from_estimator): INSIDE,
         lambda model: model.fit(DATASET): NO_DATASET,
         lambda model: model.fit(DATASET, Y, eras=ERAS): NO_DATASET,
     },
@@ -87,7 +80,8 @@ def test_a_tool_refuses_and_names_what_it_takes(name, use, message, fitted):
 @pytest.mark.parametrize("name", MODELS)
 def test_figures_of_any_estimator(name, fitted):
     y = CLASSES if "classes" in name else Y
-    display = EraScoreDisplay.from_estimator(fitted[name], X, y, eras=ERAS)
+    draw = inspection.EraScoreDisplay.from_estimator
+    display = draw(fitted[name], X, y, eras=ERAS)
     assert np.isfinite(display.scores).all()
     draw = PartialDependenceDisplay.from_estimator
     drawn = draw(fitted[name], X, [(0, 1)], grid_resolution=3)

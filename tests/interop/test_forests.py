@@ -92,9 +92,8 @@ def test_a_class_of_a_forest_is_a_regressor(n_classes):
     labels = np.array(["a", "b", "c"])[numbers]
     forest = classifier(split_criterion="era", oob_score=True, n_estimators=20)
     forest.fit(X, labels, eras=eras)
-    proportions = np.column_stack(
-        [forest.to_regressor(label).predict(X) for label in forest.classes_]
-    )
+    parts = [forest.to_regressor(label).predict(X) for label in forest.classes_]
+    proportions = np.column_stack(parts)
     scaled = proportions / proportions.sum(axis=1, keepdims=True)
     assert_allclose(scaled, forest.predict_proba(X), rtol=0, atol=1e-14)
     regressor_of_b = forest.to_regressor("b")

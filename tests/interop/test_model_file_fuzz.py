@@ -16,24 +16,18 @@ from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.grids import slow
 from helpers.model_files import MODEL, Forgery
-from sklearn_era import ensemble
+from sklearn_era import ensemble, preprocessing
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.auto._linear import LinearClassifier, LinearRegressor
 from sklearn_era.model_files import ModelFileError, load_model, save_model
 from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
-from sklearn_era.preprocessing import (
-    EraRankTransformer,
-    EraTargetRegressor,
-    EraTargetTransformer,
-)
 from sklearn_era.rules import RuleEnsembleClassifier
 
 N_CASES = 50  # of each seed
 N_SEEDS = int(os.environ.get("FUZZ_SEEDS", "20"))  # with --slow
 SEEDS = [*range(2), *map(slow, range(2, N_SEEDS))]
-ODD_NUMBERS = [
-    -1, 0, 1, 2, 7, 255, 256, 2**31 - 1, 2**31, 2**32 - 1, 2**62, -(2**62), 10**30,
-]  # fmt: skip
+ODD_NUMBERS = [-1, 0, 1, 2, 7, 255, 256, 2**31 - 1, 2**31, 2**32 - 1]
+ODD_NUMBERS += [2**62, -(2**62), 10**30]
 ODD_VALUES = [
     *ODD_NUMBERS, None, True, "", "nan", [], {}, 0.5, 1e308, [[]], {"dict": []},
     {"tuple": [1]}, {"array": 0}, {"scalar": 1}, {"objects": [[1, 2], [3]]},
@@ -73,16 +67,14 @@ def models():
         ).fit(X, np.digitize(slope, [-0.5, 0.5]), eras=eras),
     ]  # fmt: skip
     assert all("linear" in model.members_ for model in fitted[-2:])
-    encoded = AutoEraRegressor(
-        ours(**small), members=["leaves_4"], cv=2, encode_categories=True
-    )
+    options = {"members": ["leaves_4"], "cv": 2, "encode_categories": True}
+    encoded = AutoEraRegressor(ours(**small), **options)
     fitted.append(encoded.fit(X, slope + X[:, 3], eras=eras))
     assert encoded.encoder_ is not None
-    last = EraTargetTransformer(level="last")
-    fitted += [
-        EraTargetRegressor(ours(**small), last).fit(X, y, eras=eras),
-        EraRankTransformer(unseen="train").fit(X, eras=eras),
-    ]
+    last = preprocessing.EraTargetTransformer(level="last")
+    last = preprocessing.EraTargetRegressor(ours(**small), last).fit(X, y, eras=eras)
+    ranks = preprocessing.EraRankTransformer(unseen="train").fit(X, eras=eras)
+    fitted += [last, ranks]
     return fitted, X
 
 
@@ -164,8 +156,7 @@ def predict_all(model, X):
 def test_forged_files(seed, tmp_path):
     rng = np.random.default_rng(seed)
     fitted, X = models()
-    path = tmp_path / "model.era"
-    n_refused = 0
+    path, n_refused = tmp_path / "model.era", 0
     for _ in range(N_CASES):
         save_model(fitted[rng.integers(len(fitted))], path)
         forgery = Forgery(path)

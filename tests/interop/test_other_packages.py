@@ -61,8 +61,7 @@ def fit_numeric(kind, **parameters):
 
 def fit_kind(kind, X, y, **parameters):
     """A model fitted with eras."""
-    eras = np.arange(X.shape[0]) % 4
-    parameters = ERA_PARAMETERS | parameters
+    eras, parameters = np.arange(X.shape[0]) % 4, ERA_PARAMETERS | parameters
     if kind == "regressor":
         model = Regressor(**parameters)
     elif kind == "forest":
@@ -88,20 +87,19 @@ def fit_log_link(loss):
 
 
 BOOSTERS = ["regressor", "binary", "multiclass"]
+AVERAGES = ["reals", "two", "three", "text"]
 LOG_LINKS = pytest.mark.parametrize("loss", ["gamma", "poisson"])
 KINDS = pytest.mark.parametrize("kind", [*BOOSTERS, "forest"])
-CATEGORICAL_MODELS = pytest.mark.parametrize(
-    ("estimator", "parameters"),
-    [(ensemble.HistGradientBoostingRegressor, PARAMETERS), (Regressor, ERA_PARAMETERS)],
-    ids=["stock", "ours"],
-)
+CATEGORICAL_MODELS = pytest.mark.parametrize("kind", ["stock", "ours"])
 
 
-def fit_categorical(estimator, parameters):
+def fit_categorical(kind, **parameters):
     X, y, eras = make_categorical_data()
-    model = estimator(categorical_features=[0], **parameters)
-    is_ours = estimator is Regressor
-    return model.fit(X, y, **({"eras": eras} if is_ours else {})), X
+    parameters = {"categorical_features": [0]} | parameters
+    if kind == "stock":
+        model = ensemble.HistGradientBoostingRegressor(**PARAMETERS | parameters)
+        return model.fit(X, y), X
+    return Regressor(**ERA_PARAMETERS | parameters).fit(X, y, eras=eras), X
 
 
 def outputs(model, X):
@@ -113,34 +111,27 @@ def outputs(model, X):
 
 @pytest.mark.slow
 class TestShap:
-    @pytest.fixture
-    def shap(self):
-        return pytest.importorskip("shap")
-
-    @pytest.fixture
-    def explain(self, shap):
-        def explain(model, X):
-            """Sum of the contributions to each raw prediction."""
-            explainer = shap.TreeExplainer(model)
-            # check_additivity is what should notice wrong explanations.
-            values = explainer.shap_values(X, check_additivity=True)
-            return values.sum(axis=1) + explainer.expected_value
-
-        return explain
+    def explain(self, model, X):
+        """Sum of the contributions to each raw prediction."""
+        explainer = pytest.importorskip("shap").TreeExplainer(model)
+        # check_additivity is what should notice wrong explanations.
+        values = explainer.shap_values(X, check_additivity=True)
+        return values.sum(axis=1) + explainer.expected_value
 
     @KINDS
-    def test_contributions_add_up(self, explain, kind):
+    def test_contributions_add_up(self, kind):
         model, X = fit_numeric(kind)
         raw = model._raw_predict(X)
-        assert_allclose(explain(model, X).reshape(raw.shape), raw, atol=1e-12)
+        assert_allclose(self.explain(model, X).reshape(raw.shape), raw, atol=1e-12)
 
     @CATEGORICAL_MODELS
-    def test_categories_are_wrong_in_silence(self, explain, estimator, parameters):
-        model, X = fit_categorical(estimator, parameters)
-        assert np.abs(explain(model, X) - model.predict(X)).max() > 1
+    def test_categories_are_wrong_in_silence(self, kind):
+        model, X = fit_categorical(kind)
+        assert np.abs(self.explain(model, X) - model.predict(X)).max() > 1
 
     @pytest.mark.parametrize(("dtype", "is_right"), [("f4", True), ("f8", False)])
-    def test_rows_are_rounded_with_a_background(self, shap, dtype, is_right):
+    def test_rows_are_rounded_with_a_background(self, dtype, is_right):
+        shap = pytest.importorskip("shap")
         X = np.random.default_rng(0).normal(size=(400, 4)).astype(dtype).astype("f8")
         model = ensemble.HistGradientBoostingRegressor(**PARAMETERS).fit(X, X[:, 0])
         explainer = shap.TreeExplainer(model, X[:40])
@@ -148,7 +139,8 @@ class TestShap:
         errors = np.abs(sums + explainer.expected_value - model.predict(X))
         assert (errors.max() < 1e-6) == is_right
 
-    def test_classes_of_forests_are_refused(self, shap):
+    def test_classes_of_forests_are_refused(self):
+        shap = pytest.importorskip("shap")
         error = shap.utils._exceptions.InvalidModelError
         with pytest.raises(error, match="not yet supp"):
             shap.TreeExplainer(fit_classes())
@@ -156,63 +148,50 @@ class TestShap:
 
 @pytest.mark.slow
 class TestTreelite:
-    @pytest.fixture
-    def treelite(self):
-        return pytest.importorskip("treelite")
-
-    @pytest.fixture
-    def predict(self, treelite):
-        def predict(model, X):
-            imported = treelite.sklearn.import_model(model)
-            return treelite.gtil.predict(imported, X).reshape(X.shape[0], -1)
-
-        return predict
+    def predict(self, model, X):
+        treelite = pytest.importorskip("treelite")
+        imported = treelite.sklearn.import_model(model)
+        return treelite.gtil.predict(imported, X).reshape(X.shape[0], -1)
 
     @KINDS
-    def test_numeric_features(self, predict, kind):
+    def test_numeric_features(self, kind):
         model, X = fit_numeric(kind)
         # Probabilities of several classes are normalised in single precision.
         expected = outputs(model, X)
         expected = expected[:, 1:] if expected.shape[1] == 2 else expected
-        assert_allclose(predict(model, X), expected, atol=1e-6)
+        assert_allclose(self.predict(model, X), expected, atol=1e-6)
 
     @CATEGORICAL_MODELS
-    def test_known_and_missing_categories(self, predict, estimator, parameters):
-        model, X = fit_categorical(estimator, parameters)
-        assert_allclose(predict(model, X), outputs(model, X), atol=1e-12)
-        X[:50, 0] = np.nan
-        assert_allclose(predict(model, X), outputs(model, X), atol=1e-12)
-
-    @CATEGORICAL_MODELS
-    def test_new_categories_are_wrong_in_silence(self, predict, estimator, parameters):
+    def test_new_categories_are_wrong_in_silence_and_no_others(self, kind):
         """scikit-learn takes a category that it has not seen for a missing value."""
-        model, X = fit_categorical(estimator, parameters)
+        model, X = fit_categorical(kind)
+        assert_allclose(self.predict(model, X), outputs(model, X), atol=1e-12)
+        X[:50, 0] = np.nan
+        assert_allclose(self.predict(model, X), outputs(model, X), atol=1e-12)
         X[:, 0] = 99
-        assert np.abs(predict(model, X) - outputs(model, X)).max() > 0.1
+        assert np.abs(self.predict(model, X) - outputs(model, X)).max() > 0.1
 
     @pytest.mark.filterwarnings("ignore:.* share a bin")
-    def test_shared_bins_are_wrong_in_silence(self, predict):
-        model, X = fit_categorical(Regressor, ERA_PARAMETERS | {"max_bins": 4})
-        assert np.abs(predict(model, X) - outputs(model, X)).max() > 0.05
-
-    @pytest.mark.filterwarnings("ignore:.* share a bin")
-    def test_by_way_of_lightgbm_both_are_right(self, treelite, tmp_path):
-        model, X = fit_categorical(Regressor, ERA_PARAMETERS | {"max_bins": 4})
+    def test_shared_bins_are_right_by_way_of_lightgbm_alone(self, tmp_path):
+        model, X = fit_categorical("ours", max_bins=4)
+        assert np.abs(self.predict(model, X) - outputs(model, X)).max() > 0.05
         X[::3, 0] = 99
         path = tmp_path / "model.txt"
         path.write_text(to_lightgbm_text(model))
+        treelite = pytest.importorskip("treelite")
         imported = treelite.frontend.load_lightgbm_model(path)
         predicted = treelite.gtil.predict(imported, X).ravel()
         assert_allclose(predicted, model.predict(X), atol=1e-12)
 
-    def test_classes_of_forests_are_refused(self, treelite):
+    def test_classes_of_forests_are_refused(self):
+        treelite = pytest.importorskip("treelite")
         with pytest.raises(treelite.TreeliteError, match="Not supported model type"):
             treelite.sklearn.import_model(fit_classes())
 
     @LOG_LINKS
-    def test_log_link(self, predict, loss):
+    def test_log_link(self, loss):
         model, X = fit_log_link(loss)
-        assert_allclose(predict(model, X), outputs(model, X), rtol=1e-12)
+        assert_allclose(self.predict(model, X), outputs(model, X), rtol=1e-12)
 
 
 # skl2onnx hands protobuf booleans for integers: version 6 warns, and 7 refuses them.
@@ -221,53 +200,46 @@ STOCK_ONNX = pytest.mark.filterwarnings("ignore:Field onnx.Attr:DeprecationWarni
 
 @pytest.mark.slow
 class TestOnnx:
-    @pytest.fixture
-    def predict(self):
+    def predict(self, model, X):
+        """Outputs of the graph that the model was converted to."""
         skl2onnx = pytest.importorskip("skl2onnx")
         onnxruntime = pytest.importorskip("onnxruntime")
         protobuf = pytest.importorskip("google.protobuf")
         register_onnx_converters()
+        is_stock = type(model).__module__.startswith("sklearn.ensemble")
+        if is_stock and int(protobuf.__version__.partition(".")[0]) > 6:
+            with pytest.raises(ValueError, match="Unable to create node"):
+                skl2onnx.to_onnx(model, X[:1])
+            pytest.skip("skl2onnx does not work with protobuf 7")
+        is_array = isinstance(X, np.ndarray)
+        X = X.astype(np.float32) if is_array else X
+        feeds = {"X": X} if is_array else {name: X[[name]].to_numpy() for name in X}
+        options = {id(model): {"zipmap": False}} if is_classifier(model) else None
+        graph = skl2onnx.to_onnx(model, X[:1], options=options).SerializeToString()
+        providers = ["CPUExecutionProvider"]
+        session = onnxruntime.InferenceSession(graph, providers=providers)
+        return session.run(None, feeds)
 
-        def predict(model, X):
-            """Outputs of the graph that the model was converted to."""
-            is_stock = type(model).__module__.startswith("sklearn.ensemble")
-            if is_stock and int(protobuf.__version__.partition(".")[0]) > 6:
-                with pytest.raises(ValueError, match="Unable to create node"):
-                    skl2onnx.to_onnx(model, X[:1])
-                pytest.skip("skl2onnx does not work with protobuf 7")
-            if isinstance(X, np.ndarray):
-                X = X.astype(np.float32)
-                feeds = {"X": X}
-            else:
-                feeds = {name: X[[name]].to_numpy() for name in X}
-            options = {id(model): {"zipmap": False}} if is_classifier(model) else None
-            graph = skl2onnx.to_onnx(model, X[:1], options=options)
-            session = onnxruntime.InferenceSession(
-                graph.SerializeToString(), providers=["CPUExecutionProvider"]
-            )
-            return session.run(None, feeds)
-
-        return predict
-
-    @KINDS
-    def test_numeric_features(self, predict, kind):
-        model, X = fit_numeric(kind)
-        predicted = predict(model, X)
+    @pytest.mark.parametrize("kind", [*BOOSTERS, "forest", *AVERAGES])
+    def test_numeric_features_and_averages(self, kind):
+        model, X = fit_average(kind) if kind in AVERAGES else fit_numeric(kind)
+        predicted = self.predict(model, X)
         assert_allclose(predicted[-1], outputs(model, X), atol=1e-5)
-        if len(predicted) == 2:
+        assert len(predicted) == 1 + is_classifier(model)
+        if is_classifier(model):
             assert (predicted[0] == model.predict(X)).all()
 
-    def test_pipeline(self, predict):
+    def test_pipeline(self):
         X, y, eras = make_numeric_data()
         # Exact in single precision: rows at a threshold stay on their side.
         imputer = SimpleImputer(strategy="constant", fill_value=0.5)
         model = make_pipeline(imputer, Regressor(**ERA_PARAMETERS))
         model.fit(X, y, histgradientboostingregressor__eras=eras)
-        assert_allclose(predict(model, X)[0], outputs(model, X), atol=1e-5)
+        assert_allclose(self.predict(model, X)[0], outputs(model, X), atol=1e-5)
 
     @pytest.mark.filterwarnings("ignore:.* share a bin")
     @KINDS
-    def test_categories(self, predict, kind):
+    def test_categories(self, kind):
         """Of numbers, also negative, missing, unknown, or sharing a bin."""
         rng = np.random.default_rng(0)
         X = rng.normal(size=(3000, 4)).astype("f4").astype("f8")
@@ -281,9 +253,9 @@ class TestOnnx:
         goes_left = np.concatenate([t.nodes["missing_go_to_left"] for t in trees])
         assert {*goes_left[by_category]} == {0, 1}
         X[::5, 1], X[::7, 3] = rng.integers(-100, 400, 600), 0.75
-        assert_allclose(predict(model, X)[-1], outputs(model, X), atol=1e-5)
+        assert_allclose(self.predict(model, X)[-1], outputs(model, X), atol=1e-5)
 
-    def test_text_is_encoded_in_a_pipeline(self, predict):
+    def test_text_is_encoded_in_a_pipeline(self):
         numbers, y, _ = make_numeric_data()
         X = pd.DataFrame(numbers[:, :2].astype("f4"), columns=["x", "z"])
         text = np.resize(["red", "green", "blue", "grey", None], len(X)).astype(object)
@@ -296,23 +268,15 @@ class TestOnnx:
         expected = outputs(model, X.assign(colour=text))
         # Graphs have no missing text, but unknown text goes where it would.
         X["colour"] = pd.Series([each or "" for each in text], dtype=object)
-        assert_allclose(predict(model, X)[0], expected, atol=1e-5)
-
-    @pytest.mark.parametrize("kind", ["reals", "two", "three", "text"])
-    def test_averages(self, predict, kind):
-        model, X = fit_average(kind)
-        predicted = predict(model, X)
-        assert_allclose(predicted[-1], outputs(model, X), atol=1e-5)
-        if kind != "reals":
-            assert (predicted[0] == model.predict(X)).all()
+        assert_allclose(self.predict(model, X)[0], expected, atol=1e-5)
 
     @STOCK_ONNX
-    def test_registering_leaves_stock_estimators_alone(self, predict):
+    def test_registering_leaves_stock_estimators_alone(self):
         X, y, _ = make_numeric_data()
         stock = ensemble.HistGradientBoostingRegressor(**PARAMETERS).fit(X, y)
-        assert_allclose(predict(stock, X)[0], outputs(stock, X), atol=1e-5)
+        assert_allclose(self.predict(stock, X)[0], outputs(stock, X), atol=1e-5)
 
-    def test_other_categories_and_log_links_are_refused(self, predict):
+    def test_other_categories_and_log_links_are_refused(self):
         X, y, _ = make_categorical_data()
         X[:, 0] += 0.1
         tenths = Regressor(categorical_features=[0], max_iter=2).fit(X, y)
@@ -325,20 +289,20 @@ class TestOnnx:
             (fit_log_link("poisson"), "log link of loss='poisson'"),
         ):
             with pytest.raises(NotImplementedError, match=message):
-                predict(model, rows)
+                self.predict(model, rows)
 
     @STOCK_ONNX
-    def test_categories_of_stock_are_wrong_in_silence(self, predict):
-        model, X = fit_categorical(ensemble.HistGradientBoostingRegressor, PARAMETERS)
-        assert np.abs(predict(model, X)[0] - outputs(model, X)).max() > 1
+    def test_categories_of_stock_are_wrong_in_silence(self):
+        model, X = fit_categorical("stock")
+        assert np.abs(self.predict(model, X)[0] - outputs(model, X)).max() > 1
 
     @STOCK_ONNX
     @LOG_LINKS
-    def test_log_link_of_stock_is_wrong_in_silence(self, predict, loss):
+    def test_log_link_of_stock_is_wrong_in_silence(self, loss):
         X, y, _ = make_numeric_data()
         model = ensemble.HistGradientBoostingRegressor(loss, **PARAMETERS)
         model.fit(X, np.exp(y / 4))
-        predicted = predict(model, X)[0]
+        predicted = self.predict(model, X)[0]
         assert_allclose(np.exp(predicted), outputs(model, X), rtol=1e-4)
         assert np.abs(predicted - outputs(model, X)).max() > 0.5
 

@@ -157,11 +157,9 @@ def test_a_scoring_of_this_package_is_replaced_with_a_warning_and_no_other():
 @pytest.mark.parametrize("scoring", ["loss", "r2"])
 def test_a_warm_start_of_the_copy_leaves_the_original_as_it_was(scoring):
     X, y, _, eras = make_data()
-    model = HistGradientBoostingRegressor(
-        max_iter=5, warm_start=True, early_stopping=True, scoring=scoring
-    ).fit(X, y, eras=eras)
-    before = model.predict(X)
-    stock = to_sklearn(model)
+    options = {"warm_start": True, "early_stopping": True, "scoring": scoring}
+    model = HistGradientBoostingRegressor(max_iter=5, **options).fit(X, y, eras=eras)
+    before, stock = model.predict(X), to_sklearn(model)
     n_iter = model.n_iter_
     stock.set_params(max_iter=n_iter + 4, early_stopping=False).fit(X, y)
     assert (stock.n_iter_, model.n_iter_) == (n_iter + 4, n_iter)

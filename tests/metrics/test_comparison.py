@@ -6,21 +6,12 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import t, ttest_1samp
-from sklearn.metrics import (
-    average_precision_score,
-    log_loss,
-    mean_absolute_error,
-    mean_squared_error,
-    r2_score,
-    roc_auc_score,
-)
+from sklearn.metrics import average_precision_score as average_precision
+from sklearn.metrics import log_loss, mean_absolute_error, mean_squared_error, r2_score
+from sklearn.metrics import roc_auc_score as roc_auc
 
-from sklearn_era.metrics import (
-    EraScoreForecast,
-    compare_predictions,
-    era_scores,
-    era_standard_errors,
-)
+from sklearn_era.metrics import EraScoreForecast, compare_predictions, era_scores
+from sklearn_era.metrics import era_standard_errors as errors_of
 from sklearn_era.metrics._mean_errors import error_of_neighbours
 
 
@@ -35,11 +26,9 @@ def draw(n_eras=10, n=40, seed=0, gain=0.1):
 def test_groups_are_compared_by_the_paired_t_test(metric, sign):
     y, a, b, eras = draw()
     w = np.random.default_rng(1).uniform(1, 2, y.size)
-    found = compare_predictions(
-        y, a, b, eras=eras.astype(str), metric=metric, era_order="unordered",
-        sample_weight=w,
-    )  # fmt: skip
     of = {"eras": eras, "metric": metric, "sample_weight": w}
+    given = of | {"eras": eras.astype(str), "era_order": "unordered"}
+    found = compare_predictions(y, a, b, **given)
     of_a, of_b = (era_scores(y, x, **of).scores for x in (a, b))
     expected = sign * (of_b - of_a)
     assert_allclose(found.differences, expected)
@@ -56,10 +45,7 @@ def test_groups_are_compared_by_the_paired_t_test(metric, sign):
     alone = EraScoreForecast("none").fit(found.differences, found.standard_errors)
     assert repr(found.pooled) == repr(alone.pooled_)
     # The other way round.
-    other = compare_predictions(
-        y, b, a, eras=eras.astype(str), metric=metric, era_order="unordered",
-        sample_weight=w,
-    )  # fmt: skip
+    other = compare_predictions(y, b, a, **given)
     assert_allclose(other.differences, -found.differences)
     assert other.p_value == pytest.approx(found.p_value)
     assert other.probability_next == pytest.approx(1 - found.probability_next)
@@ -72,15 +58,14 @@ def test_neighbouring_eras_count_as_fewer():
         level[era] = 0.8 * level[era - 1] + rng.normal()
     y, a = np.zeros(200), np.ones(200) * 10
     b = a - level[eras]
-    found = compare_predictions(y, a, b, eras=eras, metric=mean_absolute_error)
+    of = {"eras": eras, "metric": mean_absolute_error}
+    found = compare_predictions(y, a, b, **of)
     assert_allclose(found.differences, level)
     error, n = error_of_neighbours(level)
     assert_allclose([found.standard_error, found.n_effective], [error, n])
     assert found.is_ordered
     assert n < 15
-    groups = compare_predictions(
-        y, a, b, eras=eras, metric=mean_absolute_error, era_order="unordered"
-    )
+    groups = compare_predictions(y, a, b, **of, era_order="unordered")
     assert error > 1.5 * groups.standard_error
     assert found.p_value == pytest.approx(2 * t.sf(abs(level.mean()) / error, n - 1))
     assert found.p_value > groups.p_value
@@ -90,7 +75,7 @@ def test_neighbouring_eras_count_as_fewer():
     assert groups.forecast.related_ == 0
 
 
-@pytest.mark.parametrize("metric", [roc_auc_score, log_loss, average_precision_score])
+@pytest.mark.parametrize("metric", [roc_auc, log_loss, average_precision])
 def test_errors_of_a_difference_are_by_the_same_rows(metric):
     rng, eras = np.random.default_rng(0), np.repeat(["x", "y", "z"], 100)
     y = rng.integers(0, 2, 300)
@@ -99,10 +84,10 @@ def test_errors_of_a_difference_are_by_the_same_rows(metric):
     given = {"metric": metric, "era_order": "unordered"}
     found = compare_predictions(y, a, b, eras=eras, n_resamples=100, **given)
     assert (found.standard_errors > 0).all()
-    alone = era_standard_errors(y, a, eras=eras, metric=metric).scores
+    alone = errors_of(y, a, eras=eras, metric=metric).scores
     assert (found.standard_errors < alone / 2).all()
     without = compare_predictions(y, a, b, eras=eras, **given).standard_errors
-    if metric is average_precision_score:
+    if metric is average_precision:
         assert np.isnan(without).all()
         return
     assert_allclose(without, found.standard_errors)
@@ -116,24 +101,18 @@ def test_errors_of_a_difference_are_by_the_same_rows(metric):
 
 def test_tables_and_texts():
     y, a, b, eras = draw()
-    found = compare_predictions(y, a, b, eras=eras, metric=mean_squared_error)
-    table = found.to_frame()
-    names = ["a", "b", "n_samples", "difference", "standard_error"]
-    assert table.columns.tolist() == names
+    of = {"eras": eras, "metric": mean_squared_error}
+    found = compare_predictions(y, a, b, **of)
+    table, names = found.to_frame(), "a b n_samples difference standard_error"
+    assert table.columns.tolist() == names.split()
     assert_allclose(table["difference"], table["a"] - table["b"])
     assert table.index.tolist() == [*range(10)]
     lines = repr(found).splitlines()
     low, high = found.interval()
-    name = "mean_squared_error"
-    assert (
-        lines[0] == f"EraComparison of 10 eras in the order of their labels by {name}"
-    )
-    of_groups = compare_predictions(
-        y, a, b, eras=eras, metric=mean_squared_error, era_order="unordered"
-    )
-    assert repr(of_groups).startswith(
-        f"EraComparison of 10 eras without order by {name}"
-    )
+    told = "EraComparison of 10 eras {} by mean_squared_error".format
+    assert lines[0] == told("in the order of their labels")
+    of_groups = compare_predictions(y, a, b, **of, era_order="unordered")
+    assert repr(of_groups).startswith(told("without order"))
     assert f"gain of b: {found.mean:.4g} ± {found.standard_error:.2g}" in lines[1]
     assert f"95 % from {low:.4g} to {high:.4g}, p = {found.p_value:.2g}" in lines[1]
     wins = (found.differences > 0).sum()
@@ -146,7 +125,7 @@ def test_eras_without_a_score_are_left_out():
     y[eras == 2] = 1
     a, b = rng.random((2, 100))
     with pytest.warns(UserWarning, match="Only one class"):
-        found = compare_predictions(y, a, b, eras=eras, metric=roc_auc_score)
+        found = compare_predictions(y, a, b, eras=eras, metric=roc_auc)
     assert np.isnan(found.differences).tolist() == [False, False, True, False, False]
     known = found.differences[[0, 1, 3, 4]]
     assert found.mean == pytest.approx(known.mean())
@@ -160,10 +139,9 @@ def test_eras_that_do_not_tell_their_error_are_left_out():
     a, b = rng.random((2, 120))
     for p in (a, b):
         p[eras == 4] = y[eras == 4] + 0.01 * rng.random(20)  # an area of 1 in both
-    given = {"metric": roc_auc_score, "era_order": "unordered"}
-    with pytest.warns(
-        UserWarning, match=r"standard_errors is NaN for era 2, .* left out"
-    ):
+    given = {"metric": roc_auc, "era_order": "unordered"}
+    told = "standard_errors is NaN for era 2, .* left out"
+    with pytest.warns(UserWarning, match=told):
         found = compare_predictions(y, a, b, eras=eras, **given)
     kept = eras != 2
     without = compare_predictions(y[kept], a[kept], b[kept], eras=eras[kept], **given)
@@ -190,25 +168,21 @@ def test_a_metric_gets_its_columns_by_row():
 
     given = {"eras": eras, "row_params": {"scale": m}, "power": 2}
     found = compare_predictions(y, a, b, metric=scaled_error, n_resamples=50, **given)
-    expected = compare_predictions(
-        y / m, a / m, b / m, eras=eras, metric=mean_squared_error
-    )
+    scaled = y / m, a / m, b / m
+    expected = compare_predictions(*scaled, eras=eras, metric=mean_squared_error)
     assert_allclose(found.differences, expected.differences)
     ratio = found.standard_errors / expected.standard_errors
     assert np.median(ratio) == pytest.approx(1, abs=0.15)
     scores = era_scores(y, b, metric=scaled_error, **given)
     assert_allclose(scores.scores, expected.scores.scores["b"])
-    errors = era_standard_errors(y, b, metric=scaled_error, **given).scores
+    errors = errors_of(y, b, metric=scaled_error, **given).scores
     other = np.random.default_rng(3).permutation(y.size)
-    again = era_standard_errors(
-        y[other], b[other], eras=eras[other], metric=scaled_error, power=2,
-        row_params={"scale": m[other]},
-    ).scores  # fmt: skip
-    assert_allclose(again, errors)
+    given |= {"eras": eras[other], "row_params": {"scale": m[other]}}
+    again = errors_of(y[other], b[other], metric=scaled_error, **given)
+    assert_allclose(again.scores, errors)
+    given["row_params"] = {"scale": m[:3]}
     with pytest.raises(ValueError, match="scale has 3 rows, but y_true has 400"):
-        era_scores(
-            y, b, metric=scaled_error, **given | {"row_params": {"scale": m[:3]}}
-        )
+        era_scores(y, b, metric=scaled_error, **given)
 
 
 def test_equal_predictions_and_equal_gains():
@@ -227,9 +201,8 @@ def test_columns_of_any_kind_are_compared(make):
     months = np.array("2024-01", dtype="M8[M]") + eras
     expected = compare_predictions(y, a, b, eras=months, metric=r2_score)
     months = months.astype("M8[ns]") if make is not list else months
-    found = compare_predictions(
-        *map(make, (y, a, b)), eras=make(months), metric=r2_score
-    )
+    columns = map(make, (y, a, b))
+    found = compare_predictions(*columns, eras=make(months), metric=r2_score)
     assert_allclose(found.differences, expected.differences)
     assert found.p_value == pytest.approx(expected.p_value)
 

@@ -33,29 +33,23 @@ def components(forecast):
 
 
 # Those of statsmodels 0.15.0, MixedLM with variance components, by REML.
-@pytest.mark.parametrize(
-    ("seed", "missing", "expected"),
-    [
-        (0, 0.0, (0.83560, 2.13661, 0.92173)),
-        (1, 0.4, (0.37343, 0.80246, 0.96631)),
-    ],
-)
-def test_components_are_those_of_statsmodels(seed, missing, expected):
-    forecast = fit(*draw((12, 10), (1, 2, 1), seed, missing))
-    assert_allclose(components(forecast), expected, rtol=1e-3)
+def test_components_are_those_of_statsmodels():
+    for seed, missing, *expected in (
+        (0, 0.0, 0.83560, 2.13661, 0.92173),
+        (1, 0.4, 0.37343, 0.80246, 0.96631),
+    ):
+        forecast = fit(*draw((12, 10), (1, 2, 1), seed, missing))
+        assert_allclose(components(forecast), expected, rtol=1e-3)
 
 
 def test_balanced_tables_have_the_components_of_mean_squares():
     scores, eras = draw((12, 20), (1, 2, 1), 0)
-    forecast = fit(scores, np.column_stack(eras))
-    table = scores.reshape(12, 20)
+    forecast, table = fit(scores, np.column_stack(eras)), scores.reshape(12, 20)
     rest = table - table.mean(axis=0) - table.mean(axis=1)[:, None] + table.mean()
     residual = (rest**2).sum() / (11 * 19)
-    expected = [
-        np.sqrt(table.mean(axis=1).var(ddof=1) - residual / 20),
-        np.sqrt(table.mean(axis=0).var(ddof=1) - residual / 12),
-        np.sqrt(residual),
-    ]
+    of_groups = table.mean(axis=1).var(ddof=1) - residual / 20
+    of_eras = table.mean(axis=0).var(ddof=1) - residual / 12
+    expected = np.sqrt([of_groups, of_eras, residual])
     assert_allclose(components(forecast), expected, rtol=1e-3)
     assert forecast.mean_ == pytest.approx(scores.mean())
 
@@ -118,8 +112,7 @@ def test_predictions_are_those_of_dense_algebra(group, way):
     related = correlation(era, np.array([8.0]), *(way or (0, 0)))[:, 0]
     V = row * (of_cell[:, None] == of_cell) + np.diag(residual + errors**2)
     V += column * correlation(era, era, *(way or (0, 0)))
-    shared = row * (of_cell == group) + column * related
-    precision = np.linalg.inv(V)
+    shared, precision = row * (of_cell == group) + column * related, np.linalg.inv(V)
     of_ones = precision.sum(axis=0)
     center = of_ones @ scores / of_ones.sum()
     expected = center + shared @ precision @ (scores - center)
@@ -148,8 +141,8 @@ def test_groups_and_eras_without_an_order_are_alike():
     scores, (group, era) = draw((6, 9), (1, 2, 1), 3, 0.2)
     one, other = fit(scores, (group, era)), fit(scores, (era, group))
     assert_allclose(one.interval(0.8), other.interval(0.8), rtol=1e-6)
-    expected = [other.components_[x] for x in ("eras", "groups", "residual")]
-    assert_allclose(components(one), expected, rtol=1e-4)
+    of_era, of_group, residual = components(other)
+    assert_allclose(components(one), [of_group, of_era, residual], rtol=1e-4)
 
 
 def test_the_spread_is_that_of_new_groups():
@@ -209,30 +202,17 @@ def test_bounds_hold_and_missing_scores_are_left_out():
     assert 0 < low < forecast.mean_ < high < 1
 
 
-@pytest.mark.parametrize(
-    ("scores", "pairs", "errors", "message"),
-    [
-        ([1, 2, 3], [[0, 0], [0, 0], [1, 1]], None, "a pair of labels twice"),
-        ([1, 2, 3], [[0, 0], [0, 1], [0, 2]], None, "known of a single group"),
-        ([1, 2, 3], [[0, 0], [1, 0], [2, 0]], None, "known of a single time"),
-        (
-            [1, 2, np.inf],
-            [[0, 0], [0, 1], [1, 1]],
-            None,
-            r"era \(1, 1\) is inf",
-        ),
-        (
-            [1, 2, 3],
-            [[0, 0], [0, 1], [1, 1]],
-            [0, -1, 0],
-            r"era \(1, 0\) is neg",
-        ),
-        ([1, 2, 3], [[0, 0], [0, 1], [1, 1]], [0, 0], "pass one of each per pair"),
-    ],
-)
-def test_errors_name_what_is_wrong(scores, pairs, errors, message):
-    with pytest.raises(ValueError, match=message):
-        fit(scores, np.array(pairs), errors)
+def test_errors_name_what_is_wrong():
+    for last, pairs, errors, message in (
+        (3, [[0, 0], [0, 0], [1, 1]], None, "a pair of labels twice"),
+        (3, [[0, 0], [0, 1], [0, 2]], None, "known of a single group"),
+        (3, [[0, 0], [1, 0], [2, 0]], None, "known of a single time"),
+        (np.inf, [[0, 0], [0, 1], [1, 1]], None, r"era \(1, 1\) is inf"),
+        (3, [[0, 0], [0, 1], [1, 1]], [0, -1, 0], r"era \(1, 0\) is neg"),
+        (3, [[0, 0], [0, 1], [1, 1]], [0, 0], "pass one of each per pair"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fit([1, 2, last], np.array(pairs), errors)
 
 
 def test_questions_of_one_column_and_of_two_are_told_apart():

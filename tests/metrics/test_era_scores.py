@@ -7,18 +7,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import sklearn.metrics as sk
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import (
-    get_scorer,
-    log_loss,
-    mean_absolute_error,
-    mean_squared_error,
-    r2_score,
-    roc_auc_score,
-)
+from sklearn.metrics import log_loss, mean_absolute_error, mean_squared_error, r2_score
 
 from helpers.data import make_shifting
 from sklearn_era.metrics import EraScores, era_scores, make_era_scorer
@@ -38,9 +32,8 @@ def scores_of(values, eras=None, is_score=True):
 @given(st.lists(rows, min_size=1))
 def test_era_scores_equal_the_naive_loop(rows):
     eras, y_true, y_pred, weight = map(np.array, zip(*rows, strict=True))
-    result = era_scores(
-        y_true, y_pred, eras=eras, metric=mean_squared_error, sample_weight=weight
-    )
+    of = {"eras": eras, "metric": mean_squared_error, "sample_weight": weight}
+    result = era_scores(y_true, y_pred, **of)
     assert result.eras.tolist() == sorted(set(eras.tolist()))
     assert len(result) == len(result.eras)
     for (era, score), n_samples in zip(result.items(), result.n_samples, strict=True):
@@ -53,8 +46,7 @@ def test_era_scores_equal_the_naive_loop(rows):
 @given(st.lists(numbers, min_size=2, max_size=30))
 def test_aggregations_equal_naive_loops(scores):
     n, mean = len(scores), sum(scores) / len(scores)
-    std = (sum((s - mean) ** 2 for s in scores) / n) ** 0.5
-    sums = np.cumsum(scores)
+    std, sums = (sum((s - mean) ** 2 for s in scores) / n) ** 0.5, np.cumsum(scores)
     drawdown = max(max(sums[: j + 1]) - sums[j] for j in range(n))
     found = scores_of(scores)
     assert_allclose(found.mean(), mean)
@@ -92,13 +84,12 @@ def test_a_direction_that_is_not_known_is_asked_for():
             call()
 
 
-@pytest.mark.parametrize("aggregation", ["sharpe", "max_drawdown"])
-def test_what_errors_cannot_be_aggregated_by(aggregation):
-    message = f"'{aggregation}' is not meaningful with greater_is_better=False"
-    with pytest.raises(ValueError, match=message):
-        scores_of([1.0, 2.0], is_score=False).aggregate(aggregation)
-    with pytest.raises(ValueError, match=message):
-        make_era_scorer(max, aggregation=aggregation, greater_is_better=False)
+@pytest.mark.parametrize("name", ["sharpe", "max_drawdown"])
+def test_what_errors_cannot_be_aggregated_by(name):
+    make = partial(make_era_scorer, max, aggregation=name, greater_is_better=False)
+    for call in (make, partial(scores_of([1.0], is_score=False).aggregate, name)):
+        with pytest.raises(ValueError, match=f"'{name}' is not meaningful with great"):
+            call()
 
 
 def test_undefined_eras_are_named():
@@ -122,7 +113,7 @@ def make_two_way():
     weeks = rng.choice(np.array(["2024-01-05", "2024-01-12"], "M8[D]"), 400)
     # One combination has no rows.
     keep = (shops != "east") | (weeks != weeks.max())
-    return y[keep], y_pred[keep], shops[keep], weeks[keep]
+    return [column[keep] for column in (y, y_pred, shops, weeks)]
 
 
 @pytest.mark.parametrize("table", [dict, pd.DataFrame, pl.DataFrame])
@@ -143,8 +134,7 @@ def test_two_way_groups_equal_the_naive_loops(table):
     every = pd.DataFrame([score for scores in by_shop.values() for score in scores])
     assert found.mean() == pytest.approx(every.mean().to_dict())
     assert found.worst() == {"r2": every.r2.min(), "mse": every.mse.max()}
-    shop_means = found.mean(by="shop")
-    spread = found.aggregate("std", by="shop")
+    shop_means, spread = found.mean(by="shop"), found.aggregate("std", by="shop")
     for shop, scores in by_shop.items():
         scores = pd.DataFrame(scores)
         assert shop_means[shop] == pytest.approx(scores.mean().to_dict())
@@ -177,10 +167,9 @@ def test_two_way_groups_of_one_metric_and_a_matrix():
 
 def test_means_by_two_of_three_columns():
     rng = np.random.default_rng(0)
-    eras = pd.DataFrame({
-        "horizon": rng.integers(1, 4, 400), "week": rng.integers(0, 5, 400),
-        "group": rng.choice(["new", "known"], 400),
-    })  # fmt: skip
+    eras = pd.DataFrame({"horizon": rng.integers(1, 4, 400)})
+    eras["week"] = rng.integers(0, 5, 400)
+    eras["group"] = rng.choice(["new", "known"], 400)
     eras = eras[(eras.group == "new") | (eras.horizon < 3)]  # not all pairs occur
     y, y_pred = rng.normal(size=(2, len(eras)))
     found = era_scores(y, y_pred, eras=eras, metric=mean_squared_error)
@@ -193,8 +182,7 @@ def test_means_by_two_of_three_columns():
     counts = eras.groupby(["group", "horizon"]).size()
     assert means.n_samples.tolist() == counts.tolist()
     table = means.to_frame()["mean_squared_error"].unstack()
-    assert table.shape == (2, 3)
-    assert table.notna().sum().sum() == 5
+    assert (table.shape, table.notna().sum().sum()) == ((2, 3), 5)
     assert dict(found.mean(by=["week"])) == dict(found.mean(by="week"))
     for by in ([], [*eras], ["group", "group"], ["shop"], ["shop", "week"]):
         with pytest.raises(ValueError, match="is no column of several"):
@@ -220,9 +208,8 @@ def test_tables_and_texts_of_results(monkeypatch):
     found = era_scores(y, y_pred, eras=eras, metric=[r2_score, mean_squared_error])
     frame = found.to_frame()
     assert frame.index.names == ["shop", "week"]
-    assert frame.loc[("east", "2024-01-05")].tolist() == [
-        *found[found.eras[0]].values(), found.n_samples[0],
-    ]  # fmt: skip
+    row = [*found[found.eras[0]].values(), found.n_samples[0]]
+    assert frame.loc[("east", "2024-01-05")].tolist() == row
     assert repr(found).splitlines()[0] == "EraScores of 5 eras by shop, week"
     shown = scores_of([np.nan, 1.0]), scores_of([np.nan])
     assert [repr(one).splitlines()[1] for one in shown] == [
@@ -241,7 +228,7 @@ def test_eras_of_one_class_or_no_weight_are_not_lost():
     of = [0, 1, 1, 1], [0.1, 0.9, 0.3, 0.4]
     score = partial(era_scores, *of, eras=["a", "a", "b", "b"])
     with pytest.warns(UndefinedMetricWarning, match="Only one class"):
-        result = score(metric=roc_auc_score)
+        result = score(metric=sk.roc_auc_score)
     assert_array_equal(result.scores, [1.0, np.nan])
     with pytest.raises(ValueError, match="metric log_loss failed in era b, of 2 rows"):
         score(metric=log_loss)
@@ -272,7 +259,7 @@ def test_containers_and_label_types(container):
     ({"metric": ["r2"]}, "metric is 'r2': pass a function"),
     ({"metric": []}, "must hold at least one function"),
     ({"metric": 2 * [r2_score]}, "functions of one name in a dict"),
-    ({"metric": get_scorer("r2")}, "metric is make_scorer.*, and no scorer"),
+    ({"metric": sk.get_scorer("r2")}, "metric is make_scorer.*, and no scorer"),
     ({"metric": lambda y_true, y_pred: None}, "must return one number"),
     ({"metric": lambda y_true, y_pred: y_pred}, "must return one number"),
     ({"metric": lambda y_true, y_pred: 1j}, "must return one number"),
@@ -336,8 +323,7 @@ def test_undefined_is_no_bool():
 
 
 def test_ordered_categories_keep_their_order():
-    y = np.arange(12.0)
-    sizes = ["small", "medium", "large"]
+    y, sizes = np.arange(12.0), ["small", "medium", "large"]
     of_rows = pd.Categorical(np.tile(sizes, 4), categories=sizes, ordered=True)
     of = {"metric": mean_absolute_error}
     assert list(era_scores(y, 2 * y, eras=of_rows, **of)) == sizes

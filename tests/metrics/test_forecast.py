@@ -117,15 +117,13 @@ def test_eras_in_time_may_be_related():
     far = level_ahead.interval(horizon=10)
     assert far[0] < low < high < far[1]
     without = EraScoreForecast(trend="none").fit(level, eras=weeks)
-    assert without.related_ == 0
-    assert without.mean_ == pytest.approx(level.mean())
+    assert (without.related_, without.mean_) == (0, pytest.approx(level.mean()))
 
 
 @pytest.mark.parametrize(("bounds", "to", "back"), [
     ((0, 1), lambda s: np.log(s / (1 - s)), lambda x: 1 / (1 + np.exp(-x))),
     ((None, 1), lambda s: -np.log(1 - s), lambda x: 1 - np.exp(-x)),
-    ((0, None), np.log, np.exp),
-    ((-1, 1), np.arctanh, np.tanh),
+    ((0, None), np.log, np.exp), ((-1, 1), np.arctanh, np.tanh),
 ])  # fmt: skip
 def test_bounded_scores_are_compared_where_they_have_no_bounds(bounds, to, back):
     forecast = EraScoreForecast(bounds=bounds).fit(SCORES)
@@ -301,9 +299,8 @@ def test_equal_scores_have_the_spread_of_their_errors_alone(value, eras):
 
 def test_larger_errors_of_a_new_era_make_intervals_wide():
     flat = EraScoreForecast().fit([0.5] * 5 + [0.501], np.full(6, 0.1))
-    halves = [
-        np.ptp(flat.interval(standard_error=e)) / 2 for e in (0.0, 0.1, 0.11, 0.2, 1.0)
-    ]
+    asked = (0.0, 0.1, 0.11, 0.2, 1.0)
+    halves = [np.ptp(flat.interval(standard_error=e)) / 2 for e in asked]
     assert (np.diff(halves) > 0).all()
     assert halves[-1] == pytest.approx(norm.ppf(0.9), rel=2e-3)
     assert halves[1] < 0.01  # that of Student, by the same scores
@@ -345,14 +342,12 @@ def test_a_forecast_says_whether_eras_were_taken_for_time():
 
 
 def test_eras_with_an_unknown_error_are_left_out_with_a_warning():
-    errors, labels = np.full(7, 0.05), list("abcdefg")
+    errors, labels = np.full(7, 0.05), np.array([*"abcdefg"])
     errors[[1, 4]] = np.nan
     with pytest.warns(UserWarning, match="NaN for era b, e, whose rows do not tell it"):
         found = EraScoreForecast(trend="none").fit(SCORES, errors, labels)
     kept = [0, 2, 3, 5, 6]
-    expected = EraScoreForecast(trend="none").fit(
-        np.asarray(SCORES)[kept], errors[kept], [labels[i] for i in kept]
-    )
+    expected = EraScoreForecast("none").fit(SCORES[kept], errors[kept], labels[kept])
     assert found.interval() == pytest.approx(expected.interval())
     assert found.pooled_.mean == pytest.approx(expected.pooled_.mean)
     assert found.to_frame().index[found.to_frame()["weight"].notna()].size == 5

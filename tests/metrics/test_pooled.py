@@ -1,7 +1,5 @@
 """Pooled scores, against R's metafor and by simulation; tables of a forecast."""
 
-import tracemalloc
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,12 +7,9 @@ from numpy.testing import assert_allclose
 from scipy.stats import chi2, t
 from sklearn.metrics import mean_squared_error
 
-from sklearn_era.metrics import (
-    EraScoreForecast,
-    PooledScore,
-    era_scores,
-    era_standard_errors,
-)
+from helpers import peak_memory
+from sklearn_era import metrics
+from sklearn_era.metrics import EraScoreForecast, era_scores, era_standard_errors
 
 ORDER = ("unordered", "ordered")
 SCORES = np.array([0.31, 0.42, 0.28, 0.55, 0.40, 0.37, 0.48])
@@ -40,8 +35,8 @@ def test_numbers_are_those_of_metafor():
     forecast = EraScoreForecast().fit(*log_risk_ratios())
     pooled = forecast.pooled_
     found = [pooled.mean, pooled.standard_error, pooled.tau2, pooled.I2, pooled.Q]
-    assert_allclose(found, [-0.714532, 0.179782, 0.313243, 92.221386, 152.233008],
-                    rtol=3e-6)  # fmt: skip
+    expected = [-0.714532, 0.179782, 0.313243, 92.221386, 152.233008]
+    assert_allclose(found, expected, rtol=3e-6)
     assert pooled.tau == pytest.approx(0.313243**0.5, rel=1e-5)
     for test, ends in (("z", (-1.066898, -0.362167)), ("knha", (-1.108444, -0.320621))):
         assert_allclose(pooled.interval(test=test), ends, rtol=3e-6)
@@ -91,8 +86,7 @@ def test_with_equal_errors_the_mean_has_the_interval_of_student(error):
     assert above == pytest.approx(0.975, abs=1e-3)
     assert np.isnan([forecast.pooled_.Q, forecast.pooled_.I2]).all() == (error is None)
 
-
-def test_equal_scores_have_the_errors_of_their_rows():
+    # Equal scores have the errors of their rows.
     pooled = EraScoreForecast().fit(np.full(6, 0.7), np.full(6, 0.1)).pooled_
     assert pooled.tau == pooled.I2 == 0
     assert pooled.standard_error == pytest.approx(0.1 / np.sqrt(6))
@@ -126,7 +120,7 @@ def test_a_table_has_what_a_forest_plot_shows():
     scores.scores[3] = np.nan  # of a single row
     forecast = EraScoreForecast("none").fit(scores, errors)
     table, pooled = forecast.to_frame(), forecast.pooled_
-    assert isinstance(pooled, PooledScore)
+    assert isinstance(pooled, metrics.PooledScore)
     assert table.index.tolist() == ["east", "north", "south", "west"]
     names = ["score", "standard_error", "weight", "shrunken", "n_samples"]
     assert table.columns.tolist() == names
@@ -179,11 +173,8 @@ def test_the_mean_is_of_no_single_era(changed):
 def test_thousands_of_eras_need_no_matrix(eras):
     rng = np.random.default_rng(0)
     scores, errors = rng.normal(size=3000), rng.uniform(0.5, 1, 3000)
-    tracemalloc.start()
-    forecast = EraScoreForecast().fit(scores, errors, eras)
-    forecast.interval()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    forecast, peak = peak_memory(EraScoreForecast().fit, scores, errors, eras)
+    peak = max(peak, peak_memory(forecast.interval)[1])
     assert peak < 2e7  # a matrix of pairs has 7.2e7 bytes
     assert (forecast.related_ > 0) == (eras is not None)
 
@@ -220,10 +211,7 @@ def test_intervals_of_the_mean_of_groups_and_eras_hold():
     for _ in range(200):
         scores = rng.normal(size=8)[group] + rng.normal(size=8)[week]
         scores += rng.normal(size=64)
-        low, high = (
-            EraScoreForecast("none", era_order=ORDER)
-            .fit(scores, **given)
-            .interval(of="mean")
-        )
+        forecast = EraScoreForecast("none", era_order=ORDER).fit(scores, **given)
+        low, high = forecast.interval(of="mean")
         inside += low <= 0 <= high
     assert abs(inside / 200 - 0.8) < 0.07

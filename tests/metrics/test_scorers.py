@@ -8,18 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn import config_context
+from sklearn import config_context, metrics
 from sklearn.base import clone
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import (
-    average_precision_score,
-    log_loss,
-    make_scorer,
-    mean_squared_error,
-    r2_score,
-    roc_auc_score,
-)
+from sklearn.metrics import mean_squared_error, r2_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -51,7 +44,7 @@ def test_scorer_calls_the_response_method_and_finds_the_positive_class():
     classes = np.where(y > 0, "yes", "no")
     model = LogisticRegression().fit(X, classes)
     for pos_label, scored in zip(("no", "yes"), model.predict_proba(X).T, strict=True):
-        of = {"metric": average_precision_score, "pos_label": pos_label}
+        of = {"metric": metrics.average_precision_score, "pos_label": pos_label}
         scorer = make_era_scorer(response_method="predict_proba", **of)
         expected = era_scores(classes, scored, eras=eras, **of).mean()
         assert_allclose(scorer(model, X, classes, eras=eras), expected)
@@ -65,8 +58,7 @@ def test_scorer_survives_copies():
     assert isinstance(scorer, EraScorer)
     booster = Regressor(scoring=scorer)
     for other in (pickle.loads(pickle.dumps(scorer)), clone(booster).scoring):
-        assert other(model, X, y, eras=eras) == expected
-        assert repr(other) == repr(scorer)
+        assert (other(model, X, y, eras=eras), repr(other)) == (expected, repr(scorer))
     assert repr(scorer) == (
         "make_era_scorer(mean_squared_error, eras='week', aggregation='worst', "
         "greater_is_better=False, undefined='raise', response_method='predict')"
@@ -77,11 +69,10 @@ def test_scorer_survives_copies():
 
 def test_cross_validate_hands_eras_and_weights_of_the_test_rows():
     X, y, eras = make_shifting()
-    weight = np.random.default_rng(1).uniform(1, 2, y.size)
-    cv = GroupKFold(3)
+    weight, cv = np.random.default_rng(1).uniform(1, 2, y.size), GroupKFold(3)
     scoring = {
         "worst": make_era_scorer(r2_score, aggregation="worst"),
-        "weighted": make_era_scorer(r2_score), "pooled": make_scorer(r2_score),
+        "weighted": make_era_scorer(r2_score), "pooled": metrics.make_scorer(r2_score),
     }  # fmt: skip
     requests = scoring["worst"].get_metadata_routing().score.requests
     assert (requests["eras"], requests["sample_weight"]) == (True, None)
@@ -94,8 +85,7 @@ def test_cross_validate_hands_eras_and_weights_of_the_test_rows():
         result = cross_validate(model, X, y, cv=cv, **options)
     for fold, (train, test) in enumerate(cv.split(X, groups=eras)):
         model = Ridge().fit(X[train], y[train], weight[train])
-        of = {"eras": eras[test], "metric": r2_score}
-        predicted = model.predict(X[test])
+        of, predicted = {"eras": eras[test], "metric": r2_score}, model.predict(X[test])
         scores = era_scores(y[test], predicted, **of)
         assert result["test_worst"][fold] == scores.worst()
         weighted = era_scores(y[test], predicted, sample_weight=weight[test], **of)
@@ -132,10 +122,9 @@ def test_eras_may_be_a_column_wherever_nothing_is_handed_over(routing):
         search.fit(frame, y, groups=eras)
         fitted = search.best_estimator_
         bound = partial(plain, eras=eras)
+        options = {"n_repeats": 2, "random_state": 0}
         by_name, by_array = (
-            permutation_importance(
-                fitted, frame, y, scoring=scoring, n_repeats=2, random_state=0
-            )
+            permutation_importance(fitted, frame, y, scoring=scoring, **options)
             for scoring in (scorer, bound)
         )
     for fold, (train, test) in enumerate(cv.split(X, groups=eras)):
@@ -167,10 +156,8 @@ def test_early_stopping_scores_by_era(routing, weighted):
         model.fit(X, y, **fit)
     fit |= {"X": X, "y": y}
     for end, recorded in (("", model.train_score_), ("_val", model.validation_score_)):
-        of = {
-            "eras": fit["eras" + end],
-            "sample_weight": fit.get("sample_weight" + end),
-        }
+        weight = fit.get("sample_weight" + end)
+        of = {"eras": fit["eras" + end], "sample_weight": weight}
         expected = [
             era_scores(fit["y" + end], predicted, metric=r2_score, **of).worst()
             for predicted in model.staged_predict(fit["X" + end])
@@ -182,7 +169,7 @@ def test_early_stopping_of_a_classifier_scores_probabilities():
     X, y, eras = make_shifting()
     classes = np.where(y > 0, "yes", "no")
     of = {"aggregation": "worst", "response_method": "predict_proba"}
-    scorer = make_era_scorer(roc_auc_score, **of)
+    scorer = make_era_scorer(metrics.roc_auc_score, **of)
     of = {"early_stopping": True, "validation_fraction": None, "max_iter": 3}
     model = Classifier(scoring=scorer, **of)
     with config_context(enable_metadata_routing=True):
@@ -196,7 +183,7 @@ def test_probabilities_of_an_era_of_one_class():
     X, y, eras = make_shifting()
     target = np.where((y > 0) & (eras != eras[0]), "yes", "no")
     model = LogisticRegression().fit(X, target)
-    scorer = make_era_scorer(log_loss, response_method="predict_proba")
+    scorer = make_era_scorer(metrics.log_loss, response_method="predict_proba")
     p = model.predict_proba(X)[np.arange(y.size), (target == "yes").astype(int)]
     expected = np.mean([np.log(p[eras == era]).mean() for era in np.unique(eras)])
     assert np.isclose(scorer(model, X, target, eras=eras), expected)

@@ -13,6 +13,7 @@ from helpers.numerai import server as helper
 from helpers.numerai.demo import SmallDemo, small_demo
 from helpers.numerai.program import Program, demo_files
 from helpers.numerai.server import NOTES, NumeraiServer, discreet_server
+from helpers.numerai.training import make_frame, write_frame
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.numerai import export_check, metrics, report
 from sklearn_era.numerai.http import Http
@@ -32,10 +33,8 @@ def coarse_figures():
 
 
 # Of a portable model that runs within Numerai's limits.
-CHECK = {
-    "rows": 40, "seconds": 1.0, "peak_bytes": 0, "python": "3", "versions": {},
-    "warnings": [],
-}  # fmt: skip
+CHECK = {"rows": 40, "seconds": 1.0, "peak_bytes": 0, "python": "3"}
+CHECK |= {"versions": {}, "warnings": []}
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +43,13 @@ def named(demo) -> HistGradientBoostingRegressor:
     train = demo.frame("train")
     model = HistGradientBoostingRegressor(max_iter=5, early_stopping=False)
     return model.fit(train[demo.features], train[demo.target])
+
+
+@pytest.fixture(scope="session")
+def path(tmp_path_factory):
+    """A file of thirty eras to train on."""
+    folder = tmp_path_factory.mktemp("data")
+    return write_frame(make_frame(), folder / "train_7.parquet")
 
 
 @pytest.fixture(scope="session")

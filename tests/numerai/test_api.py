@@ -142,8 +142,7 @@ def test_a_download_is_resumed(server, download, any_range, monkeypatch):
     server.fail("GET", "truncated", times=9)
     assert download(retries=0, on_bytes=lambda *done: seen.append(done)) == CONTENT
     asked = ["bytes=511999-", "bytes=511999-", "bytes=767998-"]
-    assert ranges(server)[:4] == [None, *asked]
-    assert len(ranges(server)) == 12
+    assert (ranges(server)[:4], len(ranges(server))) == ([None, *asked], 12)
     assert max(seen) == (len(CONTENT), len(CONTENT))
     assert all(total == len(CONTENT) for _, total in seen)
 
@@ -226,8 +225,7 @@ def contents(server):
 
 def test_a_submission_is_stored_and_made(server, client, upload, monkeypatch):
     made = upload()
-    assert contents(server) == [CSV]
-    assert client.fetch(made) == CSV
+    assert (contents(server), client.fetch(made)) == ([CSV], CSV)
     monkeypatch.setenv("NUMERAI_COMPUTE_ID", "compute-1")
     monkeypatch.setenv("TRIGGER_ID", "trigger-1")
     server.fail("create_submission", 429, times=2)
@@ -286,8 +284,7 @@ def test_submissions_are_found_by_name_or_content(server, client):
     other = server.add_submission(MODEL_ID, b"other", "b.csv")
     find = partial(client.find, MODEL_ID, sha256=SHA256)
     assert find([before], filename=None) is None
-    assert find([], filename=None) == before
-    assert find([], filename="b.csv") == other
+    assert (find([], filename=None), find([], filename="b.csv")) == (before, other)
     # One that Numerai does not offer is none of ours; one that cannot be had may be.
     server.fail("submissionDownloadAuth", "errors", times=2)
     assert find([], filename=None) is None

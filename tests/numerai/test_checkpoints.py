@@ -28,12 +28,6 @@ GAIN = {"split_criterion": "gain", "max_features": 0.5, "colsample_bytree": 0.7}
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    path = tmp_path_factory.mktemp("data") / "train_7.parquet"
-    return helper.write_frame(make_frame(), path)
-
-
-@pytest.fixture(scope="module")
 def trained(path, tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
     train_on(path, folder)
@@ -294,10 +288,9 @@ def test_fits_of_the_version_before(tmp_path, monkeypatch, version):
     toml.write_text(toml.read_text().replace("purge = 3", "purge = 8"))
     config, workspace = load_config(toml)
     settings = config.models[0].members[0].train
-    known = {
-        "files": [workspace.newest("train")], "version": config.data.version,
-        "features": read_features(workspace.newest("features")).features("all"),
-    }  # fmt: skip
+    known = {"files": [workspace.newest("train")], "version": config.data.version}
+    sets = read_features(workspace.newest("features"))
+    known["features"] = sets.features("all")
     live = read_columns(workspace.newest("live"), known["features"])
     recorded = json.loads((root / "recorded.json").read_text())
     for name, wanted in (("model", settings), ("gain", *gain_settings([settings]))):
@@ -305,8 +298,7 @@ def test_fits_of_the_version_before(tmp_path, monkeypatch, version):
         assert model.predict(live[record.features]).tolist() == recorded[name]
         assert (record.last_era, record.n_rows, record.n_trees) == ("0011", 220, 0)
         assert why_train(wanted, folder, name, **known) is None
-    told = []
-    expected = load_fit(folder, "model")[0]
+    told, expected = [], load_fit(folder, "model")[0]
     for suffix in ("json", "era"):
         (folder / f"model.{suffix}").rename(folder / f"before.{suffix}")
     known["on_progress"] = lambda *x: told.append(x)

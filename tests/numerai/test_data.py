@@ -198,13 +198,11 @@ def refusal(path, **options):
 
 @pytest.mark.parametrize(("change", "options"), [
     (lambda frame: frame.reset_index(), {"index": False}),
-    (lambda frame: frame.rename_axis(None), {}),
-    (lambda frame: frame[::-1], {}),
+    (lambda frame: frame.rename_axis(None), {}), (lambda frame: frame[::-1], {}),
     (lambda frame: frame.astype({"era": "category"}), {"row_group_size": 7}),
 ])  # fmt: skip
 def test_ids_may_be_a_column_or_an_index_in_any_order(write, change, options):
-    path = write(change=change, **options)
-    rows = change(FRAME)
+    path, rows = write(change=change, **options), change(FRAME)
     rows = rows.set_index("id") if "id" in rows else rows.rename_axis("id")
     assert data.read_ids(path) == rows.index.tolist()
     assert "era" in check_parquet(path)
@@ -261,8 +259,7 @@ def test_a_damaged_byte(path, tmp_path_factory, position, value):
 
 
 def test_a_checksum_is_verified_where_there_is_one(write):
-    path = write(LIVE)
-    plain = {"write_page_checksum": True, "compression": None}
+    path, plain = write(LIVE), {"write_page_checksum": True, "compression": None}
     pq.write_table(pq.read_table(path), path, **plain)
     content = bytearray(path.read_bytes())
     content[content.index(LIVE.index[0].encode()) + 3] ^= 1
@@ -339,10 +336,8 @@ def read_all(path):
 def test_chosen_eras(path, first, n_eras, every, offset, groups):
     last, offset = min(30, first + n_eras - 1), offset % every
     numbers = list(range(first, last + 1))[offset::every]
-    chosen = settings(
-        first_era=f"{first:04}", last_era=f"{last:04}", every_nth_era=every,
-        era_offset=offset, era_groups=groups,
-    )  # fmt: skip
+    of = {"every_nth_era": every, "era_offset": offset, "era_groups": groups}
+    chosen = settings(first_era=f"{first:04}", last_era=f"{last:04}", **of)
     if groups > len(numbers) or not numbers:
         with pytest.raises(ConfigError, match=r"era_groups = |No era is left"):
             select_eras([path], chosen)

@@ -165,8 +165,7 @@ def test_an_export_that_fails_its_check_is_not_kept(blends, tmp_path, monkeypatc
     path, live = tmp_path / "model" / "portable.pkl", tmp_path / "live.parquet"
     make_frame(60).drop(columns="feature_d").to_parquet(live)
     usual: dict = {"features": [], "target": "x", "parameters": {}}
-    records = [ModelRecord(**usual, sha256=x) for x in "abc"]
-    weights = [1.0, 0.3, 0.1]
+    records, weights = [ModelRecord(**usual, sha256=x) for x in "abc"], [1.0, 0.3, 0.1]
 
     def run(**options):
         return export.export_model(blends["several"], records, path, live, **options)
@@ -233,8 +232,7 @@ def test_the_check(blends, exported, tmp_path, monkeypatch, live):
     path = os.path.relpath(exported["several"])
     given = frame if live is None else live
     check = check_portable_model(path, given, python=sys.executable, output="p.csv")
-    assert check.rows == len(frame)
-    assert check.warnings == []
+    assert (check.rows, check.warnings) == (len(frame), [])
     assert 0 < check.seconds < 60
     assert 50e6 < check.peak_bytes < 1e9
     assert check.python == sys.version.split()[0]

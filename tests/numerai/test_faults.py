@@ -23,8 +23,7 @@ REFUSED = f"Numerai's API answered HTTP 401: check {' and '.join(KEY_NAMES)}"
 
 
 @pytest.mark.parametrize(("operation", "kind", "code", "said"), [
-    ("models", 401, 4, REFUSED),
-    ("rounds", "hang", 4, "did not answer within 0.3 sec"),
+    ("models", 401, 4, REFUSED), ("rounds", "hang", 4, "did not answer within 0.3 sec"),
     ("GET", "corrupt", 3, "v5.3/live.parquet is damaged"),
     ("PUT", "hang", 6, "storage did not answer within 0.3 seconds; nothing was"),
     ("create_submission", "unlisted", 6, "does not list"),
@@ -56,8 +55,7 @@ def test_a_mistake(program, command, change, code, said):
         program.change(**change)
     models = {path: path.read_bytes() for path in program.model_folder.glob("m*")}
     assert said in program.fail(command, code=code)
-    assert program.sent == {}
-    assert {path: path.read_bytes() for path in models} == models
+    assert (program.sent, {path: path.read_bytes() for path in models}) == ({}, models)
 
 
 def test_too_little_memory_says_how_to_need_less(program, monkeypatch):
@@ -112,8 +110,7 @@ def test_two_runs_do_not_train_at_once_and_a_round_does_not_wait(program):
         message = program.fail("train", code=3)
         assert message == "Another run is training 'my_model': wait for it to finish."
         assert "The next run submits its model" in program.run("run")
-    assert program.model() == before
-    assert len(program.server.submissions) == 1
+    assert (program.model(), len(program.server.submissions)) == (before, 1)
     assert "max_iter changed from 10 to 11" in program.run("run")
 
 

@@ -28,8 +28,7 @@ PASSING = (500, 502, 408, 429, "drop", "lost", "truncated")
 
 
 def fetch(server, path, **options):
-    began = time.monotonic()
-    client = make_client(server, **options)
+    began, client = time.monotonic(), make_client(server, **options)
     Fetch(client, NAME, path, 1401)()
     return time.monotonic() - began
 
@@ -60,8 +59,7 @@ def test_a_refused_key_is_called_so(server, client, status):
 
 
 def test_errors_of_graphql_are_passed_on_without_secrets_and_controls(server, client):
-    address = server.sign("/data/x")
-    keys = f"{helper.SECRET_KEY}, {helper.PUBLIC_ID}"
+    address, keys = server.sign("/data/x"), f"{helper.SECRET_KEY}, {helper.PUBLIC_ID}"
     said = f"no scope for {keys}\nat {address} \x1b[2J\x07"
     server.fail("submissions", "errors", message=said)
     assert refused(server, ApiError, client.submissions, MODEL_ID) == (
@@ -148,8 +146,7 @@ def test_what_cannot_be_called_is_named_without_its_address(server, monkeypatch)
 ])  # fmt: skip
 def test_a_call_has_an_end_however_slow_the_peer(server, operation, kind, said):
     server.fail(operation, kind)
-    client = make_client(server, timeout=0.2, retries=0)
-    began = time.monotonic()
+    client, began = make_client(server, timeout=0.2, retries=0), time.monotonic()
     if operation == "PUT":
         message = refused(server, UploadError, client.store, CSV, "a.csv", MODEL_ID)
     else:

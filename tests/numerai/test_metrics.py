@@ -101,8 +101,7 @@ def test_scores_are_those_of_the_equations_era_by_era(score, formula, arguments)
 
 
 def test_ranks_and_exposures_are_those_of_the_equations_era_by_era():
-    ranks = metrics.rank_normalize(X, eras=ERAS)
-    features = FEATURES.copy()
+    ranks, features = metrics.rank_normalize(X, eras=ERAS), FEATURES.copy()
     features[ERAS == "0002", 1] = 2
     found = feature_exposures(X, features, eras=ERAS)
     assert found.shape == (10, 8)

@@ -33,10 +33,9 @@ def predict(model, tmp_path):
     ):  # fmt: skip
         path = tmp_path / "live_3.parquet"
         change(make_frame(60)).to_parquet(path)
-        return predict_live(
-            blend, records or [RECORD] * len(blend.fits), path, version=version,
-            neutralizers=by, proportion=share,
-        )  # fmt: skip
+        own = records or [RECORD] * len(blend.fits)
+        of = {"version": version, "neutralizers": by, "proportion": share}
+        return predict_live(blend, own, path, **of)
 
     return predict
 

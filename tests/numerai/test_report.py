@@ -156,8 +156,7 @@ def test_exposures_are_the_largest_of_the_model_and_those_of_gain(results):
 def test_split_agreement_is_of_a_sample_of_the_training(own, config, named):
     train, (X, y, n_trained) = own.frame("train"), sample_of(own, config)
     eras = X.index.unique()
-    assert (len(eras), n_trained) == (24, 30)
-    assert (eras[0], eras[-1]) == ("0001", "0030")
+    assert ((len(eras), n_trained), (eras[0], eras[-1])) == ((24, 30), ("0001", "0030"))
     rows = train[train["era"].isin(eras)]
     assert np.array_equal(X, rows[own.features])
     assert np.array_equal(y, rows[own.target])
@@ -190,8 +189,7 @@ def test_a_blend_is_drawn_with_its_first_member(own, monkeypatch):
     records, (model,) = own.fit(config), config.models
     validation = Validation(config, own.workspace, model)
     results = validation.run()
-    assert results[MODEL].way == "walk-forward"
-    assert list(results)[:2] == [MODEL, GAIN]
+    assert (results[MODEL].way, list(results)[:2]) == ("walk-forward", [MODEL, GAIN])
     report.write_report(validation, results)
     # No fit by plain gain has seen what the submitted one has.
     assert drawn == ["someone, member first"]
@@ -220,14 +218,11 @@ def test_a_report_is_current_until_something_else_is_asked_for(own, results, con
     assert is_current()
     assert not is_current(sha256="0" * 64)
     asked = {"compare_with_gain": True}
-    for changes in (
-        {"validate": {}},
-        {"validate": {**asked, "purge": 3}},
-        {"validate": {**asked, "folds": 7}},
-        {"validate": asked, "predict": {"neutralize_proportion": 0.5}},
-        {"validate": asked, "target": "target_birch_20"},
-    ):
-        assert not is_current(own.config(**changes))
+    for validate in ({}, asked | {"purge": 3}, asked | {"folds": 7}):
+        assert not is_current(own.config(validate=validate))
+    neutral = {"predict": {"neutralize_proportion": 0.5}}
+    for changes in (neutral, {"target": "target_birch_20"}):
+        assert not is_current(own.config(validate=asked, **changes))
     text, old = path.read_text(), {"model_sha256": record(own).sha256}
     old = json.loads(text) | {"format": 1, "about": old}
     for damaged in (text[:100], "[]", json.dumps(old), '{"format": 99}'):
@@ -254,8 +249,7 @@ def test_scores_are_the_latest_of_the_horizon_that_was_asked_for(server, client)
         report.RoundScore(1400, "a", False, corr=0.1, mmc=0.2, bmc=0.3),
     ]
     first, second, _ = report.live_scores(client, mine, 4, {"a": 20})
-    assert first == report.RoundScore(1398, "a", True, corr=0.5)
-    assert second.corr == 0.2
+    assert (first, second.corr) == (report.RoundScore(1398, "a", True, corr=0.5), 0.2)
     # Rounds come before models, whose order is that of the call.
     server.scores += [{**score, "modelId": "22222222"} for score in server.scores]
     rows = report.live_scores(client, {"b": "22222222", **mine}, 3, {"a": 20})
@@ -283,11 +277,8 @@ def test_a_report_that_is_damaged_promises_nothing(tmp_path):
 
 
 def test_corr_and_mmc_are_drawn_a_line_a_model():
-    rows = [
-        report.RoundScore(1398, "a", True, 0.1),
-        report.RoundScore(1398, "b", True, 0.3, 0.2),
-        report.RoundScore(1400, "a", False, 0.2, 0.1),
-    ]
+    rows = (1398, "a", True, 0.1), (1398, "b", True, 0.3, 0.2)
+    rows = [report.RoundScore(*row) for row in (*rows, (1400, "a", False, 0.2, 0.1))]
     promised = {"corr": 0.15, "mmc": 0.05, "fnc": 1.0}
     figure = report.draw_live_scores(rows, {"a": promised})
     top, bottom = figure.axes
@@ -300,9 +291,7 @@ def test_corr_and_mmc_are_drawn_a_line_a_model():
     (legend,) = figure.legends
     told = [text.get_text() for text in legend.get_texts()]
     assert told == ["a", "b", "mean in validation", "not final"]
-
-
-def test_many_models_are_told_apart():
+    # Many models are told apart.
     rows = [report.RoundScore(1, f"model_{i}", True, 0.1, 0.1) for i in range(12)]
     top, _ = report.draw_live_scores(rows, {}).axes
     lines = [x for x in top.get_lines() if x.get_label().startswith("model_")]

@@ -111,8 +111,7 @@ def test_run_does_what_is_left_to_do(program, monkeypatch):
         assert program.model() == model
         assert read.call_count == count, "features.json is read once a run"
     record = program.submission()
-    assert record["state"] == "submitted"
-    assert record["model_sha256"] == model["sha256"]
+    assert (record["state"], record["model_sha256"]) == ("submitted", model["sha256"])
     program.begin_round()
     program.run("run")
     assert len(program.server.submissions) == 2
@@ -132,8 +131,7 @@ def test_the_round_is_submitted_before_anything_else(program, monkeypatch):
     assert result.exit_code == 3
     assert result.stderr.count("It is broken.") == 1, "the same error is told once"
     assert "While training 'my_model': It is broken." in result.stderr
-    assert program.submission()["state"] == "submitted"
-    assert program.sent == SENT
+    assert (program.submission()["state"], program.sent) == ("submitted", SENT)
 
 
 @pytest.mark.parametrize("name", ["live_benchmark_models", "live_example_preds"])
@@ -167,8 +165,7 @@ def test_a_fit_of_other_data_waits_for_its_training(program, monkeypatch):
     monkeypatch.setattr(Steps, "train", Mock(side_effect=DataError("No.")))
     result = program.invoke("run")
     assert "'my_model' will be submitted once it is trained on v6.0." in result.stdout
-    assert result.exit_code == 3
-    assert program.sent == {}
+    assert (result.exit_code, program.sent) == (3, {})
 
 
 def test_a_round_begins_during_a_training(program, monkeypatch):
@@ -266,8 +263,7 @@ def test_rounds_and_data_are_waited_for(program, monkeypatch):
     said = program.run("run", "--wait", 30)
     assert "waiting for the next" in said
     assert "are not published yet" in said
-    assert len(waited) == 2
-    assert len(server.submissions) == 1
+    assert (len(waited), len(server.submissions)) == (2, 1)
     assert program.submission(1402)["state"] == "submitted"
     # Without the wait it is an error, and nothing is sent.
     server.round_number = 1403
@@ -371,8 +367,7 @@ def test_an_upgrade_trains_nothing_and_keeps_all(empty):
     said = empty.run("run --no-submit")
     assert "Training" not in said
     assert "Validation" not in said
-    after = snapshot(empty.folder)
-    model = "models/someone/model"
+    after, model = snapshot(empty.folder), "models/someone/model"
     for name in (f"{model}.era", f"{model}.json", "rounds/1/someone/predictions.csv"):
         assert after[name] == before[name]
     # The submission's record is read, where the digest had another name.

@@ -189,8 +189,7 @@ def test_a_record_of_another_version_is_read(tmp_path):
 
 @pytest.mark.parametrize(("text", "said"), [
     *((x, "is damaged") for x in ("", "{", "[]", "[" * 10**5, '{"name": "\xff"}')),
-    ('{"format": 2}', "name: Field required"),
-    ('{"name": null}', "is damaged (name: "),
+    ('{"format": 2}', "name: Field required"), ('{"name": null}', "is damaged (name: "),
     ('{"name": "a", "size": "x"}', "is damaged (size: "),
     ('{"format": 3, "name": "a"}', "reads formats up to 2: upgrade sklearn-era."),
 ])  # fmt: skip

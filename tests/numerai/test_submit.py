@@ -276,8 +276,7 @@ UNKNOWN = {"status": None, "roundNumber": None}
 
 
 @pytest.mark.parametrize(("listed", "status", "warned"), [
-    (UNKNOWN, "on time", ""),
-    (UNKNOWN | {"insertedAt": None}, None, ""),
+    (UNKNOWN, "on time", ""), (UNKNOWN | {"insertedAt": None}, None, ""),
     (UNKNOWN | {"insertedAt": "2999-01-01T00:00:00Z"}, "late", "counts it as late"),
     ({"status": "late"}, "late", "counts it as late"),
     ({"status": "queued", "roundNumber": 1402}, "queued", "for round 1402"),
@@ -317,8 +316,7 @@ def in_another_form(content):
 
 
 @pytest.mark.parametrize(("hold", "is_same"), [
-    (in_another_form, True),
-    (None, None),
+    (in_another_form, True), (None, None),
     *((lambda _, x=x: x, False) for x in (b"", b"\xff\xfe", b"id,prediction\n")),
     (lambda content: content.partition(b"\n")[0] + b"\nn1,0.5\n", False),
     (lambda content: content + b"more,0.5\n", False),
@@ -415,8 +413,7 @@ SOME_IDS = st.lists(st.sampled_from([*IDS, "other"]), min_size=8, max_size=8)
 @given(npst.arrays(np.float64, 8, elements=NUMBERS), SOME_IDS | st.just(IDS))
 @pytest.mark.filterwarnings("ignore:.*ids of the submission are not live")
 def test_what_passes_here_passes_at_numerai(values, ids):
-    frame = pd.DataFrame({"id": ids, "prediction": values})
-    refused = nullcontext()
+    frame, refused = pd.DataFrame({"id": ids, "prediction": values}), nullcontext()
     try:
         check_submission(frame, IDS)
     except SubmissionError:
@@ -438,15 +435,12 @@ def test_a_file_holds_every_digit(values, tmp_path_factory):
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("change", [
-    lambda f: f,
-    lambda f: f.rename(columns={"prediction": "probability"}),
-    lambda f: f.set_index("id"),
-    lambda f: f.set_index("id").rename_axis(None),
+    lambda f: f, lambda f: f.rename(columns={"prediction": "probability"}),
+    lambda f: f.set_index("id"), lambda f: f.set_index("id").rename_axis(None),
     lambda f: f.assign(era="X")[["era", "prediction", "id"]],
 ], ids=["usual", "probability", "index", "unnamed", "others"])  # fmt: skip
 def test_the_file_of_any_model_is_read(change, suffix, tmp_path):
-    path = tmp_path / f"mine.{suffix}"
-    frame = change(FRAME)
+    path, frame = tmp_path / f"mine.{suffix}", change(FRAME)
     if suffix == "csv":
         frame.to_csv(path, index=not isinstance(frame.index, pd.RangeIndex))
     else:

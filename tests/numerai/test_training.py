@@ -24,12 +24,6 @@ from sklearn_era.numerai.training import fingerprint, gain_settings, make_averag
 FRAME = helper.make_frame()
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("data")
-    return helper.write_frame(FRAME, folder / "train_7.parquet")
-
-
 def fit_in_memory(rows, labels=None, target=TARGET, seed=0, **parameters):
     """A fit of the rows in the order of the labels of their eras."""
     given = {"early_stopping": False, "random_state": seed}
@@ -41,10 +35,8 @@ def fit_in_memory(rows, labels=None, target=TARGET, seed=0, **parameters):
 
 def test_the_model_is_that_of_the_rows_in_memory(tmp_path, path):
     drawn, told = {"colsample_bytree": 0.3, "max_features": 0.7}, []
-    record = train_on(
-        path, tmp_path, name="ender", random_state=3, parameters=drawn,
-        on_progress=lambda *x: told.append(x),
-    )  # fmt: skip
+    of = {"name": "ender", "random_state": 3, "parameters": drawn}
+    record = train_on(path, tmp_path, on_progress=lambda *x: told.append(x), **of)
     model, read = load_fit(tmp_path, "ender")
     helper.assert_same_model(model, fit_in_memory(FRAME, seed=3, **drawn))
     assert model.feature_names_in_.tolist() == FEATURES == record.features
@@ -140,15 +132,7 @@ def test_parameters_are_checked_before_files_are_read(tmp_path, parameters, mess
         training.make_estimator(make_settings(parameters=parameters), None)
 
 
-@pytest.mark.parametrize(("changes", "message"), [
-    ({"target": "target"}, "is an alias"),
-    ({"features": []}, "features must name each column"),
-    ({"features": ["a", "a"]}, "features must name each column"),
-    ({"features": [TARGET]}, "features must name each column"),
-])  # fmt: skip
-def test_arguments_are_checked_before_files_are_read(tmp_path, changes, message):
-    with pytest.raises(ConfigError, match=message):
-        train_on(tmp_path / "no_such.parquet", tmp_path, **changes)
+NAMED = "features must name each column"
 
 
 @pytest.mark.parametrize(("changes", "kind", "message"), [
@@ -156,8 +140,12 @@ def test_arguments_are_checked_before_files_are_read(tmp_path, changes, message)
     ({"features": ["data_type"]}, DataError, "'data_type' of .* is not numeric"),
     ({"parameters": GAMMA}, ConfigError, rf"^{SECTION} .*[gG]amma"),
     (AUTO | {"parameters": GAMMA}, ConfigError, rf"^{SECTION} .*[gG]amma"),
+    # These are checked before files are read.
+    ({"target": "target", "files": ["none"]}, ConfigError, "is an alias"),
+    *(({"features": x, "files": ["none"]}, ConfigError, NAMED)
+      for x in ([], ["a", "a"], [TARGET])),
 ])  # fmt: skip
-def test_what_the_files_lack(tmp_path, path, changes, kind, message):
+def test_what_cannot_be_trained_on(tmp_path, path, changes, kind, message):
     with pytest.raises(kind, match=message):
         train_on(path, tmp_path, **changes)
     assert list(tmp_path.iterdir()) == []
@@ -266,11 +254,9 @@ def test_the_fit_is_that_of_the_rows_in_memory(path, folder):
     assert model.weights_ == expected.weights_ == record.weights
     assert model.feature_names_in_.tolist() == FEATURES == record.features
     np.testing.assert_array_equal(model.predict(X), expected.predict(X))
-    expected = {
-        "estimator": "auto", "purge_of_folds": 5, "time_budget": 0.0, "n_rows": 1800,
-        "first_era": "0001", "last_era": "0030", "n_eras": 30,
-        "features_with_missing": [],
-    }  # fmt: skip
+    expected = {"estimator": "auto", "purge_of_folds": 5, "time_budget": 0.0}
+    expected |= {"first_era": "0001", "last_era": "0030", "n_eras": 30}
+    expected |= {"n_rows": 1800, "features_with_missing": []}
     assert record.model_dump().items() >= expected.items()
     boosters = [x for x in model.members_.values() if hasattr(x, "_predictors")]
     assert record.n_trees == sum(len(x._predictors) for x in boosters) > 0
@@ -298,8 +284,7 @@ def test_missing_targets_and_values_in_a_fit_short_of_time(tmp_path, capsys):
     assert (record.n_rows, record.n_rows_without_target) == (27 * 60, 180)
     assert record.features_with_missing == [FEATURES[2]]
     model, record = load_fit(tmp_path, "model")
-    assert model.weights_ == record.weights
-    assert [*model.weights_] == ["plain", "linear"]
+    assert (model.weights_, [*model.weights_]) == (record.weights, ["plain", "linear"])
     assert capsys.readouterr().out.startswith("AutoEra 1/24 fits: plain, loss ")
     X, known = late[FEATURES], late["era"] <= "0027"
     expected = clone(model).set_params(time_budget=None, members=["linear"])
@@ -308,10 +293,8 @@ def test_missing_targets_and_values_in_a_fit_short_of_time(tmp_path, capsys):
 
 
 def test_all_steps_of_a_round(empty, quick_scores):
-    empty.change(
-        files='["train", "validation"]', max_iter="2", automatic="true",
-        compare_with_gain="true", purge="3",
-    )  # fmt: skip
+    empty.change(files='["train", "validation"]', max_iter="2", automatic="true")
+    empty.change(compare_with_gain="true", purge="3")
     empty.add('estimator = "auto"\ntime_budget = 1e-9\n')
     output = empty.run("run", warned="time_budget: no time is left for 6 of 8 members")
     record = empty.model()

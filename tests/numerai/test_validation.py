@@ -69,8 +69,7 @@ def assert_same_scores(one, other):
 
 @pytest.mark.parametrize(("changes", "first", "last"), [
     # Trained to 0030, 8 purged, and the newest 4 of 0054 are unknown.
-    ({}, 39, 50),
-    ({"validate": {"purge": 0}}, 31, 50),
+    ({}, 39, 50), ({"validate": {"purge": 0}}, 31, 50),
     # The purge belongs to the report, and the target is one to score on.
     ({"target": "target_amber_60", "validate": {"purge": 8}}, 39, 42),
 ])  # fmt: skip
@@ -80,8 +79,7 @@ def test_eras_after_the_purge_with_known_targets_are_scored(demo, changes, first
     for name, result in results.items():
         corr = result.scores["corr"]
         assert corr.eras.tolist() == [f"{era:04d}" for era in range(first, last + 1)]
-        assert corr.n_samples.tolist() == [60] * n_eras
-        assert result.n_rows == 60 * n_eras
+        assert (corr.n_samples.tolist(), result.n_rows) == ([60] * n_eras, 60 * n_eras)
         assert result.way == "hold-out"
         assert result.folds == [("0030", f"{first:04d}", f"{last:04d}")]
         assert result.target == changes.get("target", demo.target)
@@ -116,10 +114,8 @@ def spoiled(column, n_rows):
 
 
 # Rows that lack a target, and those that lack the other model's prediction.
-GAPS = (
-    {"0040": 9, "0041": 12, "0042": 3, "0043": 13},
-    {"0040": 9, "0042": 3, "0044": 12, "0045": 13},
-)
+GAPS = [{"0040": 9, "0041": 12, "0042": 3, "0043": 13}]
+GAPS += [{"0040": 9, "0042": 3, "0044": 12, "0045": 13}]
 
 
 @pytest.mark.filterwarnings("ignore")  # of numerai-tools' own
@@ -236,8 +232,7 @@ STD = np.std([0.03, -0.02, 0.02])
 
 @pytest.mark.parametrize(("scores", "expected"), [
     ([0.03, np.nan, -0.02, 0.02], (3, 0.01, STD, 0.01 / STD, 0.02)),
-    ([0.1], (1, 0.1, 0.0, None, 0.0)),
-    ([np.nan], (0, None, None, None, None)),
+    ([0.1], (1, 0.1, 0.0, None, 0.0)), ([np.nan], (0, None, None, None, None)),
 ])  # fmt: skip
 def test_summary_is_of_the_defined_scores(scores, expected):
     summary = summarize(np.array(scores))
@@ -254,9 +249,8 @@ def test_a_coming_round_is_forecast_by_targets_that_do_not_overlap(target, step)
     [note] = coming_round(corr, target)
     expected = f"{corr.mean():.4f} (80 % interval {low:.4f} to {high:.4f}; above 0 with"
     assert expected in note
-    assert (
-        f"mean of {step} forecasts, each by every {step}th era, {60 // step} or" in note
-    )
+    way = f"mean of {step} forecasts, each by every {step}th era, {60 // step} or"
+    assert way in note
 
 
 def test_scores_too_good_to_be_true_are_noted(own, given):
@@ -287,8 +281,7 @@ def test_benchmark_and_example_are_scored_in_the_same_eras(demo, usual):
 
 
 def test_summaries_are_of_the_eras_that_all_rows_have(own, demo):
-    name = "validation_example_preds"
-    eras = demo.frame("validation")["era"]
+    name, eras = "validation_example_preds", demo.frame("validation")["era"]
     own.change(name, lambda x: x[eras.reindex(x.index) >= "0042"])
     results = run(own)
     assert results[EXAMPLE].scores["corr"].eras.tolist()[0] == "0042"
@@ -344,8 +337,7 @@ def test_gain_is_trained_on_the_eras_of_the_model(own):
     results = run(own, config, on_step=steps.append)
     assert list(results) == [MODEL, GAIN, EXAMPLE]
     record = read_record(own.workspace.model_dir("someone") / GAIN, "model")
-    assert record.last_era == "0030"
-    assert record.parameters["split_criterion"] == "gain"
+    assert (record.last_era, record.parameters["split_criterion"]) == ("0030", "gain")
     assert steps == ["Training model with plain gain, up to era 0030: " + steps[0][48:]]
     assert results[GAIN].exposures.keys() == results[MODEL].exposures.keys()
     assert_same_scores(run(own, config, on_step=steps.append)[GAIN], results[GAIN])

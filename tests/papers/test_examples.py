@@ -15,22 +15,16 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.metrics import roc_auc_score
 
-from experiments._paper_data import (
-    make_liao_regression,
-    make_moneda_drift,
-)
+from experiments._paper_data import make_liao_regression, make_moneda_drift
 from helpers.criteria import BLEND, COVER_ALL, NAMES
 from helpers.grids import slow
 from oracle.formulas import boltzmann_mean
 from sklearn_era.criteria import Directional, Era, Invariant, TimeRobust, VREx
 from sklearn_era.datasets import make_synthetic_memorization
-from sklearn_era.ensemble import (
-    EraForestClassifier,
-    EraForestRegressor,
-    InvariantForestRegressor,
-)
+from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.ensemble import InvariantForestRegressor as InvariantForest
 from sklearn_era.ensemble._criteria.objects import Criterion, compare_sides
 from sklearn_era.inspection import support_match
 from sklearn_era.preprocessing import EraStandardScaler
@@ -40,13 +34,9 @@ ESTIMATORS = pytest.mark.parametrize("estimator", [Regressor, Classifier])
 
 def fit_tree(X, y, eras, estimator=Regressor, **params):
     """A model of one tree, by default with one split, that covers all eras."""
-    params = {
-        "max_leaf_nodes": 2, "min_samples_leaf": 1, "min_era_coverage": 1.0,
-        "min_gain_share": 0.0,
-    } | params  # fmt: skip
-    return estimator(
-        max_iter=1, learning_rate=1.0, early_stopping=False, **params
-    ).fit(X, y, eras=eras)  # fmt: skip
+    params = {"max_leaf_nodes": 2, "min_samples_leaf": 1} | COVER_ALL | params
+    model = estimator(max_iter=1, learning_rate=1.0, early_stopping=False, **params)
+    return model.fit(X, y, eras=eras)
 
 
 def nodes_of(model):
@@ -86,12 +76,12 @@ def rank(name, values, eras, goes_left, **params):
 DEGENERATE_X = np.array([[1, 1], [2, 3], [3, 2], [4, 4]], dtype=float)
 DEGENERATE_ERAS = np.array([0, 0, 1, 1])
 DEGENERATE_Y = np.array([-1.0, -2.0, -3.0, -4.0])
-BETWEEN_ERAS = DEGENERATE_X[:, 0] <= 2
-OF_ERAS = NAMES[1:]
+TABLE_1 = DEGENERATE_X, DEGENERATE_Y, DEGENERATE_ERAS
+BETWEEN_ERAS, OF_ERAS = DEGENERATE_X[:, 0] <= 2, NAMES[1:]
 
 
 def test_table_1_of_delise_has_a_pooled_split_that_no_era_feels():
-    root = nodes_of(fit_tree(DEGENERATE_X, DEGENERATE_Y, DEGENERATE_ERAS))[0]
+    root = nodes_of(fit_tree(*TABLE_1))[0]
     assert split_of(root) == (0, 2.5)
     # The paper's score is 2, with its factor 1/2.
     assert pooled_gain(DEGENERATE_Y, BETWEEN_ERAS) == 2 / 0.5
@@ -107,9 +97,7 @@ def test_table_1_of_delise_has_a_pooled_split_that_no_era_feels():
 
 @pytest.mark.parametrize("criterion", [*OF_ERAS, BLEND])
 def test_table_1_of_delise_is_split_within_the_eras(criterion):
-    root = nodes_of(
-        fit_tree(DEGENERATE_X, DEGENERATE_Y, DEGENERATE_ERAS, split_criterion=criterion)
-    )[0]
+    root = nodes_of(fit_tree(*TABLE_1, split_criterion=criterion))[0]
     assert split_of(root) == (1, 2.5)
     # Proposition 5: never more than the pooled optimum, here 4.
     assert root["gain"] == 1.0
@@ -146,8 +134,7 @@ CONFLICT_Y += CONFLICT_X[:, 1]
 def test_only_directions_tell_eras_that_contradict_each_other(criterion, feature, gain):
     data = CONFLICT_X, CONFLICT_Y, CONFLICT_ERAS
     root = nodes_of(fit_tree(*data, split_criterion=criterion))[0]
-    assert split_of(root) == (feature, 0.5)
-    assert root["gain"] == pytest.approx(gain)
+    assert (split_of(root), root["gain"]) == ((feature, 0.5), pytest.approx(gain))
 
 
 # DeLise (2023), section 5.2: a model that is fitted by pooled gain memorises the
@@ -155,10 +142,9 @@ def test_only_directions_tell_eras_that_contradict_each_other(criterion, feature
 
 
 def fit(X, y, eras, **params) -> Regressor:
-    return Regressor(
-        max_iter=50, max_depth=10, max_leaf_nodes=32, learning_rate=1.0,
-        early_stopping=False, random_state=0, **COVER_ALL, **params,
-    ).fit(X, y, eras=eras)  # fmt: skip
+    params |= COVER_ALL | {"max_iter": 50, "max_depth": 10, "max_leaf_nodes": 32}
+    params |= {"learning_rate": 1.0, "early_stopping": False, "random_state": 0}
+    return Regressor(**params).fit(X, y, eras=eras)
 
 
 def accuracy(est, X, y) -> float:
@@ -166,8 +152,7 @@ def accuracy(est, X, y) -> float:
 
 
 DIRECTIONAL = {"split_criterion": "directional"}
-ERA = {"split_criterion": Era(boltzmann_alpha=-1.0)}
-GAIN = {"split_criterion": "gain"}
+ERA, GAIN = {"split_criterion": Era(boltzmann_alpha=-1.0)}, {"split_criterion": "gain"}
 
 
 @pytest.mark.parametrize(
@@ -241,22 +226,16 @@ TURNING_POINTS = [
 
 
 @ESTIMATORS
-@pytest.mark.parametrize(
-    ("criterion", "parameter", "params", "regressor", "classifier"), TURNING_POINTS
-)
-def test_toy_of_liao_turns_where_it_should(
-    estimator, criterion, parameter, params, regressor, classifier
-):
-    is_regressor = estimator is Regressor
-    turn = regressor if is_regressor else classifier
+@pytest.mark.parametrize("case", TURNING_POINTS)
+def test_toy_of_liao_turns_where_it_should(estimator, case):
+    criterion, parameter, params, *turns = case
+    turn, scale = [*zip(turns, (1, 4), strict=True)][estimator is Classifier]
+    data = stable_and_unstable(0.1, 0.4)
     for factor, feature, gain in ((0.999, 1, 25), (1.001, 0, 16)):
-        model = fit_tree(
-            *stable_and_unstable(0.1, 0.4), estimator,
-            split_criterion=criterion(**{parameter: factor * turn}, **params),
-        )  # fmt: skip
-        root = nodes_of(model)[0]
+        chosen = criterion(**{parameter: factor * turn}, **params)
+        root = nodes_of(fit_tree(*data, estimator, split_criterion=chosen))[0]
         assert split_of(root) == (feature, 0.5)
-        assert root["gain"] == pytest.approx(gain if is_regressor else 4 * gain)
+        assert root["gain"] == pytest.approx(scale * gain)
 
 
 @ESTIMATORS
@@ -283,10 +262,8 @@ def test_equations_16_to_19_of_liao_choose_a_split():
     eras = np.repeat([0, 1], [8, 4])
     # 2/3 - 12 (35/3 - 1) lambda = 1/3 - 12 (7/3 - 1) lambda.
     for penalty, feature, gain in ((0.999 / 336, 1, 2 / 3), (1.001 / 336, 0, 1 / 3)):
-        model = fit_tree(
-            np.c_[X1, X2].astype(float), y, eras,
-            split_criterion=Invariant(penalty, "ratio"),
-        )  # fmt: skip
+        criterion = Invariant(penalty, "ratio")
+        model = fit_tree(np.c_[X1, X2] * 1.0, y, eras, split_criterion=criterion)
         root = nodes_of(model)[0]
         assert split_of(root) == (feature, 0.5)
         assert root["gain"] == pytest.approx(gain, rel=1e-6)
@@ -325,10 +302,8 @@ def test_table_5_1_of_moneda(feature, value, printed, exact, pooled):
 
     for period, shown, expected in zip((1, 2), printed, exact, strict=True):
         rows = period == PERIODS
-        score = rank(
-            "TIME_ROBUST", MOTIVATING_Y[rows], PERIODS[rows], goes_left[rows],
-            min_impurity_decrease=-1.0,
-        ).primary * -2  # fmt: skip
+        own = MOTIVATING_Y[rows], PERIODS[rows], goes_left[rows]
+        score = rank("TIME_ROBUST", *own, min_impurity_decrease=-1.0).primary * -2
         assert score == pytest.approx(expected)
         assert round(score, 2) == shown
 
@@ -384,10 +359,8 @@ def test_synthetic_example_of_moneda(seed):
 
     def aucs(**params):
         # A decrease of Gini impurity by .01 is one of L by .005.
-        model = fit_tree(
-            data.X_train, data.y_train, data.eras_train,
-            max_leaf_nodes=None, max_depth=30, **params,
-        )  # fmt: skip
+        train = data.X_train, data.y_train, data.eras_train
+        model = fit_tree(*train, max_leaf_nodes=None, max_depth=30, **params)
         return [
             roc_auc_score(data[f"y_{part}"], model.predict(data[f"X_{part}"]))
             for part in ("train", "test")
@@ -406,8 +379,7 @@ def test_support_example_of_moneda_and_its_remedy():
     Equations 5.7 and 5.8: X1 ~ N(0, g), Y = X1 + N(0, g), X2 = Y + N(0, 1) in period 1,
     and N(0, 2) in period 2; second arguments are variances, and g is 0.1 and 1.
     """
-    rng = np.random.RandomState(0)
-    eras = np.repeat([1, 2], 1000)
+    rng, eras = np.random.RandomState(0), np.repeat([1, 2], 1000)
     deviations = np.sqrt([0.1, 1.0])[eras - 1]
     x1, noise, x2 = rng.standard_normal((3, eras.size))
     x1 *= deviations
@@ -422,10 +394,8 @@ def test_support_example_of_moneda_and_its_remedy():
         # Of ten bins of X1, period 1 has fewer than ten rows in the first and last.
         found = support_match(rows, eras=eras, min_samples=10)
         assert found.match.tolist() == [match, 1.0]
-        model = fit_tree(
-            rows, y, eras, max_leaf_nodes=None, min_samples_per_era=10,
-            split_criterion=TimeRobust("mean"),
-        )  # fmt: skip
+        params = {"max_leaf_nodes": None, "min_samples_per_era": 10}
+        model = fit_tree(rows, y, eras, split_criterion=TimeRobust("mean"), **params)
         splits = nodes_of(model)[nodes_of(model)["is_leaf"] == 0]
         on_x1 = splits["num_threshold"][splits["feature_idx"] == 0]
         for t in (1, 2):  # ten rows of each period on both sides
@@ -459,12 +429,9 @@ def test_standard_deviations_of_moneda_choose_the_split(name, aggregate):
     forest = {"bootstrap": False, "max_features": 1.0, "max_leaf_nodes": 2}
     for impurity, spread in (("standard_deviation", np.std), ("squared_error", np.var)):
         criterion = TimeRobust(name, impurity=impurity, rule="every_era")
-        for tree in (
-            fit_tree(X, y, eras, split_criterion=criterion),
-            EraForestRegressor(1, split_criterion=criterion, **forest).fit(
-                X, y, eras=eras
-            ),
-        ):
+        of_forest = EraForestRegressor(1, split_criterion=criterion, **forest)
+        of_forest.fit(X, y, eras=eras)
+        for tree in (of_forest, fit_tree(X, y, eras, split_criterion=criterion)):
             assert split_of(nodes_of(tree)[0]) == best_by(spread)
 
 
@@ -570,7 +537,7 @@ def test_the_papers_rule_reaches_its_errors_for_numbers(n_features):
         plain = RandomForestRegressor(50, max_depth=20, random_state=seed)
         errors = [plain.fit(data.X_train, data.y_train).predict(data.X_test)]
         for model in (
-            InvariantForestRegressor(max_depth=20, random_state=seed),
+            InvariantForest(max_depth=20, random_state=seed),
             Regressor(split_criterion=Invariant(10.0, rule="every_era")),
         ):
             model.fit(data.X_train, data.y_train, eras=data.eras_train)
