@@ -31,7 +31,7 @@ _OF_ERAS, _LEAST_ERAS = ("level", "last_levels"), 6
 FIRST = (PLAIN, *_OF_ERAS)
 # With few rows, weights of many members are noise.
 _ROWS_PER_MEMBER = 50
-# In folds, boosters have fewer trees, at rates up to this one.
+# Boosters are made quicker up to this rate.
 _MOST_RATE = 0.5
 # Losses whose best prediction is the mean.
 _OF_MEANS = ("squared_error", "poisson", "gamma", "log_loss")
@@ -46,15 +46,15 @@ def default_members(
         params |= {"max_leaf_nodes": leaves, "max_iter": round(factor * plain.max_iter)}
         return clone(plain).set_params(early_stopping=False, **params)
 
-    members = {"leaves_4": booster(4, 4)}
-    members["additive"] = booster(4, 4, interaction_cst="no_interactions")
+    # Half the trees of these and of `large` lose nothing (docs/what-we-tried.md).
+    members = {"leaves_4": quick(booster(4, 4))}
+    members["additive"] = quick(booster(4, 4, interaction_cst="no_interactions"))
     if n_eras >= _LEAST_ERAS:
         level = Intercepts(forecast="auto" if are_ordered else "mean", horizon=horizon)
         members["level"] = booster(3, 8, era_effects=level)
         if are_ordered:  # whose last ones may do to forecast
             members["last_levels"] = booster(3, 8, era_effects=Intercepts())
-    half = {"learning_rate": plain.learning_rate / 2, "colsample_bytree": 0.5}
-    members["large"] = booster(3, plain.max_leaf_nodes, **half)
+    members["large"] = booster(1.5, plain.max_leaf_nodes, colsample_bytree=0.5)
     # These do not keep to the constraints of trees, and a linear model predicts means.
     is_free = all(getattr(plain, name) is None for name in LIMITS)
     if is_free:
@@ -73,14 +73,12 @@ def default_members(
 
 
 def quick(model: BaseEstimator) -> Any:
-    """Return a copy of a booster with fewer trees and a higher learning rate; return
-    any other model as it is.
+    """Return a copy of a booster with half the trees at twice the learning rate, which
+    is how boosters are fitted in folds; return any other model as it is.
     """
     if not isinstance(model, BOOSTERS):
         return model
-    needs_steps = model.era_effects is not None or model._is_symmetric
-    factor = 2.0 if needs_steps else 4.0
-    factor = max(1.0, min(factor, _MOST_RATE / model.learning_rate))
+    factor = max(1.0, min(2.0, _MOST_RATE / model.learning_rate))
     n_trees, rate = round(model.max_iter / factor), factor * model.learning_rate
     return clone(model).set_params(max_iter=max(1, n_trees), learning_rate=rate)
 

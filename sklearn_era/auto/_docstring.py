@@ -20,11 +20,11 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
     paired rows, and by eras in the mean. All members with weight are then fitted to all
     rows.
 
-    Folds are cheap: there, boosters have a quarter or half of their trees at rates as
-    many times higher, and stop after a fifth of their trees without gain. All members
-    are fitted in the last fold of eras; the linear one and three others, those with
-    weight first, in all others; and those with weight in one of rows. It takes as long
-    as some 15 fits of the plain model.
+    Folds are cheap: there, boosters have half of their trees at twice the rate, and
+    stop after a fifth of their trees without gain. All members are fitted in the last
+    fold of eras; the linear one and three others, those with weight first, in all
+    others; and those with weight in one of rows. It takes as long as some 15 fits of
+    the plain model.
 
     Parameters
     ----------
