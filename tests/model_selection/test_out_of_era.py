@@ -17,8 +17,7 @@ from sklearn_era.calibration import (
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.inspection import era_permutation_importance, era_stability
 
-rng = np.random.default_rng(0)
-eras = np.repeat(np.arange(12), 10)
+rng, eras = np.random.default_rng(0), np.repeat(np.arange(12), 10)
 X = rng.normal(size=(120, 2))
 y = ((eras == 11) & (X[:, 0] > 0)).astype(int)
 counts = np.where(eras >= 6, rng.poisson(2.0, 120), 0)

@@ -36,9 +36,7 @@ from oracle.formulas import (
 from oracle.rules import Rules
 
 # Gradients and hessians are float32: values this near, as a share, are alike.
-REL_TOL = 2.0**-21
-
-ZERO = exactly(0.0)
+REL_TOL, ZERO = 2.0**-21, exactly(0.0)
 
 
 @dataclass
@@ -59,8 +57,7 @@ class EraSplit:
         self.problem, self.l2 = problem, problem.l2
         self.era, self.rows, self.left, self.right = era, rows, left, rows & ~left
         self.n = int(self.rows.sum())
-        n_left = int(self.left.sum())
-        needed = problem.rules.min_samples_per_era
+        n_left, needed = int(self.left.sum()), problem.rules.min_samples_per_era
         if 0 < needed < 1:  # a share of the era's rows
             needed = eras_to_cover(needed, int(era.sum()))
         self.is_covered = n_left >= needed and self.n - n_left >= needed
@@ -193,8 +190,7 @@ class EraSplit:
         squares = math.fsum((g[rows] ** 2 / h[rows]).tolist())
         parts = self.sums[:2] if self.is_informative else self.sums[2:]
         found = impurity(squares, self.H, *parts)
-        compared = [*parts, self.sums[2]]
-        error = gain_error(self.problem, self.n, self.size, compared, 0.0)
+        error = gain_error(self.problem, self.n, self.size, [*parts, self.sums[2]], 0.0)
         if self.is_informative:
             error += self.lost_gain(0.0)
         unit = EPSILON * (16 + 4 * self.n)  # squares do not add up without rounding
@@ -243,8 +239,7 @@ class EraSplit:
 
 def judge_eras(problem, node_rows, left, pooled: Interval) -> Keys | None:
     """Keys of the split of a node by `left`; None if it covers too few eras."""
-    rules = problem.rules
-    eras = EraSplit.of_node(problem, node_rows, left)
+    rules, eras = problem.rules, EraSplit.of_node(problem, node_rows, left)
     if sum(era.is_covered for era in eras) < rules.n_to_cover:
         return None
     for era in eras:
@@ -316,9 +311,8 @@ def _finite(value: float) -> float:
     return abs(value) if math.isfinite(value) else 0.0
 
 
-_KEYS = {
-    "era": _smoothed_gain, "vrex": _mean_less_deviation, "invariant": _penalised_gain,
-}  # fmt: skip
+_KEYS = {"era": _smoothed_gain, "vrex": _mean_less_deviation,
+         "invariant": _penalised_gain}  # fmt: skip
 
 
 def _agreement(eras: list[EraSplit]) -> Interval:
@@ -349,14 +343,11 @@ def _time_robust(rules: Rules, eras: list[EraSplit]) -> Keys:
     if not informative:
         return Keys(ZERO, False, order=ZERO)
     alpha = {"max": math.inf, "mean": 0.0}.get(rules.aggregation, rules.aggregation)
-    takes_worst = math.isinf(alpha)
-    compared = informative if alpha else eras
+    takes_worst, compared = math.isinf(alpha), informative if alpha else eras
     impurities = [era.impurity_after() for era in compared]
     shares = [exactly(era.n / int(era.era.sum())) for era in compared]
-    decreases = [
-        era.impurity_decrease() * share
-        for era, share in zip(compared, shares, strict=True)
-    ]
+    pairs = zip(compared, shares, strict=True)
+    decreases = [era.impurity_decrease() * share for era, share in pairs]
     key = -(smoothed(impurities, alpha) if alpha else mean(impurities))
     decrease = smoothed(decreases, -alpha) if alpha else mean(decreases)
     valid = decrease.is_above(rules.min_impurity_decrease)

@@ -49,8 +49,7 @@ def test_every_split_is_the_best_one(number):
     """Each criterion with three aspects, each aspect with every fifth criterion."""
     fits = []
     for i in range(number % 5, len(ASPECTS), 5):
-        targets = targets_of(ASPECTS[i])
-        fits.append((ASPECTS[i], targets[(number // 5 + i // 5) % 4]))
+        fits.append((ASPECTS[i], targets_of(ASPECTS[i])[(number // 5 + i // 5) % 4]))
     criterion = list(CRITERIA.values())[number]
     # The slowest ones, with a parameter at the end of its range, have a tree each.
     is_slow = number >= len(TABLE) and parameter(criterion, "boltzmann_alpha")

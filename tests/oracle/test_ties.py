@@ -1,7 +1,4 @@
-"""Which split is made where several have the same key, exactly.
-
-The larger pooled gain decides, then the lower feature index, then the lower bin.
-"""
+"""Of splits with one key: the larger pooled gain, then the lower feature, then bin."""
 
 import math
 
@@ -25,18 +22,12 @@ from oracle.cases import (
 from oracle.reference import check_fit
 from sklearn_era.criteria import Era, Invariant, VREx
 
-REAL = {
-    name: criterion
-    for name, criterion in ERA_CRITERIA.items()
-    if not asks_for_rates(criterion)  # of targets of 0 and 1
-}
+# Those that take targets of other values than 0 and 1.
+REAL = {name: x for name, x in ERA_CRITERIA.items() if not asks_for_rates(x)}
 # Those whose keys are made of era gains, or impurities, and not of the pooled gain.
-OF_ERAS = {
-    name: criterion
-    for name, criterion in REAL.items()
-    if not {"gain", "invariant"} & names_of(criterion)
-    and parameter(criterion, "min_agreement") <= 0.6
-}
+POOLED = {"gain", "invariant"}
+OF_ERAS = {name: x for name, x in REAL.items() if not POOLED & names_of(x)}
+OF_ERAS = {k: x for k, x in OF_ERAS.items() if parameter(x, "min_agreement") <= 0.6}
 
 
 def root_split(X, y, eras, criterion):
@@ -86,8 +77,7 @@ def test_larger_pooled_gain_breaks_ties_of_invariant_keys():
     for penalty, feature in [(0.75, 1), (0.7501, 0), (0.7499, 1)]:
         criterion = {"split_criterion": Invariant(penalty)}
         assert root_split(X, y, eras, criterion) == (feature, 0)
-        flipped = root_split(X[:, ::-1], y, eras, criterion)
-        assert flipped == (1 - feature, 0)
+        assert root_split(X[:, ::-1], y, eras, criterion) == (1 - feature, 0)
 
 
 @of_each(REAL)
@@ -137,8 +127,7 @@ def test_lower_feature_breaks_ties_in_sets_of_features(interaction_cst, criterio
 @pytest.mark.parametrize("split_criterion", ["era", "directional"])
 def test_lower_feature_breaks_ties_whatever_its_neighbours(split_criterion):
     """Equal columns, the second one beside a feature with which it could be bundled."""
-    rng = np.random.default_rng(0)
-    n_samples = 600
+    rng, n_samples = np.random.default_rng(0), 600
     eras = np.repeat(np.arange(40), 15)
     for _ in range(20):
         x = rng.integers(0, 64, n_samples).astype(float)
