@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_array_equal, assert_equal
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
@@ -159,10 +159,8 @@ def test_one_column_is_split_as_by_the_splitters_of_one_axis(parameters):
         (cv, pd.DataFrame({"shop": shops}), GroupKFold(3))):  # fmt: skip
         assert own.get_n_splits(groups=labels) == 3
         codes = np.ravel(labels)
-        both = own.split(eras, groups=labels), other.split(eras, groups=codes)
-        for split, expected in zip(*both, strict=True):
-            for rows, known in zip(split, expected, strict=True):
-                assert_array_equal(rows, known)
+        expected = [*other.split(eras, groups=codes)]
+        assert_equal([*own.split(eras, groups=labels)], expected)
 
 
 @pytest.mark.parametrize(("group", "horizon", "question"), [
@@ -291,8 +289,7 @@ def test_estimators_hand_both_columns_on(name, monkeypatch):
     expected, asked = list(cv.split(X, groups=FRAME)), []
     monkeypatch.setattr(EraSplit, "split", lambda self, X, y=None, groups=None: (
         asked.append(groups) or iter(expected)))  # fmt: skip
-    order = {"era_order": "ordered", "cv": cv}
-    booster = Regressor(max_iter=2)
+    order, booster = {"era_order": "ordered", "cv": cv}, Regressor(max_iter=2)
     model = {
         "search": lambda: EraSearchCV(Ridge(), {"alpha": [1.0, 9.0]}, **order),
         "conformal": lambda: EraConformalRegressor(LinearRegression(), **order),
@@ -301,9 +298,7 @@ def test_estimators_hand_both_columns_on(name, monkeypatch):
     model.fit(X, y, eras=FRAME)
     monkeypatch.undo()
     for groups in asked:
-        for split, rows in zip(cv.split(X, groups=groups), expected, strict=True):
-            assert_array_equal(split[0], rows[0])
-            assert_array_equal(split[1], rows[1])
+        assert_equal([*cv.split(X, groups=groups)], expected)
     assert asked
 
 
@@ -337,12 +332,8 @@ def test_combinations_need_an_order_in_words():
 def test_no_gap_may_be_a_duration_and_lazy_frames_are_refused():
     weeks, X = pd.date_range("2024-01-01", periods=8, freq="7D"), np.zeros((8, 1))
     with_none = list(EraSplit(2, gap="0D", purge="0D").split(X, groups=weeks))
-    for split, other in zip(with_none, EraSplit(2).split(X, groups=weeks), strict=True):
-        for rows, expected in zip(split, other, strict=True):
-            assert rows.tolist() == expected.tolist()
-    with pytest.raises(
-        ValueError, match="horizon must be a number of eras or a duration"
-    ):
+    assert_equal(with_none, [*EraSplit(2).split(X, groups=weeks)])
+    with pytest.raises(ValueError, match="horizon must be a number of eras or a dur"):
         EraSplit(horizon="0D")
     lazy = pl.DataFrame({"a": weeks, "b": [*"abababab"]}).lazy()
     with pytest.raises(ValueError, match=r"groups is a lazy frame.*collect"):

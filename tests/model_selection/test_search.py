@@ -271,8 +271,7 @@ def test_eras_and_weights_go_to_fit_and_scores(in_pipeline):
 def test_differences_are_drawn_with_their_errors():
     pytest.importorskip("matplotlib").use("Agg")
     search = EraSearchCV(Ridge(1e4), ALPHAS).fit(X, y, eras=eras)
-    display = EraSearchDisplay.from_search(search)
-    results = search.cv_results_
+    display, results = EraSearchDisplay.from_search(search), search.cv_results_
     assert_array_equal(display.means, results["mean_difference"][1:])
     assert_array_equal(display.errors, results["se_difference"][1:])
     assert display.names == ["alpha=1.0", "alpha=100.0"]

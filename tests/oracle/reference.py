@@ -100,8 +100,7 @@ class _Growth:
         assert any(_lies_in(gain, rival) for rival in rivals)
         if shares and self.problem.penalties is None:
             sure = [c.pooled_gain.low for c in leaf.found if c.gains and c.certain]
-            least = max(sure, default=0.0)
-            assert gain >= least * (1 - 1e-9)
+            assert gain >= max(sure, default=0.0) * (1 - 1e-9)
 
     def _is_outranked(self, node: Node) -> bool:
         return any(

@@ -13,19 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from oracle import formulas
 from oracle.criteria import Keys, judge_eras
-from oracle.formulas import (
-    EPSILON,
-    Interval,
-    all_of,
-    around,
-    exactly,
-    gain,
-    gain_error,
-    newton_value,
-    rounding,
-    total,
-)
+from oracle.formulas import Interval, all_of, around, exactly, gain, newton_value, total
 from oracle.rules import Rules, largest_key, less, pay, penalty_of
 
 MIN_CATEGORY_SUPPORT = 10.0  # scikit-learn's MIN_CAT_SUPPORT
@@ -81,7 +71,7 @@ def gradient_variance(gradients: np.ndarray, hessians: np.ndarray) -> Interval:
         return exactly(0.0)
     rows = hessians > 0
     squares = math.fsum(gradients[rows] ** 2 / hessians[rows])
-    unit = EPSILON * (16 + 4 * len(gradients))
+    unit = formulas.EPSILON * (16 + 4 * len(gradients))
     error = unit * (squares / H + (math.fsum(abs(gradients)) / H) ** 2)
     return around(squares / H - (G / H) ** 2, error)
 
@@ -173,7 +163,7 @@ def _judge(problem: Problem, node: Node, left: np.ndarray) -> dict[str, Any] | N
     found = gain((G_L, G_R, G), (*clipped, node.value))
     size = total(problem.sizes, node.rows)
     sums = [(G_L, H_L), (G_R, H_R), (G, H_L + H_R)]
-    error = gain_error(problem, node.rows.sum(), size, sums, l2)
+    error = formulas.gain_error(problem, node.rows.sum(), size, sums, l2)
     pooled = around(found, error + 1e-12 * size * abs(node.value))
     verdict = {"left": left, "tie": None, "order": None, "secondary": exactly(0.0)}
     verdict |= dict.fromkeys(("pooled_gain", "primary", "unit"), pooled)
@@ -200,7 +190,7 @@ def _judge(problem: Problem, node: Node, left: np.ndarray) -> dict[str, Any] | N
             verdict["tie"] = (same_rows, id(keys.deciding))
     if rules.least_gain > 0:
         asked = rules.least_gain * problem.root_hessian
-        slack = rounding(problem, len(problem.X)) * asked
+        slack = formulas.rounding(problem, len(problem.X)) * asked
         gains_enough = pooled.widened(slack).is_at_least(asked)
         verdict["valid"] = all_of(verdict["valid"], gains_enough)
         verdict["gains"] = all_of(verdict["gains"], gains_enough)
@@ -280,12 +270,9 @@ def candidates(problem: Problem, node: Node) -> tuple[list[Candidate], set[int]]
                 if abs(difference) <= error and not is_clipped:
                     verdict["certain"] = False
             found.append(Candidate(feature, *split, **verdict))
-    is_uncertain = bool(uncertain_features)
-    if problem.rules.gain_share > 0 and not problem.rules.is_gain:
-        found = _choose_among(problem, found, is_uncertain)
-    else:
-        found = pay(problem, found, is_uncertain)
-    return found, uncertain_features
+    has_share = problem.rules.gain_share > 0 and not problem.rules.is_gain
+    choose = _choose_among if has_share else pay
+    return choose(problem, found, bool(uncertain_features)), uncertain_features
 
 
 def _choose_among(

@@ -7,24 +7,13 @@ import pandas as pd
 import pytest
 
 from helpers.grids import on_grid, slow
-from oracle.cases import (
-    COVERING,
-    CRITERIA,
-    ERA_CRITERIA,
-    Case,
-    first_tree,
-    fit_and_check,
-    fit_case,
-    make_case,
-    names_of,
-    of_each,
-    parameter,
-)
+from oracle import cases
+from oracle.cases import CRITERIA, ERA_CRITERIA, Case, fit_and_check, make_case, of_each
 from sklearn_era.criteria import Directional, Era, Invariant, TimeRobust, VREx
 
 NORMALISED = {
     name: x for name, x in ERA_CRITERIA.items()
-    if parameter(x, "normalize", isinstance(x["split_criterion"], dict))
+    if cases.parameter(x, "normalize", isinstance(x["split_criterion"], dict))
 }  # fmt: skip
 LIMITS, SIDES = {"max_iter": 1, "min_samples_leaf": 1}, np.tile([0.0, 1.0], 20)
 TWO_ALIKE = Case(SIDES[:, None], SIDES, np.repeat([0, 1], 20), params=LIMITS)
@@ -109,7 +98,7 @@ def test_more_eras_than_a_byte_or_a_short_can_count(split_criterion, strict):
     n_eras = 70_000  # each with one row to a side of 0, so that one split is admissible
     eras, x = np.repeat(np.arange(n_eras), 2)[::-1], np.tile([0.0, 1.0], n_eras)
     params = LIMITS | {"max_bins": 2, "split_criterion": split_criterion}
-    nodes = first_tree(fit_case(Case(x.reshape(-1, 1), x, eras), **params))
+    nodes = cases.first_tree(cases.fit_case(Case(x.reshape(-1, 1), x, eras), **params))
     assert nodes["count"].tolist() == [2 * n_eras, n_eras, n_eras]
     # One era that disagrees is a share of 1 / n_eras, and the worst of all.
     y = np.where(eras == 69_999, 1 - x, x)
@@ -117,9 +106,9 @@ def test_more_eras_than_a_byte_or_a_short_can_count(split_criterion, strict):
     case = Case(x.reshape(-1, 1), y, eras)
     if split_criterion == "directional":
         with pytest.warns(UserWarning, match="No split was admissible"):
-            fit_case(case, **params)
+            cases.fit_case(case, **params)
     else:
-        assert first_tree(fit_case(case, **params))[0]["gain"] > 0
+        assert cases.first_tree(cases.fit_case(case, **params))[0]["gain"] > 0
 
 
 @of_each(CRITERIA, step=4)
@@ -183,16 +172,18 @@ def test_an_era_without_weight(criterion):
     case.params |= {"min_samples_leaf": 5}
     report = fit_and_check(case, **criterion)
     if (
-        parameter(criterion, "boltzmann_alpha") == -math.inf
-        or parameter(criterion, "min_agreement") == 1.0
+        cases.parameter(criterion, "boltzmann_alpha") == -math.inf
+        or cases.parameter(criterion, "min_agreement") == 1.0
     ):
         assert report.n_splits == 0
-    elif names_of(criterion) < {"time_robust", "invariant", "era"}:
+    elif cases.names_of(criterion) < {"time_robust", "invariant", "era"}:
         assert report.n_splits > 0
 
 
 # And not by a rule of their own.
-BY_COVERAGE = {k: x for k, x in COVERING.items() if parameter(x, "rule", None) is None}
+BY_COVERAGE = {
+    k: x for k, x in cases.COVERING.items() if cases.parameter(x, "rule", None) is None
+}
 
 
 @of_each(BY_COVERAGE, step=2)
@@ -230,7 +221,7 @@ def test_an_uncovered_era_counts_as_0_or_not_at_all(criterion, n_splits):
     assert fit_and_check(case, split_criterion=criterion).n_splits == 0
 
 
-@of_each(COVERING)
+@of_each(cases.COVERING)
 def test_just_the_rows_per_era_that_are_asked_for(criterion):
     # 3 rows of era 1 to the left, and 7 of it to the right; 5 of era 0 to each side.
     x = np.r_[np.repeat([0.0, 1.0], 5), np.repeat([0.0, 1.0], [3, 7])]

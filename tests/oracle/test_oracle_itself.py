@@ -20,14 +20,7 @@ from hypothesis import strategies as st
 from oracle import splits
 from oracle.cases import SLOW, first_tree, fit_case, make_case
 from oracle.criteria import judge_eras
-from oracle.formulas import (
-    Interval,
-    all_of,
-    boltzmann_mean,
-    exactly,
-    smoothed,
-    spread,
-)
+from oracle.formulas import Interval, all_of, boltzmann_mean, exactly, smoothed, spread
 from oracle.reference import check_fit
 from oracle.rules import Rules
 from oracle.splits import Problem, gradient_variance

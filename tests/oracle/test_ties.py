@@ -7,27 +7,19 @@ import pytest
 
 from helpers.criteria import ERA_CRITERIA as TABLE
 from helpers.data import two_features
-from oracle.cases import (
-    ERA_CRITERIA,
-    Case,
-    asks_for_rates,
-    first_tree,
-    fit_case,
-    make_case,
-    names_of,
-    of_each,
-    parameter,
-    suit,
-)
+from oracle import cases
+from oracle.cases import ERA_CRITERIA, Case, first_tree, fit_case, make_case, of_each
 from oracle.reference import check_fit
 from sklearn_era.criteria import Era, Invariant, VREx
 
 # Those that take targets of other values than 0 and 1.
-REAL = {name: x for name, x in ERA_CRITERIA.items() if not asks_for_rates(x)}
+REAL = {name: x for name, x in ERA_CRITERIA.items() if not cases.asks_for_rates(x)}
 # Those whose keys are made of era gains, or impurities, and not of the pooled gain.
 POOLED = {"gain", "invariant"}
-OF_ERAS = {name: x for name, x in REAL.items() if not POOLED & names_of(x)}
-OF_ERAS = {k: x for k, x in OF_ERAS.items() if parameter(x, "min_agreement") <= 0.6}
+OF_ERAS = {name: x for name, x in REAL.items() if not POOLED & cases.names_of(x)}
+OF_ERAS = {
+    k: x for k, x in OF_ERAS.items() if cases.parameter(x, "min_agreement") <= 0.6
+}
 
 
 def root_split(X, y, eras, criterion):
@@ -117,9 +109,9 @@ def test_lower_feature_breaks_ties_in_sets_of_features(interaction_cst, criterio
     noise = np.random.default_rng(0).normal(size=(len(case.y), 9))
     noise[:, 1] = noise[:, 8] = noise[:, 3] = case.X[:, 0]
     limits = {"max_iter": 1, "min_samples_leaf": 8, "max_bins": 9}
-    case = suit(Case(noise, case.y, case.eras, params=limits), criterion)
+    case = cases.suit(Case(noise, case.y, case.eras, params=limits), criterion)
     nodes = first_tree(fit_case(case, **criterion, interaction_cst=interaction_cst))
-    if not asks_for_rates(criterion):  # which prefers noise here
+    if not cases.asks_for_rates(criterion):  # which prefers noise here
         assert nodes["feature_idx"][0] == 1
     assert not np.isin(nodes["feature_idx"][nodes["is_leaf"] == 0], [3, 8]).any()
 

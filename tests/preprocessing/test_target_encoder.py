@@ -86,8 +86,7 @@ def test_effects_are_those_by_hand(era_order):
             values = encoder.transform(X[[i]])[0] if era == 9 else found[i]
             expected = (0.0, 0.0, 0.0)
             if others.any():
-                data = CODES, ERAS, Y, WEIGHTS, CODES[i]
-                expected = by_hand(*data, others, known)
+                expected = by_hand(CODES, ERAS, Y, WEIGHTS, CODES[i], others, known)
             if era_order == "unordered":
                 n = WEIGHTS[CODES[i] == CODES].sum()
                 n *= WEIGHTS.sum() / (WEIGHTS @ WEIGHTS)
@@ -118,8 +117,7 @@ def make_effects(seed, spread, of_effects, n_eras=30, n_rows=600, n_categories=3
 def test_effects_are_as_good_as_with_known_variances(spread):
     rows, y, eras, b = make_effects(0, spread, 0.5)
     encoder = EraTargetEncoder(target_type="continuous").fit(rows, y, eras=eras)
-    found = encoder.encodings_[0][:-1, 0]
-    codes = rows[:, 0]
+    found, codes = encoder.encodings_[0][:-1, 0], rows[:, 0]
     n = np.array([np.bincount(codes[eras == x], minlength=300) for x in range(30)])
     d = y - np.bincount(eras, y)[eras] / 600
     sums = [np.bincount(codes[eras == x], d[eras == x], 300) for x in range(30)]

@@ -93,8 +93,7 @@ def _bins(est, X):
 
 def test_scores_are_sums_over_rules():
     est = fitted(X, Y, n_estimators=20)
-    table = est.rule_table(X, Y, as_frame=True)
-    scores = est.decision_function(X)
+    table, scores = est.rule_table(X, Y, as_frame=True), est.decision_function(X)
     signs = [np.where(r.rule.covers(_bins(est, X)), 1, -1) for r in est._rules]
     expected = est.intercept_[1] + table["coefficient"].to_numpy() @ np.array(signs)
     assert_allclose(scores, expected)

@@ -86,8 +86,7 @@ def as_reference(rule: object, missing_bin: int) -> reference.Rule:
 def test_a_wide_beam_finds_the_best_rule_of_all(seed, **parameters):
     state, search, this_round, conditions = draw_problem(seed, **parameters)
     wide = replace(search, width=max(1, search.conditions.column.size))
-    found = wide.find(this_round)
-    best = state.best_of_all(conditions)
+    found, best = wide.find(this_round), state.best_of_all(conditions)
     if found == Rule():
         assert best == -np.inf
         return
