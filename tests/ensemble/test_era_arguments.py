@@ -10,6 +10,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from helpers.grids import on_grid
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.effects import Intercepts, Recency
 from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
@@ -18,8 +19,7 @@ from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import load_model, save_model
 from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
 
-RNG = np.random.default_rng(0)
-CODES = np.repeat(np.arange(6), 40)
+RNG, CODES = np.random.default_rng(0), np.repeat(np.arange(6), 40)
 X, Y = RNG.normal(size=(240, 3)), RNG.normal(size=240)
 MONTHS = ["nov", "dec", "jan", "feb", "mar", "apr"]  # not as the alphabet has them
 
@@ -29,30 +29,26 @@ def take(labels):
 
 
 # Labels of eras, and whether they have an order.
+ORDERED, SIX = "ordered", range(6)
 LABELS = {
-    "numbers": (CODES + 2000, "ordered"),
-    "large numbers": (CODES.astype(object) + 2**70, "ordered"),
-    "fractions": (CODES + 0.5, "ordered"),
-    "dates": (np.datetime64("2024-01-05") + 7 * CODES, "ordered"),
-    "periods": (pd.Series(pd.PeriodIndex.from_ordinals(CODES, freq="M")), "ordered"),
-    "pandas categories": (pd.Series(pd.Categorical(take(MONTHS), MONTHS, ordered=True)),
-                          "ordered"),
-    "polars categories": (pl.Series(take(MONTHS).tolist(), dtype=pl.Enum(MONTHS)),
-                          "ordered"),
-    "padded numbers": (take([f"{i:04d}" for i in range(6)]), "ordered"),
-    "months": (take([f"2024-{i + 1:02d}" for i in range(6)]), "ordered"),
-    "weeks of a year": (take([f"2024-W{i + 5:02d}" for i in range(6)]), "ordered"),
-    "days": (take([f"2024-01-{i + 1:02d}" for i in range(6)]), "ordered"),
-    "quarters": (take([f"2024Q{i + 1}" for i in range(6)]), "ordered"),
-    "numbers not padded": (take([str(i + 7) for i in range(6)]), "raises"),
-    "months before years": (take([f"0{1 + i % 3}-{2024 + i // 3}" for i in range(6)]),
-                            "raises"),
-    "forms of two kinds": (take([f"2024-{'W' * (i == 1)}0{i + 1}" for i in range(6)]),
-                           "raises"),
+    "numbers": (CODES + 2000, ORDERED), "fractions": (CODES + 0.5, ORDERED),
+    "large numbers": (CODES.astype(object) + 2**70, ORDERED),
+    "dates": (np.datetime64("2024-01-05") + 7 * CODES, ORDERED),
+    "periods": (pd.Series(pd.PeriodIndex.from_ordinals(CODES, freq="M")), ORDERED),
+    "pandas": (pd.Series(pd.Categorical(take(MONTHS), MONTHS, ordered=True)), ORDERED),
+    "polars": (pl.Series(take(MONTHS).tolist(), dtype=pl.Enum(MONTHS)), ORDERED),
+    "padded numbers": (take([f"{i:04d}" for i in SIX]), ORDERED),
+    "months": (take([f"2024-{i + 1:02d}" for i in SIX]), ORDERED),
+    "weeks of a year": (take([f"2024-W{i + 5:02d}" for i in SIX]), ORDERED),
+    "days": (take([f"2024-01-{i + 1:02d}" for i in SIX]), ORDERED),
+    "quarters": (take([f"2024Q{i + 1}" for i in SIX]), ORDERED),
+    "numbers not padded": (take([str(i + 7) for i in SIX]), "raises"),
+    "months first": (take([f"0{1 + i % 3}-{2024 + i // 3}" for i in SIX]), "raises"),
+    "two forms": (take([f"2024-{'W' * (i == 1)}0{i + 1}" for i in SIX]), "raises"),
     "bytes": (take([b"a", b"b", b"c", b"d", b"e", b"f"]), "raises"),
-    "named weeks": (take([f"week{i:02d}" for i in range(6)]), "raises"),
-    "weeks not padded": (take([f"2024-W{i + 7}" for i in range(6)]), "raises"),
-    "weeks before years": (take([f"W{i:02d}/2024" for i in range(6)]), "raises"),
+    "named weeks": (take([f"week{i:02d}" for i in SIX]), "raises"),
+    "weeks not padded": (take([f"2024-W{i + 7}" for i in SIX]), "raises"),
+    "weeks before years": (take([f"W{i:02d}/2024" for i in SIX]), "raises"),
     "names": (take(["rome", "oslo", "bern", "kyiv", "lima", "riga"]), "raises"),
     "unordered categories": (pd.Series(pd.Categorical(take(MONTHS))), "raises"),
     "booleans": (CODES % 2 == 0, "unordered"),
@@ -65,8 +61,7 @@ def fit(eras, cls=Regressor, **parameters):
 
 
 def last_eras_held_out(eras, **order):
-    model = fit(eras, early_stopping=True, **order)
-    (held_out,) = {*model.validation_eras_.tolist()}
+    (held_out,) = {*fit(eras, early_stopping=True, **order).validation_eras_.tolist()}
     return held_out == np.asarray(eras)[-1]
 
 
@@ -91,8 +86,7 @@ NEED_ORDER = {
 }
 
 
-@pytest.mark.parametrize("labels", LABELS)
-@pytest.mark.parametrize("tool", TOOLS)
+@on_grid("labels tool", [*LABELS], [*TOOLS])
 def test_order_of_labels(labels, tool):
     eras, expected = LABELS[labels]
     run = TOOLS[tool]
@@ -110,7 +104,7 @@ def test_order_of_labels(labels, tool):
 
 @pytest.mark.parametrize("tool", NEED_ORDER)
 def test_what_needs_an_order_asks_for_it(tool):
-    for labels in ("numbers", "periods", "pandas categories", "polars categories"):
+    for labels in ("numbers", "periods", "pandas", "polars"):
         NEED_ORDER[tool](LABELS[labels][0])
     names, _ = LABELS["names"]
     with pytest.raises(ValueError, match=r"'bern'.*pass era_order='ordered'"):
@@ -126,10 +120,7 @@ def test_what_needs_no_order_does_not_ask():
     fit(names, split_criterion="directional", era_weighting="equal")
     fit(names, era_effects=Intercepts(forecast="mean"))
     fit(names, EraForestRegressor, split_criterion="era", bootstrap="whole_eras")
-
-
-def test_random_eras_are_held_out_of_those_without_an_order():
-    names, _ = LABELS["names"]
+    # Random eras are held out.
     parameters = {"early_stopping": True, "validation_fraction": 2}
     model = fit(names, era_order="unordered", **parameters)
     same = fit(names, validation_eras="random", **parameters)
@@ -142,8 +133,7 @@ def test_random_eras_are_held_out_of_those_without_an_order():
 def test_what_is_inside_a_search_knows_the_order(order):
     """Early stopping, intercepts and splitters need no more than the search."""
     names, _ = LABELS["named weeks"]
-    stopping = order == "unordered"
-    booster = Regressor(max_iter=3, early_stopping=stopping)
+    booster = Regressor(max_iter=3, early_stopping=order == "unordered")
     cv = EraWalkForwardSplit(2) if order == "ordered" else 2
     grid = {"era_effects": [None, "intercept"]} if order == "ordered" else {}
     search = EraSearchCV(booster, grid, cv=cv, era_order=order, error_score="raise")
@@ -172,8 +162,7 @@ def test_eras_may_be_the_name_of_a_column(module):
     parameters = {"split_criterion": "era", "era_effects": "intercept", "max_iter": 3}
     expected = Regressor(**parameters)
     expected.fit(features, Y, eras=CODES, X_val=features, y_val=Y, eras_val=CODES)
-    model = Regressor(**parameters)
-    model.fit(frame, Y, eras="week", X_val=frame, y_val=Y)
+    model = Regressor(**parameters).fit(frame, Y, eras="week", X_val=frame, y_val=Y)
     assert model.feature_names_in_.tolist() == [*columns]
     predicted = expected.predict(features, eras=CODES)
     assert_array_equal(model.predict(frame, eras="week"), predicted)
@@ -190,9 +179,7 @@ def test_eras_may_be_the_name_of_a_column(module):
     forest = EraForestRegressor(n_estimators=2, random_state=0, split_criterion="era")
     by_name = forest.fit(frame, Y, eras="week").predict(frame, eras="week")
     assert_array_equal(by_name, forest.fit(features, Y, eras=CODES).predict(features))
-    classes = (Y > 0).astype(int)
-    classifier = Classifier(**parameters)
-    classifier.fit(frame, classes, eras="week")
+    classifier = Classifier(**parameters).fit(frame, (Y > 0).astype(int), eras="week")
     proba = classifier.predict_proba(frame, eras="week")
     assert_array_equal(proba, classifier.predict_proba(features, eras=CODES))
     dataset = BinnedDataset.from_arrays(frame, Y, eras="week")
@@ -220,8 +207,7 @@ def test_several_columns_are_eras_by_their_combinations(make, cls, tmp_path):
     model = cls(**parameters).fit(X, Y, eras=eras)
     expected = cls(**parameters).fit(X, Y, eras=COMBINED)
     assert_array_equal(model.predict(X), expected.predict(X))
-    found = model.era_intercepts_ if is_booster else model.era_labels_
-    assert [*found] == labels
+    assert [*(model.era_intercepts_ if is_booster else model.era_labels_)] == labels
     if is_booster:
         predicted = expected.predict(X, eras=COMBINED)
         assert_array_equal(model.predict(X, eras=eras), predicted)
@@ -234,8 +220,7 @@ def test_several_columns_are_eras_by_their_combinations(make, cls, tmp_path):
     assert_equal(splits, list(others))
 
 
-@pytest.mark.parametrize("module", [pd, pl])
-@pytest.mark.parametrize("cls", [Regressor, EraForestRegressor])
+@on_grid("module cls", [pd, pl], [Regressor, EraForestRegressor])
 def test_names_of_several_columns(module, cls):
     columns = {f"x{j}": X[:, j] for j in range(3)}
     frame = module.DataFrame(columns | OF_ROWS)
@@ -249,36 +234,28 @@ def test_names_of_several_columns(module, cls):
     assert_array_equal(model.predict(frame, eras=["place", "month"]), predicted)
 
 
-def test_dates_in_combinations_are_those_of_any_unit():
+def test_dates_in_combinations_are_those_of_any_unit_and_others_refused():
     days = np.datetime64("2024-01-01") + CODES.astype("m8[D]")
     parameters = {"era_effects": "intercept", "era_order": "ordered", "max_iter": 3}
     eras = pd.DataFrame({"place": PLACES, "day": pd.to_datetime(days)})
     model = Regressor(**parameters).fit(X, Y, eras=eras)
     others = pl.DataFrame({"place": PLACES, "day": days.tolist()})
     assert_array_equal(model.predict(X, eras=others), model.predict(X, eras=eras))
-
-
-def test_several_columns_refused():
     missing = pd.DataFrame(OF_ROWS).assign(month=np.r_[np.nan, NUMBERS[1:]])
     with pytest.raises(ValueError, match=r"^eras\['month'\] has 1 missing label"):
         Regressor().fit(X, Y, eras=missing)
-    with pytest.raises(
-        ValueError, match=r"^eras is a dict .* only the trees of forests"
-    ):
+    with pytest.raises(ValueError, match=r"^eras is a dict .* only the trees of fores"):
         Regressor().fit(X, Y, eras=OF_ROWS)
 
 
 @pytest.mark.parametrize(("data", "message"), [
     (pd.DataFrame(X, columns=[*"aab"]), "columns of X have the same name"),
     (pd.DataFrame(X, columns=[*"abc"]), "'week' names no column.* 'a', 'b', 'c'"),
-    (X, "'week' names a column, but X is ndarray"),
-])  # fmt: skip
+    (X, "'week' names a column, but X is ndarray")])  # fmt: skip
 def test_a_name_of_no_column_is_refused(data, message):
     with pytest.raises(ValueError, match=message):
         Regressor().fit(data, Y, eras="week")
-
-
-def test_names_do_not_pass_a_transformer():
+    # Names do not pass a transformer.
     frame = pd.DataFrame(X, columns=[*"abc"]).assign(week=CODES)
     pipeline = make_pipeline(StandardScaler(), Regressor())
     with pytest.raises(ValueError, match="'week' names a column, but X is ndarray"):
@@ -303,12 +280,6 @@ def test_a_score_of_several_metrics_knows_the_eras():
     for eras in (None, CODES):
         found = search.score(X, Y, eras=eras)
         assert found == -np.mean((Y - best.predict(X, eras=eras)) ** 2)
-
-
-def test_there_are_no_intercepts_without_era_effects():
-    model = Regressor(max_iter=2).fit(X, Y, eras=CODES)
-    with pytest.raises(AttributeError, match="after a fit with era_effects only"):
-        model.era_intercepts_  # noqa: B018
 
 
 @pytest.mark.parametrize(("model", "name", "hint"), [

@@ -5,13 +5,9 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn import config_context
+from sklearn import config_context, ensemble
 from sklearn.base import clone
-from sklearn.ensemble import (
-    AdaBoostClassifier,
-    GradientBoostingClassifier,
-    RandomForestClassifier,
-)
+from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier as StockClassifier
 from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.linear_model import LogisticRegression
@@ -51,8 +47,7 @@ def test_both_fits_are_those_by_hand(target, weighted):
     assert np.array_equal(model.classes_, np.unique(y))
     assert model.n_features_in_ == 5
     for method in ("predict", "predict_proba", "decision_function"):
-        expected = getattr(second, method)(X)
-        assert np.array_equal(getattr(model, method)(X), expected)
+        assert np.array_equal(getattr(model, method)(X), getattr(second, method)(X))
     assert model.score(X, y) == second.score(X, y)
     assert not hasattr(estimator, "classes_")
     copied = pickle.loads(pickle.dumps(model))
@@ -62,11 +57,9 @@ def test_both_fits_are_those_by_hand(target, weighted):
 def test_another_first_classifier():
     X, y, *_ = make_data("binary")
     stump = DecisionTreeClassifier(max_depth=1)
-    model = JustTrainTwice(ours("binary"), identification_estimator=stump)
-    model.fit(X, y)
+    model = JustTrainTwice(ours("binary"), identification_estimator=stump).fit(X, y)
     assert model.identification_estimator_.get_depth() == 1
-    is_wrong = stump.fit(X, y).predict(X) != y
-    assert np.array_equal(model.is_upweighted_, is_wrong)
+    assert np.array_equal(model.is_upweighted_, stump.fit(X, y).predict(X) != y)
     # Without weights of rows it need not take any.
     neighbours = KNeighborsClassifier()
     model.set_params(identification_estimator=neighbours).fit(np.nan_to_num(X), y)
@@ -78,7 +71,7 @@ def test_another_first_classifier():
     (Classifier(max_iter=20), "max_iter", 10),
     (Classifier(max_iter=4), "max_iter", 4),
     (StockClassifier(max_iter=20), "max_iter", 10),
-    (GradientBoostingClassifier(n_estimators=20), "n_estimators", 10),
+    (ensemble.GradientBoostingClassifier(n_estimators=20), "n_estimators", 10),
     (AdaBoostClassifier(n_estimators=20), "n_estimators", 10),
     (MLPClassifier((2,), tol=1.0, random_state=0), "max_iter", 10),
     (make_pipeline(StandardScaler(), Classifier(max_iter=20)),
@@ -154,8 +147,7 @@ def test_pipelines(routing):
 
 def test_weights_that_cannot_be_passed_are_told_of(routing):
     X, y, *_ = make_data("binary")
-    X = np.nan_to_num(X)
-    neighbours = KNeighborsClassifier()
+    X, neighbours = np.nan_to_num(X), KNeighborsClassifier()
     for estimator in (neighbours, make_pipeline(StandardScaler(), neighbours)):
         with pytest.raises(ValueError, match=r"^estimator: the fit of .* takes no sam"):
             JustTrainTwice(estimator).fit(X, y)
@@ -225,10 +217,9 @@ def test_column_of_eras_is_dropped_or_that_of_transformers():
     model = JustTrainTwice(booster, identification_iterations=2)
     model.fit(frame, y, eras="era")
     assert model.feature_names_in_.tolist() == [*"abcde"]
-    assert np.array_equal(
-        model.predict(frame), model.predict(frame.drop(columns="era"))
-    )
-    assert model.score(frame, y) == model.score(frame.drop(columns="era"), y)
+    features = frame.drop(columns="era")
+    assert np.array_equal(model.predict(frame), model.predict(features))
+    assert model.score(frame, y) == model.score(features, y)
     scaler = EraStandardScaler(smooth=0)
     Z = scaler.fit_transform(X, eras=eras)
     with config_context(enable_metadata_routing=True):

@@ -89,8 +89,7 @@ def test_bagging_draws_eras_with_rows(data):
         bagging.fit(X, y, eras=eras)
     draws = bagging.estimators_samples_
     for model, rows in zip(bagging.estimators_, draws, strict=True):
-        desired = clone(model).fit(X[rows], y[rows], eras=eras[rows])
-        assert_same_trees(model, desired)
+        assert_same_trees(model, clone(model).fit(X[rows], y[rows], eras=eras[rows]))
 
 
 def test_eras_are_refused_where_the_request_was_withdrawn(data):

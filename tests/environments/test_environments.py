@@ -1,4 +1,4 @@
-"""Eras where none are given: blocks of time."""
+"""Eras where none are given: blocks of time, and features that hardly correlate."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_era.environments import time_blocks
+from sklearn_era.environments import decorrelated_partition, time_blocks
 
 
 @st.composite
@@ -35,12 +35,10 @@ def test_blocks_by_rows_end_where_whole_times_come_nearest(case):
     labels = time_blocks(times, n_blocks)
     counts = np.unique(times, return_counts=True)[1]
     assume(counts.max() <= times.size / n_blocks)
-    ends = np.cumsum(counts)
-    sizes = np.cumsum(np.bincount(labels))[:-1]
+    ends, sizes = np.cumsum(counts), np.cumsum(np.bincount(labels))[:-1]
     wanted = times.size * np.arange(1, n_blocks) / n_blocks
     distances = np.abs(ends[:, np.newaxis] - wanted)
-    ideal = ends[distances.argmin(axis=0)]
-    if len({*ideal, ends[-1]}) == n_blocks:
+    if len({*ends[distances.argmin(axis=0)], ends[-1]}) == n_blocks:
         assert_allclose(np.abs(sizes - wanted), distances.min(axis=0))
 
 
@@ -63,8 +61,7 @@ def test_blocks_by_time_have_equal_length():
 ])  # fmt: skip
 def test_blocks_by_time_hold_in_any_dtype(times):
     times = np.sort(times)
-    labels = time_blocks(times, 30, by="time")
-    assert_array_equal(labels, [*range(30), 29])
+    assert_array_equal(time_blocks(times, 30, by="time"), [*range(30), 29])
 
 
 @pytest.mark.parametrize("by", ["rows", "time"])
@@ -72,8 +69,7 @@ def test_times_come_as_anything_that_holds_dates(by):
     dates = pd.date_range("2024-03-01", periods=12, freq="7D")
     for times in (
         dates.to_numpy(), dates.tz_localize("Europe/Berlin"), pd.Series(dates),
-        pl.Series(dates.to_numpy()), list(dates),
-    ):  # fmt: skip
+        pl.Series(dates.to_numpy()), list(dates)):  # fmt: skip
         assert_array_equal(time_blocks(times, 3, by=by), np.repeat([0, 1, 2], 4))
 
 
@@ -93,3 +89,36 @@ def test_times_come_as_anything_that_holds_dates(by):
 def test_time_blocks_refuse(times, parameters, message):
     with pytest.raises(ValueError, match=message):
         time_blocks(times, **parameters)
+
+
+def make_correlated(n_samples=2000, n_features=8, random_state=0):
+    rng = np.random.default_rng(random_state)
+    mixed = rng.normal(size=(n_samples, 2)) @ rng.normal(size=(2, n_features))
+    return mixed + rng.normal(size=(n_samples, n_features))
+
+
+def mean_squares(X, labels):
+    """J of each era, by numpy."""
+    off, eras = ~np.eye(X.shape[1], dtype=bool), np.unique(labels)
+    return np.array([np.mean(np.corrcoef(X[labels == e].T)[off] ** 2) for e in eras])
+
+
+@pytest.mark.parametrize(("n_eras", "seed"), [(2, 0), (3, 1), (6, 2)])
+def test_subsets_are_less_correlated_than_random_ones(n_eras, seed):
+    X = make_correlated(random_state=seed)
+    labels = decorrelated_partition(X, n_eras, random_state=seed)
+    counts = np.bincount(labels)
+    assert np.all(np.diff(counts) <= 0)  # numbered by size
+    assert counts.min() >= len(X) // (2 * n_eras)
+    drawn = np.random.default_rng(seed).permutation(np.arange(len(X)) % n_eras)
+    ours, at_random = mean_squares(X, labels), mean_squares(X, drawn)
+    assert ours.mean() < 0.65 * at_random.mean()
+    assert ours.min() < 0.5 * at_random.min()
+
+
+@pytest.mark.parametrize(("X", "message"), [
+    (np.column_stack([np.arange(9), np.ones(9)]), r"1 column\(s\) that vary"),
+    (make_correlated(n_samples=8), "8 rows .* n_eras=3 takes 9 rows")])  # fmt: skip
+def test_too_few_rows_or_columns(X, message):
+    with pytest.raises(ValueError, match=message):
+        decorrelated_partition(X, 3, random_state=0)

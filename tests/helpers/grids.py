@@ -21,7 +21,7 @@ def slow(*case):
     return pytest.param(*case, marks=pytest.mark.slow)
 
 
-def grid(*axes, every: int) -> list:
+def grid(*axes, every: int = 1) -> list:
     """All combinations of the axes' values; all but one in `every` of them are slow.
 
     The others are spread evenly: each value of an axis is among them where another axis
@@ -43,6 +43,6 @@ def grid(*axes, every: int) -> list:
     ]
 
 
-def on_grid(names: str, *axes, every: int):
+def on_grid(names: str, *axes, every: int = 1):
     """Parametrise a test by a grid; `names` are separated by spaces."""
     return pytest.mark.parametrize(names.split(), grid(*axes, every=every))

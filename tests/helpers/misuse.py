@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import sklearn
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
 from scipy.sparse import csr_array
 from sklearn.base import is_classifier
 
@@ -53,6 +55,17 @@ def make_estimators() -> dict[str, Any]:
                               rule="best", cv=2, era_order="unordered"),
         "train_twice": JustTrainTwice(Classifier(**SMALL), identification_iterations=1),
     }  # fmt: skip
+
+
+def run_a_few(machine: type, n_steps: int) -> None:
+    """Run programs of a state machine, a tenth of the examples, of so many steps."""
+    few = settings(
+        max_examples=max(1, settings.default.max_examples // 10),
+        stateful_step_count=n_steps,
+        phases=[Phase.generate],  # to shorten a program takes minutes
+        suppress_health_check=list(HealthCheck),
+    )
+    run_state_machine_as_test(machine, settings=few)
 
 
 @dataclass

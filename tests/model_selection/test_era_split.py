@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_array_equal, assert_equal
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from helpers.grids import slow
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.calibration import EraConformalRegressor
-from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_selection import EraSearchCV, EraSplit, EraWalkForwardSplit
 
 START = np.datetime64("2023-11-20")
@@ -37,13 +37,8 @@ def draw_size(rng, low, high):
     size = int(rng.integers(low, high))
     if size == 0 or rng.random() < 0.6:
         return size
-    texts = [
-        f"{size}D",
-        f"{size} days",
-        timedelta(size),
-        np.timedelta64(24 * size, "h"),
-    ]
-    return texts[rng.integers(4)]
+    hours = np.timedelta64(24 * size, "h")
+    return [f"{size}D", f"{size} days", timedelta(size), hours][rng.integers(4)]
 
 
 def draw(rng):
@@ -54,11 +49,9 @@ def draw(rng):
     if rng.random() < 0.3:  # groups come and go
         is_there = rows[0] % n_groups != rows[1]
         rows = [x[is_there] for x in rows]
-    sizes = {
-        "test_size": draw_size(rng, 1, 4), "max_train_size": draw_size(rng, 1, 6),
-        "horizon": draw_size(rng, 1, 4), "gap": draw_size(rng, 0, 3),
-        "purge": draw_size(rng, 0, 3),
-    }  # fmt: skip
+    sizes = {"test_size": draw_size(rng, 1, 4), "max_train_size": draw_size(rng, 1, 6),
+             "horizon": draw_size(rng, 1, 4), "gap": draw_size(rng, 0, 3),
+             "purge": draw_size(rng, 0, 3)}  # fmt: skip
     if rng.random() < 0.5:
         sizes["max_train_size"] = None
     counts = {"n_splits": int(rng.integers(1, 4)), "n_group_folds": 2}
@@ -73,9 +66,7 @@ def naive_blocks(days, n_splits, test_size, max_train_size, horizon, gap, purge)
     eras = sorted({*days.tolist()})
 
     def length(size):
-        return (
-            size.days if isinstance(size, timedelta) else int(str(size).split("D")[0])
-        )
+        return size.days if isinstance(size, timedelta) else int(size.split("D")[0])
 
     def before(day, size):
         if day is None:
@@ -92,8 +83,7 @@ def naive_blocks(days, n_splits, test_size, max_train_size, horizon, gap, purge)
         else:
             ago = [(eras[-1] - x) // length(test_size) for x in eras]
             test = [x for x, n in zip(eras, ago, strict=True) if n == k - 1]
-        start = min(test, default=None)
-        last = before(before(before(start, horizon), gap), purge)
+        last = before(before(before(min(test, default=None), horizon), gap), purge)
         train = [x for x in eras if last is not None and x <= last]
         if isinstance(max_train_size, int):
             train = train[-max_train_size:]
@@ -106,14 +96,12 @@ def naive_blocks(days, n_splits, test_size, max_train_size, horizon, gap, purge)
 def naive_splits(days, groups, group, n_group_folds, **parameters):
     """Row by row; None if a split has no rows."""
     folds = GroupKFold(n_group_folds).split(groups, groups=groups)
-    left_out = [{*groups[test].tolist()} for _, test in folds]
-    splits = []
+    left_out, splits = [{*groups[test].tolist()} for _, test in folds], []
     for train_days, test_days in naive_blocks(days, **parameters):
         for out in left_out:
             rows = [*enumerate(zip(days.tolist(), groups.tolist(), strict=True))]
             train = [i for i, (x, g) in rows if x in train_days and g not in out]
-            known = {groups[i] for i in train}
-            asked = out if group == "new" else known
+            asked = out if group == "new" else {groups[i] for i in train}
             test = [i for i, (x, g) in rows if x in test_days and g in asked]
             if not (train and test):
                 return None
@@ -141,9 +129,7 @@ def test_splits_are_those_of_the_definition(part):
         expected = naive_splits(days, groups, **by_days)
         if expected is None:
             n_refused += 1
-            with pytest.raises(
-                ValueError, match=r"^groups(:| has) .*: .*(lower|Lower)"
-            ):
+            with pytest.raises(ValueError, match=r"^groups(:| has) .*: (?i:.*lower)"):
                 list(cv.split(days, groups=eras))
             continue
         splits = list(cv.split(days, groups=eras))
@@ -159,8 +145,7 @@ def test_splits_are_those_of_the_definition(part):
 
 @pytest.mark.parametrize("parameters", [
     {}, {"gap": 2}, {"gap": 1, "purge": 2}, {"horizon": 3}, {"test_size": 2},
-    {"max_train_size": 3, "horizon": 2, "gap": 1},
-])  # fmt: skip
+    {"max_train_size": 3, "horizon": 2, "gap": 1}])  # fmt: skip
 def test_one_column_is_split_as_by_the_splitters_of_one_axis(parameters):
     rng = np.random.default_rng(0)
     eras, shops = rng.integers(0, 20, 300), rng.integers(0, 9, 300).astype(str)
@@ -171,14 +156,11 @@ def test_one_column_is_split_as_by_the_splitters_of_one_axis(parameters):
     cv = EraSplit(**parameters, era_order="unordered")
     for own, labels, other in (
         (EraSplit(**parameters), eras, walk), (cv, shops, GroupKFold(3)),
-        (cv, pd.DataFrame({"shop": shops}), GroupKFold(3)),
-    ):  # fmt: skip
+        (cv, pd.DataFrame({"shop": shops}), GroupKFold(3))):  # fmt: skip
         assert own.get_n_splits(groups=labels) == 3
         codes = np.ravel(labels)
-        both = own.split(eras, groups=labels), other.split(eras, groups=codes)
-        for split, expected in zip(*both, strict=True):
-            for rows, known in zip(split, expected, strict=True):
-                assert_array_equal(rows, known)
+        expected = [*other.split(eras, groups=codes)]
+        assert_equal([*own.split(eras, groups=labels)], expected)
 
 
 @pytest.mark.parametrize(("group", "horizon", "question"), [
@@ -195,8 +177,7 @@ def test_durations_are_of_all_labels_that_hold_dates(kind):
     labels = {
         "periods": months.to_period("M"), "YYYYMM": months.strftime("%Y%m").astype(int),
         "text": months.strftime("%Y-%m"), "UTC": months.tz_localize("UTC"),
-        "categories": pd.Categorical(months, months, ordered=True),
-    }[kind]  # fmt: skip
+        "categories": pd.Categorical(months, months, ordered=True)}[kind]  # fmt: skip
     cv = EraSplit(1, test_size="31D", horizon="62D", era_order="ordered")
     [(train, test)] = cv.split(months, groups=labels)
     # From the first of April the first of February is 60 days away.
@@ -204,8 +185,7 @@ def test_durations_are_of_all_labels_that_hold_dates(kind):
 
 
 WEEKS = pd.date_range("2024-01-01", periods=12, freq="7D")
-SHOPS = np.tile(np.arange(6), 12)
-ROWS = np.repeat(np.arange(12), 6)
+SHOPS, ROWS = np.tile(np.arange(6), 12), np.repeat(np.arange(12), 6)
 FRAME = pd.DataFrame({"week": WEEKS[ROWS], "shop": SHOPS})
 PAIR = ("ordered", "unordered")
 
@@ -227,8 +207,7 @@ def test_columns_are_told_apart(eras, era_order):
     splits = list(cv.split(ROWS, groups=eras))
     assert len(splits) == 2
     for train, test in splits:
-        assert {*ROWS[test]} == {11}
-        assert ROWS[train].max() == 10
+        assert ({*ROWS[test]}, ROWS[train].max()) == ({11}, 10)
         assert not {*SHOPS[test]} & {*SHOPS[train]}
 
 
@@ -271,11 +250,14 @@ def test_parameters_are_checked(name, value):
         EraSplit(**{name: value})
 
 
-def test_splitter_is_scikit_learns_kind():
-    cv = EraSplit(2, gap="14D", era_order=PAIR)
-    for copy in (cv, pickle.loads(pickle.dumps(cv)), clone(cv, safe=False)):
-        assert repr(copy) == repr(cv)
-    assert "n_splits=2" in repr(cv)
+def test_splitters_are_scikit_learns_kind():
+    own, walk = EraSplit(2, gap="14D", era_order=PAIR), EraWalkForwardSplit(3, gap=2)
+    for cv in (own, walk):
+        for copy in (cv, pickle.loads(pickle.dumps(cv)), clone(cv, safe=False)):
+            assert repr(copy) == repr(cv)
+    assert "n_splits=2" in repr(own)
+    assert "gap=2, max_train_size=None, n_splits=3" in repr(walk)
+    assert walk.get_n_splits() == 3
 
 
 def make_rows():
@@ -285,20 +267,18 @@ def make_rows():
 
 
 @pytest.mark.parametrize("routing", [False, True])
-def test_two_columns_reach_the_splitter(routing):
-    X, y = make_rows()
-    cv = EraSplit(2, 2, test_size=2, gap="7D")
-    with config_context(enable_metadata_routing=routing):
-        arguments = {"params": {"groups": FRAME}} if routing else {"groups": FRAME}
-        scores = cross_val_score(Ridge(), X, y, cv=cv, **arguments)
-        search = GridSearchCV(Ridge(), {"alpha": [1.0, 9.0]}, cv=cv)
-        search.fit(X, y, groups=FRAME)
-    expected = [
-        Ridge().fit(X[train], y[train]).score(X[test], y[test])
-        for train, test in cv.split(X, groups=FRAME)
-    ]
-    assert_array_equal(scores, expected)
-    assert search.n_splits_ == 4
+def test_groups_of_one_and_two_columns_reach_the_splitters(routing):
+    (X, y), walk = make_rows(), EraWalkForwardSplit(3, test_size=2, gap=1)
+    own = EraSplit(2, 2, test_size=2, gap="7D")
+    for cv, eras, n_splits in (own, FRAME, 4), (walk, ROWS, 3):
+        with config_context(enable_metadata_routing=routing):
+            arguments = {"params": {"groups": eras}} if routing else {"groups": eras}
+            scores = cross_val_score(Ridge(), X, y, cv=cv, **arguments)
+            search = GridSearchCV(Ridge(), {"alpha": [1.0, 9.0]}, cv=cv)
+            search.fit(X, y, groups=eras)
+        rows = [(X[i], y[i], X[j], y[j]) for i, j in cv.split(X, groups=eras)]
+        assert_array_equal(scores, [Ridge().fit(*x[:2]).score(*x[2:]) for x in rows])
+        assert search.n_splits_ == n_splits
 
 
 @pytest.mark.parametrize("name", ["search", "conformal", "average"])
@@ -306,12 +286,10 @@ def test_estimators_hand_both_columns_on(name, monkeypatch):
     """And dates, of which durations are."""
     X, y = make_rows()
     cv = EraSplit(2, 2, test_size=2, gap="7D", group="known")
-    expected = list(cv.split(X, groups=FRAME))
-    asked = []
+    expected, asked = list(cv.split(X, groups=FRAME)), []
     monkeypatch.setattr(EraSplit, "split", lambda self, X, y=None, groups=None: (
         asked.append(groups) or iter(expected)))  # fmt: skip
-    order = {"era_order": "ordered", "cv": cv}
-    booster = HistGradientBoostingRegressor(max_iter=2)
+    order, booster = {"era_order": "ordered", "cv": cv}, Regressor(max_iter=2)
     model = {
         "search": lambda: EraSearchCV(Ridge(), {"alpha": [1.0, 9.0]}, **order),
         "conformal": lambda: EraConformalRegressor(LinearRegression(), **order),
@@ -320,9 +298,7 @@ def test_estimators_hand_both_columns_on(name, monkeypatch):
     model.fit(X, y, eras=FRAME)
     monkeypatch.undo()
     for groups in asked:
-        for split, rows in zip(cv.split(X, groups=groups), expected, strict=True):
-            assert_array_equal(split[0], rows[0])
-            assert_array_equal(split[1], rows[1])
+        assert_equal([*cv.split(X, groups=groups)], expected)
     assert asked
 
 
@@ -337,9 +313,8 @@ def test_searches_hand_the_order_of_categories_over(kind):
         time = pl.Series(month, dtype=pl.Enum(months))
         eras = pl.DataFrame({"month": time, "shop": shop})
     X = np.random.default_rng(0).normal(size=(240, 2))
-    y = X[:, 0]
-    cv = EraSplit(1, 2, test_size=2, era_order=("ordered", "unordered"))
-    plain = HistGradientBoostingRegressor(max_iter=2)
+    y, cv = X[:, 0], EraSplit(1, 2, test_size=2, era_order=("ordered", "unordered"))
+    plain = Regressor(max_iter=2)
     search = EraSearchCV(plain, {"max_depth": [2]}, cv=cv, era_order="unordered")
     average = AutoEraRegressor(plain, members=[], cv=cv, era_order="unordered")
     for model in (search, average):
@@ -349,23 +324,16 @@ def test_searches_hand_the_order_of_categories_over(kind):
 
 def test_combinations_need_an_order_in_words():
     eras = pd.DataFrame({"town": [*"ccddccdd"], "shop": [*"abababab"]})
-    search = EraSearchCV(
-        HistGradientBoostingRegressor(), {"max_depth": [2]}, cv=EraSplit(1, 2)
-    )
+    search = EraSearchCV(Regressor(), {"max_depth": [2]}, cv=EraSplit(1, 2))
     with pytest.raises(ValueError, match="do not tell which column is time"):
         search.fit(np.zeros((8, 1)), np.zeros(8), eras=eras)
 
 
 def test_no_gap_may_be_a_duration_and_lazy_frames_are_refused():
-    weeks = pd.date_range("2024-01-01", periods=8, freq="7D")
-    X = np.zeros((8, 1))
+    weeks, X = pd.date_range("2024-01-01", periods=8, freq="7D"), np.zeros((8, 1))
     with_none = list(EraSplit(2, gap="0D", purge="0D").split(X, groups=weeks))
-    for split, other in zip(with_none, EraSplit(2).split(X, groups=weeks), strict=True):
-        for rows, expected in zip(split, other, strict=True):
-            assert rows.tolist() == expected.tolist()
-    with pytest.raises(
-        ValueError, match="horizon must be a number of eras or a duration"
-    ):
+    assert_equal(with_none, [*EraSplit(2).split(X, groups=weeks)])
+    with pytest.raises(ValueError, match="horizon must be a number of eras or a dur"):
         EraSplit(horizon="0D")
     lazy = pl.DataFrame({"a": weeks, "b": [*"abababab"]}).lazy()
     with pytest.raises(ValueError, match=r"groups is a lazy frame.*collect"):

@@ -5,6 +5,7 @@ import re
 import matplotlib as mpl
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import r2_score, roc_auc_score
 
@@ -27,16 +28,13 @@ def test_a_reverse_learning_curve_trains_on_the_latest_eras():
     for k, oldest in enumerate(curve.oldest_eras):
         is_known = (years >= oldest) & (years < 2014)
         model = Ridge().fit(X[is_known], y[is_known])
-        scores = {
-            year: r2_score(y[years == year], model.predict(X[years == year]))
-            for year in range(oldest, 2016)
-        }
-        tested = [scores.pop(2014), scores.pop(2015)]
-        np.testing.assert_allclose(curve.test_scores[k], tested)
-        np.testing.assert_allclose(curve.train_scores[k], [np.mean([*scores.values()])])
+        of_years = [years == year for year in range(oldest, 2016)]
+        scores = [r2_score(y[rows], model.predict(X[rows])) for rows in of_years]
+        assert_allclose(curve.test_scores[k], scores[-2:])
+        assert_allclose(curve.train_scores[k], [np.mean(scores[:-2])])
     every = holdout_curve(Ridge(), X, y, **HOLDOUT)
     assert every.param_range.tolist() == [1, 2, 3, 4]
-    np.testing.assert_array_equal(every.test_scores[[0, 2, 3]], curve.test_scores)
+    assert_array_equal(every.test_scores[[0, 2, 3]], curve.test_scores)
 
 
 def test_progress_has_the_time_left(capsys):
@@ -47,7 +45,7 @@ def test_progress_has_the_time_left(capsys):
     start = "holdout_curve 1/2 fits: latest eras=1; about "
     assert re.fullmatch(rf"{start}\d+ s left", first)
     assert last == "holdout_curve 2/2 fits: latest eras=3"
-    np.testing.assert_array_equal(told.test_scores, quiet.test_scores)
+    assert_array_equal(told.test_scores, quiet.test_scores)
     of = {"param_name": "alpha", "param_range": [0.1], "verbose": 1}
     holdout_curve(Ridge(), X, y, **of, **HOLDOUT)
     assert capsys.readouterr().out == "holdout_curve 1/1 fits: alpha=0.1\n"
@@ -62,20 +60,19 @@ def test_a_curve_over_a_parameter_hands_eras_to_the_fit_and_is_drawn():
         forest.set_params(min_samples_per_era=least)
         forest.fit(X[is_known], y[is_known], eras=years[is_known])
         scores = [forest.score(X[years == t], y[years == t]) for t in (2014, 2015)]
-        np.testing.assert_allclose(display.test_scores[k], scores)
+        assert_allclose(display.test_scores[k], scores)
     drawn = [line.get_ydata() for line in display.lines_]
-    np.testing.assert_allclose(drawn[0], display.train_scores[:, 0])
-    np.testing.assert_allclose(drawn[1], display.test_scores.mean(axis=1))
+    assert_allclose(drawn[0], display.train_scores[:, 0])
+    assert_allclose(drawn[1], display.test_scores.mean(axis=1))
     assert display.ax_.get_xlabel() == "min_samples_per_era"
 
 
 def test_groups_without_an_order_have_curves_of_parameters_only():
     shops, sales = np.array(list("abc" * 60)), (y > 0).astype(int)
     options = {"eras": shops, "test_eras": ["b"], "era_order": "unordered"}
-    curve = holdout_curve(
-        LogisticRegression(), X, sales, param_name="C", param_range=[1e-3, 1.0],
-        scoring="roc_auc", **options,
-    )  # fmt: skip
+    curve = holdout_curve(LogisticRegression(), X, sales, param_name="C",
+                          param_range=[1e-3, 1.0], scoring="roc_auc",
+                          **options)  # fmt: skip
     model = LogisticRegression(C=1e-3).fit(X[shops != "b"], sales[shops != "b"])
     p = model.decision_function(X[shops == "b"])
     assert curve.test_scores[0] == [roc_auc_score(sales[shops == "b"], p)]

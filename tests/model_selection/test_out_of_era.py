@@ -8,17 +8,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
 from helpers.grids import slow
+from sklearn_era import calibration
 from sklearn_era.auto import AutoEraRegressor
-from sklearn_era.calibration import (
-    EraCalibratedClassifier,
-    EraConformalClassifier,
-    EraConformalRegressor,
-)
+from sklearn_era.calibration import EraCalibratedClassifier, EraConformalClassifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.inspection import era_permutation_importance, era_stability
 
-rng = np.random.default_rng(0)
-eras = np.repeat(np.arange(12), 10)
+rng, eras = np.random.default_rng(0), np.repeat(np.arange(12), 10)
 X = rng.normal(size=(120, 2))
 y = ((eras == 11) & (X[:, 0] > 0)).astype(int)
 counts = np.where(eras >= 6, rng.poisson(2.0, 120), 0)
@@ -50,7 +46,7 @@ class Failing(ClassifierMixin, BaseEstimator):
     (lambda: EraCalibratedClassifier(logistic).fit(X, y, eras=eras),
      r"fold \d of 5, to eras 0, 2, 3, 4, 5, … \(tests 1, 6, 11\)"),
     (lambda: EraConformalClassifier(logistic).fit(X, y, eras=eras), "fold 1 of 5"),
-    (lambda: EraConformalRegressor(poisson).fit(X, counts, eras=eras),
+    (lambda: calibration.EraConformalRegressor(poisson).fit(X, counts, eras=eras),
      r"fold 1 of 5, to eras 0, 1 \(tests 2, 3\): .*sum\(y\) > 0"),
     (lambda: era_permutation_importance(logistic, X, y, eras=eras), "fold . of 5"),
     (lambda: era_stability(X, y, eras=eras, estimator=logistic), "fold . of 5"),

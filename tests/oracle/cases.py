@@ -8,6 +8,7 @@ import math
 import re
 import warnings
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,15 +17,7 @@ from hypothesis import strategies as st
 from helpers import criteria as criteria_table
 from oracle.reference import Report, check_fit
 from oracle.rules import rules_of
-from sklearn_era.criteria import (
-    Blend,
-    Directional,
-    Era,
-    Gain,
-    Invariant,
-    TimeRobust,
-    VREx,
-)
+from sklearn_era.criteria import Blend, Directional, Era, Invariant, TimeRobust, VREx
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 
@@ -32,42 +25,27 @@ from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 TABLE = criteria_table.CRITERIA | {"invariant, ratio": criteria_table.RATIO}
 TABLE |= criteria_table.DEVIATIONS
 EXTREMES = {
-    repr(criterion): {"split_criterion": criterion}
-    for criterion in [
+    repr(criterion): {"split_criterion": criterion} for criterion in [
         *(Era(alpha) for alpha in (-1e3, 1.0, 1e3, math.inf)),
         *(Era(alpha, normalize=True) for alpha in (-30.0, -math.inf)),
-        *(
-            Directional(agreement, alpha)
-            for alpha, agreement in [
-                (0.0, 1.0), (-1.0, 0.0), (1e3, 0.6), (-math.inf, 0.0), (math.inf, 1.0),
-            ]
-        ),
-        Directional(boltzmann_alpha=2.0, normalize=True),
-        *(Invariant(penalty) for penalty in (0.0, 10.0)),
-        *(Invariant(penalty, "ratio") for penalty in (0.01, 1.0)),
-        *(TimeRobust(alpha) for alpha in (0.3, 100.0)),
-        VREx(0.0),
-        VREx(0.3, normalize=True),
+        *(Directional(agreement, alpha) for alpha, agreement in [
+            (0.0, 1.0), (-1.0, 0.0), (1e3, 0.6), (-math.inf, 0.0), (math.inf, 1.0),
+        ]),
+        Directional(boltzmann_alpha=2.0, normalize=True), Invariant(0.0),
+        Invariant(10.0), Invariant(0.01, "ratio"), Invariant(1.0, "ratio"),
+        TimeRobust(0.3), TimeRobust(100.0), VREx(0.0), VREx(0.3, normalize=True),
         Blend({"era": 0.5, "directional": 0.5, "gain": 0.0}, normalize=False),
         {"directional": 0.3, "gain": 0.0},
         Blend({"gain": 1.0, "vrex": 0.3}, normalize=False),
-        {"gain": 0.2, "era": 0.4, "directional": 0.1},
-        {"invariant": 1.0, "vrex": 2.0},
+        {"gain": 0.2, "era": 0.4, "directional": 0.1}, {"invariant": 1.0, "vrex": 2.0},
         # Penalties of one name, and of unlike scales.
         Blend({Invariant(0.1): 1.0, VREx(2.0): 0.5}, normalize=False),
-        Blend(
-            {
-                "gain": 0.1, Era(-0.2): 1, Directional(0.4): 5, "invariant": 0.3,
-                "vrex": 0.2,
-            },
-            normalize=False,
-        ),
+        Blend({"gain": 0.1, Era(-0.2): 1, Directional(0.4): 5, "invariant": 0.3,
+               "vrex": 0.2}, normalize=False),
     ]
 } | {
-    "least gain": {"split_criterion": "gain", "min_impurity_decrease": 0.05},
-    "time_robust, least gain": {
-        "split_criterion": "time_robust", "min_impurity_decrease": 0.05,
-    },
+    f"{name}, least gain": {"split_criterion": name, "min_impurity_decrease": 0.05}
+    for name in ("gain", "time_robust")
 }  # fmt: skip
 CRITERIA = TABLE | EXTREMES
 SLOW = pytest.mark.slow
@@ -79,17 +57,10 @@ def names_of(criterion: dict) -> set[str]:
 
 
 # Those that look at eras, and so are not found by scikit-learn's own splitter.
-ERA_CRITERIA = {
-    name: criterion
-    for name, criterion in CRITERIA.items()
-    if names_of(criterion) != {"gain"}
-}
+ERA_CRITERIA = {name: x for name, x in CRITERIA.items() if names_of(x) != {"gain"}}
 # Those whose trees end where eras are not on both sides of a split.
-COVERING = {
-    name: criterion
-    for name, criterion in ERA_CRITERIA.items()
-    if name not in criteria_table.SHARING
-}
+SHARING = criteria_table.SHARING
+COVERING = {name: x for name, x in ERA_CRITERIA.items() if name not in SHARING}
 
 
 def of_each(criteria: dict, step: int = 1):
@@ -106,8 +77,7 @@ TARGETS = ["squared_error", "absolute_error", "poisson", "binary", "multiclass"]
 ASPECTS = [
     "plain", "weights", "zero_weights", "missing", "categorical", "monotonic",
     "interaction", "max_features", "l2", "few_bins", "big_era", "rows_per_era",
-    "coverage", "min_decrease", "colsample", "penalties", "share_of_era",
-]  # fmt: skip
+    "coverage", "min_decrease", "colsample", "penalties", "share_of_era"]  # fmt: skip
 
 
 @dataclass
@@ -138,34 +108,26 @@ def criteria(draw) -> dict:
 
     def any_part(normalizes: st.SearchStrategy, ties: st.SearchStrategy) -> list:
         return [
-            st.just(Gain()), st.builds(Era, alpha, normalizes),
+            st.just("gain"), st.builds(Era, alpha, normalizes),
             st.builds(Directional, agreement, ties, normalizes),
             st.builds(Invariant, penalty, statistic),
             st.builds(VREx, penalty, normalizes),
         ]  # fmt: skip
 
     parts = st.tuples(*any_part(st.just(False), st.just(0.0)))
-    blends = st.builds(
-        lambda parts, weights, normalizes: Blend(
-            dict(zip(parts, weights, strict=True)), normalizes
-        ),
-        parts, st.tuples(*5 * [weight]), flag,
-    )  # fmt: skip
+    weights = st.builds(partial(zip, strict=True), parts, st.tuples(*5 * [weight]))
+    blends = st.builds(Blend, st.builds(dict, weights), flag)
     aggregation = st.sampled_from(["max", "mean", 0.5, 30.0, 1e3])
     least = st.sampled_from([0.0, 0.0, 0.01])
     impurity = st.sampled_from(["squared_error", "standard_deviation"])
-    return {
-        "split_criterion": draw(
-            st.one_of(
-                *any_part(flag, alpha),
-                st.builds(TimeRobust, aggregation, least, impurity),
-                st.builds(Invariant, penalty, st.just("ratio")),
-                blends.filter(lambda blend: any(blend.weights.values())),
-            )
-        ),
-        "min_era_coverage": draw(st.sampled_from([1.0, 1.0, 0.4, 0.1])),
-        "min_gain_share": draw(st.sampled_from([0.0, 0.0, 0.3, 0.5, 0.9, 1.0])),
-    }
+    time_robust = st.builds(TimeRobust, aggregation, least, impurity)
+    ratio = st.builds(Invariant, penalty, st.just("ratio"))
+    blends = blends.filter(lambda blend: any(blend.weights.values()))
+    criterion = draw(st.one_of(*any_part(flag, alpha), time_robust, ratio, blends))
+    coverage = draw(st.sampled_from([1.0, 1.0, 0.4, 0.1]))
+    share = draw(st.sampled_from([0.0, 0.0, 0.3, 0.5, 0.9, 1.0]))
+    limits = {"min_era_coverage": coverage, "min_gain_share": share}
+    return {"split_criterion": criterion} | limits
 
 
 def make_case(target: str, aspects, seed: int, n_eras=3, n_samples=90) -> Case:
@@ -205,9 +167,8 @@ def make_case(target: str, aspects, seed: int, n_eras=3, n_samples=90) -> Case:
         params["loss"] = target
     if "categorical" in aspects:
         # Category 9 is rare: too little support to leave the right side.
-        X[:, 0] = rng.choice(
-            [0, 1, 2, 3, 9], p=[0.3, 0.25, 0.25, 0.15, 0.05], size=n_samples
-        )
+        shares = [0.3, 0.25, 0.25, 0.15, 0.05]
+        X[:, 0] = rng.choice([0, 1, 2, 3, 9], n_samples, p=shares)
         X[rng.random(n_samples) < 0.15, 0] = np.nan
         params["categorical_features"] = [0]
     if "missing" in aspects:
@@ -256,9 +217,7 @@ def asks_for_rates(criterion: dict) -> bool:
 
 
 def suit(case: Case, criterion: dict) -> Case:
-    """The case with a target of 0 and 1, if the criterion takes no other; or with rows
-    that weigh the same.
-    """
+    """The case with a target of 0 and 1, or rows that weigh the same, if need be."""
     if parameter(criterion, "impurity", "") == "standard_deviation":
         is_number, y = case.y.dtype.kind == "f", case.y
         y = y if is_number else np.unique(y, return_inverse=True)[1].astype(float)
@@ -303,8 +262,7 @@ def fit_and_check(case: Case, **params) -> Report:
         for trees in est._predictors
     )
     # The thresholds and bitsets of raw values send every row to the leaf it was in.
-    raw = est._raw_predict(case.X)
-    np.testing.assert_allclose(raw, binned, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(est._raw_predict(case.X), binned, rtol=1e-12, atol=1e-12)
     return report
 
 

@@ -10,35 +10,12 @@ from functools import cached_property
 
 import numpy as np
 
-from oracle.formulas import (
-    EPSILON,
-    SCIKIT_LEARN_GUARD,
-    Interval,
-    all_of,
-    around,
-    eras_to_cover,
-    exactly,
-    gain,
-    gain_error,
-    impurity,
-    is_lost,
-    largest,
-    mean,
-    newton_value,
-    ratio_of_rates,
-    rounding,
-    smallest,
-    smoothed,
-    spread,
-    standard_deviation,
-    total,
-)
+from oracle import formulas
+from oracle.formulas import EPSILON, Interval, exactly, gain, mean, newton_value, total
 from oracle.rules import Rules
 
 # Gradients and hessians are float32: values this near, as a share, are alike.
-REL_TOL = 2.0**-21
-
-ZERO = exactly(0.0)
+REL_TOL, ZERO = 2.0**-21, exactly(0.0)
 
 
 @dataclass
@@ -59,10 +36,9 @@ class EraSplit:
         self.problem, self.l2 = problem, problem.l2
         self.era, self.rows, self.left, self.right = era, rows, left, rows & ~left
         self.n = int(self.rows.sum())
-        n_left = int(self.left.sum())
-        needed = problem.rules.min_samples_per_era
+        n_left, needed = int(self.left.sum()), problem.rules.min_samples_per_era
         if 0 < needed < 1:  # a share of the era's rows
-            needed = eras_to_cover(needed, int(era.sum()))
+            needed = formulas.eras_to_cover(needed, int(era.sum()))
         self.is_covered = n_left >= needed and self.n - n_left >= needed
         self.directions: dict[float, int | None] = {}  # by l2
 
@@ -86,7 +62,7 @@ class EraSplit:
         self.sums = [(total(g, rows), total(h, rows)) for rows in sides]
         self.size = total(self.problem.sizes, self.rows)
         self.H = self.sums[2][1]
-        self.unit = rounding(self.problem, self.n)
+        self.unit = formulas.rounding(self.problem, self.n)
         # A side without weight predicts nothing.
         weight = min(self.sums[0][1], self.sums[1][1])
         self.is_informative = self.is_covered and weight > 0
@@ -101,7 +77,10 @@ class EraSplit:
         if not self.is_informative:
             return 0
         problem, (left, right, _) = self.problem, self.sums
-        if any(is_lost(problem, *side, [left, right], l2) for side in (left, right)):
+        if any(
+            formulas.is_lost(problem, *side, [left, right], l2)
+            for side in (left, right)
+        ):
             return None
         v_left, v_right = newton_value(*left, l2), newton_value(*right, l2)
         gap, alike = abs(v_left - v_right), REL_TOL * max(abs(v_left), abs(v_right))
@@ -119,8 +98,8 @@ class EraSplit:
             return ZERO  # both sides predict the same: nothing is gained
         values = tuple(newton_value(*side, l2) for side in self.sums)
         found = gain(tuple(G for G, _ in self.sums), values)
-        error = gain_error(self.problem, self.n, self.size, self.sums, l2)
-        return around(found, error + self.lost_gain(l2))
+        error = formulas.gain_error(self.problem, self.n, self.size, self.sums, l2)
+        return formulas.around(found, error + self.lost_gain(l2))
 
     def lost_gain(self, l2: float) -> float:
         """The loss of gain if the sides are, or may be, taken to be alike."""
@@ -144,7 +123,7 @@ class EraSplit:
         values = self.problem.gradients[rows]
         if (n := len(values)) == 0 or np.ptp(values) == 0:
             return 0.0, ZERO
-        exact = n * standard_deviation(values.tolist())
+        exact = n * formulas.standard_deviation(values.tolist())
         low, high = (exact**2 + sign * self.noise * n**2 for sign in (-1, 1))
         low = low if low > self.noise * n * self.n else 0.0  # may be taken for equal
         return exact, Interval(math.sqrt(low), math.sqrt(high))
@@ -192,9 +171,10 @@ class EraSplit:
         rows = self.rows & (h > 0)
         squares = math.fsum((g[rows] ** 2 / h[rows]).tolist())
         parts = self.sums[:2] if self.is_informative else self.sums[2:]
-        found = impurity(squares, self.H, *parts)
-        compared = [*parts, self.sums[2]]
-        error = gain_error(self.problem, self.n, self.size, compared, 0.0)
+        found = formulas.impurity(squares, self.H, *parts)
+        error = formulas.gain_error(
+            self.problem, self.n, self.size, [*parts, self.sums[2]], 0.0
+        )
         if self.is_informative:
             error += self.lost_gain(0.0)
         unit = EPSILON * (16 + 4 * self.n)  # squares do not add up without rounding
@@ -210,14 +190,14 @@ class EraSplit:
         for side in (0, of):
             G, H = self.sums[side]
             mass, value = H + self.l2, newton_value(G, H, self.l2)
-            if is_lost(self.problem, G, H, self.sums, self.l2):
+            if formulas.is_lost(self.problem, G, H, self.sums, self.l2):
                 return Interval(-math.inf, math.inf)
             found.append(value)
             size = abs(value)
             if not self.problem.sums_are_exact:
                 size = (self.size + size * (self.H + self.l2)) / mass
-            error += self.unit * size + abs(value) * SCIKIT_LEARN_GUARD / mass
-        effect = around(found[0] - found[1], error)
+            error += self.unit * size + abs(value) * formulas.SCIKIT_LEARN_GUARD / mass
+        effect = formulas.around(found[0] - found[1], error)
         direction = self.direction(self.l2) if of == 1 else 1
         if direction == 0:
             return exactly(0.0)
@@ -234,17 +214,16 @@ class EraSplit:
         masks = [self.left & positive, self.rows & positive,
                  self.left & ~positive, self.rows & ~positive]  # fmt: skip
         sums = [total(weights, mask) for mask in masks]
-        found = ratio_of_rates(*sums)
+        found = formulas.ratio_of_rates(*sums)
         unit = EPSILON * (8 if self.problem.counts_are_exact else 8 + 4 * self.n)
         pos_left, pos, neg_left, neg = sums
         error = (pos + 0.5) / (pos_left + 0.5) + (neg + 0.5) / (neg_left + 0.5)
-        return around(found, found * unit * error)
+        return formulas.around(found, found * unit * error)
 
 
 def judge_eras(problem, node_rows, left, pooled: Interval) -> Keys | None:
     """Keys of the split of a node by `left`; None if it covers too few eras."""
-    rules = problem.rules
-    eras = EraSplit.of_node(problem, node_rows, left)
+    rules, eras = problem.rules, EraSplit.of_node(problem, node_rows, left)
     if sum(era.is_covered for era in eras) < rules.n_to_cover:
         return None
     for era in eras:
@@ -260,7 +239,7 @@ def judge_eras(problem, node_rows, left, pooled: Interval) -> Keys | None:
         return _blend(problem, keys, agreement, agrees, pooled, H)
     if rules.is_only("directional"):
         gains = _smoothed_gain(problem, eras, pooled, H)
-        valid = all_of(agreement.is_above(0.0), agrees, gains.is_above(0.0))
+        valid = formulas.all_of(agreement.is_above(0.0), agrees, gains.is_above(0.0))
         return Keys(agreement, valid, secondary=gains)
     if rules.is_only("invariant"):
         return Keys(keys["invariant"], pooled.is_above(0.0))
@@ -281,12 +260,14 @@ def _decisive(eras: list[EraSplit], values: list[Interval]) -> np.ndarray | None
 
 
 def _smoothed_gain(problem, eras, pooled, H) -> Interval:
-    return smoothed([era.criterion_gain for era in eras], problem.rules.boltzmann_alpha)
+    return formulas.smoothed(
+        [era.criterion_gain for era in eras], problem.rules.boltzmann_alpha
+    )
 
 
 def _mean_less_deviation(problem, eras, pooled, H) -> Interval:
     gains = [era.criterion_gain for era in eras]
-    deviation = exactly(-problem.rules.vrex_penalty) * spread(gains)
+    deviation = exactly(-problem.rules.vrex_penalty) * formulas.spread(gains)
     found = mean(gains) + deviation
     sizes = map(_finite, (*vars(mean(gains)).values(), deviation.low))
     return found.widened(8 * EPSILON * max(sizes))
@@ -297,16 +278,16 @@ def _penalised_gain(problem, eras, pooled, H) -> Interval:
     if rules.statistic == "ratio":
         rates = [r for r in (era.rates() for era in eras) if r is not None]
         if len(rates) > 1:
-            most, least = largest(rates), smallest(rates)
+            most, least = formulas.largest(rates), formulas.smallest(rates)
             penalty = Interval(most.low / least.high, most.high / least.low)
             penalty = penalty.widened(4 * EPSILON * penalty.high) + exactly(-1.0)
     else:
         of = {"effect": 1, "changing_rate": 2}[rules.statistic]
         effects = [era.effect(of) for era in eras if era.is_informative]
         if len(effects) > 1:
-            penalty = spread(effects) * spread(effects)
+            penalty = formulas.spread(effects) * formulas.spread(effects)
     cost = exactly(rules.penalty) * exactly(H) * penalty
-    unit = rounding(problem, sum(era.n for era in eras))
+    unit = formulas.rounding(problem, sum(era.n for era in eras))
     cost = cost.widened(unit * _finite(cost.high))
     found = pooled + -cost
     return found.widened(2 * EPSILON * max(map(_finite, vars(found).values())))
@@ -316,9 +297,8 @@ def _finite(value: float) -> float:
     return abs(value) if math.isfinite(value) else 0.0
 
 
-_KEYS = {
-    "era": _smoothed_gain, "vrex": _mean_less_deviation, "invariant": _penalised_gain,
-}  # fmt: skip
+_KEYS = {"era": _smoothed_gain, "vrex": _mean_less_deviation,
+         "invariant": _penalised_gain}  # fmt: skip
 
 
 def _agreement(eras: list[EraSplit]) -> Interval:
@@ -341,7 +321,7 @@ def _blend(problem, keys, agreement, agrees, pooled, H) -> Keys:
     found = sum(terms, exactly(0.0))
     size = sum(max(_finite(x.low), _finite(x.high)) for x in terms)
     found = found.widened(2 * len(terms) * EPSILON * size)
-    return Keys(found, all_of(found.is_above(0.0), agrees))
+    return Keys(found, formulas.all_of(found.is_above(0.0), agrees))
 
 
 def _time_robust(rules: Rules, eras: list[EraSplit]) -> Keys:
@@ -349,16 +329,13 @@ def _time_robust(rules: Rules, eras: list[EraSplit]) -> Keys:
     if not informative:
         return Keys(ZERO, False, order=ZERO)
     alpha = {"max": math.inf, "mean": 0.0}.get(rules.aggregation, rules.aggregation)
-    takes_worst = math.isinf(alpha)
-    compared = informative if alpha else eras
+    takes_worst, compared = math.isinf(alpha), informative if alpha else eras
     impurities = [era.impurity_after() for era in compared]
     shares = [exactly(era.n / int(era.era.sum())) for era in compared]
-    decreases = [
-        era.impurity_decrease() * share
-        for era, share in zip(compared, shares, strict=True)
-    ]
-    key = -(smoothed(impurities, alpha) if alpha else mean(impurities))
-    decrease = smoothed(decreases, -alpha) if alpha else mean(decreases)
+    pairs = zip(compared, shares, strict=True)
+    decreases = [era.impurity_decrease() * share for era, share in pairs]
+    key = -(formulas.smoothed(impurities, alpha) if alpha else mean(impurities))
+    decrease = formulas.smoothed(decreases, -alpha) if alpha else mean(decreases)
     valid = decrease.is_above(rules.min_impurity_decrease)
     deciding = _decisive(compared, impurities) if takes_worst else None
     return Keys(key, valid, order=decrease, deciding=deciding)

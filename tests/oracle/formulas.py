@@ -40,8 +40,7 @@ def impurity(sum_of_squares: float, hessians: float, *parts: tuple) -> float:
     """(SS - sum G²/H over the parts) / H, the parts being (G, H); 0 where H is 0."""
     if hessians == 0:
         return 0.0
-    explained = (-g * g / h for g, h in parts)
-    return math.fsum((sum_of_squares, *explained)) / hessians
+    return math.fsum((sum_of_squares, *(-g * g / h for g, h in parts))) / hessians
 
 
 def standard_deviation(values: Sequence[float]) -> float:
@@ -121,13 +120,11 @@ def smallest(intervals: Sequence[Interval]) -> Interval:
 
 def mean(intervals: Sequence[Interval]) -> Interval:
     n = len(intervals)
-    low, high = (
-        math.fsum(ends) / n if all(map(math.isfinite, ends)) else sum(ends)
-        for ends in zip(*((x.low, x.high) for x in intervals), strict=True)
-    )
-    size = max(max(abs(x.low), abs(x.high)) for x in intervals)
-    error = n * EPSILON * size
-    return Interval(low, high).widened(error if math.isfinite(error) else 0.0)
+    ends = zip(*((x.low, x.high) for x in intervals), strict=True)
+    finite = math.isfinite
+    low, high = (math.fsum(x) / n if all(map(finite, x)) else sum(x) for x in ends)
+    error = n * EPSILON * max(max(abs(x.low), abs(x.high)) for x in intervals)
+    return Interval(low, high).widened(error if finite(error) else 0.0)
 
 
 def middle_and_error(interval: Interval) -> tuple[float, float]:
@@ -139,8 +136,7 @@ def middle_and_error(interval: Interval) -> tuple[float, float]:
 def spread(intervals: Sequence[Interval]) -> Interval:
     """The standard deviation. It moves by no more than the numbers themselves."""
     values, errors = zip(*map(middle_and_error, intervals), strict=True)
-    size = max(abs(x) for x in values)
-    error = max(errors) + (len(values) + 4) * EPSILON * size
+    error = max(errors) + (len(values) + 4) * EPSILON * max(abs(x) for x in values)
     found = standard_deviation(values)
     return Interval(max(found - error, 0.0), found + error)
 
@@ -169,10 +165,7 @@ def total(values, rows) -> float:
 
 
 def is_lost(problem, gradient: float, hessian: float, sums, l2: float) -> bool:
-    """Whether a side has so little mass that the sums over both sides lose it.
-
-    Saturated probabilities do that: the gradient is -1 and the hessian is 0.
-    """
+    """Whether sums over both sides lose that of a side, as of saturated ones."""
     mass = hessian + l2
     if mass == 0 or problem.sums_are_exact:
         return mass == 0 and gradient != 0

@@ -1,7 +1,4 @@
-"""The trees of a fitted model, each with the problem that it is the solution of.
-
-Gradients are computed once more, from the fitted trees before it.
-"""
+"""The trees of a fitted model, each with its problem, of gradients computed anew."""
 
 import math
 from collections.abc import Iterator
@@ -29,8 +26,7 @@ def fitted_trees(est: Any, X, y, eras, sample_weight) -> Iterator[tuple[Problem,
         sample_weight = np.asarray(sample_weight, dtype=np.float64)
         relative_weights = sample_weight / math.fsum(sample_weight) * n_samples
     eras = np.zeros(n_samples) if eras is None else np.asarray(eras)
-    labels = sorted(set(eras.tolist()))
-    is_categorical = est._is_categorical_remapped
+    labels, is_categorical = sorted(set(eras.tolist())), est._is_categorical_remapped
     if is_categorical is None:
         is_categorical = np.zeros(n_features, dtype=bool)
     monotonic_cst = _check_monotonic_cst(est, est.monotonic_cst)
@@ -74,22 +70,16 @@ def fitted_trees(est: Any, X, y, eras, sample_weight) -> Iterator[tuple[Problem,
 
     raw = np.zeros((n_samples, est.n_trees_per_iteration_), order="F")
     raw += est._baseline_prediction
-    gradients, hessians = est._loss.init_gradient_and_hessian(
-        n_samples=n_samples, dtype=np.float32, order="F"
-    )
-    arguments = {"y_true": y, "sample_weight": sample_weight}
+    loss = est._loss
+    gradients, hessians = loss.init_gradient_and_hessian(n_samples, np.float32, "F")
     for predictors in est._predictors:
-        arguments["raw_prediction"] = raw
-        if est._loss.constant_hessian:
-            est._loss.gradient(**arguments, gradient_out=gradients)
+        if loss.constant_hessian:
+            loss.gradient(y, raw, sample_weight, gradients)
         else:
-            est._loss.gradient_hessian(
-                **arguments, gradient_out=gradients, hessian_out=hessians
-            )
+            loss.gradient_hessian(y, raw, sample_weight, gradients, hessians)
         for k, predictor in enumerate(predictors):
-            g = gradients.reshape(n_samples, -1)[:, k]
-            h = np.ones(n_samples)
-            if not est._loss.constant_hessian:
+            g, h = gradients.reshape(n_samples, -1)[:, k], np.ones(n_samples)
+            if not loss.constant_hessian:
                 h = hessians.reshape(n_samples, -1)[:, k]
 
             problem = Problem(
@@ -117,9 +107,8 @@ def _leaf_value(est, y, raw, sample_weight):
     def leaf_value(rows: np.ndarray, newton_value: float) -> float:
         if est._loss.differentiable:
             return est.learning_rate * newton_value
-        return est.learning_rate * est._loss.fit_intercept_only(
-            y_true=y[rows] - raw[rows],
-            sample_weight=None if sample_weight is None else sample_weight[rows],
-        )
+        weights = None if sample_weight is None else sample_weight[rows]
+        median = est._loss.fit_intercept_only(y[rows] - raw[rows], weights)
+        return est.learning_rate * median
 
     return leaf_value

@@ -84,17 +84,14 @@ class _Growth:
             self.waiting.remove(first[0])
             self._expand(first[0])
         for leaf in self.waiting:
-            assert self.n_leaves == problem.max_leaf_nodes, (
-                f"leaf {leaf.index} has admissible splits: {leaf.rivals}"
-            )
+            told = f"leaf {leaf.index} has admissible splits: {leaf.rivals}"
+            assert self.n_leaves == problem.max_leaf_nodes, told
             self._check_leaf_value(leaf)
             self._check_gain_of_leaf(leaf)
             self.report.n_unexpanded += 1
 
     def _check_gain_of_leaf(self, leaf: Node) -> None:
-        """Check the gain of a leaf that has splits: the best one's, or the largest
-        where splits need a share of it.
-        """
+        """That of the best split, or the largest where splits need a share of it."""
         gain, rules = self.nodes[leaf.index]["gain"], self.problem.rules
         shares = rules.gain_share > 0 and not rules.is_gain
         if leaf.has_uncertain_rivals:
@@ -102,11 +99,8 @@ class _Growth:
         rivals = [c.pooled_gain for c in (leaf.found if shares else leaf.rivals)]
         assert any(_lies_in(gain, rival) for rival in rivals)
         if shares and self.problem.penalties is None:
-            least = max(
-                (c.pooled_gain.low for c in leaf.found if c.gains and c.certain),
-                default=0.0,
-            )
-            assert gain >= least * (1 - 1e-9)
+            sure = [c.pooled_gain.low for c in leaf.found if c.gains and c.certain]
+            assert gain >= max(sure, default=0.0) * (1 - 1e-9)
 
     def _is_outranked(self, node: Node) -> bool:
         return any(
@@ -118,10 +112,8 @@ class _Growth:
     def _enter(self, node: Node) -> None:
         """Decide what should become of a node; compare it with what did."""
         problem, fitted = self.problem, self.nodes[node.index]
-        if (
-            node.depth == problem.max_depth
-            or node.rows.sum() < 2 * problem.min_samples_leaf
-        ):
+        is_small = node.rows.sum() < 2 * problem.min_samples_leaf
+        if node.depth == problem.max_depth or is_small:
             self._check_stopped(node)
             return
         found, uncertain_features = candidates(problem, node)
@@ -172,26 +164,19 @@ class _Growth:
         words = self.bitsets[self.nodes[node.index]["bitset_idx"]]
         return frozenset(b for b in range(256) if words[b // 32] >> (b % 32) & 1)
 
-    def _check_best(
-        self, node: Node, found: list[Candidate], certain: list[Candidate]
-    ) -> None:
+    def _check_best(self, node: Node, found: list, certain: list) -> None:
         chosen, where = node.chosen, f"node {node.index}"
         assert chosen.valid is not False, f"{where} has a split that is not valid"
         for other in certain:
             assert not other.surely_beats(chosen), f"{where}: {other} beats {chosen}"
             if other.has_the_very_key_of(chosen):
-                assert other.pooled_gain.low <= chosen.pooled_gain.high, (
-                    f"{where}: {other} has the key of {chosen} and gains more"
-                )
+                told = f"{where}: {other} has the key of {chosen} and gains more"
+                assert other.pooled_gain.low <= chosen.pooled_gain.high, told
         # Empty bins make splits that differ in nothing: the first of them it is.
         # (scikit-learn's own splitter takes the last one where it scans leftwards.)
         if self.problem.sums_are_exact and not self.problem.rules.is_gain:
-            same = [
-                c
-                for c in found
-                if c.feature == chosen.feature
-                and not (node.rows & (c.left ^ chosen.left)).any()
-            ]
+            same = [c for c in found if c.feature == chosen.feature]
+            same = [c for c in same if not (node.rows & (c.left ^ chosen.left)).any()]
             assert chosen is same[0], f"{where}: {same[0]} comes before {chosen}"
         # Undecided: another split is as good, as far as the reference can see.
         self.report.n_undecided += any(
@@ -211,9 +196,8 @@ class _Growth:
             if fitted["missing_go_to_left"]:
                 left |= x == problem.missing_bin
         sides = [node.rows & left, node.rows & ~left]
-        values = [
-            min(max(self._newton_value(rows), node.lower), node.upper) for rows in sides
-        ]
+        values = [max(self._newton_value(x), node.lower) for x in sides]
+        values = [min(value, node.upper) for value in values]
         G, G_L, G_R = (math.fsum(problem.gradients[r]) for r in (node.rows, *sides))
         gain = math.fsum((G * node.value, -G_L * values[0], -G_R * values[1]))
         size = math.fsum(abs(problem.gradients[node.rows]))
@@ -230,13 +214,11 @@ class _Growth:
         if sets is not None:
             sets = [s for s in sets if fitted["feature_idx"] in s]
         self.n_leaves += 1
-        for number, rows, value, bound in zip(
-            fitted[["left", "right"]], sides, values, bounds, strict=True
-        ):
+        children = zip(fitted[["left", "right"]], sides, values, bounds, strict=True)
+        for number, rows, value, bound in children:
             child = Node(int(number), rows, node.depth + 1, value, *bound, sets)
             found = self.nodes[child.index]
-            assert found["count"] == rows.sum()
-            assert found["depth"] == child.depth
+            assert (found["count"], found["depth"]) == (rows.sum(), child.depth)
             if not found["is_leaf"]:
                 assert_allclose(found["value"], value, rtol=1e-9, atol=1e-12)
             if self.n_leaves == problem.max_leaf_nodes:

@@ -63,14 +63,9 @@ def rules_of(est: Any, n_eras: int) -> Rules:
     coverage, share = (1.0, 0.0) if by_papers else (coverage, share)
     parameters.pop("splitter", None)
     asks_for_coverage = set(weights) != {"gain"}
-    is_gain_of_one_era = (
-        n_eras == 1
-        and (THE_GAIN_OF_ONE_ERA & set(weights))
-        and not (
-            asks_for_coverage
-            and not 1 <= est.min_samples_per_era <= est.min_samples_leaf
-        )
-    )
+    is_limited = not 1 <= est.min_samples_per_era <= est.min_samples_leaf
+    is_gain_of_one_era = n_eras == 1 and (THE_GAIN_OF_ONE_ERA & set(weights))
+    is_gain_of_one_era = is_gain_of_one_era and not (asks_for_coverage and is_limited)
     is_unpenalised = set(weights) == {"invariant"} and parameters["penalty"] == 0
     if is_gain_of_one_era or is_unpenalised:
         weights = {"gain": 1.0}
@@ -85,10 +80,7 @@ def rules_of(est: Any, n_eras: int) -> Rules:
 
 
 def pay(problem: Any, found: list[Any], is_uncertain: bool) -> list[Any]:
-    """The candidates of a node, less their features' penalties.
-
-    `is_uncertain` if there may be others, which are not known.
-    """
+    """The candidates of a node, perhaps not all (`is_uncertain`), less penalties."""
     if problem.penalties is None:
         return found
     largest = largest_key([(c.unit, c) for c in found], is_uncertain)

@@ -13,19 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from oracle import formulas
 from oracle.criteria import Keys, judge_eras
-from oracle.formulas import (
-    EPSILON,
-    Interval,
-    all_of,
-    around,
-    exactly,
-    gain,
-    gain_error,
-    newton_value,
-    rounding,
-    total,
-)
+from oracle.formulas import Interval, all_of, around, exactly, gain, newton_value, total
 from oracle.rules import Rules, largest_key, less, pay, penalty_of
 
 MIN_CATEGORY_SUPPORT = 10.0  # scikit-learn's MIN_CAT_SUPPORT
@@ -81,7 +71,7 @@ def gradient_variance(gradients: np.ndarray, hessians: np.ndarray) -> Interval:
         return exactly(0.0)
     rows = hessians > 0
     squares = math.fsum(gradients[rows] ** 2 / hessians[rows])
-    unit = EPSILON * (16 + 4 * len(gradients))
+    unit = formulas.EPSILON * (16 + 4 * len(gradients))
     error = unit * (squares / H + (math.fsum(abs(gradients)) / H) ** 2)
     return around(squares / H - (G / H) ** 2, error)
 
@@ -128,16 +118,10 @@ class Candidate:
         return replace(self, primary=gain, secondary=exactly(0.0), valid=valid)
 
     def has_the_very_key_of(self, other: "Candidate") -> bool:
-        """Whether the keys are equal to the last bit: the pooled gain then decides.
-
-        That is only known within one scan of the bins.
-        """
-        return (
-            self.tie is not None
-            and self.tie == other.tie
-            and self.feature == other.feature
-            and self.missing_left == other.missing_left
-        )
+        """To the last bit, as is only known within one scan of the bins."""
+        if self.tie is None or self.tie != other.tie or self.feature != other.feature:
+            return False
+        return self.missing_left == other.missing_left
 
     def _comes_before(self, other: "Candidate", key: Interval, beaten: Interval):
         if key.low != beaten.high:
@@ -174,32 +158,20 @@ def _judge(problem: Problem, node: Node, left: np.ndarray) -> dict[str, Any] | N
         return None
 
     G = total(g, node.rows)
-    clipped = [
-        min(max(newton_value(G_s, H_s, l2), node.lower), node.upper)
-        for G_s, H_s in ((G_L, H_L), (G_R, H_R))
-    ]
+    values = newton_value(G_L, H_L, l2), newton_value(G_R, H_R, l2)
+    clipped = [min(max(value, node.lower), node.upper) for value in values]
     found = gain((G_L, G_R, G), (*clipped, node.value))
     size = total(problem.sizes, node.rows)
     sums = [(G_L, H_L), (G_R, H_R), (G, H_L + H_R)]
-    error = gain_error(problem, node.rows.sum(), size, sums, l2)
+    error = formulas.gain_error(problem, node.rows.sum(), size, sums, l2)
     pooled = around(found, error + 1e-12 * size * abs(node.value))
-    verdict = {
-        "left": left,
-        "pooled_gain": pooled,
-        "certain": bool(min(H_L, H_R) >= MIN_HESSIAN_TO_SPLIT + slack),
-        "monotonic": (
-            clipped[0] - clipped[1],
-            1e-12 * max(map(abs, clipped)),
-            clipped[0] == clipped[1] and clipped[0] in (node.lower, node.upper),
-        ),
-        "tie": None,
-        "primary": pooled,
-        "secondary": exactly(0.0),
-        "unit": pooled,
-        "order": None,
-        "valid": pooled.is_above(0.0),
-        "gains": pooled.is_above(0.0),
-    }
+    verdict = {"left": left, "tie": None, "order": None, "secondary": exactly(0.0)}
+    verdict |= dict.fromkeys(("pooled_gain", "primary", "unit"), pooled)
+    verdict |= dict.fromkeys(("valid", "gains"), pooled.is_above(0.0))
+    verdict["certain"] = bool(min(H_L, H_R) >= MIN_HESSIAN_TO_SPLIT + slack)
+    is_clipped = clipped[0] == clipped[1] and clipped[0] in (node.lower, node.upper)
+    error = 1e-12 * max(map(abs, clipped))
+    verdict["monotonic"] = clipped[0] - clipped[1], error, is_clipped
     if not rules.is_gain:
         keys = judge_eras(problem, node.rows, left, pooled)
         if keys is None:
@@ -218,7 +190,7 @@ def _judge(problem: Problem, node: Node, left: np.ndarray) -> dict[str, Any] | N
             verdict["tie"] = (same_rows, id(keys.deciding))
     if rules.least_gain > 0:
         asked = rules.least_gain * problem.root_hessian
-        slack = rounding(problem, len(problem.X)) * asked
+        slack = formulas.rounding(problem, len(problem.X)) * asked
         gains_enough = pooled.widened(slack).is_at_least(asked)
         verdict["valid"] = all_of(verdict["valid"], gains_enough)
         verdict["gains"] = all_of(verdict["gains"], gains_enough)
@@ -226,10 +198,7 @@ def _judge(problem: Problem, node: Node, left: np.ndarray) -> dict[str, Any] | N
 
 
 def _sides(problem: Problem, node: Node, feature: int) -> Iterator[tuple]:
-    """(bin, missing_left, categories, row mask of the left side, certain) of a feature.
-
-    In the order in which ties are settled.
-    """
+    """(bin, missing_left, categories, left row mask, certain), in the order of ties."""
     x, missing = problem.X[:, feature], problem.missing_bin
     n_bins = int(problem.n_bins_non_missing[feature])
     has_missing = bool(problem.has_missing[feature])
@@ -301,12 +270,9 @@ def candidates(problem: Problem, node: Node) -> tuple[list[Candidate], set[int]]
                 if abs(difference) <= error and not is_clipped:
                     verdict["certain"] = False
             found.append(Candidate(feature, *split, **verdict))
-    is_uncertain = bool(uncertain_features)
-    if problem.rules.gain_share > 0 and not problem.rules.is_gain:
-        found = _choose_among(problem, found, is_uncertain)
-    else:
-        found = pay(problem, found, is_uncertain)
-    return found, uncertain_features
+    has_share = problem.rules.gain_share > 0 and not problem.rules.is_gain
+    choose = _choose_among if has_share else pay
+    return choose(problem, found, bool(uncertain_features)), uncertain_features
 
 
 def _choose_among(
@@ -321,13 +287,9 @@ def _choose_among(
     if problem.penalties is not None:  # nodes wait by their gains
         gains = [(c.pooled_gain, replace(c, valid=c.gains)) for c in gaining]
         unit = largest_key(gains, is_uncertain)
-        left = [
-            less(c.pooled_gain, penalty_of(problem, c.feature, unit)) for c in gaining
-        ]
-        found = [
-            replace(c, order=less(c.order, penalty_of(problem, c.feature, unit)))
-            for c in found
-        ]
+        paid = {c.feature: penalty_of(problem, c.feature, unit) for c in found}
+        left = [less(c.pooled_gain, paid[c.feature]) for c in gaining]
+        found = [replace(c, order=less(c.order, paid[c.feature])) for c in found]
     pairs = list(zip(left, gaining, strict=True))
     surely = max((gain.low for gain, c in pairs if c.gains and c.certain), default=0.0)
     largest = max(gain.high for gain in left)
@@ -342,10 +304,8 @@ def _choose_among(
     if all(c.valid is False for c in chosen):
         return [c.by_gain(c.gains) for c in found]
     anything = Interval(-math.inf, math.inf)
-    return [
-        replace(c, primary=anything, valid=None if c.gains is not False else False)
-        for c in found
-    ]
+    valid = {True: None, None: None, False: False}
+    return [replace(c, primary=anything, valid=valid[c.gains]) for c in found]
 
 
 def _is_at_least(found: Interval, asked: Interval) -> bool | None:

@@ -5,23 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.criteria import NAMES
-from oracle.cases import (
-    ASPECTS,
-    CRITERIA,
-    TABLE,
-    TARGETS,
-    criteria,
-    fit_and_check,
-    make_case,
-    names_of,
-    of_each,
-    parameter,
-)
+from oracle import cases
+from oracle.cases import ASPECTS, CRITERIA, TABLE, fit_and_check, make_case, parameter
 from oracle.reference import Report
 
 
 def test_the_table_of_criteria_has_all_names():
-    assert set().union(*map(names_of, TABLE.values())) == set(NAMES)
+    assert set().union(*map(cases.names_of, TABLE.values())) == set(NAMES)
 
 
 def targets_of(aspect: str) -> list[str]:
@@ -33,7 +23,7 @@ def check_fits(criterion: dict, fits: list[tuple[str, str]], **params) -> None:
     """Fit to each (aspect, target)."""
     total = Report()
     for aspect, target in fits:
-        seed = 100 * ASPECTS.index(aspect) + TARGETS.index(target)
+        seed = 100 * ASPECTS.index(aspect) + cases.TARGETS.index(target)
         total += fit_and_check(make_case(target, [aspect], seed), **criterion, **params)
     # Nothing is proved by stumps, or where rounding settles most comparisons.
     assert total.n_candidates > 10 * len(fits)
@@ -49,8 +39,7 @@ def test_every_split_is_the_best_one(number):
     """Each criterion with three aspects, each aspect with every fifth criterion."""
     fits = []
     for i in range(number % 5, len(ASPECTS), 5):
-        targets = targets_of(ASPECTS[i])
-        fits.append((ASPECTS[i], targets[(number // 5 + i // 5) % 4]))
+        fits.append((ASPECTS[i], targets_of(ASPECTS[i])[(number // 5 + i // 5) % 4]))
     criterion = list(CRITERIA.values())[number]
     # The slowest ones, with a parameter at the end of its range, have a tree each.
     is_slow = number >= len(TABLE) and parameter(criterion, "boltzmann_alpha")
@@ -70,9 +59,9 @@ def test_every_split_is_the_best_one_in_any_combination(always, n_slow, pytestco
 
     @settings(max_examples=n_slow if pytestconfig.option.slow else 30)
     @given(
-        target=st.sampled_from(TARGETS),
+        target=st.sampled_from(cases.TARGETS),
         aspects=st.sets(st.sampled_from(ASPECTS), min_size=1, max_size=5),
-        criterion=criteria(),
+        criterion=cases.criteria(),
         n_eras=st.integers(1, 6),
         seed=st.integers(0, 2**16),
     )
@@ -91,7 +80,7 @@ def test_every_split_is_the_best_one_in_any_combination(always, n_slow, pytestco
     assert total.n_undecided <= total.n_splits / (6 if always else 8)
 
 
-@of_each(CRITERIA, step=2)
+@cases.of_each(CRITERIA, step=2)
 def test_every_split_is_the_best_one_that_pays(criterion):
     total = Report()
     for seed, (target, *aspects) in enumerate([

@@ -18,9 +18,8 @@ from oracle.cases import Case, first_tree, fit_and_check, fit_case, of_each
 from oracle.reference import check_fit
 from sklearn_era.criteria import Era, Gain
 
-LIMITS = {
-    "max_iter": 1, "min_samples_leaf": 5, "max_leaf_nodes": 6, "min_era_coverage": 0.5,
-}  # fmt: skip
+LIMITS = {"max_iter": 1, "min_samples_leaf": 5, "max_leaf_nodes": 6,
+          "min_era_coverage": 0.5}  # fmt: skip
 # Eras, rows of each and bins; and the share of eras that a split covers.
 WAYS = {
     "kept sums": (3, 500, 5, 0.5),
@@ -48,53 +47,37 @@ def check(data, criterion, weights=None, **params):
 
 @on_grid(
     "criterion way missing penalties",
-    ERA_CRITERIA | DEVIATIONS, WAYS, [0.0, 0.15], PENALTIES, every=29,
-)  # fmt: skip
+    ERA_CRITERIA | DEVIATIONS, WAYS, [0.0, 0.15], PENALTIES, every=29)  # fmt: skip
 def test_each_way(criterion, way, missing, penalties):
     *shape, coverage = way
     # Of more than four columns, and without penalties, some are compared first.
-    n_features = 4 if penalties else 5
-    data = make_eras(*shape, n_features=n_features, missing=missing)
+    data = make_eras(*shape, n_features=4 if penalties else 5, missing=missing)
     params = {"max_leaf_nodes": 4, "min_era_coverage": coverage}
     check(data, criterion, feature_penalty=penalties, **params)
 
 
 MASKS, GROUPS = "columns of masks", "columns of groups"
 PACKED, BY_ERA = "packed sums", "sums by era"
-AGREEMENT = {"split_criterion": "directional"}
+HALF, MOST = {"min_era_coverage": 0.5}, {"min_era_coverage": 0.7}
+SIGNS = {"split_criterion": "directional"}
 FIRST = {"first columns", "directions first", "contrasts"}
 # Data, parameters, and all ways that a fit takes.
 TAKEN = {
     "eras of many rows": ((3, 500, 5), {}, {BY_ERA, MASKS}),
     "eras of few rows": ((33, 20, 5), {}, {PACKED, MASKS}),
-    "more than half of an even number": (
-        (20, 20, 5), {"min_era_coverage": 0.5}, {PACKED, MASKS}
-    ),
-    "more than half of an odd number": (
-        (21, 20, 5), {"min_era_coverage": 0.5}, {PACKED, MASKS}
-    ),
+    "more than half of an even number": ((20, 20, 5), HALF, {PACKED, MASKS}),
+    "more than half of an odd number": ((21, 20, 5), HALF, {PACKED, MASKS}),
     "many bins": ((24, 10, 60), {}, {PACKED, GROUPS}),
-    "many bins, half of an even number": (
-        (24, 10, 60), {"min_era_coverage": 0.5}, {PACKED, GROUPS}
-    ),
-    "many bins, most eras": (
-        (24, 10, 60), {"min_era_coverage": 0.7}, {PACKED, GROUPS, "rows looked at"}
-    ),
-    "many bins, most eras of many rows": (
-        (3, 5000, 60), {"min_era_coverage": 0.7}, {PACKED, GROUPS}
-    ),
-    "a share of the gain": (
-        (24, 10, 60), {"min_gain_share": 0.5}, {PACKED, GROUPS, "shares of the gain"}
-    ),
+    "many bins, half of an even number": ((24, 10, 60), HALF, {PACKED, GROUPS}),
+    "many bins, most eras": ((24, 10, 60), MOST, {PACKED, GROUPS, "rows looked at"}),
+    "many bins, most eras of many rows": ((3, 5000, 60), MOST, {PACKED, GROUPS}),
+    "a share of the gain": ((24, 10, 60), {"min_gain_share": 0.5},
+                            {PACKED, GROUPS, "shares of the gain"}),
     "many columns": ((33, 15, 64, 9), {}, {PACKED, GROUPS, "first columns"}),
-    "many columns of directions": (
-        (33, 15, 64, 9), AGREEMENT, {PACKED, GROUPS} | FIRST
-    ),
-    "many masks of directions": ((12, 40, 16, 10), AGREEMENT, {PACKED, MASKS} | FIRST),
-    "few columns of directions": ((33, 15, 64), AGREEMENT, {PACKED, GROUPS}),
-    "the gain alone": (
-        (24, 10, 60), {"split_criterion": Gain(splitter="era")}, {PACKED}
-    ),
+    "many columns of directions": ((33, 15, 64, 9), SIGNS, {PACKED, GROUPS} | FIRST),
+    "many masks of directions": ((12, 40, 16, 10), SIGNS, {PACKED, MASKS} | FIRST),
+    "few columns of directions": ((33, 15, 64), SIGNS, {PACKED, GROUPS}),
+    "the gain": ((24, 10, 60), {"split_criterion": Gain(splitter="era")}, {PACKED}),
 }  # fmt: skip
 
 
@@ -114,8 +97,7 @@ def test_several_threads_search_large_nodes_alone():
     assert 0 < large.ways["threads"] < large.n_searched
 
 
-@pytest.mark.parametrize("name", ["era", "directional"])
-@pytest.mark.parametrize("size", [0.01, 0.2, 0.6])
+@on_grid("name size", ["era", "directional"], [0.01, 0.2, 0.6])
 def test_what_a_first_look_would_leave_out(name, size):
     """The split of the largest key is of another feature than the one that is made."""
     X, y, eras = make_eras(33, 15, 64)
@@ -126,14 +108,12 @@ def test_what_a_first_look_would_leave_out(name, size):
 
 @of_each(ERA_CRITERIA, step=4)
 def test_kept_sums_of_bundles(criterion):
-    splitter = check(make_eras(3, 500, 5, n_features=6), criterion, max_iter=2)
-    assert splitter.n_kept > 6
+    assert check(make_eras(3, 500, 5, n_features=6), criterion, max_iter=2).n_kept > 6
 
 
 # Rows are first summed up by the 125 combinations of three features' bins where an era
 # has three times as many of them: at the root, but not in its children.
-@pytest.mark.parametrize("is_weighted", [False, True])
-@pytest.mark.parametrize("missing", [0.0, 0.15])
+@on_grid("is_weighted missing", [False, True], [0.0, 0.15])
 def test_eras_of_more_rows_than_combinations(is_weighted, missing):
     data = make_eras(3, 401, 5, n_features=4, missing=missing)
     weights = np.linspace(0.5, 2.0, 1203) if is_weighted else None
@@ -151,8 +131,7 @@ def test_squares_of_which_most_are_below_a_millionth_of_the_largest(unit):
 
 
 # Beside the gradients of one era, what parts the sides of the others is little.
-@pytest.mark.parametrize("l2", [0.0, 2.0])
-@pytest.mark.parametrize("size", [0.0, 1e6])
+@on_grid("l2 size", [0.0, 2.0], [0.0, 1e6])
 def test_directions_in_doubt(l2, size):
     X, _, eras = make_eras(40, 12, 24, n_features=5)
     y = np.random.default_rng(0).integers(0, 2, len(X)) + size * (eras == 0)

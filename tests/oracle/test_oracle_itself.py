@@ -20,23 +20,14 @@ from hypothesis import strategies as st
 from oracle import splits
 from oracle.cases import SLOW, first_tree, fit_case, make_case
 from oracle.criteria import judge_eras
-from oracle.formulas import (
-    Interval,
-    all_of,
-    boltzmann_mean,
-    eras_to_cover,
-    exactly,
-    smoothed,
-    spread,
-)
+from oracle.formulas import Interval, all_of, boltzmann_mean, exactly, smoothed, spread
 from oracle.reference import check_fit
 from oracle.rules import Rules
 from oracle.splits import Problem, gradient_variance
 from sklearn_era.criteria import Blend, Directional, Era, Invariant, TimeRobust, VREx
 
 GRADIENTS = np.array([1, 3, 5, 0, 1, 7, -17], dtype=np.float32)
-LEFT = np.array([1, 1, 0, 1, 0, 0, 0], dtype=bool)
-NODE = np.arange(7) < 6
+LEFT, NODE = np.array([1, 1, 0, 1, 0, 0, 0], dtype=bool), np.arange(7) < 6
 ERAS = [np.arange(7) < 3, np.arange(7) >= 3]
 IS_POSITIVE = np.array([1, 0, 1, 0, 1, 0, 1], dtype=bool)
 V = 374 / 7  # of all gradients, which add up to 0
@@ -55,8 +46,7 @@ def judged(criterion, pooled_gain=100.0, l2=0.0, hessians=None, **rules):
 
 
 def is_about(interval, expected):
-    middle = (interval.low + interval.high) / 2
-    assert middle == pytest.approx(expected, rel=1e-12)
+    assert (interval.low + interval.high) / 2 == pytest.approx(expected, rel=1e-12)
     assert 0 <= interval.high - interval.low <= 1e-11 * max(abs(expected), 1)
     return True
 
@@ -86,11 +76,8 @@ def is_about(interval, expected):
     ({"gain": 0.5, "era": 3.0}, {}, 75),
     ({"gain": 0.5, "directional": 3.0}, {}, 53),
     ({"invariant": 2.0, "vrex": 0.5}, {}, 200),
-    (
-        {"gain": 1.0, "invariant": 1.0, "era": 1.0, "directional": 2.0},
-        {"normalize": True},
-        (100 + 98.5) / (6 * V) + 25 / 9 / V + 2,
-    ),
+    ({"gain": 1.0, "invariant": 1.0, "era": 1.0, "directional": 2.0},
+     {"normalize": True}, (100 + 98.5) / (6 * V) + 25 / 9 / V + 2),
 ])  # fmt: skip
 def test_key(criterion, rules, expected):
     keys = judged(criterion, **rules)
@@ -119,8 +106,7 @@ def test_keys_of_directional_and_time_robust():
     # s_a = 1, 0 and sqrt(8/3) of both sides; s_b = 0, 3 and sqrt(86/9)
     decreases = [(8 / 3) ** 0.5 - 2 / 3, 3 / 4 * (86**0.5 / 3 - 2)]
     for name, after, decrease in [
-        ("max", 2, min(decreases)), ("mean", 4 / 3, sum(decreases) / 2),
-    ]:  # fmt: skip
+        ("max", 2, min(decreases)), ("mean", 4 / 3, sum(decreases) / 2)]:  # fmt: skip
         rules = {"aggregation": name, "impurity": "standard_deviation"}
         keys = judged("time_robust", **rules)
         assert [keys.primary.low, keys.primary.high] == pytest.approx([-after] * 2)
@@ -130,8 +116,7 @@ def test_keys_of_directional_and_time_robust():
 def test_an_uncovered_era_counts_as_0_or_not_at_all():
     def of_era_a(criterion, **rules):
         # Only era a has weight on both sides.
-        hessians = [1, 1, 1, 0, 1, 1, 1]
-        return judged(criterion, hessians=hessians, **rules).primary
+        return judged(criterion, hessians=[1, 1, 1, 0, 1, 1, 1], **rules).primary
 
     assert is_about(of_era_a("era"), 3)
     assert is_about(of_era_a("era", boltzmann_alpha=-math.inf), 0)
@@ -140,27 +125,15 @@ def test_an_uncovered_era_counts_as_0_or_not_at_all():
     assert is_about(of_era_a("invariant"), 100)
     assert is_about(of_era_a("time_robust"), -2 / 3)
     # era b stays as impure as it was: (1 + 49 - 64/2) / 2 = 9
-    mean = of_era_a("time_robust", aggregation="mean")
-    assert is_about(mean, -(2 / 3 + 9) / 2)
-
-
-def test_rows_per_era():
+    assert is_about(of_era_a("time_robust", aggregation="mean"), -(2 / 3 + 9) / 2)
+    # More rows of an era than there are.
     assert judged("era", min_samples_per_era=2) is None
     assert judged("time_robust", min_samples_per_era=2, n_to_cover=1) is None
 
 
-@pytest.mark.parametrize(("share", "n_eras", "expected"), [
-    (0.1, 30, 3), (0.29, 100, 29), (0.07, 100, 7), (0.3, 10, 3), (1 / 3, 3, 1),
-    (0.5, 5, 3), (1.0, 7, 7), (1e-12, 5, 1), (0.1001, 30, 4), (0.99, 1000, 990),
-])  # fmt: skip
-def test_eras_to_cover(share, n_eras, expected):
-    assert eras_to_cover(share, n_eras) == expected
-
-
 def test_variance_of_gradients():
     # Constant hessians: the variance of the gradients.
-    rng = np.random.default_rng(0)
-    g = rng.normal(size=50) + 3
+    g = np.random.default_rng(0).normal(size=50) + 3
     assert is_about(gradient_variance(g, np.ones(50)), np.var(g))
     # Two rows that weigh 1 and 2 and predict 4 and 1: (16 + 2)/3 - (6/3)²
     assert is_about(gradient_variance(np.array([4.0, 2.0]), np.array([1.0, 2.0])), 2)
@@ -172,8 +145,7 @@ def test_variance_of_gradients():
     st.sampled_from([0.0, -1.0, 1e-3, 1e3, math.inf]),
 )
 def test_intervals_hold_what_float64_computes(values, alpha):
-    points = [exactly(value) for value in values]
-    deviation = spread(points)
+    deviation = spread([exactly(value) for value in values])
     assert deviation.low <= np.std(values) <= deviation.high
     wide = [Interval(value - 0.25, value + 0.25) for value in values]
     nearby = [value + 0.25 * (-1) ** i for i, value in enumerate(values)]
@@ -201,71 +173,48 @@ def check(est, case, eras=None):
     return check_fit(est, case.X, case.y, case.eras if eras is None else eras)
 
 
-OF = "split_criterion"
-TWO = {"era": 1.0, "vrex": 1.0}
+OF, TWO = "split_criterion", {"era": 1.0, "vrex": 1.0}
 RAW = Blend(TWO, normalize=False)
 # A criterion, and parameters that its trees are not of.
 OTHER_PARAMETERS = [
-    (
-        Era(boltzmann_alpha=-1.0),
-        [
-            (OF, Era(-math.inf)), (OF, Era(-1.0, normalize=True)),
-            (OF, "gain"), (OF, "directional"),
-            ("l2_regularization", 9.0), ("min_samples_leaf", 12), ("max_leaf_nodes", 7),
-            ("max_depth", 2), ("learning_rate", 0.3), ("monotonic_cst", [-1, 0, 0]),
-            ("interaction_cst", [(0,), (1,), (2,)]), ("max_features", 0.4),
-            ("colsample_bytree", 0.4), ("min_samples_per_era", 6),
-            ("min_era_coverage", 0.3), ("min_impurity_decrease", 0.3),
-        ],
-    ),
+    (Era(boltzmann_alpha=-1.0), [
+        (OF, Era(-math.inf)), (OF, Era(-1.0, normalize=True)), (OF, "gain"),
+        (OF, "directional"), ("l2_regularization", 9.0), ("min_samples_leaf", 12),
+        ("max_leaf_nodes", 7), ("max_depth", 2), ("learning_rate", 0.3),
+        ("monotonic_cst", [-1, 0, 0]), ("interaction_cst", [(0,), (1,), (2,)]),
+        ("max_features", 0.4), ("colsample_bytree", 0.4), ("min_samples_per_era", 6),
+        ("min_era_coverage", 0.3), ("min_impurity_decrease", 0.3),
+    ]),
     ("vrex", [(OF, VREx(0.9)), (OF, "era"), (OF, RAW)]),
-    (
-        RAW,
-        [
-            (OF, Blend(weights, normalize=False))
-            for weights in (
-                TWO | {"era": 1.2}, TWO | {"directional": 5.0}, TWO | {"gain": 0.5},
-                TWO | {"invariant": 0.5}, {"era": 1.0, VREx(2.0): 1.0},
-            )
-        ],
-    ),
-    (
-        Blend(TWO | {"gain": 1.0, "invariant": 1.0}, normalize=False),
-        [
-            (OF, TWO | {"gain": 1.0, "invariant": 1.0}),
-            (OF, Blend(TWO | {"gain": 1.0, Invariant(2.0): 1.0}, normalize=False)),
-        ],
-    ),
-    (
-        Blend(TWO | {"directional": 1.0}, normalize=False),
-        [(OF, Blend(TWO | {Directional(1.0): 1.0}, normalize=False))],
-    ),
-    (
-        "time_robust",
-        [
-            (OF, TimeRobust("mean")), (OF, TimeRobust(min_impurity_decrease=0.1)),
-            (OF, TimeRobust(impurity="standard_deviation")),
-            ("min_samples_per_era", 5), ("min_era_coverage", 0.3),
-            ("min_impurity_decrease", 0.3),
-        ],
-    ),
-    (
-        "invariant",
-        [
-            *((OF, Invariant(penalty)) for penalty in (0.9, 0.0)),
-            *((OF, Invariant(statistic=name)) for name in ("changing_rate", "ratio")),
-            ("min_impurity_decrease", 0.1),
-        ],
-    ),
+    (RAW, [
+        (OF, Blend(weights, normalize=False)) for weights in (
+            TWO | {"era": 1.2}, TWO | {"directional": 5.0}, TWO | {"gain": 0.5},
+            TWO | {"invariant": 0.5}, {"era": 1.0, VREx(2.0): 1.0},
+        )
+    ]),
+    (Blend(TWO | {"gain": 1.0, "invariant": 1.0}, normalize=False), [
+        (OF, TWO | {"gain": 1.0, "invariant": 1.0}),
+        (OF, Blend(TWO | {"gain": 1.0, Invariant(2.0): 1.0}, normalize=False)),
+    ]),
+    (Blend(TWO | {"directional": 1.0}, normalize=False),
+     [(OF, Blend(TWO | {Directional(1.0): 1.0}, normalize=False))]),
+    ("time_robust", [
+        (OF, TimeRobust("mean")), (OF, TimeRobust(min_impurity_decrease=0.1)),
+        (OF, TimeRobust(impurity="standard_deviation")), ("min_samples_per_era", 5),
+        ("min_era_coverage", 0.3), ("min_impurity_decrease", 0.3),
+    ]),
+    ("invariant", [
+        *((OF, Invariant(penalty)) for penalty in (0.9, 0.0)),
+        *((OF, Invariant(statistic=name)) for name in ("changing_rate", "ratio")),
+        ("min_impurity_decrease", 0.1),
+    ]),
 ]  # fmt: skip
 
 
 @cache
 def fit_and_check_once(number):
     """A model of the criterion of that number, and the case."""
-    case = make_case(
-        "squared_error", ["coverage", "missing"], seed=9, n_samples=250, n_eras=4
-    )
+    case = make_case("squared_error", ["coverage", "missing"], 9, 4, n_samples=250)
     case.y = (case.y > 0).astype(float)  # for the ratio
     case.params |= {"max_bins": 30, "min_samples_per_era": 1, "min_era_coverage": 0.7}
     case.params |= {"max_depth": None, "max_leaf_nodes": 8, "max_iter": 3}
@@ -278,10 +227,8 @@ BY_DEFAULT = {Era(-math.inf), TimeRobust("mean"), 0.4}
 
 
 @pytest.mark.parametrize(("number", "name", "value"), [
-    pytest.param(
-        number, name, value, id=f"{criterion}-{name}-{value}",
-        marks=() if any(value == each for each in BY_DEFAULT) else SLOW,
-    )
+    pytest.param(number, name, value, id=f"{criterion}-{name}-{value}",
+                 marks=() if any(value == each for each in BY_DEFAULT) else SLOW)
     for number, (criterion, changes) in enumerate(OTHER_PARAMETERS)
     for name, value in changes
 ])  # fmt: skip
@@ -313,8 +260,7 @@ def test_the_oracle_refuses_another_variance_of_the_gradients(monkeypatch, is_ce
     case = make_case("absolute_error", [], seed=1, n_samples=400)
     case.y = case.y.clip(max=np.quantile(case.y, 0.25))
     case.params |= {"max_bins": 60, "max_iter": 4}
-    blend = {"era": 1.0, "directional": 0.1}
-    est = fit_case(case, split_criterion=blend)
+    est = fit_case(case, split_criterion={"era": 1.0, "directional": 0.1})
     check(est, case)
 
     def other_variance(gradients, hessians):

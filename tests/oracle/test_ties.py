@@ -1,7 +1,4 @@
-"""Which split is made where several have the same key, exactly.
-
-The larger pooled gain decides, then the lower feature index, then the lower bin.
-"""
+"""Of splits with one key: the larger pooled gain, then the lower feature, then bin."""
 
 import math
 
@@ -10,32 +7,18 @@ import pytest
 
 from helpers.criteria import ERA_CRITERIA as TABLE
 from helpers.data import two_features
-from oracle.cases import (
-    ERA_CRITERIA,
-    Case,
-    asks_for_rates,
-    first_tree,
-    fit_case,
-    make_case,
-    names_of,
-    of_each,
-    parameter,
-    suit,
-)
+from oracle import cases
+from oracle.cases import ERA_CRITERIA, Case, first_tree, fit_case, make_case, of_each
 from oracle.reference import check_fit
 from sklearn_era.criteria import Era, Invariant, VREx
 
-REAL = {
-    name: criterion
-    for name, criterion in ERA_CRITERIA.items()
-    if not asks_for_rates(criterion)  # of targets of 0 and 1
-}
+# Those that take targets of other values than 0 and 1.
+REAL = {name: x for name, x in ERA_CRITERIA.items() if not cases.asks_for_rates(x)}
 # Those whose keys are made of era gains, or impurities, and not of the pooled gain.
+POOLED = {"gain", "invariant"}
+OF_ERAS = {name: x for name, x in REAL.items() if not POOLED & cases.names_of(x)}
 OF_ERAS = {
-    name: criterion
-    for name, criterion in REAL.items()
-    if not {"gain", "invariant"} & names_of(criterion)
-    and parameter(criterion, "min_agreement") <= 0.6
+    k: x for k, x in OF_ERAS.items() if cases.parameter(x, "min_agreement") <= 0.6
 }
 
 
@@ -86,8 +69,7 @@ def test_larger_pooled_gain_breaks_ties_of_invariant_keys():
     for penalty, feature in [(0.75, 1), (0.7501, 0), (0.7499, 1)]:
         criterion = {"split_criterion": Invariant(penalty)}
         assert root_split(X, y, eras, criterion) == (feature, 0)
-        flipped = root_split(X[:, ::-1], y, eras, criterion)
-        assert flipped == (1 - feature, 0)
+        assert root_split(X[:, ::-1], y, eras, criterion) == (1 - feature, 0)
 
 
 @of_each(REAL)
@@ -127,9 +109,9 @@ def test_lower_feature_breaks_ties_in_sets_of_features(interaction_cst, criterio
     noise = np.random.default_rng(0).normal(size=(len(case.y), 9))
     noise[:, 1] = noise[:, 8] = noise[:, 3] = case.X[:, 0]
     limits = {"max_iter": 1, "min_samples_leaf": 8, "max_bins": 9}
-    case = suit(Case(noise, case.y, case.eras, params=limits), criterion)
+    case = cases.suit(Case(noise, case.y, case.eras, params=limits), criterion)
     nodes = first_tree(fit_case(case, **criterion, interaction_cst=interaction_cst))
-    if not asks_for_rates(criterion):  # which prefers noise here
+    if not cases.asks_for_rates(criterion):  # which prefers noise here
         assert nodes["feature_idx"][0] == 1
     assert not np.isin(nodes["feature_idx"][nodes["is_leaf"] == 0], [3, 8]).any()
 
@@ -137,8 +119,7 @@ def test_lower_feature_breaks_ties_in_sets_of_features(interaction_cst, criterio
 @pytest.mark.parametrize("split_criterion", ["era", "directional"])
 def test_lower_feature_breaks_ties_whatever_its_neighbours(split_criterion):
     """Equal columns, the second one beside a feature with which it could be bundled."""
-    rng = np.random.default_rng(0)
-    n_samples = 600
+    rng, n_samples = np.random.default_rng(0), 600
     eras = np.repeat(np.arange(40), 15)
     for _ in range(20):
         x = rng.integers(0, 64, n_samples).astype(float)

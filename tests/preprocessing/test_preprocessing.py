@@ -224,8 +224,7 @@ def test_rows_come_out_alone_as_with_others_by_the_statistics_of_training(transf
 @each
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_data_frames_go_in_and_come_out(transformer, library):
-    frames = pytest.importorskip(library)
-    names = [*"vwxyz"]
+    frames, names = pytest.importorskip(library), [*"vwxyz"]
     frame = frames.DataFrame(dict(zip(names, X.T, strict=True)))
     named = frames.DataFrame({"era": ERAS, **{n: frame[n] for n in names}})
     if isinstance(transformer, EraNeutralizer):
@@ -250,8 +249,7 @@ def test_columns_without_values_stay_so_and_constants_are_zero():
 
 
 def test_predictions_come_back_to_the_level_of_their_era():
-    weeks = np.repeat([1, 2, 3], 50)
-    x = np.tile(np.linspace(-1, 1, 50), 3)
+    weeks, x = np.repeat([1, 2, 3], 50), np.tile(np.linspace(-1, 1, 50), 3)
     y = weeks**2 * (10 + x)
     rows, new = x[:, None], [[0.5]]
     for level, factor in {"mean": (1 + 4 + 9) / 3, "last": 9}.items():
@@ -298,10 +296,8 @@ def test_eras_are_routed_in_cross_validation(scoring):
     rows, y, eras = make_task()
     folds = GroupKFold(3)
     with config_context(enable_metadata_routing=True):
-        found = cross_validate(
-            PIPELINES["columns"], rows, y, cv=folds, scoring=scoring,
-            params={"eras": eras, "groups": eras},
-        )  # fmt: skip
+        found = cross_validate(PIPELINES["columns"], rows, y, cv=folds, scoring=scoring,
+                               params={"eras": eras, "groups": eras})  # fmt: skip
         expected = []
         for train, test in folds.split(rows, groups=eras):
             model = clone(PIPELINES["columns"])
@@ -310,6 +306,9 @@ def test_eras_are_routed_in_cross_validation(scoring):
     if scoring is None:
         assert_allclose(found["test_score"], expected)
     assert found["test_score"].min() > 0.9
+    # Intervals are of eras that are prepared, too.
+    model = EraConformalRegressor(PIPELINES["columns"]).fit(rows, y, eras=eras)
+    assert np.abs(model.conformity_scores_).mean() < 0.1
 
 
 @on_grid("pipeline routing", PIPELINES, [False, True], every=2)
@@ -329,8 +328,7 @@ def test_searches_hand_eras_to_transformers(pipeline, routing):
 @each_pipeline
 def test_averages_hand_eras_to_transformers(pipeline):
     rows, y, eras = make_task()
-    plain = Booster(max_iter=5)
-    model = AutoEraRegressor(plain, members=[("by era", pipeline)])
+    model = AutoEraRegressor(Booster(max_iter=5), members=[("by era", pipeline)])
     model.fit(rows, y, eras=eras)
     assert model.weights_["by era"] > 0.9
     assert r2_score(y, model.predict(rows, eras=eras)) > 0.9
@@ -338,12 +336,6 @@ def test_averages_hand_eras_to_transformers(pipeline):
     later, y_later, _ = make_task()
     model.update(later, y_later, eras=eras + 100)
     assert model.update_log_[-1]["loss"] < 0.02
-
-
-def test_intervals_are_of_eras_that_are_prepared():
-    rows, y, eras = make_task()
-    model = EraConformalRegressor(PIPELINES["columns"]).fit(rows, y, eras=eras)
-    assert np.abs(model.conformity_scores_).mean() < 0.1
 
 
 BAD = [
@@ -377,9 +369,7 @@ def test_fits_without_eras_are_warned_of():
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 30])
 def test_robust_scales_are_those_of_scikit_learn_and_weights_repeat_rows(n):
     rng = np.random.default_rng(n)
-    x = np.column_stack(
-        [rng.normal(size=n), rng.integers(3, size=n), rng.normal(size=n)]
-    )
+    x = np.c_[rng.normal(size=n), rng.integers(3, size=n), rng.normal(size=n)]
     x[rng.integers(n), 2] = np.nan
     robust = EraStandardScaler(smooth=0, robust=True)
     found = robust.fit_transform(x, eras=[0] * n)
@@ -397,15 +387,13 @@ def test_robust_scales_are_those_of_scikit_learn_and_weights_repeat_rows(n):
 
 
 HOURS = pl.from_pandas(pd.Series(pd.date_range("2024-01-01", periods=12, freq="h")))
-TIMES = {
-    "datetime": HOURS, "zone": HOURS.dt.replace_time_zone("UTC"),
-    "date": HOURS.dt.date(), "duration": HOURS - HOURS[0], "time": HOURS.dt.time(),
-}  # fmt: skip
+TIMES = {"datetime": HOURS, "zone": HOURS.dt.replace_time_zone("UTC"),
+         "date": HOURS.dt.date(), "duration": HOURS - HOURS[0],
+         "time": HOURS.dt.time()}  # fmt: skip
 
 
 @pytest.mark.parametrize("transformer", [
-    EraStandardScaler(), EraRankTransformer(), EraNeutralizer(["a"]),
-])  # fmt: skip
+    EraStandardScaler(), EraRankTransformer(), EraNeutralizer(["a"])])  # fmt: skip
 @pytest.mark.parametrize("others", [["a"], ["a", "text"]])
 @pytest.mark.parametrize("kind", TIMES)
 def test_a_column_of_times_is_refused_by_its_name(transformer, others, kind):
@@ -419,8 +407,7 @@ def test_a_column_of_times_is_refused_by_its_name(transformer, others, kind):
 @pytest.mark.parametrize("estimator", [
     EraStandardScaler(), EraRankTransformer(), EraTargetRegressor(LinearRegression()),
     EraTargetEncoder(), EraSearchCV(LinearRegression(), {}), AutoEraRegressor(),
-    EraConformalRegressor(LinearRegression()), Booster(),
-    EraForestRegressor(),
+    EraConformalRegressor(LinearRegression()), Booster(), EraForestRegressor(),
 ])  # fmt: skip
 def test_lazy_frames_are_refused(estimator):
     X, eras = pl.LazyFrame({"a": np.arange(12.0)}), np.arange(12) // 4

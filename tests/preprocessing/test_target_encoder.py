@@ -23,8 +23,7 @@ ERAS = RNG.permutation(np.repeat(range(9), [20, 5, 40, 30, 30, 30, 10, 30, 30]))
 CODES = RNG.integers(0, 8, ERAS.size)
 Y = RNG.normal(size=8)[CODES] + RNG.normal(size=(8, 9))[CODES, ERAS]
 Y = Y + 3 * ERAS + RNG.normal(size=ERAS.size)
-WEIGHTS = RNG.integers(1, 4, ERAS.size).astype(float)
-X = CODES[:, np.newaxis]
+WEIGHTS, X = RNG.integers(1, 4, ERAS.size).astype(float), CODES[:, np.newaxis]
 EVERY = {"variation": True, "count": True}
 
 
@@ -32,10 +31,8 @@ def variances(c, e, d, w):
     """Searle, Casella and McCulloch's, by sums of squares of single rows."""
 
     def explained(groups):
-        labels = np.unique(groups)
-        return sum(
-            (w @ (d * (groups == x))) ** 2 / w[groups == x].sum() for x in labels
-        )
+        parts = [groups == x for x in np.unique(groups)]
+        return sum((w @ (d * rows)) ** 2 / w[rows].sum() for rows in parts)
 
     def share(groups, inner):
         """The sum over groups of their inner groups' squares, by their size."""
@@ -60,8 +57,7 @@ def by_hand(c, e, y, w, asked, rows, known=None):
     """What some rows tell of a category: its effect, variation and count."""
     w = w * w.sum() / (w @ w)
     means = {x: np.average(y[e == x], weights=w[e == x]) for x in np.unique(e)}
-    d = y - np.array([means[x] for x in e])
-    known = rows if known is None else known
+    d, known = y - np.array([means[x] for x in e]), rows if known is None else known
     noise, between, of_effects = variances(*(x[known] for x in (c, e, d, w)))
     eras = np.unique(e[rows & (c == asked)])
     cells = [rows & (c == asked) & (e == x) for x in eras]
@@ -78,8 +74,7 @@ def by_hand(c, e, y, w, asked, rows, known=None):
 @pytest.mark.parametrize("era_order", ["ordered", "unordered"])
 def test_effects_are_those_by_hand(era_order):
     encoder = EraTargetEncoder(target_type="continuous", era_order=era_order, **EVERY)
-    given = {"eras": ERAS, "sample_weight": WEIGHTS}
-    found = encoder.fit_transform(X, Y, **given)
+    found = encoder.fit_transform(X, Y, eras=ERAS, sample_weight=WEIGHTS)
     # Variances are estimated when eras have become more by half.
     stretches = {0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 4, 6: 6, 7: 6, 8: 6, 9: 9}
     for era in range(10):
@@ -91,8 +86,7 @@ def test_effects_are_those_by_hand(era_order):
             values = encoder.transform(X[[i]])[0] if era == 9 else found[i]
             expected = (0.0, 0.0, 0.0)
             if others.any():
-                data = CODES, ERAS, Y, WEIGHTS, CODES[i]
-                expected = by_hand(*data, others, known)
+                expected = by_hand(CODES, ERAS, Y, WEIGHTS, CODES[i], others, known)
             if era_order == "unordered":
                 n = WEIGHTS[CODES[i] == CODES].sum()
                 n *= WEIGHTS.sum() / (WEIGHTS @ WEIGHTS)
@@ -112,8 +106,7 @@ def test_no_later_target_changes_what_is_known():
 
 
 def make_effects(seed, spread, of_effects, n_eras=30, n_rows=600, n_categories=300):
-    rng = np.random.default_rng(seed)
-    eras = np.repeat(np.arange(n_eras), n_rows)
+    rng, eras = np.random.default_rng(seed), np.repeat(np.arange(n_eras), n_rows)
     codes = rng.integers(0, n_categories, eras.size)
     b = of_effects * rng.normal(size=n_categories)
     y = b[codes] + spread * rng.normal(size=(n_categories, n_eras))[codes, eras]
@@ -124,16 +117,12 @@ def make_effects(seed, spread, of_effects, n_eras=30, n_rows=600, n_categories=3
 def test_effects_are_as_good_as_with_known_variances(spread):
     rows, y, eras, b = make_effects(0, spread, 0.5)
     encoder = EraTargetEncoder(target_type="continuous").fit(rows, y, eras=eras)
-    found = encoder.encodings_[0][:-1, 0]
-    codes = rows[:, 0]
+    found, codes = encoder.encodings_[0][:-1, 0], rows[:, 0]
     n = np.array([np.bincount(codes[eras == x], minlength=300) for x in range(30)])
     d = y - np.bincount(eras, y)[eras] / 600
-    sums = np.array(
-        [np.bincount(codes[eras == x], d[eras == x], 300) for x in range(30)]
-    )
+    sums = [np.bincount(codes[eras == x], d[eras == x], 300) for x in range(30)]
     p = np.divide(n, n * spread**2 + 1)
-    product = np.sum(p * sums / np.maximum(n, 1), axis=0)
-    best = product / (p.sum(axis=0) + 1 / 0.25)
+    best = np.sum(p * sums / np.maximum(n, 1), axis=0) / (p.sum(axis=0) + 1 / 0.25)
     assert np.mean((found - b) ** 2) < 1.03 * np.mean((best - b) ** 2)
     raw = np.bincount(codes, d) / np.bincount(codes)
     if spread:
@@ -149,8 +138,7 @@ def make_turning(seed, n_eras=32, n_categories=1500):
     codes, eras = np.repeat(shown, 5), np.repeat(np.arange(n_eras), 500)
     x, b = rng.normal(size=codes.size), 0.3 * rng.normal(size=n_categories)
     turning = 2 * rng.normal(size=(n_categories, n_eras))[codes, eras]
-    best = b[codes] + x
-    frame = pd.DataFrame({"c": codes.astype(str), "x": x})
+    best, frame = b[codes] + x, pd.DataFrame({"c": codes.astype(str), "x": x})
     frame["c"] = frame["c"].astype("category")
     return frame, best + turning + rng.normal(size=codes.size), eras, best
 
@@ -162,10 +150,8 @@ def boosted(rows, y, eras, is_new, encoder):
     columns = rows[["c"]]
     train = encoder.fit_transform(columns[~is_new], y[~is_new], **given)
     test = encoder.transform(columns[is_new])
-    tables = [
-        rows[part].join(encoded.add_prefix("of_"))
-        for part, encoded in ((~is_new, train), (is_new, test))
-    ]
+    encoded = zip((~is_new, is_new), (train, test), strict=True)
+    tables = [rows[part].join(table.add_prefix("of_")) for part, table in encoded]
     booster = Booster(learning_rate=0.05, max_iter=100, early_stopping=False)
     booster.fit(tables[0], y[~is_new], eras=eras[~is_new])
     return booster.predict(tables[1])
@@ -173,10 +159,8 @@ def boosted(rows, y, eras, is_new, encoder):
 
 def of_catboost(rows, y, is_new):
     catboost = pytest.importorskip("catboost")
-    params = {
-        "has_time": True, "verbose": 0, "thread_count": 1, "iterations": 300,
-        "allow_writing_files": False,
-    }  # fmt: skip
+    params = {"has_time": True, "verbose": 0, "thread_count": 1, "iterations": 300,
+              "allow_writing_files": False}  # fmt: skip
     model = catboost.CatBoostRegressor(cat_features=["c"], **params)
     rows = rows.assign(c=rows["c"].astype(str))
     return model.fit(rows[~is_new], y[~is_new]).predict(rows[is_new])
@@ -203,8 +187,7 @@ def test_effects_that_turn_between_eras_are_not_believed(peer):
 
 @on_grid("era_order how", ["ordered", "unordered"], ["pipeline", "search"], every=2)
 def test_noise_tells_nothing(era_order, how):
-    rng = np.random.default_rng(0)
-    eras = np.repeat(np.arange(24), 1000)
+    rng, eras = np.random.default_rng(0), np.repeat(np.arange(24), 1000)
     rows = rng.integers(0, 5000, (eras.size, 1)).astype(str).astype(object)
     y, train = rng.normal(size=eras.size), eras < 16
     encoder = EraTargetEncoder(era_order=era_order)
@@ -244,10 +227,8 @@ def test_text_of_data_frames_is_encoded(library, tmp_path):
     plain = EraTargetEncoder(**EVERY).fit(frame, labels, eras="era")
     save_model(plain, tmp_path / "model")
     new = frames.DataFrame({"era": [99, 99], "text": ["a", "new"], "number": [0, 0]})
-    for copy in (
-        pickle.loads(pickle.dumps(encoder)),
-        load_model(tmp_path / "model")[0],
-    ):
+    loaded, _ = load_model(tmp_path / "model")
+    for copy in (pickle.loads(pickle.dumps(encoder)), loaded):
         assert_array_equal(np.asarray(copy.transform(frame)), found.to_numpy())
         of_new = np.asarray(copy.transform(new))
         assert_allclose(of_new[0], encoder.encodings_[0][0])
@@ -281,8 +262,7 @@ def test_rows_without_the_column_of_eras_are_of_a_new_one():
 
 
 def test_numbers_relative_to_categories_are_less_their_effect_on_them(tmp_path):
-    rng = np.random.default_rng(3)
-    x, z = rng.normal(size=(2, ERAS.size)) + CODES
+    x, z = np.random.default_rng(3).normal(size=(2, ERAS.size)) + CODES
     z[::7] = np.nan
     frame = pd.DataFrame({"x": x, "c": CODES.astype(str), "d": CODES % 3, "z": z})
     params = {"categorical_features": ["c", "d"], "target_type": "continuous"}
@@ -303,6 +283,4 @@ def test_numbers_relative_to_categories_are_less_their_effect_on_them(tmp_path):
     copied = load_model(tmp_path / "encoder.era")[0]
     assert_array_equal(copied.transform(frame), encoder.transform(frame))
     with pytest.raises(ValueError, match="'c', of `relative`, is not numeric"):
-        EraTargetEncoder(**params, relative=["c"]).fit(
-            frame.assign(c="a"), Y, eras=ERAS
-        )
+        alone.set_params(relative=["c"]).fit(frame.assign(c="a"), Y, eras=ERAS)

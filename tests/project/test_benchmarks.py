@@ -78,9 +78,7 @@ def test_tables_are_markdown(capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "name", "point"), BENCHMARKS, ids=[name for _, name, _ in BENCHMARKS]
-)
+@pytest.mark.parametrize(("kind", "name", "point"), BENCHMARKS)
 def test_asv_benchmark_runs(kind, name, point):
     benchmark = kind()
     try:
@@ -102,8 +100,7 @@ def test_peak_of_memory_is_found_after_it_was_given_back():
     memory_probe.reset_peak()
     before = memory_probe.resident_bytes("VmRSS")
     np.ones(size, dtype=np.uint8)
-    taken = memory_probe.resident_bytes("VmHWM") - before
-    assert 0.95 * size < taken < 1.1 * size
+    assert 0.95 * size < (memory_probe.resident_bytes("VmHWM") - before) < 1.1 * size
 
 
 def test_learners_take_turns():
@@ -125,9 +122,8 @@ def test_learners_take_turns():
 def test_some_effects_hold_in_every_era_and_some_do_not(n_bins, size):
     task = common.Task(200_000, n_eras=4, n_bins=n_bins, n_features=20)
     X, y, eras, *_ = common.make_data(task)
-    correlations = np.array(
-        [np.corrcoef(X[eras == e].T, y[eras == e])[-1, :-1] for e in range(4)]
-    )
+    of_eras = [eras == e for e in range(4)]
+    correlations = np.array([np.corrcoef(X[i].T, y[i])[-1, :-1] for i in of_eras])
     sizes, n_positive = np.abs(correlations), (correlations > 0).sum(axis=0)
     assert (sizes[:, :4] > size).all()
     assert (sizes[:, 4:] < 0.03).all()

@@ -20,14 +20,11 @@ from sklearn_era import auto, inspection
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 TEXTS = [ROOT / "README.md", ROOT / "experiments" / "README.md", *PAGES]
-COMMANDS = {
-    "fit", "predict", "demo", "init", "run", "weekly", "download", "train", "validate",
-    "submit", "export", "upload", "scores",
-}  # fmt: skip
+COMMANDS = {"fit", "predict", "demo", "init", "run", "weekly", "download", "train",
+            "validate", "submit", "export", "upload", "scores"}  # fmt: skip
 # A block with one of these imports runs where the package is installed.
-OTHER_PACKAGES = (
-    "erasplit", "mlflow", "optuna", "skl2onnx", "skops", "time_robust_forest",
-)  # fmt: skip
+OTHER_PACKAGES = ("erasplit", "mlflow", "optuna", "skl2onnx", "skops",
+                  "time_robust_forest")  # fmt: skip
 
 
 def page_id(page):
@@ -210,8 +207,7 @@ def calls_of(page):
 def test_calls_on_pages_of_papers_are_of_what_there_is(page):
     """Names are public ones, and keywords are parameters of theirs."""
     named = [x for x in OBJECTS.values() if "." not in x.__qualname__]
-    known = {x.__name__: x for x in named} | vars(auto)
-    calls = list(calls_of(page))
+    known, calls = {x.__name__: x for x in named} | vars(auto), list(calls_of(page))
     assert len(calls) >= 5
     for call in calls:
         if isinstance(call.func, ast.Attribute):
@@ -241,8 +237,7 @@ def test_docstring_lists_every_parameter_in_order(name):
 
 
 def test_every_estimator_and_function_has_an_example():
-    public = {name for name in OBJECTS if name.count(".") == 1}
-    assert public - {*WITH_EXAMPLES} == {
+    assert {name for name in OBJECTS if name.count(".") == 1} - {*WITH_EXAMPLES} == {
         # Other examples make the objects that these hold or read.
         "criteria.EraSums", "criteria.ListedSplits", "criteria.SplitKeys",
         "ensemble.InvariantForestClassifier", "ensemble.TimeRobustForestClassifier",

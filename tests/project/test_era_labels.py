@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import mean_squared_error, r2_score
 
@@ -15,14 +16,10 @@ from helpers.cli import params
 from helpers.cli import run as run_command
 from helpers.era_labels import AHEAD, KINDS, NAMES, OTHERS, REFUSED, RIGHT, N
 from helpers.grids import on_grid
-from sklearn_era import calibration, inspection, preprocessing
+from sklearn_era import calibration, ensemble, inspection, preprocessing
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.effects import GroupDRO, Intercepts
-from sklearn_era.ensemble import (
-    BinnedDataset,
-    EraForestRegressor,
-    HistGradientBoostingRegressor,
-)
+from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
 from sklearn_era.environments import time_blocks
 from sklearn_era.metrics import EraScoreForecast, era_scores, make_era_scorer
 from sklearn_era.model_files import load_model, save_model
@@ -40,7 +37,7 @@ ORDERED = {"era_order": "ordered"}
 
 
 def booster(**parameters):
-    return HistGradientBoostingRegressor(**SMALL | ORDERED | parameters)
+    return ensemble.HistGradientBoostingRegressor(**SMALL | ORDERED | parameters)
 
 
 def with_intercepts():
@@ -134,10 +131,9 @@ def splits(train, ask):
 
 def early_stopping(train, ask):
     drawdown = make_era_scorer(r2_score, aggregation="max_drawdown")
-    model = booster(
-        early_stopping=True, scoring=drawdown, validation_fraction=0.3,
-        era_weighting=GroupDRO(), warm_start=True, n_iter_no_change=9,
-    )  # fmt: skip
+    model = booster(early_stopping=True, scoring=drawdown, validation_fraction=0.3,
+                    era_weighting=GroupDRO(), warm_start=True,
+                    n_iter_no_change=9)  # fmt: skip
     model.fit(X, Y, eras=train(CODES))
     return model.set_params(max_iter=5).fit(X, Y, eras=ask(CODES)).validation_score_
 
@@ -208,14 +204,11 @@ def rest(train, ask):
 PLACES = [
     predictions, updates, updates_with_a_refit, earlier_eras, transformers,
     probabilities, intervals, forecasts, splits, early_stopping, stability, binned_data,
-    model_files, parquet, command_line, blocks, rest, warm_starts,
-]  # fmt: skip
+    model_files, parquet, command_line, blocks, rest, warm_starts]  # fmt: skip
 PERIODS = {"periods", "quarters"}  # which no Parquet file has
 NAMED = {"numbered text"}  # which may be names, and has to be called ordered
-LEFT_OUT = {
-    "parquet": PERIODS, "command_line": PERIODS | {"bytes"},
-    "blocks": NAMED, "forecasts": NAMED,
-}  # fmt: skip
+LEFT_OUT = {"parquet": PERIODS, "command_line": PERIODS | {"bytes"}, "blocks": NAMED,
+            "forecasts": NAMED}  # fmt: skip
 
 
 @functools.cache
@@ -251,16 +244,15 @@ def test_labels_of_each_kind_give_what_integers_give(place, kind, folder):
     train = KINDS[kind]
     for ask in (train, OTHERS.get(kind, train)):
         found = run(place, train, ask, folder)
-        np.testing.assert_allclose(found, right(place, folder), rtol=1e-12)
+        assert_allclose(found, right(place, folder), rtol=1e-12)
 
 
 @pytest.mark.parametrize("place", [
     predictions, warm_starts, updates,
-    pytest.param(updates_with_a_refit, marks=pytest.mark.slow),
-])  # fmt: skip
+    pytest.param(updates_with_a_refit, marks=pytest.mark.slow)])  # fmt: skip
 def test_text_is_in_the_order_of_known_categories(place, folder):
     found = run(place, KINDS["polars Enum"], lambda x: [NAMES[i] for i in x], folder)
-    np.testing.assert_allclose(found, right(place, folder), rtol=1e-12)
+    assert_allclose(found, right(place, folder), rtol=1e-12)
 
 
 BY_CALENDAR = [splits, predictions, forecasts, averages, intervals, command_line]
@@ -278,5 +270,4 @@ def test_calendar_labels_are_right_or_refused(place, kind, folder, monkeypatch):
         with pytest.raises((ValueError, AssertionError), match="Labels are text such"):
             run(place, labels, labels, folder)
     else:
-        found = run(place, labels, labels, folder)
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        assert_allclose(run(place, labels, labels, folder), expected, rtol=1e-12)

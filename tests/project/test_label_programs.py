@@ -6,20 +6,14 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import make_pipeline
 
 from helpers import era_labels
 from helpers.era_labels import AHEAD, COLUMNS, KINDS, SAME
-from helpers.misuse import BOOSTERS, ORDERED, SMALL, make_estimators
+from helpers.misuse import BOOSTERS, ORDERED, SMALL, make_estimators, run_a_few
 from sklearn_era import calibration, preprocessing
 from sklearn_era._era_labels import _kind_of
 from sklearn_era.auto import AutoEraRegressor
@@ -91,8 +85,7 @@ class Labels(RuleBasedStateMachine):
 
     @rule(
         model=st.sampled_from(ESTIMATORS), kind=each_kind, n_known=st.integers(7, 10),
-        data=st.data(),
-    )  # fmt: skip
+        data=st.data())  # fmt: skip
     def fit(self, model, kind, n_known, data):
         self.methods = [name for name in METHODS if hasattr(model, name)]
         self.takes_eras, self.n_known = model in WITH_ERAS, n_known
@@ -109,8 +102,7 @@ class Labels(RuleBasedStateMachine):
         for method in self.methods:
             more, rows = LEVELED.get(method, {}), np.concatenate(batches)
             known = {"eras": CODES[rows]} if self.takes_eras else {}
-            expected = getattr(self.twin, method)(X[rows], **more, **known)
-            found = []
+            expected, found = getattr(self.twin, method)(X[rows], **more, **known), []
             for X_given, eras in given:
                 is_asked = self.takes_eras or isinstance(eras, str)
                 known = {"eras": eras} if is_asked else {}
@@ -163,10 +155,4 @@ def test_labels_and_columns_of_any_type(monkeypatch, tmp_path):
     )  # most of the time of a fit, of a few series
     faster = lambda series: cached(*map(tuple, series))  # noqa: E731
     monkeypatch.setattr(level_forecast, "fit_level", faster)
-    few = settings(
-        max_examples=max(1, settings.default.max_examples // 10),
-        stateful_step_count=8, phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
-    machine = type("Labels", (Labels,), {"path": tmp_path / "model.era"})
-    run_state_machine_as_test(machine, settings=few)
+    run_a_few(type("Labels", (Labels,), {"path": tmp_path / "model.era"}), n_steps=8)

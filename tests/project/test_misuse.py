@@ -14,37 +14,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, note, settings
+from hypothesis import note
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    invariant,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from helpers import misuse
 from helpers.callbacks import Hook
 from helpers.grids import slow
-from helpers.misuse import (
-    BOOSTERS,
-    FAULTS,
-    ROWS,
-    Interrupt,
-    bad_parameters,
-    good_parameters,
-    make_estimators,
-    trees_parameter,
-)
+from helpers.misuse import BOOSTERS, FAULTS, ROWS, Interrupt, make_estimators, run_a_few
 from sklearn_era.model_files import load_model, save_model
 
 # Subclasses of these two are all that a wrong call may raise.
 REFUSALS = (ValueError, TypeError)
-METHODS = (
-    "predict", "predict_proba", "decision_function", "staged_predict", "score"
-)  # fmt: skip
+METHODS = ("predict", "predict_proba", "decision_function", "staged_predict", "score")
 some_rows = st.sampled_from(sorted(ROWS))
 
 
@@ -58,11 +42,8 @@ def answer(estimator, method, rows):
 
 
 def answers(estimator, rows):
-    found = {
-        name: answer(estimator, name, rows)
-        for name in METHODS
-        if hasattr(estimator, name)
-    }
+    methods = [name for name in METHODS if hasattr(estimator, name)]
+    found = {name: answer(estimator, name, rows) for name in methods}
     for name in ("classes_", "n_features_in_", "feature_names_in_", "n_iter_"):
         if hasattr(estimator, name):
             found[name] = getattr(estimator, name)
@@ -118,7 +99,7 @@ class Misuse(RuleBasedStateMachine):
         return self.rows is not None
 
     def _trees(self):
-        return trees_parameter(self.estimator)
+        return misuse.trees_parameter(self.estimator)
 
     def _take(self, rows, reference):
         """Expect from here on what another estimator answers."""
@@ -138,10 +119,7 @@ class Misuse(RuleBasedStateMachine):
     def fit_at_once(self, names):
         """In a thread of its own, beside other fits."""
         fits = [(clone(self.estimator), ROWS[name]) for name in names]
-        references = [
-            clone(estimator).fit(**rows.arguments(estimator))
-            for estimator, rows in fits
-        ]
+        references = [clone(x).fit(**rows.arguments(x)) for x, rows in fits]
         fits[0] = self.estimator, ROWS[names[0]]
         with ThreadPoolExecutor(len(fits)) as pool:
             list(pool.map(lambda fit: fit[0].fit(**fit[1].arguments(fit[0])), fits))
@@ -158,7 +136,7 @@ class Misuse(RuleBasedStateMachine):
 
     @rule(name=some_rows, data=st.data())
     def fit_with_a_bad_parameter(self, name, data):
-        bad = bad_parameters(self.estimator)
+        bad = misuse.bad_parameters(self.estimator)
         parameter = data.draw(st.sampled_from(sorted(bad)))
         before = self.estimator.get_params()[parameter]
         arguments = ROWS[name].arguments(self.estimator)
@@ -282,9 +260,8 @@ class Misuse(RuleBasedStateMachine):
     def set_parameters(self, data):
         refused(self.estimator.set_params, no_such_parameter=1)
         if self._trees():
-            n_trees = data.draw(st.integers(1, 4))
-            self.estimator.set_params(**{self._trees(): n_trees})
-            good = good_parameters(self.estimator)
+            self.estimator.set_params(**{self._trees(): data.draw(st.integers(1, 4))})
+            good = misuse.good_parameters(self.estimator)
             for name in data.draw(st.lists(st.sampled_from(sorted(good)), max_size=3)):
                 value = data.draw(st.sampled_from(good[name]))
                 self.estimator.set_params(**{name: value})
@@ -313,13 +290,7 @@ class Misuse(RuleBasedStateMachine):
     slow(kind) if kind == "auto_regressor" else kind for kind in make_estimators()
 ])  # fmt: skip
 def test_misuse(kind):
-    few = settings(
-        max_examples=max(1, settings.default.max_examples // 10),
-        stateful_step_count=12,
-        phases=[Phase.generate],  # to shorten a program takes minutes
-        suppress_health_check=list(HealthCheck),
-    )
-    run_state_machine_as_test(type("Misuse", (Misuse,), {"kind": kind}), settings=few)
+    run_a_few(type("Misuse", (Misuse,), {"kind": kind}), n_steps=12)
 
 
 def test_an_interrupt_at_the_end_of_a_fit_leaves_no_part_of_it():

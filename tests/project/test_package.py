@@ -44,10 +44,9 @@ def test_parameters_that_the_citations_name_are_taken():
 @pytest.mark.parametrize("kind", ["Classifier", "Regressor"])
 def test_constructor_extends_upstream_s(kind):
     estimator = getattr(ensemble, f"HistGradientBoosting{kind}")
-    stock = getattr(sklearn.ensemble, f"HistGradientBoosting{kind}")
     theirs, ours = (
         [(x.name, x.default, x.kind) for x in inspect.signature(c).parameters.values()]
-        for c in (stock, estimator)
+        for c in (getattr(sklearn.ensemble, f"HistGradientBoosting{kind}"), estimator)
     )
     assert ours[: len(theirs)] == theirs
     assert set(estimator._parameter_constraints) == {name for name, *_ in ours}
@@ -93,9 +92,7 @@ except AttributeError as error:
     print(*names, error)
 """
     *names, last = run_python(script, tmp_path).split(" module ")
-    public = {
-        path.stem.removesuffix(".py") for path in (ROOT / "sklearn_era").iterdir()
-    }
+    public = {x.stem.removesuffix(".py") for x in (ROOT / "sklearn_era").iterdir()}
     public = {name for name in public if name[0].isalpha()} - {"cli", "py", "meson"}
     assert {*names[0].split()} == public
     assert last == "'sklearn_era' has no attribute 'ensembel'\n"

@@ -101,8 +101,7 @@ def refusal(folder, capsys):
 
     def run(*arguments):
         before = read(folder)
-        assert tool.main([*map(str, arguments)], folder) == 1
-        assert read(folder) == before
+        assert (tool.main([*map(str, arguments)], folder), read(folder)) == (1, before)
         return capsys.readouterr().err
 
     return run
@@ -113,10 +112,8 @@ def test_the_series_of_this_repository_holds_to_the_rules():
 
 
 def test_a_hunk_applies_in_the_one_place_of_its_lines(folder, tmp_path):
-    assert patched(folder) == {
-        ALPHA: LINES.replace("line 5", "line 50"),
-        BETA: LINES + IMPORTS,
-    }
+    alpha = LINES.replace("line 5", "line 50")
+    assert patched(folder) == {ALPHA: alpha, BETA: LINES + IMPORTS}
     edit(folder / "alpha.patch", "-3,5 +3,5", "-9,5 +9,5")
     assert "line 50\n" in patched(folder)[ALPHA]
 
@@ -186,19 +183,15 @@ def test_other_files_are_patched_if_all_fits_or_refused(
     version, change, last_line, tmp_path
 ):
     """In a process that takes the installed scikit-learn for one with other files."""
-    done = subprocess.run(
-        [sys.executable, "-c", OTHER_FILES, version, change],
-        cwd=tmp_path, capture_output=True, text=True,
-    )  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", OTHER_FILES, version, change],
+                          cwd=tmp_path, capture_output=True, text=True)  # fmt: skip
     if last_line:
         assert re.fullmatch(last_line, done.stderr.splitlines()[-1])
         return
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("Warning") == 1
-    assert re.search(
-        rf"UserWarning: scikit-learn {NEXT} is none of those .* \({KNOWN}\), but all",
-        done.stderr,
-    )
+    told = rf"UserWarning: scikit-learn {NEXT} is none of those .* \({KNOWN}\), but all"
+    assert re.search(told, done.stderr)
 
 
 def test_patched_text_is_a_file_for_debuggers_and_coverage(tmp_path):
@@ -233,10 +226,8 @@ print(file, Pdb().set_break(str(file), line), found)
     file.unlink()
     other, _ = run(PYTHONDONTWRITEBYTECODE="1")
     assert not other.exists()
-    (tmp_path / "file").touch()  # where no folder can be made
-    other, _ = run(
-        PYTHONPYCACHEPREFIX=str(tmp_path / "file"), PYTHONDONTWRITEBYTECODE=""
-    )
+    (path := tmp_path / "file").touch()  # where no folder can be made
+    other, _ = run(PYTHONPYCACHEPREFIX=str(path), PYTHONDONTWRITEBYTECODE="")
     assert not other.exists()
 
 
@@ -305,8 +296,7 @@ def clone(folder, tmp_path, monkeypatch):
 
 def test_export_follows_the_commits(folder, clone, tmp_path):
     before = read(folder)
-    assert tool.main(["export", str(clone)], folder) == 0
-    assert read(folder) == before
+    assert (tool.main(["export", str(clone)], folder), read(folder)) == (0, before)
     repository.git(clone, "reset", "--hard", "upstream")
     edit(clone / BETA, "line 9\n", "rest\n")
     header = PATCH.partition("\n--- ")[0].replace("Grow line 5", "Rest, at ease")
@@ -314,8 +304,7 @@ def test_export_follows_the_commits(folder, clone, tmp_path):
     repository.git(clone, "cherry-pick", "HEAD@{2}")
     assert tool.main(["export", str(clone)], folder) == 0
     assert read(folder)["series"] == "# order\n\nrest-at-ease.patch\nalpha.patch\n"
-    assert read(folder)["alpha.patch"] == PATCH
-    assert tool.check(folder) == []
+    assert (read(folder)["alpha.patch"], tool.check(folder)) == (PATCH, [])
     assert "line 8\nrest\nline 10\n" in patched(folder)[BETA]
     repository.git(clone, "reset", "--hard", "HEAD~")
     assert tool.main(["export", str(clone)], folder) == 0
@@ -390,8 +379,7 @@ def attempt(folder, tmp_path, monkeypatch, capsys):
         with zipfile.ZipFile(wheel, "w") as archive:
             for path in filter(Path.is_file, release.rglob("*")):
                 archive.write(path, path.relative_to(release))
-        before = read(folder)
-        keep = tmp_path / "keep"
+        before, keep = read(folder), tmp_path / "keep"
         status = tool.main(["try", str(version), f"--keep={keep}", *options], folder)
         assert read(folder) == before
         assert all((tmp_path / path).read_text() == OWN[path] for path in OWN)

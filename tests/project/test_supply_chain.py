@@ -83,25 +83,15 @@ def test_locks_have_a_version_and_hashes_of_each_package_and_name_no_server():
 
 
 def test_the_lock_has_all_that_the_project_names():
-    asked = [
-        *PROJECT["build-system"]["requires"],
-        *PROJECT["project"]["dependencies"],
-        *chain(*PROJECT["project"]["optional-dependencies"].values()),
-        *chain(*PROJECT["dependency-groups"].values()),
-    ]
+    own, groups = PROJECT["project"], PROJECT["dependency-groups"]
+    asked = [*PROJECT["build-system"]["requires"], *own["dependencies"]]
+    asked += chain(*own["optional-dependencies"].values(), *groups.values())
     lines = [line for line in asked if isinstance(line, str)]
     names = {canonical(re.match(r"[\w.-]+", line)[0]) for line in lines}
     locked = {canonical(line.partition("==")[0]) for line in entries(LOCK)}
     assert names - {"sklearn-era"} <= locked
     (uv,) = entries(ROOT / ".ci/uv.txt")
     assert uv in entries(LOCK)
-
-
-def test_wheels_are_built_with_what_is_locked():
-    wheels = PROJECT["tool"]["cibuildwheel"]
-    assert "-c {project}/.ci/constraints.txt" in wheels["before-build"]
-    assert wheels["before-build"].endswith("pyproject.toml:build")
-    assert wheels["build-frontend"]["args"] == ["--no-isolation"]
 
 
 def test_the_threat_model_names_tests_that_are_there():
@@ -127,8 +117,12 @@ def test_a_build_without_a_compiler_says_what_to_install(tmp_path):
     assert "install GCC or Clang" in message
 
 
-def test_wheels_are_for_the_pythons_that_are_claimed():
-    wheels = PROJECT["tool"]["cibuildwheel"]["build"].split()
+def test_wheels_are_built_with_what_is_locked_for_the_pythons_that_are_claimed():
+    wheels = PROJECT["tool"]["cibuildwheel"]
+    assert "-c {project}/.ci/constraints.txt" in wheels["before-build"]
+    assert wheels["before-build"].endswith("pyproject.toml:build")
+    assert wheels["build-frontend"]["args"] == ["--no-isolation"]
+    wheels = wheels["build"].split()
     classifiers = "\n".join(PROJECT["project"]["classifiers"])
     minors = re.findall(r"^Programming .* Python :: 3\.(\d+)$", classifiers, re.M)
     assert wheels == [f"cp3{minor}-*" for minor in minors]

@@ -32,16 +32,13 @@ def draw_problem(
     is_positive[:8] = [True, False, False, True] * 2  # each group has two rows
     weights = rng.uniform(0.5, 2.0, n_samples)
     categories = [np.arange(n_bins * 1.0) if c else None for c in is_categorical]
-    mapper = fit_bins(
-        X, categories, weights, np.arange(n_features), n_bins=n_bins,
-        binning=str(rng.choice(["uniform", "quantile"])), random_state=0, n_threads=1,
-    )  # fmt: skip
-    X_binned = mapper.transform(X)
-    missing_bin = mapper.missing_values_bin_idx_
-    state = reference.State(
-        X_binned, is_positive, weights, rng.normal(size=n_samples),
-        rng.choice([0.0, 0.1, 0.5], n_features), **parameters,
-    )  # fmt: skip
+    mapper = fit_bins(X, categories, weights, np.arange(n_features), n_bins=n_bins,
+                      binning=str(rng.choice(["uniform", "quantile"])), random_state=0,
+                      n_threads=1)  # fmt: skip
+    X_binned, missing_bin = mapper.transform(X), mapper.missing_values_bin_idx_
+    state = reference.State(X_binned, is_positive, weights, rng.normal(size=n_samples),
+                            rng.choice([0.0, 0.1, 0.5], n_features),
+                            **parameters)  # fmt: skip
     variance = None
     if variance_of is not None:
         labels = np.arange(n_samples) // 2 % 2
@@ -50,12 +47,10 @@ def draw_problem(
         variance = make_term(labels, is_positive, 1, *term)
         state.groups = variance.groups
     conditions = list_conditions(mapper, (X_binned == missing_bin).any(axis=0))
-    counter = RefinementCounter(X_binned, conditions, 2)
-    sizes = np.abs(state.residuals)
+    counter, sizes = RefinementCounter(X_binned, conditions, 2), np.abs(state.residuals)
     unit = weights.sum() / sizes.sum()
     totals = unit * sizes[is_positive].sum(), unit * sizes[~is_positive].sum()
-    positive = is_positive.view(np.uint8)
-    rows = sizes * unit, positive, state.curvatures
+    rows = sizes * unit, is_positive.view(np.uint8), state.curvatures
     counter.start_round(*rows, totals, *quality_scales(state.quality, state.m, *totals))
     rates = {name: getattr(state, name) for name in RATES}
     moments = variance and variance.start_round(
@@ -88,13 +83,10 @@ def as_reference(rule: object, missing_bin: int) -> reference.Rule:
     learning_rate=st.sampled_from([0.3, 1.0]),
     l2_regularization=st.sampled_from([0.0, 1.0]),
 )  # fmt: skip
-def test_a_wide_beam_finds_the_best_rule_of_all(seed, variance_of, **parameters):
-    state, search, this_round, conditions = draw_problem(
-        seed, variance_of=variance_of, **parameters
-    )
+def test_a_wide_beam_finds_the_best_rule_of_all(seed, **parameters):
+    state, search, this_round, conditions = draw_problem(seed, **parameters)
     wide = replace(search, width=max(1, search.conditions.column.size))
-    found = wide.find(this_round)
-    best = state.best_of_all(conditions)
+    found, best = wide.find(this_round), state.best_of_all(conditions)
     if found == Rule():
         assert best == -np.inf
         return
@@ -105,10 +97,9 @@ def test_a_wide_beam_finds_the_best_rule_of_all(seed, variance_of, **parameters)
 @pytest.mark.parametrize("has_disjunctions", [False, True])
 def test_a_narrow_beam_is_as_narrow_as_it_says(has_disjunctions):
     """Width 3 and depth 3: the same rule as the reference's, where no two tie."""
+    sizes = {"n_samples": 300, "n_features": 4, "n_bins": 4}
     for seed in range(10):
-        state, search, this_round, conditions = draw_problem(
-            seed, n_samples=300, n_features=4, n_bins=4
-        )
+        state, search, this_round, conditions = draw_problem(seed, **sizes)
         of = {"width": 3, "max_depth": 3, "has_disjunctions": has_disjunctions}
         narrow = replace(search, **of)
         found = as_reference(narrow.find(this_round), search.conditions.missing_bin)

@@ -25,8 +25,7 @@ class GridSearchCV(EraSearchCV):
         super().__init__(
             estimator, param_grid, scoring=scoring, n_jobs=n_jobs, refit=refit, cv=cv,
             verbose=verbose, pre_dispatch=pre_dispatch, error_score=error_score,
-            return_train_score=return_train_score, rule="best",
-        )  # fmt: skip
+            return_train_score=return_train_score, rule="best")  # fmt: skip
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
         return super().fit(X, y, eras=np.zeros(_num_samples(X)), **params)

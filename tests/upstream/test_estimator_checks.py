@@ -14,23 +14,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import _num_samples
 
 from helpers import grids
+from sklearn_era import calibration, ensemble
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
-from sklearn_era.calibration import (
-    EraCalibratedClassifier,
-    EraConformalClassifier,
-    EraConformalRegressor,
-    _recalibration,
-)
+from sklearn_era.calibration import EraCalibratedClassifier, EraConformalClassifier
 from sklearn_era.effects import GroupDRO
-from sklearn_era.ensemble import (
-    EraForestClassifier,
-    EraForestRegressor,
-    InvariantForestClassifier,
-    InvariantForestRegressor,
-    JustTrainTwice,
-    TimeRobustForestClassifier,
-    TimeRobustForestRegressor,
-)
+from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor, JustTrainTwice
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.metrics import EraScoreForecast
@@ -98,29 +86,25 @@ def each(classes: tuple[type, ...], **params) -> list:
 BOOSTERS = (Classifier, Regressor)
 SEARCHES = (EraSearchCV, AutoEraClassifier, AutoEraRegressor)
 FORESTS = (EraForestClassifier, EraForestRegressor)
-INVARIANT = (InvariantForestClassifier, InvariantForestRegressor)
-TIME_ROBUST = (TimeRobustForestClassifier, TimeRobustForestRegressor)
+INVARIANT = (ensemble.InvariantForestClassifier, ensemble.InvariantForestRegressor)
+TIME_ROBUST = (ensemble.TimeRobustForestClassifier, ensemble.TimeRobustForestRegressor)
 PRESETS = INVARIANT + TIME_ROBUST
 BOOSTERS_WITH_ERAS = ClassifierWithEras, RegressorWithEras = with_eras(*BOOSTERS)
 FORESTS_WITH_ERAS = with_eras(*FORESTS)
 TargetsWithEras = with_eras(EraTargetRegressor)[0]
 Search, AutoClassifier, AutoRegressor, Intervals, Sets, Calibrated = with_eras(
-    EraSearchCV, AutoEraClassifier, AutoEraRegressor, EraConformalRegressor,
-    EraConformalClassifier, EraCalibratedClassifier, mixin=WithThreeEras,
-)  # fmt: skip
+    EraSearchCV, AutoEraClassifier, AutoEraRegressor, calibration.EraConformalRegressor,
+    EraConformalClassifier, EraCalibratedClassifier, mixin=WithThreeEras)  # fmt: skip
 Ranks, Scaler, Targets, Neutralizer, Encoder = with_eras(
     EraRankTransformer, EraStandardScaler, EraTargetTransformer, EraNeutralizer,
-    EraTargetEncoder, mixin=TransformsByEra,
-)  # fmt: skip
+    EraTargetEncoder, mixin=TransformsByEra)  # fmt: skip
 
 
 # With the default of 20 rows a leaf, most data of the checks is left in a single leaf.
-SPLITTING = {"max_iter": 5, "min_samples_leaf": 5}
-SMALL = {"n_estimators": 5}
+SPLITTING, SMALL = {"max_iter": 5, "min_samples_leaf": 5}, {"n_estimators": 5}
 FULL = SMALL | {"min_samples_leaf": 1}
 DRAWN = {"bootstrap": "within_eras", "split_criterion": "directional"}
-LEAVES = {"max_leaf_nodes": [4]}
-EVERY = {"variation": True, "count": True}
+LEAVES, EVERY = {"max_leaf_nodes": [4]}, {"variation": True, "count": True}
 LEARNING = {"max_iter": 10, "min_samples_leaf": 5, "learning_rate": 0.4}
 ESTIMATORS = [
     *each(BOOSTERS_WITH_ERAS, **SPLITTING, split_criterion="directional"),
@@ -228,17 +212,14 @@ pytestmark = [
         "One or more of the test scores:UserWarning",
     )
 ]
-with_checks = partial(
-    parametrize_with_checks,
-    expected_failed_checks=expected_failures,
-    xfail_strict=True,
-)
+expected = {"expected_failed_checks": expected_failures, "xfail_strict": True}
+with_checks = partial(parametrize_with_checks, **expected)
 
 
 @pytest.fixture(autouse=True)
 def few_steps(monkeypatch):
     """Steps of an algorithm that is slow for so few eras."""
-    monkeypatch.setattr(_recalibration, "_N_STEPS", 15)
+    monkeypatch.setattr(calibration._recalibration, "_N_STEPS", 15)
 
 
 @with_checks(ESTIMATORS)

@@ -67,15 +67,13 @@ MORE = {
 
 @on_grid(
     "params target weighted", CRITERIA | MORE, ["real", "binary", "multiclass"],
-    [False, True], every=12,
-)  # fmt: skip
+    [False, True], every=12)  # fmt: skip
 def test_fit_is_that_to_the_rows_by_era(target, weighted, params):
     X, y, weights, eras = make_data(target)
     weights = weights if weighted else None
     dataset = BinnedDataset.from_arrays(X, y, eras=eras, sample_weight=weights)
     once = assert_fits_as_rows(dataset, X, y, weights, eras, target, **params)
-    again = ours(target, **once.get_params(deep=False)).fit(dataset)
-    assert_same_model(again, once, X)
+    assert_same_model(ours(target, **once.get_params(deep=False)).fit(dataset), once, X)
 
 
 @settings(max_examples=settings().max_examples // 3)
@@ -138,8 +136,7 @@ def test_data_frames_and_lists():
     assert not hasattr(one, "feature_names_in_")
 
 
-@pytest.mark.parametrize("scoring", ["loss", None])
-@pytest.mark.parametrize("validation_eras", ["last", "random", None])
+@on_grid("scoring validation_eras", ["loss", None], ["last", "random", None])
 def test_early_stopping_holds_rows_out_of_the_bins(validation_eras, scoring):
     X, y, weights, eras = make_data()
     # Few values, each in most rows: the same bins from some as from all.
@@ -148,8 +145,7 @@ def test_early_stopping_holds_rows_out_of_the_bins(validation_eras, scoring):
     model = Regressor(
         max_iter=20, early_stopping=True, random_state=0,
         validation_eras=validation_eras, scoring=scoring, split_criterion="era",
-        n_iter_no_change=3,
-    ).fit(dataset)  # fmt: skip
+        n_iter_no_change=3).fit(dataset)  # fmt: skip
     assert model.validation_score_.size == model.n_iter_ + 1
     # The same held-out rows and bins, if the bins come from all rows.
     mapper = model._bin_mapper
@@ -180,8 +176,7 @@ def test_warm_start(early_stopping):
     dataset, X, *_ = datasets_of("multiclass")
     params = {"early_stopping": early_stopping, "random_state": 1, "max_iter": 6}
     once = Classifier(**params).fit(dataset)
-    twice = Classifier(**params, warm_start=True)
-    twice.set_params(max_iter=2).fit(dataset)
+    twice = Classifier(**params, warm_start=True).set_params(max_iter=2).fit(dataset)
     assert_same_model(twice.set_params(max_iter=6).fit(dataset), once, X)
 
 
@@ -195,14 +190,15 @@ def test_target_weights_are_in_the_order_of_the_rows():
 
 
 @pytest.mark.parametrize("criterion", ["gain", "directional"])
-def test_a_fit_trains_on_the_bins_themselves(criterion):
+def test_a_fit_trains_on_the_bins_themselves(criterion, capsys):
     """They are in the order of eras: nothing is sorted, and nothing copied."""
     assert (np.diff(make_data()[3]) < 0).any()
     dataset, *_ = datasets_of()
-    model = Regressor(split_criterion=criterion, max_iter=2)
+    model = Regressor(split_criterion=criterion, max_iter=2, verbose=1)
     model._find_missing_values = Mock(wraps=model._find_missing_values)
     model.fit(dataset)
     assert model._find_missing_values.call_args.args[0] is dataset.X_binned
+    assert "GB of binned training data" in capsys.readouterr().out
 
 
 def test_what_it_holds():
@@ -225,6 +221,11 @@ def test_what_it_holds():
     for array in arrays:
         with pytest.raises(ValueError, match="read-only"):
             array[0] = array[1]
+    copy = pickle.loads(pickle.dumps(dataset))
+    assert repr(copy) == repr(dataset)
+    assert copy.X_binned.flags.f_contiguous
+    assert not copy.X_binned.flags.writeable
+    assert_fits_as_rows(copy, X, y, weights, labels, "binary")
 
 
 def test_without_eras_rows_stay_in_order():
@@ -237,15 +238,6 @@ def test_without_eras_rows_stay_in_order():
     assert "n_eras=None" in repr(dataset)
     with pytest.raises(ValueError, match="needs eras"):
         Regressor(split_criterion="era").fit(dataset)
-
-
-def test_pickle():
-    dataset, *arrays = datasets_of()
-    copy = pickle.loads(pickle.dumps(dataset))
-    assert repr(copy) == repr(dataset)
-    assert copy.X_binned.flags.f_contiguous
-    assert not copy.X_binned.flags.writeable
-    assert_fits_as_rows(copy, *arrays)
 
 
 def test_bins_that_the_bin_mapper_lacks_are_refused():
@@ -387,9 +379,3 @@ def test_memory(order, dtype):
     dataset, peak = peak_memory(BinnedDataset.from_arrays, X, y, eras=eras, max_bins=8)
     assert peak < 1.8 * X.size
     assert peak_memory(model.fit, dataset)[1] < 0.3 * X.size
-
-
-def test_verbose(capsys):
-    dataset, *_ = datasets_of()
-    Regressor(max_iter=1, verbose=1).fit(dataset)
-    assert "GB of binned training data" in capsys.readouterr().out

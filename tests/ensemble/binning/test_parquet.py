@@ -60,8 +60,7 @@ def assert_same_dataset(one, other):
     assert_array_equal(one.sample_weight, other.sample_weight)
     assert_array_equal(one.feature_names, other.feature_names)
     for name in ("labels", "codes"):
-        codes = (getattr(each.eras, name, None) for each in (one, other))
-        assert_array_equal(*codes)
+        assert_array_equal(*(getattr(each.eras, name, None) for each in (one, other)))
     assert_same_bins(one.bin_mapper, other.bin_mapper)
     assert repr(one) == repr(other)
 
@@ -70,14 +69,12 @@ def in_memory(frame, era="era", weight=None, **options):
     return BinnedDataset.from_arrays(
         frame[FEATURES], frame["target"].to_numpy(),
         eras=None if era is None else frame[era].to_numpy(),
-        sample_weight=None if weight is None else frame[weight], **options,
-    )  # fmt: skip
+        sample_weight=None if weight is None else frame[weight], **options)  # fmt: skip
 
 
 LAYOUTS = st.fixed_dictionaries({
     "n_files": st.integers(1, 3), "row_group_size": st.integers(5, 80),
-    "batch_rows": st.integers(5, 70), "n_columns": st.integers(1, 8),
-})  # fmt: skip
+    "batch_rows": st.integers(5, 70), "n_columns": st.integers(1, 8)})  # fmt: skip
 
 
 def read_in_layout(
@@ -85,8 +82,7 @@ def read_in_layout(
 ):
     """Write a frame in files and groups of rows, and read it in batches."""
     for i, rows in enumerate(np.array_split(np.arange(len(frame)), n_files)):
-        path = folder / f"{i}.parquet"
-        write(frame.iloc[rows], path, row_group_size=row_group_size)
+        write(frame.iloc[rows], folder / f"{i}.parquet", row_group_size=row_group_size)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parquet_columns, "_BATCH_VALUES", 1)
         patch.setattr(parquet_columns, "_BATCH_ROWS", batch_rows)
@@ -103,8 +99,7 @@ def read_in_layout(
 )  # fmt: skip
 def test_files_groups_and_batches_do_not_matter(
     tmp_path_factory, seed, n_samples, layout, max_bins, weight, is_sorted,
-    share_without_target, kept, grouped,
-):  # fmt: skip
+    share_without_target, kept, grouped):  # fmt: skip
     rng = np.random.default_rng(seed)
     frame = make_frame(n_samples, seed).assign(number=rng.permutation(n_samples) % 12)
     frame["era"] = frame["number"].map("w{:02}".format)
@@ -128,8 +123,7 @@ def test_files_groups_and_batches_do_not_matter(
     dataset = read_in_layout(
         tmp_path_factory.mktemp("files"), frame.drop(columns="number"), **layout,
         sample_weight=weight, max_bins=max_bins,
-        drop_missing_target=share_without_target > 0, **arguments,
-    )  # fmt: skip
+        drop_missing_target=share_without_target > 0, **arguments)  # fmt: skip
     assert_same_dataset(dataset, in_memory(rows, weight=weight, max_bins=max_bins))
 
 
@@ -188,8 +182,7 @@ def test_categories_are_refused_as_in_memory(tmp_path, dtype):
         pq.write_table(plain, path)
         chosen = frame[["real", "kind"]].astype({"kind": dtype})
         expected = BinnedDataset.from_arrays(chosen, frame["target"])
-        dataset = read(path, features=["real", "kind"], era=None)
-        assert_same_dataset(dataset, expected)
+        assert_same_dataset(read(path, features=["real", "kind"], era=None), expected)
 
 
 def test_where_files_are(tmp_path):
@@ -300,8 +293,7 @@ def test_eras_of_any_type(tmp_path, dtype):
     if dtype == "date":
         frame["era"] = pd.to_datetime(frame["era"]).astype("datetime64[s]")
     assert_same_dataset(read(path), in_memory(frame))
-    rows = frame[days < 2 * 86_400]
-    assert_same_dataset(read(path, keep_eras=kept), in_memory(rows))
+    assert_same_dataset(read(path, keep_eras=kept), in_memory(frame[days < 2 * 86_400]))
     with pytest.raises(ValueError, match="keep_eras: column 'era' "):
         read(path, keep_eras=["w1"])
 
@@ -315,10 +307,8 @@ def test_row_groups_without_kept_eras_are_not_read(tmp_path):
             writer.write_table(pa.Table.from_pandas(rows, schema, preserve_index=False))
     columns = parquet_columns.ParquetColumns(path)
     wanted = (frame["era"] != "w1").to_numpy()
-    read = [
-        range(first, first + batch.num_rows)
-        for first, batch in columns.iter_batches(["small"], wanted)
-    ]
+    batches = columns.iter_batches(["small"], wanted)
+    read = [range(first, first + batch.num_rows) for first, batch in batches]
     assert [row for rows in read for row in rows] == np.flatnonzero(wanted).tolist()
     assert not list(columns.iter_batches(["small"], np.zeros(400, dtype=bool)))
 
@@ -367,8 +357,7 @@ def test_memory(tmp_path):
     """Neither the files nor the rows as numbers are held: in a process of its own."""
     if not sys.platform.startswith("linux"):
         pytest.skip("reads /proc")
-    rng = np.random.default_rng(0)
-    path = tmp_path / "rows.parquet"
+    rng, path = np.random.default_rng(0), tmp_path / "rows.parquet"
     columns = {f"f{i}": rng.integers(0, 5, 60_000, dtype=np.int8) for i in range(400)}
     table = pa.table({**columns, "y": np.ones(60_000, np.float32)})
     with pq.ParquetWriter(path, table.schema) as writer:

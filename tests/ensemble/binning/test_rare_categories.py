@@ -15,22 +15,17 @@ from helpers.grids import on_grid
 from helpers.model_files import Forgery
 from helpers.trees import assert_same_model, trees_of
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
-from sklearn_era.ensemble._binning.rare_categories import (
-    codes_of_categories,
-    encoder_of,
-    set_bins,
-)
+from sklearn_era.ensemble._binning import rare_categories
+from sklearn_era.ensemble._binning.rare_categories import encoder_of, set_bins
 from sklearn_era.ensemble._prediction import blocks
 from sklearn_era.inspection import split_statistics
 from sklearn_era.interop import to_sklearn
 from sklearn_era.model_files import ModelFileError, load_model, save_model
 from sklearn_era.rules import RuleEnsembleClassifier
 
-N = 900
-RNG = np.random.default_rng(0)
+N, RNG = 900, np.random.default_rng(0)
 SHOPS = np.minimum(RNG.geometric(0.06, N), 40).astype(np.int8)
-ZONES = RNG.integers(0, 12, N).astype(np.int8)
-ERAS = np.arange(N) % 4
+ZONES, ERAS = RNG.integers(0, 12, N).astype(np.int8), np.arange(N) % 4
 VALUES = RNG.normal(size=N)
 Y = np.sin(9.0 * SHOPS) + (ZONES % 3) + VALUES + 0.3 * RNG.normal(size=N)
 WEIGHTED = {"": None, "weights": RNG.choice([0.0, 0.5, 2.0], N)}
@@ -39,19 +34,13 @@ FOREST = {"n_estimators": 3, "min_samples_leaf": 5, "random_state": 0}
 
 def estimates_by_hand(values, parts, y, w):
     """The effect of each category, and that in other parts than each, cell by cell."""
-    cells = {
-        key: (w[rows].sum(), np.average(y[rows], weights=w[rows]), rows)
-        for key, rows in pd.Series(range(y.size))
-        .groupby([values, parts])
-        .groups.items()
-        for rows in [np.asarray(rows)]
-    }
+    groups = pd.Series(range(y.size)).groupby([values, parts]).indices
+    means = {key: np.average(y[rows], weights=w[rows]) for key, rows in groups.items()}
+    cells = {key: (w[rows].sum(), means[key], rows) for key, rows in groups.items()}
     total, names = w.sum(), sorted({name for name, _ in cells})
     mean = np.average(y, weights=w)
     n = {a: sum(c[0] for k, c in cells.items() if k[0] == a) for a in names}
-    m = {
-        a: sum(c[0] * c[1] for k, c in cells.items() if k[0] == a) / n[a] for a in names
-    }
+    m = {a: sum(c[0] * c[1] for k, c in cells.items() if k[0] == a) / n[a] for a in n}
     squares = {a: sum(c[0] ** 2 for k, c in cells.items() if k[0] == a) for a in names}
     within = sum((w[c[2]] * (y[c[2]] - c[1]) ** 2).sum() for c in cells.values())
     noise = within / (total - len(cells))
@@ -64,11 +53,8 @@ def estimates_by_hand(values, parts, y, w):
     between = max(between, 0) / (total - sum(n[a] ** 2 for a in names) / total)
 
     def effect(name, left_out=None):
-        p = [
-            (between / (of_eras + noise / c[0]), c[1] - mean)
-            for k, c in cells.items()
-            if k[0] == name and k[1] != left_out
-        ]
+        own = [c for k, c in cells.items() if k[0] == name and k[1] != left_out]
+        p = [(between / (of_eras + noise / c[0]), c[1] - mean) for c in own]
         if not p:
             return np.nan
         return round(sum(a * b for a, b in p) / (1 + sum(a for a, _ in p)), 10)
@@ -97,8 +83,7 @@ def bins_by_hand(values, y, w, eras, n_bins):
     effects = {a: effects.get(a, 0.0) for a in names}
     if len(names) <= n_bins:
         return {a: i for i, a in enumerate(names)}, None
-    frequent = sorted(names, key=lambda a: -n[a])
-    most = max(1, n_bins // 4)
+    frequent, most = sorted(names, key=lambda a: -n[a]), max(1, n_bins // 4)
     frequent = frequent[: max(n_bins - most, 2 * n_bins - len(names))]
     own = sorted(a for a in frequent if n[a] >= 20)
     others = sorted((a for a in names if a not in own), key=effects.__getitem__)
@@ -145,18 +130,15 @@ def as_pandas(*columns):
 def as_polars(*columns):
     """Without missing values, which scikit-learn takes for a category here."""
     frame = pl.DataFrame({"value": VALUES, "p": columns[0], "q": columns[1]})
-    texts = pl.col("p", "q").cast(pl.String)
-    return frame.with_columns(texts.cast(pl.Categorical))
+    return frame.with_columns(pl.col("p", "q").cast(pl.String).cast(pl.Categorical))
 
 
 def as_numbers_of_pandas(*columns):
     return pd.DataFrame(as_floats(*columns), columns=["p", "q", "value"])
 
 
-FORMS = {
-    as_floats: [0, 1], as_bytes: [True, True, False], as_pandas: "from_dtype",
-    as_polars: "from_dtype", as_numbers_of_pandas: ["p", "q"],
-}  # fmt: skip
+FORMS = {as_floats: [0, 1], as_bytes: [True, True, False], as_pandas: "from_dtype",
+         as_polars: "from_dtype", as_numbers_of_pandas: ["p", "q"]}  # fmt: skip
 
 
 def frame_of(X):
@@ -179,15 +161,13 @@ def binned_by_hand(X, names, y, w, eras, n_bins):
 
 @on_grid(
     "form n_bins weights eras",
-    list(FORMS), [4, 7, 20], WEIGHTED, {"": None, "eras": ERAS}, every=5,
-)  # fmt: skip
+    list(FORMS), [4, 7, 20], WEIGHTED, {"": None, "eras": ERAS}, every=5)  # fmt: skip
 def test_trees_are_those_of_columns_binned_by_hand(form, n_bins, weights, eras):
     X = form(SHOPS, ZONES)
     names = [0, 1] if isinstance(X, np.ndarray) else ["p", "q"]
     params = {"max_bins": n_bins, "categorical_features": FORMS[form]}
     by_hand = params | {"categorical_features": names}
-    own = {"eras": eras} if eras is not None else {}
-    n_rows_right = 0
+    own, n_rows_right = {"eras": eras} if eras is not None else {}, 0
     for make, more in ((ours, {}), (EraForestRegressor, FOREST)):
         for of_class in (False, True) if make is ours else (False,):
             y = Y > 1 if of_class else Y
@@ -231,10 +211,7 @@ def test_columns_are_found_by_name_with_unknown_categories(make):
 def test_no_category_is_worse_off_for_its_rank(n_categories, make):
     """Those that come first or last, of equally frequent ones, are as well known."""
     rng = np.random.default_rng(1)
-    shop, week = (
-        np.tile(np.arange(n_categories), 60),
-        np.repeat(np.arange(60), n_categories),
-    )
+    week, shop = np.divmod(np.arange(60 * n_categories), n_categories)
     effects = rng.normal(size=n_categories)
     y = effects[shop] + 0.5 * rng.normal(size=shop.size)
     X = pd.DataFrame({"shop": pd.Categorical([f"S{i:04d}" for i in shop])})
@@ -249,10 +226,8 @@ def test_no_category_is_worse_off_for_its_rank(n_categories, make):
 @pytest.mark.parametrize("eras", [None, np.arange(4000) % 8], ids=["rows", "eras"])
 def test_noise_of_thousands_of_categories_is_not_fitted(eras):
     rng = np.random.default_rng(0)
-    categories = rng.integers(0, 2000, 8000)
-    X = pd.DataFrame({"id": pd.Categorical(categories.astype(str))})
-    y = rng.normal(size=8000)
-    given = {} if eras is None else {"eras": eras}
+    X = pd.DataFrame({"id": pd.Categorical(rng.integers(0, 2000, 8000).astype(str))})
+    y, given = rng.normal(size=8000), {} if eras is None else {"eras": eras}
     model = ours(max_bins=255, max_iter=100).fit(X[:4000], y[:4000], **given)
     assert model.score(X[4000:], y[4000:]) > -0.05
 
@@ -262,8 +237,7 @@ def test_categories_of_a_single_era_count_as_missing():
     n = 800
     eras, patients = np.arange(n) // 100, np.arange(n) // 2
     X = pd.DataFrame({"id": pd.Categorical(patients), "x": np.arange(n) % 7})
-    y = np.repeat(RNG.normal(size=n // 2), 2)
-    model = ours(max_bins=255)
+    y, model = np.repeat(RNG.normal(size=n // 2), 2), ours(max_bins=255)
     with pytest.warns(UserWarning, match="column 'id' .* each in a single era") as all_:
         model.fit(X, y, eras=eras)
     assert len(all_) == 1
@@ -275,8 +249,7 @@ def test_classes_are_one_line_for_all():
     shops = RNG.integers(0, 400, 6000)
     X = pd.DataFrame({"shop": pd.Categorical(shops)})
     y = (np.sin(shops) + 0.3 * RNG.normal(size=6000) > 0) * 1 + (shops % 5 == 0)
-    forest = EraForestClassifier(**FOREST).fit(X, y)
-    assert (forest.predict(X) == y).mean() > 0.8
+    assert (EraForestClassifier(**FOREST).fit(X, y).predict(X) == y).mean() > 0.8
     booster = ours("multiclass", max_iter=50, max_bins=255).fit(X, y)
     assert (booster.predict(X) == y).mean() > 0.8
 
@@ -286,9 +259,7 @@ def fitted():
     """A model, its X, and the bin of each category of the first column."""
     X = as_pandas(SHOPS, ZONES)
     model = ours(max_bins=8, **CRITERIA["directional"]).fit(X, Y, eras=ERAS)
-    bins, _ = bins_by_hand(
-        X["p"].astype(object).to_numpy(), Y - Y.mean(), None, ERAS, 8
-    )
+    bins, _ = bins_by_hand(np.array(X["p"], object), Y - Y.mean(), None, ERAS, 8)
     return model, X, bins
 
 
@@ -324,8 +295,7 @@ def test_every_copy_predicts_the_same(fitted, tmp_path):
 
 @pytest.mark.parametrize("change", [
     lambda a: a[:-1], lambda a: a - 1, lambda a: a + 99,
-    lambda a: a * 1.0, lambda a: a.reshape(1, -1),
-], ids=range(5))  # fmt: skip
+    lambda a: a * 1.0, lambda a: a.reshape(1, -1)], ids=range(5))  # fmt: skip
 def test_other_bins_in_a_model_file_are_refused(fitted, tmp_path, change):
     path = tmp_path / "model.era"
     save_model(fitted[0], path)
@@ -338,16 +308,14 @@ def test_other_bins_in_a_model_file_are_refused(fitted, tmp_path, change):
 
 
 def test_files_of_before_name_those_that_share_the_last_bin(fitted, tmp_path):
-    path = tmp_path / "model.era"
-    bins = np.arange(len(fitted[2])).clip(max=7)
-    encoder = encoder_of(fitted[0])
-    set_bins(encoder, 0, np.roll(bins, 3))
+    path, bins = tmp_path / "model.era", np.arange(len(fitted[2])).clip(max=7)
+    set_bins(encoder_of(fitted[0]), 0, np.roll(bins, 3))
     save_model(fitted[0], path)
     forgery = Forgery(path)
     number = forgery.attribute("_preprocessor")[0][1]["array"]
     forgery.arrays[number] = np.flatnonzero(np.roll(bins, 3) == 7)
     forgery.write(path)
-    loaded = codes_of_categories(encoder_of(load_model(path)[0]), 0)
+    loaded = rare_categories.codes_of_categories(encoder_of(load_model(path)[0]), 0)
     frequent = np.roll(bins, 3) < 7
     assert_array_equal(loaded[frequent], np.arange(frequent.sum()))
     assert (loaded[~frequent] == 7).all()
@@ -369,14 +337,10 @@ def test_validation_rows_have_no_part_in_bins():
     first, second = np.arange(N) < 600, np.arange(N) >= 600
     scores = []
     for y in (Y, np.where(first, Y, 2 * Y)):
-        given = {"X_val": X[second], "y_val": y[second], "scoring": "loss"}
-        given.pop("scoring")
-        model = ours(**params).fit(X[first], y[first], **given)
+        model = ours(**params).fit(X[first], y[first], X_val=X[second], y_val=y[second])
         alone = ours(**params | {"early_stopping": False}, max_iter=1)
         alone.fit(X[first], y[first])
-        assert_array_equal(
-            trees_of(model)[0].nodes["value"], trees_of(alone)[0].nodes["value"]
-        )
+        assert_array_equal(*(trees_of(x)[0].nodes["value"] for x in (model, alone)))
         loss = np.mean((alone.predict(X[second]) - y[second]) ** 2) / 2
         np.testing.assert_allclose(-model.validation_score_[1], loss, rtol=1e-12)
         scores.append(loss)
@@ -387,8 +351,7 @@ def test_validation_rows_have_no_part_in_bins():
     (ours, "max_iter"), (lambda **p: EraForestRegressor(**FOREST | p), "n_estimators"),
 ], ids=["booster", "forest"])  # fmt: skip
 def test_warm_start(new, name):
-    X = as_pandas(SHOPS, ZONES)
-    model = new(max_bins=8, warm_start=True)
+    X, model = as_pandas(SHOPS, ZONES), new(max_bins=8, warm_start=True)
     for n in (2, 4):
         model.set_params(**{name: n}).fit(X, Y)
     whole = new(max_bins=8, **{name: 4}).fit(X, Y)
@@ -401,8 +364,7 @@ def test_warm_start(new, name):
 
 @pytest.mark.filterwarnings("ignore:.*the rarest of which share a bin")
 def test_rules():
-    rng = np.random.default_rng(0)
-    n = 4000
+    rng, n = np.random.default_rng(0), 4000
     shops = np.where(rng.random(n) < 0.5, rng.integers(0, 254, n), np.arange(n) % 700)
     frame = pd.DataFrame({"shop": shops.astype(str)}).astype("category")
     counts = frame["shop"].value_counts(sort=False)  # of equal ones the first are rare

@@ -46,23 +46,20 @@ def test_a_monitor_logs_the_score_of_each_stage(target, criterion, weighted):
 
 @on_grid("target held_out weighted", TARGETS, [
     ("gain", "last"), ("gain", None), ("gain", "no eras"), ("era", "last"),
-    ("era", None),
-], [False, True], every=4)  # fmt: skip
+    ("era", None)], [False, True], every=4)  # fmt: skip
 def test_held_out_rows_are_not_handed_over(target, held_out, weighted):
     criterion, validation_eras = held_out
     X, y, weights, eras = make_data(target)
-    weights = weights if weighted else None
-    recorder = Recorder()
+    weights, recorder = weights if weighted else None, Recorder()
     model = ours(target, split_criterion=criterion, early_stopping=True)
     if validation_eras == "no eras":
         eras = None
     else:
         model.set_params(validation_eras=validation_eras)
     model.set_callbacks(recorder).fit(X, y, weights, eras=eras)
-    rows, _ = train_test_split(
-        np.arange(N_SAMPLES), test_size=0.1, stratify=None if target == "real" else y,
-        random_state=model._random_seed,
-    )  # fmt: skip
+    rows, _ = train_test_split(np.arange(N_SAMPLES), test_size=0.1,
+                               stratify=None if target == "real" else y,
+                               random_state=model._random_seed)  # fmt: skip
     if validation_eras == "last":
         rows = np.flatnonzero(eras != eras.max())
     given = {"eras": eras, "sample_weight": weights}
@@ -89,8 +86,7 @@ def test_weights_are_those_given_without_class_weights():
     assert recorder.of("end", "fit")[-1][3] == {}
 
 
-@pytest.mark.parametrize("early_stopping", [False, True])
-@pytest.mark.parametrize("library", ["pandas", "polars"])
+@on_grid("early_stopping library", [False, True], ["pandas", "polars"])
 def test_frames_stay_frames(library, early_stopping):
     frames = pytest.importorskip(library)
     X, y, _, eras = make_data()
@@ -157,19 +153,24 @@ def test_a_hook_may_predict_with_the_estimator_itself():
     assert_array_equal(seen, list(model.staged_predict(X)))
 
 
-def test_tasks_are_a_fit_and_its_iterations():
+STOPPING = {"early_stopping": True, "n_iter_no_change": 2, "learning_rate": 1.0}
+
+
+@pytest.mark.parametrize("params", [{}, STOPPING | {"max_iter": 100}])
+def test_tasks_are_a_fit_and_its_iterations(params):
     X, y, _, _ = make_data()
     recorder = Recorder()
-    ours().set_callbacks(recorder).fit(X, y)
-    assert recorder.events[0] == "setup"
-    assert recorder.events[-1] == "teardown"
+    model = ours(**params).set_callbacks(recorder).fit(X, y)
+    assert 2 < model.n_iter_ < 100 if params else model.n_iter_ == MAX_ITER
+    assert (recorder.events[0], recorder.events[-1]) == ("setup", "teardown")
     contexts = [(kind, context) for kind, context, *_ in recorder.events[1:-1]]
     root = contexts[0][1]
-    assert contexts[0] == ("begin", root)
-    assert contexts[-1] == ("end", root)
-    assert (root.task_name, root.max_subtasks, root.parent) == ("fit", MAX_ITER, None)
+    assert (contexts[0], contexts[-1]) == (("begin", root), ("end", root))
+    found = root.task_name, root.max_subtasks, root.parent
+    assert found == ("fit", model.max_iter, None)
     order = [(kind, context.task_id) for kind, context in contexts[1:-1]]
-    assert order == [(kind, i) for i in range(MAX_ITER) for kind in ("begin", "end")]
+    expected = range(model.n_iter_)
+    assert order == [(kind, i) for i in expected for kind in ("begin", "end")]
     assert all(context.parent is root for _, context in contexts[1:-1])
     assert all(context.max_subtasks == 0 for _, context in contexts[1:-1])
 
@@ -189,25 +190,12 @@ def test_warm_start_reports_the_iterations_that_are_left():
         assert recorder.of("end", "fit")[0][-1].n_iter_ == MAX_ITER + 3
 
 
-def test_early_stopping_ends_its_tasks():
-    X, y, _, _ = make_data()
-    recorder = Recorder()
-    params = {"max_iter": 100, "n_iter_no_change": 2, "learning_rate": 1.0}
-    model = ours(early_stopping=True, **params).set_callbacks(recorder).fit(X, y)
-    assert 2 < model.n_iter_ < 100
-    for event in ("begin", "end"):
-        assert len(recorder.of(event, "iteration")) == model.n_iter_
-        assert len(recorder.of(event, "fit")) == 1
-
-
-@pytest.mark.parametrize("early_stopping", [False, True])
-@pytest.mark.parametrize("target", TARGETS)
+@on_grid("early_stopping target", [False, True], TARGETS)
 def test_a_callback_may_stop_the_fit(target, early_stopping):
     X, y, _, eras = make_data(target)
     model = ours(target, early_stopping=early_stopping, split_criterion="era")
     short = clone(model).set_params(max_iter=3).fit(X, y, eras=eras)
-    recorder = Recorder()
-    stop = Hook(lambda estimator: estimator.n_iter_ == 3)
+    recorder, stop = Recorder(), Hook(lambda estimator: estimator.n_iter_ == 3)
     model.set_callbacks(stop, recorder).fit(X, y, eras=eras)
     assert model.n_iter_ == 3
     assert_same_model(model, short, X)
@@ -221,8 +209,7 @@ def test_a_callback_may_stop_the_fit(target, early_stopping):
 @pytest.mark.parametrize("hook", ["setup", "on_fit_task_begin", "on_fit_task_end"])
 def test_errors_of_callbacks_end_the_fit_and_tear_down(hook, error, monkeypatch):
     X, y, _, eras = make_data()
-    frame = pd.DataFrame(X, columns=list("abcde"))
-    recorder = Recorder()
+    frame, recorder = pd.DataFrame(X, columns=list("abcde")), Recorder()
 
     def fail(estimator, context, **arguments):
         if hook == "setup" or context.task_id == 2:
@@ -269,8 +256,7 @@ def test_a_monitor_may_score_era_by_era(early_stopping):
 def test_a_monitor_that_does_not_ask_for_eras_gets_none(scoring):
     X, y, _, eras = make_data()
     recorder, monitor = Recorder(), ScoringMonitor(scoring=scoring)
-    model = ours(split_criterion="era").set_callbacks(recorder, monitor)
-    model.fit(X, y, eras=eras)
+    ours(split_criterion="era").set_callbacks(recorder, monitor).fit(X, y, eras=eras)
     assert recorder.of("end", "fit")[0][3] == {}
     assert len(monitor.get_logs().data) == MAX_ITER + 1
 
@@ -284,16 +270,13 @@ def test_routed_eras_reach_the_scorer_that_requests_them():
     with sklearn.config_context(enable_metadata_routing=True):
         asking = make_scorer(lowest).set_score_request(eras=True)
         monitor = ScoringMonitor(scoring={"era": asking, "r2": get_scorer("r2")})
-        model = ours(split_criterion="era").set_callbacks(monitor)
-        model.fit(X, y, eras=eras)
+        model = ours(split_criterion="era").set_callbacks(monitor).fit(X, y, eras=eras)
     staged = list(model.staged_predict(X))
     assert logged(monitor, "era") == [lowest(y, stage, eras) for stage in staged]
     assert logged(monitor, "r2") == [r2_score(y, stage) for stage in staged]
 
 
-@pytest.mark.parametrize("routing", [False, True])
-@pytest.mark.parametrize("named", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
+@on_grid("routing named weighted", [False, True], [False, True], [False, True])
 def test_a_monitor_takes_a_scorer_of_eras(routing, named, weighted):
     X, y, weights, eras = make_data()
     scorer = make_era_scorer(r2_score, aggregation="worst")

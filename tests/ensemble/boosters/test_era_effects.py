@@ -25,15 +25,11 @@ from sklearn_era.ensemble._boosters import leaf_shrinkage
 from sklearn_era.interop import to_sklearn
 from sklearn_era.model_files import load_model, save_model
 
-TARGETS = {
-    "real": {}, "absolute": {"loss": "absolute_error"},
-    "quantile": {"loss": "quantile", "quantile": 0.8}, "count": {"loss": "poisson"},
-    "binary": {}, "multiclass": {},
-}  # fmt: skip
-ALL = {
-    "era_weighting": Recency(half_life=2), "leaf_shrinkage": "eras",
-    "era_effects": "intercept",
-}  # fmt: skip
+TARGETS = {"real": {}, "absolute": {"loss": "absolute_error"},
+           "quantile": {"loss": "quantile", "quantile": 0.8},
+           "count": {"loss": "poisson"}, "binary": {}, "multiclass": {}}  # fmt: skip
+ALL = {"era_weighting": Recency(half_life=2), "leaf_shrinkage": "eras",
+       "era_effects": "intercept"}  # fmt: skip
 DRO = {"era_weighting": GroupDRO(step_size=0.5)}
 each_target = pytest.mark.parametrize("target", TARGETS)
 
@@ -58,8 +54,7 @@ def weights_by_hand(eras, weights, era_weighting):
 
 @pytest.mark.parametrize(("model", "era_weighting"), [
     *((ours(), each) for each in ("equal", Recency(1), Recency(half_life=0.7))),
-    (EraForestRegressor(2, max_bins=16, random_state=0), Recency(4)),
-])  # fmt: skip
+    (EraForestRegressor(2, max_bins=16, random_state=0), Recency(4))])  # fmt: skip
 def test_weights_are_those_of_rows_times_those_of_eras(model, era_weighting):
     X, y, weights, eras = make_data()
     for given in (None, weights):
@@ -67,8 +62,7 @@ def test_weights_are_those_of_rows_times_those_of_eras(model, era_weighting):
         product = weights_by_hand(eras, rows, era_weighting)
         assert product.sum() == pytest.approx(rows.sum())
         ours_, theirs = clone(model), clone(model).fit(X, y, product, eras=eras)
-        ours_.set_params(era_weighting=era_weighting)
-        ours_.fit(X, y, given, eras=eras)
+        ours_.set_params(era_weighting=era_weighting).fit(X, y, given, eras=eras)
         assert np.allclose(ours_.predict(X), theirs.predict(X), rtol=1e-6)
         assert ours_._fitted_with_sw
 
@@ -131,8 +125,7 @@ def test_first_tree_is_shrunk_leaf_by_leaf(target):
         shrunk = clone(model).set_params(leaf_shrinkage="eras")
         shrunk.fit(X, y, given, eras=eras)
         raw = np.repeat(plain._baseline_prediction, y.size, axis=0)
-        encoded = plain._encode_y_val(y)
-        g, h = plain._loss.gradient_hessian(encoded, raw, given)
+        g, h = plain._loss.gradient_hessian(plain._encode_y_val(y), raw, given)
         g, h = g.reshape(raw.shape), h.reshape(raw.shape)
         bins = plain._bin_mapper.transform(X)
         missing = plain._bin_mapper.missing_values_bin_idx_
@@ -152,8 +145,7 @@ def test_shrunk_leaves_keep_their_order(loss):
     X, eras = rng.integers(0, 3, (600, 1)), rng.integers(0, 5, 600)
     # The low end differs between eras, and would be shrunk beyond its neighbour.
     y = np.where(X[:, 0] == 0, -2.2 + 3 * (eras - 2), 4.0 * X[:, 0] - 6)
-    params = {"loss": loss, "max_iter": 1, "max_leaf_nodes": 3}
-    values = {}
+    params, values = {"loss": loss, "max_iter": 1, "max_leaf_nodes": 3}, {}
     for sign in (0, 1):
         for how in (None, "eras"):
             model = Regressor(monotonic_cst=[sign], leaf_shrinkage=how, **params)
@@ -204,8 +196,7 @@ def test_a_step_of_the_intercepts_is_that_of_the_equations(target):
 @pytest.mark.parametrize(("forecast", "n_eras", "weights"), [
     ("last", 1, [0, 0, 0, 1]), ("last", 2, [0, 0, 1 / 2, 1 / 2]),
     ("last", 9, [1 / 4] * 4), ("mean", 3, [1 / 4] * 4),
-    ("exponential", 1, np.array([1, 2, 4, 8]) / 15),
-])  # fmt: skip
+    ("exponential", 1, np.array([1, 2, 4, 8]) / 15)])  # fmt: skip
 def test_forecast_weighs_the_eras(forecast, n_eras, weights):
     effects = Intercepts(forecast, n_eras)
     assert effects._forecast_weights(np.full(4, True)) == pytest.approx(weights)
@@ -270,8 +261,7 @@ def test_early_stopping_scores_the_forecast(scoring):
     model = Regressor(max_iter=5, era_effects="intercept", **params)
     model.fit(X, y, eras=eras)
     held_out = np.isin(eras, model.validation_eras_)
-    assert held_out.sum() == 400
-    assert list(model.era_intercepts_) == list(range(20))
+    assert (held_out.sum(), list(model.era_intercepts_)) == (400, list(range(20)))
     # Scores are of the level before the eras that are held out.
     forecast = np.mean([model.era_intercepts_[era] for era in (13, 14, 15)])
     later = np.mean([model.era_intercepts_[era] for era in (17, 18, 19)])
@@ -343,6 +333,7 @@ def test_order_of_rows_and_data_set_do_not_matter():
 
 @pytest.mark.parametrize(("name", "value"), [
     *(("era_weighting", v) for v in ("row", "recency", "group_dro", None, 1)),
+    *(("step_size", GroupDRO(v)) for v in (-0.1, np.nan, np.inf, None, "0.1")),
     *(("era_weighting__half_life", v) for v in (0, -1, 0.0, np.nan, np.inf, None)),
     *(("leaf_shrinkage", v) for v in ("rows", True)),
     *(("era_effects", v) for v in ("slope", False)),
@@ -350,8 +341,8 @@ def test_order_of_rows_and_data_set_do_not_matter():
     *(("era_effects__n_eras", v) for v in (0, 1.5)),
 ])  # fmt: skip
 def test_bad_values_are_refused(name, value):
+    own, name = name.rpartition("__")[2], name.replace("step_size", "era_weighting")
     model = ours(**ALL).set_params(**{name: value})
-    own = name.rpartition("__")[2]
     with pytest.raises(ValueError, match=f"The '{own}' parameter of .* must be"):
         model.fit([[0]], [0], eras=[0])
 
@@ -371,8 +362,7 @@ def test_missing_eras_and_negative_weights_are_refused(name, value):
 
 def test_equal_labels_are_known_whatever_their_type():
     X, y, _, eras = make_data()
-    y = y + eras
-    days = np.datetime64("2024-01-01", "s") + 86_400 * eras
+    y, days = y + eras, np.datetime64("2024-01-01", "s") + 86_400 * eras
     stamps = [pd.Timestamp(day) for day in days]
     model = ours(era_effects="intercept", era_order="ordered")
     for labels, same in [

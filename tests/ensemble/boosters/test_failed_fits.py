@@ -45,8 +45,7 @@ def fit(model, X, y, eras, **arguments):
 
 def make_frame():
     X, y, _, eras = make_data(n_samples=200)
-    frame = pd.DataFrame(X, columns=list("abcde"))
-    letters = np.array(list("uvwxyz"))
+    frame, letters = pd.DataFrame(X, columns=list("abcde")), np.array(list("uvwxyz"))
     frame["a"] = pd.Categorical(letters[np.nan_to_num(X[:, 0]).astype(int)])
     return frame, y, eras
 
@@ -290,8 +289,7 @@ def test_a_warm_start_to_other_rows_is_warned_of(early_stopping):
 def test_no_error_is_lost_where_a_tree_starts(monkeypatch):
     """Ctrl-C, or no memory, while processes agree on units and sums."""
     X, y, weights, eras = make_data()
-    whole = ours(split_criterion="era").fit(X, y, weights, eras=eras)
-    lost = []
+    whole, lost = ours(split_criterion="era").fit(X, y, weights, eras=eras), []
     monkeypatch.setattr(sys, "unraisablehook", lost.append)
     for n in range(1, 200):
         calls = itertools.count(1)

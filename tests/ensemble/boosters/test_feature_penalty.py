@@ -1,7 +1,4 @@
-"""`feature_penalty`: what the splits of a feature pay, in boosters and forests.
-
-That every split is the best one that pays is checked in oracle/test_every_split.py.
-"""
+"""`feature_penalty`: what splits pay; oracle/test_every_split.py checks each one."""
 
 import math
 
@@ -37,12 +34,8 @@ def target_of(criterion):
 
 def features_of(model) -> set[int]:
     """The features that split, as scikit-learn trains on them."""
-    return {
-        int(node["feature_idx"])
-        for tree in trees_of(model)
-        for node in tree.nodes
-        if not node["is_leaf"]
-    }
+    nodes = np.concatenate([tree.nodes for tree in trees_of(model)])
+    return {*nodes["feature_idx"][nodes["is_leaf"] == 0].tolist()}
 
 
 @on_grid("kind criterion", list(KINDS), ALL, every=4)
@@ -72,8 +65,7 @@ def test_zeros_leave_the_gain_to_scikit_learn(monkeypatch):
 @on_grid(
     "criterion kind more penalty", ALL, list(KINDS),
     [{}, {"max_features": 0.5}, {"colsample_bytree": 0.5}], [1.0, 1.5, math.inf],
-    every=14,
-)  # fmt: skip
+    every=14)  # fmt: skip
 def test_one_or_more_is_a_column_less(kind, criterion, more, penalty):
     if kind == "forest" and "colsample_bytree" in more:
         more = {"max_features": "sqrt"}
@@ -82,8 +74,7 @@ def test_one_or_more_is_a_column_less(kind, criterion, more, penalty):
     more = dict(more)
     if kind == "booster" and criterion["split_criterion"] == "gain":
         criterion = {"split_criterion": Gain(splitter="era")}  # as with any penalty
-    kept = [0, 2, 3]
-    expected = KINDS[kind](target, **criterion | more)
+    kept, expected = [0, 2, 3], KINDS[kind](target, **criterion | more)
     expected.fit(X[:, kept], y, weights, eras=eras)
     penalties = np.where(np.isin(np.arange(5), kept), 0.0, penalty)
     model = KINDS[kind](target, feature_penalty=penalties, **criterion | more)
@@ -95,12 +86,10 @@ def test_one_or_more_is_a_column_less(kind, criterion, more, penalty):
     np.testing.assert_array_equal(getattr(model, predict)(X), by_hand)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ["gain", "era", "time_robust"])
+@on_grid("kind name", [*KINDS], ["gain", "era", "time_robust"])
 def test_a_mapping_is_the_array(kind, name):
     X, y, _, eras = make_data()
-    frame = pd.DataFrame(X, columns=NAMES)
-    penalties = [0.0, 0.3, 0.0, 2.0, 0.0]
+    frame, penalties = pd.DataFrame(X, columns=NAMES), [0.0, 0.3, 0.0, 2.0, 0.0]
     expected = KINDS[kind](**CRITERIA[name], feature_penalty=penalties)
     expected.fit(frame, y, eras=eras)
     for mapping in ({"b": 0.3, "d": 2}, {1: 0.3, np.int64(3): 2.0}, {"b": 0.3, 3: 2}):
@@ -151,25 +140,16 @@ def test_errors(kind, penalties, message):
             model.fit(frame, y, eras=eras)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_columns_without_names_are_counted(kind):
-    X, y, _, _ = make_data()
-    with pytest.raises(ValueError, match="'b', but X has no names of columns: count"):
-        KINDS[kind](feature_penalty={"b": 1}).fit(X, y)
-    with pytest.raises(ValueError, match=r"'feature_penalty' parameter of .* must be"):
-        KINDS[kind](feature_penalty=0.5).fit(X, y)
-
-
-def test_weights_are_not_negative():
+def test_columns_without_names_weights_and_shares():
     X, y, _, eras = make_data()
+    for make in KINDS.values():
+        with pytest.raises(ValueError, match="'b', but X has no names of columns: cou"):
+            make(feature_penalty={"b": 1}).fit(X, y)
+        with pytest.raises(ValueError, match=r"'feature_penalty' parameter of .* must"):
+            make(feature_penalty=0.5).fit(X, y)
     weights = np.where(eras, 1.0, -1.0)
     ours(feature_penalty=np.zeros(5)).fit(X, y, weights)
     with pytest.raises(ValueError, match=r"feature_penalty=\{0: 0.1\} takes weights"):
         ours(feature_penalty={0: 0.1}).fit(X, y, weights)
-
-
-def test_shares_of_features_are_of_those_that_may_split():
-    X, y, _, _ = make_data()
-    model = forest(max_features=4, feature_penalty={0: 1, 1: 1})
     with pytest.raises(ValueError, match="max_features=4 is more than the 3 columns"):
-        model.fit(X, y)
+        forest(max_features=4, feature_penalty={0: 1, 1: 1}).fit(X, y)

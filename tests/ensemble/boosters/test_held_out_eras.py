@@ -24,8 +24,7 @@ def ours(target="real", **params):
 
 def data_of_ten_eras(target="real"):
     X, y, weights, _ = make_data(target)
-    eras = np.random.default_rng(5).integers(0, N_ERAS, N_SAMPLES)
-    return X, y, weights, eras
+    return X, y, weights, np.random.default_rng(5).integers(0, N_ERAS, N_SAMPLES)
 
 
 class EraScorer:
@@ -44,8 +43,7 @@ def held_out(eras, target="real", **params):
     """The labels held out of a fit, which are not trained on."""
     X, y, _, _ = make_data(target)
     scorer = EraScorer()
-    model = ours(target, scoring=scorer, **params)
-    model.fit(X, y, eras=eras)
+    model = ours(target, scoring=scorer, **params).fit(X, y, eras=eras)
     assert len(scorer.calls) == 2 * (model.n_iter_ + 1)
     for i, labels in enumerate(scorer.calls):
         assert np.array_equal(labels, scorer.calls[i % 2])
@@ -91,10 +89,9 @@ def test_last_eras_are_held_out_by_the_order_of_labels(labels, split_criterion):
 ])  # fmt: skip
 @pytest.mark.parametrize("validation_eras", ["last", "random"])
 def test_share_is_rounded_up(validation_eras, n_eras, validation_fraction, n_held_out):
-    found = held_out(
-        np.arange(N_SAMPLES) % n_eras, validation_eras=validation_eras,
-        validation_fraction=validation_fraction, split_criterion="gain", max_iter=1,
-    )  # fmt: skip
+    found = held_out(np.arange(N_SAMPLES) % n_eras, validation_eras=validation_eras,
+                     validation_fraction=validation_fraction, split_criterion="gain",
+                     max_iter=1)  # fmt: skip
     assert len(found) == n_held_out
 
 
@@ -114,8 +111,7 @@ def test_no_eras_are_named_where_none_is_held_out(params, eras):
 def test_random_eras_depend_on_the_random_state_only():
     params = {"validation_eras": "random", "validation_fraction": 2, "max_iter": 1}
     found = [held_out(CODES, random_state=seed, **params) for seed in range(8)]
-    again = [held_out(CODES, random_state=seed, **params) for seed in range(8)]
-    assert found == again
+    assert found == [held_out(CODES, random_state=seed, **params) for seed in range(8)]
     assert len({frozenset(labels) for labels in found}) > 4
     # By the labels' order, whatever their names.
     renamed = held_out(CODES * 3 + 1, random_state=0, **params)
@@ -124,8 +120,7 @@ def test_random_eras_depend_on_the_random_state_only():
 
 @on_grid(
     "validation_fraction validation_eras", [0.91, 10, 11, 400], ["last", "random"],
-    every=2,
-)  # fmt: skip
+    every=2)  # fmt: skip
 def test_holding_out_all_eras_is_refused(validation_fraction, validation_eras):
     X, y, weights, eras = data_of_ten_eras()
     params = {"validation_eras": validation_eras, "split_criterion": "gain"}
@@ -137,20 +132,17 @@ def test_holding_out_all_eras_is_refused(validation_fraction, validation_eras):
     model.fit(X, y, eras=eras, X_val=X, y_val=y)
     model.set_params(early_stopping=False).fit(X, y, weights, eras=eras)
     assert_same_model(model, stock(early_stopping=False).fit(X, y, weights), X)
-    model.set_params(early_stopping=True, validation_fraction=None)
-    model.fit(X, y, eras=eras)
+    model.set_params(early_stopping=True, validation_fraction=None).fit(X, y, eras=eras)
 
 
 @on_grid(
     "validation_eras target eras", ["last", "random", None], ["real", "multiclass"],
-    {"one era": ["a"] * N_SAMPLES, "no eras": None}, every=4,
-)  # fmt: skip
+    {"one era": ["a"] * N_SAMPLES, "no eras": None}, every=4)  # fmt: skip
 def test_rows_are_held_out_at_random_where_eras_cannot(validation_eras, target, eras):
     X, y, weights, _ = make_data(target)
     model = ours(target, split_criterion="gain", validation_eras=validation_eras)
     model.fit(X, y, weights, eras=eras)
-    theirs = stock(target, early_stopping=True).fit(X, y, weights)
-    assert_same_model(model, theirs, X)
+    assert_same_model(model, stock(target, early_stopping=True).fit(X, y, weights), X)
 
 
 def split_rows(eras, validation_eras, n_held_out, seed, y=None):
@@ -170,10 +162,8 @@ def split_rows(eras, validation_eras, n_held_out, seed, y=None):
 def worst_era(estimator, X, y, eras, sample_weight=None):
     errors = (y - estimator.predict(X)) ** 2
     weights = np.ones(len(y)) if sample_weight is None else sample_weight
-    return -max(
-        np.average(errors[eras == era], weights=weights[eras == era])
-        for era in np.unique(eras)
-    )
+    of_eras = [eras == era for era in np.unique(eras)]
+    return -max(np.average(errors[rows], weights=weights[rows]) for rows in of_eras)
 
 
 SCORINGS = ["loss", None, "neg_mean_absolute_error", worst_era]
@@ -195,26 +185,21 @@ def test_fit_is_that_of_validation_data_given(
     model = ours(
         target, **params, validation_eras=validation_eras, validation_fraction=0.3
     ).fit(X, y, weights if weighted else None, eras=eras)
-    train, held_out = split_rows(
-        *(eras, validation_eras, 3, model._random_seed),
-        y=None if target == "real" else y,
-    )
+    strata = None if target == "real" else y
+    train, held_out = split_rows(eras, validation_eras, 3, model._random_seed, strata)
     expected = ours(target, **params).fit(
         X[train], y[train], weights[train] if weighted else None, eras=eras[train],
         X_val=X[held_out], y_val=y[held_out], eras_val=eras[held_out],
-        sample_weight_val=weights[held_out] if weighted else None,
-    )  # fmt: skip
+        sample_weight_val=weights[held_out] if weighted else None)  # fmt: skip
     assert_same_model(model, expected, X)
 
 
-@pytest.mark.parametrize("validation_eras", ["last", "random", None])
-@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+@on_grid("validation_eras split_criterion", ["last", "random", None], ["gain", "era"])
 def test_warm_start_keeps_the_eras_that_are_held_out(split_criterion, validation_eras):
     X, y, _, eras = data_of_ten_eras()
-    params = {
-        "split_criterion": split_criterion, "validation_eras": validation_eras,
-        "validation_fraction": 0.3, "max_features": 0.5, "random_state": None,
-    }  # fmt: skip
+    params = {"split_criterion": split_criterion, "validation_eras": validation_eras,
+              "validation_fraction": 0.3, "max_features": 0.5,
+              "random_state": None}  # fmt: skip
     for _ in range(2):
         scorer = EraScorer()
         model = ours(**params, max_iter=2, warm_start=True, scoring=scorer)
@@ -222,14 +207,12 @@ def test_warm_start_keeps_the_eras_that_are_held_out(split_criterion, validation
         first = scorer.calls[:2]
         scorer.calls.clear()
         model.set_params(max_iter=5).fit(X, y, eras=eras)
-        assert model.n_iter_ == 5
-        assert len(scorer.calls) == 2 * 3
+        assert (model.n_iter_, len(scorer.calls)) == (5, 2 * 3)
         for calls in (scorer.calls[:2], scorer.calls[-2:]):
             assert all(map(np.array_equal, calls, first))
 
 
-@pytest.mark.parametrize("scoring", ["loss", "accuracy", None])
-@pytest.mark.parametrize("split_criterion", ["gain", "directional"])
+@on_grid("scoring split_criterion", ["loss", "accuracy", None], ["gain", "directional"])
 def test_class_of_held_out_eras_only(split_criterion, scoring):
     """It is a class of the model, though no training row has it."""
     X, _, _, eras = data_of_ten_eras()

@@ -9,11 +9,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.inspection import partial_dependence
 
 from helpers.criteria import COVER_ALL, NAMES
 from helpers.data import make_data, make_only_category
 from helpers.estimators import ours, stock
+from helpers.grids import on_grid
 from helpers.trees import assert_same_model
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.criteria import Era
@@ -85,10 +87,8 @@ def test_unusable_eras_are_refused(data, spoil, message, split_criterion):
 def test_a_subclass_may_have_fewer_parameters(data, estimator):
     class WorstEra(estimator if isinstance(estimator, type) else type(estimator())):
         def __init__(self, min_samples_leaf=5):
-            super().__init__(
-                split_criterion=Era(boltzmann_alpha=-np.inf),
-                min_samples_leaf=min_samples_leaf,
-            )
+            params = {"split_criterion": Era(boltzmann_alpha=-np.inf)}
+            super().__init__(**params, min_samples_leaf=min_samples_leaf)
 
     X, y, eras = data
     assert WorstEra().fit(X, y, eras=eras).predict(X).shape == y.shape
@@ -140,12 +140,10 @@ def test_negative_weights_of_rows_are_those_of_scikit_learn_or_refused(data):
             ours(**{name: value}).fit(X, y, weights, eras=eras)
 
 
-@pytest.mark.parametrize("split_criterion", NAMES)
-@pytest.mark.parametrize("unit", [1e38, 1e300])
+@on_grid("split_criterion unit", NAMES, [1e38, 1e300])
 def test_gradients_that_overflow_leave_no_nan(data, split_criterion, unit):
     X, y, eras = data
-    eras = np.sort(eras)
-    est = ours(split_criterion=split_criterion, min_samples_leaf=5)
+    eras, est = np.sort(eras), ours(split_criterion=split_criterion, min_samples_leaf=5)
     warnings.simplefilter("ignore")  # of NumPy, and of no split, until the test ends
     assert np.isfinite(est.fit(X, y * unit, eras=eras).predict(X)).all()
     assert np.isfinite(est.fit(X, y, y * 0 + unit, eras=eras).predict(X)).all()
@@ -184,11 +182,11 @@ def test_partial_dependence_is_of_the_column_that_is_asked_for(split_criterion):
         for columns in (["a"], ["d"], ["d", "a"]):
             options = {"kind": "average", "grid_resolution": 4}
             recursion, brute = (
-                partial_dependence(est, X, columns, method=method, **options)["average"]
+                partial_dependence(est, X, columns, method=method, **options)
                 for method in ("recursion", "brute")
             )
             # Both are sums of functions of a column: they differ by a constant.
-            assert np.ptp(recursion - brute) < 1e-9
+            assert np.ptp(recursion["average"] - brute["average"]) < 1e-9
         with pytest.raises(ValueError, match="cannot set column 'c', which is categ"):
             est._compute_partial_dependence_recursion(np.zeros((1, 1)), np.array([2]))
 
@@ -205,6 +203,11 @@ def test_unusable_eras_val_are_refused(data):
         est.fit(X, y, eras=eras, **validation, eras_val=replace_last(eras[:50], np.nan))
     with pytest.raises(ValueError, match=r"eras_val\[:, 0\] has 1 labels"):
         est.fit(X, y, eras=eras, **validation, eras_val=eras[:50].reshape(1, -1))
+    # A column is not blamed for another error.
+    X = pd.DataFrame({"a": range(5), "b": pd.Categorical(list("xyxyz"))})
+    X["c"] = pd.array([1, None, 2, 3, 4], dtype="Int64")
+    with pytest.raises(ValueError, match=r"^eras has 4 labels, but X has 5 rows"):
+        ours(split_criterion="era").fit(X, np.arange(5), eras=[0, 0, 1, 1])
 
 
 DATES = pd.date_range("2024-01-01", periods=5)
@@ -254,42 +257,27 @@ def test_categories_are_of_the_type_of_the_fit(model):
         codes = np.tile([0, 1, 2], 20)
         for X in (
             np.column_stack([np.arange(60), codes]), CATEGORIES.assign(k=codes),
-            CATEGORIES.assign(k=codes.astype(object)), [[0.0, 1.0]],
-        ):  # fmt: skip
-            with pytest.raises(
-                ValueError, match=r"column 'k' holds .* such as '[abc]'"
-            ):
+            CATEGORIES.assign(k=codes.astype(object)), [[0.0, 1.0]]):  # fmt: skip
+            with pytest.raises(ValueError, match=r"column 'k' holds .* such as '[abc]"):
                 model.predict(X)
         # A row whose only category is missing is a number to pandas and polars.
-        missing = CATEGORIES[:1].assign(x=1.0, k=pd.Categorical([None]))
-        expected = model.predict(missing)
+        expected = model.predict(CATEGORIES[:1].assign(x=1.0, k=pd.Categorical([None])))
         for X in (pd.DataFrame(ONE), pl.DataFrame(ONE), pa.table({**ONE, "k": [None]})):
-            np.testing.assert_array_equal(model.predict(X), expected)
+            assert_array_equal(model.predict(X), expected)
         dates = CATEGORIES.assign(x=pd.Timestamp("2024-01-01"))
         with pytest.raises(ValueError, match=r"column 'x'.* holds dat"):
             model.predict(dates)
         lazy = pl.LazyFrame({"x": range(60), "week": range(60)})
-        for call in (
-            lambda: model.fit(lazy, y, eras=eras),
-            lambda: model.fit(lazy, y, eras="week"),
-            lambda: model.predict(lazy),
-        ):
+        for given in ({"eras": eras}, {"eras": "week"}, None):
             with pytest.raises(ValueError, match=r"lazy frame, .* pass X.collect"):
-                call()
+                model.fit(lazy, y, **given) if given else model.predict(lazy)
         model.fit(NUMBERS, y, eras=eras)
         numbers = model.predict(NUMBERS)
         for dtype in (int, float, object):
             X = NUMBERS.assign(k=NUMBERS["k"].astype(dtype))
-            np.testing.assert_array_equal(model.predict(X), numbers)
+            assert_array_equal(model.predict(X), numbers)
         with pytest.raises(ValueError, match=r"column 'k' holds '\d', .* such as \d"):
             model.predict(NUMBERS.assign(k=NUMBERS["k"].astype(str)))
-
-
-def test_a_column_is_not_blamed_for_another_error():
-    X = pd.DataFrame({"a": range(5), "b": pd.Categorical(list("xyxyz"))})
-    X["c"] = pd.array([1, None, 2, 3, 4], dtype="Int64")
-    with pytest.raises(ValueError, match=r"^eras has 4 labels, but X has 5 rows"):
-        ours(split_criterion="era").fit(X, np.arange(5), eras=[0, 0, 1, 1])
 
 
 def test_a_fit_leaves_what_scikit_learns_leaves(data):
@@ -324,12 +312,12 @@ def test_the_only_category_is_told_from_missing_values():
     assert np.abs(wrong - y).max() > 1
     filled = np.nan_to_num(X, nan=9.0)
     advised = stock(early_stopping=False, **params).fit(filled, y).predict(filled)
-    np.testing.assert_allclose(advised, y, atol=1e-4)
+    assert_allclose(advised, y, atol=1e-4)
     plain = ours(split_criterion="gain", **params).fit(X, y)
     assert np.array_equal(plain.predict(X), wrong)
     for split_criterion in NAMES[1:]:
         est = ours(split_criterion=split_criterion, **params).fit(X, y, eras=eras)
-        np.testing.assert_allclose(est.predict(X), y, atol=1e-4)
+        assert_allclose(est.predict(X), y, atol=1e-4)
 
 
 @pytest.mark.parametrize("estimator", [ours, EraForestRegressor])
@@ -350,8 +338,7 @@ def test_constant_model_is_warned_of(data, split_criterion, estimator):
 @BOTH
 def test_a_grower_is_gone_before_the_next_one(data, split_criterion, monkeypatch):
     X, y, eras = data
-    growers = []
-    name = "TreeGrower" if split_criterion == "gain" else "EraTreeGrower"
+    growers, name = [], "TreeGrower" if split_criterion == "gain" else "EraTreeGrower"
 
     class Grower(getattr(hooks, name)):
         def __init__(self, *args, **kwargs):

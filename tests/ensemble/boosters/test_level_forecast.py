@@ -99,8 +99,7 @@ def test_forecast_errors_are_those_of_the_eras_before(level):
 
 
 def test_what_lasts_is_carried_on_and_nothing_else():
-    rng = np.random.default_rng(0)
-    n_carried = {}
+    rng, n_carried = np.random.default_rng(0), {}
     for kind in ("walk", "noise", "seasons", "short", "alone"):
         n_carried[kind] = 0
         for seed in range(20):
@@ -137,8 +136,7 @@ def test_an_era_alone_in_its_columns_is_no_evidence():
 
 def test_columns_that_are_constant_within_eras():
     rng = np.random.default_rng(0)
-    codes = rng.integers(0, 5, 200)
-    pattern = rng.integers(0, 256, 5)
+    codes, pattern = rng.integers(0, 5, 200), rng.integers(0, 256, 5)
     X = np.column_stack([rng.integers(0, 9, 200), pattern[codes], np.full(200, 255)])
     X = X.astype(np.uint8)
     columns, patterns = constant_columns(X, encode_eras(codes))
@@ -204,8 +202,7 @@ def test_labels_of_two_meanings_or_another_one(known, labels, error):
 
 def make_shops(n_weeks=136, n_shops=20):
     """Sales by week, with five holiday weeks a year and a level that drifts."""
-    rng = np.random.default_rng(0)
-    weeks = np.repeat(np.arange(n_weeks), n_shops)
+    rng, weeks = np.random.default_rng(0), np.repeat(np.arange(n_weeks), n_shops)
     shops = np.tile(np.arange(n_shops), n_weeks)
     is_holiday = np.isin(weeks % 52, [0, 13, 21, 50, 51])
     promotion = rng.random(weeks.size) < 0.2
@@ -239,16 +236,14 @@ def test_levels_of_every_target(target, tmp_path):
     rng = np.random.default_rng(0)
     # The level of an era is the share of rows whose target is another one's.
     days = np.datetime64("2024-01-01") + np.arange(y.size) // 25
-    drift = np.arange(y.size) / y.size > rng.random(y.size)
-    y = np.where(drift, np.unique(y)[-1], y)
+    y = np.where(np.arange(y.size) / y.size > rng.random(y.size), np.unique(y)[-1], y)
     model = ours(target).set_params(era_effects=AUTO, max_iter=12)
     model.fit(X, y, weights, eras=days)
     assert np.abs(model._era_forecast).max() > 0.1
     later = days + 16 + 3
     ahead = levels.forecast_levels(model._era_level, np.array([1, 4]))
     assert model._era_forecast == pytest.approx(ahead[0])
-    raw = model._raw_predict(X)
-    path = tmp_path / "model.era"
+    raw, path = model._raw_predict(X), tmp_path / "model.era"
     save_model(model, path)
     copied = load_model(path)[0]
     assert np.array_equal(copied.predict(X, eras=later), model.predict(X, eras=later))
@@ -346,12 +341,7 @@ def test_later_eras_change_the_parameters_of_a_level():
     assert not np.allclose(model._era_level[0, :4], before[0, :4])
     expected = levels.follow_levels(*model._era_series, np.zeros(30, int), None)[1]
     assert np.array_equal(model._era_level, expected)
-
-
-def test_updating_intercepts_needs_some():
-    X, y, eras = make_drift(4, 60, 0.3, 0.2)
-    with pytest.raises(ValueError, match="updating intercepts needs those of a fit"):
-        Regressor(max_iter=2).fit(X, y)._update_intercepts(X, y, eras)
-    model = Regressor(max_iter=2, era_effects=AUTO).fit(X, y, eras=eras)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model._update_intercepts(X, y[1:], eras)
+    with pytest.raises(ValueError, match="updating intercepts needs those of a fit"):
+        Regressor(max_iter=2).fit(X, y)._update_intercepts(X, y, eras)

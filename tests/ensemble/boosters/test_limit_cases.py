@@ -58,11 +58,7 @@ def test_one_era_whose_sides_need_more_rows_is_gain_with_larger_leaves(criterion
     with pytest.warns(UserWarning, match="single era"):
         model.fit(X, y, eras=np.zeros(len(y)))
     assert_same_partitions(model, stock(min_samples_leaf=30).fit(X, y), X)
-
-
-def test_time_robust_of_one_era_has_nothing_to_compare():
-    """And is the impurity, by which the oracle judges its trees."""
-    X, y, _, _ = make_data()
+    # With it, one criterion has nothing to compare, and is the impurity.
     with pytest.warns(UserWarning, match="'time_robust' has nothing to compare"):
         ours(split_criterion="time_robust").fit(X, y, eras=np.zeros(len(y)))
 
@@ -80,8 +76,7 @@ GAIN_BY_ANOTHER_NAME = {
 
 @on_grid(
     "configuration criterion with_eras", CONFIGURATIONS, GAIN_BY_ANOTHER_NAME,
-    [False, True], every=5,
-)  # fmt: skip
+    [False, True], every=5)  # fmt: skip
 def test_gain_by_another_name_is_gain(configuration, criterion, with_eras):
     target, params = configuration
     X, y, weights, eras = make_data(target)
@@ -103,13 +98,11 @@ def test_least_decrease_is_that_of_decision_trees(weighted):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 20, size=(600, 4)).astype(float)
     y = X[:, 0] + 3 * np.sin(X[:, 1]) + rng.normal(size=600)
-    weights = rng.uniform(0.5, 2, 600) if weighted else None
-    n_leaves = []
+    weights, n_leaves = rng.uniform(0.5, 2, 600) if weighted else None, []
     for least in np.geomspace(1e-3, 10, 9):
-        model = ours(
-            min_impurity_decrease=least, learning_rate=1.0, max_iter=1,
-            max_leaf_nodes=None, min_samples_leaf=15,
-        ).fit(X, y, weights)  # fmt: skip
+        model = ours(min_impurity_decrease=least, learning_rate=1.0, max_iter=1,
+                     max_leaf_nodes=None,
+                     min_samples_leaf=15).fit(X, y, weights)  # fmt: skip
         tree = DecisionTreeRegressor(min_impurity_decrease=least, min_samples_leaf=15)
         tree.fit(X, y, weights)
         assert model._predictors[0][0].get_n_leaf_nodes() == tree.get_n_leaves()
@@ -121,12 +114,9 @@ def test_least_decrease_is_that_of_decision_trees(weighted):
 
 WITH_HALF = CRITERIA | {"half of the eras": {
     "split_criterion": "directional", "min_samples_per_era": 6,
-    "min_era_coverage": 0.5, "min_gain_share": 0.0,
-}}  # fmt: skip
-ON_TARGETS = [
-    *grid(WITH_HALF, ["real", "binary"], every=4),
-    pytest.param(RATIO, "binary", id="ratio"),
-]
+    "min_era_coverage": 0.5, "min_gain_share": 0.0}}  # fmt: skip
+ON_TARGETS = grid(WITH_HALF, ["real", "binary"], every=4)
+ON_TARGETS += [pytest.param(RATIO, "binary", id="ratio")]
 
 WORDS = np.array(["a", "b", "ba", "c"])
 RENAMINGS = {
@@ -158,8 +148,7 @@ def fit(data, criterion, target="real", **params):
 
 @on_grid(
     "rename criterion", RENAMINGS, [CRITERIA["era, worst"], CRITERIA["directional"]],
-    every=2,
-)  # fmt: skip
+    every=2)  # fmt: skip
 def test_labels_matter_by_their_order_only(rename, criterion):
     X, y, weights, eras = make_data()
     X = X[:, 1:3]
@@ -177,8 +166,7 @@ def exact_data(target, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 6, size=(N_SAMPLES, 4)).astype(float)
     X[rng.random(X.shape) < 0.1] = np.nan
-    eras = rng.integers(0, 4, N_SAMPLES)
-    y = np.repeat([1.0, -1.0], N_SAMPLES // 2)
+    eras, y = rng.integers(0, 4, N_SAMPLES), np.repeat([1.0, -1.0], N_SAMPLES // 2)
     weights = np.tile(rng.choice([0.0, 0.5, 1.0, 2.0], N_SAMPLES // 2), 2)
     if target == "real":
         y *= np.tile(rng.integers(0, 4, N_SAMPLES // 2), 2)
@@ -205,12 +193,10 @@ def test_order_of_rows_does_not_matter_to_the_last_bit(criterion, target):
 @pytest.mark.parametrize("criterion", ["gain", slow("era")])
 def test_weights_that_forbid_splits_are_named(kind, criterion):
     X, y, eras = make_data("binary" if kind is Classifier else "real")[:3]
-    model = kind(max_iter=2, split_criterion=criterion)
-    small = np.full(y.size, 1e-8)
+    model, small = kind(max_iter=2, split_criterion=criterion), np.full(y.size, 1e-8)
     with pytest.warns(UserWarning, match="sample_weight is 1e-08 on average") as caught:
         model.fit(X, y, small, eras=eras)
-    assert len(caught) == 1
-    assert n_splits(model) == 0
+    assert (len(caught), n_splits(model)) == (1, 0)
     assert n_splits(model.fit(X, y, small / small.mean(), eras=eras)) > 0
 
 
@@ -220,10 +206,8 @@ def test_weights_that_forbid_splits_are_named(kind, criterion):
 def test_constraints_that_medians_break_are_named(loss, criterion, constraints):
     X, y, eras = make_data("real")[:3]
     X = pd.DataFrame(X[:, :5], columns=list("abcde"))
-    model = Regressor(
-        loss, quantile=0.8, max_iter=2, split_criterion=criterion,
-        monotonic_cst=constraints,
-    )  # fmt: skip
+    model = Regressor(loss, quantile=0.8, max_iter=2, split_criterion=criterion,
+                      monotonic_cst=constraints)  # fmt: skip
     if constraints is None:
         model.fit(X, y, eras=eras)
         return
@@ -233,8 +217,7 @@ def test_constraints_that_medians_break_are_named(loss, criterion, constraints):
 
 @pytest.mark.parametrize("params", [
     {}, {"split_criterion": "era"}, {"split_criterion": Gain(splitter="era")},
-    {"feature_penalty": [0.5, 0.0]},
-])  # fmt: skip
+    {"feature_penalty": [0.5, 0.0]}])  # fmt: skip
 def test_categories_have_no_monotonic_constraints(params):
     X, y = np.random.default_rng(0).integers(0, 3, (2, 60, 2))
     model = Regressor(categorical_features=[0], monotonic_cst=[1, 0], **params)

@@ -64,8 +64,7 @@ def test_score_is_that_of_the_predictions(target):
     model, X, y, weights, eras = problem(target)
     metric = accuracy_score if is_classifier(model) else r2_score
     for given in (None, weights):
-        predicted = model.predict(X, eras=eras)
-        expected = metric(y, predicted, sample_weight=given)
+        expected = metric(y, model.predict(X, eras=eras), sample_weight=given)
         assert model.score(X, y, given, eras=eras) == expected
         forecast = metric(y, model.predict(X), sample_weight=given)
         assert model.score(X, y, given) == forecast
@@ -109,17 +108,15 @@ HOSPITALS = [f"hospital {letter}" for letter in "ABC"]
 @pytest.mark.parametrize(("label", "known", "guess"), [
     ("Bostn", CITIES, "Boston"), ("BOSTON", CITIES, "Boston"),
     ("new york", CITIES, "New York"), ("Dallas", CITIES, None),
-    ("Newark", CITIES, None), ("week 9", WEEKS, "week09"),
-    ("weeek12", WEEKS, "week12"), ("week53", WEEKS, None),
-    ("2024-7", ["2024-06", "2024-07"], "2024-07"),
+    ("Newark", CITIES, None), ("week 9", WEEKS, "week09"), ("weeek12", WEEKS, "week12"),
+    ("week53", WEEKS, None), ("2024-7", ["2024-06", "2024-07"], "2024-07"),
     ("2024-08", ["2024-06", "2024-07"], None), ("0575", ["0573", "0574"], None),
     ("2024-W9", ["2023-W09", "2024-W09"], "2024-W09"),
     ("hospitl A", HOSPITALS, "hospital A"), ("hospital D", HOSPITALS, None),
     ("hospital a", HOSPITALS, "hospital A"), ("", CITIES, None),
 ])  # fmt: skip
 def test_a_misspelt_label_is_guessed_at_and_a_new_one_is_not(label, known, guess):
-    expected = {} if guess is None else {label: guess}
-    assert guess_labels([label], known) == expected
+    assert guess_labels([label], known) == ({} if guess is None else {label: guess})
 
 
 def test_misspelt_labels_are_warned_of_and_get_the_forecast():

@@ -15,11 +15,9 @@ from sklearn_era.inspection import shap_values
 from sklearn_era.interop import to_sklearn
 
 L2 = 2.0
-PARAMS = {
-    "max_depth": 4, "max_leaf_nodes": None, "l2_regularization": L2, "max_iter": 5,
-    "learning_rate": 0.3, "early_stopping": False, "categorical_features": [3],
-    "random_state": 0,
-}  # fmt: skip
+PARAMS = {"max_depth": 4, "max_leaf_nodes": None, "l2_regularization": L2,
+          "max_iter": 5, "learning_rate": 0.3, "early_stopping": False,
+          "categorical_features": [3], "random_state": 0}  # fmt: skip
 
 
 def make(seed, n=600):
@@ -90,8 +88,7 @@ def test_trees_are_those_of_the_definition(seed, weighted, is_class):
         nodes, gain = grow(X, g.astype(np.float32), h.astype(np.float32))
         assert tree.get_max_depth() <= 4
         # Splits that leave a side empty are none, and gains of nodes are cut off at 0.
-        inner = tree.nodes[tree.nodes["is_leaf"] == 0]
-        assert inner["gain"].sum() >= gain * (1 - 1e-5)
+        assert tree.nodes[tree.nodes["is_leaf"] == 0]["gain"].sum() >= gain * (1 - 1e-5)
         sums = np.array([np.bincount(nodes, x, 16) for x in (g, h)])
         raw = raw - 0.3 * (sums[0] / (sums[1] + L2))[nodes]
         got = model._raw_predict(X)[:, 0] if tree is model._predictors[-1][0] else None
@@ -110,8 +107,7 @@ def test_losses_set_the_values_of_leaves(loss):
 
 def test_classes_threads_and_weights_without_rows():
     X, y, weights = make(2, 4_000)
-    labels = np.digitize(y, [0, 0.7])
-    fits = []
+    labels, fits = np.digitize(y, [0, 0.7]), []
     for n_threads in (1, 2):
         with threadpool_limits(n_threads, "openmp"):
             fits.append(SymmetricClassifier(**PARAMS).fit(X, labels).predict_proba(X))

@@ -11,9 +11,7 @@ import threading
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
-    BaseHistGradientBoosting,
-)
+from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -27,10 +25,8 @@ from sklearn_era.ensemble._prediction.blocks import BlockPredictionMixin
 from sklearn_era.inspection import split_statistics
 
 # Values of `n_jobs`, and their threads out of four.
-OF_FOUR = [
-    (None, 4), (1, 1), (3, 3), (4, 4), (9, 4), (-1, 4), (-2, 3), (-4, 1), (-9, 1),
-    (np.int64(2), 2),
-]  # fmt: skip
+OF_FOUR = [(None, 4), (1, 1), (3, 3), (4, 4), (9, 4), (-1, 4), (-2, 3), (-4, 1),
+           (-9, 1), (np.int64(2), 2)]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -68,16 +64,14 @@ def predicting(monkeypatch):
         monkeypatch.setattr(owner, name, noting)
 
     note(BlockPredictionMixin, "_add_trees")
-    note(BaseHistGradientBoosting, "_predict_iterations")  # of stages
+    note(gradient_boosting.BaseHistGradientBoosting, "_predict_iterations")  # of stages
     return noted
 
 
 @on_grid("n_jobs split_criterion", OF_FOUR, ["gain", "era"], every=3)
 def test_fit_uses_them(n_jobs, split_criterion, predicting, monkeypatch):
     n_jobs, expected = n_jobs
-    growing = []
-
-    name = "TreeGrower" if split_criterion == "gain" else "EraTreeGrower"
+    growing, name = [], "TreeGrower" if split_criterion == "gain" else "EraTreeGrower"
 
     class Grower(getattr(hooks, name)):
         def __init__(self, *args, n_threads, **kwargs):
@@ -87,10 +81,8 @@ def test_fit_uses_them(n_jobs, split_criterion, predicting, monkeypatch):
     monkeypatch.setattr(hooks, name, Grower)
     X, y, _, eras = make_data()
     scoring = Scoring()
-    model = ours(
-        n_jobs=n_jobs, split_criterion=split_criterion, early_stopping=True,
-        scoring=scoring,
-    )  # fmt: skip
+    model = ours(n_jobs=n_jobs, split_criterion=split_criterion, early_stopping=True,
+                 scoring=scoring)  # fmt: skip
     model.fit(X, y, eras=eras)
     assert growing == [expected] * 5
     assert set(scoring.noted) == {expected}
@@ -129,8 +121,7 @@ def test_replays_use_them(monkeypatch):
     replay = sys.modules["sklearn_era.inspection._replay"]
     monkeypatch.setattr(replay, "_openmp_effective_n_threads", note)
     X, y, _, eras = make_data()
-    model = ours(n_jobs=3).fit(X, y)
-    split_statistics(model, X, y, eras=eras)
+    split_statistics(ours(n_jobs=3).fit(X, y), X, y, eras=eras)
     assert noted == [3]
 
 
@@ -171,6 +162,11 @@ def test_blocks_in_one_another():
     assert _openmp_effective_n_threads() == 4
     with openmp_threads(-2, "next"), openmp_threads(None, "inner"):
         assert _openmp_effective_n_threads() == 3
+    # Other libraries keep their threads.
+    before = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    with openmp_threads(1, "estimator"):
+        after = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    assert before == after != []
 
 
 def test_other_python_threads_keep_theirs():
@@ -214,16 +210,6 @@ def test_errors_leave_no_limit():
         assert _openmp_effective_n_threads() == 4
     with openmp_threads(-2, "again"):  # no trace of the blocks that failed
         assert _openmp_effective_n_threads() == 3
-
-
-def test_other_libraries_keep_their_threads():
-    def of_blas():
-        return [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-
-    before = of_blas()
-    assert before
-    with openmp_threads(1, "estimator"):
-        assert of_blas() == before
 
 
 @pytest.mark.parametrize("n_jobs", [None, slow(-1), slow(4), 7])

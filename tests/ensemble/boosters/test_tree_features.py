@@ -10,7 +10,7 @@ from helpers.estimators import ours
 from helpers.grids import on_grid
 from helpers.trees import assert_same_trees, trees_of
 from oracle.reference import check_fit
-from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._boosters import hooks, tree_features
 from sklearn_era.ensemble._boosters.tree_features import draw_tree_features
 from sklearn_era.ensemble._splitting.tree_grower import EraTreeGrower
@@ -32,8 +32,7 @@ def fitted(data, target="real", **params):
 
 
 def features_of(tree):
-    inner = tree.nodes[tree.nodes["is_leaf"] == 0]
-    return set(inner["feature_idx"].tolist())
+    return set(tree.nodes[tree.nodes["is_leaf"] == 0]["feature_idx"].tolist())
 
 
 @pytest.fixture
@@ -64,8 +63,7 @@ def growth(monkeypatch):
     return grown
 
 
-@pytest.mark.parametrize("groups", [None, [{0, 1}, {1, 2, 3}]])
-@pytest.mark.parametrize("share", [1.0, 0.8])
+@on_grid("groups share", [None, [{0, 1}, {1, 2, 3}]], [1.0, 0.8])
 def test_generator_is_left_alone_where_all_features_are_drawn(share, groups):
     rng = np.random.default_rng(0)
     assert draw_tree_features(rng, 4, share, groups) is groups
@@ -73,16 +71,13 @@ def test_generator_is_left_alone_where_all_features_are_drawn(share, groups):
 
 
 def test_classes_of_an_iteration_draw_apart(growth):
-    data = make_wide_data("multiclass")
-    model = fitted(data, "multiclass", colsample_bytree=0.25)
+    model = fitted(make_wide_data("multiclass"), "multiclass", colsample_bytree=0.25)
     assert [len(trees) for trees in model._predictors] == [3] * 5
     for tree, grown in zip(trees_of(model), growth, strict=True):
         assert features_of(tree) <= grown.sets[0]
     draws = [grown.sets[0] for grown in growth]
     assert any(len(set(draws[i : i + 3])) == 3 for i in range(0, 15, 3))
-
-
-def test_a_single_feature_a_tree():
+    # A single feature a tree.
     model = fitted(make_wide_data(), colsample_bytree=0.01, max_iter=20)
     assert all(len(features_of(tree)) <= 1 for tree in trees_of(model))
     assert len(set().union(*map(features_of, trees_of(model)))) > 4
@@ -105,13 +100,11 @@ def test_a_warm_start_goes_on_with_the_draws(target, criterion):
 }, ["gain", "era"], every=2)  # fmt: skip
 def test_of_equal_features_drawn_the_first_is_used(criterion, interaction_cst, growth):
     """Though a set of two hundred integers among two thousand is in no order."""
-    rng = np.random.default_rng(0)
-    effect = rng.integers(0, 5, 200).astype(float)
+    effect = np.random.default_rng(0).integers(0, 5, 200).astype(float)
     X = np.tile(effect[:, np.newaxis], 2000)
-    model = HistGradientBoostingRegressor(
-        split_criterion=criterion, colsample_bytree=0.1, max_iter=3, max_leaf_nodes=4,
-        interaction_cst=interaction_cst, random_state=0,
-    )  # fmt: skip
+    model = Regressor(split_criterion=criterion, colsample_bytree=0.1, max_iter=3,
+                      max_leaf_nodes=4, interaction_cst=interaction_cst,
+                      random_state=0)  # fmt: skip
     model.fit(X, effect, eras=np.arange(200) % 2)
     sets = [set().union(*grown.sets) for grown in growth]
     assert any(list(drawn) != sorted(drawn) for drawn in sets)
@@ -125,12 +118,9 @@ def test_of_equal_features_drawn_the_first_is_used(criterion, interaction_cst, g
 
 @pytest.mark.parametrize("criterion", ["gain", "directional"])
 def test_features_of_a_split_are_drawn_from_those_of_the_tree_in_order(criterion):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(90, 200)).round(1)
-    y = X[:, ::2].sum(axis=1)
-    eras = np.arange(90) % 3
-    model = HistGradientBoostingRegressor(
-        split_criterion=criterion, colsample_bytree=0.1, max_features=0.5, max_iter=3,
-        max_leaf_nodes=3, max_bins=8, early_stopping=False, random_state=0,
-    )  # fmt: skip
+    X = np.random.default_rng(0).normal(size=(90, 200)).round(1)
+    y, eras = X[:, ::2].sum(axis=1), np.arange(90) % 3
+    model = Regressor(split_criterion=criterion, colsample_bytree=0.1, max_features=0.5,
+                      max_iter=3, max_leaf_nodes=3, max_bins=8, early_stopping=False,
+                      random_state=0)  # fmt: skip
     assert check_fit(model.fit(X, y, eras=eras), X, y, eras).n_splits == 6

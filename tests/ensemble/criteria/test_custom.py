@@ -12,18 +12,12 @@ from threadpoolctl import threadpool_limits
 from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.trees import assert_same_trees, trees_of
-from sklearn_era.criteria import (
-    Blend,
-    CustomCriterion,
-    Directional,
-    Era,
-    Invariant,
-    SplitKeys,
-    TimeRobust,
-)
+from sklearn_era import criteria
+from sklearn_era.criteria import Blend, CustomCriterion, Era, Invariant, SplitKeys
 from sklearn_era.criteria._blend import as_criterion
 from sklearn_era.criteria._criteria import SplitCriterion
-from sklearn_era.ensemble import EraForestRegressor, HistGradientBoostingRegressor
+from sklearn_era.ensemble import EraForestRegressor
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import ModelFileError, save_model
 
 REL_TOL = 2.0**-21
@@ -104,9 +98,8 @@ class NumPyTimeRobust(CustomCriterion):
             impurities = valid(impurities, informative).max(axis=1)
             decreases = np.where(informative, decreases, np.inf).min(axis=1)
         is_valid = (decreases > 0) & informative.any(axis=1)
-        return SplitKeys(
-            valid(-impurities, is_valid), priority=np.where(is_valid, decreases, 0.0)
-        )
+        priority = np.where(is_valid, decreases, 0.0)
+        return SplitKeys(valid(-impurities, is_valid), priority=priority)
 
 
 class Broken(CustomCriterion):
@@ -117,10 +110,8 @@ class Broken(CustomCriterion):
         n = splits.pooled_gains.size
         if self.fault == "error":
             raise ZeroDivisionError("the user's own")
-        return {
-            "shape": np.ones(n + 1), "nan": np.full(n, np.nan), "none": None,
-            "text": np.full(n, "a"),
-        }[self.fault]  # fmt: skip
+        return {"shape": np.ones(n + 1), "nan": np.full(n, np.nan), "none": None,
+                "text": np.full(n, "a")}[self.fault]  # fmt: skip
 
 
 class Refusing(CustomCriterion):
@@ -130,8 +121,9 @@ class Refusing(CustomCriterion):
 
 PAIRS = [
     (Era(), NumPyEra()), (Era(-np.inf), NumPyEra(worst=True)),
-    (Directional(), NumPyDirectional()), (Invariant(), NumPyInvariant()),
-    (TimeRobust(), NumPyTimeRobust()), (TimeRobust("mean"), NumPyTimeRobust(mean=True)),
+    (criteria.Directional(), NumPyDirectional()), (Invariant(), NumPyInvariant()),
+    (criteria.TimeRobust(), NumPyTimeRobust()),
+    (criteria.TimeRobust("mean"), NumPyTimeRobust(mean=True)),
 ]  # fmt: skip
 
 
@@ -146,8 +138,7 @@ def random_fit(seed):
     X[rng.random(size=(n, 4)) < rng.choice([0.0, 0.1])] = np.nan
     eras = rng.integers(n_eras, size=n)
     signal = np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) * (eras % 2)
-    y = signal + rng.normal(size=n)
-    is_classifier = rng.random() < 0.3
+    y, is_classifier = signal + rng.normal(size=n), rng.random() < 0.3
     parameters = {
         "max_iter": 3, "min_samples_leaf": int(rng.integers(1, 20)),
         "l2_regularization": float(rng.choice([0.0, 2.0])),
@@ -163,14 +154,9 @@ def random_fit(seed):
     weights = rng.uniform(0.5, 2.0, size=n) if rng.random() < 0.3 else None
     if not is_classifier and rng.random() < 0.3:
         parameters["loss"], y = "poisson", np.exp(y / 3)
-    target = (y > np.median(y)).astype(int) if is_classifier else y
-    return (
-        ours("binary" if is_classifier else "real", **parameters),
-        X,
-        target,
-        eras,
-        weights,
-    )
+    y = (y > np.median(y)).astype(int) if is_classifier else y
+    target = "binary" if is_classifier else "real"
+    return ours(target, **parameters), X, y, eras, weights
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -199,14 +185,9 @@ def test_forests_and_blends_take_them(compiled, own):
     assert_same_trees(a, b)
     if not isinstance(compiled, Era | Invariant):
         return  # a refused split is refused by the blend
-    a, b = (
-        HistGradientBoostingRegressor(
-            max_iter=5,
-            split_criterion=Blend({criterion: 1.0, "vrex": 0.3}, normalize=False),
-        ).fit(X, y, eras=eras)
-        for criterion in (compiled, own)
-    )
-    assert_same_trees(a, b)
+    blends = (Blend({x: 1.0, "vrex": 0.3}, normalize=False) for x in (compiled, own))
+    fits = (Regressor(max_iter=5, split_criterion=blend) for blend in blends)
+    assert_same_trees(*(model.fit(X, y, eras=eras) for model in fits))
 
 
 def test_keys_get_the_sums_of_every_era():
@@ -218,7 +199,7 @@ def test_keys_get_the_sums_of_every_era():
             seen.append((splits, splits.impurities))  # of the node at hand
             return splits.pooled_gains
 
-    model = HistGradientBoostingRegressor(
+    model = Regressor(
         max_iter=1, split_criterion=Seeing(), min_gain_share=0, max_leaf_nodes=2
     ).fit(X, y, eras=eras)
     gradients, (node,) = y.mean() - y, trees_of(model)[0].nodes[:1]
@@ -250,7 +231,7 @@ def test_keys_get_the_sums_of_every_era():
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_errors_end_the_fit(fault, error, message, n_threads):
     X, y, _, eras = make_data(n_samples=4000)
-    model = HistGradientBoostingRegressor(split_criterion=Broken(fault))
+    model = Regressor(split_criterion=Broken(fault))
     with threadpool_limits(n_threads), pytest.raises(error, match=message):
         model.fit(X, y, eras=eras)
     model.set_params(split_criterion=NumPyEra()).fit(X, y, eras=eras)
@@ -266,9 +247,9 @@ def test_only_splits_that_cover_enough_eras_are_asked_about():
             seen.append(splits.covered.all())
             return splits.pooled_gains
 
-    HistGradientBoostingRegressor(
-        max_iter=2, min_era_coverage=1.0, split_criterion=Seeing()
-    ).fit(X[rows], y[rows], eras=eras[rows])
+    Regressor(max_iter=2, min_era_coverage=1.0, split_criterion=Seeing()).fit(
+        X[rows], y[rows], eras=eras[rows]
+    )
     assert len(seen) > 2
     assert all(seen)
 
@@ -284,7 +265,7 @@ def test_a_criterion_may_look_at_every_era_whatever_it_covers():
         def keys(self, splits):
             return valid(splits.pooled_gains, splits.pooled_gains > self.least)
 
-    plain = HistGradientBoostingRegressor(split_criterion="gain", max_iter=3)
+    plain = Regressor(split_criterion="gain", max_iter=3)
     own = clone(plain).set_params(split_criterion=Gain(), min_gain_share=0.0)
     own.set_params(min_era_coverage=1.0).fit(X, y, eras=eras)
     np.testing.assert_allclose(own.predict(X), plain.fit(X, y).predict(X))
@@ -296,7 +277,7 @@ def test_a_criterion_may_look_at_every_era_whatever_it_covers():
 
 def test_refused_splits_are_left_to_the_gain_or_to_nobody():
     X, y, _, eras = make_data(n_samples=300)
-    plain = HistGradientBoostingRegressor(split_criterion="gain", max_iter=3)
+    plain = Regressor(split_criterion="gain", max_iter=3)
     own = clone(plain).set_params(split_criterion=Refusing()).fit(X, y, eras=eras)
     plain.fit(X, y, eras=eras)
     assert [tree.nodes.size for tree in trees_of(own)] == [
@@ -309,7 +290,7 @@ def test_refused_splits_are_left_to_the_gain_or_to_nobody():
 
 def test_objects_are_scikit_learns():
     X, y, _, eras = make_data(n_samples=300)
-    model = HistGradientBoostingRegressor(split_criterion=NumPyEra(), max_iter=3)
+    model = Regressor(split_criterion=NumPyEra(), max_iter=3)
     search = GridSearchCV(model, {"split_criterion__worst": [True, False]}, cv=2).fit(
         X, y, eras=eras
     )
@@ -334,18 +315,15 @@ class Unknown(SplitCriterion):
 @pytest.mark.parametrize(("criterion", "message"), [
     (Inherited(), "compiled code would compute the key of Era instead. Derive"),
     (Unknown(), "no compiled code computes its key. Derive Unknown from"),
-    (Blend({Inherited(): 1, "gain": 1}), "the key of Era instead"),
-])  # fmt: skip
+    (Blend({Inherited(): 1, "gain": 1}), "the key of Era instead")])  # fmt: skip
 def test_keys_that_nobody_would_compute_are_refused(criterion, message):
     X, y, _, eras = make_data(n_samples=300)
     with pytest.raises(TypeError, match=message):
-        HistGradientBoostingRegressor(split_criterion=criterion).fit(X, y, eras=eras)
+        Regressor(split_criterion=criterion).fit(X, y, eras=eras)
     with pytest.raises(NotImplementedError, match="CustomCriterion defines no keys"):
-        HistGradientBoostingRegressor(split_criterion=CustomCriterion()).fit(
-            X, y, eras=eras
-        )
+        Regressor(split_criterion=CustomCriterion()).fit(X, y, eras=eras)
     with pytest.raises(ValueError, match="a blend has one CustomCriterion at most"):
         as_criterion({NumPyEra(): 1, NumPyDirectional(): 1})
     for value in (NumPyEra, len):
         with pytest.raises(ValueError, match=r"Pass an object, as MyCriterion\(\)"):
-            HistGradientBoostingRegressor(split_criterion=value).fit(X, y, eras=eras)
+            Regressor(split_criterion=value).fit(X, y, eras=eras)

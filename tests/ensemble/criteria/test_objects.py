@@ -12,33 +12,23 @@ from helpers.criteria import BLEND
 from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.trees import assert_same_model
-from sklearn_era.criteria import (
-    Blend,
-    Directional,
-    Era,
-    Gain,
-    Invariant,
-    TimeRobust,
-    VREx,
-)
+from sklearn_era import criteria
+from sklearn_era.criteria import Blend, Directional, Era, Gain, Invariant, VREx
 from sklearn_era.effects import GroupDRO, Intercepts, Recency
-from sklearn_era.ensemble import (
-    EraForestClassifier,
-    EraForestRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    TimeRobustForestRegressor,
-)
+from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.ensemble import TimeRobustForestRegressor as TimeRobustForest
 from sklearn_era.ensemble._parameter_table import CONSTRAINTS, MOVED, PARAMETERS
 from sklearn_era.model_files import load_model, save_model
 
-BOOSTERS = [HistGradientBoostingRegressor, HistGradientBoostingClassifier]
+BOOSTERS = [Regressor, Classifier]
 FORESTS = [EraForestRegressor, EraForestClassifier]
 # Objects, how Python would write them, and another value of a parameter.
 OBJECTS = [
     (Gain(), "Gain()", {"splitter": "era"}),
     (Era(-1.0), "Era(boltzmann_alpha=-1.0)", {"normalize": True}),
-    (TimeRobust("mean"), "TimeRobust(aggregation='mean')",
+    (criteria.TimeRobust("mean"), "TimeRobust(aggregation='mean')",
      {"impurity": "standard_deviation"}),
     (Invariant(2.0), "Invariant(penalty=2.0)", {"statistic": "changing_rate"}),
     (VREx(normalize=True), "VREx(normalize=True)", {"penalty": 0.5}),
@@ -49,9 +39,7 @@ OBJECTS = [
     (GroupDRO(), "GroupDRO()", {"step_size": 0.5}),
     (Intercepts(n_eras=1), "Intercepts(n_eras=1)", {"forecast": "mean"}),
 ]  # fmt: skip
-EACH_OBJECT = pytest.mark.parametrize(
-    ("thing", "text", "change"), OBJECTS, ids=[text for _, text, _ in OBJECTS]
-)
+EACH_OBJECT = pytest.mark.parametrize(("thing", "text", "change"), OBJECTS, ids=str)
 
 
 def parameter_of(thing) -> str:
@@ -65,15 +53,13 @@ def parameter_of(thing) -> str:
 @EACH_OBJECT
 def test_an_object_is_its_parameters(thing, text, change):
     assert repr(thing) == text
-    assert eval(text) == thing
+    assert eval(text, vars(criteria) | globals()) == thing
     params = thing.get_params(deep=False)
     for same in (
         type(thing)(**params), clone(thing), copy.deepcopy(thing),
-        pickle.loads(pickle.dumps(thing)),
-    ):  # fmt: skip
+        pickle.loads(pickle.dumps(thing))):  # fmt: skip
         assert same == thing
-        assert hash(same) == hash(thing)
-        assert same.get_params(deep=False) == params
+        assert (hash(same), same.get_params(deep=False)) == (hash(thing), params)
     other = clone(thing).set_params(**change)
     assert other.get_params(deep=False) == params | change
     assert other != thing
@@ -113,6 +99,9 @@ def test_nested_names_on_shortcuts():
         owner = name.partition("__")[0]
         with pytest.raises(ValueError, match=rf"^{owner}=.* has no parameter .*object"):
             ours().set_params(**{name: 1})
+    # Defaults that are objects are not shared.
+    TimeRobustForest().split_criterion.set_params(aggregation="max")
+    assert TimeRobustForest().split_criterion.aggregation == "mean"
 
 
 def test_old_values_and_unknown_arguments_are_refused_with_a_guess():
@@ -128,11 +117,6 @@ def test_old_values_and_unknown_arguments_are_refused_with_a_guess():
         BOOSTERS[0](era_orde="ordered")
     with pytest.raises(TypeError, match=r"'num_leaves'. It is max_leaf_nodes here"):
         FORESTS[0](num_leaves=8)
-
-
-def test_defaults_that_are_objects_are_not_shared():
-    TimeRobustForestRegressor().split_criterion.set_params(aggregation="max")
-    assert TimeRobustForestRegressor().split_criterion.aggregation == "mean"
 
 
 @pytest.mark.parametrize("kind", [*BOOSTERS, *FORESTS])
@@ -179,8 +163,7 @@ def test_copies_and_files_keep_the_objects(target, params, tmp_path):
     save_model(model, tmp_path / "model.era")
     for again in (
         load_model(tmp_path / "model.era")[0], pickle.loads(pickle.dumps(model)),
-        clone(model).fit(X, y, eras=eras),
-    ):  # fmt: skip
+        clone(model).fit(X, y, eras=eras)):  # fmt: skip
         assert again.get_params() == model.get_params()
         assert_same_model(again, model, X)
     for name, value in params.items():  # which a fit leaves as they were

@@ -10,11 +10,8 @@ from hypothesis import strategies as st
 from helpers.criteria import NAMES
 from oracle.reference import boltzmann_mean as exact_boltzmann_mean
 from sklearn_era.criteria import Directional, Era, Invariant, TimeRobust, VREx
-from sklearn_era.ensemble._criteria.objects import (
-    Criterion,
-    boltzmann_mean,
-    compare_sides,
-)
+from sklearn_era.ensemble._criteria import objects
+from sklearn_era.ensemble._criteria.objects import Criterion, boltzmann_mean
 
 approx = pytest.approx
 
@@ -95,9 +92,8 @@ OF_DECREASE = "agg_j n_j / N_j (L_before,j - L_j)"
 def test_formulas_of_docstrings(criterion, formula, key):
     """Of the kernel, by the rows of eras of unequal size."""
     assert formula in type(criterion).__doc__
-    kernel = Criterion(
-        criterion.name, l2_regularization=L2, **criterion._kernel_parameters()
-    )
+    params = criterion._kernel_parameters()
+    kernel = Criterion(criterion.name, l2_regularization=L2, **params)
     has_squares = getattr(criterion, "impurity", "") == "standard_deviation"
     sides = [np.column_stack(x) for x in (SQUARES if has_squares else SUMS)]
     found = kernel.rank(*sides, gain=10.0, impurities=L_BEFORE, era_sizes=N_IN_TRAINING)
@@ -125,7 +121,7 @@ def test_of_two_eras_the_smaller_gain_is_left_to_the_last_bit():
     for larger in 2.0 ** rng.uniform(1, 30, 200):
         left = rng.uniform(1, 2, (2, 3)) * [[-larger, 1, 1], [-1, 1, 1]]
         right = rng.uniform(1, 2, (2, 3)) * [[larger, 1, 1], [1, 1, 1]]
-        smaller = compare_sides([left], [right]).gains.min()
+        smaller = objects.compare_sides([left], [right]).gains.min()
         for order in ([0, 1], [1, 0]):
             assert rank(VREX, left[order], right[order]).primary == smaller
 
@@ -185,10 +181,8 @@ sizes = st.floats(-300, 300).map(lambda exponent: 10.0**exponent)
 gains = st.just(0.0) | st.floats(-10, 10) | sizes | sizes.map(lambda size: -size)
 samples = st.lists(gains, min_size=1, max_size=12)
 # Samples of one scale, where the operator does more than pick one value.
-alike = st.builds(
-    lambda scale, values: [scale * value for value in values],
-    sizes, st.lists(st.floats(-1, 1), min_size=1, max_size=12),
-)  # fmt: skip
+alike = st.builds(lambda scale, values: [scale * value for value in values], sizes,
+                  st.lists(st.floats(-1, 1), min_size=1, max_size=12))  # fmt: skip
 repeated = st.builds(lambda value, times: [value] * times, gains, st.integers(1, 20))
 any_values = st.one_of(samples, alike, repeated)
 alphas = st.sampled_from([-math.inf, math.inf, 0.0]) | st.floats(-5, 5)
@@ -232,8 +226,7 @@ def test_equals_the_exact_value_where_weights_are_comparable(values, relative):
     alpha = min(max(alpha, -1e308), 1e308)
     expected = exact_boltzmann_mean(values, alpha, digits=80)
     # The offset from the extreme value is what is computed, and it is accurate.
-    extreme = min(values) if alpha < 0 else max(values)
-    span = max(values) - min(values)
+    extreme, span = min(values) if alpha < 0 else max(values), max(values) - min(values)
     atol = 1e-13 * span + 4e-16 * abs(extreme) + 1e-307
     offset = mean(values, alpha) - extreme
     assert offset == approx(expected - extreme, rel=1e-11, abs=atol)

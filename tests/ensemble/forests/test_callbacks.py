@@ -47,8 +47,7 @@ def test_a_monitor_logs_the_score_of_each_stage():
     y = make_classes(y)
     weights = np.linspace(1, 2, y.size)
     recorder, monitor = Recorder(), ScoringMonitor(scoring="accuracy")
-    forest = classifier().set_callbacks(recorder, monitor)
-    forest.fit(X, y, weights, eras=eras)
+    forest = classifier().set_callbacks(recorder, monitor).fit(X, y, weights, eras=eras)
     stages = forest.staged_predict(X)
     staged = [accuracy_score(y, each, sample_weight=weights) for each in stages]
     assert_allclose(logged(monitor, "accuracy"), staged)
@@ -68,8 +67,7 @@ def test_a_callback_may_stop_the_fit(n_jobs):
     params = {"n_jobs": n_jobs, "oob_score": True, "max_samples": 0.05}
     forest = regressor(n_estimators=40, warm_start=True, **params)
     forest.set_callbacks(stop).fit(X, y, eras=eras)
-    assert forest.n_iter_ == 3
-    assert stop.ended == ["iteration"] * 3 + ["fit"]
+    assert (forest.n_iter_, stop.ended) == (3, ["iteration"] * 3 + ["fit"])
     assert stop.torn_down
     three = regressor(n_estimators=3, **params).fit(X, y, eras=eras)
     assert_same_trees(forest, three)
@@ -85,8 +83,7 @@ def test_errors_of_callbacks_leave_the_forest_as_it_was(hook, error, monkeypatch
     X, y, eras = make_data()
     recorder = Recorder()
     forest = regressor(n_jobs=2, warm_start=True).fit(X, y, eras=eras)
-    before = set(vars(forest.set_callbacks(recorder)))
-    expected = forest.predict(X)
+    before, expected = set(vars(forest.set_callbacks(recorder))), forest.predict(X)
 
     def fail(estimator, context, **arguments):
         if hook == "setup" or context.task_id == 2:

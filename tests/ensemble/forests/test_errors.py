@@ -12,8 +12,7 @@ from sklearn_era.effects import GroupDRO
 REFUSED_WITHOUT_ERAS = [
     ({"split_criterion": "era"}, r"^split_criterion='era' needs eras: pass fit\(X, y,"),
     ({"bootstrap": "whole_eras"}, r"^bootstrap='whole_eras' needs eras"),
-    ({"random_segments": 3}, r"^random_segments=3 needs eras"),
-]  # fmt: skip
+    ({"random_segments": 3}, r"^random_segments=3 needs eras")]  # fmt: skip
 REFUSED = [
     ({"random_segments": 4}, r"^random_segments=4 is more than the 3 .* finer eras\.$"),
     ({"split_criterion": "era", "min_samples_per_era": 60, "min_era_coverage": 1.0},
@@ -72,7 +71,7 @@ def test_refused(spoil, parameters, message):
         forest.predict(X)
 
 
-def test_weights_of_zero_alone():
+def test_weights_and_classes_are_checked():
     X, y, _ = make_data()
     with pytest.raises(ValueError, match="must contain at least one non-zero number"):
         regressor().fit(X, y, np.zeros(y.size))
@@ -81,10 +80,6 @@ def test_weights_of_zero_alone():
         classifier(class_weight=nothing).fit(X, make_classes(y))
     with pytest.raises(ValueError, match="Negative values in data passed to `sample_w"):
         regressor().fit(X, y, -np.ones(y.size))
-
-
-def test_classes_are_checked():
-    X, y, _ = make_data()
     message = r"^The classes, \['high', 'low', 'mid'\], are not in class_weight"
     with pytest.raises(ValueError, match=message):
         classifier(class_weight={"new": 1}).fit(X, make_classes(y))
@@ -130,10 +125,3 @@ def test_a_target_in_single_precision_has_the_trees_of_any_unit(scale):
     forest = regressor(split_criterion="era").fit(X, y, eras=eras)
     scaled = regressor(split_criterion="era").fit(X, y * unit, eras=eras)
     assert np.array_equal(scaled.predict(X), forest.predict(X) * unit)
-
-
-def test_there_is_no_decision_function():
-    X, y, _ = make_data()
-    forest = classifier().fit(X, make_classes(y))
-    assert not hasattr(forest, "decision_function")
-    assert not hasattr(forest, "staged_decision_function")

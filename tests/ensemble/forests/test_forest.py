@@ -9,18 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from helpers.criteria import BLEND, ERA_CRITERIA, NAMES
-from helpers.forests import (
-    N_SAMPLES,
-    classifier,
-    drawn_columns,
-    drawn_rows,
-    from_the_root,
-    make_classes,
-    make_data,
-    regressor,
-    rows_of_leaves,
-)
+from helpers import forests
+from helpers.criteria import BLEND, COVER_ALL, ERA_CRITERIA, NAMES
+from helpers.forests import classifier, drawn_rows, make_classes, make_data, regressor
 from helpers.grids import on_grid
 from helpers.trees import assert_same_trees, trees_of
 from sklearn_era.ensemble import HistGradientBoostingRegressor
@@ -45,7 +36,7 @@ def grow_alone(forest, X, y, eras, weights=None):
 
 def assert_equals_trees_grown_alone(forest, X, y, eras, weights=None):
     n_splits = 0
-    draws = drawn_rows(forest, X, eras), drawn_columns(forest, X, eras)
+    draws = drawn_rows(forest, X, eras), forests.drawn_columns(forest, X, eras)
     for tree, drawn, columns in zip(trees_of(forest), *draws, strict=True):
         rows = np.arange(y.size) if drawn.rows is None else drawn.rows
         codes = eras if drawn.rows is None else drawn.eras.codes
@@ -59,7 +50,7 @@ def assert_equals_trees_grown_alone(forest, X, y, eras, weights=None):
             assert_allclose(values, booster.predict(X_drawn), rtol=1e-5)
             n_splits += (tree.nodes["is_leaf"] == 0).sum()
             continue
-        ours, theirs = from_the_root(tree), from_the_root(alone)
+        ours, theirs = forests.from_the_root(tree), forests.from_the_root(alone)
         for name in ("is_leaf", "count", "depth"):
             assert_array_equal(ours[name], theirs[name], err_msg=name)
         splits = ours["is_leaf"] == 0
@@ -83,10 +74,9 @@ def assert_equals_trees_grown_alone(forest, X, y, eras, weights=None):
 def test_a_tree_is_that_of_a_booster_on_its_rows(split_criterion, bootstrap, missing):
     X, y, eras = make_data(missing=missing)
     leaf = 10 if split_criterion == "gain" else 1
-    forest = regressor(
-        split_criterion=split_criterion, bootstrap=bootstrap,
-        n_estimators=1 if bootstrap is False else 4, min_samples_leaf=leaf,
-    ).fit(X, y, eras=eras)  # fmt: skip
+    forest = regressor(split_criterion=split_criterion, bootstrap=bootstrap,
+                       n_estimators=1 if bootstrap is False else 4,
+                       min_samples_leaf=leaf).fit(X, y, eras=eras)  # fmt: skip
     assert_equals_trees_grown_alone(forest, X, y, eras)
 
 
@@ -120,24 +110,19 @@ def test_parameters_mean_what_they_mean_to_a_booster(parameters, weighted):
 @given(
     seed=st.integers(0, 10_000), bootstrap=st.sampled_from(BOOTSTRAPS),
     l2=st.sampled_from([0.0, 3.0]), weighted=st.booleans(), missing=st.booleans(),
-    criterion=st.sampled_from(["gain", "directional"]),
-)  # fmt: skip
+    criterion=st.sampled_from(["gain", "directional"]))  # fmt: skip
 def test_leaves_are_means_of_rows(seed, bootstrap, l2, weighted, missing, criterion):
     X, y, eras = make_data(seed, missing=0.1 * missing, n_samples=120)
     rng = np.random.default_rng(seed)
     weights = rng.integers(0, 3, y.size) * 0.7 if weighted else None
-    forest = regressor(
-        n_estimators=2, bootstrap=bootstrap, l2_regularization=l2,
-        split_criterion=criterion, random_state=seed,
-    ).fit(X, y, weights, eras=eras)  # fmt: skip
-    by_hand = np.zeros(y.size)
-    unit = np.ones(y.size) if weights is None else weights
-    draws = drawn_rows(forest, X, eras)
-    for tree, drawn in zip(trees_of(forest), draws, strict=True):
+    forest = regressor(n_estimators=2, bootstrap=bootstrap, l2_regularization=l2,
+                       split_criterion=criterion,
+                       random_state=seed).fit(X, y, weights, eras=eras)  # fmt: skip
+    by_hand, unit = np.zeros(y.size), np.ones(y.size) if weights is None else weights
+    for tree, drawn in zip(trees_of(forest), drawn_rows(forest, X, eras), strict=True):
         rows = np.arange(y.size) if drawn.rows is None else drawn.rows
-        mean = np.average(y[rows], weights=unit[rows])
-        values = {}
-        for leaf, members in rows_of_leaves(tree, X[rows]):
+        mean, values = np.average(y[rows], weights=unit[rows]), {}
+        for leaf, members in forests.rows_of_leaves(tree, X[rows]):
             members = rows[members]
             total = unit[members].sum() + l2
             summed = unit[members] @ y[members] + l2 * mean
@@ -145,7 +130,7 @@ def test_leaves_are_means_of_rows(seed, bootstrap, l2, weighted, missing, criter
             node = tree.nodes[leaf]
             assert node["count"] == members.size
             assert_allclose(node["value"], values[leaf] / 2, rtol=1e-12)
-        for leaf, members in rows_of_leaves(tree, X):
+        for leaf, members in forests.rows_of_leaves(tree, X):
             by_hand[members] += values[leaf] / 2
         assert_allclose(tree.nodes["value"][0], mean / 2)
     assert_allclose(forest.predict(X), by_hand, rtol=1e-12)
@@ -159,16 +144,15 @@ def test_probabilities_are_mean_proportions(n_classes):
     forest.fit(X, y, eras=eras)
     assert_array_equal(forest.classes_, np.unique(y))
     n_outputs = 1 if n_classes == 2 else 3
-    totals = np.zeros((y.size, n_outputs))
-    draws = drawn_rows(forest, X, eras)
+    totals, draws = np.zeros((y.size, n_outputs)), drawn_rows(forest, X, eras)
     for trees, drawn in zip(forest._predictors, draws, strict=True):
         assert len(trees) == n_outputs
         for output, tree in enumerate(trees):
             label = forest.classes_[output if n_outputs == 3 else 1]
-            for leaf, members in rows_of_leaves(tree, X[drawn.rows]):
+            for leaf, members in forests.rows_of_leaves(tree, X[drawn.rows]):
                 share = np.mean(y[drawn.rows[members]] == label)
                 assert_allclose(tree.nodes["value"][leaf], share / 4, atol=1e-15)
-            for leaf, members in rows_of_leaves(tree, X):
+            for leaf, members in forests.rows_of_leaves(tree, X):
                 totals[members, output] += tree.nodes["value"][leaf]
     if n_outputs == 1:
         expected = np.column_stack([1 - totals, totals])
@@ -200,14 +184,13 @@ def test_two_classes_have_the_trees_of_a_target_of_0_and_1():
     other = regressor(**parameters).fit(X, y == "low", eras=eras)
     assert_same_trees(forest, other)
     assert_array_equal(forest.predict_proba(X)[:, 1], other.predict(X).clip(0, 1))
-
-
-def test_a_single_class():
-    X, _, eras = make_data()
+    assert not hasattr(forest, "decision_function")
+    assert not hasattr(forest, "staged_decision_function")
+    # A single class.
     forest = classifier(bootstrap="within_eras")
-    forest.fit(X, np.full(N_SAMPLES, "only"), eras=eras)
+    forest.fit(X, np.full(forests.N_SAMPLES, "only"), eras=eras)
     assert set(forest.predict(X)) == {"only"}
-    assert_array_equal(forest.predict_proba(X), np.ones((N_SAMPLES, 1)))
+    assert_array_equal(forest.predict_proba(X), np.ones((forests.N_SAMPLES, 1)))
     assert_array_equal(forest.feature_importances_, np.zeros(4))
 
 
@@ -228,23 +211,18 @@ def test_stages_are_forests_of_the_first_trees():
 def test_rows_without_weight_change_nothing():
     X, y, eras = make_data()
     weights = (np.arange(y.size) % 3 > 0).astype(float)
-    spoiled = np.where(weights > 0, y, -1e6)
-    one, other = (
-        regressor(split_criterion="era").fit(X, target, weights, eras=eras)
-        for target in (y, spoiled)
-    )
-    assert_array_equal(one.predict(X), other.predict(X))
+    forest = regressor(split_criterion="era").fit(X, y, weights, eras=eras)
+    other = clone(forest).fit(X, np.where(weights > 0, y, -1e6), weights, eras=eras)
+    assert_array_equal(forest.predict(X), other.predict(X))
 
 
 @pytest.mark.parametrize("split_criterion", [*NAMES, BLEND], ids=str)
 def test_a_tree_that_draws_no_weight_predicts_the_mean_of_all(split_criterion):
     X, y, eras = make_data()
     weights = (eras == 2).astype(float)
-    forest = regressor(
-        bootstrap="whole_eras", max_samples=1, split_criterion=split_criterion
-    ).fit(X, y, weights, eras=eras)
-    draws = drawn_rows(forest, X, eras)
-    grown = zip(trees_of(forest), draws, strict=True)
+    params = {"bootstrap": "whole_eras", "split_criterion": split_criterion}
+    forest = regressor(max_samples=1, **params).fit(X, y, weights, eras=eras)
+    grown = zip(trees_of(forest), drawn_rows(forest, X, eras), strict=True)
     empty = [tree for tree, drawn in grown if not weights[drawn.rows].any()]
     assert 0 < len(empty) < 6
     for tree in empty:
@@ -279,12 +257,10 @@ def test_a_feature_is_drawn_for_categories_of_enough_weight():
 
 def test_class_weights_are_row_weights():
     X, y, eras = make_data()
-    y = make_classes(y)
-    by_class = {"high": 1.0, "low": 4.0, "mid": 0.5}
+    y, by_class = make_classes(y), {"high": 1.0, "low": 4.0, "mid": 0.5}
     rows = np.array([by_class[label] for label in y])
     one = classifier(class_weight=by_class).fit(X, y, eras=eras)
-    other = classifier().fit(X, y, rows, eras=eras)
-    assert_same_trees(one, other)
+    assert_same_trees(one, classifier().fit(X, y, rows, eras=eras))
     both = classifier(class_weight=by_class).fit(X, y, rows, eras=eras)
     assert_same_trees(both, classifier().fit(X, y, rows**2, eras=eras))
     skewed = np.where(y == "mid", "low", y)
@@ -323,41 +299,32 @@ def test_backends_without_shared_memory_take_threads():
 
 def test_random_state():
     X, y, _ = make_data()
-    forests = (regressor(max_features=1, random_state=seed) for seed in (3, 3, 4))
-    one, same, other = (forest.fit(X, y) for forest in forests)
+    seeded = (regressor(max_features=1, random_state=seed) for seed in (3, 3, 4))
+    one, same, other = (forest.fit(X, y) for forest in seeded)
     assert_same_trees(one, same)
     assert not np.array_equal(one.predict(X), other.predict(X))
-    generator = np.random.RandomState(0)
-    forest = regressor(random_state=generator)
+    forest = regressor(random_state=np.random.RandomState(0))
     first = forest.fit(X, y).predict(X)
     assert not np.array_equal(first, forest.fit(X, y).predict(X))
-
-
-def test_trees_differ_from_one_another():
-    X, y, _ = make_data()
+    # Trees differ from one another.
     for parameters in ({}, {"bootstrap": False, "max_features": 1}):
         forest = regressor(**parameters).fit(X[::2], y[::2])
         predictions = [t.predict(X, *no_categories(X)) for t in trees_of(forest)]
         assert np.unique(predictions, axis=0).shape[0] == 6
 
 
-def assert_importances_are_shares_of_gains(forest):
-    """A split that loses over all rows has a gain below 0, and no part in them."""
-    shares = np.zeros(4)
-    for tree in trees_of(forest):
-        splits = tree.nodes[tree.nodes["is_leaf"] == 0]
-        gains = np.bincount(splits["feature_idx"], splits["gain"].clip(0), minlength=4)
-        shares += gains / gains.sum() / 20
-    assert_allclose(forest.feature_importances_, shares)
-    return sum((tree.nodes["gain"] < 0).sum() for tree in trees_of(forest))
-
-
 def test_a_split_that_loses_over_all_rows_has_no_importance():
+    """Its gain is below 0; importances are shares of the others."""
     rng = np.random.default_rng(0)
     X, eras = rng.normal(size=(400, 4)), np.arange(400) % 2
     y = (2 * eras - 1) * np.sign(X[:, 0]) + 0.1 * X[:, 1] + 0.1 * rng.normal(size=400)
-    forest = regressor(
-        split_criterion="time_robust", bootstrap="within_eras", l2_regularization=100.0,
-        max_depth=2, n_estimators=20,
-    ).fit(X, y, eras=eras)  # fmt: skip
-    assert assert_importances_are_shares_of_gains(forest) > 0
+    params = {"split_criterion": "time_robust", "bootstrap": "within_eras"} | COVER_ALL
+    forest = regressor(l2_regularization=100.0, max_depth=2, n_estimators=20, **params)
+    forest.fit(X, y, eras=eras)
+    shares, least = np.zeros(4), 0.0
+    for tree in trees_of(forest):
+        splits = tree.nodes[tree.nodes["is_leaf"] == 0]
+        gains = np.bincount(splits["feature_idx"], splits["gain"].clip(0), minlength=4)
+        shares, least = shares + gains / gains.sum() / 20, min(least, *splits["gain"])
+    assert_allclose(forest.feature_importances_, shares)
+    assert least < 0

@@ -16,14 +16,14 @@ from sklearn.preprocessing import FunctionTransformer
 
 from helpers.data import make_only_category
 from helpers.forests import make_classes, make_data, regressor
+from helpers.grids import on_grid
 from helpers.trees import assert_same_trees, trees_of
 from sklearn_era import ensemble
 from sklearn_era.criteria import Invariant, TimeRobust
 from sklearn_era.model_files import load_model, save_model
 
 
-@pytest.mark.parametrize("kind", ["Regressor", "Classifier"])
-@pytest.mark.parametrize("criterion", [TimeRobust, Invariant])
+@on_grid("kind criterion", ["Regressor", "Classifier"], [TimeRobust, Invariant])
 def test_presets_are_forests_with_other_defaults(criterion, kind, tmp_path):
     name = criterion.__name__
     preset, base = (getattr(ensemble, f"{x}Forest{kind}") for x in (name, "Era"))
@@ -57,6 +57,8 @@ def test_frames_have_names_and_are_checked():
     assert_same_trees(forest, regressor(split_criterion="era").fit(X, y, eras=eras))
     with pytest.raises(ValueError, match="feature names should match"):
         forest.predict(frame[list("qprs")])
+    # A single column of eras is no column at all.
+    assert_same_trees(forest, clone(forest).fit(X, y, eras=eras.reshape(-1, 1)))
     of_polars = regressor(split_criterion="era")
     of_polars.fit(pl.DataFrame(frame), pl.Series(y), eras=pl.Series(eras))
     assert_same_trees(forest, of_polars)
@@ -93,11 +95,9 @@ def test_a_binned_dataset_is_its_rows(bootstrap):
 @pytest.mark.parametrize("split_criterion", ["gain", "era"])
 def test_categories(split_criterion):
     rng = np.random.default_rng(0)
-    codes = rng.integers(0, 9, 400)
-    means = rng.normal(size=9)
+    codes, means = rng.integers(0, 9, 400), rng.normal(size=9)
     categories = pd.Categorical.from_codes(codes, [f"c{i}" for i in range(9)])
-    frame = pd.DataFrame({"x": rng.normal(size=400), "c": categories})
-    y = means[codes]
+    frame, y = pd.DataFrame({"x": rng.normal(size=400), "c": categories}), means[codes]
     forest = regressor(split_criterion=split_criterion, min_samples_leaf=5)
     forest.fit(frame, y, eras=np.arange(400) % 2)
     assert forest.is_categorical_.tolist() == [False, True]
@@ -109,8 +109,7 @@ def test_categories(split_criterion):
     assert_array_equal(forest.predict(shuffled), forest.predict(frame))
 
 
-@pytest.mark.parametrize("split_criterion", ["gain", "era"])
-@pytest.mark.parametrize("n_samples", [600, 4000])
+@on_grid("split_criterion n_samples", ["gain", "era"], [600, 4000])
 def test_the_only_category_is_told_from_missing_values(split_criterion, n_samples):
     X, y, eras = make_only_category(n_samples)
     params = {"categorical_features": [0, 1], "bootstrap": False}
@@ -133,10 +132,7 @@ def test_eras_are_routed():
         assert np.isfinite(result["test_score"]).all()
         search = GridSearchCV(forest, {"max_depth": [1, 2]}).fit(X, y, eras=eras)
         assert search.best_params_["max_depth"] in (1, 2)
-
-
-def test_partial_dependence_with_weights_of_before():
-    X, y, _ = make_data()
+    # Partial dependence, with weights of before.
     forest = regressor().fit(X, y, np.ones(y.size))
     with pytest.raises(NotImplementedError, match="sample weights were given"):
         partial_dependence(forest, X, [0], method="recursion")

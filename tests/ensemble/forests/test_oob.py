@@ -15,8 +15,7 @@ def out_of_bag(forest, X, eras):
     """The mean over the trees that have not drawn a row, of each output."""
     known = forest._bin_mapper.make_known_categories_bitsets()
     totals = np.zeros((X.shape[0], forest.n_trees_per_iteration_))
-    n_trees = np.zeros(X.shape[0])
-    draws = drawn_rows(forest, X, eras)
+    n_trees, draws = np.zeros(X.shape[0]), drawn_rows(forest, X, eras)
     for trees, drawn in zip(forest._predictors, draws, strict=True):
         left_out = np.setdiff1d(np.arange(X.shape[0]), drawn.rows)
         for output, tree in enumerate(trees):
@@ -34,10 +33,9 @@ def out_of_bag(forest, X, eras):
 def test_of_a_regression(bootstrap, split_criterion, missing):
     X, y, eras = make_data(missing=missing)
     weights = np.random.default_rng(0).integers(1, 4, y.size).astype(float)
-    forest = regressor(
-        n_estimators=15, bootstrap=bootstrap, split_criterion=split_criterion,
-        oob_score=True, random_segments=2,
-    ).fit(X, y, weights, eras=eras)  # fmt: skip
+    forest = regressor(n_estimators=15, bootstrap=bootstrap,
+                       split_criterion=split_criterion, oob_score=True,
+                       random_segments=2).fit(X, y, weights, eras=eras)  # fmt: skip
     expected = out_of_bag(forest, X, eras)[:, 0]
     assert_allclose(forest.oob_prediction_, expected, rtol=1e-12)
     known = ~np.isnan(expected)

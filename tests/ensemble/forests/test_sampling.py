@@ -15,12 +15,9 @@ from helpers.forests import drawn_rows, make_data, regressor
 from helpers.grids import on_grid
 from helpers.trees import assert_same_trees, trees_of
 from sklearn_era._eras import consecutive_blocks, encode_eras
+from sklearn_era.ensemble._forests import sampling
 from sklearn_era.ensemble._forests.checks import number_of_features
-from sklearn_era.ensemble._forests.sampling import (
-    draw_tree_rows,
-    merge_into_segments,
-    number_to_draw,
-)
+from sklearn_era.ensemble._forests.sampling import draw_tree_rows, number_to_draw
 
 LABELS = st.lists(st.integers(0, 6), min_size=1, max_size=60)
 SHARES = st.one_of(st.none(), st.floats(0.01, 1.0))
@@ -34,14 +31,16 @@ def draw(labels, bootstrap, max_samples=None, seed=0):
     return draw_tree_rows(
         np.random.default_rng(seed), len(labels),
         None if bootstrap == "no eras" else encoded(labels),
-        "rows" if bootstrap == "no eras" else bootstrap, max_samples,
-    )  # fmt: skip
+        "rows" if bootstrap == "no eras" else bootstrap, max_samples)  # fmt: skip
 
 
 @settings(max_examples=2 * settings().max_examples)
 @given(labels=LABELS, share=SHARES, seed=st.integers(0, 99))
 def test_draws_are_of_rows_or_within_eras_or_of_whole_eras(labels, share, seed):
     found, counts = np.unique(labels, return_counts=True)
+    nothing, of_all = draw(labels, False, share, seed)
+    assert nothing is None
+    assert_array_equal(of_all.decode(), labels)
     for bootstrap in ("rows", "within_eras", "whole_eras"):
         rows, eras = draw(labels, bootstrap, share, seed)
         assert (np.diff(eras.codes) >= 0).all()
@@ -62,17 +61,9 @@ def test_draws_are_of_rows_or_within_eras_or_of_whole_eras(labels, share, seed):
         assert_array_equal(eras.decode(), np.array(labels)[rows])
 
 
-def test_nothing_is_drawn_without_a_bootstrap():
-    labels = [1, 0, 1, 2]
-    rows, eras = draw(labels, False)
-    assert rows is None
-    assert_array_equal(eras.decode(), labels)
-
-
 @pytest.mark.parametrize(("max_samples", "n_available", "expected"), [
     (None, 7, 7), (1.0, 7, 7), (0.5, 7, 3), (0.01, 7, 1), (3, 7, 3),
-    (np.int64(3), 7, 3), (0.29, 100, 29), (np.float32(0.5), 8, 4),
-])  # fmt: skip
+    (np.int64(3), 7, 3), (0.29, 100, 29), (np.float32(0.5), 8, 4)])  # fmt: skip
 def test_number_to_draw(max_samples, n_available, expected):
     assert number_to_draw(max_samples, n_available) == expected
 
@@ -87,8 +78,7 @@ def test_max_samples_is_what_trees_are_grown_on(bootstrap, max_samples, expected
     X, y, eras = make_data()
     forest = regressor(bootstrap=bootstrap, max_samples=max_samples)
     forest.fit(X, y, eras=eras)
-    draws = drawn_rows(forest, X, eras)
-    for tree, drawn in zip(trees_of(forest), draws, strict=True):
+    for tree, drawn in zip(trees_of(forest), drawn_rows(forest, X, eras), strict=True):
         assert tree.nodes["count"][0] == drawn.rows.size
         assert drawn.rows.size in expected(np.bincount(eras))
 
@@ -96,13 +86,12 @@ def test_max_samples_is_what_trees_are_grown_on(bootstrap, max_samples, expected
 @settings(max_examples=2 * settings().max_examples)
 @given(
     counts=st.lists(st.integers(1, 30), min_size=1, max_size=12),
-    n_segments=st.integers(1, 12), seed=st.integers(0, 99),
-)  # fmt: skip
+    n_segments=st.integers(1, 12), seed=st.integers(0, 99))  # fmt: skip
 def test_segments_are_of_consecutive_eras_and_none_is_empty(counts, n_segments, seed):
     n_segments = min(n_segments, len(counts))
     labels = np.repeat(np.arange(len(counts)) * 10, counts)
     np.random.default_rng(seed).shuffle(labels)
-    merged = merge_into_segments(encoded(labels), n_segments)
+    merged = sampling.merge_into_segments(encoded(labels), n_segments)
     codes = merged.codes
     assert_array_equal(merged.labels, np.arange(n_segments))
     assert_array_equal(np.bincount(codes, minlength=n_segments), merged.counts)
@@ -119,8 +108,7 @@ def test_segments_are_of_consecutive_eras_and_none_is_empty(counts, n_segments, 
 @settings(max_examples=4 * settings().max_examples)
 @given(
     place=st.integers(0, 39), size=st.integers(100, 5000), small=st.integers(40, 80),
-    n_blocks=st.integers(2, 12),
-)  # fmt: skip
+    n_blocks=st.integers(2, 12))  # fmt: skip
 def test_an_era_larger_than_a_block_does_not_crowd(place, size, small, n_blocks):
     counts = np.full(small, 10)
     counts[place] = size
@@ -137,10 +125,8 @@ def test_an_era_larger_than_a_block_does_not_crowd(place, size, small, n_blocks)
 def test_each_tree_draws_its_number_of_segments():
     X, y, _ = make_data(n_samples=600)
     eras = np.arange(600) // 20
-    forest = regressor(
-        n_estimators=60, random_segments=5, split_criterion="era",
-        bootstrap="within_eras",
-    ).fit(X, y, eras=eras)  # fmt: skip
+    forest = regressor(n_estimators=60, random_segments=5, split_criterion="era",
+                       bootstrap="within_eras").fit(X, y, eras=eras)  # fmt: skip
     numbers = [drawn.eras.labels.size for drawn in drawn_rows(forest, X, eras)]
     assert set(numbers) == {2, 3, 4, 5}
     assert_array_equal(forest.era_labels_, np.arange(30))
@@ -167,21 +153,12 @@ def test_each_tree_draws_one_of_several_labels(make):
     assert forest.era_labels_.dtype.kind in "iO"
     drawn = drawn_rows(forest, X, make(columns))
     assert {tree.eras.labels.size for tree in drawn} == {2, 6}
-    plain = regressor(**parameters).fit(X, y, eras=columns)
-    assert_same_trees(forest, plain)
-
-
-def test_a_single_column_is_no_column_at_all():
-    X, y, eras = make_data()
-    one = regressor(split_criterion="era").fit(X, y, eras=eras)
-    other = regressor(split_criterion="era").fit(X, y, eras=eras.reshape(-1, 1))
-    assert_same_trees(one, other)
+    assert_same_trees(forest, regressor(**parameters).fit(X, y, eras=columns))
 
 
 @pytest.mark.parametrize(("max_features", "n_features"), [
     *itertools.product([None, 1.0, 0.5, 0.01, 1, "sqrt", "log2"], [1, 2, 5, 17]),
-    (3, 5), (3, 17),
-])  # fmt: skip
+    (3, 5), (3, 17)])  # fmt: skip
 def test_features_are_counted_as_scikit_learns_forests_count(max_features, n_features):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, n_features)), rng.normal(size=20)
@@ -192,8 +169,7 @@ def test_features_are_counted_as_scikit_learns_forests_count(max_features, n_fea
 
 @on_grid(
     "kind split_criterion max_features", ["numbers", "category", "best first"],
-    ["gain", "era"], [1, 2, "sqrt"], every=3,
-)  # fmt: skip
+    ["gain", "era"], [1, 2, "sqrt"], every=3)  # fmt: skip
 def test_nodes_draw_on_until_a_feature_varies(kind, split_criterion, max_features):
     # All rows of eight binary columns differ, and each path is done with its columns;
     # others separate no rows.
@@ -206,13 +182,11 @@ def test_nodes_draw_on_until_a_feature_varies(kind, split_criterion, max_feature
         max_leaf_nodes=256 if kind == "best first" else None,
         categorical_features=[8] if kind == "category" else None, **params,
     ).fit(X, y, eras=np.arange(512) % 2)  # fmt: skip
-    theirs = RandomForestRegressor(3, **params).fit(X, y)
-    for model in (forest, theirs):
+    for model in (forest, RandomForestRegressor(3, **params).fit(X, y)):
         np.testing.assert_allclose(model.predict(X), y, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("weights", [None, np.ones(240)])
-@pytest.mark.parametrize("max_leaf_nodes", [None, 10_000])
+@on_grid("weights max_leaf_nodes", [None, np.ones(240)], [None, 10_000])
 def test_nodes_draw_on_where_categories_cannot_be_parted(weights, max_leaf_nodes):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 8, size=(240, 6)).astype(float)
@@ -220,17 +194,14 @@ def test_nodes_draw_on_where_categories_cannot_be_parted(weights, max_leaf_nodes
     y = rng.normal(size=240)
     forest = regressor(
         bootstrap=False, max_features=1, max_leaf_nodes=max_leaf_nodes,
-        categorical_features=[0, 1, 2, 3, 4],
-    ).fit(X, y, weights)  # fmt: skip
+        categorical_features=[0, 1, 2, 3, 4]).fit(X, y, weights)  # fmt: skip
     # Nodes without ten rows of two categories are left to the number, to the last row.
     np.testing.assert_allclose(forest.predict(X), y, rtol=0, atol=1e-6)
 
 
 def test_a_split_looks_at_as_many_features_as_it_may():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 6))
-    y = X @ [32.0, 16.0, 8.0, 4.0, 2.0, 1.0]
-    eras = np.arange(300) % 2
+    X = np.random.default_rng(0).normal(size=(300, 6))
+    y, eras = X @ [32.0, 16.0, 8.0, 4.0, 2.0, 1.0], np.arange(300) % 2
     for split_criterion in ("gain", "era"):
         roots = {}
         for n_wanted in (1, 2, 5, 6):
@@ -241,7 +212,4 @@ def test_a_split_looks_at_as_many_features_as_it_may():
             features = [int(t.nodes["feature_idx"][0]) for t in trees_of(forest)]
             roots[n_wanted] = set(features)
         # The best of n drawn is never one of the n - 1 worst.
-        assert roots[1] == set(range(6))
-        assert roots[2] == set(range(5))
-        assert roots[5] == {0, 1}
-        assert roots[6] == {0}
+        assert roots == {1: {*range(6)}, 2: {*range(5)}, 5: {0, 1}, 6: {0}}

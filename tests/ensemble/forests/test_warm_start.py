@@ -15,10 +15,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*were drawn for every:UserWarni
 @pytest.mark.parametrize("bootstrap", ["rows", "within_eras", "whole_eras", False])
 def test_two_fits_are_one(bootstrap):
     X, y, eras = make_data(missing=0.1)
-    parameters = {
-        "bootstrap": bootstrap, "split_criterion": "era", "max_features": 2,
-        "oob_score": bootstrap is not False, "n_estimators": 14,
-    }  # fmt: skip
+    parameters = {"bootstrap": bootstrap, "split_criterion": "era", "max_features": 2,
+                  "oob_score": bootstrap is not False, "n_estimators": 14}  # fmt: skip
     whole = regressor(**parameters).fit(X, y, eras=eras)
     parts = regressor(**parameters | {"n_estimators": 9}, warm_start=True)
     parts.fit(X, y, eras=eras)
@@ -40,12 +38,8 @@ def test_the_seed_of_the_first_fit_is_kept():
     parts.set_params(n_estimators=2).fit(X, y).set_params(n_estimators=4).fit(X, y)
     whole = regressor(random_state=np.random.RandomState(0), n_estimators=4).fit(X, y)
     assert_allclose(parts.predict(X), whole.predict(X))
-
-
-def test_without_a_warm_start_a_fit_begins_anew():
-    X, y, _ = make_data()
-    forest = regressor().fit(X, y + 1000)
-    assert_same_trees(forest.fit(X, y), regressor().fit(X, y))
+    # Without a warm start, a fit begins anew.
+    assert_same_trees(regressor().fit(X, y + 1000).fit(X, y), regressor().fit(X, y))
 
 
 def test_a_warm_start_can_change_how_trees_grow():
@@ -56,15 +50,14 @@ def test_a_warm_start_can_change_how_trees_grow():
     depths = [int(tree.nodes["depth"].max()) for tree in trees_of(forest)]
     assert min(depths[:3]) > 2
     assert max(depths[3:]) == 2
-
-
-def test_as_many_trees_as_before_is_a_warning():
-    X, y, _ = make_data()
-    forest = regressor(warm_start=True).fit(X, y)
     before = forest.predict(X)
-    with pytest.warns(UserWarning, match=r"adds no tree: there are n_estimators=6"):
-        forest.fit(X, y)
+    with pytest.warns(UserWarning, match=r"adds no tree: there are n_estimators=5"):
+        forest.fit(X, y, eras=eras)
     assert_allclose(forest.predict(X), before, rtol=1e-15)
+    # Other rows are fine without an out-of-bag score.
+    forest.set_params(bootstrap="within_eras", n_estimators=9)
+    forest.fit(X[:100], y[:100], eras=eras[:100])
+    assert forest.n_iter_ == 9
 
 
 OTHER_CATEGORIES = r"X has other categorical features, or other categories in them"
@@ -95,13 +88,11 @@ OTHER_DATA = {
 def test_what_does_not_go_with_the_trees_there_are(change, spoil, message):
     """And the forest of before is left as it was."""
     X, y, eras = make_data()
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    y = make_classes(y)
+    frame, y = pd.DataFrame(X, columns=list("abcd")), make_classes(y)
     parameters = {"categorical_features": ["d"], "bootstrap": "within_eras"}
     forest = classifier(warm_start=True, oob_score=True, **parameters)
     forest.fit(frame, y, eras=eras)
-    names = set(vars(forest))
-    before = forest.predict_proba(frame)
+    names, before = set(vars(forest)), forest.predict_proba(frame)
     forest.set_params(**{"n_estimators": 8} | change)
     X_other, y_other, eras_other = spoil(frame, y, eras)
     with pytest.raises((ValueError, TypeError), match=message):
@@ -110,13 +101,6 @@ def test_what_does_not_go_with_the_trees_there_are(change, spoil, message):
     assert_array_equal(forest.predict_proba(frame), before)
     forest.set_params(n_estimators=8, max_samples=None, **parameters)
     assert forest.fit(frame, y, eras=eras).n_iter_ == 8
-
-
-def test_other_rows_are_fine_without_an_out_of_bag_score():
-    X, y, eras = make_data()
-    forest = regressor(warm_start=True, bootstrap="within_eras").fit(X, y, eras=eras)
-    forest.set_params(n_estimators=9).fit(X[:100], y[:100], eras=eras[:100])
-    assert forest.n_iter_ == 9
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")

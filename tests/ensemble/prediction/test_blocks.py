@@ -76,8 +76,7 @@ def test_categories():
     model = Regressor(max_iter=5).fit(frame, y)
     assert_array_equal(model.predict(frame), stock_prediction(model, frame, "predict"))
     numbers = np.abs(X).astype(np.int8)
-    model = Regressor(max_iter=5, categorical_features=[1])
-    model.fit(numbers[::2], y[::2])
+    model = Regressor(max_iter=5, categorical_features=[1]).fit(numbers[::2], y[::2])
     expected = stock_prediction(model, numbers, "predict")
     assert_array_equal(model.predict(numbers), expected)
     with pytest.raises(ValueError, match=r"X has 2 features, but Hist.* expecting 4"):
@@ -112,5 +111,4 @@ def test_memory_of_a_prediction(order, monkeypatch):
 def test_an_array_of_float64_is_not_copied(monkeypatch):
     monkeypatch.setattr(block_prediction, "BLOCK_VALUES", 2**30)
     X, y = make_data(5000, 20)
-    model = Regressor(max_iter=2).fit(X, y)
-    assert peak_memory(model.predict, X)[1] < X.nbytes / 2
+    assert peak_memory(Regressor(max_iter=2).fit(X, y).predict, X)[1] < X.nbytes / 2

@@ -1,6 +1,4 @@
-"""Trees are added up to scikit-learn's bits, whatever way rows go down; damaged ones
-are refused, and read and write no memory.
-"""
+"""Trees add up to scikit-learn's bits; damaged ones are refused, touching no memory."""
 
 import pickle
 from copy import deepcopy
@@ -15,6 +13,7 @@ from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTY
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from threadpoolctl import threadpool_limits
 
+from helpers.grids import on_grid
 from sklearn_era.ensemble import EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
@@ -74,8 +73,7 @@ def assert_same(model, X, **kwargs):
 
 
 @LEAVES
-@pytest.mark.parametrize("missing", [False, True])
-@pytest.mark.parametrize("level", instruction_sets.available_levels())
+@on_grid("missing level", [False, True], instruction_sets.available_levels())
 def test_any_number_of_leaves(leaves, missing, level, monkeypatch):
     monkeypatch.setenv("SKLEARN_ERA_X86_LEVEL", level)
     model = make_model(leaves, missing=missing)
@@ -91,11 +89,9 @@ def test_any_number_of_leaves(leaves, missing, level, monkeypatch):
     assert_same(model, X)
 
 
-@pytest.mark.parametrize("leaves", [31, 300])
-@pytest.mark.parametrize("dtype", ["bool", "i1", "u1", "i2", "f4", "f8"])
+@on_grid("leaves dtype", [31, 300], ["bool", "i1", "u1", "i2", "f4", "f8"])
 def test_types_and_layouts(leaves, dtype):
-    model = make_model(leaves)
-    X = np.abs(make_data(200)[0]).astype(dtype)
+    model, X = make_model(leaves), np.abs(make_data(200)[0]).astype(dtype)
     wide = np.zeros((400, 15), dtype)
     wide[::2, ::3] = X
     for rows in (X, np.asfortranarray(X), X[::-1], X[:, ::-1], wide[::2, ::3]):
@@ -104,8 +100,7 @@ def test_types_and_layouts(leaves, dtype):
     assert_same(model, X)
 
 
-@pytest.mark.parametrize("leaves", [31, 300])
-@pytest.mark.parametrize("missing", [False, True])
+@on_grid("leaves missing", [31, 300], [False, True])
 def test_categories_known_and_unknown(leaves, missing):
     model = make_model(leaves, missing=missing, categorical_features=(4, 3))
     # As the encoder gives them, and as it never does.
@@ -118,8 +113,7 @@ def test_categories_known_and_unknown(leaves, missing):
 @pytest.mark.parametrize("leaves", [8, 300])
 @pytest.mark.parametrize(("cls", "parameters"), [
     (Classifier, {"max_iter": 3}),
-    (EraForestRegressor, {"n_estimators": 3, "random_state": 0}),
-])  # fmt: skip
+    (EraForestRegressor, {"n_estimators": 3, "random_state": 0})])  # fmt: skip
 def test_classes_and_forests(leaves, cls, parameters):
     assert_same(make_model(leaves, cls, **parameters), make_data()[0])
 
@@ -136,8 +130,7 @@ def test_any_number_of_threads(leaves):
 def test_trees_are_those_of_the_moment():
     X, y = make_data()
     model = make_model(31, warm_start=True)
-    size = len(pickle.dumps(model))
-    before = model.predict(X)
+    size, before = len(pickle.dumps(model)), model.predict(X)
     assert len(pickle.dumps(model)) == size
     del model._predictors[2:]
     assert not np.array_equal(model.predict(X), before)
@@ -148,8 +141,7 @@ def test_trees_are_those_of_the_moment():
     assert_array_equal(model.predict(X), list(model.staged_predict(X))[-1])
 
 
-@pytest.mark.parametrize("missing", [False, True])
-@pytest.mark.parametrize("categorical_features", [None, (4, 3)])
+@on_grid("missing categorical_features", [False, True], [None, (4, 3)])
 def test_few_rows_walk_down_large_trees(missing, categorical_features):
     model = make_model(3000, missing=missing, categorical_features=categorical_features)
     X = model._preprocess_X(make_data(missing=missing)[0], reset=False)
@@ -170,8 +162,7 @@ def random_trees(draw):
     nodes = np.zeros(2 * draw(st.integers(0, 100)) + 1, PREDICTOR_RECORD_DTYPE)
     nodes["is_leaf"] = True
     nodes["value"] = rng.normal(size=len(nodes))
-    leaves = [0]
-    lopsided = draw(st.booleans())
+    leaves, lopsided = [0], draw(st.booleans())
     for left in range(1, len(nodes), 2):
         node = nodes[leaves.pop(-1 if lopsided else rng.integers(len(leaves)))]
         node["is_leaf"] = False
@@ -250,26 +241,21 @@ def test_a_damaged_tree_is_refused(leaves, walk, spoil):
 
 
 @BY_ALL_WAYS
-def test_categories_that_the_model_does_not_have_are_refused(leaves, walk):
+def test_categories_and_outputs_that_the_model_does_not_have_are_refused(leaves, walk):
     model = make_model(leaves)
     for (tree,) in model._predictors:
         set_first_split("is_categorical", 1)(tree)
     with pytest.raises(ValueError, match="is damaged: a split names a node, column or"):
         walk(model, make_data()[0])
+    for n_trees in (0, 2, 60):
+        model = make_model(leaves)
+        model._predictors[1] = model._predictors[1] * n_trees
+        message = f"^An iteration of the model has {n_trees} trees in place of 1, as wh"
+        with pytest.raises(ValueError, match=message):
+            walk(model, make_data()[0])
 
 
-@pytest.mark.parametrize("n_trees", [0, 2, 60])
-@BY_ALL_WAYS
-def test_trees_of_other_outputs_are_refused(leaves, walk, n_trees):
-    model = make_model(leaves)
-    model._predictors[1] = model._predictors[1] * n_trees
-    message = f"^An iteration of the model has {n_trees} trees in place of 1, as while"
-    with pytest.raises(ValueError, match=message):
-        walk(model, make_data()[0])
-
-
-@pytest.mark.parametrize("leaves", [20, 3000])
-@pytest.mark.parametrize("n_columns", [1, 4, 6, 4000])
+@on_grid("leaves n_columns", [20, 3000], [1, 4, 6, 4000])
 def test_other_columns_than_those_of_the_bins_are_refused(leaves, n_columns):
     model = make_model(leaves)
     model.n_features_in_ = model._n_features = n_columns

@@ -1,7 +1,4 @@
-"""Trees that processes grow together, each on the rows of other eras.
-
-Threads stand for the processes.
-"""
+"""Trees that processes, here threads, grow together, each on the rows of other eras."""
 
 import functools
 import threading
@@ -14,12 +11,9 @@ from helpers.grids import on_grid
 from helpers.kernel_fits import make_eras
 from sklearn_era.criteria import Gain
 from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.ensemble import _criterion_plan as plans
 from sklearn_era.ensemble._criteria.objects import Criterion
-from sklearn_era.ensemble._criterion_plan import (
-    CriterionPlan,
-    make_criterion,
-    make_target_weights,
-)
+from sklearn_era.ensemble._criterion_plan import CriterionPlan, make_criterion
 from sklearn_era.ensemble._exchange import ALONE, Exchange
 from sklearn_era.ensemble._splitting.splitter import EraSplitter
 from sklearn_era.ensemble._splitting.tree_grower import EraTreeGrower
@@ -84,8 +78,7 @@ def make_data(n_eras=12, n_per_era=60, n_bins=5, missing=0.0, weighted=False, se
 def grow(data, rows, exchange, params, is_categorical=None, n_bins=5, penalties=None):
     """The nodes of a tree that is grown on some rows, along with those of others."""
     X_binned, gradients, hessians, eras, y = data
-    model = HistGradientBoostingRegressor(**params)
-    plan = CriterionPlan.from_estimator(model)
+    plan = CriterionPlan.from_estimator(HistGradientBoostingRegressor(**params))
     (n_eras,) = exchange.sum_of(np.unique(eras[rows]).size)
     codes = np.unique(eras[rows], return_inverse=True)[1].astype(np.int32)
     criterion = make_criterion(plan, int(n_eras))
@@ -94,13 +87,12 @@ def grow(data, rows, exchange, params, is_categorical=None, n_bins=5, penalties=
         codes[:] = 0
     weights = ()
     if plan.criterion._needs_target:
-        weights = make_target_weights((y > np.median(y)).astype(float), None)
+        weights = plans.make_target_weights((y > np.median(y)).astype(float), None)
         weights = [each[rows] for each in weights]
     order = np.argsort(codes, kind="stable").astype(np.uint32)
-    splitter = EraSplitter(
-        codes, codes.max() + 1, order, criterion, *weights, exchange=exchange,
-        has_weights=hessians.size > 1, penalties=penalties,
-    )  # fmt: skip
+    splitter = EraSplitter(codes, codes.max() + 1, order, criterion, *weights,
+                           exchange=exchange, has_weights=hessians.size > 1,
+                           penalties=penalties)  # fmt: skip
     n_features = X_binned.shape[1]
     tree = EraTreeGrower(
         splitter, np.asfortranarray(X_binned[rows]), gradients[rows].copy(),
@@ -147,10 +139,8 @@ def grow_together(data, shards, params, **options):
 def shard(eras, n_shards):
     """Rows of whole eras, most of which are with the last of the shards."""
     bounds = np.quantile(eras, np.linspace(0, 1, n_shards + 1)[1:-1] ** 2)
-    return [
-        np.flatnonzero(np.searchsorted(bounds, eras, side="left") == i)
-        for i in range(n_shards)
-    ]
+    shards = np.searchsorted(bounds, eras, side="left")
+    return [np.flatnonzero(shards == i) for i in range(n_shards)]
 
 
 def assert_together_as_alone(data, params, n_shards=3, **options):
@@ -179,8 +169,7 @@ def test_processes_grow_the_tree_of_one(criterion):
     if params["min_era_coverage"] == 1.0:
         params |= LOOSE
     assert_together_as_alone(make_data(), params)
-    penalties = np.array([0.9, 0.3, 0.0, 0.1])
-    data = make_data(n_eras=40, n_per_era=20)
+    penalties, data = np.array([0.9, 0.3, 0.0, 0.1]), make_data(n_eras=40, n_per_era=20)
     paid = assert_together_as_alone(data, params, penalties=penalties)
     free = grow(data, np.arange(data[1].size), ALONE, params)
     assert not np.array_equal(free["feature_idx"], paid["feature_idx"])
@@ -189,14 +178,12 @@ def test_processes_grow_the_tree_of_one(criterion):
 OPTIONS = {
     "few bins": {"n_bins": 5}, "many bins": {"n_bins": 60},
     "categories": {"n_bins": 9, "is_categorical": np.array([0, 1, 0, 1], np.uint8)},
-    "drawn features": {"max_features": 0.5},
-}  # fmt: skip
+    "drawn features": {"max_features": 0.5}}  # fmt: skip
 
 
 @on_grid(
     "name missing weighted options", ["directional", "era", "invariant", "vrex"],
-    [0.0, 0.2], [False, True], OPTIONS, every=4,
-)  # fmt: skip
+    [0.0, 0.2], [False, True], OPTIONS, every=4)  # fmt: skip
 def test_processes_with_other_data(name, missing, weighted, options):
     n_bins = options.get("n_bins", 5)
     data = make_data(n_bins=n_bins, missing=missing, weighted=weighted)
@@ -223,23 +210,20 @@ def test_many_eras_that_few_nodes_share(name):
 @pytest.mark.parametrize("spacing", [2.0**-17, 2.0**-14, 2.0**-10])
 def test_directions_of_sides_that_rounding_may_part(spacing):
     """In two of three eras, gradients are 100 and differ by their last digits."""
-    rng = np.random.default_rng(0)
-    eras = np.repeat(np.arange(30), 40)
+    rng, eras = np.random.default_rng(0), np.repeat(np.arange(30), 40)
     X_binned = np.asfortranarray(rng.integers(0, 60, (eras.size, 8)), dtype=np.uint8)
     gradients = 100 + spacing * rng.integers(0, 3, eras.size)
     gradients += (eras % 3 == 0) * (X_binned[:, 0] < 30) * rng.normal(size=eras.size)
     gradients = gradients.astype(np.float32)
     data = X_binned, gradients, np.ones(1, np.float32), eras, gradients
-    params = CRITERIA["directional"] | LOOSE
-    assert_together_as_alone(data, params, n_bins=60)
+    assert_together_as_alone(data, CRITERIA["directional"] | LOOSE, n_bins=60)
 
 
 def test_what_is_exchanged_depends_on_no_number_of_rows_or_eras():
     sizes = set()
     for n_eras, n_per_era in ((40, 60), (80, 60), (40, 240)):
         data = make_data(n_eras, n_per_era, n_bins=5)
-        params = CRITERIA["era"] | LOOSE
-        _, n_numbers = grow_together(data, shard(data[3], 2), params)
+        _, n_numbers = grow_together(data, shard(data[3], 2), CRITERIA["era"] | LOOSE)
         sizes.add(n_numbers)
     assert max(sizes) < 1.2 * min(sizes)  # trees may differ by a node
 
@@ -284,8 +268,7 @@ class Stranger(Exchange):
         return values
 
 
-@pytest.mark.parametrize("n_rows", [np.nan, np.inf, -1.0, 2.0**32, 1e300])
-@pytest.mark.parametrize("criterion", ["gain", "era"])
+@on_grid("n_rows criterion", [np.nan, np.inf, -1.0, 2.0**32, 1e300], ["gain", "era"])
 def test_numbers_that_count_no_rows_end_the_fit(n_rows, criterion):
     data = make_data()
     rows = np.arange(data[4].size)

@@ -8,35 +8,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from helpers import grown_trees
 from helpers.criteria import DEVIATIONS
 from helpers.grids import on_grid
-from helpers.grown_trees import (
-    CRITERIA,
-    FULL,
-    MISSING,
-    assert_same_tree,
-    grow,
-    make_rows,
-    with_categories,
-)
+from helpers.grown_trees import FULL, assert_same_tree, grow, make_rows, with_categories
 from sklearn_era.ensemble._forests.tree_grower import ForestTreeGrower, TreeLimits
 from sklearn_era.ensemble._splitting.sorted_rows.grower import MAX_SMALL_ROWS
 
 ROWS = st.fixed_dictionaries({
     "n_eras": st.integers(1, 50), "n_bins": st.sampled_from([2, 3, 10, 30, 255]),
     "n_features": st.integers(1, 4), "missing": st.sampled_from([0.0, 0.02, 0.5]),
-    "has_weights": st.booleans(), "seed": st.integers(0, 1000),
-})  # fmt: skip
+    "has_weights": st.booleans(), "seed": st.integers(0, 1000)})  # fmt: skip
 LIMITS = st.builds(
     TreeLimits, max_depth=st.none() | st.integers(1, 6), max_leaf_nodes=st.none(),
     min_samples_leaf=st.integers(1, 20), min_gain_to_split=st.sampled_from([0.0, 0.1]),
-    l2_regularization=st.sampled_from([0.0, 1.5]), max_features=st.none(),
-)  # fmt: skip
+    l2_regularization=st.sampled_from([0.0, 1.5]), max_features=st.none())  # fmt: skip
 
 
 @settings(max_examples=3 * settings().max_examples)
 @given(
-    criterion=st.sampled_from(sorted(CRITERIA)), shape=ROWS, limits=LIMITS,
+    criterion=st.sampled_from(sorted(grown_trees.CRITERIA)), shape=ROWS, limits=LIMITS,
     has_categories=st.booleans(), coverage=st.floats(0.02, 1.0),
     min_samples=st.sampled_from([1, 2, 3, 0.1]), is_gain=st.booleans(),
     # All different, as the last feature is a copy, which should not tie.
@@ -46,8 +37,7 @@ LIMITS = st.builds(
 )  # fmt: skip
 def test_tree_is_the_one_without_small_nodes(
     criterion, shape, has_categories, limits, coverage, min_samples, penalties, is_gain,
-    small_node_rows,
-):  # fmt: skip
+    small_node_rows):  # fmt: skip
     if criterion in DEVIATIONS:
         shape = shape | {"has_weights": False}
     rows = make_rows(200, is_binary=criterion == "invariant, ratio", **shape)
@@ -81,19 +71,16 @@ def test_weights_that_round_change_no_more_than_the_last_digits(criterion):
         assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("criterion", [None, "era", "invariant"])
-@pytest.mark.parametrize("small_node_rows", [0, MAX_SMALL_ROWS])
+@on_grid("criterion small_node_rows", [None, "era", "invariant"], [0, MAX_SMALL_ROWS])
 def test_pure_nodes_are_not_split(criterion, small_node_rows):
     rows = make_rows(n_rows=300)
     # Multiples of 0.1 do not add up exactly, and sides of a split seem to differ.
-    target = 0.1 * (rows.X_binned[:, 0] > 30)
-    rows = replace(rows, target=target)
+    rows = replace(rows, target=0.1 * (rows.X_binned[:, 0] > 30))
     tree = grow(rows, criterion, small_node_rows=small_node_rows)
     assert tree.nodes.size == 3
     rows = replace(rows, target=np.full(300, 0.1))
     tree = grow(rows, criterion, small_node_rows=small_node_rows)
-    assert tree.nodes.size == 1
-    assert tree.nodes["value"][0] == pytest.approx(0.1)
+    assert (tree.nodes.size, tree.nodes["value"][0]) == (1, pytest.approx(0.1))
     if criterion is None:
         hessians = np.random.default_rng(0).lognormal(size=300).astype(np.float32)
         rows = replace(rows, hessians=hessians)
@@ -131,8 +118,7 @@ def test_nodes_draw_their_features_by_the_generator():
 def test_categories_are_split_as_sets(case, missing, has_weights):
     criterion, n_bins = case
     rows = make_rows(900, n_bins=n_bins, missing=missing, has_weights=has_weights)
-    rows = with_categories(rows)
-    eras = {"min_era_coverage": 0.01}
+    rows, eras = with_categories(rows), {"min_era_coverage": 0.01}
     tree = grow(rows, criterion, **eras)
     categorical = tree.nodes["is_categorical"].astype(bool)
     assert categorical.any()
@@ -140,7 +126,7 @@ def test_categories_are_split_as_sets(case, missing, has_weights):
     large = grow(rows, criterion, small_node_rows=0, **eras)
     if criterion is None:
         # Which of two sets goes to the left is a tie, but for rounding.
-        X = (np.ascontiguousarray(rows.X_binned), MISSING, 1)
+        X = (np.ascontiguousarray(rows.X_binned), grown_trees.MISSING, 1)
         predicted = (each.predict_binned(*X) for each in (tree, large))
         assert_allclose(*predicted, rtol=0, atol=1e-12)
         return
@@ -171,10 +157,8 @@ def test_path_may_be_as_long_as_there_are_rows():
     n = 200
     rows = make_rows(n_rows=n, n_features=2, n_bins=255, n_eras=1)
     X = np.tile(np.arange(n, dtype=np.uint8)[:, None], 2)
-    bins = rows.bins._replace(
-        n_bins_non_missing=np.array([n, n], dtype=np.uint32),
-        bin_thresholds=[np.arange(n - 1) + 0.5] * 2,
-    )
+    bins = rows.bins._replace(n_bins_non_missing=np.array([n, n], dtype=np.uint32))
+    bins = bins._replace(bin_thresholds=[np.arange(n - 1) + 0.5] * 2)
     target = np.ldexp(1.0, np.arange(n) - 100)  # each row outweighs all before it
     rows = replace(rows, X_binned=np.asfortranarray(X), target=target, bins=bins)
     tree = grow(rows)

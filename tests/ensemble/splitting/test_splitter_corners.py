@@ -8,20 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
-from helpers.grids import slow
-from helpers.kernel_fits import (
-    CRITERIA,
-    RecordingSplitter,
-    assert_same_nodes,
-    fit,
-    make_eras,
-)
+from helpers import kernel_fits
+from helpers.grids import on_grid, slow
+from helpers.kernel_fits import CRITERIA, RecordingSplitter, fit, make_eras
 from helpers.trees import trees_of
 from oracle.reference import check_fit
 from sklearn_era.criteria import Era
-from sklearn_era.ensemble import EraForestRegressor, HistGradientBoostingRegressor
+from sklearn_era.ensemble import EraForestRegressor
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._forests import iteration
 from sklearn_era.ensemble._splitting.bundles import bundle_features, masks_of_splits
 from sklearn_era.ensemble._splitting.rows import EraRows
@@ -69,11 +66,11 @@ def test_masks_say_which_codes_are_left_of_which_split(missing):
         codes = np.arange(12) % 4 if j == 0 else np.arange(12) // 4
         last = n_codes[j] - 1
         for split in range(last):  # missing values, or the last bin, on the right
-            np.testing.assert_array_equal(next(lanes), -(codes <= split).astype(int))
+            assert_array_equal(next(lanes), -(codes <= split).astype(int))
         for split in range(last - 1 if missing[j] else 0):
             is_left = (codes <= split) | (codes == last)
-            np.testing.assert_array_equal(next(lanes), -is_left.astype(int))
-    np.testing.assert_array_equal(next(lanes), -1)  # all rows
+            assert_array_equal(next(lanes), -is_left.astype(int))
+    assert_array_equal(next(lanes), -1)  # all rows
     assert masks.shape[1] % 8 == 0
     assert not any(lane.any() for lane in lanes)
 
@@ -88,16 +85,12 @@ def test_a_store_lends_what_its_budget_has_room_for():
     assert store.lend(41) is None
     store.take_back(first)
     assert store.lend(50) is first  # large enough
-    assert store.allocated == 60 * 8
-    assert store.lend(40).buffer.nbytes == 40 * 8
-
-
-def test_a_store_counts_what_it_has_allocated():
+    assert (store.allocated, store.lend(40).buffer.nbytes) == (60 * 8, 40 * 8)
+    # It counts what it has allocated.
     store = HistogramStore(2**62)
     with pytest.raises(MemoryError):
         store.lend(2**58)
-    assert store.allocated == 0
-    assert store.lend(50).buffer.nbytes == store.allocated
+    assert (store.allocated, store.lend(50).buffer.nbytes) == (0, store.allocated)
     store = HistogramStore(100 * 8)
     for buffer in [store.lend(30), store.lend(30)]:
         store.take_back(buffer)
@@ -111,8 +104,7 @@ def test_a_store_counts_what_it_has_allocated():
 
 @pytest.mark.parametrize("n_nodes", [1, 2, 3, 5.5])
 def test_a_fit_stays_within_its_budget(n_nodes):
-    data = make_eras(4, 500, n_bins=6)
-    budget = int(n_nodes * 4 * 6 * BYTES_PER_BIN)
+    data, budget = make_eras(4, 500, n_bins=6), int(n_nodes * 4 * 6 * BYTES_PER_BIN)
     params = {"max_iter": 4, "max_leaf_nodes": 20, "splitter": RecordingSplitter}
     _, splitter = fit(data, CRITERIA["era"], store_budget=budget, **params)
     assert splitter.store.budget == budget
@@ -130,10 +122,8 @@ def test_the_trees_of_a_forest_share_the_budget(n_jobs, monkeypatch):
 
     monkeypatch.setattr(iteration, "EraSplitter", make)
     X, y, eras = make_eras(4, 50, n_bins=6)
-    forest = EraForestRegressor(4, split_criterion="era", n_jobs=n_jobs)
-    forest.fit(X, y, eras=eras)
-    n_at_a_time = min(n_jobs, _openmp_effective_n_threads())
-    assert budgets == [STORE_BUDGET // n_at_a_time] * 4
+    EraForestRegressor(4, split_criterion="era", n_jobs=n_jobs).fit(X, y, eras=eras)
+    assert budgets == [STORE_BUDGET // min(n_jobs, _openmp_effective_n_threads())] * 4
 
 
 @pytest.mark.parametrize("params", [{}, {"colsample_bytree": 0.5}])
@@ -180,7 +170,7 @@ def test_features_of_a_single_bin(store_budget):
     constant = np.ones((len(y), 10))
     padded = np.hstack([constant, X[:, :2], constant, X[:, 2:], constant])
     model, _ = fit((padded, y, eras), CRITERIA["era"], store_budget=store_budget)
-    assert_same_nodes(expected, model, features=[10, 11, 22, 23])
+    kernel_fits.assert_same_nodes(expected, model, features=[10, 11, 22, 23])
 
 
 @SUMMING
@@ -198,14 +188,10 @@ def test_all_rows_of_a_block_are_in_one_bin(criterion, store_budget):
         assert tree.nodes["count"].tolist() == [4096, 2048, 2048]
 
 
-ERA_SIZES = {
-    "eras of several blocks": [30_000, 30_000, 15_000],
-    "eras in lanes": [49] * 1_500,
-}
+ERA_SIZES = {"of several blocks": [30_000, 30_000, 15_000], "in lanes": [49] * 1_500}
 
 
-@pytest.mark.parametrize("era_sizes", ERA_SIZES.values(), ids=ERA_SIZES)
-@pytest.mark.parametrize("alpha", [-np.inf, np.inf])
+@on_grid("era_sizes alpha", ERA_SIZES, [-np.inf, np.inf])
 def test_chunks_of_other_eras_give_the_same_bits(alpha, era_sizes):
     """A chunk has 65,536 rows at most, the largest ones of one end of the eras."""
     X, y, _ = make_eras(1, sum(era_sizes), n_bins=16, n_features=3)
@@ -218,7 +204,7 @@ def test_chunks_of_other_eras_give_the_same_bits(alpha, era_sizes):
     expected, _ = fit((X, y, eras), criterion, **params)
     order = np.random.default_rng(1).permutation(y.size)
     other, _ = fit((X[order], y[order], -eras[order]), criterion, **params)
-    assert_same_nodes(other, expected)
+    kernel_fits.assert_same_nodes(other, expected)
 
 
 def test_a_rare_value_is_seen_in_histograms_that_are_kept():
@@ -230,7 +216,7 @@ def test_a_rare_value_is_seen_in_histograms_that_are_kept():
     kept, splitter = fit((X, y, eras), CRITERIA["era"], splitter=RecordingSplitter)
     assert splitter.n_kept > 0
     streamed, _ = fit((X, y, eras), CRITERIA["era"], store_budget=0)
-    assert_same_nodes(kept, streamed)
+    kernel_fits.assert_same_nodes(kept, streamed)
 
 
 @SUMMING
@@ -255,16 +241,13 @@ def test_rounding_of_the_target_does_not_decide_where_eras_become_pure(seed):
     rng = np.random.default_rng(seed)
     X, eras = rng.normal(size=(400, 6)), rng.integers(0, 20, 400)
     y = X[:, 0] * np.where(eras == 2, -1, 1) + X[:, 1] + rng.normal(size=400)
-    model = HistGradientBoostingRegressor(
-        max_iter=3, split_criterion="time_robust", min_samples_leaf=1
-    )
+    model = Regressor(max_iter=3, split_criterion="time_robust", min_samples_leaf=1)
     expected = model.fit(X, y, eras=eras).predict(X)
     for unit in (3.0, 1e-6):
         found = model.fit(X, unit * y, eras=eras).predict(X) / unit
         assert np.allclose(found, expected, atol=1e-5)
     twice = np.tile(np.arange(400), 2)
-    weights = np.full(400, 2.0)
-    expected = model.fit(X, y, weights, eras=eras).predict(X)
+    expected = model.fit(X, y, np.full(400, 2.0), eras=eras).predict(X)
     found = model.fit(X[twice], y[twice], eras=eras[twice]).predict(X)
     assert np.allclose(found, expected, atol=1e-5)
 
@@ -274,12 +257,10 @@ def test_an_outlier_does_not_take_the_digits_of_other_rows(outlier):
     X, y, eras = make_eras(5, 1000, n_bins=8)
     y = y / 100
     y[0] = outlier
-    params = {
-        "max_iter": 60, "learning_rate": 0.5, "max_leaf_nodes": 31,
-        "min_samples_leaf": 1, "min_era_coverage": 0.2,
-    }  # fmt: skip
+    params = {"max_iter": 60, "learning_rate": 0.5, "max_leaf_nodes": 31,
+              "min_samples_leaf": 1, "min_era_coverage": 0.2}  # fmt: skip
     model, _ = fit((X, y, eras), {"split_criterion": "era"}, **params)
-    gain = HistGradientBoostingRegressor(early_stopping=False, **params).fit(X, y)
+    gain = Regressor(early_stopping=False, **params).fit(X, y)
     # Rows that share no leaf with the outlier.
     errors = [np.median(abs(m.predict(X) - y)) for m in (model, gain)]
     assert errors[0] < 2 * errors[1] < 1
@@ -295,16 +276,14 @@ def test_categories_without_a_number_for_their_gradient_have_an_order():
     X = np.arange(400)[:, np.newaxis] % 20.0
     eras, y = np.arange(400) % 2, np.where(X[:, 0] < 9, 1e38, -1e38) * (1 - X[:, 0])
     params = {"categorical_features": [0], "max_iter": 3}
-    model = HistGradientBoostingRegressor(split_criterion="era", **params)
+    model = Regressor(split_criterion="era", **params)
     warnings.simplefilter("ignore")  # restored after each test
     model.fit(X, y * 1e200, eras=eras)
     assert np.isfinite(model.predict(X)).all()
-
-
-def test_gradients_that_are_too_large_for_a_float_do_no_harm():
+    # Some gradients alone, too large for a float.
     X, y, eras = make_eras(5, 100, n_bins=8)
     y[:3] = 1e300
-    est = HistGradientBoostingRegressor(**ERA, max_iter=2)
+    est = Regressor(**ERA, max_iter=2)
     with pytest.warns():  # of overflows, as of scikit-learn's own splitter
         est.fit(X, y, eras=eras)
     assert est.n_iter_ == 2
@@ -313,7 +292,7 @@ def test_gradients_that_are_too_large_for_a_float_do_no_harm():
 def test_a_fit_again_with_other_data_forgets_the_first():
     X, y, eras = make_eras(3, 500, n_bins=5)
     others = make_eras(40, 15, n_bins=64, n_features=7, missing=0.1)
-    est = HistGradientBoostingRegressor(**ERA, max_iter=3, min_era_coverage=0.3)
+    est = Regressor(**ERA, max_iter=3, min_era_coverage=0.3)
     first = est.fit(X, y, eras=eras).predict(X)
     est.fit(others[0], others[1], eras=others[2])
     assert np.array_equal(est.fit(X, y, eras=eras).predict(X), first)
@@ -322,7 +301,7 @@ def test_a_fit_again_with_other_data_forgets_the_first():
 def test_fits_at_the_same_time_do_not_disturb_each_other():
     def fit_and_predict(i):
         X, y, eras = make_eras(3 + 30 * (i % 2), 200, n_bins=5 + 40 * (i % 3), seed=i)
-        est = HistGradientBoostingRegressor(**ERA, max_iter=3, min_era_coverage=0.3)
+        est = Regressor(**ERA, max_iter=3, min_era_coverage=0.3)
         return est.fit(X, y, eras=eras).predict(X)
 
     expected = [fit_and_predict(i) for i in range(8)]

@@ -10,13 +10,7 @@ from matplotlib.figure import Figure
 
 from experiments import __main__ as command
 from experiments.__main__ import data_files, experiment_names, load_experiment
-from experiments.common import (
-    ExperimentError,
-    bars,
-    find_data_file,
-    seed_of,
-    summarize,
-)
+from experiments.common import ExperimentError, bars, find_data_file, seed_of, summarize
 from helpers.grids import slow
 from sklearn_era.cli._numerai_demo import write_demo_data
 from sklearn_era.numerai.files import Workspace
@@ -120,8 +114,7 @@ def test_experiment_says_which_file_it_lacks(name, tmp_path):
 
 
 def test_numerai_thins_eras_and_scores_folds_of_time_by_week(tmp_path):
-    numerai = load_experiment(NUMERAI)
-    folder = made_up_numerai(tmp_path)
+    numerai, folder = load_experiment(NUMERAI), made_up_numerai(tmp_path)
     data = numerai._read(*(numerai._find(x, folder) for x in numerai.DATA_FILES))
     # The first of 100 eras and every fourth; of 5 sets, the one nearest to 244.
     assert np.unique(data.weeks).tolist() == list(range(1, 86, 4))
@@ -141,10 +134,8 @@ def test_numerai_thins_eras_and_scores_folds_of_time_by_week(tmp_path):
     assert found[numerai.delise.TEST] == pytest.approx(corr.mean())
     assert found[numerai.SHARPE] == pytest.approx(corr.mean() / corr.std(ddof=0))
     assert found[numerai.DRAWDOWN] == pytest.approx((sums.cummax() - sums).max())
-    assert (
-        found[numerai.delise.GAP]
-        == found[numerai.delise.TRAINING] - found[numerai.delise.TEST]
-    )
+    gap = found[numerai.delise.TRAINING] - found[numerai.delise.TEST]
+    assert found[numerai.delise.GAP] == gap
 
 
 def test_every_experiment_stands_in_the_readme():
@@ -181,8 +172,7 @@ def test_summary_has_a_row_for_each_cell():
     expected = pd.DataFrame({
         "model": ["b", "b", "a"], "data": ["x", "y", "x"], "n_runs": [2, 1, 1],
         "mean": [2.0, 5.0, 2.0], "std": [2**0.5, np.nan, np.nan],
-        "paper": [2.5, np.nan, np.nan], "runs": ["1 3", "5", "2"],
-    })  # fmt: skip
+        "paper": [2.5, np.nan, np.nan], "runs": ["1 3", "5", "2"]})  # fmt: skip
     pd.testing.assert_frame_equal(table[[*expected]], expected)
 
 
@@ -208,8 +198,7 @@ def test_command_prints_and_writes_and_counts_its_runs(stub, tmp_path, capsys):
 
 
 def test_one_without_data_does_not_keep_others_from_running(stub, tmp_path, capsys):
-    assert command.main(["all", "--out", str(tmp_path)]) == 1
-    assert len(stub.calls) == 1
+    assert (command.main(["all", "--out", str(tmp_path)]), len(stub.calls)) == (1, 1)
     captured = capsys.readouterr()
     assert captured.err.startswith("lacking: No folder was named")
     assert captured.err.count("\n") == 1

@@ -46,10 +46,9 @@ def test_intervals_are_of_the_chosen_candidate(intervals):
 def test_sets_count_the_same(intervals):
     other = intervals[intervals["era"] == 101]
     other = other.assign(scenario="leaving clients, states")
-    drawn = pd.DataFrame({
-        "part": "groups", "cell": "M", "model": "none", "way": "x", "level": 0.8,
-        "inside": [True, False, True, True], "width": 2.0,
-    })  # fmt: skip
+    drawn = pd.DataFrame({"part": "groups", "cell": "M", "model": "none", "way": "x",
+                          "level": 0.8, "inside": [True, False, True, True],
+                          "width": 2.0})  # fmt: skip
     table = next_era_scores.tabulate(drawn, pd.concat([intervals, other]))
     found = table.set_index(["part", "cell", "model", "way", "level", "of"])["mean"]
     assert found["groups", "M", "none", "x", "80%", "inside"] == 75
@@ -66,20 +65,17 @@ def test_sets_count_the_same(intervals):
 
 
 def test_planted_columns_are_of_their_kind():
-    rng = np.random.default_rng(0)
-    eras = np.repeat(np.arange(9), 2000)
+    rng, eras = np.random.default_rng(0), np.repeat(np.arange(9), 2000)
     X, y = rng.normal(size=(eras.size, 3)), rng.normal(size=eras.size)
     both = np.column_stack([plant(X, y, eras, rng), y])
     found = np.array([np.corrcoef(both[eras == e].T)[-1, :-1] for e in range(9)])
     for (kind, rho, turns), by_era in zip(KINDS, found.T, strict=True):
         assert np.allclose(np.abs(by_era), rho, atol=0.1), kind
-        n_positive = (by_era > 0).sum()
-        assert rho == 0 or (0 < n_positive < 9) == turns
+        assert rho == 0 or (0 < (by_era > 0).sum() < 9) == turns
 
 
 def test_what_harms_later_eras_is_dropped():
-    rng = np.random.default_rng(0)
-    eras = np.repeat(np.arange(12), 100)
+    rng, eras = np.random.default_rng(0), np.repeat(np.arange(12), 100)
     X = rng.normal(size=(eras.size, 3))
     slope = np.where(eras % 4 == 3, -1, 1) * rng.normal(2, 3, 12)[eras]
     y = X[:, 0] + slope * X[:, 1] + X[:, 2] + rng.normal(size=eras.size)

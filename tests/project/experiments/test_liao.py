@@ -7,24 +7,18 @@ import pandas as pd
 import pytest
 from scipy.optimize import approx_fprime, minimize
 
+from experiments import _liao
 from experiments import liao_energy_air as energy_air
 from experiments import liao_financial as financial
-from experiments._liao import (
-    Case,
-    fit_invariant_linear,
-    importances,
-    make_forest,
-    split_frequencies,
-)
+from experiments._liao import Case, fit_invariant_linear, make_forest, split_frequencies
 from experiments._liao_scenarios import Part, splits_to_test, splits_to_tune
-from helpers.grids import slow
+from helpers.grids import on_grid, slow
 from helpers.trees import rows_of_nodes
 
 
 def coarse_data(seed):
     """Rows of two eras, with few values of each feature, so that bins lose nothing."""
-    rng = np.random.default_rng(seed)
-    eras = np.repeat([0, 1], 60)
+    rng, eras = np.random.default_rng(seed), np.repeat([0, 1], 60)
     y = rng.integers(2, size=120)
     flips = rng.uniform(size=(120, 3)) < np.where(eras == 0, 0.1, 0.4)[:, np.newaxis]
     X = np.abs(y[:, np.newaxis] - flips) + rng.normal(size=(120, 3))
@@ -89,8 +83,7 @@ def test_every_split_has_the_least_objective(is_class, penalty):
         assert len(rows_of) > 3
 
 
-@pytest.mark.parametrize("kind", ["IRM", "REx"])
-@pytest.mark.parametrize("is_classifier", [False, True])
+@on_grid("kind is_classifier", ["IRM", "REx"], [False, True])
 def test_linear_model_has_the_least_penalised_risk(kind, is_classifier):
     """Of IRMv1 the slope in a factor, of V-REx the variance, by differences."""
     X, y, eras = coarse_data(0)
@@ -105,15 +98,12 @@ def test_linear_model_has_the_least_penalised_risk(kind, is_classifier):
     def objective(w, penalty=3.0):
         of = [(Z[eras == e] @ w, target[eras == e]) for e in (0, 1)]
         risks = [risk(f, t) for f, t in of]
-        slopes = [
-            approx_fprime(np.ones(1), lambda s, f=f, t=t: risk(s * f, t), 1e-7)[0]
-            for f, t in of
-        ]
+        scaled = [lambda s, f=f, t=t: risk(s * f, t) for f, t in of]
+        slopes = [approx_fprime(np.ones(1), each, 1e-7)[0] for each in scaled]
         size = np.mean(np.square(slopes)) if kind == "IRM" else np.var(risks)
         return np.mean(risks) + penalty * size
 
-    plain = minimize(lambda w: objective(w, 0.0), np.zeros(4)).x
-    w = minimize(objective, plain).x
+    w = minimize(objective, minimize(lambda w: objective(w, 0.0), np.zeros(4)).x).x
     found = fit_invariant_linear(X, y, eras, kind, 3.0, is_classifier)(X)
     if is_classifier:
         assert np.mean(found == (Z @ w > 0)) > 0.98
@@ -130,17 +120,15 @@ def test_frequencies_add_up_to_the_mean_depth_of_rows():
     frequencies = split_frequencies(forest)
     assert frequencies.shape == (3,)
     assert frequencies.sum() == pytest.approx(np.mean(depths))
-    found = list(importances(forest, 1).values())
+    found = list(_liao.importances(forest, 1).values())
     gains = forest.feature_importances_
     stable, others = frequencies[0], frequencies[1:].sum()
     share = stable / (stable + others)
     assert found == pytest.approx([stable, others, share, gains[0]])
     # A stump splits every row once.
     X[:, :2] = 0
-    forest = make_forest(True, Case(1), n_estimators=3, max_depth=1).fit(
-        X, y, eras=eras
-    )
-    assert split_frequencies(forest).tolist() == [0, 0, 1]
+    forest = make_forest(True, Case(1), n_estimators=3, max_depth=1)
+    assert split_frequencies(forest.fit(X, y, eras=eras)).tolist() == [0, 0, 1]
 
 
 # Table 6, as the paper writes it: from an hour to before another one, and months.
@@ -179,8 +167,7 @@ def air_rows(n_days):
     return pd.DataFrame({
         "No": np.arange(1, n_days + 1), "year": dates.year, "month": dates.month,
         "hour": 3, "pm2.5": np.arange(float(n_days)),
-        "cbwd": np.resize(["SE", "NW", "cv", "NE"], n_days),
-    })  # fmt: skip
+        "cbwd": np.resize(["SE", "NW", "cv", "NE"], n_days)})  # fmt: skip
 
 
 def test_air_has_no_column_that_tells_its_environment():
@@ -199,18 +186,15 @@ def test_shares_have_no_column_that_is_made_of_the_target():
     frame = pd.DataFrame({
         "year": [2014, 2015], "Revenue": [1.0, 2.0], "Growth": [np.nan, 3.0],
         "Sector": ["Energy", "Services"], "Class": [0, 1],
-        "2015 PRICE VAR [%]": [-7.0, 7.0],
-    })  # fmt: skip
-    numbers = financial._read(frame, financial.NUMBERS)
-    assert numbers.X.tolist() == [[1.0], [2.0]]
+        "2015 PRICE VAR [%]": [-7.0, 7.0]})  # fmt: skip
+    assert financial._read(frame, financial.NUMBERS).X.tolist() == [[1.0], [2.0]]
     both = financial._read(frame, financial.ALL_COLUMNS)
     assert both.X.tolist() == [[1.0, 1.0, 0.0], [2.0, 0.0, 1.0]]
     assert both.environments.tolist() == [2014, 2015]
 
 
 def test_scenarios_take_every_choice_of_environments_once():
-    labels = np.repeat([3, 5, 8, 9], 2)
-    data = Part(np.arange(8.0)[:, np.newaxis], np.arange(8), labels)
+    data = Part(np.arange(8.0)[:, np.newaxis], np.arange(8), np.repeat([3, 5, 8, 9], 2))
     tested = list(splits_to_test(data, 3))
     assert [set(test.environments) for _, test in tested] == [{9}, {8}, {5}, {3}]
     tuned = list(splits_to_tune(data, 2))

@@ -5,21 +5,14 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.dummy import DummyRegressor
 
+from experiments import _natural_eras_measure as bench
 from experiments import natural_eras
 from experiments._natural_eras_data import SCENARIOS, Scenario
 from experiments._natural_eras_fresh import FRESH, SECOND
-from experiments._natural_eras_measure import (
-    ALL,
-    ALL_FRESH,
-    compare,
-    measure,
-    score_rows,
-    splits,
-    tally,
-    thinned,
-)
+from experiments._natural_eras_measure import ALL, ALL_FRESH, measure, score_rows, tally
 from experiments.common import ExperimentError
 
 
@@ -46,7 +39,7 @@ NUMBERS = Scenario(make_reader(), "regression", "time")
 @pytest.mark.parametrize("kind", ["time", "groups"])
 def test_no_era_is_in_training_and_test(kind):
     eras = NUMBERS.load(None).eras
-    parts = list(splits(NUMBERS._replace(kind=kind), eras))
+    parts = list(bench.splits(NUMBERS._replace(kind=kind), eras))
     assert len(parts) == 5
     tested = [era for _, test in parts for era in np.unique(eras[test])]
     assert len(tested) == len(set(tested)) == (5 if kind == "time" else 12)
@@ -56,23 +49,20 @@ def test_no_era_is_in_training_and_test(kind):
 
 
 def test_fewer_rows_keep_the_shares_of_eras():
-    eras = np.repeat([0, 1, 2], [600, 300, 3])
-    rows = np.arange(1, 903)
-    kept = thinned(rows, eras, 90, seed=0)
+    eras, rows = np.repeat([0, 1, 2], [600, 300, 3]), np.arange(1, 903)
+    kept = bench.thinned(rows, eras, 90, seed=0)
     assert np.bincount(eras[kept]).tolist() == [60, 30, 1]
     assert (np.diff(kept) > 0).all()
     assert set(kept) < set(rows)
-    np.testing.assert_array_equal(thinned(rows, eras, 902, seed=0), rows)
+    assert_array_equal(bench.thinned(rows, eras, 902, seed=0), rows)
 
 
 def test_groups_of_few_rows_are_one_and_categories_go_by_their_number():
     groups = pd.Series(["a"] * 150 + ["b"] * 149 + ["c"] + ["d"])
-    X = pd.DataFrame({"x": ["p", "q", "q"] * 100 + [None]})
-    parts = X, groups == "a", groups
+    parts = pd.DataFrame({"x": ["p", "q", "q"] * 100 + [None]}), groups == "a", groups
     table = Scenario(lambda _: parts, "regression", "groups").load(None)
     assert np.bincount(table.eras).tolist() == [150, 149, 2]
-    assert table.X[:3, 0].tolist() == [1, 0, 0]
-    assert table.X[-1, 0] == 2
+    assert (table.X[:3, 0].tolist(), table.X[-1, 0]) == ([1, 0, 0], 2)
     assert table.categories == (0,)
 
 
@@ -94,7 +84,7 @@ def test_differences_are_taken_split_by_split():
         for split, score in enumerate((first + step * np.arange(3)) / 10)
         for run, noise in enumerate((-0.1, 0.1))
     ]  # fmt: skip
-    table = compare(pd.DataFrame(rows))
+    table = bench.compare(pd.DataFrame(rows))
     by_cell = table.set_index(["score", "scenario", "model"]).sort_index()
     # Over both, the mean is that of 0.2 and 0.4; the logarithm of a ratio of losses is
     # as the scores were made to be.
@@ -104,13 +94,13 @@ def test_differences_are_taken_split_by_split():
         ("loss", ALL, [2, 0.3, 0.1]),
     ):
         found = by_cell.loc[(score, scenario, "other"), ["n_runs", "mean", "se"]]
-        np.testing.assert_allclose(found.astype(float), expected)
+        assert_allclose(found.astype(float), expected)
     assert by_cell.loc[("score", "a", "other"), "level"] == pytest.approx(0.9)
     columns = ["n", "median", "mean_but_largest", "ahead", "behind"]
     clearly = ["clearly_ahead", "clearly_behind", "p"]
     by_model = tally(table, "loss").loc[ALL][columns + clearly]
-    np.testing.assert_allclose(by_model.loc["other"], [2, 0.3, 0.2, 2, 0, 2, 0, 0.5])
-    np.testing.assert_allclose(by_model.loc["gone"], [2, -0.15, -0.2, 0, 2, 0, 2, 0.5])
+    assert_allclose(by_model.loc["other"], [2, 0.3, 0.2, 2, 0, 2, 0, 0.5])
+    assert_allclose(by_model.loc["gone"], [2, -0.15, -0.2, 0, 2, 0, 2, 0.5])
     text = natural_eras.show(table)
     assert "| a (0.700) | **+.200 ± .058** |" in text
     cells = "| +0.3000 | 2 / 0 (0.5) | 2 / 0 | +0.2000 "
@@ -119,9 +109,9 @@ def test_differences_are_taken_split_by_split():
         ({"reference": "gone"}, {"a": 0.3}),
         ({"parts": {ALL_FRESH: ["b"]}}, {ALL: 0.2, ALL_FRESH: 0.4}),
     ):
-        found = compare(pd.DataFrame(rows), **options)
+        found = bench.compare(pd.DataFrame(rows), **options)
         found = found.set_index(["score", "model", "scenario"]).sort_index()["mean"]
-        np.testing.assert_allclose(found["score", "other"][[*means]], [*means.values()])
+        assert_allclose(found["score", "other"][[*means]], [*means.values()])
 
 
 class Labels(DummyRegressor):
@@ -172,7 +162,7 @@ def test_each_scenario_has_its_splits(name, data_folder):
     assert len(X) == len(y) == len(eras) > 2500
     assert np.isfinite(y).all()
     assert set(y) == {0, 1} or scenario.task == "regression"
-    parts = list(splits(scenario, eras))
+    parts = list(bench.splits(scenario, eras))
     assert len(parts) == scenario.n_splits
     for train, test in parts:
         assert np.isfinite(score_rows(scenario.task, y[test], np.zeros(len(test))))

@@ -12,8 +12,7 @@ UNIT_TESTS = [paper.make_small_invariant_margin, paper.make_cows_versus_camels]
 GENERATORS = [
     *UNIT_TESTS, paper.make_colored_digits, paper.make_moneda_drift,
     paper.make_liao_classification, paper.make_liao_regression,
-    paper.make_shifted_sine_wave, paper.make_shortcut_classification,
-]  # fmt: skip
+    paper.make_shifted_sine_wave, paper.make_shortcut_classification]  # fmt: skip
 
 
 def rows_of_era(data, era):
@@ -38,8 +37,7 @@ def test_parts_have_names_shapes_and_the_same_rows_again(make):
         assert y.dtype != np.int64 or set(y) == {0, 1}
         assert np.array_equal(X, again[f"X_{part}"])
         assert not np.array_equal(X, other[f"X_{part}"])
-    last = data[f"eras_{parts[-1]}"]
-    assert not np.isin(last, data.eras_train).any()
+    assert not np.isin(data[f"eras_{parts[-1]}"], data.eras_train).any()
 
 
 def test_sine_wave_is_signal_shift_and_noise():
@@ -113,12 +111,11 @@ def test_equations_5_5_and_5_6_of_moneda():
 
 def test_without_shift_moneda_s_second_feature_stays_what_it_is():
     exact = paper.make_moneda_drift(0, has_shift=False)
-    noisy = paper.make_moneda_drift(
-        0, has_shift=False, shortcut_noise_std=1.0, n_samples_per_era=5000
-    )
-    tree = DecisionTreeClassifier(
-        max_depth=30, min_samples_split=20, min_impurity_decrease=0.01, random_state=0
-    ).fit(noisy.X_train, noisy.y_train)
+    noise = {"shortcut_noise_std": 1.0, "n_samples_per_era": 5000}
+    noisy = paper.make_moneda_drift(0, has_shift=False, **noise)
+    limits = {"max_depth": 30, "min_samples_split": 20, "min_impurity_decrease": 0.01}
+    tree = DecisionTreeClassifier(**limits, random_state=0)
+    tree.fit(noisy.X_train, noisy.y_train)
     for part in ("train", "test"):
         assert np.array_equal(exact[f"y_{part}"], exact[f"X_{part}"][:, 1] > 0.5)
         X, y = noisy[f"X_{part}"], noisy[f"y_{part}"]
@@ -131,9 +128,8 @@ def test_without_shift_moneda_s_second_feature_stays_what_it_is():
 
 def test_moments_of_the_small_invariant_margin():
     """This and the next one are unit tests of Aubin et al."""
-    data = paper.make_small_invariant_margin(
-        0, n_eras=2, n_ood_eras=3, n_samples_per_era=5000, n_invariant=2
-    )
+    sizes = {"n_eras": 2, "n_ood_eras": 3, "n_samples_per_era": 5000}
+    data = paper.make_small_invariant_margin(0, **sizes, n_invariant=2)
     assert data.is_invariant.tolist() == [True] * 2 + [False] * 5
     for part, eras in (("train", (0, 1)), ("test", (0, 1)), ("ood", (2, 3, 4))):
         assert tuple(np.unique(data[f"eras_{part}"])) == eras
@@ -206,8 +202,7 @@ def test_colored_digits_are_digits_in_color():
     seen = []
     for part, n_rows in (("train", 1198), ("test", 599)):
         channels = data[f"X_{part}"].reshape(n_rows, 2, 64) * 16
-        color = data[f"color_{part}"]
-        rows = np.arange(n_rows)
+        color, rows = data[f"color_{part}"], np.arange(n_rows)
         assert not channels[rows, color].any()  # channel 0 is that of color 1
         images = channels[rows, 1 - color]
         found = [digit_of[tuple(image)] for image in images]
@@ -232,16 +227,15 @@ def test_components_are_coordinates_of_the_same_pixels():
     assert np.linalg.norm(data.X_train, axis=0) == pytest.approx(singular)
     whole = paper.make_colored_digits(0, n_components=128)
     for one, other in ((0, 1), (5, 900)):
-        assert np.linalg.norm(whole.X_test[one] - whole.X_train[other]) == (
-            pytest.approx(np.linalg.norm(pixels.X_test[one] - pixels.X_train[other]))
-        )
+        apart = (x.X_test[one] - x.X_train[other] for x in (whole, pixels))
+        found, expected = map(np.linalg.norm, apart)
+        assert found == pytest.approx(expected)
 
 
 def test_an_intervention_turns_the_features_behind_the_mediator_round():
     """Du et al., example 1."""
-    data = paper.make_anticausal_intervention(
-        0, n_samples=40_000, n_samples_test=40_000, invariant_strength=1.5
-    )
+    sizes = {"n_samples": 40_000, "n_samples_test": 40_000}
+    data = paper.make_anticausal_intervention(0, **sizes, invariant_strength=1.5)
     assert np.bincount(data.eras_train).tolist() == [36_000, 4000]
     assert np.bincount(data.eras_test).tolist() == [20_000, 20_000]
     # One mediator: its noise is common to the variant features.
