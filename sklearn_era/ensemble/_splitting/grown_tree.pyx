@@ -31,7 +31,18 @@ cdef class GrownTree:
 
     @property
     def finalized_leaves(self):
-        return [GrownNode(self, self.nodes[i].leaf) for i in range(self.n_leaves)]
+        """Return the leaves from left to right: in whatever order threads made them,
+        sums over leaves have the same bits.
+        """
+        cdef int number
+        leaves, waiting = [], [0]
+        while waiting:
+            number = waiting.pop()
+            if self.nodes[number].is_leaf:
+                leaves.append(GrownNode(self, number))
+            else:
+                waiting += [self.nodes[number].right, self.nodes[number].left]
+        return leaves
 
     cdef int reserve(self, int n) except -1:
         """Make room for `n` more nodes; this may move all nodes in memory."""

@@ -328,7 +328,7 @@ def test_threads_give_the_same_bits(criterion, shape):
 
 @on_grid("criterion params", CRITERIA, {
     "medians": {"loss": "absolute_error"}, "shrinkage": {"leaf_shrinkage": "eras"},
-    "no limit": {"max_leaf_nodes": None, "max_depth": 5}}, every=3)  # fmt: skip
+    "no limit": {"max_leaf_nodes": None, "max_depth": 5}})  # fmt: skip
 def test_nodes_that_are_split_ahead_leave_no_trace(criterion, params):
     X, y, eras = make_eras(12, 40, 16)
     order = np.random.default_rng(0).permutation(len(y))
