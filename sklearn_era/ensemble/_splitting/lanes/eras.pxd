@@ -32,6 +32,10 @@ cdef inline int sum_eras(
         lanes.left.hessians = batch.hessians
         lanes.left.right_gradients = batch.right_gradients
     lanes.n_eras = 0
+    if column.by_era == NULL and column.bundle == NULL and visit.packed.n_words == 1:
+        first = sum_words(visit, column, blocks, first, stop, most, batch)
+        if lanes.n_eras > 0:
+            return first
     while first < stop and lanes.n_eras < most:
         last = first + 1
         while last < stop and blocks[last].era == blocks[first].era:
@@ -44,8 +48,6 @@ cdef inline int sum_eras(
                 + blocks[first].era * (visit.packed.n_words + 1) * column.n_lanes,
                 column.n_lanes, place, batch,
             )
-        elif column.bundle == NULL and visit.packed.n_words == 1 and last == first + 1:
-            sum_words(visit, column, &blocks[first], place, batch)
         else:
             sum_planes(visit, column, &blocks[first], last - first, batch)
             take_era(visit.values, column, batch.sums, MAX_BINS, place, batch)
@@ -58,23 +60,38 @@ cdef inline int sum_eras(
     return first
 
 
-cdef inline void sum_words(
-    const era_visit * visit, const lane_column * column, const row_block * block,
-    int place,              # of the era's lanes
+cdef inline int sum_words(
+    const era_visit * visit, const lane_column * column, const row_block * blocks,
+    int first, int stop,    # as in `sum_eras`
+    int most,               # eras
     era_batch * batch,      # OUT
 ) noexcept nogil:
-    """Sum up an era of one block on each split's left side, with one word a row."""
+    """Do the same, with one word a row, up to an era of several blocks."""
     cdef:
         const packed_rows * packed = &visit.packed
+        lane_eras * lanes = &batch.lanes
         long long * cells = batch.cells
-    memset(cells, 0, column.n_lanes * sizeof(long long))
-    add_to_groups(column, packed, 0, block, cells)
-    run_up(cells, 0, column.n_splits + 1, cells)
-    assert cells[column.n_splits] == sum_of_words(packed, 0, block), "sum of an era"
+        int n = column.n_lanes
+        int i
+    most = min(most, stop - first)
+    memset(cells, 0, most * n * sizeof(long long))
+    for i in range(most):
+        if first + 1 < stop and blocks[first + 1].era == blocks[first].era:
+            break
+        lanes.codes[i] = blocks[first].era
+        add_to_groups(column, packed, 0, &blocks[first], cells + i * n)
+        lanes.n_eras += 1
+        first += 1
+    for i in range(lanes.n_eras):  # later: vectors wait for cells just written
+        run_up(cells + i * n, 0, n, cells + i * n)
+        assert cells[i * n + column.n_splits] == sum_of_words(
+            packed, 0, &blocks[first - lanes.n_eras + i]
+        ), "sum of an era"
     words_as_doubles(
-        cells, column.n_lanes, packed.count_bits, visit.unit_of_words,
-        &batch.gradients[place], &batch.counts[place],
+        cells, lanes.n_eras * n, packed.count_bits, visit.unit_of_words,
+        batch.gradients, batch.counts,
     )
+    return first
 
 
 cdef inline void sum_planes(
