@@ -34,8 +34,9 @@ cdef struct era_visit:
     const eras_struct * eras
     const summed_values * values
     packed_rows packed         # of a chunk
+    bint eras_are_blocks       # each one is one block
     double unit_of_words       # of gradients above row counts
-    int contrast_bits          # of row counts, below contrasts
+    int contrast_bits          # of row counts, below contrasts; or 0
     double * kept              # sides of the listed eras, if the criterion keeps them
 
 
@@ -45,7 +46,8 @@ cdef struct lane_column:
     # lanes; the lane after them has all rows.
     #
     # Without masks, a code's group is the first split that has it on its left side; so
-    # running sums over groups are the left sides.
+    # running sums over groups are the left sides, and the mask of a group is 0 in the
+    # lanes before its split and -1 from there on.
     #
     #     order of codes   3 0 4 1 2 5
     #     splits                ^   ^                after 0 and after 2

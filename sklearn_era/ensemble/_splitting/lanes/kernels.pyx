@@ -15,7 +15,7 @@ from .functions cimport (
     order_sides, run_up, take_planes,
 )
 from .masked_rows cimport add_masked_block
-from ..bundles cimport MAX_BUNDLE_CELLS, bundle_struct
+from ..bundles cimport MAX_BUNDLE_CELLS, MAX_SPLIT_LANES, bundle_struct
 from ..fixed_points cimport (
     MAX_PLANES, n_words_of, sums_as_doubles, words_as_doubles,
 )
@@ -213,8 +213,11 @@ cdef void compare_eras(
     cdef:
         bint has_contrasts = visit.packed.contrasts != NULL
         int block = 0, stop = n_blocks
-    if visit.contrast_bits > 0 and has_contrasts and add_masked_directions(
-        visit, column, blocks, n_blocks, sums
+    if (
+        visit.contrast_bits > 0
+        and has_contrasts
+        and column.n_lanes <= MAX_SPLIT_LANES
+        and add_masked_directions(visit, column, blocks, n_blocks, sums)
     ):
         return
     while block < n_blocks:
