@@ -12,18 +12,16 @@ from .criterion cimport (
     N_KEY_FIELDS, PRIMARY, PRIORITY, SECONDARY, criterion_struct, split_rank,
 )
 from .directional cimport rank_directional, split_direction
-from .era cimport (
-    N_GAIN_FIELDS, add_gain, boltzmann_kind, kind_of_alpha, merge_gains, rank_era,
-)
+from .era cimport N_GAIN_FIELDS, add_gain, boltzmann_kind, kind_of_alpha, rank_era
 from .formulas cimport (
-    LANES, N_MOMENT_FIELDS, add_to_moments, era_contrast, era_facts, era_gain, era_sums,
-    eras_struct, is_covered, is_informative, lane_eras, merge_moments, neutral_unless,
-    set_sides_of_lane,
+    LANES, N_CENTRAL_FIELDS, N_MOMENT_FIELDS, add_to_moments, era_contrast, era_facts,
+    era_gain, era_sums, eras_struct, is_covered, is_informative, lane_eras,
+    neutral_unless, set_sides_of_lane,
 )
 from .invariant cimport era_changing_rate, era_effect, era_ratio, rank_invariant
 from .time_robust cimport (
     N_IMPURITY_FIELDS, WORST, add_impurity, add_smoothed_impurity, deviation_decrease,
-    impurity_decrease, merge_impurities, merge_smoothed_impurities, rank_time_robust,
+    impurity_decrease, rank_time_robust,
 )
 from .vrex cimport rank_vrex
 
@@ -67,6 +65,10 @@ cdef inline bint is_sum(statistic what) noexcept nogil:
     return what in (DIRECTIONS, DIRECTIONS_AND_GAINS, MEAN_GAINS)
 
 
+cdef inline bint has_extremes(statistic what) noexcept nogil:
+    return what == GAIN_MOMENTS or what == RATIOS  # of those with moments
+
+
 cdef inline int n_fields_of(statistic what) noexcept nogil:
     """Return how many running sums (fields) a statistic has."""
     if is_sum(what):
@@ -79,7 +81,7 @@ cdef inline int n_fields_of(statistic what) noexcept nogil:
         return N_IMPURITY_FIELDS
     if what == CUSTOM_KEYS:
         return N_KEY_FIELDS
-    return N_MOMENT_FIELDS
+    return N_MOMENT_FIELDS if has_extremes(what) else N_CENTRAL_FIELDS
 
 
 cdef inline statistic statistic_of(
@@ -121,6 +123,7 @@ cdef inline void list_statistics(criterion_struct * criterion) noexcept nogil:
         int name
     criterion.n_statistics = 0
     criterion.keeps_sides = reads(criterion, CUSTOM)
+    criterion.measures_impurities = reads(criterion, TIME_ROBUST)
     for name in range(ERA, BLEND):
         if not reads(criterion, name):
             continue
@@ -149,12 +152,14 @@ cdef struct era_terms:
 cdef inline era_terms compare_sides(
     statistic what,          # a constant
     bint are_counts,         # the hessians are; a constant
-    const criterion_struct * criterion, era_sums left, era_sums right,
-    const era_facts * era,
+    double l2,               # `l2_regularization`; perhaps a constant 0
+    era_sums left, era_sums right, const era_facts * era,
 ) noexcept nogil:
     """Return what an era adds to a statistic; 0 if it is not informative."""
     cdef:
-        double l2 = criterion.l2_regularization
+        bint is_neutral = what in (
+            CHANGING_RATES, RATIOS, IMPURITIES, SMOOTHED_IMPURITIES
+        )  # unless it is informative
         double contrast
         era_terms terms
     terms.covered = is_covered(left, right, era.min_samples)
@@ -167,8 +172,10 @@ cdef inline era_terms compare_sides(
         terms.value = deviation_decrease(left, right, era)
         terms.value = terms.value if terms.informative > 0.0 else 0.0
         return terms
-    left = neutral_unless(terms.informative, left)
-    right = neutral_unless(terms.informative, right)
+    if is_neutral:
+        left = neutral_unless(terms.informative, left)
+        right = neutral_unless(terms.informative, right)
+    terms.direction = 0.0
     if what == EFFECTS:
         terms.value = era_effect(left, right, l2)
     elif what == CHANGING_RATES:
@@ -183,6 +190,9 @@ cdef inline era_terms compare_sides(
             terms.direction = split_direction(contrast)
         if what != DIRECTIONS:
             terms.value = era_gain(left, right, contrast, l2) * era.unit_of_gains
+    if not is_neutral:  # and its value may be no number
+        terms.value = terms.value if terms.informative > 0.0 else 0.0
+        terms.direction = terms.direction if terms.informative > 0.0 else 0.0
     return terms
 
 
@@ -205,7 +215,7 @@ cdef inline void add_terms(
     elif what == EXTREME_GAINS:
         add_gain(boltzmann_kind.EXTREME, alpha, terms.value, 1.0, kept, stride)
     elif what == GAIN_MOMENTS:
-        add_to_moments(terms.value, 1.0, kept, stride)
+        add_to_moments(True, terms.value, 1.0, kept, stride)
     elif what == IMPURITIES or what == DEVIATIONS:
         add_impurity(era, terms.informative, terms.value, kept, stride)
     elif what == SMOOTHED_IMPURITIES or what == SMOOTHED_DEVIATIONS:
@@ -213,7 +223,9 @@ cdef inline void add_terms(
             alpha, era, terms.informative, terms.value, kept, stride
         )
     elif what != CUSTOM_KEYS:
-        add_to_moments(terms.value, terms.informative, kept, stride)
+        add_to_moments(
+            has_extremes(what), terms.value, terms.informative, kept, stride
+        )
 
 
 cdef inline void add_by_statistic(
@@ -223,40 +235,54 @@ cdef inline void add_by_statistic(
     int field,                # the statistic's first
     double * sums,            # IN and OUT, (n_fields, n_lanes)
 ) noexcept nogil:
-    """Call `add_statistic` with `what` as a constant, for the compiler."""
+    """Call `add_statistic` with `what` as a constant, for the compiler; and with the
+    default `l2_regularization`, which spares mean gains a division.
+    """
+    cdef double l2 = criterion.l2_regularization
     if what == DIRECTIONS:
-        add_statistic(DIRECTIONS, are_counts, criterion, lanes, field, sums)
+        add_statistic(DIRECTIONS, are_counts, l2, criterion, lanes, field, sums)
+    elif what == DIRECTIONS_AND_GAINS and l2 == 0.0:
+        add_statistic(
+            DIRECTIONS_AND_GAINS, are_counts, 0.0, criterion, lanes, field, sums
+        )
     elif what == DIRECTIONS_AND_GAINS:
-        add_statistic(DIRECTIONS_AND_GAINS, are_counts, criterion, lanes, field, sums)
+        add_statistic(
+            DIRECTIONS_AND_GAINS, are_counts, l2, criterion, lanes, field, sums
+        )
+    elif what == MEAN_GAINS and l2 == 0.0:
+        add_statistic(MEAN_GAINS, are_counts, 0.0, criterion, lanes, field, sums)
     elif what == MEAN_GAINS:
-        add_statistic(MEAN_GAINS, are_counts, criterion, lanes, field, sums)
+        add_statistic(MEAN_GAINS, are_counts, l2, criterion, lanes, field, sums)
     elif what == SMOOTHED_GAINS:
-        add_statistic(SMOOTHED_GAINS, are_counts, criterion, lanes, field, sums)
+        add_statistic(SMOOTHED_GAINS, are_counts, l2, criterion, lanes, field, sums)
     elif what == EXTREME_GAINS:
-        add_statistic(EXTREME_GAINS, are_counts, criterion, lanes, field, sums)
+        add_statistic(EXTREME_GAINS, are_counts, l2, criterion, lanes, field, sums)
     elif what == GAIN_MOMENTS:
-        add_statistic(GAIN_MOMENTS, are_counts, criterion, lanes, field, sums)
+        add_statistic(GAIN_MOMENTS, are_counts, l2, criterion, lanes, field, sums)
     elif what == EFFECTS:
-        add_statistic(EFFECTS, are_counts, criterion, lanes, field, sums)
+        add_statistic(EFFECTS, are_counts, l2, criterion, lanes, field, sums)
     elif what == CHANGING_RATES:
-        add_statistic(CHANGING_RATES, are_counts, criterion, lanes, field, sums)
+        add_statistic(CHANGING_RATES, are_counts, l2, criterion, lanes, field, sums)
     elif what == RATIOS:
-        add_statistic(RATIOS, are_counts, criterion, lanes, field, sums)
+        add_statistic(RATIOS, are_counts, l2, criterion, lanes, field, sums)
     elif what == IMPURITIES:
-        add_statistic(IMPURITIES, are_counts, criterion, lanes, field, sums)
+        add_statistic(IMPURITIES, are_counts, l2, criterion, lanes, field, sums)
     elif what == DEVIATIONS:
-        add_statistic(DEVIATIONS, False, criterion, lanes, field, sums)
+        add_statistic(DEVIATIONS, False, l2, criterion, lanes, field, sums)
     elif what == SMOOTHED_IMPURITIES:
-        add_statistic(SMOOTHED_IMPURITIES, are_counts, criterion, lanes, field, sums)
+        add_statistic(
+            SMOOTHED_IMPURITIES, are_counts, l2, criterion, lanes, field, sums
+        )
     elif what == SMOOTHED_DEVIATIONS:
-        add_statistic(SMOOTHED_DEVIATIONS, False, criterion, lanes, field, sums)
+        add_statistic(SMOOTHED_DEVIATIONS, False, l2, criterion, lanes, field, sums)
     elif what == CUSTOM_KEYS:
-        add_statistic(CUSTOM_KEYS, are_counts, criterion, lanes, field, sums)
+        add_statistic(CUSTOM_KEYS, are_counts, l2, criterion, lanes, field, sums)
 
 
 cdef inline void add_statistic(
     statistic what,           # a constant
     bint are_counts,          # same
+    double l2,                # perhaps a constant 0
     const criterion_struct * criterion, const lane_eras * lanes, int field,
     double * sums,
 ) noexcept nogil:
@@ -285,7 +311,7 @@ cdef inline void add_statistic(
             place = j * n_lanes + first
             for lane in range(LANES):
                 set_sides_of_lane(are_counts, lanes, &era, place + lane, &a, &b)
-                terms = compare_sides(what, are_counts, criterion, a, b, &era)
+                terms = compare_sides(what, are_counts, l2, a, b, &era)
                 covered_here[lane] += terms.covered * counts
                 add_terms(what, criterion, terms, &era, &kept_here[lane], LANES)
         for lane in range(LANES):
@@ -304,7 +330,7 @@ cdef inline void add_absent_terms(
     if what == SMOOTHED_GAINS or what == EXTREME_GAINS:
         add_gain(kind_of_alpha(alpha), alpha, 0.0, n_absent, kept, 1)
     elif what == GAIN_MOMENTS:
-        add_to_moments(0.0, n_absent, kept, 1)
+        add_to_moments(True, 0.0, n_absent, kept, 1)
 
 
 cdef inline bint counts_uncovered(statistic what) noexcept nogil:
@@ -315,25 +341,6 @@ cdef inline bint counts_uncovered(statistic what) noexcept nogil:
         DIRECTIONS, DIRECTIONS_AND_GAINS, MEAN_GAINS, EFFECTS, CHANGING_RATES, RATIOS,
         SMOOTHED_IMPURITIES, SMOOTHED_DEVIATIONS, CUSTOM_KEYS,
     )
-
-
-cdef inline void merge_terms(
-    statistic what, const criterion_struct * criterion,
-    double * kept,           # IN and OUT, of the statistic
-    const double * others,   # of other eras
-) noexcept nogil:
-    cdef int i
-    if is_sum(what):
-        for i in range(n_fields_of(what)):
-            kept[i] += others[i]
-    elif what == SMOOTHED_GAINS or what == EXTREME_GAINS:
-        merge_gains(criterion.boltzmann_alpha, kept, others)
-    elif what == IMPURITIES or what == DEVIATIONS:
-        merge_impurities(kept, others)
-    elif what == SMOOTHED_IMPURITIES or what == SMOOTHED_DEVIATIONS:
-        merge_smoothed_impurities(criterion.boltzmann_alpha, kept, others)
-    else:
-        merge_moments(kept, others)
 
 
 cdef inline bint rank_by(

@@ -72,8 +72,9 @@ cdef struct era_facts:
     # An era in a node, independent of the split.
     era_sums all_rows
     double unit_of_gains  # see `gain_unit`
-    double share          # of the era's rows that are in the node
     double min_samples    # on both sides of a split that covers the era
+    # These three only if the criterion `measures_impurities`.
+    double share          # of the era's rows that are in the node
     double impurity       # before the split
     double least_impurity  # a smaller one is rounding
 
@@ -92,12 +93,15 @@ cdef inline era_facts facts_of_era(
 ) noexcept nogil:
     cdef:
         era_facts era
-        double value = node_value(all_rows.gradients, all_rows.hessians, 0.0)
+        double value
     era.all_rows = all_rows
     era.unit_of_gains = gain_unit(criterion, all_rows.hessians, eras.gradient_variance)
-    era.share = all_rows.count / eras.era_sizes[code]
     era.min_samples = eras.min_samples[code]
+    if not criterion.measures_impurities:
+        return era
+    era.share = all_rows.count / eras.era_sizes[code]
     era.impurity = eras.impurities[code]
+    value = node_value(all_rows.gradients, all_rows.hessians, 0.0)
     # Of values that differ by REL_TOL: the impurity and value^2 add up to mean squares.
     era.least_impurity = REL_TOL * REL_TOL * (era.impurity + value * value)
     if criterion.takes_deviation and all_rows.count > 0.0:
@@ -236,32 +240,38 @@ cdef enum:
     ORIGIN    # the first value
     SHIFTED   # sum_j (x_j - origin)
     SQUARES   # sum_j (x_j - origin)^2
-    SMALLEST
+    N_CENTRAL_FIELDS
+    SMALLEST = N_CENTRAL_FIELDS  # the rest only where statistics need it
     LARGEST
     N_MOMENT_FIELDS
 
 
 cdef inline void add_to_moments(
-    double value, double count, double * sums, Py_ssize_t stride
+    bint has_extremes,        # a constant
+    double value, double count, double * sums, Py_ssize_t stride,
 ) noexcept nogil:
     """Add `value` to moments, `count` times (perhaps 0). Branch-free."""
     cdef:
         double origin = sums[ORIGIN * stride]
-        double smallest = sums[SMALLEST * stride]
-        double largest = sums[LARGEST * stride]
         double is_first = 1.0 if sums[0] == 0.0 else 0.0
         double offset = 0.0 if is_first > 0.0 else value - origin
-        double is_smaller = 1.0 if value < smallest else is_first
-        double is_larger = 1.0 if value > largest else is_first
+        double smallest, largest, is_smaller, is_larger
     sums[0] += count
     sums[ORIGIN * stride] = value if is_first > 0.0 else origin
     sums[SHIFTED * stride] += count * offset
     sums[SQUARES * stride] += count * offset * offset
+    if not has_extremes:
+        return
+    smallest, largest = sums[SMALLEST * stride], sums[LARGEST * stride]
+    is_smaller = 1.0 if value < smallest else is_first
+    is_larger = 1.0 if value > largest else is_first
     sums[SMALLEST * stride] = value if count * is_smaller > 0.0 else smallest
     sums[LARGEST * stride] = value if count * is_larger > 0.0 else largest
 
 
-cdef inline void merge_moments(double * sums, const double * others) noexcept nogil:
+cdef inline void merge_moments(
+    int n_fields, double * sums, const double * others
+) noexcept nogil:
     """Add the moments of other eras to `sums`, relative to the origin of `sums`."""
     cdef:
         double shift = others[ORIGIN] - sums[ORIGIN]
@@ -270,15 +280,16 @@ cdef inline void merge_moments(double * sums, const double * others) noexcept no
     if n_others == 0.0:
         return
     if sums[N_VALUES] == 0.0:
-        for i in range(N_MOMENT_FIELDS):
+        for i in range(n_fields):
             sums[i] = others[i]
         return
     sums[N_VALUES] += n_others
     sums[SQUARES] += others[SQUARES]
     sums[SQUARES] += shift * (2.0 * others[SHIFTED] + n_others * shift)
     sums[SHIFTED] += others[SHIFTED] + n_others * shift
-    sums[SMALLEST] = min(sums[SMALLEST], others[SMALLEST])
-    sums[LARGEST] = max(sums[LARGEST], others[LARGEST])
+    if n_fields > N_CENTRAL_FIELDS:
+        sums[SMALLEST] = min(sums[SMALLEST], others[SMALLEST])
+        sums[LARGEST] = max(sums[LARGEST], others[LARGEST])
 
 
 cdef inline double mean(const double * sums) noexcept nogil:

@@ -2,12 +2,16 @@
 
 from .criterion cimport criterion_struct
 from .dispatch cimport (
-    add_absent_terms, add_by_statistic, add_terms, compare_sides, counts_uncovered,
-    is_sum, merge_terms, n_fields_of, statistic,
+    DEVIATIONS, EXTREME_GAINS, IMPURITIES, SMOOTHED_DEVIATIONS, SMOOTHED_GAINS,
+    SMOOTHED_IMPURITIES, add_absent_terms, add_by_statistic, add_terms, compare_sides,
+    counts_uncovered, is_sum, n_fields_of, statistic,
 )
+from .era cimport merge_gains
 from .formulas cimport (
     era_facts, era_sums, eras_struct, facts_of_era, is_covered, lane_eras,
+    merge_moments,
 )
+from .time_robust cimport merge_impurities, merge_smoothed_impurities
 
 
 cdef inline void add_eras(
@@ -44,14 +48,15 @@ cdef inline void add_era(
     """Add an era to the sums of a single split."""
     cdef:
         double * kept = sums + 1
+        double l2 = criterion.l2_regularization
         statistic what
         int i
     sums[0] += is_covered(left, right, era.min_samples)
     for i in range(criterion.n_statistics):
         what = <statistic> criterion.statistics[i]
         add_terms(
-            what, criterion, compare_sides(what, False, criterion, left, right, era),
-            era, kept, 1,
+            what, criterion, compare_sides(what, False, l2, left, right, era), era,
+            kept, 1,
         )
         kept += n_fields_of(what)
 
@@ -66,6 +71,25 @@ cdef inline void add_absent_eras(
     for i in range(criterion.n_statistics if n_absent > 0 else 0):
         add_absent_terms(<statistic> criterion.statistics[i], criterion, n_absent, kept)
         kept += n_fields_of(<statistic> criterion.statistics[i])
+
+
+cdef inline void merge_terms(
+    statistic what, const criterion_struct * criterion,
+    double * kept,           # IN and OUT, of the statistic
+    const double * others,   # of other eras
+) noexcept nogil:
+    cdef int i
+    if is_sum(what):
+        for i in range(n_fields_of(what)):
+            kept[i] += others[i]
+    elif what == SMOOTHED_GAINS or what == EXTREME_GAINS:
+        merge_gains(criterion.boltzmann_alpha, kept, others)
+    elif what == IMPURITIES or what == DEVIATIONS:
+        merge_impurities(kept, others)
+    elif what == SMOOTHED_IMPURITIES or what == SMOOTHED_DEVIATIONS:
+        merge_smoothed_impurities(criterion.boltzmann_alpha, kept, others)
+    else:
+        merge_moments(n_fields_of(what), kept, others)
 
 
 cdef inline void merge_sums(

@@ -298,12 +298,13 @@ cdef inline void visit_columns(
     visit.criterion = criterion
     visit.eras = &node.eras
     visit.values = rows.values_to_compare()
-    n_bits = splits.bundles.all_have_masks * rows.count_bits_of_contrasts()
+    n_bits = rows.count_bits_of_contrasts()
     visit.contrast_bits = n_bits
     visit.kept = &splits.kept[0] if criterion.keeps_sides else NULL
-    by_contrast = (  # each era is one block, each row one integer beside a count
+    visit.eras_are_blocks = rows.n_blocks == rows.n_listed
+    by_contrast = (  # each row is one integer beside a count
         keeps_directions_alone(criterion)
-        and rows.n_blocks == rows.n_listed
+        and visit.eras_are_blocks
         and visit.values.hessians == NULL
         and not visit.values.has_low_words
         and (n_bits > 0 or not splits.bundles.all_have_masks)

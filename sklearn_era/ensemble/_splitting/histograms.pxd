@@ -325,6 +325,7 @@ cdef inline void add_to_cells(
         const X_BINNED_DTYPE_C * codes[AT_ONCE]
         long long * sums[AT_ONCE]
         int last_code[AT_ONCE]
+        long long summand
         Py_ssize_t i, row
         int code, j
     words += first_word - start
@@ -334,11 +335,12 @@ cdef inline void add_to_cells(
         last_code[j] = columns[j].last_code
     for i in range(start, stop):
         row = i if rows == NULL else rows[i]
+        summand = words[i]  # once: compilers cannot know that no cell is a word
         for j in range(n_columns):
             code = codes[j][row]
             if have_missing:
                 code = min(code, last_code[j])
-            sums[j][code] += words[i]
+            sums[j][code] += summand
 
 
 cdef inline void take_cells(

@@ -67,14 +67,14 @@ cdef inline int part_block(
     branch; return how many are on the left.
     """
     cdef:
-        int n_left = 0, i
+        Py_ssize_t n_left = 0, i
         unsigned int row
     for i in range(n_rows):
         row = rows[i]
         rows[n_left] = row
         others[i - n_left] = row
         n_left += goes_left[codes[row]]
-    return n_left
+    return <int> n_left
 
 
 cdef inline void unite_rows(

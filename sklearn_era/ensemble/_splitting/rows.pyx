@@ -257,7 +257,7 @@ cdef class EraRows:
         for i in range(self.n_blocks):
             while self.blocks[i].stop - self.blocks[i].start >> n_bits > 0:
                 n_bits += 1
-        return n_bits if n_bits < 10 and self.packed_bits + 3 * n_bits <= 62 else 0
+        return n_bits if n_bits < 10 and self.packed_bits + 3 * n_bits <= 63 else 0
 
     cdef void measure_impurities(self, double * impurities) noexcept nogil:
         """Set the impurity of each listed era, before any split."""

@@ -200,9 +200,10 @@ cdef inline void list_order(
     """Give each listed split of an order a lane, and each code its group."""
     cdef:
         lane_column * column = &splits.columns[order.column]
+        double least = criterion.min_gain if criterion.min_gain > 0.0 else -INFINITY
         int n_splits = 0, i
     for i in range(sides.n_splits):
-        if not (sides.gains[i] > -INFINITY and suffices(criterion, sides.gains[i])):
+        if not sides.gains[i] > least:
             continue
         if i > 0 and sides.counts[i] == sides.counts[i - 1]:
             continue  # an empty bin repeats the split before
@@ -257,16 +258,16 @@ cdef inline void group_codes(
 ) noexcept nogil:
     """Set the group of each code: the first split that has it on the left side."""
     cdef:
-        X_BINNED_DTYPE_C[MAX_BINS] are_listed
-        X_BINNED_DTYPE_C group = 0
-        int i
+        const X_BINNED_DTYPE_C * codes = order.order.codes
+        int first = 0, i, j
     memset(groups, n_splits, MAX_BINS)  # on the right side of every split
-    memset(are_listed, 0, MAX_BINS)
     for i in range(n_splits):
-        are_listed[places[i]] = 1
-    for i in range(order.order.n_splits):
-        groups[order.order.codes[i]] = group
-        group += are_listed[i]
+        if order.order.is_in_turn:
+            memset(groups + first, i, places[i] + 1 - first)
+        else:
+            for j in range(first, places[i] + 1):
+                groups[codes[j]] = i
+        first = places[i] + 1
     if feature.has_missing:  # the last of codes and of bins
         groups[splits.tree.missing_values_bin_idx] = groups[feature.n_codes - 1]
         if order.order.missing_go_to_left:

@@ -3,7 +3,7 @@
 from libc.string cimport memset
 
 from .functions cimport BATCH_CELLS, era_batch, era_visit, lane_column, run_up
-from .masked_rows cimport add_masked_block, add_signs
+from .masked_rows cimport add_masked_block, add_signs, sum_groups
 from ..bundles cimport MAX_SPLIT_LANES
 from ..fixed_points cimport (
     summed_values, take_right_gradients, sums_as_doubles, unpack, words_as_doubles,
@@ -22,6 +22,10 @@ cdef inline int sum_eras(
         lane_eras * lanes = &batch.lanes
         int most = min(LANES, BATCH_CELLS // column.n_lanes)
         int place = 0, last
+        bint are_words = (
+            visit.eras_are_blocks and visit.packed.n_words == 1
+            and column.bundle == NULL
+        )
     lanes.n_splits = column.n_splits
     lanes.n_lanes = column.n_lanes
     lanes.left.gradients = batch.gradients
@@ -44,37 +48,26 @@ cdef inline int sum_eras(
                 + blocks[first].era * (visit.packed.n_words + 1) * column.n_lanes,
                 column.n_lanes, place, batch,
             )
-        elif column.bundle == NULL and visit.packed.n_words == 1 and last == first + 1:
-            sum_words(visit, column, &blocks[first], place, batch)
+        elif are_words:
+            sum_left_sides(
+                column, &visit.packed, visit.packed.words, &blocks[first],
+                batch.cells + place,
+            )
         else:
             sum_planes(visit, column, &blocks[first], last - first, batch)
             take_era(visit.values, column, batch.sums, MAX_BINS, place, batch)
-        assert batch.counts[place + column.n_splits] == (
+        assert are_words or batch.counts[place + column.n_splits] == (
             blocks[last - 1].stop - blocks[first].start
         ), "rows of an era's lanes"
         lanes.n_eras += 1
         place += column.n_lanes
         first = last
+    if are_words:
+        words_as_doubles(
+            batch.cells, place, visit.packed.count_bits, visit.unit_of_words,
+            batch.gradients, batch.counts,
+        )
     return first
-
-
-cdef inline void sum_words(
-    const era_visit * visit, const lane_column * column, const row_block * block,
-    int place,              # of the era's lanes
-    era_batch * batch,      # OUT
-) noexcept nogil:
-    """Sum up an era of one block on each split's left side, with one word a row."""
-    cdef:
-        const packed_rows * packed = &visit.packed
-        long long * cells = batch.cells
-    memset(cells, 0, column.n_lanes * sizeof(long long))
-    add_to_groups(column, packed, 0, block, cells)
-    run_up(cells, 0, column.n_splits + 1, cells)
-    assert cells[column.n_splits] == sum_of_words(packed, 0, block), "sum of an era"
-    words_as_doubles(
-        cells, column.n_lanes, packed.count_bits, visit.unit_of_words,
-        &batch.gradients[place], &batch.counts[place],
-    )
 
 
 cdef inline void sum_planes(
@@ -98,20 +91,17 @@ cdef inline void sum_planes(
             )
             continue
         for word in range(packed.n_words):
-            memset(cells, 0, n_groups * sizeof(long long))
-            add_to_groups(column, packed, word, &blocks[block], cells)
-            run_up(cells, 0, n_groups, cells)
-            assert cells[column.n_splits] == sum_of_words(
-                packed, word, &blocks[block]
-            ), "sum of a block"
+            sum_left_sides(
+                column, packed, packed.words + word * packed.n_packed, &blocks[block],
+                cells,
+            )
             unpack(cells, n_groups, word, packed.count_bits, batch.sums, MAX_BINS)
 
 
 cdef inline long long sum_of_words(
-    const packed_rows * packed, int word, const row_block * block
+    const long long * words, const row_block * block
 ) noexcept nogil:
     cdef:
-        const long long * words = packed.words + word * packed.n_packed
         long long total = 0
         Py_ssize_t i
     for i in range(block.stop - block.start):
@@ -119,18 +109,30 @@ cdef inline long long sum_of_words(
     return total
 
 
-cdef inline void add_to_groups(
-    const lane_column * column, const packed_rows * packed, int word,
-    const row_block * block, long long * cells,  # IN and OUT
+cdef inline void sum_left_sides(
+    const lane_column * column, const packed_rows * packed,
+    const long long * words,   # of a chunk
+    const row_block * block,
+    long long * left,          # OUT, (n_lanes,)
 ) noexcept nogil:
-    """Add a word of each row of a block to the cell of its code's group."""
+    """Sum up a word of each row of a block on the left side of each split."""
     cdef:
         const unsigned int * rows = packed.indices
-        const long long * words = packed.words + word * packed.n_packed
+        const long long * own = words + block.first_word - block.start
         Py_ssize_t i
-    words += block.first_word - block.start
-    for i in range(block.start, block.stop):
-        cells[column.groups[column.codes[i if rows == NULL else rows[i]]]] += words[i]
+    # By masks, left sides stay in registers. In memory, most rows would be added to one
+    # of few groups, and wait for the row before.
+    if column.n_lanes <= MAX_SPLIT_LANES:
+        sum_groups(
+            column.codes, rows, column.groups, own, block.start, block.stop,
+            column.n_lanes, left,
+        )
+    else:
+        memset(left, 0, column.n_lanes * sizeof(long long))
+        for i in range(block.start, block.stop):
+            left[column.groups[column.codes[i if rows == NULL else rows[i]]]] += own[i]
+        run_up(left, 0, column.n_lanes, left)
+    assert left[column.n_splits] == sum_of_words(words, block), "sum of a block"
 
 
 cdef inline void take_era(
@@ -155,7 +157,7 @@ cdef inline void take_era(
 # If hessians are 1 and l2 is 0, one integer a row gives the directions of eras: v_L -
 # v_R has the sign of G n_L - G_L n, which is the sum of G - n g over the rows of the
 # left side. An era covers the splits from the group of its first row to that of its
-# last; with masks, a 1 below the integer counts the row.
+# last; where there is room, a 1 below the integer counts the row, for masks.
 
 cdef inline bint add_directions(
     const era_visit * visit, const lane_column * column,
@@ -182,8 +184,11 @@ cdef inline bint add_directions(
         highest = max(highest, group)
     run_up(cells + lowest, 0, highest - lowest, cells + lowest)
     assert highest <= column.n_splits, "groups of a column"
-    assert highest == lowest or cells[highest - 1] == -cells[highest], "sum of an era"
+    assert highest == lowest or (
+        cells[highest - 1] + cells[highest] >> visit.contrast_bits == 0
+    ), "sum of an era"
     for i in range(lowest, highest):
+        cells[i] >>= visit.contrast_bits
         n_doubts += (cells[i] != 0) & (cells[i] <= doubt) & (cells[i] >= -doubt)
     for i in range(lowest, highest if n_doubts == 0 else lowest):
         sums[i] += 1.0
@@ -196,14 +201,16 @@ cdef inline bint add_masked_directions(
     const era_visit * visit, const lane_column * column, const row_block * blocks,
     int n_eras, double * sums,  # IN and OUT, (2, n_lanes)
 ) noexcept nogil:
-    """Add eras to the directions of splits with masks; see `add_directions`."""
+    """Add eras to the directions of splits by masks; see `add_directions`."""
     cdef:
         long long[3 * MAX_SPLIT_LANES] totals
         int n_lanes = column.n_lanes
         int i
     add_signs(
-        column.bundle.codes, visit.packed.indices, visit.packed.contrasts, blocks,
-        n_eras, column.bundle.masks, n_lanes, (1 << visit.contrast_bits) - 1, totals,
+        column.codes if column.bundle == NULL else column.bundle.codes,
+        visit.packed.indices, visit.packed.contrasts, blocks, n_eras,
+        NULL if column.bundle == NULL else column.bundle.masks, column.groups,
+        n_lanes, (1 << visit.contrast_bits) - 1, totals,
     )
     assert totals[column.n_splits] == totals[n_lanes + column.n_splits] == 0, "all rows"
     for i in range(column.n_splits):

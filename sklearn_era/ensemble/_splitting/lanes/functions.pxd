@@ -34,8 +34,9 @@ cdef struct era_visit:
     const eras_struct * eras
     const summed_values * values
     packed_rows packed         # of a chunk
+    bint eras_are_blocks       # each one is one block
     double unit_of_words       # of gradients above row counts
-    int contrast_bits          # of row counts, below contrasts
+    int contrast_bits          # of row counts, below contrasts; or 0
     double * kept              # sides of the listed eras, if the criterion keeps them
 
 
@@ -45,7 +46,8 @@ cdef struct lane_column:
     # lanes; the lane after them has all rows.
     #
     # Without masks, a code's group is the first split that has it on its left side; so
-    # running sums over groups are the left sides.
+    # running sums over groups are the left sides, and the mask of a group is 0 in the
+    # lanes before its split and -1 from there on.
     #
     #     order of codes   3 0 4 1 2 5
     #     splits                ^   ^                after 0 and after 2
@@ -99,24 +101,37 @@ cdef struct order_sides:
     double[MAX_BINS] gains    # -INFINITY if a side's weight or value does not do
 
 
-cdef inline void run_up(
-    const long long * sums, long long total, int n, long long * running  # OUT
-) noexcept nogil:
-    """Set `running`, perhaps `sums` itself, to the prefix sums, plus `total`.
-
-    Sums are added in pairs, so that only every second addition waits for another one.
+cdef extern from *:
     """
-    cdef:
-        long long first, second
-        int i
-    for i in range(n // 2):
-        first = sums[2 * i]
-        second = first + sums[2 * i + 1]
-        running[2 * i] = total + first
-        total += second
-        running[2 * i + 1] = total
-    if n % 2:
-        running[n - 1] = total + sums[n - 1]
+    #if defined(__AVX2__)
+    #include <immintrin.h>
+    #endif
+
+    static inline void run_up(
+        const long long *sums, long long total, int n, long long *running)
+    {
+        int i = 0;
+    #if defined(__AVX2__)  /* few additions wait for other ones */
+        __m256i zero = _mm256_setzero_si256(), before = _mm256_set1_epi64x(total);
+        for (; i + 4 <= n; i += 4) {
+            __m256i x = _mm256_loadu_si256((const __m256i *)(sums + i)), low;
+            x = _mm256_add_epi64(x, _mm256_slli_si256(x, 8));  /* a, a+b, c, c+d */
+            low = _mm256_blend_epi32(zero, _mm256_permute4x64_epi64(x, 0x55), 0xf0);
+            x = _mm256_add_epi64(x, low);
+            _mm256_storeu_si256(
+                (__m256i *)(running + i), _mm256_add_epi64(x, before));
+            before = _mm256_add_epi64(before, _mm256_permute4x64_epi64(x, 0xff));
+        }
+        total = _mm_cvtsi128_si64(_mm256_castsi256_si128(before));
+    #endif
+        for (; i < n; i++)
+            running[i] = total += sums[i];
+    }
+    """
+    # Sets `running`, perhaps `sums` itself, to the prefix sums, plus `total`.
+    void run_up(
+        const long long * sums, long long total, int n, long long * running  # OUT
+    ) noexcept nogil
 
 
 cdef inline void take_planes(

@@ -15,11 +15,13 @@ from .functions cimport (
     order_sides, run_up, take_planes,
 )
 from .masked_rows cimport add_masked_block
-from ..bundles cimport MAX_BUNDLE_CELLS, bundle_struct
+from ..bundles cimport MAX_BUNDLE_CELLS, MAX_SPLIT_LANES, bundle_struct
 from ..fixed_points cimport (
     MAX_PLANES, n_words_of, sums_as_doubles, words_as_doubles,
 )
-from ..nodes cimport gain_of_sides, side_values, tree_data, values_of_sides
+from ..nodes cimport (
+    gain_of_sides, pooled_node, side_values, tree_data, values_of_sides,
+)
 from ..rows cimport MAX_BINS, packed_rows, row_block
 from ..._criteria.formulas cimport LANES, lane_eras
 from ..._criteria.split_sums cimport add_eras
@@ -31,10 +33,14 @@ cdef double find_gains(
     const tree_data * tree, const node_struct * node, order_sides * sides,  # OUT
 ) noexcept nogil:
     """Set the left side and the gain of each split; return the largest gain."""
+    cdef pooled_node pooled = node.pooled
     set_sides(tree, node, node.bins + first_bin, n_codes, order, sides)
-    if monotonic_cst == NO_CST:
-        return gains_of_sides(False, 0, sides.n_splits, tree, node, sides)
-    return gains_of_sides(True, monotonic_cst, sides.n_splits, tree, node, sides)
+    if monotonic_cst != NO_CST:
+        return gains_of_sides(True, monotonic_cst, tree, &pooled, sides)
+    if pooled.lower_bound > -INFINITY or pooled.upper_bound < INFINITY:
+        return gains_of_sides(False, 0, tree, &pooled, sides)
+    pooled.lower_bound, pooled.upper_bound = -INFINITY, INFINITY  # as constants
+    return gains_of_sides(False, 0, tree, &pooled, sides)
 
 
 cdef void set_sides(
@@ -47,31 +53,35 @@ cdef void set_sides(
         long long[MAX_PLANES * MAX_BINS] sums
         long long[MAX_BINS] moves
         const long long * of_plane
+        long long * running
         long long moved
+        bint has_places = node.pooled.n_samples < 2 * n_codes
         int n_planes = n_words_of(node.values) + (node.count_bits == 0)
-        int plane, i
+        int first = 0, plane, i
+    sides.n_splits = order.n_splits
     for plane in range(n_planes):
         of_plane = bins + plane * node.n_bins
         moved = of_plane[n_codes - 1] if order.missing_go_to_left else 0
-        if plane == 0 and node.pooled.n_samples < 2 * n_codes:
+        running = sums + plane * MAX_BINS
+        if has_places:
+            running = moves
+        if plane == 0 and has_places:
             sum_distinct(of_plane, moved, order, sides, sums)
         elif order.is_in_turn:
-            run_up(of_plane, moved, order.n_splits, moves)
+            run_up(of_plane, moved, order.n_splits, running)
         else:
             for i in range(order.n_splits):
                 moved += of_plane[order.codes[i]]
-                moves[i] = moved
-        if plane == 0 and node.pooled.n_samples >= 2 * n_codes:
-            sides.n_splits = order.n_splits
-            for i in range(order.n_splits):
-                sides.places[i] = i
-                sums[i] = moves[i]
+                running[i] = moved
         if plane == 0:
-            keep_large_sides(tree, node, sides, sums)
-            continue
-        for i in range(sides.n_splits):
-            sums[plane * MAX_BINS + i] = moves[sides.places[i]]
-    take_sides(node, sums, sides)
+            first = keep_large_sides(tree, node, sides, sums)
+        for i in range(sides.n_splits if plane > 0 and has_places else 0):
+            sums[plane * MAX_BINS + first + i] = moves[sides.places[first + i]]
+    if has_places and first > 0:
+        memmove(sides.places, sides.places + first, sides.n_splits)
+    for i in range(0 if has_places else sides.n_splits):
+        sides.places[i] = first + i
+    take_sides(node, sums + first, sides)
 
 
 cdef inline void sum_distinct(
@@ -100,20 +110,19 @@ cdef inline void sum_distinct(
     sides.n_splits = n
 
 
-cdef inline void keep_large_sides(
+cdef inline int keep_large_sides(
     const tree_data * tree, const node_struct * node,
-    order_sides * sides, long long * sums,  # IN and OUT
+    order_sides * sides,            # IN and OUT: the number of splits
+    const long long * sums,
 ) noexcept nogil:
-    """Keep only the splits with enough rows on both sides."""
+    """Keep only the splits with enough rows on both sides; return the first one."""
     cdef:
         long long least = tree.min_samples_leaf
         long long most = node.pooled.n_samples - least
         int first = n_below(sums, sides.n_splits, least, node.count_bits)
         int stop = n_below(sums, sides.n_splits, most + 1, node.count_bits)
     sides.n_splits = max(stop - first, 0)
-    if 0 < first < stop:
-        memmove(sides.places, sides.places + first, stop - first)
-        memmove(sums, sums + first, (stop - first) * sizeof(long long))
+    return first
 
 
 cdef inline int n_below(
@@ -146,16 +155,18 @@ cdef inline void take_sides(
         )
         memcpy(sides.hessians, sides.counts, n * sizeof(double))
         return
-    take_planes(node, sums, MAX_BINS, n, planes)
+    if node.count_bits > 0:
+        take_planes(node, sums, MAX_BINS, n, planes)
+        sums = planes
     sums_as_doubles(
-        node.values, planes, MAX_BINS, n, sides.gradients, sides.hessians, sides.counts
+        node.values, sums, MAX_BINS, n, sides.gradients, sides.hessians, sides.counts
     )
 
 
 cdef inline double gains_of_sides(
     bint is_monotonic,              # a constant
-    signed char monotonic_cst, int n_splits, const tree_data * tree,
-    const node_struct * node, order_sides * sides,  # IN; OUT: gains
+    signed char monotonic_cst, const tree_data * tree, const pooled_node * node,
+    order_sides * sides,            # IN; OUT: gains
 ) noexcept nogil:
     """Set the gains of splits by scikit-learn's rules: -INFINITY where a side weighs
     too little or a value breaks a monotonic constraint. Return the largest gain.
@@ -163,31 +174,33 @@ cdef inline double gains_of_sides(
     cdef:
         double[LANES] largest
         double min_weight = tree.min_hessian_to_split
-        double gain, best, lighter, weight, hessians
+        double best = -INFINITY
+        double gain, lighter, weight, hessians
         side_values leaf
-        int i, lane
-    for i in range(n_splits):
-        hessians = sides.hessians[i]
-        weight = node.pooled.sum_hessians - hessians
-        lighter = weight if weight < hessians else hessians
-        leaf = values_of_sides(tree, &node.pooled, sides.gradients[i], hessians)
-        gain = gain_of_sides(&node.pooled, sides.gradients[i], leaf)
-        gain = gain if lighter >= min_weight else -INFINITY
-        if is_monotonic:
-            gain = -INFINITY if monotonic_cst * (leaf.right - leaf.left) < 0.0 else gain
-        sides.gains[i] = gain
-    best = -INFINITY
-    if n_splits >= LANES:
+        int n = sides.n_splits
+        int first, i
+        Py_ssize_t lane
+    for lane in range(LANES):
+        largest[lane] = -INFINITY
+    for i in range(n, LANES):  # lanes without a split
+        sides.gradients[i] = sides.hessians[i] = 0.0
+    for i in range((n + LANES - 1) // LANES):
+        first = max(min(i * LANES, n - LANES), 0)  # some perhaps for a second time
         for lane in range(LANES):
-            largest[lane] = sides.gains[lane]
-        for i in range(1, n_splits // LANES):
-            for lane in range(LANES):
-                gain = sides.gains[i * LANES + lane]
-                largest[lane] = gain if gain > largest[lane] else largest[lane]
-        for lane in range(LANES):
-            best = largest[lane] if largest[lane] > best else best
-    for i in range(n_splits - n_splits % LANES, n_splits):
-        best = sides.gains[i] if sides.gains[i] > best else best
+            hessians = sides.hessians[first + lane]
+            weight = node.sum_hessians - hessians
+            lighter = weight if weight < hessians else hessians
+            leaf = values_of_sides(
+                tree, node, sides.gradients[first + lane], hessians
+            )
+            gain = gain_of_sides(node, sides.gradients[first + lane], leaf)
+            gain = gain if lighter >= min_weight else -INFINITY
+            if is_monotonic and monotonic_cst * (leaf.right - leaf.left) < 0.0:
+                gain = -INFINITY
+            sides.gains[first + lane] = gain
+            largest[lane] = gain if gain > largest[lane] else largest[lane]
+    for i in range(min(n, <int> LANES)):
+        best = largest[i] if largest[i] > best else best
     return best
 
 
@@ -200,8 +213,11 @@ cdef void compare_eras(
     cdef:
         bint has_contrasts = visit.packed.contrasts != NULL
         int block = 0, stop = n_blocks
-    if visit.contrast_bits > 0 and has_contrasts and add_masked_directions(
-        visit, column, blocks, n_blocks, sums
+    if (
+        visit.contrast_bits > 0
+        and has_contrasts
+        and column.n_lanes <= MAX_SPLIT_LANES
+        and add_masked_directions(visit, column, blocks, n_blocks, sums)
     ):
         return
     while block < n_blocks:

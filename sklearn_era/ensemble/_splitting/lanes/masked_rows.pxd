@@ -4,6 +4,8 @@
 #     row's word w     w  w  w  w  w ...
 #     & mask          -1 -1  0  0 -1      of its combination
 #     += left sides    w  w  0  0  w      a lane for each split
+#
+# A group of codes has a mask too, if splits are few: see `lane_column`.
 
 from libc.string cimport memset
 
@@ -80,7 +82,12 @@ cdef extern from *:
     };
     #define sum_masked(n_lanes, n_words) SUMS_OF_WORDS[(n_words) - 1][(n_lanes) / 8 - 1]
 
-    #define ADD_SIGNS(N_LANES) case N_LANES: {                                         \
+    #define ONES -1, -1, -1, -1, -1, -1, -1, -1
+    /* From the place 32 - g on, the mask of a row of group g: set from lane g on. */
+    static const long long MASKS_OF_GROUPS[64] = {[32] = ONES, ONES, ONES, ONES};
+    #undef ONES
+
+    #define ADD_SIGNS(N_LANES, MASK) case N_LANES: {                                   \
         enum {N = (N_LANES) * 8 / VECTOR_BYTES};                                       \
         word_vector sums[3 * N] = {0};                                                 \
         for (; block < last; block++) {                                                \
@@ -88,8 +95,10 @@ cdef extern from *:
             long long n_rows = block->stop - block->start;                             \
             long long doubt = (block->doubt + 1) * (low_bits + 1);                     \
             word_vector left[N] = {0};                                                 \
-            for (i = block->start; i < block->stop; i++)                               \
-                ADD(words[i], masks + (N_LANES) * codes[rows ? rows[i] : i], left)     \
+            for (i = block->start; i < block->stop; i++) {                             \
+                Py_ssize_t code = codes[rows ? rows[i] : i];                           \
+                ADD(words[i], MASK, left)                                              \
+            }                                                                          \
             for (v = 0; v < N; v++) {                                                  \
                 word_vector sum = left[v], count = sum & low_bits;                     \
                 word_vector above = IF(sum > low_bits), below = IF(sum < 0);           \
@@ -107,14 +116,41 @@ cdef extern from *:
     static inline void add_signs(
         const unsigned char *codes, const unsigned int *rows,
         const long long *contrasts, const row_block *block, int n_blocks,
-        const long long *masks, int n_lanes, long long low_bits, long long *totals)
+        const long long *masks, const unsigned char *groups, int n_lanes,
+        long long low_bits, long long *totals)
     {
         const row_block *last = block + n_blocks;
         Py_ssize_t i;
         int v;
-        switch (n_lanes) { ADD_SIGNS(8) ADD_SIGNS(16) ADD_SIGNS(24) ADD_SIGNS(32) }
+    #define OF_CODE(N_LANES) ADD_SIGNS(N_LANES, masks + (N_LANES) * code)
+    #define OF_GROUP(N_LANES) ADD_SIGNS(N_LANES, MASKS_OF_GROUPS + 32 - groups[code])
+        if (masks)
+            switch (n_lanes) { OF_CODE(8) OF_CODE(16) OF_CODE(24) OF_CODE(32) }
+        else
+            switch (n_lanes) { OF_GROUP(8) OF_GROUP(16) OF_GROUP(24) OF_GROUP(32) }
     }
     #undef ADD_SIGNS
+
+    #define SUM_GROUPS(N_LANES) case N_LANES: {                                        \
+        enum {N = (N_LANES) * 8 / VECTOR_BYTES};                                       \
+        word_vector total[N] = {0};                                                    \
+        for (i = start; i < stop; i++) {                                               \
+            Py_ssize_t group = groups[codes[rows ? rows[i] : i]];                      \
+            ADD(words[i], MASKS_OF_GROUPS + 32 - group, total)                         \
+        }                                                                              \
+        for (v = 0; v < N; v++) ((word_vector *)left)[v] = total[v];                   \
+        break;                                                                         \
+    }
+    static inline void sum_groups(
+        const unsigned char *codes, const unsigned int *rows,
+        const unsigned char *groups, const long long *words, Py_ssize_t start,
+        Py_ssize_t stop, int n_lanes, long long *restrict left)
+    {
+        Py_ssize_t i;
+        int v;
+        switch (n_lanes) { SUM_GROUPS(8) SUM_GROUPS(16) SUM_GROUPS(24) SUM_GROUPS(32) }
+    }
+    #undef SUM_GROUPS
     #undef ADD
     """
     ctypedef void (*sum_masked_words)(
@@ -132,8 +168,15 @@ cdef extern from *:
     void add_signs(
         const X_BINNED_DTYPE_C * codes, const unsigned int * rows,
         const long long * contrasts, const row_block * blocks, int n_blocks,
-        const long long * masks, int n_lanes, long long low_bits,
+        const long long * masks,          # NULL: those of the codes' groups
+        const X_BINNED_DTYPE_C * groups, int n_lanes, long long low_bits,
         long long * totals,  # OUT, (3, n_lanes)
+    ) noexcept nogil
+    void sum_groups(
+        const X_BINNED_DTYPE_C * codes, const unsigned int * rows,
+        const X_BINNED_DTYPE_C * groups,  # by code
+        const long long * words, Py_ssize_t start, Py_ssize_t stop, int n_lanes,
+        long long * left,    # OUT, (n_lanes,)
     ) noexcept nogil
 
 
