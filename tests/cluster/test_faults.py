@@ -209,8 +209,9 @@ def test_arguments(client):
 
 
 def test_fit_in_a_task_would_wait_for_itself(client):
-    given = collections(make_rows())
-    task = client.submit(lambda: model(None).fit(**given))
+    given, estimator = collections(make_rows()), model(None)
+    # Without a function of this module, which workers do not find.
+    task = client.submit(lambda: estimator.fit(**given))
     with pytest.raises(ValueError, match="fit is called in a task of Dask"):
         task.result(timeout=30)
     assert_next_fit_is_right(client)
