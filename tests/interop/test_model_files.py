@@ -744,8 +744,9 @@ def test_what_cannot_be_read_is_not_written(model, n_classes, kind, library, tmp
     model = clone(model)
     try:
         model.fit(X, y, **given)
-    except (TypeError, ValueError):
-        assert not isinstance(model, HistGradientBoostingRegressor | type(SMALLER))
+    except (TypeError, ValueError):  # polars has no categories of dates or bytes
+        is_booster = isinstance(model, HistGradientBoostingRegressor | type(SMALLER))
+        assert library == "polars" or not is_booster
         pytest.skip("no estimator of such columns")
     is_average = hasattr(model, "members_")  # a linear member may hold no dates
     if is_average if is_saved else type(model) is not HistGradientBoostingRegressor:
