@@ -172,7 +172,7 @@ class EraTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _share(self, n: Array) -> Array:
         """Return the share of an era's own statistics, given its n rows; 0 for none."""
-        return np.divide(n, n + self.smooth, out=np.zeros(n.shape), where=n > 0)
+        return np.divide(n, n + self.smooth, out=np.zeros(np.shape(n)), where=n > 0)
 
     def _mixed(self, n: Array, own: Array, training: Array) -> Array:
         """Return an era's own statistics of n rows, mixed with those of training."""
