@@ -46,7 +46,7 @@ def default_members(
         params |= {"max_leaf_nodes": leaves, "max_iter": round(factor * plain.max_iter)}
         return clone(plain).set_params(early_stopping=False, **params)
 
-    # Half the trees of these and of `large` lose nothing (docs/what-we-tried.md).
+    # Half the trees of these and of `large` lose nothing (docs/natural-eras.md).
     members = {"leaves_4": quick(booster(4, 4))}
     members["additive"] = quick(booster(4, 4, interaction_cst="no_interactions"))
     if n_eras >= _LEAST_ERAS:

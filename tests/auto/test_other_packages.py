@@ -164,7 +164,8 @@ def test_strings_have_the_plain_model_s_seed_and_no_constraints(name):
     drawn = make_peer(name, Regressor(random_state=np.random.RandomState(0)), "poisson")
     assert drawn.model.get_params()["random_state"] > 0
     plain = Regressor(monotonic_cst={"number": 1})
-    with pytest.raises(ValueError, match=rf"{name!r}, which does not keep .*monoton"):
+    message = rf"{name!r}, which does not keep to .*monoton"
+    with pytest.raises(ValueError, match=message):
         AutoEraRegressor(plain, members=[name]).fit(X, Y, eras=ERAS)
 
 

@@ -392,7 +392,9 @@ def test_columns_without_a_value(frame, path):
     write(table, path)
     arguments = ["fit", path, "--target", "y", *BASE, *params(max_iter=2)]
     result = invoke(*arguments, "--categorical", "kind")
-    told = "DATA: column(s) 'kind', 'never' have no value in the rows that bins are "
+    told = (
+        "DATA: column(s) 'kind', 'never' have no value in the rows that bins are made"
+    )
     assert (result.exit_code, result.stderr.count("Warning: ")) == (0, 1)
     assert result.stderr.startswith(f"Warning: {told}")
     expected = predict(path)

@@ -244,7 +244,8 @@ def test_dates_in_combinations_are_those_of_any_unit_and_others_refused():
     missing = pd.DataFrame(OF_ROWS).assign(month=np.r_[np.nan, NUMBERS[1:]])
     with pytest.raises(ValueError, match=r"^eras\['month'\] has 1 missing label"):
         Regressor().fit(X, Y, eras=missing)
-    with pytest.raises(ValueError, match=r"^eras is a dict .* only the trees of fores"):
+    message = r"^eras is a dict .* only the trees of forests"
+    with pytest.raises(ValueError, match=message):
         Regressor().fit(X, Y, eras=OF_ROWS)
 
 

@@ -87,8 +87,9 @@ def test_a_direction_that_is_not_known_is_asked_for():
 @pytest.mark.parametrize("name", ["sharpe", "max_drawdown"])
 def test_what_errors_cannot_be_aggregated_by(name):
     make = partial(make_era_scorer, max, aggregation=name, greater_is_better=False)
+    message = f"'{name}' is not meaningful with greater_is_better=False"
     for call in (make, partial(scores_of([1.0], is_score=False).aggregate, name)):
-        with pytest.raises(ValueError, match=f"'{name}' is not meaningful with great"):
+        with pytest.raises(ValueError, match=message):
             call()
 
 

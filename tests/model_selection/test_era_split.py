@@ -129,7 +129,7 @@ def test_splits_are_those_of_the_definition(part):
         expected = naive_splits(days, groups, **by_days)
         if expected is None:
             n_refused += 1
-            with pytest.raises(ValueError, match=r"^groups(:| has) .*: (?i:.*lower)"):
+            with pytest.raises(ValueError, match=r"^groups(:| has) .*: .*[lL]ower"):
                 list(cv.split(days, groups=eras))
             continue
         splits = list(cv.split(days, groups=eras))
@@ -333,7 +333,8 @@ def test_no_gap_may_be_a_duration_and_lazy_frames_are_refused():
     weeks, X = pd.date_range("2024-01-01", periods=8, freq="7D"), np.zeros((8, 1))
     with_none = list(EraSplit(2, gap="0D", purge="0D").split(X, groups=weeks))
     assert_equal(with_none, [*EraSplit(2).split(X, groups=weeks)])
-    with pytest.raises(ValueError, match="horizon must be a number of eras or a dur"):
+    message = "horizon must be a number of eras or a duration"
+    with pytest.raises(ValueError, match=message):
         EraSplit(horizon="0D")
     lazy = pl.DataFrame({"a": weeks, "b": [*"abababab"]}).lazy()
     with pytest.raises(ValueError, match=r"groups is a lazy frame.*collect"):

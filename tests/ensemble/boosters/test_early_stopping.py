@@ -161,8 +161,8 @@ def test_early_stopping_that_leaves_too_few_rows_of_an_era_is_refused():
             model.fit(X, y, eras=eras)
             continue
         refused.add(n_left)
-        message = "held out validation_fraction=0.4 of the rows at random, which leav"
-        message += f"es {n_left} of the 2 rows of era w00 .*min_samples_per_era=1"
+        message = "held out validation_fraction=0.4 of the rows at random, which leaves"
+        message += f" {n_left} of the 2 rows of era w00 .*min_samples_per_era=1"
         with pytest.raises(ValueError, match=message):
             model.fit(X, y, eras=eras)
         model.set_params(split_criterion="gain").fit(X, y, eras=eras)

@@ -143,9 +143,11 @@ def test_errors(kind, penalties, message):
 def test_columns_without_names_weights_and_shares():
     X, y, _, eras = make_data()
     for make in KINDS.values():
-        with pytest.raises(ValueError, match="'b', but X has no names of columns: cou"):
+        message = "'b', but X has no names of columns: count"
+        with pytest.raises(ValueError, match=message):
             make(feature_penalty={"b": 1}).fit(X, y)
-        with pytest.raises(ValueError, match=r"'feature_penalty' parameter of .* must"):
+        message = r"'feature_penalty' parameter of .* must be"
+        with pytest.raises(ValueError, match=message):
             make(feature_penalty=0.5).fit(X, y)
     weights = np.where(eras, 1.0, -1.0)
     ours(feature_penalty=np.zeros(5)).fit(X, y, weights)

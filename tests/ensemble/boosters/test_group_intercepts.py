@@ -258,7 +258,8 @@ def test_combinations_of_a_single_order_are_eras_as_before():
     (ERAS.week, ("ordered", "unordered"), "does not fit eras of 1 column"),
     # In a prediction.
     (ERAS.week, None, "does not fit eras of 1 column"),
-    (ERAS.assign(shop=shop), None, "eras holds 0, of type int, but the eras of traini"),
+    (ERAS.assign(shop=shop), None,
+     "eras holds 0, of type int, but the eras of training are"),
     (ERAS.assign(week=week), None, "but the eras of training are of type"),
     (ERAS.iloc[:5], None, "has 5 labels, but X has"),
 ])  # fmt: skip

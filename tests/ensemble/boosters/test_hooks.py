@@ -258,7 +258,8 @@ def test_categories_are_of_the_type_of_the_fit(model):
         for X in (
             np.column_stack([np.arange(60), codes]), CATEGORIES.assign(k=codes),
             CATEGORIES.assign(k=codes.astype(object)), [[0.0, 1.0]]):  # fmt: skip
-            with pytest.raises(ValueError, match=r"column 'k' holds .* such as '[abc]"):
+            message = r"column 'k' holds .* such as '[abc]'"
+            with pytest.raises(ValueError, match=message):
                 model.predict(X)
         # A row whose only category is missing is a number to pandas and polars.
         expected = model.predict(CATEGORIES[:1].assign(x=1.0, k=pd.Categorical([None])))

@@ -203,7 +203,8 @@ def test_era_with_too_few_rows_is_refused_by_name_or_by_a_share():
         with pytest.raises(ValueError, match=message):
             model.fit(X, y, eras=eras)
     model.set_params(split_criterion="gain").fit(X, y, eras=eras)
-    message = r"=0\.5 of the rows of every .* 1 of 4 eras have fewer than 10 rows.*9\."
+    message = r"=0\.5 of the rows of every .* 1 of 4 eras have fewer than 10 rows; "
+    message += r".* 9\."
     with pytest.raises(ValueError, match=message):
         ours(**COVERING["era"], min_samples_per_era=0.5).fit(X, y, eras=eras)
 
@@ -232,7 +233,8 @@ def test_trees_that_coverage_ends_are_warned_of():
     X, y, _, _ = make_data(n_samples=300)
     model = ours(split_criterion="era", max_leaf_nodes=16, **COVER_ALL)
     message = r"^Trees end early, with ([\d.]+) leaves of max_leaf_nodes=16 in the "
-    message += r"median: at (\d+)% of .*_era=1 rows .* \(min_era_coverage=1\.0\) on"
+    message += r"median: at (\d+)% of .* min_samples_per_era=1 rows .* "
+    message += r"\(min_era_coverage=1\.0\) on"
     with pytest.warns(UserWarning, match=message) as caught:
         model.fit(X, y, eras=np.arange(300) % 20)
     assert [warning.filename for warning in caught] == [__file__]

@@ -250,7 +250,8 @@ def test_categories_and_outputs_that_the_model_does_not_have_are_refused(leaves,
     for n_trees in (0, 2, 60):
         model = make_model(leaves)
         model._predictors[1] = model._predictors[1] * n_trees
-        message = f"^An iteration of the model has {n_trees} trees in place of 1, as wh"
+        message = f"^An iteration of the model has {n_trees} trees in place of 1, "
+        message += "as while"
         with pytest.raises(ValueError, match=message):
             walk(model, make_data()[0])
 

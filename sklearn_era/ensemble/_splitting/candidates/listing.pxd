@@ -200,6 +200,7 @@ cdef inline void list_order(
     """Give each listed split of an order a lane, and each code its group."""
     cdef:
         lane_column * column = &splits.columns[order.column]
+        # As `suffices`, with one comparison a split, which the loop below waits for.
         double least = criterion.min_gain if criterion.min_gain > 0.0 else -INFINITY
         int n_splits = 0, i
     for i in range(sides.n_splits):
