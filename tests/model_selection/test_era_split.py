@@ -129,7 +129,8 @@ def test_splits_are_those_of_the_definition(part):
         expected = naive_splits(days, groups, **by_days)
         if expected is None:
             n_refused += 1
-            with pytest.raises(ValueError, match=r"^groups(:| has) .*: .*[lL]ower"):
+            message = r"^groups(:| has) .*: .*(lower|Lower)"
+            with pytest.raises(ValueError, match=message):
                 list(cv.split(days, groups=eras))
             continue
         splits = list(cv.split(days, groups=eras))
