@@ -6,7 +6,7 @@ import io
 import math
 import zipfile
 from contextlib import suppress
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -87,6 +87,10 @@ class ValueWriter:
             return {"period": [value.ordinal, value.freqstr]}
         if kind.__module__.startswith("pandas") and kind.__name__ == "Timestamp":
             return {"timestamp": [value.isoformat(), str(value.tzinfo)]}
+        if kind.__module__.startswith("pandas") and kind.__name__ == "Timedelta":
+            return {"duration": self.encode(value.to_timedelta64())}
+        if kind is timedelta:
+            return {"timedelta": [value.days, value.seconds, value.microseconds]}
         if kind is datetime:
             return {"datetime": [value.isoformat(), str(value.tzinfo)]}
         raise TypeError(f"{kind.__module__}.{kind.__qualname__}")
@@ -157,6 +161,11 @@ class ValueReader:
         if kind == "timestamp":
             pandas = import_optional("pandas", extra="cli")
             return _in_zone(pandas.Timestamp(str(content[0])), content[1])
+        if kind == "duration":
+            pandas = import_optional("pandas", extra="cli")
+            return pandas.Timedelta(self.decode(content))
+        if kind == "timedelta":
+            return timedelta(*content)
         if kind == "period":
             pandas = import_optional("pandas", extra="cli")
             ordinal, freq = content

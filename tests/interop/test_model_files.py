@@ -766,13 +766,15 @@ def labels_of_eras():
         "categories": pandas.Series(weeks, dtype="category"),
         "calendar dates": pandas.Series(days.tolist()),
         "time zone": pandas.Series(days).dt.tz_localize("UTC"),
+        "durations": days - days[0], "pandas durations": pandas.Series(days - days[0]),
+        "objects of durations": (days - days[0]).astype("m8[us]").astype(object),
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", [
     "int", slow("float"), "text", "days", slow("uint8"), slow("objects"),
     slow("seconds"), "periods", "quarters", slow("categories"), "calendar dates",
-    "time zone",
+    "time zone", "durations", "pandas durations", "objects of durations",
 ])  # fmt: skip
 def test_eras_of_a_file_are_those_of_the_fit(kind, tmp_path):
     eras = labels_of_eras()[kind]
