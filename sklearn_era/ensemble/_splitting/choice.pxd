@@ -1,28 +1,24 @@
-# The split of a node, by its gain or by the criterion's key. For the key, a thread adds
-# the node's eras to the sums of a column, and drops splits that cannot become the best.
+# The split of a node, by its gain or by the criterion's key.
 
 from cython.parallel cimport parallel
-from libc.math cimport INFINITY, ldexp
+from libc.math cimport INFINITY
 
 from .._arrays cimport omp_get_num_threads, omp_get_thread_num
 
 from .candidates.best cimport best_by_gain, find_gains, rank_splits
-from .candidates.listing cimport keep_best, list_splits, prune_column
+from .candidates.listing cimport keep_best, list_splits
 from .candidates.splits cimport (
-    CONTRASTS, DIRECTIONS_FIRST, FIRST_COLUMNS, ROWS_LOOKED_AT, SHARES_OF_GAIN, THREADS,
-    CandidateSplits, first_of, note_way, stop_of, sums_of_column,
-    thread_team, wait_for_team,
+    DIRECTIONS_FIRST, FIRST_COLUMNS, ROWS_LOOKED_AT, SHARES_OF_GAIN, THREADS,
+    CandidateSplits, note_way,
 )
-from .lanes.functions cimport (
-    batch_size, era_batch, era_visit, lane_column, node_struct,
-)
+from .lanes.functions cimport node_struct
 from .nodes cimport chosen_split, feature_split, penalty_of_feature
-from .rows cimport EraRows, row_block
+from .threads cimport thread_team, wait_for_team
+from .visits cimport visit_columns
 from .._criteria.criterion cimport criterion_struct
 from .._criteria.dispatch cimport DIRECTIONAL, GAIN
 from .._criteria.ranking cimport (
-    directions_alone, gain_alone, gain_beyond_rounding, keeps_directions_alone,
-    penalty_unit, with_share_of,
+    directions_alone, gain_alone, gain_beyond_rounding, penalty_unit, with_share_of,
 )
 
 
@@ -277,104 +273,4 @@ cdef inline void compare_columns(
             min_key = best.rank.primary
     visit_columns(
         splits, splits.rows, criterion, node, n_first, splits.n_listed, min_key, team
-    )
-
-
-cdef inline void visit_columns(
-    CandidateSplits splits, EraRows rows, const criterion_struct * criterion,
-    const node_struct * node,
-    int first,        # among the listed columns
-    int stop, double min_key, thread_team team,
-) noexcept nogil:
-    """Add the eras of the node to the sums of some columns, chunk by chunk."""
-    cdef:
-        era_visit visit
-        era_batch * batch = <era_batch *> (splits.batches + team.rank * batch_size())
-        row_block * block
-        lane_column * column
-        bint by_contrast
-        bint packs  # else words are those of the columns before
-        int n_bits, chunk, n_blocks, i
-    visit.criterion = criterion
-    visit.eras = &node.eras
-    visit.values = rows.values_to_compare()
-    n_bits = rows.count_bits_of_contrasts()
-    visit.contrast_bits = n_bits
-    visit.kept = &splits.kept[0] if criterion.keeps_sides else NULL
-    visit.eras_are_blocks = rows.n_blocks == rows.n_listed
-    by_contrast = (  # each row is one integer beside a count
-        keeps_directions_alone(criterion)
-        and visit.eras_are_blocks
-        and visit.values.hessians == NULL
-        and not visit.values.has_low_words
-        and (n_bits > 0 or not splits.bundles.all_have_masks)
-        and node.by_era == NULL
-    )
-    if by_contrast:
-        note_way(splits, CONTRASTS, team.rank == 0)
-    visit.packed = rows.packed(visit.values, by_contrast)
-    visit.unit_of_words = ldexp(visit.values.unit, -visit.packed.count_bits)
-    packs = node.by_era == NULL and (first == 0 or rows.n_chunks > 1)
-    for chunk in range(rows.n_chunks):
-        n_blocks = rows.chunks[chunk + packs] - rows.chunks[chunk]
-        for i in range(first_of(team, n_blocks), stop_of(team, n_blocks)):
-            block = &rows.blocks[rows.chunks[chunk] + i]
-            rows.pack(visit.values, block.start, block.stop, block.first_word)
-            if by_contrast:
-                rows.pack_contrasts(visit.values, block, n_bits)
-        if packs:
-            wait_for_team(team)
-        for i in range(first, stop):
-            if i % team.size == team.rank:
-                column = &splits.columns[splits.listed[i]]
-                compare_column(splits, &visit, chunk, min_key, column, batch)
-        if rows.n_chunks > 1:
-            wait_for_team(team)
-
-
-cdef inline void compare_column(
-    CandidateSplits splits, const era_visit * visit, int chunk, double min_key,
-    lane_column * column,   # IN and OUT
-    era_batch * batch,      # scratch
-) noexcept nogil:
-    """Add the eras of a chunk to the sums of a column's splits; prune on the way."""
-    cdef:
-        const row_block * blocks = splits.rows.blocks
-        int first = splits.rows.chunks[chunk]
-        int last = splits.rows.chunks[chunk + 1]
-        int stop, n_left
-    while first < last and column.n_splits > 0:
-        stop = last
-        if splits.is_alone and visit.kept == NULL:
-            n_left = splits.rows.n_listed - blocks[first].place
-            if (
-                visit.criterion.name != DIRECTIONAL
-                or column.bundle != NULL
-                or n_left + 0.5 <= max(min_key * visit.eras.n_eras, splits.n_to_cover)
-            ):
-                prune_column(
-                    splits, visit.criterion, visit.eras.n_eras, n_left, min_key, column
-                )
-                if column.n_splits == 0:
-                    return
-            stop = min(last, first + eras_at_a_time(splits.rows, column, first))
-            while stop < last and blocks[stop].era == blocks[stop - 1].era:
-                stop += 1
-        splits.functions.compare_eras(
-            visit, column, &blocks[first], stop - first, sums_of_column(splits, column),
-            batch,
-        )
-        first = stop
-
-
-cdef inline int eras_at_a_time(
-    EraRows rows, const lane_column * column, int n_before
-) noexcept nogil:
-    """Return how many eras to compare until pruning pays again."""
-    cdef:
-        double n_lanes = column.n_lanes
-        double rows_of_era = <double> rows.n_rows / rows.n_listed
-    # Roughly, in nanoseconds: pruning all lanes, over a third of an era's sums.
-    return 1 + n_before // 8 + <int> (
-        6.0 * (100.0 + 2.5 * n_lanes) / (rows_of_era + 1.5 * n_lanes)
     )

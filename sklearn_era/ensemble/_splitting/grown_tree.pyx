@@ -6,12 +6,12 @@ import numpy as np
 
 from libc.stdint cimport uint8_t
 
-from .candidates.splits cimport threads_for
 from .nodes cimport grown_node
 from .partition cimport unite_rows
 from .records cimport TreeRecords, add_leaf, split_leaf, tree_records
 from .rows cimport EraRows
 from .splitter cimport EraSplitter
+from .threads cimport threads_for
 
 
 cdef class GrownTree:

@@ -7,12 +7,12 @@ from libc.string cimport memset
 from .._arrays cimport X_BINNED_DTYPE_C
 
 from .bundles cimport MAX_SPLIT_LANES, FeatureBundles, bundle_struct
-from .candidates.splits cimport first_of, stop_of, thread_team, wait_for_team
 from .fixed_points cimport summed_values, unpack
 from .lanes.functions cimport lane_functions
 from .nodes cimport tree_data
 from .rows cimport MAX_BINS, EraRows, packed_rows, row_block
 from .store cimport NodeHistograms, child_sums
+from .threads cimport first_of, stop_of, thread_team, wait_for_team
 
 cdef enum:
     FILL_SIZE = 32768  # rows in a chunk

@@ -4,7 +4,6 @@ from libc.stdint cimport uint8_t
 from libc.string cimport memset
 
 from .candidates.listing cimport mark_features
-from .candidates.splits cimport thread_team
 from .choice cimport (
     ERAS_ALONE, GAINS_ALONE, WHOLE_SEARCH, look_at_rows, search_node,
     wants_to_look_at_rows,
@@ -14,6 +13,7 @@ from .nodes cimport chosen_split, grown_node
 from .rows cimport EraRows
 from .splitter_state cimport NodeSearch, SplitterState
 from .store cimport NodeHistograms
+from .threads cimport thread_team
 from .._criteria.criterion cimport criterion_struct
 from .._criteria.dispatch cimport GAIN
 from .._criteria.ranking cimport with_share_of

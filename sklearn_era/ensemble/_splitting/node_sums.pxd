@@ -5,14 +5,13 @@ from cython.parallel cimport parallel
 
 from .._arrays cimport omp_get_num_threads, omp_get_thread_num
 
-from .candidates.splits cimport (
-    PACKED_SUMS, SUMS_BY_ERA, note_way, thread_team, threads_for,
-)
+from .candidates.splits cimport PACKED_SUMS, SUMS_BY_ERA, note_way
 from .fixed_points cimport n_words_of
 from .histograms cimport describe_child, fill, fill_by_era
 from .nodes cimport grown_node
 from .splitter_state cimport NodeSearch, SplitterState
 from .store cimport HistogramStore, NodeHistograms
+from .threads cimport thread_team, threads_for
 from .._criteria.dispatch cimport DIRECTIONAL, GAIN
 
 

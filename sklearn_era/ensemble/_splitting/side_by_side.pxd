@@ -1,4 +1,5 @@
-# Searches of several nodes at once; each thread searches one node after another.
+# Searches of several nodes at once; each thread searches one node after another, and
+# helps other threads where there is none left.
 #
 # Without the GIL a variable cannot refer to one search of the list after another:
 # functions call themselves with the next one.
@@ -7,67 +8,98 @@ from cython.parallel cimport parallel
 
 from .._arrays cimport omp_get_num_threads, omp_get_thread_num
 
-from .candidates.splits cimport (
-    THREADS, first_of, stop_of, take_next, thread_team, wait_for_team,
-)
+from .candidates.splits cimport THREADS
+from .lanes.functions cimport era_batch
 from .node_search cimport search_child
 from .node_sums cimport add_sums, begin_sums
 from .splitter_state cimport NodeSearch, SplitterState
+from .threads cimport (
+    PATIENCE, count_one, counter, first_of, pause, read_count, set_count, stop_of,
+    thread_team, wait_for_team,
+)
+from .visits cimport compare_next
 
 
 cdef inline void search_side_by_side(
     SplitterState self,
-    int n,                  # nodes to search
-    int n_parents,          # whose children these are, to be summed up; or 0
+    int n,                  # searches of the list that have a node, or its children
+    bint are_children,      # still to be summed up
     int n_threads,
 ) noexcept:
     """Search the nodes that the list of searches has, the children after their sums."""
-    self.n_to_search = n
-    self.n_taken = 0
+    set_count(&self.n_without, 0)
     self.splits.n_taken[THREADS] += n_threads > 1
     with nogil:
         if n_threads == 1:
-            search_some(self, self.search, n_parents, thread_team(0, 1), 0)
+            search_some(self, self.search, n, are_children, thread_team(0, 1), 0)
         else:
             with parallel(num_threads=n_threads):
                 search_some(
-                    self, self.search, n_parents,
+                    self, self.search, n, are_children,
                     thread_team(omp_get_thread_num(), omp_get_num_threads()),
                     omp_get_thread_num(),
                 )
 
 
 cdef inline void search_some(
-    SplitterState self, NodeSearch own, int n_parents, thread_team team,
+    SplitterState self, NodeSearch own, int n, bint are_children, thread_team team,
     int place,              # of the thread's own search, in the list from `own`
 ) noexcept nogil:
-    """Sum up the children of nodes; then search children until none is left."""
-    cdef int n = self.n_to_search - n_parents
-    cdef int i
+    """Sum up and search this thread's part of the nodes; then help the others."""
+    cdef:
+        bint shares_sums = are_children and (n == 1 or self.shares_sums)
+        int n_searches = max(n, team.size)
+        int first = first_of(team, n)
+        int idle = 0
     if place > 0:
-        search_some(self, own.next, n_parents, team, place - 1)
+        search_some(self, own.next, n, are_children, team, place - 1)
         return
-    if n_parents == 1 or self.shares_sums:
-        for i in range(n_parents):
-            sum_place(self, self.search, i, team)
-    else:
-        for i in range(first_of(team, n_parents), stop_of(team, n_parents)):
-            sum_place(self, self.search, i, thread_team(0, 1))
-    if n_parents > 0:
+    if shares_sums:
+        sum_all(self, self.search, n, team)
         wait_for_team(team)
-    i = take_next(&self.n_taken)
-    while i < self.n_to_search:  # the larger child of each node, then the smaller ones
-        search_place(self, own, self.search, i % n, i < n)
-        i = take_next(&self.n_taken)
+    search_part(
+        self, own, self.search, first, stop_of(team, n) - first, are_children,
+        are_children and not shares_sums,
+    )
+    count_one(&self.n_without)
+    while idle < PATIENCE and read_count(&self.n_without) < team.size:
+        pause(idle)
+        idle = 0 if help(self, own, self.search, n_searches) else idle + 1
 
 
-cdef inline void sum_place(
-    SplitterState self, NodeSearch search, int place, thread_team team
+cdef inline void sum_all(
+    SplitterState self, NodeSearch search, int n, thread_team team
 ) noexcept nogil:
-    """Sum up the children of the node with the search at `place` of the list."""
-    if place > 0:
-        sum_place(self, search.next, place - 1, team)
+    """Sum up the children of `n` nodes, each by all threads."""
+    if n > 0:
+        sum_children(self, search, team)
+        sum_all(self, search.next, n - 1, team)
+
+
+cdef inline void search_part(
+    SplitterState self, NodeSearch own, NodeSearch search,
+    int first, int n,       # of the list from `search`
+    bint are_children, bint sums_up,
+) noexcept nogil:
+    """Search some nodes, or their children, perhaps after these are summed up."""
+    if n == 0:
         return
+    if first == 0:
+        if sums_up:
+            sum_children(self, search, thread_team(0, 1))
+        if are_children:
+            set_count(&search.next_child, 0)  # also for threads that help
+        search_next(self, own, search)
+        n -= 1
+    search_part(
+        self, own, search.next, max(first - 1, 0), n, are_children, sums_up
+    )
+
+
+cdef inline void sum_children(
+    SplitterState self, NodeSearch search, thread_team team
+) noexcept nogil:
+    """Sum up the children of a node."""
     if team.rank == 0:
         search.rows.start_node(
             &self.partition[0] + search.smaller.node.start, search.smaller.n_rows
@@ -78,17 +110,40 @@ cdef inline void sum_place(
     add_sums(self, search, search.of_smaller, search.of_larger, team)
 
 
-cdef inline void search_place(
-    SplitterState self, NodeSearch own, NodeSearch search, int place, bint is_larger
+cdef inline bint search_next(
+    SplitterState self, NodeSearch own, NodeSearch search
 ) noexcept nogil:
-    """Search a child of the node at `place` of the list, by a thread's `own` search."""
-    if place > 0:
-        search_place(self, own, search.next, place - 1, is_larger)
-    elif is_larger:
-        search_child(
-            self, own, search.larger, search.of_larger, &search.is_active[0]
-        )
-    else:
-        search_child(
-            self, own, search.smaller, search.of_smaller, &search.is_active[0]
-        )
+    """Search children, by a thread's `own` search, until all are taken; return whether
+    there were any.
+    """
+    cdef:
+        bint were_any = False
+        counter child = read_count(&search.next_child)
+    while child < 2:
+        child = count_one(&search.next_child)
+        if child >= 2:
+            break
+        were_any = True
+        if child == 0:
+            search_child(
+                self, own, search.larger, search.of_larger, &search.is_active[0]
+            )
+        else:
+            search_child(
+                self, own, search.smaller, search.of_smaller, &search.is_active[0]
+            )
+    return were_any
+
+
+cdef inline bint help(
+    SplitterState self, NodeSearch own, NodeSearch search, int n
+) noexcept nogil:
+    """Search children and compare columns of `n` searches; return whether there were
+    any.
+    """
+    cdef bint were_any
+    if n == 0:
+        return False
+    were_any = search_next(self, own, search)
+    were_any |= compare_next(search.splits, <era_batch *> own.splits.batches)
+    return help(self, own, search.next, n - 1) or were_any

@@ -10,14 +10,13 @@
          (`candidates`, `lanes`)
       -> list of splits              with a share of the largest gain (`choice`)
       -> sums over eras              of each listed split: left sides by era, compared
-         (`choice`, `lanes`)         with the right ones
+         (`visits`, `lanes`)         with the right ones
       -> ranks                       by the criterion's key
 """
 
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy
 
-from .candidates.splits cimport threads_for
 from .choice cimport ERAS_ALONE, GAINS_ALONE, choose_split
 from .node_search cimport (
     begin, code_rows, count_coverable, describe_sums, start_node, take_chosen,
@@ -29,6 +28,7 @@ from .nodes cimport grown_node
 from .side_by_side cimport search_side_by_side
 from .splitter_state cimport NodeSearch, SplitterState
 from .store cimport HistogramStore, NodeHistograms
+from .threads cimport threads_for
 from .._criteria.dispatch cimport GAIN
 
 cdef enum:
@@ -205,7 +205,7 @@ cdef class EraSplitter(SplitterState):
             + <double> self.search.larger.n_rows * self.splits.n_features
         )
         self.shares_sums = shares_sums
-        search_side_by_side(self, 2 * n, n, n_threads)
+        search_side_by_side(self, n, True, n_threads)
         return 0
 
     cdef int lend_deferred(self, int place, grown_node * node) except -1:
@@ -213,8 +213,9 @@ cdef class EraSplitter(SplitterState):
         cdef NodeSearch search = self.search
         for _ in range(place):
             search = search.next
-        search.larger = node
-        search.of_larger = self.store.slots[node.slot]
+        search.smaller = node
+        search.of_smaller = self.store.slots[node.slot]
+        search.next_child = 1
         code_rows(self, node.n_rows)
         return 0
 
@@ -222,10 +223,10 @@ cdef class EraSplitter(SplitterState):
         """Compare the eras of `n` deferred nodes; a thread takes one after another."""
         # A node's eras take time beside its rows, of which each has one at least.
         cdef:
-            double n_rows = self.search.larger.n_rows
+            double n_rows = self.search.smaller.n_rows
             double n_eras = min(n_rows, <double> self.rows.n_eras)
-        search_side_by_side(self, n, 0, threads_for(
-            min(self.n_threads, n),
+        search_side_by_side(self, n, False, threads_for(
+            min(self.n_threads, 2 * n),
             n * (n_rows + ROWS_AN_ERA_COSTS * n_eras) * self.splits.n_features,
         ))
         return 0

@@ -7,6 +7,7 @@ from .lanes.functions cimport node_struct
 from .nodes cimport chosen_split, grown_node, tree_data
 from .rows cimport EraRows
 from .store cimport HistogramStore, NodeHistograms, child_sums
+from .threads cimport counter
 
 
 cdef enum:
@@ -23,10 +24,11 @@ cdef class NodeSearch:
         search_step step
         chosen_split chosen
         child_sums child
-        # The children of a node, if one thread sums them up and searches them; or one
-        # node, the larger.
+        # The children of a node to be searched side by side with others; or one node,
+        # the smaller. Threads take the larger one, then the smaller.
         grown_node * smaller
         grown_node * larger
+        counter next_child        # 0, 1; 2: no longer, or not yet
         NodeHistograms of_smaller, of_larger
         uint8_t [::1] is_active   # features
         NodeSearch next           # at the same time
@@ -39,8 +41,7 @@ cdef class SplitterState:
         NodeSearch search        # the first of one for each thread
         object make_search       # another one
         bint defers              # comparisons of eras; see `search_node`
-        int n_to_search          # nodes, side by side
-        int n_taken              # of them
+        counter n_without        # threads whose nodes, side by side, are searched
         bint shares_sums         # of each node's rows, among threads
         EraRows rows             # of `search`
         CandidateSplits splits   # likewise

@@ -35,6 +35,7 @@ cdef class NodeSearch:
         )
         self.splits = CandidateSplits(self.rows, exchange)
         self.impurities = np.zeros(n_eras)
+        self.next_child = 2
 
 
 cdef class SplitterState:

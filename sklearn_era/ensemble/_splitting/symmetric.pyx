@@ -23,11 +23,11 @@ import numpy as np
 from .._arrays cimport hist_struct, omp_get_thread_num
 
 from .candidates.orders cimport order_categories, set_left_categories
-from .candidates.splits cimport threads_for
 from .nodes cimport feature_split, tree_node
 from .partition cimport set_left_bins
 from .records cimport TreeRecords, add_leaf, split_leaf
 from .rows cimport MAX_BINS
+from .threads cimport threads_for
 
 cdef enum:
     MAX_LEVELS = 8

@@ -14,7 +14,6 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from .candidates.splits cimport threads_for
 from .grown_tree cimport ROWS_OF_ADDITION, GrownTree
 from .node_features cimport NodeFeatures
 from .nodes cimport (
@@ -26,6 +25,7 @@ from .rows cimport MAX_BINS
 from .sorted_rows.node cimport is_pure
 from .splitter cimport EraSplitter
 from .splitter_state cimport MAX_AT_ONCE
+from .threads cimport threads_for
 from .._criteria.formulas cimport node_value
 
 cdef enum:

@@ -4,12 +4,10 @@ from libc.math cimport INFINITY
 from ..._arrays cimport init_bitset
 
 from .orders cimport set_left_categories, set_orders
-from .splits cimport (
-    CandidateSplits, feature_bins, first_of, split_order, stop_of, sums_of_column,
-    thread_team, wait_for_team,
-)
+from .splits cimport CandidateSplits, feature_bins, split_order, sums_of_column
 from ..lanes.functions cimport lane_column, node_struct, order_sides
 from ..nodes cimport penalty_of_feature, feature_split, is_better
+from ..threads cimport first_of, stop_of, thread_team, wait_for_team
 from ..._criteria.criterion cimport criterion_struct, split_rank
 from ..._criteria.dispatch cimport MAX_SUMS
 from ..._criteria.ranking cimport compare_ranks, penalise, rank_split

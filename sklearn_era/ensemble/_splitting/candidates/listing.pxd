@@ -10,12 +10,12 @@ from ..._arrays cimport X_BINNED_DTYPE_C
 from .best cimport gains_of_order, rank_splits
 from .orders cimport set_orders
 from .splits cimport (
-    COLUMNS, CandidateSplits, feature_bins, first_of, lanes_for, split_order, stop_of,
-    sums_of_column, thread_team, wait_for_team,
+    COLUMNS, CandidateSplits, feature_bins, lanes_for, split_order, sums_of_column,
 )
 from ..lanes.functions cimport lane_column, node_struct, order_sides
 from ..nodes cimport feature_split
 from ..rows cimport MAX_BINS, EraRows, row_block
+from ..threads cimport first_of, stop_of, thread_team, wait_for_team
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.dispatch cimport can_reach
 from ..._criteria.ranking cimport suffices
@@ -109,7 +109,7 @@ cdef inline void order_columns(
     cdef int n_first = 0
     splits.count_listed()
     if prunes and splits.n_listed > FEW_COLUMNS:
-        n_first = min(team.size, splits.n_listed // FEW_COLUMNS)
+        n_first = min(team.size, splits.n_listed)
     splits.put_first(n_first)
 
 

@@ -1,16 +1,18 @@
 from libc.stdint cimport uint8_t
-from ..._arrays cimport X_BINNED_DTYPE_C, omp_barrier
+from ..._arrays cimport X_BINNED_DTYPE_C
 
 from ..bundles cimport FeatureBundles
-from ..lanes.functions cimport bin_order, lane_column, lane_functions, node_struct
+from ..lanes.functions cimport (
+    bin_order, era_visit, lane_column, lane_functions, node_struct,
+)
 from ..nodes cimport feature_split, tree_data
 from ..rows cimport MAX_BINS, EraRows
+from ..threads cimport counter
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.formulas cimport LANES
 
 
 cdef enum:
-    FEW_ADDITIONS = 4_000
     COLUMNS = 32  # codes of a row that are adjacent
 
 
@@ -18,46 +20,6 @@ cdef enum:  # ways to the sums and splits of nodes
     PACKED_SUMS, SUMS_BY_ERA, ROWS_LOOKED_AT, SHARES_OF_GAIN, FIRST_COLUMNS,
     DIRECTIONS_FIRST, CONTRASTS, COLUMNS_OF_MASKS, COLUMNS_OF_GROUPS, THREADS,
     N_WAYS
-
-
-cdef inline int threads_for(int n_threads, double n_additions) noexcept nogil:
-    """Return how many threads to use: all if the work outweighs waking them, else 1."""
-    return n_threads if n_additions > FEW_ADDITIONS else 1
-
-
-cdef struct thread_team:
-    # Threads that call the same functions for a node. They share loops out; all else is
-    # done by each thread, to the same result, or by the first thread alone.
-    int rank    # of this thread, from 0
-    int size
-
-
-cdef inline void wait_for_team(thread_team team) noexcept nogil:
-    """Wait until all threads of a team are here, and can see what each has written."""
-    if team.size > 1:
-        omp_barrier()
-
-
-cdef inline int first_of(thread_team team, int n) noexcept nogil:
-    """Return the first of this thread's steps, if threads share `n` steps out."""
-    return <int> (<long long> n * team.rank // team.size)
-
-
-cdef inline int stop_of(thread_team team, int n) noexcept nogil:
-    """Return the step after the last of this thread's steps; see `first_of`."""
-    return <int> (<long long> n * (team.rank + 1) // team.size)
-
-
-cdef extern from *:
-    """
-    #if defined(_MSC_VER)
-    #include <intrin.h>
-    #define take_next(n) (int)_InterlockedExchangeAdd((long volatile *)(n), 1)
-    #else
-    #define take_next(n) __atomic_fetch_add(n, 1, __ATOMIC_RELAXED)
-    #endif
-    """
-    int take_next(int * n) noexcept nogil  # returns it, and adds 1
 
 
 cdef struct split_order:
@@ -90,6 +52,15 @@ cdef inline int lanes_for(int n_splits) noexcept nogil:
     return (n_splits // LANES + 1) * LANES
 
 
+cdef struct column_queue:
+    # Listed columns to be compared, for threads to take one after another.
+    counter next              # the next one, below 32 bits; above them, where they end
+    counter n_compared
+    const era_visit * visit
+    int chunk
+    double min_key
+
+
 cdef class CandidateSplits:
     cdef:
         const tree_data * tree
@@ -109,6 +80,7 @@ cdef class CandidateSplits:
         int n_listed
         int * listed                  # (n_columns,), columns with listed splits
         int n_first                   # of them, to be compared before the others
+        column_queue queue
         bint looks_at_rows            # of the node, to prune splits few eras can cover
         # Codes by row; differences from split to split of the eras that may cover it.
         X_BINNED_DTYPE_C * row_codes  # (n_features // COLUMNS + 1, n_samples, COLUMNS)

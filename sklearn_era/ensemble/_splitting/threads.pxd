@@ -1,0 +1,77 @@
+# How threads share the work on nodes: even parts, or one piece after another.
+
+from .._arrays cimport omp_barrier
+
+
+cdef enum:
+    FEW_ADDITIONS = 4_000
+    PATIENCE = 1_000  # pauses: some dozen microseconds
+
+
+cdef inline int threads_for(int n_threads, double n_additions) noexcept nogil:
+    """Return how many threads to use: all if the work outweighs waking them, else 1."""
+    return n_threads if n_additions > FEW_ADDITIONS else 1
+
+
+cdef struct thread_team:
+    # Threads that call the same functions for a node. They share loops out; all else is
+    # done by each thread, to the same result, or by the first thread alone.
+    int rank    # of this thread, from 0
+    int size
+
+
+cdef inline void wait_for_team(thread_team team) noexcept nogil:
+    """Wait until all threads of a team are here, and can see what each has written."""
+    if team.size > 1:
+        omp_barrier()
+
+
+cdef inline int first_of(thread_team team, int n) noexcept nogil:
+    """Return the first of this thread's steps, if threads share `n` steps out."""
+    return <int> (<long long> n * team.rank // team.size)
+
+
+cdef inline int stop_of(thread_team team, int n) noexcept nogil:
+    """Return the step after the last of this thread's steps; see `first_of`."""
+    return <int> (<long long> n * (team.rank + 1) // team.size)
+
+
+ctypedef long long counter  # that threads share
+
+cdef extern from *:
+    """
+    #if defined(_MSC_VER)
+    #include <intrin.h>
+    #define count_one(n) _InterlockedExchangeAdd64(n, 1)
+    #define read_count(n) _InterlockedOr64(n, 0)
+    #define set_count(n, value) ((void) _InterlockedExchange64(n, value))
+    #define let_others_run() ((void) 0)
+    #else
+    #include <sched.h>
+    #define count_one(n) __atomic_fetch_add(n, 1, __ATOMIC_ACQ_REL)
+    #define read_count(n) __atomic_load_n(n, __ATOMIC_ACQUIRE)
+    #define set_count(n, value) __atomic_store_n(n, value, __ATOMIC_RELEASE)
+    #define let_others_run() ((void) sched_yield())
+    #endif
+    #if defined(__x86_64__) && defined(__GNUC__)
+    #define rest() __builtin_ia32_pause()
+    #else
+    #define rest() ((void) 0)
+    #endif
+    """
+    # Who reads a value of a counter sees what was written before it was set.
+    long long count_one(counter * n) noexcept nogil  # returns it as it was
+    long long read_count(counter * n) noexcept nogil
+    void set_count(counter * n, long long value) noexcept nogil
+    void let_others_run() noexcept nogil
+    void rest() noexcept nogil  # for some dozen cycles
+
+
+cdef inline void pause(int n) noexcept nogil:
+    """Pause for the n-th time in a row; after `PATIENCE` times, let other threads run,
+    which may have the core of the one waited for.
+    """
+    if n < PATIENCE:
+        rest()
+    else:
+        let_others_run()
