@@ -76,8 +76,8 @@ class CriterionPlan:
 
     @property
     def is_by_kernel(self) -> bool:
-        """Return whether the splitter of the other criteria finds the splits of the
-        plain gain, too.
+        """Return whether the era splitter finds the splits by plain gain, too, in place
+        of scikit-learn's.
         """
         return getattr(self.criterion, "splitter", None) == "era"
 
@@ -181,7 +181,7 @@ def target_weights_of(
     estimator: BaseEstimator, plan: CriterionPlan, y: NDArray[Any],
     sample_weight: NDArray[Any] | None, exchange: Exchange = ALONE,
 ) -> tuple[NDArray[np.float32], ...]:  # fmt: skip
-    """Return `make_target_weights` if the criterion compares targets; else ()."""
+    """Return `make_target_weights` if targets are compared; else an empty tuple."""
     if not plan.criterion._needs_target:
         return ()
     n_classes = estimator.classes_.size if is_classifier(estimator) else None
@@ -244,7 +244,7 @@ def warn_if_nothing_split(
 def warn_if_few_splits_are_covered(
     estimator: BaseEstimator, plan: CriterionPlan, splitter: Any
 ) -> None:
-    """Warn if the rule on eras ends trees early, or leaves most nodes to the gain."""
+    """Warn if splits cover too few eras, so that trees end early or go by gain."""
     leaves = [tree.get_n_leaf_nodes() for tree in chain(*estimator._predictors)]
     n_nodes, limit = max(splitter.n_splittable, 1), estimator.max_leaf_nodes
     share, of_gain = splitter.n_uncovered / n_nodes, splitter.n_the_gains / n_nodes

@@ -83,7 +83,7 @@ def predicts(
     summary: str, returned: str, kind: str = "", eras: str = "",
     heading: str = "Returns",
 ) -> Callable[[_Method], _Method]:  # fmt: skip
-    """Decorate a method: write its docstring, on X and, if `kind` is given, `eras`."""
+    """Decorate a method: write a docstring with X and, if `kind` is given, `eras`."""
     underline = "-" * len(heading)
     parameters = """\
 X : array-like of shape (n_samples, n_features)

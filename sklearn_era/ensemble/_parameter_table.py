@@ -204,7 +204,7 @@ _OF_LIGHTGBM = {
 def stores_parameters(
     init: Callable[_P, None], defaults: Mapping[str, Any] = MappingProxyType({})
 ) -> Callable[_P, None]:
-    """Decorate a constructor: it stores its arguments; `defaults` replace its own."""
+    """Decorate a constructor to store arguments; `defaults` replace its defaults."""
     known = signature(init)
     known = known.replace(
         parameters=[

@@ -1,4 +1,4 @@
-"""Categorical columns with more categories than bins, of which the rarest share one:
+"""Columns with more categories than bins, whose rarest categories share a bin:
 scikit-learn's own encoder gives them one code, so that its estimators predict the same.
 """
 

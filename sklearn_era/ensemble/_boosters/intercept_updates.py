@@ -36,8 +36,8 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
     @property
     def era_intercepts_(self) -> dict[Any, Any]:
         """Intercepts of training eras, in a dict by label; after a fit with
-        `era_effects`. Of two columns, two such dicts, ``{"times": ..., "groups":
-        ...}``.
+        `era_effects`. Eras of two columns have two such dicts, ``{"times": ...,
+        "groups": ...}``.
         """
         if not hasattr(self, "_era_intercepts"):
             raise AttributeError(

@@ -155,7 +155,7 @@ cdef inline void merge_gains(
 
 
 cdef inline double smoothed_mean(const double * sums) noexcept nogil:
-    """Return B_alpha of SMOOTHED sums."""
+    """Return B_alpha, a mean that leans towards one extreme, of SMOOTHED sums."""
     return sums[EXTREME_GAIN] + sums[OFFSETS] / sums[WEIGHTS]
 
 

@@ -189,8 +189,8 @@ def compare_sides(
 def compare_listed(
     const double [:, :, :, ::1] sides, const double [::1] min_samples, double l2
 ):
-    """Return the gains and the effects of `ListedSplits`, by its `sides`; each of shape
-    (n_eras, n_splits).
+    """Return the gains and the effects of the splits in `ListedSplits`, by its `sides`;
+    both have shape (n_eras, n_splits).
     """
     cdef:
         Py_ssize_t of_hessians = sides.shape[1] - 1

@@ -11,7 +11,8 @@ from .packed_trees import check_trees
 
 class PartialDependenceMixin(gradient_boosting.BaseHistGradientBoosting):
     """Makes `partial_dependence` vary the requested columns: scikit-learn 1.9.1
-    mistakes their numbers for those of features, of which categorical ones come first.
+    mistakes their numbers for numbers of features, among which categorical features
+    come first.
     """
 
     def _compute_partial_dependence_recursion(
