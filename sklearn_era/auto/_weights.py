@@ -1,9 +1,9 @@
 """Weights of members by their losses in rows that they have not seen.
 
 Folds of whole eras assess all members, with more noise the fewer eras there are; folds
-of shuffled rows assess those that use no eras, with less noise, but not in new eras.
-Weights move from the latter's to the former's as far as these are better in eras left
-out beyond chance.
+of shuffled rows assess members that use no eras, with less noise, but not in new eras.
+Weights are those by folds of rows, moved towards those by folds of eras as far as the
+latter are better in eras left out, beyond chance.
 """
 
 from typing import Any, NamedTuple
@@ -102,9 +102,9 @@ def weigh(
     eras: LeftOut, rows: LeftOut, loss: Loss, are_ordered: bool = False,
     share: float | None = None,
 ) -> Weighted:  # fmt: skip
-    """Return members with stages and weights: a `share` of weights by folds of eras,
-    the rest by folds of rows. By default, the share rises with what weights by eras
-    gain over weights by rows in eras left out.
+    """Return members with stages and weights: a `share` of weights is found by folds of
+    eras, the rest by folds of rows. By default, the share rises with the gain of
+    weights by eras over weights by rows in eras left out.
     """
     names = list(eras.predicted)
     of_eras = {name: eras.losses(name, loss) for name in names}
@@ -226,8 +226,8 @@ def _mean_and_error(
 
 
 def _share(eras: LeftOut, gains: Array, are_ordered: bool) -> float:
-    """Return the share, 0 to 1, of weights found in folds of eras, given what rows gain
-    by them: it rises with the mean gain in standard errors.
+    """Return the share, 0 to 1, of weights found in folds of eras: it rises with their
+    mean gain in standard errors, from the `gains` of rows.
     """
     mean, error = _mean_and_error(eras, gains, are_ordered)
     if not error > 0:

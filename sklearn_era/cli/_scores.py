@@ -147,7 +147,7 @@ def ahead(horizon: Any) -> str:
 
 
 def describe_average(model: Any, *, forecasts: bool) -> Iterator[str]:
-    """Yield lines on an average, none on another model: weights, the gain over the
+    """Yield lines on an average, and none on another model: weights, the gain over the
     plain model and, if it `forecasts`, a forecast of its loss.
     """
     if not hasattr(model, "members_"):
@@ -284,7 +284,7 @@ def score_lines(
     scorers: dict[str, Any], horizon: Any = None, follow: bool = False,
 ) -> Iterator[str]:  # fmt: skip
     """Score a model by each scorer, also era by era, and yield lines to print; with a
-    horizon, a line forecasts the score. Of several scores, undefined ones are left out.
+    horizon, a line forecasts the score. Undefined scores are left out of several.
     """
     model = with_eras(model, eras_for_prediction(model, eras))
     for name, scorer in scorers.items():

@@ -73,7 +73,7 @@ class TableFile:
         return check_known(name, self.columns, f"{argument}: there is no column")
 
     def distinct(self, given: dict[str, str | None]) -> dict[str, str]:
-        """Return options by the columns they name; raise InputError if two name one."""
+        """Return options by column; raise InputError if two name the same column."""
         found: dict[str, str] = {}
         for of, name in given.items():
             if name is not None and found.setdefault(self.find(name, of), of) != of:
@@ -201,7 +201,7 @@ def make_features(frame: Any, categorical: Any, remedy: str, decimal: str) -> An
 
 
 def has_categories(column: pd.Series) -> bool:
-    """Return whether values are names that recur, and none is a number or a date."""
+    """Return whether values are names that recur, without a number or a date."""
     if types.infer_dtype(column, skipna=True) != "string":
         return False
     values = column.dropna().unique()
@@ -327,8 +327,8 @@ def pair_of(estimator: Any) -> list[str]:
 def eras_as_fitted(
     frame: pd.DataFrame, pair: Sequence[str], table: TableFile, estimator: Any
 ) -> Any:
-    """Return times and groups as `EraColumns`, converted to what the model knows: text,
-    spelled as in a text file, or dates.
+    """Return times and groups as `EraColumns`, with the types of labels in the model's
+    fit: text, spelled as in a text file, or dates.
     """
     eras = make_eras(frame, pair, table)
     for i, known in enumerate(known_labels(estimator)):

@@ -1,4 +1,4 @@
-"""The client's side of ``fit``: its steps, run on the workers that hold the rows."""
+"""The client's side of ``fit``: steps that run on the workers that hold the rows."""
 
 import copy
 import uuid
@@ -34,7 +34,7 @@ _GRACE = 5
 
 
 class ClusterFit:
-    """A ``fit`` on a cluster; `run` does it, and updates the estimator meanwhile."""
+    """A ``fit`` on a cluster, done by `run`, which updates the estimator on the way."""
 
     parts: list[Future]  # of the rows, as they are by the steps so far
     survey: Survey

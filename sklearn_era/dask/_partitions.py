@@ -30,7 +30,7 @@ Bins = NDArray[np.uint8]
 
 @dataclass
 class Part:
-    """The rows of one partition of X, and those of y, weights and eras beside them."""
+    """The rows of one partition of X, with their targets, weights and eras."""
 
     X: Any
     y: NDArray[Any]

@@ -1,4 +1,4 @@
-"""What each row adds to a score, by which its standard error is in closed form."""
+"""What each row adds to a score: the score's standard error has a closed form in it."""
 
 from collections.abc import Callable
 from functools import partial

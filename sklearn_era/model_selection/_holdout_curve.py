@@ -1,4 +1,4 @@
-"""Curves of the score in eras held out: over a parameter, or over the oldest era."""
+"""Curves of scores in test eras: over a parameter, or over the oldest training era."""
 
 from __future__ import annotations
 
