@@ -117,8 +117,8 @@ def without_eras(model: BaseEstimator, X: Table, eras: Eras | None) -> Any:
 
 
 def without_era_column(model: BaseEstimator, X: Table) -> Any:
-    """Return X without the columns that held the eras in the fit, X itself if it lacks
-    all of them; raise ValueError if it has only some.
+    """Return X without the columns that held the eras in the fit, or X itself if it has
+    none of these columns; raise ValueError if it has only some.
     """
     check_collected(X)
     return take_era_column(X, era_columns_in(model, X))[0]

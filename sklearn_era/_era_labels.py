@@ -49,7 +49,7 @@ _FORMS = {
 
 
 class OrderedLabels(np.ndarray):
-    """Labels in the order of the array `categories`, also after taking some of them."""
+    """Labels that sort in the order of `categories`, an array; slices do so, too."""
 
     categories: Labels | None
 
@@ -174,7 +174,7 @@ def _as_dates(labels: Labels) -> Labels:
 
 
 def joined_categories(known: Labels, new: Labels) -> Labels | None:
-    """Return known, then new categories; the new alone if they hold all known ones."""
+    """Return known and new categories, or the new alone if they include all known."""
     of_known, of_new = categories_of(known), categories_of(new)
     if of_known is None or of_new is None:
         return of_known
@@ -219,7 +219,7 @@ def horizons(known: Labels, labels: Labels, default: int = 1) -> NDArray[np.intp
 
 
 def _steps_ahead(series: list[Any], n_known: int) -> NDArray[np.intp] | None:
-    """Return how many steps each other place is after the last known one, or None. A
+    """Return how many steps each unknown place is after the last known one, or None. A
     step is the median gap of known places, in the first series where they are evenly
     spaced or, failing that, where gaps are whole steps, at most 2 on average.
     """
@@ -271,7 +271,7 @@ def instants_of(labels: Labels, name: str) -> list[int]:
 
 
 def _shape_of(texts: list[str]) -> str:
-    """Return the form that texts share, with 0 for numbers; "" if they differ."""
+    """Return the form shared by all texts, with 0 for numbers; "" if forms differ."""
     shapes = {re.sub(r"\d+", "0", re.sub(r"[-/._ ]", "-", text)) for text in texts}
     return shapes.pop() if len(shapes) == 1 else ""
 
@@ -347,8 +347,8 @@ def _dates_of(numbers: list[Any], form: Any) -> list[datetime.date]:
 
 
 def _places_of_dates(dates: list[Any], n_known: int) -> list[Any]:
-    """Return lists of dates' places in time: instants alone if known dates are evenly
-    spaced; else months, perhaps days (of weekdays that occur), and instants.
+    """Return dates as places in time, in lists: instants alone if known dates are
+    evenly spaced; else months, perhaps days (of weekdays that occur), and instants.
     """
     walls = instants = [_key_of(date) for date in dates]
     if (zone := getattr(dates[0], "tzinfo", None)) is not None:

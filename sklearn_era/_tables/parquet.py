@@ -154,8 +154,8 @@ class ParquetColumns:
         return np.concatenate(parts).astype(np.float64)
 
     def read_distinct(self, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
-        """Return a column's distinct values, and each row's place in them: -1 if it is
-        missing.
+        """Return a column's distinct values, and the place of each row's value among
+        them, or -1 for a missing value.
         """
         column = self._read(name)
         if not self._arrow.types.is_dictionary(column.type):

@@ -36,7 +36,7 @@ def gains_by_column(
 def is_sent_left(
     predictor: TreePredictor, node: Any, codes: NDArray[np.intp]
 ) -> NDArray[np.bool_]:
-    """Return which of the categories with these bins a split sends to the left."""
+    """Return which categories, given by their bins, a split sends to the left."""
     words = predictor.raw_left_cat_bitsets[node["bitset_idx"]]
     bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
     return bits[codes] == 1

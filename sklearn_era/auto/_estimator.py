@@ -309,7 +309,7 @@ class _AutoEra(TakesInEras, PredictsByEra, BaseEstimator):
     def _weights_of(
         self, X: Table, y: NDArray[Any], sample_weight: ArrayLike | None
     ) -> Any:
-        """Return rows' weights times their classes' weights; None without either."""
+        """Return rows' weights times their classes' weights; None if there are none."""
         if sample_weight is not None:
             sample_weight = check_sample_weight(sample_weight, X)
         if (known := vars(self).get("_class_weights")) is None:

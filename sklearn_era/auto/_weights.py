@@ -136,10 +136,10 @@ def keep(
     """Return the members to keep, and what their average predicts in eras left out.
 
     The average is kept if its gain over the plain model in eras left out is above a
-    standard error; else the average by folds of rows alone, if its gain is above two
+    standard error; if not, the average by folds of rows, if its gain is above two
     standard errors in rows left out, and positive in eras; else the plain model. With
-    few eras, the first error is large where thousands of rows may leave no doubt. Only
-    rows of folds of rows count there, as rows of an era resemble each other.
+    few eras, the first error is large where thousands of rows may leave no doubt. Rows
+    left out are from folds of rows alone, as rows of an era resemble each other.
     """
 
     def average_of(weighted: Weighted) -> tuple[Array, Array]:
@@ -177,7 +177,7 @@ def keep(
 def promising(left_out: LeftOut, loss: Loss, n_kept: int | None = None) -> list[str]:
     """Return the names of members to fit further: the plain and the linear member and
     the best `n_kept` others, members with weight first. By default, return the plain
-    member and all with weight.
+    member and all members with weight.
     """
     names = list(left_out.predicted)
     losses = [left_out.losses(name, loss) for name in names]

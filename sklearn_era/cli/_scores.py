@@ -177,8 +177,8 @@ def score_held_out(
     n_models: int | None = None,
 ) -> Iterator[str]:  # fmt: skip
     """Fit clones to some of the rows, score them on eras or rows held out, and yield
-    lines to print. Ordered eras are scored step by step, each as far after the rows of
-    its fit as the horizon.
+    lines to print. Ordered eras are scored step by step, each era the horizon after the
+    rows that its model is fitted to.
     """
     encoded, follow, told = None, False, "a model fitted to the rest"
     if eras is None:

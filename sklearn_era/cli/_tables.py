@@ -73,7 +73,7 @@ class TableFile:
         return check_known(name, self.columns, f"{argument}: there is no column")
 
     def distinct(self, given: dict[str, str | None]) -> dict[str, str]:
-        """Return options by column; raise InputError if two name the same column."""
+        """Return a dict from columns to their options; raise InputError for repeats."""
         found: dict[str, str] = {}
         for of, name in given.items():
             if name is not None and found.setdefault(self.find(name, of), of) != of:

@@ -67,7 +67,7 @@ def check_packages(extra: str, *packages: str) -> None:
 
 
 def one_sentence(message: BaseException | str) -> str:
-    """Return an error's or warning's message on one line."""
+    """Return the message of an error or a warning on one line."""
     return printable(" ".join(str(message).split())) or type(message).__name__
 
 

@@ -1,4 +1,4 @@
-"""The estimators: local ones, with ``fit`` and ``predict`` on a cluster."""
+"""The estimators: as on one machine, but with ``fit`` and ``predict`` on a cluster."""
 
 import copy
 import functools

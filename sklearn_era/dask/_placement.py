@@ -56,8 +56,8 @@ def find_places(
 
 def spread(sizes: Ints, owners: Ints, n_workers: int) -> Ints:
     """Return each unit's worker, assigned from the largest unit on: the owner (-1 for
-    none) up to an even share, else the worker with fewest rows. If possible, none stays
-    empty.
+    none) up to an even share, else the worker with fewest rows. No worker stays empty
+    if avoidable.
     """
     loads = np.zeros(n_workers)
     limit = _UNEVEN * np.sum(sizes) / n_workers

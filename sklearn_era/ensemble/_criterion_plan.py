@@ -131,8 +131,8 @@ def choose_splitter(
     penalties: NDArray[np.float64] | None = None,
 ) -> EraSplitter | None:  # fmt: skip
     """Return an estimator's splitter, or None for scikit-learn's own. Only the plain
-    gain needs no `eras`. With an `exchange`, rows are those of this process, and labels
-    those of all processes. `penalties` are in the order of binned columns.
+    gain needs no `eras`. With an `exchange`, rows are of this process, and labels of
+    all processes. `penalties` are in the order of binned columns.
     """
     has_weights = sample_weight is not None
     check_equal_hessians(estimator, plan, has_weights)
@@ -197,7 +197,7 @@ def least_gain(estimator: BaseEstimator, total_weight: float) -> float:
 
 def warn_of_limits(booster: BaseEstimator, mean_weight: float) -> bool:
     """Warn of limits that scikit-learn sets silently, and of constraints that it
-    ignores. Return whether its least sum of hessians is a limit beside
+    ignores. Return whether scikit-learn's least sum of hessians takes more rows than
     `min_samples_leaf`.
     """
     least = MIN_HESSIAN_TO_SPLIT / mean_weight if mean_weight > 0 else 0.0

@@ -1,4 +1,4 @@
-"""The parameters that are ours: default, values, documentation, and who has them.
+"""The package's own parameters: default, values, documentation, and who has them.
 Signatures repeat the defaults, which scikit-learn reads there; a test compares them.
 """
 

@@ -349,7 +349,7 @@ def _slopes(scores: Array, rows: Rows, n_eras: int) -> tuple[Array, Array]:
 
 def qualitative(effects: Array, errors: Array) -> float:
     """Return the p-value of the hypothesis that all effects have one sign (Gail, Simon
-    1985). Effects that exceed an error in that direction are left out (Zhao, Small, Su
+    1985). Effects of this sign, larger than their error, are left out (Zhao, Small, Su
     2019).
     """
     known = np.isfinite(effects) & (errors > 0)

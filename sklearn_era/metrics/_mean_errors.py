@@ -1,4 +1,4 @@
-"""Standard errors of a mean over eras: of independent ones, and of neighbours."""
+"""Standard errors of a mean over eras: over independent eras, and over neighbours."""
 
 import warnings
 from typing import Any

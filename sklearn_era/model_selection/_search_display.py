@@ -121,8 +121,7 @@ class EraSearchDisplay:
         Raises
         ------
         ValueError
-            If there are no other candidates or, as with ``rule='best'``, no plain
-            model.
+            If there are no other candidates, or no plain model (``rule='best'``).
         """
         check_is_fitted(search)
         results = search.cv_results_

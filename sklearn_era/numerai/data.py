@@ -56,8 +56,8 @@ def read_features(path: Path) -> FeatureMetadata:
 
 
 def check_parquet(path: Path, live: bool = False, needs_era: bool = True) -> list[str]:
-    """Return a file's column names; raise DataError if its ids or eras or, if it is
-    live, any of its columns are damaged.
+    """Return a file's column names; raise DataError if ids or eras are damaged or, in a
+    live file, any column is.
     """
     names = read_column_names(path)
     has_era = ["era"] if "era" in names else []

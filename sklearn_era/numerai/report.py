@@ -259,7 +259,7 @@ def split_agreement(
 def live_scores(
     client: Numerai, ids: Mapping[str, str], n_rounds: int, horizons: Mapping[str, Any]
 ) -> list[RoundScore]:
-    """Return models' latest scores by round; prefer those at the model's horizon."""
+    """Return models' latest scores by round; prefer scores at the models' horizons."""
     rows = []
     for model, model_id in ids.items():
         horizon = str(horizons.get(model) or _HORIZON)

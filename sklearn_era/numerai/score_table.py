@@ -48,7 +48,7 @@ class ScoredEra(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """Eras that are scored by the same fits, and the last era that these trained on."""
+    """Eras that are scored by the same fits, and the last era of their training."""
 
     last_trained: str
     first: str

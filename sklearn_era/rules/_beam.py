@@ -23,7 +23,7 @@ class Rule:
     last: Conjunction = frozenset()  # the one that *and* refines
 
     def refined(self, condition: BinsOfColumn, is_union: bool) -> "Rule":
-        """Return the rule joined with a condition, by *or* if `is_union`, else *and*."""
+        """Return a rule: this rule and a condition, joined by *or* if `is_union`."""
         if is_union:
             return Rule(self.others | {self.last}, frozenset([condition]))
         column, bins = condition
@@ -116,7 +116,7 @@ class BeamSearch:
     def _measure(
         self, rule: Rule, this_round: Round
     ) -> Iterator[tuple[bool, NDArray[np.float64]]]:
-        """Yield for *and*, then for *or*: `is_union` and refinements' qualities."""
+        """Yield, for *and* and then *or*, `is_union` and the refinements' qualities."""
         penalties = this_round.column_penalties.copy()
         penalties[rule.columns] = 0.0
         penalties += this_round.column_penalties[rule.columns].sum()

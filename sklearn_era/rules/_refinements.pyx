@@ -264,8 +264,8 @@ cdef class RefinementCounter:
             qualities[condition] = quality
 
     cdef double quality(self, const sums_struct * covered) noexcept nogil:
-        """Return the true positive rate less the false one, or a precision with a
-        prior; the scales are the totals of rates, or the rows of the prior.
+        """Return the true positive rate less the false positive rate, or a precision
+        with a prior. The scales are the totals of both rates, or the prior's rows.
         """
         if self.compares_rates:
             return (

@@ -28,9 +28,9 @@ def group_categories(
     eras: Any,
 ) -> None:  # fmt: skip
     """Set the bins of categories in the encoder, and the bins of rows in X, whose first
-    columns hold codes. A rare category gets its bin for a row by its targets in other
-    eras, (n_rows, n_outputs), or NaN if the category is in no other era: with the row's
-    own target, trees would fit noise.
+    columns hold codes. A row of a rare category gets the bin that suits the category's
+    targets (n_rows, n_outputs) in other eras, or NaN if the category is in no other
+    era: with the row's own target, trees would fit noise.
     """
     encoder, is_single = encoder_of(estimator), eras is None or eras.labels.size == 1
     sizes, unknown = numbers_of_categories(encoder), []

@@ -27,8 +27,7 @@ _EXACT = {"M": "M8[us]", "m": "m8[us]"}
 
 def encode(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     """Preprocess X as scikit-learn does. But read rows to predict by column if
-    scikit-learn fails on them, or might mistake their values for other values of the
-    fit.
+    scikit-learn fails on them, or might take their values for others of the fit.
     """
     check_collected(X)
     preprocess: Any = gradient_boosting.BaseHistGradientBoosting._preprocess_X

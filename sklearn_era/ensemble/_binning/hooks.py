@@ -60,7 +60,7 @@ class BinningMixin(gradient_boosting.BaseHistGradientBoosting):
     def _arrays_of_fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None, eras: Eras | None
     ) -> tuple[Any, Any, Any]:
-        """Return a fit's `y`, `sample_weight` and `eras`, or those in a data set X."""
+        """Return `y`, `sample_weight` and `eras` of a fit; a data set X has its own."""
         check_collected(X)
         if not isinstance(X, BinnedDataset):
             if y is None:

@@ -106,9 +106,8 @@ class IntegerColumns(UnbinnedRows):
                 yield ColumnBatch(np.array(batch, dtype=np.intp), arrays, memory)
 
     def as_one_matrix(self) -> Bytes | None:
-        """Return all columns as a read-only Fortran-ordered matrix of bytes. Return
-        None if this needs a copy, or for a memory map, whose file other processes may
-        change.
+        """Return all columns as a read-only Fortran-ordered matrix of bytes; None if
+        this needs a copy, or for a memory map, whose file other processes may change.
         """
         n_rows = self._n_rows
         if self.rows is not None or any(dtype.itemsize != 1 for dtype in self.dtypes):

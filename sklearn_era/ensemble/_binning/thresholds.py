@@ -114,9 +114,8 @@ def map_in_threads(
     function: Callable[..., Any], arguments: Sequence[Iterable[Any]], n_threads: int,
     n_values: int,
 ) -> list[Any]:  # fmt: skip
-    """Map a function that releases the GIL; return the results. Use threads only if it
-    reads many values: joblib looks for results every 10 ms, time enough to bin ten
-    columns.
+    """Map a function that releases the GIL; return the results. Use threads if it reads
+    many values: joblib looks for results every 10 ms, enough to bin ten columns.
     """
     if n_values < _VALUES_FOR_THREADS:
         return list(map(function, *arguments))

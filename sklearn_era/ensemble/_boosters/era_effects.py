@@ -128,7 +128,7 @@ def begin_intercepts(
     estimator: BaseEstimator, eras: EncodedEras | None, is_warm: bool,
     exchange: Exchange,
 ) -> EraIntercepts | None:  # fmt: skip
-    """Return the object that updates a fit's intercepts, or None; drop earlier ones."""
+    """Return what updates a fit's intercepts, or None; drop earlier intercepts."""
     if not is_warm:
         for name in FITTED_INTERCEPTS:
             estimator.__dict__.pop(name, None)

@@ -74,9 +74,9 @@ class MovingEraWeights:
     def _mean_losses(
         self, loss: BaseLoss, y: Array, raw: Array, base: Array
     ) -> tuple[Array, NDArray[np.bool_]]:
-        """Return each era's mean loss (0 without weight), and whether the era has
-        weight. Constants that losses omit are added: else large counts would seem to
-        lose least.
+        """Return each era's mean loss, 0 without weight, and whether the era has
+        weight. Constants that losses omit are added, or large counts would seem to lose
+        least.
         """
         if self._totals is None:
             constants = base * loss.constant_to_optimal_zero(y)

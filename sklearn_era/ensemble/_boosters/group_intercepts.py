@@ -1,4 +1,4 @@
-"""Intercepts of groups, beside those of times, shrunk to a new group's intercept: 0."""
+"""Intercepts of groups beside times, shrunk to 0: the intercept of a new group."""
 
 from typing import Any
 

@@ -88,7 +88,7 @@ class InterceptUpdatesMixin(gradient_boosting.BaseHistGradientBoosting):
         self._take_in(HeldOut(encoded, y, weights, bins), self._raw_predict(X))
 
     def _take_in(self, rows: HeldOut, raw: NDArray[np.float64]) -> None:
-        """Add rows to the values of eras, and update intercepts; overwrite `raw`."""
+        """Update intercepts by further rows, of old or new eras; overwrite `raw`."""
         effects = intercepts_of(self)
         assert effects is not None
         assert rows.X is not None

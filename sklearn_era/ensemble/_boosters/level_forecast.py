@@ -96,7 +96,7 @@ def follow_levels(
 
 
 def forecast_levels(paths: Array, horizon: NDArray[np.integer]) -> Array:
-    """Return forecasts, (n_horizons, n_outputs); 0 where they do not help."""
+    """Return forecasts, (n_horizons, n_outputs); 0 where a forecast does not help."""
     phi, is_carried, decaying, lasting, slope = paths[:, [0, 4, 5, 6, 7]].T
     ahead = horizon[:, None]
     n_steps = (1 - _DAMPING**ahead) / (1 - _DAMPING)

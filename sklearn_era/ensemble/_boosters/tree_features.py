@@ -16,10 +16,10 @@ def draw_tree_features(
     interaction_cst: list[set[int]] | None,
     penalties: NDArray[np.float64] | None = None,
 ) -> list[set[int]] | list[frozenset[int]] | None:  # fmt: skip
-    """Draw the features of a tree; return them as interaction constraints, since
-    scikit-learn's grower then builds histograms of no other features. Categorical
-    features come first; a penalty of 1 or more excludes a feature. If all are drawn,
-    the generator is not used.
+    """Draw the features of a tree; return them as interaction constraints, as
+    scikit-learn's grower then builds no other histograms. Categorical features come
+    first; a penalty of 1 or more excludes a feature. If all are drawn, the generator is
+    not used.
     """
     if share == 1.0 and penalties is None:
         return interaction_cst
@@ -43,9 +43,8 @@ def draw_tree_features(
 
 
 class SortedFeaturesGrower(TreeGrower):
-    """scikit-learn's grower, with the allowed features of a node in ascending order.
-    Otherwise the order of hash tables would decide ties, and which features
-    `max_features` draws.
+    """scikit-learn's grower, with the allowed features of a node in ascending order;
+    else the order of hash tables would decide ties and what `max_features` draws.
     """
 
     def _compute_best_split_and_push(self, node: Any) -> None:

@@ -103,8 +103,8 @@ cdef inline void add_smoothed(
 ) noexcept nogil:
     """Add `count` times a gain to SMOOTHED sums, by one exponential. Branch-free.
 
-    The exponential is the weight of the gain or, if this is the new extreme, the factor
-    of all former weights.
+    The exponential is the weight of the gain or, if the gain is a new extreme, the
+    factor of all former weights.
     """
     cdef:
         double offsets = sums[0]

@@ -137,8 +137,8 @@ class EraComparison(NamedTuple):
 
     Gains are 0 if an era is not informative. Directions are 1 if the left value is
     larger, -1 if the right value is, else 0. An era is covered if it has
-    `min_samples_per_era` rows on both sides. A side's value is of the era alone, as a
-    raw prediction; 0 for a side without weight.
+    `min_samples_per_era` rows on both sides. The value of a side is a raw prediction by
+    the era's rows alone; 0 without weight.
     """
 
     gains: np.ndarray

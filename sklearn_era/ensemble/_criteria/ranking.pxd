@@ -85,8 +85,8 @@ cdef inline criterion_struct penalty_unit(
 ) noexcept nogil:
     """Return the criterion whose largest key in the node is the unit of penalties.
 
-    Keys of INVARIANT and TIME_ROBUST may be negative; so the gain and the decrease of
-    impurity stand in for them.
+    Keys of INVARIANT and TIME_ROBUST may be negative; their units are the gain and the
+    decrease of impurity.
     """
     cdef criterion_struct unit
     if criterion.name == INVARIANT:

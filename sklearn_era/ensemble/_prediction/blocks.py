@@ -30,8 +30,7 @@ BLOCK_VALUES = 2**21
 
 class BlockPredictionMixin(gradient_boosting.BaseHistGradientBoosting):
     """Predicts by ``trees``, to the bit as scikit-learn does. Rows are converted in
-    blocks; only lists, sparse matrices and arrays of objects are converted whole, by
-    scikit-learn.
+    blocks, but lists, sparse matrices and object arrays as a whole, by scikit-learn.
     """
 
     _bin_mapper: Any

@@ -168,7 +168,7 @@ cdef class PackedTrees:
         return 0
 
     cdef void list_columns(self, char * is_read) noexcept:
-        """Set the columns of X to read: those of splits; or all, if a tree is large."""
+        """Set the columns of X to read: of all splits, or all if a tree is large."""
         cdef:
             Py_ssize_t i
             int column
@@ -271,9 +271,8 @@ def check_trees(
 cdef inline uint32_t pack_categories(
     const node_struct * node, const tree_limits * limits, tree_struct * tree
 ) noexcept nogil:
-    """Add the set of categories that go left, with unknown categories if missing values
-    do; return its index. A split by a column's only category has the bitset of another
-    split.
+    """Add the set of categories that go left, with unknown ones if missing values do;
+    return its index. A split by a column's only category has another split's bitset.
     """
     cdef:
         uint32_t * goes_left = tree.goes_left + tree.n_categorical * CATEGORY_WORDS

@@ -10,9 +10,8 @@ from .packed_trees import check_trees
 
 
 class PartialDependenceMixin(gradient_boosting.BaseHistGradientBoosting):
-    """Makes `partial_dependence` vary the requested columns: scikit-learn 1.9.1
-    mistakes their numbers for numbers of features, among which categorical features
-    come first.
+    """Makes `partial_dependence` vary the requested columns: scikit-learn 1.9.1 takes
+    their numbers for numbers of features, in which categorical columns come first.
     """
 
     def _compute_partial_dependence_recursion(

@@ -196,7 +196,7 @@ cdef void add_tiles(
     Py_ssize_t n_abreast, double * values, double[:, :] raw_predictions,
 ) noexcept nogil:
     """Add the trees' predictions for a thread's tiles. Each tree adds to `n_abreast`
-    tiles in a pass; `values` is memory for them.
+    tiles in a pass; `values` is memory for a pass.
     """
     cdef:
         Py_ssize_t stride = raw_predictions.strides[0] // <Py_ssize_t> sizeof(double)

@@ -84,7 +84,7 @@ cdef inline void unpack(
     int count_bits, long long * planes,  # IN and OUT
     Py_ssize_t stride,         # from plane to plane
 ) noexcept nogil:
-    """Unpack the sums in cells; add them to two planes (arrays): of counts, of sums."""
+    """Unpack the sums in cells; add to two planes (arrays): row counts, and sums."""
     cdef:
         long long one = 1
         long long mask = (one << count_bits) - 1

@@ -1,6 +1,6 @@
 """Memory for the sums of nodes until they are split: 16 or 24 bytes a bin.
 
-It also holds the left sides of splits by era, if all have masks and eras many rows.
+It also holds sums by era on splits' left sides, if all have masks and eras many rows.
 """
 
 import numpy as np
@@ -106,7 +106,7 @@ cdef class NodeHistograms:
         return self.buffer[: self.n_planes * self.n_bins].reshape(self.n_planes, -1)
 
     def subtract(self, NodeHistograms other):
-        """Subtract another node's sums by bin from these."""
+        """Subtract another node's sums by bin from this node's."""
         planes = self.planes()
         planes -= other.planes()
 

@@ -165,7 +165,7 @@ cdef inline bint add_directions(
     long long * cells,         # scratch
     double * sums,             # IN and OUT, (2, n_lanes)
 ) noexcept nogil:
-    """Count an era for the direction of each split; return False if any is in doubt."""
+    """Add the signs of an era's effects to splits; return False if any is in doubt."""
     cdef:
         const unsigned int * rows = visit.packed.indices
         const long long * contrasts = (
@@ -201,7 +201,7 @@ cdef inline bint add_masked_directions(
     const era_visit * visit, const lane_column * column, const row_block * blocks,
     int n_eras, double * sums,  # IN and OUT, (2, n_lanes)
 ) noexcept nogil:
-    """Count eras for the directions of splits, by masks; see `add_directions`."""
+    """Add the signs of eras' effects to each split, by masks; see `add_directions`."""
     cdef:
         long long[3 * MAX_SPLIT_LANES] totals
         int n_lanes = column.n_lanes
