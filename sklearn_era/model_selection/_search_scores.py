@@ -163,13 +163,13 @@ def prediction(
             The input samples.
         eras : {rows} of shape (n_samples,), default=None
             Eras of the rows, for intercepts of eras, and transformers by era: labels,
-            or what ``fit`` takes. None takes those of the columns that ``fit`` named,
-            for models of known groups and transformers.
+            or what ``fit`` takes. None takes the eras in the columns that ``fit``
+            named, for models of known groups and transformers.
 
         Returns
         -------
         predicted : {array} of shape (n_samples,) or (n_samples, n_classes)
-            As the `{method}` of scikit-learn's models has them.
+            In the form that `{method}` of scikit-learn's models returns.
         """
     return predict
 
